@@ -54,10 +54,10 @@ def test_any_number_of_rows(rows: int) -> None:
 
 
 def _check(func: object, target: Target, a: np.ndarray, b: np.ndarray, v: np.ndarray) -> None:
-    weight = packable_weight(func, target)  # type: ignore[arg-type]
+    weight = packable_weight(func, target)
     assert weight is not None
     matrix = b.T if weight.columns_first else b
-    decision = decide(reading_panels(func, weight), target)  # type: ignore[arg-type]
+    decision = decide(reading_panels(func, weight), target)
     assert decision.rule == "prepacked"
     out = np.zeros((len(a), matrix.shape[1]), "float32")
     kernel = build(decision.func, target, checked=True)

@@ -30,4 +30,4 @@ def evaluate(expr: Any, environment: dict[Any, Any]) -> Any:
     if not isinstance(definition, OpDef):
         assert expr.op.name == "relax.shape_of", expr.op.name
         return args[0].shape
-    return definition.reference(args, expr.attrs or NO_ATTRS)  # type: ignore[operator]
+    return definition.reference(args, expr.attrs or NO_ATTRS)

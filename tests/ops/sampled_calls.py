@@ -163,7 +163,7 @@ def attributes(sample: Sample, language: str) -> Mapping[str, Any]:
     import dataclasses
 
     found = {}
-    for field in dataclasses.fields(sample.attrs):  # type: ignore[arg-type]
+    for field in dataclasses.fields(sample.attrs):
         if language in field.metadata.get("languages", ("relay", "relax")):
             found[field.name] = getattr(sample.attrs, field.name)
     return found

@@ -42,7 +42,7 @@ def test_gradient_is_the_slope(definition: OpDef[Any], sample: Any) -> None:
     """Guards the gradient facet: directional derivatives along random directions agree with finite differences."""
     rng = np.random.default_rng(3)
     values = [_value(a, rng, sample.dims) for a in sample.args]
-    outputs = definition.reference(tuple(values), sample.attrs)  # type: ignore[operator]
+    outputs = definition.reference(tuple(values), sample.attrs)
     first = outputs[0] if isinstance(outputs, tuple) else outputs
     seed = rng.uniform(0.5, 1.5, first.shape)
     try:
@@ -58,7 +58,7 @@ def test_gradient_is_the_slope(definition: OpDef[Any], sample: Any) -> None:
 
         def loss(step: float, position: int = position, value: Any = value, direction: Any = direction) -> float:
             moved = [value + step * direction if i == position else v for i, v in enumerate(values)]
-            found = definition.reference(tuple(moved), sample.attrs)  # type: ignore[operator]
+            found = definition.reference(tuple(moved), sample.attrs)
             return float(np.sum((found[0] if isinstance(found, tuple) else found) * seed))
 
         slope = (loss(_STEP) - loss(-_STEP)) / (2 * _STEP)
@@ -99,5 +99,5 @@ def _gradients(definition: OpDef[Any], attributes: Any, values: Any, outputs: An
     if isinstance(outputs, tuple):
         grad = relax.Tuple([grad, *(variable(f"z{i}", np.zeros_like(o)) for i, o in enumerate(outputs[1:]))])
     make = Maker("relax", definition, CATALOGUE)
-    found = definition.gradient(make, tuple(args), attributes, out, grad)  # type: ignore[operator]
+    found = definition.gradient(make, tuple(args), attributes, out, grad)
     return [None if e is None else evaluate(e, environment) for e in found]

@@ -38,7 +38,7 @@ def _definitions() -> list[Any]:
 def test_native_kernels_agree_with_numpy(definition: OpDef[Any]) -> None:
     """Guards the path an operator takes to machine code: te, schedule, lowering, LLVM. Named dims stay symbolic.
     Guards too that nothing right counts as outside of its buffer."""
-    calls = [SampledCall(definition, sample, symbolic=True) for sample in definition.samples()]  # type: ignore[misc]
+    calls = [SampledCall(definition, sample, symbolic=True) for sample in definition.samples()]
     made = {f"f{n}": sampled.prim_func(sampled.infer())[0] for n, sampled in enumerate(calls)}
     assert [d.message for f in made.values() for d in outside_indices(f)] == []
     kernels = {symbol: lower_prim_func(schedule(func, _TARGET), _TARGET) for symbol, func in made.items()}

@@ -55,7 +55,7 @@ def _operands(a: RecurrenceAttrs, rng: np.random.Generator) -> list[np.ndarray]:
 
 
 def _results(values: list[np.ndarray], a: RecurrenceAttrs) -> tuple[np.ndarray, ...]:
-    found: tuple[np.ndarray, ...] = RECURRENCE.reference((*values[:3], tuple(values[3:])), a)  # type: ignore[operator]
+    found: tuple[np.ndarray, ...] = RECURRENCE.reference((*values[:3], tuple(values[3:])), a)
     return found
 
 
@@ -75,7 +75,7 @@ def test_gradient_is_the_slope(a: RecurrenceAttrs) -> None:
 
     args = [*map(variable, values[:3]), *([variable(tuple(values[3:]))] if a.extras else [])]
     make = Maker("relax", RECURRENCE, CATALOGUE)
-    pieces = RECURRENCE.gradient(make, args, a, variable(0.0 * seeds[0]), variable(tuple(seeds)))  # type: ignore[operator]
+    pieces = RECURRENCE.gradient(make, args, a, variable(0.0 * seeds[0]), variable(tuple(seeds)))
     assert len(pieces) == len(args)
     found = [evaluate(p, environment) for p in pieces]
     grads = [*found[:3], *(found[3] if a.extras else ())]

@@ -39,7 +39,7 @@ def _samples() -> list[Any]:
     return [
         pytest.param(name, sample, id=f"{name}-{number}")
         for name in NAMES
-        for number, sample in enumerate(CATALOGUE.get(name).samples())  # type: ignore[misc]
+        for number, sample in enumerate(CATALOGUE.get(name).samples())
         if all(isinstance(a, Arr) and a.dtype != "float16" for a in sample.args)
     ]
 

@@ -352,7 +352,7 @@ def test_functions_and_branches() -> None:
     assert codes(Function([Var("x", Ob)], SeqExpr([], Tuple([])), None, True, {"relax.force_pure": True})) == []
     assert If(PrimValue(True), x, x).false_branch is x
     with pytest.raises(TypeError, match="false_branch"):
-        If(PrimValue(True), x)  # type: ignore[call-arg]
+        If(PrimValue(True), x)
     refused(lambda: If(PrimValue(True), x, None), "false_branch")
 
 

@@ -7,7 +7,7 @@ from baton._src.relax.known_functions import KnownFunctions
 from baton.script import tir as T
 
 
-def _elementwise(constant: float, extent: int = 8):  # type: ignore[no-untyped-def]
+def _elementwise(constant: float, extent: int = 8):
     @T.prim_func(private=True)
     def kernel(a: T.Buffer((extent,), "float32"), b: T.Buffer((extent,), "float32")):
         for i in range(extent):

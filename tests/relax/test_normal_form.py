@@ -48,7 +48,7 @@ def statements(function: Function) -> list[str]:
 
 
 def x_of(info: object = None) -> Var:
-    return Var("x", Ts((n,), "float32") if info is None else info)  # type: ignore[arg-type]
+    return Var("x", Ts((n,), "float32") if info is None else info)
 
 
 @pytest.mark.rule("RELAX-NF-1")

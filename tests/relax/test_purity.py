@@ -63,7 +63,7 @@ def test_purity_is_registered_by_hand() -> None:
     assert codes(in_dataflow(check)) == []
     assert "relax-purity" in codes(in_dataflow(effect))
     with pytest.raises(TypeError, match="pure"):
-        SpecialOp("no_purity", infer=_same_as_first)  # type: ignore[call-arg]
+        SpecialOp("no_purity", infer=_same_as_first)
 
 
 @pytest.mark.rule("RELAX-PURE-12")

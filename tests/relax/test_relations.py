@@ -189,7 +189,7 @@ def test_join(a: StructInfo, b: StructInfo, expected: StructInfo) -> None:
 
 def test_join_keeps_what_is_proved_equal() -> None:
     """n + n and 2 * n are one dimension."""
-    assert struct_info_lca(Sh([n + n]), Sh([2 * n]), Analyzer()).values is not None  # type: ignore[attr-defined]
+    assert struct_info_lca(Sh([n + n]), Sh([2 * n]), Analyzer()).values is not None
 
 
 @pytest.mark.rule("RELAX-BASE-1")
@@ -247,7 +247,7 @@ def test_erasure() -> None:
 def test_shape_variable_mapping() -> None:
     """A variable standing alone takes the argument's dimension; the first occurrence wins; ret does not count."""
     found = get_shape_var_mapping(Ts((n, n)), Ts((3, 4)))
-    assert {v: d.value for v, d in found.items()} == {n: 3}  # type: ignore[attr-defined]
+    assert {v: d.value for v, d in found.items()} == {n: 3}
     assert get_shape_var_mapping(Ts((n * 2,)), Ts((4,))) == {}
     assert get_shape_var_mapping(Fn([Ts((n,))], Ts((n,))), Fn([Ts((3,))], Ts((3,)))) == {}
     assert compat(Fn([Ts((n, n))], Ob), Fn([Ts((3, 4))], Ob)) is NO

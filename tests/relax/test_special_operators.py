@@ -115,7 +115,7 @@ def main(x: R.Tensor((3,), "float32"), o: R.Object) -> R.Object:
 @pytest.mark.rule("RELAX-OP-15")
 def test_infos_of_builtins() -> None:
     unit = info(SPECIAL_BUILDERS["call_builtin_with_ctx"]("vm.builtin.f", (Var("x", Ob),)))
-    assert unit.fields == ()  # type: ignore[attr-defined]
+    assert unit.fields == ()
     found = info(SPECIAL_BUILDERS["builtin.alloc_tensor"](ShapeExpr([n, 2]), "float32", 0))
     assert isinstance(found, TensorStructInfo)
     assert (found.shape.values[0], int(found.shape.values[1]), found.dtype) == (n, 2, "float32")
@@ -128,10 +128,10 @@ def test_devices() -> None:
     first, second = VDevice("llvm", 0, "global"), VDevice("llvm", 1, "global")
     x = Var("x", Ts((3,), "float32", vdevice=first))
     moved = info(SPECIAL_BUILDERS["to_vdevice"](x, second))
-    assert moved.vdevice is second  # type: ignore[attr-defined]
+    assert moved.vdevice is second
     y = Var("y", Ts((3,), "float32", vdevice=second))
     refuses(RELAX["add"](x, y), "op-device")
-    assert info(RELAX["add"](x, x)).vdevice is first  # type: ignore[attr-defined]
+    assert info(RELAX["add"](x, x)).vdevice is first
 
 
 @pytest.mark.rule("RELAX-OPSHAPE-01")
@@ -141,7 +141,7 @@ def test_devices() -> None:
 def test_operands_of_operators() -> None:
     x = Var("x", Ts((3,), "float32"))
     exp = RELAX["exp"](x)
-    assert info(exp).dtype == "float32"  # type: ignore[attr-defined]
+    assert info(exp).dtype == "float32"
     assert "2" in refuses(Call(exp.op, [x, x]))
     refuses(Call(exp.op, [ShapeExpr([3])]), "op-argument")
     assert "int32" in refuses(Call(exp.op, [Var("i", Ts((3,), "int32"))]), "op-dtype")
@@ -150,7 +150,7 @@ def test_operands_of_operators() -> None:
 @pytest.mark.rule("RELAX-OPSHAPE-12", rejects=True)
 def test_split_wants_equal_sections() -> None:
     whole = Var("x", Ts((6,), "float32"))
-    assert len(info(RELAX["split"](whole, 3)).fields) == 3  # type: ignore[attr-defined]
+    assert len(info(RELAX["split"](whole, 3)).fields) == 3
     refuses(RELAX["split"](whole, 4), "op-shape")
 
 

@@ -120,7 +120,7 @@ class Maker:
         """A type; tensors mostly."""
         choice = self.below(10) if depth > 0 else 0
         if choice < 5:
-            return self.pick(rare.KINDS if self.has_rare and self.below(6) == 0 else TENSORS)  # type: ignore[no-any-return]
+            return self.pick(rare.KINDS if self.has_rare and self.below(6) == 0 else TENSORS)
         if choice == 5:
             return ("tuple", *(self.kind(depth - 1) for _ in range(self.below(3))))
         if choice == 6:

@@ -25,7 +25,7 @@ def same(left: object, right: object) -> bool:
         return isinstance(right, tuple) and len(left) == len(right) and all(map(same, left, right))
     if isinstance(left, str):
         return left == right
-    return bool(np.allclose(left, right, rtol=1e-4, atol=1e-4, equal_nan=True))  # type: ignore[arg-type]
+    return bool(np.allclose(left, right, rtol=1e-4, atol=1e-4, equal_nan=True))
 
 
 @pytest.mark.rule("RELAY-EXEC-1")

@@ -97,7 +97,7 @@ def test_tail_calls_leave_nothing_behind() -> None:
         lengths.add(len(interpreter._todo) + len(interpreter._values))
         original(*args)
 
-    interpreter._enter = watched  # type: ignore[method-assign]
+    interpreter._enter = watched
     interpreter.evaluate(read("@loop(200, 0)", interpreter.module))
     assert len(lengths) <= 2
 
@@ -112,7 +112,7 @@ def test_a_users_relation_and_operator() -> None:
     twice = OpDef(
         "twice",
         inputs=(Input("x"),),
-        infer=FunctionRelation("Same", same),  # type: ignore[arg-type]
+        infer=FunctionRelation("Same", same),
         compute=NotApplicable("for tests"),
         reference=lambda inputs, attrs: np.asarray(inputs[0] * 2),
         fusion=Fusion.ELEMWISE,

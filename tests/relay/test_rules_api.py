@@ -177,7 +177,7 @@ def test_level_three_passes_run_at_level_three() -> None:
             self.names: list[str] = []
 
         def run_before_pass(self, module: object, info: object) -> None:
-            self.names.append(info.name)  # type: ignore[attr-defined]
+            self.names.append(info.name)
 
     module = read_module("def @main(%x: Tensor[(3), float32]) { exp(%x) + exp(%x) }")
     found = {}
@@ -218,7 +218,7 @@ def test_polymorphic_functions_run_compiled(text: str, level: int) -> None:
 
 
 def flat(value: object) -> list[float]:
-    return [x for v in value for x in flat(v)] if isinstance(value, (tuple, list)) else [float(value)]  # type: ignore[arg-type]
+    return [x for v in value for x in flat(v)] if isinstance(value, (tuple, list)) else [float(value)]
 
 
 def test_polymorphic_recursion_ends_with_an_error() -> None:

@@ -58,7 +58,7 @@ def _is_relax(definition: Any, sample: Sample) -> bool:
     inputs = [i for i in definition.inputs if "relax" in i.languages]
     if not sum(not i.optional for i in inputs) <= len(sample.args) <= len(inputs):
         return False
-    return not any(callable(getattr(sample.attrs, f.name)) for f in dataclasses.fields(sample.attrs))  # type: ignore[arg-type]
+    return not any(callable(getattr(sample.attrs, f.name)) for f in dataclasses.fields(sample.attrs))
 
 
 @pytest.mark.parametrize("definition", DEFINITIONS, ids=lambda d: d.name)

@@ -36,7 +36,7 @@ def block(body: Stmt, value: object = I, **parts: object) -> BlockRealize:
     store = BufferStore(A, ZERO, (v,))
     given = {"reads": (), "writes": (full_region(A),), **parts}
     made = Block([axis], given["reads"], given["writes"], "b", SeqStmt((store, body)))
-    return BlockRealize((value,), TRUE, made)  # type: ignore[arg-type]
+    return BlockRealize((value,), TRUE, made)
 
 
 NOTHING = Evaluate(ZERO)

@@ -69,7 +69,7 @@ def test_scheduled_kernels_compute_the_same(dtype: object) -> None:
     before, after = np.zeros(5, "float32"), np.zeros(5, "float32")
     a = np.arange(35, dtype="float32").reshape(5, 7)
     run_prim_func(schedule.func, [a, before])
-    run_prim_func(with_index_dtype(schedule.func, dtype), [a, after])  # type: ignore[arg-type]
+    run_prim_func(with_index_dtype(schedule.func, dtype), [a, after])
     np.testing.assert_array_equal(after, before)
     np.testing.assert_allclose(after, (a + 1 + np.arange(5)[:, None]).sum(1))
 

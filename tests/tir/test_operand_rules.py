@@ -43,8 +43,8 @@ FOUR = tir.Broadcast(I, 4)
         (lambda: tir.Shuffle((), (0,)), "at least one vector"),
         (lambda: tir.Shuffle((FOUR,), (4,)), "index 4 is outside of the 4 lanes"),
         (lambda: tir.Shuffle((FOUR, tir.Broadcast(F, 4)), (0, 5)), "one element type, got float32 and int32"),
-        (lambda: IntImm("int32", 3.5), "3.5 is no integer"),  # type: ignore[arg-type]
-        (lambda: IntImm("int32", "3"), "'3' is no integer"),  # type: ignore[arg-type]
+        (lambda: IntImm("int32", 3.5), "3.5 is no integer"),
+        (lambda: IntImm("int32", "3"), "'3' is no integer"),
         (lambda: FloatImm("int32", 3.5), "a floating literal cannot have dtype int32"),
         (lambda: IterVar(None, I, IterVar.ThreadIndex, "foo"), "no axis of threads 'foo'"),
         (lambda: functions.abs(H), "abs takes numbers, got handle"),
@@ -52,7 +52,7 @@ FOUR = tir.Broadcast(I, 4)
         (lambda: decl_buffer((-4,), name="A"), "a size of A cannot be -4"),
         (lambda: baton.te.placeholder((4.5,)), "a size must be an integer or a scalar expression, got 4.5"),
         (lambda: baton.te.reduce_axis(5), r"runs over \(begin, end\), not 5"),
-        (lambda: SeqStmt((I,)), "SeqStmt takes statements, not Var"),  # type: ignore[arg-type]
+        (lambda: SeqStmt((I,)), "SeqStmt takes statements, not Var"),
     ],
 )
 def test_what_has_no_meaning_is_refused(make: Callable[[], Any], message: str) -> None:

@@ -159,9 +159,9 @@ def test_div_truncates_toward_zero() -> None:
 def test_intrinsics_mean_what_numpy_says(build: object, numpy: object) -> None:
     """Guards the table's NumPy column."""
     for value in (0.5, 1.5, 2.25):
-        found = evaluate(build(F32), {F32: np.float32(value)})  # type: ignore[operator]
+        found = evaluate(build(F32), {F32: np.float32(value)})
         assert found.dtype == np.float32
-        np.testing.assert_allclose(found, numpy(np.float32(value)), rtol=1e-6)  # type: ignore[operator]
+        np.testing.assert_allclose(found, numpy(np.float32(value)), rtol=1e-6)
 
 
 def test_integers_wrap_when_evaluated() -> None:

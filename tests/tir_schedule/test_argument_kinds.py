@@ -50,12 +50,12 @@ def test_what_is_said() -> None:
     sch = schedule()
     block = sch.get_block("C")
     with pytest.raises(ScheduleError, match="vectorize takes a loop as `loop`, not the block 'C'"):
-        sch.vectorize(block)  # type: ignore[arg-type]
+        sch.vectorize(block)
     with pytest.raises(ScheduleError, match="fuse takes a loop as `loops`, not the block 'C'"):
-        sch.fuse(sch.get_loops(block)[0], block)  # type: ignore[arg-type]
+        sch.fuse(sch.get_loops(block)[0], block)
     with pytest.raises(ScheduleError, match="unroll takes a loop as `loop`, not 'i'"):
-        sch.unroll("i")  # type: ignore[arg-type]
+        sch.unroll("i")
     with pytest.raises(ScheduleError, match="split takes several as `factors`, not 4"):
-        sch.split(sch.get_loops(block)[0], 4)  # type: ignore[arg-type]
+        sch.split(sch.get_loops(block)[0], 4)
     with pytest.raises(ScheduleError, match="compute_inline takes a block as `block`, not the loop over i"):
-        sch.compute_inline(sch.get_loops(block)[0])  # type: ignore[arg-type]
+        sch.compute_inline(sch.get_loops(block)[0])

@@ -91,7 +91,7 @@ def test_references() -> None:
     names: list[str] = []
     at = sref.parent
     while at is not None:
-        names.append(getattr(at.stmt, "name_hint", "") or at.stmt.loop_var.name)  # type: ignore[union-attr]
+        names.append(getattr(at.stmt, "name_hint", "") or at.stmt.loop_var.name)
         at = at.parent
     assert names == ["j", "i", "root"]
     assert s.get_sref(s.get_loops("D")[0]).seq_index == len(s.get_child_blocks("root")) - 1

@@ -135,9 +135,9 @@ def test_the_collector_is_held_back_while_a_pass_runs() -> None:
 
 def test_a_pass_takes_modules_only() -> None:
     with pytest.raises(DiagnosticError, match="transforms an IRModule, got int"):
-        Base()(3)  # type: ignore[arg-type]
+        Base()(3)
     with pytest.raises(DiagnosticError, match="a Sequential holds passes"):
-        Sequential([3])  # type: ignore[list-item]
+        Sequential([3])
 
 
 @dataclass(frozen=True)
@@ -166,3 +166,10 @@ def test_reporting_never_hides_the_error() -> None:
     with PassContext(config={"baton.reproducer_dir": "/dev/null/x"}), pytest.raises(InternalError) as caught:
         Broken()(IRModule())
     assert "no reproducer could be written" in str(caught.value)
+
+
+def test_a_context_says_what_it_holds() -> None:
+    text = str(PassContext(opt_level=3, disabled_pass=["FuseOps"], config={"relay.FuseOps.max_depth": 5}))
+    assert "opt_level: 3" in text
+    assert "disabled passes: ['FuseOps']" in text
+    assert "'relay.FuseOps.max_depth': 5" in text

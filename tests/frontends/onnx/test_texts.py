@@ -15,8 +15,8 @@ from baton import relax
 from tests.frontends.onnx.contrib_cases import onnxruntime_outputs
 
 TEXT, FLOAT, INT = TensorProto.STRING, TensorProto.FLOAT, TensorProto.INT64
-WORDS = helper.make_tensor("words", TEXT, [2], [b"a", b"b"])  # type: ignore[list-item]
-NOTHING = helper.make_tensor("word", TEXT, [1], [b"none"])  # type: ignore[list-item]
+WORDS = helper.make_tensor("words", TEXT, [2], [b"a", b"b"])
+NOTHING = helper.make_tensor("word", TEXT, [1], [b"none"])
 GIVEN = np.array(["a", "zz", "b", "", "zz", "ä"], dtype=object)
 PLACES = np.array([2, 0, 7, 1])
 

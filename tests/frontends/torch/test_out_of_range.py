@@ -38,7 +38,7 @@ def _at(*values: int) -> Any:
     return torch.tensor(values)
 
 
-class _Model(torch.nn.Module):  # type: ignore[misc]
+class _Model(torch.nn.Module):
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__()
         self.function = function

@@ -211,7 +211,7 @@ class M:
         (np.zeros(2, "float32"), "expected a tensor of rank 2, found rank 1"),
         (ShapeTuple((2, 4)), "expected a tensor, found the shape"),
     ):
-        made["now"] = bad  # type: ignore[assignment]
+        made["now"] = bad
         with pytest.raises(DiagnosticError, match=text):
             vm["main"]()
 

@@ -28,12 +28,12 @@ def test_operands_get_their_part(name: str, attributes: Any, shapes: Any) -> Non
     definition = CATALOGUE.get(name)
     record = definition.attrs(**attributes)
     arrays = [np.arange(np.prod(s), dtype="float64").reshape(s) for s in shapes]
-    seed = definition.reference((arrays,), record)  # type: ignore[operator]
+    seed = definition.reference((arrays,), record)
     fields = [relax.Var(f"x{i}", TensorStructInfo(s, "float64")) for i, s in enumerate(shapes)]
     operand = relax.Var("t", TupleStructInfo([f.struct_info for f in fields]))
     grad = relax.Var("g", TensorStructInfo(seed.shape, "float64"))
     make = Maker("relax", definition, CATALOGUE)
-    (found,) = definition.gradient(make, (operand,), record, None, grad)  # type: ignore[operator]
+    (found,) = definition.gradient(make, (operand,), record, None, grad)
     parts = evaluate(found, {grad: seed})
     for part, array in zip(parts, arrays, strict=True):
         np.testing.assert_array_equal(part, array)
@@ -47,6 +47,6 @@ def test_symbolic_operands_are_cut_by_slices() -> None:
     operand = relax.Var("t", TupleStructInfo([f.struct_info for f in fields]))
     grad = relax.Var("g", TensorStructInfo((n * 2, 2), "float32"))
     make = Maker("relax", definition, CATALOGUE)
-    (found,) = definition.gradient(make, (operand,), definition.attrs(axis=0), None, grad)  # type: ignore[operator]
+    (found,) = definition.gradient(make, (operand,), definition.attrs(axis=0), None, grad)
     assert isinstance(found, relax.Tuple)
     assert [f.op.name for f in found.fields] == ["relax.strided_slice"] * 2

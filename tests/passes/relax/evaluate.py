@@ -78,7 +78,7 @@ class _Evaluator:
             return self.value(seq, env, dims)
         for block in seq.blocks:
             for binding in block.bindings:
-                env[binding.var] = self.value(binding.value, env, dims)  # type: ignore[attr-defined]
+                env[binding.var] = self.value(binding.value, env, dims)
                 if isinstance(binding, MatchCast):
                     self._match(binding.struct_info, env[binding.var], dims)
         return self.value(seq.body, env, dims)
@@ -117,7 +117,7 @@ class _Evaluator:
         if isinstance(call.op.definition, OpDef):
             attrs = NO_ATTRS if call.attrs is None else call.attrs
             args = tuple(self.value(a, env, dims) for a in call.args)
-            found = call.op.definition.reference(args, attrs)  # type: ignore[operator]
+            found = call.op.definition.reference(args, attrs)
             return found if isinstance(found, tuple) else np.asarray(found)
         return getattr(self, "_" + call.op.name.removeprefix("relax.").replace(".", "_"))(call, env, dims)
 
@@ -169,4 +169,4 @@ def _number(dim: PrimExpr, dims: dict[Any, int]) -> Any:
     if hasattr(dim, "value"):
         return dim.value
     found = Analyzer().simplify(substitute(dim, {v: IntImm(v.dtype, n) for v, n in dims.items()}))
-    return found.value  # type: ignore[attr-defined]
+    return found.value

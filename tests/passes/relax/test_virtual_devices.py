@@ -133,7 +133,7 @@ def test_words_of_a_module_are_python_in_its_class_only() -> None:
     """Python runs a class's body before the decorator reads it; anywhere else the words are refused."""
 
     class Body:
-        module_attrs({"x": 1})  # type: ignore[func-returns-value]
+        module_attrs({"x": 1})
 
     with pytest.raises(DiagnosticError, match="module_attrs has a meaning only inside"):
         module_attrs({"x": 1})

@@ -236,7 +236,7 @@ def test_patterns_as_tvm_makes_them() -> None:
     assert has_dtype("float32").dtype == "float32"
     assert has_attr({"axis": 1}).attrs == {"axis": 1}
     assert isinstance(wildcard().same_shape_as(wildcard()), SameShapeConstraint)
-    for wrong in (lambda: is_shape(3), lambda: is_tuple(wildcard()), lambda: wildcard().has_shape(4)):  # type: ignore[arg-type]
+    for wrong in (lambda: is_shape(3), lambda: is_tuple(wildcard()), lambda: wildcard().has_shape(4)):
         with pytest.raises(ValueError):
             wrong()
 

@@ -32,7 +32,7 @@ def test_a_view_keeps_it(look: object) -> None:
     make = allocator(SHAPE, F32)
     whole = make()
     whole[:] = 7
-    view = look(whole)  # type: ignore[operator]
+    view = look(whole)
     where = address(whole)
     del whole
     others = [make() for _ in range(4)]

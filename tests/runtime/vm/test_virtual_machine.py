@@ -19,7 +19,7 @@ from baton._src.values.tensor import NDArray
 def table(**functions: object) -> FunctionTable:
     found = FunctionTable()
     for name, function in functions.items():
-        found.register(name, function)  # type: ignore[arg-type]
+        found.register(name, function)
     return found
 
 

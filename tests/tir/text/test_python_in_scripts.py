@@ -94,8 +94,8 @@ class Scaled:
         self.factor = factor
 
     @T.macro
-    def store(self, i, *others, source, **buffers):  # type: ignore[no-untyped-def]
-        vi, vj = T.axis.remap("SS", [i, others[0]])  # type: ignore[name-defined]
+    def store(self, i, *others, source, **buffers):
+        vi, vj = T.axis.remap("SS", [i, others[0]])
         buffers["target"][vi, vj] = source[vi, vj] * self.factor
 
 
