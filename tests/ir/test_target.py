@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from baton._src.ir.cpu import host_cpu
-from baton._src.ir.target import Target
+from baton._src.ir.target import Target, TargetKind
 from baton._src.support.diagnostics import DiagnosticError
 
 
@@ -65,3 +65,12 @@ def test_current_target_nests() -> None:
 def test_mistakes_are_named(wrong: str, said: str) -> None:
     with pytest.raises(DiagnosticError, match=said):
         Target(wrong)
+
+
+def test_options_of_a_kind() -> None:
+    """What a target may be described with, and the types in TVM's words."""
+    options = Target("llvm").kind.options
+    assert (options["mcpu"], options["num-cores"], options["mattr"]) == ("runtime.String", "IntImm", "Array")
+    assert TargetKind.options_from_name("llvm") == options
+    with pytest.raises(DiagnosticError, match="no target 'lvm'"):
+        TargetKind.options_from_name("lvm")

@@ -32,6 +32,16 @@ class TargetKind:
     name: str
     default_keys: tuple[str, ...]
 
+    @property
+    def options(self) -> dict[str, str]:
+        """The attributes that its targets may be described with, and the types of their values in TVM's words."""
+        return {key: "IntImm" if key in _INTS else "Array" if key in _LISTS else "runtime.String" for key in _OPTIONS}
+
+    @staticmethod
+    def options_from_name(kind_name: str) -> dict[str, str]:
+        """The options of the kind of this name; `DiagnosticError` (`target-kind`) if there is none."""
+        return Target(kind_name).kind.options
+
     def __str__(self) -> str:
         return self.name
 
@@ -58,6 +68,7 @@ _KNOWN = (
     | _LISTS
     | {"mcpu", "mtriple", "mfloat-abi", "mabi", "device", "tag", "model", "system-lib", "arch", "runtime"}
 )
+_OPTIONS = sorted(_KNOWN)
 
 
 class _Stack(threading.local):

@@ -88,6 +88,17 @@ class PassContext:
         table = ((o.name, o) for o in cls.options)
         return {name: {"type": o.type.__name__, "default": o.default, "doc": o.doc} for name, o in table}
 
+    def __str__(self) -> str:
+        """What was asked for, a line each."""
+        shown = {
+            "opt_level": self.opt_level,
+            "required passes": list(self.required_pass),
+            "disabled passes": list(self.disabled_pass),
+            "instruments": self.instruments,
+            "config": dict(self.config),
+        }
+        return "Pass context information:\n" + "".join(f"\t{name}: {found}\n" for name, found in shown.items())
+
     def setting(self, name: str) -> Any:
         """The value of a setting, or its default."""
         option = self.options[name]

@@ -33,7 +33,7 @@ __getattr__, __dir__, __all__ = attach(
         **names(
             "passes.relay.external.outline_compiler_functions", "OutlineCompilerFunctionsWithExistingGlobalSymbols"
         ),
-        **names("passes.relay.external.outline_compiler_functions", "InlineComposites"),
+        **names("passes.relay.external.outline_compiler_functions", "InlineComposites MarkCompilerFunctionsAsExtern"),
         **names("passes.relay.operators.recast", "recast"),
         **names("driver.tvm_names.relay.user_operators", "register_fake_quantization_to_integer"),
         **names("driver.tvm_names.relay.user_operators", "register_optional_fake_quantization_to_integer"),

@@ -88,6 +88,23 @@ def test_zero_copy_and_sharing(dense: GraphExecutorFactory) -> None:
     np.testing.assert_allclose(second.get_output(1).numpy(), Y, rtol=1e-5, atol=1e-6)
 
 
+def test_an_input_may_be_a_tuple() -> None:
+    """Its fields are told and checked as inputs are; set_input took tensors only, so the graph could not be run."""
+    text = "def @main(%t: (Tensor[(2), float32], (Tensor[(3), float32],))) { concatenate((%t.0, %t.1.0)) }"
+    graph = GraphModule(build(module(text), "llvm")["default"](CPU))
+    assert graph.get_input_info() == ({"t": ((2,), ((3,),))}, {"t": ("float32", ("float32",))})
+    graph.set_input("t", (np.ones(2), [np.arange(3)]))
+    graph.run()
+    np.testing.assert_array_equal(graph.get_output(0).numpy(), [1, 1, 0, 1, 2])
+    for given, text in (
+        ((np.ones(2),), "input 't' is a tuple of 2 values, got 1 values"),
+        (np.ones(2), "a tuple of 2 values, got a ndarray"),
+        ((np.ones(2), (np.ones(2),)), r"input 't.1.0' has shape \(3\), got \(2,\)"),
+    ):
+        with pytest.raises(DiagnosticError, match=text):
+            graph.set_input("t", given)
+
+
 @pytest.mark.rule("RELAY-BUILD-6", rejects=True)
 def test_wrong_inputs_and_outputs(dense: GraphExecutorFactory) -> None:
     graph = GraphModule(dense["default"](CPU))

@@ -80,3 +80,15 @@ def test_faces() -> None:
     assert relay.param_dict.save_param_dict is relay.save_param_dict
     assert relay.data_dep_optimization.simplify_fc_transpose.convert
     assert relay.op.algorithm.argsort is relay.argsort
+
+
+def test_functions_a_compiler_is_done_with() -> None:
+    """They lose what their compiler knows them by, and mean what they did."""
+    outline = relay.transform.OutlineCompilerFunctionsWithExistingGlobalSymbols
+    module = outline()(read_module(OUTLINED))
+    after = relay.transform.MarkCompilerFunctionsAsExtern("mine")(module)
+    assert dict(after["mine_0"].attrs) == {"Extern": 1}
+    assert after["other_0"] is module["other_0"]
+    assert dict(relay.transform.MarkCompilerFunctionsAsExtern()(after)["other_0"].attrs) == {"Extern": 1}
+    values = [plain(relay.create_executor("debug", m).evaluate()(2.0)) for m in (module, after)]
+    assert values[0] == values[1]

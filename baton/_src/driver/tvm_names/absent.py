@@ -121,7 +121,6 @@ REASONS: dict[str, str] = {
     "relay.transform.AnnotateMemoryScope": _MEMORY,
     "relay.collage": _BYOC,
     "relay.transform.CollagePartition": _BYOC,
-    "relay.transform.MarkCompilerFunctionsAsExtern": _BYOC,
     "relay.transform.RelayToTIRTargetHook": _BYOC,
     "relay.transform.MetaScheduleLayoutRewrite": _TUNING,
     "relay.transform.AutoSchedulerLayoutRewrite": _TUNING,

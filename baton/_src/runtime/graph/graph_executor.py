@@ -10,20 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from itertools import zip_longest
+from itertools import chain, repeat, zip_longest
 from typing import Any
 
-import numpy as np
-
 from baton._src.runtime.executable.executable import Executable
+from baton._src.runtime.graph.given_inputs import as_input, as_tensor, input_spec
 from baton._src.runtime.param_dict import load_param_dict
 from baton._src.runtime.timing import BenchmarkResult, measure
 from baton._src.runtime.value_info import FunctionValue, TupleValue
 from baton._src.runtime.vm.virtual_machine import VirtualMachine
 from baton._src.support.diagnostics import fail
-from baton._src.values.convert import from_host
 from baton._src.values.device import CPU, Device
-from baton._src.values.dtype import DataType
 from baton._src.values.tensor import NDArray, empty
 
 
@@ -35,10 +32,12 @@ class GraphRuntime:
         self.machine = VirtualMachine(executable, device)
         self.device = device
         signature = executable.facts.get("signatures", {}).get("main", {})
-        self.input_specs: list[Any] = signature.get("inputs", [])
-        self.output_specs: list[Any] = _flat_specs(signature.get("outputs", []), _result_info(executable))
-        self.names = [str(spec[0]) for spec in self.input_specs]
-        self.inputs: list[NDArray | None] = [None] * len(self.names)
+        known, result = _interface(executable)
+        inputs = zip(signature.get("inputs", ()), chain(known, repeat(None)))
+        self.input_specs = [input_spec(name, dtype, dims, info) for (name, dtype, dims), info in inputs]
+        self.output_specs: list[Any] = _flat_specs(signature.get("outputs", []), result)
+        self.names = [spec.name for spec in self.input_specs]
+        self.inputs: list[Any] = [None] * len(self.names)
         self.outputs: tuple[Any, ...] | None = None
         self.bound = frozenset(executable.facts.get("bound", ()))
 
@@ -97,11 +96,11 @@ class GraphRuntime:
         return found
 
 
-def _result_info(executable: Executable) -> Any:
-    """What is known of the result of `main`; None if nothing is."""
+def _interface(executable: Executable) -> tuple[Sequence[Any], Any]:
+    """What is known of the arguments of `main` and of its result; nothing, if the executable does not say."""
     index = executable.function_index.get("main")
     info = None if index is None else executable.functions[index].info
-    return info.ret if isinstance(info, FunctionValue) else None
+    return (info.params or (), info.ret) if isinstance(info, FunctionValue) else ((), None)
 
 
 def _flat_specs(specs: Sequence[Any], result: Any) -> list[Any]:
@@ -158,30 +157,11 @@ class GraphModule:
 
     def set_output_zero_copy(self, key: Any, value: Any) -> None:
         """Later runs write output `key` into the given tensor."""
-        self._zero_copy_outputs[self._output_index(key)] = _tensor(value, "output")
+        self._zero_copy_outputs[self._output_index(key)] = as_tensor(value, "output")
 
     def _set(self, key: Any, value: Any, copy: bool) -> None:
         index = self.module.index(key)
-        tensor = _tensor(value, f"input {self.module.names[index]!r}")
-        wanted = self.module.input_specs[index][1]
-        if copy:
-            # As TVM does, what is given is converted to the input's dtype; shapes are checked when running.
-            dtype = tensor.data.dtype if wanted == "void" else DataType(wanted).numpy
-            tensor = NDArray(np.array(tensor.data, dtype=dtype, order="C", copy=True), tensor.device)
-        self._check_shape(index, tensor)
-        self.module.inputs[index] = tensor
-
-    def _check_shape(self, index: int, tensor: NDArray) -> None:
-        name, _, dims = self.module.input_specs[index]
-        if dims is None:
-            return
-        fits = len(dims) == tensor.ndim and all(
-            not isinstance(d, int) or d == found for d, found in zip(dims, tensor.shape)
-        )
-        if not fits:
-            wanted = ", ".join(map(str, dims))
-            message = f"input {name!r} has shape ({wanted}), got {tensor.shape}"
-            raise fail("value-mismatch", message, help="a graph is built for its shapes: rebuild it for others")
+        self.module.inputs[index] = as_input(value, self.module.input_specs[index], copy)
 
     def run(self, **input_dict: Any) -> None:
         """Run the graph, after setting the inputs given."""
@@ -199,7 +179,7 @@ class GraphModule:
         """How many inputs the graph has (bound parameters are none)."""
         return len(self.module.names)
 
-    def get_input(self, index: Any, out: Any = None) -> NDArray:
+    def get_input(self, index: Any, out: Any = None) -> Any:
         """An input that was set, by name or number; copied into `out` if given."""
         number = self.module.index(index)
         found = self.module.inputs[number]
@@ -208,7 +188,7 @@ class GraphModule:
         return found if out is None else found.copyto(out)
 
     def _blank(self, number: int) -> NDArray:
-        name, dtype, dims = self.module.input_specs[number]
+        name, dtype, dims, _ = self.module.input_specs[number]
         if dims is None or not all(isinstance(d, int) for d in dims):
             raise fail("input-missing", f"input {name!r} is not set, and its shape is not known")
         found = empty(tuple(dims), dtype)
@@ -225,9 +205,9 @@ class GraphModule:
         return self.module.names[self.module.index(int(index))]
 
     def get_input_info(self) -> tuple[dict[str, tuple[Any, ...]], dict[str, str]]:
-        """Shapes and dtypes of the inputs by name."""
-        shapes = {str(n): tuple(d or ()) for n, _, d in self.module.input_specs}
-        return shapes, {str(n): str(t) for n, t, _ in self.module.input_specs}
+        """Shapes and dtypes of the inputs by name; for a tuple, those of its fields."""
+        specs = self.module.input_specs
+        return {s.name: s.shapes for s in specs}, {s.name: s.dtypes for s in specs}
 
     def _output_index(self, key: Any) -> int:
         names = [str(s[0]) for s in self.module.output_specs]
@@ -273,15 +253,6 @@ class GraphModule:
             self.set_input(**kwargs)
         run = (lambda: self.run(**kwargs)) if end_to_end else self.module.run
         return measure(run, number, repeat, min_repeat_ms or 0)
-
-
-def _tensor(value: Any, what: str) -> NDArray:
-    found = from_host(np.asarray(value) if isinstance(value, (int, float, list)) else value)
-    if not isinstance(found, NDArray):
-        raise fail(
-            "value-mismatch", f"{what}: a {type(value).__name__} is no tensor", help="give a NumPy array or an NDArray"
-        )
-    return found
 
 
 def create(graph_json_str: Any, libmod: Any, device: Device = CPU) -> GraphModule:

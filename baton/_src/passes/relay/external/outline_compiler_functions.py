@@ -1,5 +1,5 @@
 """Functions for external compilers that are written where they are called become functions of the module; composites
-within them become their bodies.
+within them become their bodies; those a compiler is done with are marked so.
 
     (fn (%a, Compiler="mine", global_symbol="mine_0") { exp(%a) })(%x)      becomes      @mine_0(%x)
 """
@@ -72,4 +72,21 @@ class InlineComposites(Pass):
         return infer_type(module.with_functions(made))
 
 
-__all__ = ["InlineComposites", "OutlineCompilerFunctionsWithExistingGlobalSymbols"]
+@dataclass(frozen=True)
+class MarkCompilerFunctionsAsExtern(Pass):
+    """Functions of the module for `compiler_filter` (any compiler, if empty) lose their attributes and get `Extern`:
+    their compiler is done with them, whoever reads `Compiler` passes them by. Their bodies still say what they mean."""
+
+    opt_level: ClassVar[int] = 0
+    compiler_filter: str = ""
+
+    def run(self, module: IRModule, ctx: PassContext) -> IRModule:
+        made = dict(module.functions)
+        for var, function in module.functions.items():
+            compiler = compiler_of(function)
+            if compiler and self.compiler_filter in ("", compiler):
+                made[var] = function.with_fields(attrs={"Extern": 1})
+        return module.with_functions(made)
+
+
+__all__ = ["InlineComposites", "MarkCompilerFunctionsAsExtern", "OutlineCompilerFunctionsWithExistingGlobalSymbols"]
