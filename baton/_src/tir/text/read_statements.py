@@ -163,20 +163,41 @@ def _assign(scope: Scope, node: ast.Assign, out: _Sequence) -> Task[None]:
         assert isinstance(node.value, ast.Call)
         yield axes(scope, names, node.value, word)
         return
+    if len(names) > 1 and isinstance(node.value, (ast.Tuple, ast.List)) and len(node.value.elts) == len(names):
+        yield _assign_each(scope, node, names, node.value.elts, out)
+        return
     if word and len(names) == 1:
         assert isinstance(node.value, ast.Call)
         if (yield _declare(scope, names[0], node.value, word, out)):
             return
     found = yield value(scope, node.value)
-    if len(names) > 1:
-        if not isinstance(found, (tuple, list)) or len(found) != len(names):
-            raise scope.error(node, "tir-syntax", f"{len(names)} names need as many values")
-        for name, part in zip(names, found):
-            scope.define(name, part)
-    elif isinstance(found, PrimExpr) and not isinstance(found, (Var, IntImm)):
-        _let(scope, node, names[0], Var(names[0], found.dtype), found, out)
+    if len(names) == 1:
+        _bind(scope, node, names[0], found, out)
+        return
+    if not isinstance(found, (tuple, list)) or len(found) != len(names):
+        raise scope.error(node, "tir-syntax", f"{len(names)} names need as many values")
+    for name, part in zip(names, found):
+        _bind(scope, node, name, part, out)
+
+
+def _assign_each(scope: Scope, node: ast.Assign, names: list[str], given: list[ast.expr], out: _Sequence) -> Task[None]:
+    """`a, b = A[0], A[1]`, `m, n = T.int64(), T.int64()`: all values are read before a name stands for its own."""
+    read: list[tuple[str, Any]] = []
+    for name, part in zip(names, given):
+        word = call_name(scope, part)
+        if isinstance(part, ast.Call) and word and (yield _declare(scope, name, part, word, out)):
+            continue
+        read.append((name, (yield value(scope, part))))
+    for name, found in read:
+        _bind(scope, node, name, found, out)
+
+
+def _bind(scope: Scope, node: ast.Assign, name: str, found: Any, out: _Sequence) -> None:
+    """What is computed is computed here: a later store does not change it."""
+    if isinstance(found, PrimExpr) and not isinstance(found, (Var, IntImm)):
+        _let(scope, node, name, Var(name, found.dtype), found, out)
     else:
-        scope.define(names[0], found)
+        scope.define(name, found)
 
 
 def _names(scope: Scope, target: ast.expr) -> list[str]:

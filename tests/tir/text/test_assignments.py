@@ -1,0 +1,76 @@
+"""Several names at once in a kernel: each value is computed before any name stands for its own, and stays."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import baton as tvm
+from baton._src.support.diagnostics import DiagnosticError
+from baton.script import from_source
+from baton.script import tir as T
+
+
+def run(kernel: Any, *arrays: np.ndarray) -> list[list[Any]]:
+    held = [tvm.nd.array(a) for a in arrays]
+    tvm.build(kernel, target="llvm")(*held)
+    return [h.numpy().tolist() for h in held]
+
+
+def next_two(buffer: Any) -> Any:
+    return buffer[0] + 1, buffer[1] + 1
+
+
+def test_values_do_not_follow_later_stores() -> None:
+    """Found by swapping two elements: names stood for the loads, and the second load came after the first store."""
+
+    @T.prim_func
+    def swap(A: T.Buffer((2,), "int32")):
+        a, b = A[0], A[1]
+        A[0] = b
+        A[1] = a
+
+    @T.prim_func
+    def swap_next(A: T.Buffer((2,), "int32")):
+        a, b = next_two(A)
+        A[0] = b
+        A[1] = a
+
+    assert run(swap, np.array([1, 2], "int32")) == [[2, 1]]
+    assert run(swap_next, np.array([1, 2], "int32")) == [[3, 2]]
+
+
+def test_names_trade_places() -> None:
+    @T.prim_func
+    def fibonacci(A: T.Buffer((2,), "int32")):
+        a, b = A[0], A[1]
+        a, b = b, a + b
+        a, b = b, a + b
+        A[0] = a
+        A[1] = b
+
+    assert run(fibonacci, np.array([1, 2], "int32")) == [[3, 5]]
+
+
+def test_several_sizes_and_buffers_keep_their_names() -> None:
+    """Guards printed kernels: sizes were called v, v_1, and buffers could not be matched two at a time."""
+
+    @T.prim_func
+    def transpose(a: T.handle, b: T.handle):
+        n, m = T.int32(), T.int32()
+        A, B = T.match_buffer(a, (n, m), "int32"), T.match_buffer(b, (m, n), "int32")
+        for i, j in T.grid(n, m):
+            B[j, i] = A[i, j]
+
+    assert 'A = T.match_buffer(a, (n, m), "int32")' in transpose.script()
+    assert run(transpose, np.array([[1, 2]], "int32"), np.zeros((2, 1), "int32"))[1] == [[1], [2]]
+    tvm.ir.assert_structural_equal(from_source(transpose.script()), transpose)
+
+
+@pytest.mark.parametrize("values", ["A[0], A[1], A[1]", "A[0]", "(A[0],)"])
+def test_as_many_values_as_names(values: str) -> None:
+    text = f"@T.prim_func\ndef f(A: T.Buffer((2,), 'int32')):\n    a, b = {values}\n    A[0] = a\n"
+    with pytest.raises(DiagnosticError, match="2 names need as many values"):
+        from_source(text)
