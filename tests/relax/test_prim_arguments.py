@@ -1,10 +1,11 @@
-"""Numbers that a host gives for prim parameters."""
+"""Numbers that a host gives for prim parameters, and those written in programs."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from tests.relax.machines import everywhere, fails_everywhere
+from baton._src.relax.nodes import PrimValue
+from tests.relax.machines import everywhere, fails_everywhere, table
 
 
 def test_numbers_of_the_host_have_the_dtype_that_parameters_declare() -> None:
@@ -20,3 +21,27 @@ def main(x: R.Prim("float32"), k: R.Prim("int32")) -> R.Object:
     assert "int32" in repr(whole)
     for wrong in ((2, 3), (2.0, 3.0), (2.0, 2**40), (2.0, True)):
         fails_everywhere(text, *wrong, code="value-mismatch")
+
+
+def test_floats_of_programs_are_float32_and_keep_their_digits() -> None:
+    """As in TVM: 0.1 goes with float32 tensors, and what has more digits to spare sees all that were written."""
+    text = """
+@R.function(pure=False)
+def main(x: R.Tensor((2,), "float32"), y: R.Tensor((2,), "float64"), i: R.Tensor((1,), "int64")) -> R.Object:
+    sum = R.add(x, R.prim_value(0.5))
+    cut = R.clip(y, 0.1, 0.9)
+    hot = R.one_hot(i, R.prim_value(2.0), R.prim_value(0.25), depth=2)
+    steps = R.arange(0.0, 0.3, 0.1)
+    known = R.match_cast(R.prim_value(0.1), R.Prim(value=T.float32(0.1)))
+    seen = R.call_packed("test.seen", 0.1, sinfo_args=R.Object)
+    return (sum, cut, hot, steps, known, seen)
+"""
+    given = (np.array([0, 1], np.float32), np.array([0.0, 1.0]), np.array([1]))
+    found, cut, hot, steps, known, seen = everywhere(text, *given, functions=table(seen=repr))
+    assert found.numpy().tolist() == [0.5, 1.5]
+    assert (found.dtype, hot.dtype, steps.dtype) == ("float32",) * 3
+    assert cut.numpy().tolist() == [0.1, 0.9]
+    assert (hot.numpy().tolist(), steps.shape) == ([[0.25, 2.0]], (3,))
+    assert known == 0.1
+    assert "0.1," in seen
+    assert PrimValue(0.1).value.dtype == "float32"

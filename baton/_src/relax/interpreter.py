@@ -50,11 +50,12 @@ from baton._src.runtime.value_checks import describe
 from baton._src.support.diagnostics import InternalError, fail
 from baton._src.support.trampoline import Task, run
 from baton._src.tir.arith.analyzer import Analyzer
+from baton._src.tir.expr import FloatImm, IntImm
 from baton._src.tir.interpreter import run_prim_func
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.values.convert import from_host
 from baton._src.values.packed_func import PROCESS_FUNCTIONS, FunctionTable
-from baton._src.values.prim import as_declared, prim
+from baton._src.values.prim import as_declared, literal_prim, prim
 from baton._src.values.shape import ShapeTuple
 from baton._src.values.tensor import NDArray
 
@@ -295,6 +296,8 @@ class Interpreter:
                 return NDArray(expr.data.data.copy(), expr.data.device)
             case ShapeExpr():
                 return ShapeTuple(frame.dims(expr.values))
+            case PrimValue(value=IntImm() | FloatImm() as number):
+                return literal_prim(number.value, number.dtype)
             case PrimValue():
                 value = frame.scalar(expr.value)
                 return prim(value.item() if hasattr(value, "item") else value, expr.value.dtype)

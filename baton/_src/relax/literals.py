@@ -10,7 +10,9 @@ from baton._src.ir.expr import GraphExpr, PrimExpr
 from baton._src.relax.check.report import API
 from baton._src.relax.nodes import Constant, DataTypeImm, PrimValue, ShapeExpr, StringImm, Tuple
 from baton._src.support.diagnostics import fail
+from baton._src.tir.expr import literal
 from baton._src.values.dtype import DataType
+from baton._src.values.prim import prim_dtype
 from baton._src.values.tensor import NDArray, array, literal_dtype
 
 
@@ -36,12 +38,17 @@ def shape(values: Any) -> ShapeExpr:
 
 
 def prim_value(value: Any) -> PrimValue:
-    """A host scalar: ints become int64, floats float64."""
+    """A host scalar: ints become int64, floats float32."""
     if isinstance(value, PrimValue):
         return value
     if not isinstance(value, (PrimExpr, bool, int, float, np.bool_, np.integer, np.floating)):
         raise fail(API, f"a prim value is a number, got {value!r}")
     return PrimValue(float(value) if isinstance(value, np.floating) else value)
+
+
+def host_value(value: bool | int | float) -> PrimValue:
+    """The literal of a scalar that a program has at run time, where Python's floats are float64."""
+    return PrimValue(literal(value, prim_dtype(value)))
 
 
 def string(value: str) -> StringImm:

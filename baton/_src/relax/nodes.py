@@ -18,6 +18,8 @@ from baton._src.values.dtype import INT64, DataType
 from baton._src.values.filled_tensor import unfinished
 from baton._src.values.tensor import NDArray, array
 
+_FLOAT32 = DataType("float32")
+
 
 def _init(target: GraphExpr, span: Span | None, info: StructInfo | None = None, **fields: Any) -> None:
     for name, content in fields.items():
@@ -153,7 +155,7 @@ class ShapeExpr(Expr):
 
 @node
 class PrimValue(Expr):
-    """A host scalar given by a PrimExpr; Python numbers become int64, float64 or bool."""
+    """A host scalar given by a PrimExpr; Python numbers become int64, float32 or bool, as in TVM."""
 
     value: PrimExpr
 
@@ -163,7 +165,7 @@ class PrimValue(Expr):
         elif isinstance(value, (int, np.integer)):
             value = literal(int(value), INT64)
         elif isinstance(value, float):
-            value = literal(value, DataType("float64"))
+            value = literal(value, _FLOAT32)
         elif not isinstance(value, PrimExpr):
             raise fail("relax-api", f"a PrimValue holds one scalar, got {value!r}", span=span, kind=TypeError)
         _init(self, span, value=value)

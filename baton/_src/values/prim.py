@@ -24,7 +24,7 @@ class PrimInt(int):
 
 
 class PrimFloat(float):
-    """A float of a dtype other than float64; the value is rounded to it."""
+    """A float of a dtype other than float64. What is computed is rounded to it, a literal is what was written."""
 
     dtype: DataType
 
@@ -53,10 +53,17 @@ def prim(value: object, dtype: object) -> Prim:
         number.dtype = kind
         return number
     if kind.is_float:
-        real = PrimFloat(kind.numpy.type(value))
-        real.dtype = kind
-        return real
+        return _labelled(float(kind.numpy.type(value)), kind)
     raise fail("value-prim", f"a prim value cannot have dtype {kind}")
+
+
+def literal_prim(value: int | float, dtype: object) -> Prim:
+    """The prim value that a literal of `dtype` stands for: as `prim`, but a float keeps the digits that were written.
+
+    A program's 0.1 is a float32, and a packed function or a tensor of float64 still sees 0.1, as in TVM.
+    """
+    kind = DataType(dtype)
+    return _labelled(float(value), kind) if kind.is_float and kind != FLOAT64 else prim(value, kind)
 
 
 def as_declared(value: object, dtype: object) -> object:
@@ -69,6 +76,12 @@ def as_declared(value: object, dtype: object) -> object:
     if (type(value) is float and kind.is_float) or (type(value) is int and kind.is_int and _wrap(value, kind) == value):
         return prim(value, kind)
     return value
+
+
+def _labelled(value: float, dtype: DataType) -> PrimFloat:
+    real = PrimFloat(value)
+    real.dtype = dtype
+    return real
 
 
 def _wrap(value: int, dtype: DataType) -> int:

@@ -19,7 +19,8 @@ from baton._src.lower.relax_to_vm.lower_module import lower_module
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.passes.relax.operators.legalize_ops import LegalizeOps
 from baton._src.relax.block_builder import BlockBuilder
-from baton._src.relax.nodes import Call, Function, PrimValue, ShapeExpr, StringImm, Tuple, Var
+from baton._src.relax.literals import host_value
+from baton._src.relax.nodes import Call, Function, ShapeExpr, StringImm, Tuple, Var
 from baton._src.relax.struct_info import TensorStructInfo
 from baton._src.runtime.vm.virtual_machine import VirtualMachine
 from baton._src.support.diagnostics import fail
@@ -101,7 +102,7 @@ def _as_expr(value: Any, name: str, params: list[Var]) -> Any:
     if isinstance(value, str):
         return StringImm(value)
     if prim_dtype(value) is not None:
-        return PrimValue(value)
+        return host_value(value)
     raise fail("operator-argument", f"a {type(value).__name__} cannot be an argument of an operator")
 
 

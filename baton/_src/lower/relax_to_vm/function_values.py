@@ -24,6 +24,7 @@ from baton._src.relax.nodes import (
 from baton._src.runtime.executable.bytecode import Operand
 from baton._src.runtime.executable.constants import Data
 from baton._src.support.diagnostics import InternalError
+from baton._src.tir.expr import FloatImm, IntImm
 from baton._src.tir.prim_func import PrimFunc
 
 Leaf = Constant | ShapeExpr | PrimValue | StringImm | DataTypeImm | GlobalVar | ExternFunc
@@ -95,7 +96,7 @@ class FunctionValues:
             case Literal(expr=ShapeExpr(values=values)):
                 dims = Data([to_dim_expr(v, self.scope.slots) for v in values])
                 return self.scope.call_into("vm.builtin.eval_shape", [self.scope.heap(), dims])
-            case Literal(expr=PrimValue(value=prim)):
+            case Literal(expr=PrimValue(value=prim)) if not isinstance(prim, (IntImm, FloatImm)):
                 return self.scope.prim(prim)
             case Literal(expr=expr):
                 operand = self.scope.literal_operand(expr, self.program)

@@ -14,7 +14,8 @@ import numpy as np
 from baton._src.ir.op_def import NotApplicable, OpDef
 from baton._src.relax.check.deduce import Context, deduce
 from baton._src.relax.interpret.checks import describe_value
-from baton._src.relax.nodes import Call, Constant, PrimValue, ShapeExpr, StringImm, Tuple, Var
+from baton._src.relax.literals import host_value
+from baton._src.relax.nodes import Call, Constant, ShapeExpr, StringImm, Tuple, Var
 from baton._src.relax.struct_info import ObjectStructInfo, TensorStructInfo
 from baton._src.support.diagnostics import fail
 from baton._src.values.prim import prim_dtype
@@ -56,4 +57,4 @@ def _operand(value: Any, arg: Any) -> Any:
         return Tuple([_operand(v, f) for v, f in zip(value, fields)])
     if isinstance(value, str):
         return StringImm(value)
-    return PrimValue(value) if prim_dtype(value) is not None else Var(name, ObjectStructInfo())
+    return host_value(value) if prim_dtype(value) is not None else Var(name, ObjectStructInfo())

@@ -19,7 +19,7 @@ from baton._src.relax.text.declarations import Declarations
 from baton._src.relax.text.metadata import Metadata
 from baton._src.relax.text.scalars import scalar_text
 from baton._src.relax.text.values import quoted
-from baton._src.tir.expr import FloatImm, IntImm
+from baton._src.tir.expr import IntImm
 from baton._src.values.tensor import NDArray
 
 
@@ -55,8 +55,6 @@ class LeafText:
     def _prim(self, value: PrimExpr) -> str:
         if isinstance(value, IntImm) and value.dtype.is_bool:
             return repr(bool(value.value))
-        if isinstance(value, FloatImm) and value.dtype == "float64" and math.isfinite(value.value):
-            return repr(value.value)
         return scalar_text(value, self._declarations.scalar_name)
 
     def _constant(self, expr: Constant) -> str:

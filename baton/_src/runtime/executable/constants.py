@@ -11,7 +11,7 @@ from baton._src.runtime.dim_expr import Evaluate, compile_dim
 from baton._src.runtime.value_info import ValueInfo, info_from_data, info_to_data
 from baton._src.support.diagnostics import fail
 from baton._src.values.dtype import DataType
-from baton._src.values.prim import prim, prim_dtype
+from baton._src.values.prim import literal_prim, prim_dtype
 from baton._src.values.shape import ShapeTuple
 from baton._src.values.tensor import AnyArray, NDArray
 
@@ -89,6 +89,6 @@ def _from_data(data: Any, tensors: Mapping[str, AnyArray]) -> Any:
         case ["string", str() as text]:
             return text
         case ["prim", str() as dtype, value]:
-            return prim(float.fromhex(value) if isinstance(value, str) else value, dtype)
+            return literal_prim(float.fromhex(value) if isinstance(value, str) else value, dtype)
         case _:
             raise fail("executable-corrupt", f"{data!r} is not a constant")
