@@ -189,8 +189,9 @@ def _read_part(product: st.Stmt, update: st.Stmt) -> Part | None:
         return None
     (rows, columns), body = outer
     (update_rows, unit), work = inner
-    stores = work.seq if isinstance(work, st.SeqStmt) else (work,)
-    if not all(isinstance(s, st.BufferStore) for s in stores) or not same(rows.extent, update_rows.extent):
+    steps = work.seq if isinstance(work, st.SeqStmt) else (work,)
+    stores = tuple(s for s in steps if isinstance(s, st.BufferStore))
+    if len(stores) < len(steps) or not same(rows.extent, update_rows.extent):
         return None
     if columns.size is None or not unit.size or columns.size % unit.size:
         return None
@@ -210,7 +211,7 @@ def _read_part(product: st.Stmt, update: st.Stmt) -> Part | None:
     fits = depends(left, rows.var) and depends(right, columns.var) and not depends(left, columns.var)
     if not fits or depends(right, rows.var) or not is_simple(left) or not is_simple(right):
         return None
-    return Part(sums, rows, columns, k, left, right, update_rows.var, unit, tuple(stores))  # type: ignore[arg-type]
+    return Part(sums, rows, columns, k, left, right, update_rows.var, unit, stores)
 
 
 def _gate(load: tir.BufferLoad, part: Part) -> int | None:

@@ -11,7 +11,7 @@ from baton._src.runtime.dim_expr import DimExpr
 from baton._src.support.diagnostics import InternalError, fail
 from baton._src.tir import expr as tir
 
-_BINARY: dict[type, str] = {
+_BINARY: dict[type[PrimExpr], str] = {
     tir.Add: "+",
     tir.Sub: "-",
     tir.Mul: "*",
@@ -77,11 +77,10 @@ def _convert(node: PrimExpr, found: Mapping[Any, DimExpr], slots: Mapping[tir.Va
             return found[value] if _keeps_value(value, node) else ["cast", str(node.dtype), found[value]]
         case tir.Call(op=Op() as op, args=args) if op.name in _INTRINSICS:
             return [_INTRINSICS[op.name], *[found[a] for a in args]]
+        case tir.BinaryOp(a, b) | tir.CompareOp(a, b) | tir.LogicalOp(a, b) if type(node) in _BINARY:
+            return [_BINARY[type(node)], found[a], found[b]]
         case _:
-            name = _BINARY.get(type(node))
-            if name is None:
-                raise fail("lower-dim", f"{node!r} cannot be part of a shape", span=node.span)
-            return [name, found[node.a], found[node.b]]  # type: ignore[attr-defined]
+            raise fail("lower-dim", f"{node!r} cannot be part of a shape", span=node.span)
 
 
 def _keeps_value(value: PrimExpr, cast: tir.Cast) -> bool:

@@ -141,9 +141,11 @@ def emit_kernel_call(values: FunctionValues, call: KernelCall) -> None:
     builder = values.program.builder
     args: list[Operand] = []
     for value in call.args:
-        constant = value.expr if isinstance(value, Literal) else None
-        is_constant = isinstance(constant, Constant)
-        args.append(builder.convert_constant(constant.data) if is_constant else values.operand(value))  # type: ignore[union-attr]
+        match value:
+            case Literal(expr=Constant(data=data)):
+                args.append(builder.convert_constant(data))
+            case _:
+                args.append(values.operand(value))
     fresh: list[Operand] = []
     for result, place in zip(call.results, call.inplace):
         register = args[place].value if place >= 0 else new_tensor(values, result.info)

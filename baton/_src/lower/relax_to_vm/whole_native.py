@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -81,8 +81,8 @@ def _collect(program: Program, function: Function) -> Collected | None:
         return None
     if not result_fits(function, program.prover):
         return None
-    reading = _Reading(program, function)
-    params = [(p.name_hint, reading.env[p]) for p in function.params]
+    params = [(p.name_hint, InRegister(i, p.struct_info_)) for i, p in enumerate(function.params)]
+    reading = _Reading(program, function, {p: v for p, (_, v) in zip(function.params, params)})
     try:
         if not all(reading.binding(binding) for block in function.body.blocks for binding in block.bindings):
             return None
@@ -91,15 +91,15 @@ def _collect(program: Program, function: Function) -> Collected | None:
         return None
     if not _only_tensors(result):
         return None
-    return reading.calls, result, params, reading.conditions  # type: ignore[return-value]
+    return reading.calls, result, params, reading.conditions
 
 
 class _Reading:
     """A function read binding by binding: what each variable stands for, the calls, what casts demand."""
 
-    def __init__(self, program: Program, function: Function) -> None:
+    def __init__(self, program: Program, function: Function, params: Mapping[Var, Value]) -> None:
         self.program, self.function = program, function
-        self.env: dict[Var, Value] = {p: InRegister(i, p.struct_info_) for i, p in enumerate(function.params)}
+        self.env = dict(params)
         self.calls: list[KernelCall] = []
         self.conditions: list[CastCondition] = []
         self.bindable = {v for p in function.params for v in definable_tir_vars_in_struct_info(p.struct_info)}

@@ -8,6 +8,7 @@ from typing import Any
 from baton._src.ir.attrs import OpenAttrs
 from baton._src.ir.expr import GlobalVar, GraphExpr, Op, PrimExpr
 from baton._src.ir.op_def import OpCall
+from baton._src.ir.tensor_info import TensorInfo
 from baton._src.ir.types import Constructor, FuncType, TensorType
 from baton._src.lower.relay_to_relax.binding_emitter import BindingEmitter, Bindings
 from baton._src.lower.relay_to_relax.types import OBJECT
@@ -110,7 +111,8 @@ class Calls:
         info = self._emitter.types.param(type_)
         args[0] = self._emitter.match(bindings, args[0], info, node)
         found = definition.infer(OpCall(definition, (to_info(info),), attrs, Analyzer(), (None,), node.span))
-        return found.shape  # type: ignore[no-any-return]
+        assert isinstance(found, TensorInfo)
+        return found.shape
 
     def construct(self, bindings: Bindings, constructor: Constructor, args: Sequence[Any], node: Any) -> Any:
         """A tagged tuple."""

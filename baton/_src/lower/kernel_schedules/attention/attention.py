@@ -13,7 +13,7 @@ their layout; lengths may be symbolic, sizes of heads are numbers.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 from baton._src.ir.expr import Op, PrimExpr
 from baton._src.ir.target import Target
@@ -83,7 +83,7 @@ def _same_axes(a: Stage, b: Stage) -> bool:
     return len(a.spatial) == len(b.spatial) and all(same(x.extent, y.extent) for x, y in zip(a.spatial, b.spatial))
 
 
-def _at(load: Any, axes: tuple[Axis, ...]) -> bool:
+def _at(load: Any, axes: tuple[Axis, ...]) -> TypeGuard[tir.BufferLoad]:
     return (
         isinstance(load, tir.BufferLoad)
         and len(load.indices) == len(axes)
@@ -94,8 +94,9 @@ def _at(load: Any, axes: tuple[Axis, ...]) -> bool:
 def _folds(stage: Stage, source: Stage, combiner: type[tir.BinaryOp]) -> bool:
     """Whether a stage folds `source` along its last axis."""
     axes = (*stage.spatial, *stage.reduce)
-    whole = stage.combiner is combiner and len(stage.reduce) == 1 and _at(stage.value, axes)
-    return whole and stage.value.buffer is source.buffer and len(axes) == len(source.spatial)  # type: ignore[attr-defined]
+    if stage.combiner is not combiner or len(stage.reduce) != 1 or len(axes) != len(source.spatial):
+        return False
+    return _at(stage.value, axes) and stage.value.buffer is source.buffer
 
 
 def _is_power(stage: Stage, masked: Stage, top: Stage) -> bool:
@@ -164,7 +165,7 @@ def _divides(result: Stage, weighed: Stage, total: Stage, weights: tir.BufferLoa
         value = value.value
     if result.reduce or not isinstance(value, tir.Div) or not _same_axes(result, weighed):
         return False
-    if not (_at(value.a, result.spatial) and value.a.buffer is weighed.buffer):  # type: ignore[attr-defined]
+    if not (_at(value.a, result.spatial) and value.a.buffer is weighed.buffer):
         return False
     renamed = {own.var: mine.var for own, mine in zip(weighed.spatial, result.spatial)}
     wanted = [renamed.get(i) if isinstance(i, tir.Var) else None for i in weights.indices[:-1]]

@@ -9,6 +9,7 @@ block the running maximum and sum are kept, and what was weighed so far shrinks 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
@@ -265,7 +266,7 @@ def _fold(block: Block, rows: int, initial: PrimExpr, combiner: Any, body: Any, 
         folded = combiner(tir.BufferLoad(part, at(number, lane)), value)
         return sequence(*before, st.BufferStore(part, folded, at(number, lane)))
 
-    def halved(number: int, lane: PrimExpr, half: int) -> st.Stmt:
+    def halved(half: int, number: int, lane: PrimExpr) -> st.Stmt:
         upper = tir.BufferLoad(part, at(number, ops.add(lane, i64(half))))
         return st.BufferStore(part, combiner(tir.BufferLoad(part, at(number, lane)), upper), at(number, lane))
 
@@ -274,7 +275,7 @@ def _fold(block: Block, rows: int, initial: PrimExpr, combiner: Any, body: Any, 
     half = width
     while half > 1:
         half //= 2
-        steps.append(each(half, lambda n, v, half=half: halved(n, v, half)))  # type: ignore[misc]
+        steps.append(each(half, partial(halved, half)))
     for number, row in enumerate(numbers):
         steps.append(st.BufferStore(result, tir.BufferLoad(part, at(number, i64(0))), (row,)))
     return loop(group, rows // beside, allocated(part, sequence(*steps)))

@@ -65,9 +65,48 @@ def _of_unknown_row(window: Window, most: int) -> list[Tile]:
 
 
 @dataclass(frozen=True, eq=False)
+class Turns:
+    """The order of the tiles that read the same weights, those of a group of blocks, where their number is known."""
+
+    image: tir.Var | None
+    """None: every image has its turns."""
+    lines: int
+    """Rows of a tile."""
+    points: int
+    """Points of a tile."""
+    across: int
+    """Tiles of a row."""
+    each: int
+    """Tiles of an image."""
+    count: int
+
+    @staticmethod
+    def of(conv: BlockedConv, points: int, lines: int, every_image: bool) -> Turns | None:
+        """For tiles of so many points of so many rows; `every_image`: all images pass by a group of blocks."""
+        height = 1 if conv.rows is None else conv.rows.axis.size
+        width, image = conv.columns.axis.size, conv.anchored.stage.spatial[0]
+        images = image.size if every_image else 1
+        if height is None or width is None or images is None or conv.is_depthwise:
+            return None
+        across = -(-width // points)
+        each = -(-height // lines) * across
+        return Turns(image.var if every_image else None, lines, points, across, each, images * each)
+
+    def number(self, row: PrimExpr | None, start: PrimExpr) -> PrimExpr:
+        """Of the tile that begins at `row` and `start`."""
+        at = ops.floordiv(start, i64(self.points))
+        if row is not None:
+            at = ops.add(ops.multiply(ops.floordiv(row, i64(self.lines)), i64(self.across)), at)
+        if self.image is not None:
+            at = ops.add(ops.multiply(as_int64(self.image), i64(self.each)), at)
+        return at
+
+
+@dataclass(frozen=True, eq=False)
 class Place:
     """Where a tile is: its first block, row (None: there is only one) and point, and how many of the first two; `taps`
-    of a row of a depthwise window are taken at a time; `dot` is the instruction that multiplies words.
+    of a row of a depthwise window are taken at a time; `dot` is the instruction that multiplies words; `turns` numbers
+    the tiles that read the same weights.
     """
 
     block: PrimExpr
@@ -76,6 +115,7 @@ class Place:
     rows: int = 1
     taps: int = 1
     dot: Dot | None = None
+    turns: Turns | None = None
 
     def sum_of(self, tile: Tile, at: Point) -> PrimExpr:
         """The number of a sum in the tile."""

@@ -23,19 +23,20 @@ from itertools import groupby
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.target import Target
-from baton._src.lower.kernel_schedules.choices import tuned
 from baton._src.lower.kernel_schedules.convolution.blocked_borders import Border, band_copied, border_of, maps_copied
 from baton._src.lower.kernel_schedules.convolution.blocked_conv_parts import WORD, BlockedConv, read_conv
-from baton._src.lower.kernel_schedules.convolution.blocked_depthwise import depthwise_row, taps_at_once
+from baton._src.lower.kernel_schedules.convolution.blocked_depthwise import depthwise_row
+from baton._src.lower.kernel_schedules.convolution.blocked_shapes import row_taps, tile_shape
 from baton._src.lower.kernel_schedules.convolution.blocked_tiles import (
     Place,
     Point,
     Stream,
     Tile,
+    Turns,
     tiles_of,
-    widths_of,
 )
 from baton._src.lower.kernel_schedules.convolution.conv_window import Window
+from baton._src.lower.kernel_schedules.convolution.weights_ahead import asked_ahead
 from baton._src.lower.kernel_schedules.products.dots import Dot, dot_instruction, words_at
 from baton._src.lower.kernel_schedules.products.tiles import Accumulators
 from baton._src.lower.kernel_schedules.shared.factors import load_of
@@ -63,10 +64,6 @@ from baton._src.tir.prim_func import PrimFunc
 
 DEPTHWISE_STEP = 4
 """Time of a depthwise multiply-add in those of a dense one: two loads, little reuse."""
-USUAL_ROWS = (7, 10, 14, 20, 28, 40, 56, 80)
-"""Lengths of rows that tiles for any length are chosen for; maps taken as one row are squares of them."""
-MOST_BLOCKS = 4
-"""Blocks of output channels in a tile: each is a stream of weights of its own."""
 
 
 def apply(func: PrimFunc, target: Target) -> PrimFunc | Declined:
@@ -99,121 +96,27 @@ def _dot(conv: BlockedConv, target: Target) -> Dot | None:
     return dot_instruction(conv.data.dtype, load_of(conv.weight).dtype, total, target, conv.width)
 
 
-# ----------------------------------------------------------------------------------------------------- tiling
-
-
-def most_points(target: Target, width: int, blocks: int) -> int:
-    """Points of a tile of so many blocks: a vector for each sum, each block's weights and an input."""
-    vectors = _vectors(target, width) * blocks
-    return max(1, (_registers(target) - 2 - vectors) // vectors)
-
-
-def _registers(target: Target) -> int:
-    return 32 if target.vector_bits >= 512 or "neon" in target.features else 16
-
-
-def _vectors(target: Target, width: int) -> int:
-    """Of a block."""
-    return max(1, width // max(2, target.lanes(32)))
-
-
-def _row_taps(conv: BlockedConv, target: Target) -> int:
-    """How many taps of a row of the window a tile takes at a time: several where channels have windows of their own."""
-    if not conv.is_depthwise or conv.channels:
-        return 1
-    return taps_at_once(conv.columns.taps, _vectors(target, conv.width), _registers(target))
-
-
-def _most_points(conv: BlockedConv, target: Target, blocks: int) -> int:
-    """Points of a tile of so many blocks."""
-    taps, vectors = _row_taps(conv, target), _vectors(target, conv.width)
-    if taps == 1:
-        return most_points(target, conv.width, blocks)
-    return max(1, (_registers(target) - 2 - taps * vectors) // vectors)
-
-
-def _shape(conv: BlockedConv, target: Target) -> tuple[int, int, int]:
-    """(blocks, points, rows) of a tile: those that take the fewest steps, by arithmetic and by loads."""
-    points = conv.columns.axis.size
-    if points is None:
-        return _tuned_shape(conv, target, _shape_for_any(conv, target))
-    best: tuple[float, int, int, int] | None = None
-    for count in range(1, MOST_BLOCKS + 1):
-        if not _may_share(conv, count):
-            continue
-        most = _most_points(conv, target, count)
-        tiles = -(-points // most)
-        wide = -(-points // tiles)
-        lines = 2 if tiles == 1 and 2 * wide <= most and _may_pair(conv) else 1
-        cost = tiles * max(wide * lines * count + 0.15 * (wide * lines + 2 * count), 6.0) / (count * lines)
-        if best is None or cost < best[0]:
-            best = (cost, count, wide, lines)
-    assert best is not None
-    return _tuned_shape(conv, target, best[1:])
-
-
-def _shape_for_any(conv: BlockedConv, target: Target) -> tuple[int, int, int]:
-    """The same for rows of unknown length."""
-    best: tuple[float, int, int] | None = None
-    for count in (n for n in range(1, MOST_BLOCKS + 1) if _may_share(conv, n)):
-        for wide in range(1, _most_points(conv, target, count) + 1):
-            cost = 0.0
-            for length in USUAL_ROWS:
-                left = length * (1 if conv.rows is not None else length)
-                for points in widths_of(wide):
-                    cost += left // points * max(points * count + 0.15 * (points + 2 * count), 6.0) / (length * count)
-                    left %= points
-            if best is None or cost < best[0]:
-                best = (cost, count, wide)
-    assert best is not None
-    return best[1], best[2], 1
-
-
-def _tuned_shape(conv: BlockedConv, target: Target, usual: tuple[int, int, int]) -> tuple[int, int, int]:
-    """The shape that tuning chose around the `usual` one: every one it may choose fits the registers."""
-    counts = (n for n in range(1, MOST_BLOCKS + 1) if _may_share(conv, n))
-    count = tuned("conv_blocks", usual[0], counts)
-    most, points = _most_points(conv, target, count), conv.columns.axis.size
-    wide = tuned("conv_points", min(usual[1], most), range(1, min(most, points or most) + 1))
-    pairs = points is not None and wide >= points and 2 * wide <= most and _may_pair(conv)
-    fit = [1, 2] if pairs else [1]
-    return count, wide, tuned("conv_rows", usual[2] if usual[2] in fit else 1, fit)
-
-
-def _may_share(conv: BlockedConv, count: int) -> bool:
-    """Whether so many blocks of output channels may be in a tile: they must see the same input."""
-    size, alike = conv.blocks.size, conv.alike
-    if count == 1:
-        return True
-    return size is not None and size % count == 0 and not conv.is_depthwise and (alike is None or alike % count == 0)
-
-
-def _may_pair(conv: BlockedConv) -> bool:
-    """Whether two rows may share a tile, so that weights are loaded half as often."""
-    rows = conv.rows
-    return rows is not None and rows.tap is not None and (rows.axis.size or 1) > 1 and not conv.is_depthwise
-
-
 # ----------------------------------------------------------------------------------------------------- loops
 
 
 def _emit(conv: BlockedConv, target: Target) -> st.Stmt:
     stage = conv.anchored.stage
-    count, points, lines = _shape(conv, target)
+    count, points, lines = tile_shape(conv, target)
     tiles = tiles_of(conv.columns, points)
     group = Axis(index_var("group"), ops.floordiv(conv.blocks.extent, i64(count)))
-    outer = [group, stage.spatial[0]] if _weights_wait(conv, count, target) else [stage.spatial[0], group]
-    first = ops.multiply(group.var, i64(count))
+    wait = _weights_wait(conv, count, target)
+    outer = [group, stage.spatial[0]] if wait else [stage.spatial[0], group]
+    dot, turns = _dot(conv, target), Turns.of(conv, points, lines, every_image=wait)
+    place = Place(ops.multiply(group.var, i64(count)), count, None, taps=row_taps(conv, target), dot=dot, turns=turns)
     size = ops.multiply(as_int64(conv.columns.axis.extent), i64(lines))
-    dot = _dot(conv, target)
     if conv.rows is not None and lines == 2:
-        pair, body = _pairs(conv, tiles, first, count, dot)
+        pair, body = _pairs(conv, tiles, place)
         outer.append(pair)
     elif conv.rows is not None:
         outer.append(conv.rows.axis)
-        body = _line(conv, tiles, Place(first, count, conv.rows.axis.var, taps=_row_taps(conv, target), dot=dot))
+        body = _line(conv, tiles, replace(place, row=conv.rows.axis.var))
     else:
-        which, body = _each_tile(conv, tiles, Place(first, count, None, taps=_row_taps(conv, target), dot=dot))
+        which, body = _each_tile(conv, tiles, place)
         outer.append(which)
         size = i64(tiles[0].points)
     lanes = max(2, target.lanes(32))
@@ -231,9 +134,9 @@ def _by_bands(conv: BlockedConv, border: Border, target: Target) -> st.Stmt:
     """A depthwise convolution over rows of unknown length: a band of lines of a block is copied with its border."""
     image = conv.anchored.stage.spatial[0]
     band = band_copied(conv, border, conv.data.indices[: border.place])
-    _, points, _ = _shape(band.conv, target)
+    _, points, _ = tile_shape(band.conv, target)
     row = index_var("row")
-    place = Place(conv.blocks.var, 1, ops.add(band.top, row), taps=_row_taps(conv, target))
+    place = Place(conv.blocks.var, 1, ops.add(band.top, row), taps=row_taps(conv, target))
     sums = loop(row, band.rows, _line(band.conv, tiles_of(band.conv.columns, points), place))
     body = allocated(band.buffer, sequence(band.copied, sums))
     lanes = max(2, target.lanes(32))
@@ -271,17 +174,17 @@ def _each_tile(conv: BlockedConv, tiles: list[Tile], place: Place) -> tuple[Axis
     return Axis(which, end), body
 
 
-def _pairs(conv: BlockedConv, tiles: list[Tile], first: PrimExpr, count: int, dot: Dot | None) -> tuple[Axis, st.Stmt]:
+def _pairs(conv: BlockedConv, tiles: list[Tile], place: Place) -> tuple[Axis, st.Stmt]:
     """A loop over pairs of rows, the last of which may be a single one."""
     assert conv.rows is not None
     size = conv.rows.axis.size
     assert size is not None
     pair = Axis(index_var("pair"), i64(-(-size // 2)))
     top = ops.multiply(pair.var, i64(2))
-    both = _line(conv, tiles, Place(first, count, top, 2, dot=dot))
+    both = _line(conv, tiles, replace(place, row=top, rows=2))
     if size % 2 == 0:
         return pair, both
-    return pair, st.IfThenElse(tir.LT(top, i64(size - 1)), both, _line(conv, tiles, Place(first, count, top, dot=dot)))
+    return pair, st.IfThenElse(tir.LT(top, i64(size - 1)), both, _line(conv, tiles, replace(place, row=top)))
 
 
 def _line(conv: BlockedConv, tiles: list[Tile], place: Place) -> st.Stmt:
@@ -404,7 +307,7 @@ def _run(conv: BlockedConv, tile: Tile, acc: Accumulators, run: _Run, place: Pla
     inner = [(a, tir.Var(a.var.name, a.var.dtype)) for a in conv.channels[-1:]]
     where |= {axis.var: var for axis, var in inner}
     if place.dot is not None:
-        return _words(conv, tile, acc, run, place, where, tap)
+        return _words(conv, tile, acc, run, place, where, tap, start)
     data, weight = Stream.of(conv.seen_from(place.block), where, conv), Stream.of(load_of(conv.weight), where, conv)
     dtype = acc.buffer.dtype
 
@@ -415,6 +318,8 @@ def _run(conv: BlockedConv, tile: Tile, acc: Accumulators, run: _Run, place: Pla
 
     body = data.bound(weight.bound(_each_sum(conv, place, run.rows, run.seen, update)))
     body = nest([Axis(var, axis.extent) for axis, var in inner], body)
+    begin = substitute_and_fold(weight.place, {var: i64(0) for _, var in inner})
+    body = sequence(*asked_ahead(conv, weight, begin, place, start), body)
     return body if run.count == 1 else loop(tap, run.count, body)
 
 
@@ -426,6 +331,7 @@ def _words(
     place: Place,
     where: dict[tir.Var, PrimExpr],
     tap: tir.Var,
+    start: PrimExpr,
 ) -> st.Stmt:
     """The same by a dot instruction, a word of input channels a step."""
     dot, channel, lanes = place.dot, conv.channels[-1], conv.width
@@ -442,5 +348,7 @@ def _words(
 
     body = _each_sum(conv, place, run.rows, run.seen, update, whole=True)
     size = (channel.size or 0) // WORD
-    body = loop(word, size, data.bound(weight.bound(body)))
+    begin = substitute_and_fold(weight.place, {word: i64(0)})
+    ahead = asked_ahead(conv, weight, begin, place, start)
+    body = sequence(*ahead, loop(word, size, data.bound(weight.bound(body))))
     return body if run.count == 1 else loop(tap, run.count, body)

@@ -6,7 +6,8 @@
             M[o, t, e]  =  sum over c of V[e, c, t] * U[e, c, o]         register tiles: tiles x channels
             Y tiles  =  A^T M A, through the epilogue
 
-V and M of a block stay in the second-level cache. U is read in the order it lies. Padding is a matter of loading the
+V and M of a block stay in the second-level cache. U is read in the order it lies; the register tiles of a panel ask for
+the next one, each for its share, so that it arrives from memory evenly. Padding is a matter of loading the
 tiles at the border; tiles that reach over the end are cut when stored. Threads share blocks of tiles, or where there
 are too few of them tiles first and chunks of channels then.
 """
@@ -32,6 +33,7 @@ from baton._src.lower.kernel_schedules.shared.loops import (
     product,
     sequence,
 )
+from baton._src.lower.kernel_schedules.shared.prefetch import prefetched
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
@@ -70,7 +72,7 @@ def _chunk(plan: Winograd, elements: Elements, weight: Buffer, chunk: tir.Var, f
     )
     element, panel, group = index_var("element"), index_var("panel"), index_var("group")
     start = ops.min(ops.multiply(group, i64(sizes.rows)), i64(sizes.tiles - sizes.rows))
-    tile = _RegisterTile(plan, elements, weight, products, (chunk, element, panel), start).emit()
+    tile = _RegisterTile(plan, elements, weight, products, (chunk, element, panel), group, start).emit()
     every = loop(element, plan.transform.products, loop(panel, sizes.panels, loop(group, plan.groups(first), tile)))
     slot = index_var("slot")
     count = ops.min(i64(sizes.tiles), ops.subtract(plan.total, first))
@@ -88,9 +90,10 @@ class _RegisterTile:
         weight: Buffer,
         products: Buffer,
         where: tuple[tir.Var, tir.Var, tir.Var],
+        group: tir.Var,
         start: PrimExpr,
     ) -> None:
-        self.plan, self.elements, self.products, self.start = plan, elements, products, start
+        self.plan, self.elements, self.products, self.group, self.start = plan, elements, products, group, start
         self.chunk, self.element, self.panel = where
         self.weight = Buffer(weight.data, weight.dtype, (product(weight.shape),), name=weight.name)
         self.width, self.beside = plan.conv.width, plan.sizes.beside
@@ -105,7 +108,8 @@ class _RegisterTile:
         number = ops.add(ops.multiply(number, i64(sizes.panels)), self.panel)
         place = ops.multiply(ops.add(ops.multiply(number, i64(outer)), c), i64(inner * self.beside * self.width))
         line = ops.add(ops.multiply(ops.multiply(c, i64(sizes.tiles)), i64(inner)), rows)
-        block = st.LetStmt(self.base, place, st.LetStmt(self.own, line, loop(self.k, inner, self._each(self._update))))
+        step = sequence(self._asked(c), self._each(self._update))
+        block = st.LetStmt(self.base, place, st.LetStmt(self.own, line, loop(self.k, inner, step)))
         zeros = self.acc.each(lambda row, lane: ops.const(0, self.acc.buffer.dtype))
         body = sequence(zeros, loop(c, outer, block), self._each(self._write))
         at_rows = ops.multiply(self.element, i64(self.elements.plane))
@@ -117,6 +121,15 @@ class _RegisterTile:
         r, j, lane = index_var("r"), index_var("j"), index_var("v")
         vector = loop(lane, self.width, body(r, j, lane), VECTORIZED)
         return loop(r, self.plan.sizes.rows, loop(j, self.beside, vector, UNROLLED), UNROLLED)
+
+    def _asked(self, c: tir.Var) -> st.Stmt:
+        """Ask for a share of the next panel: the groups of tiles cut it evenly, each goes through its part."""
+        (outer, inner), sizes, each = self.plan.channels, self.plan.sizes, self.beside * self.width
+        share = max(1, each // -(-sizes.tiles // sizes.rows))
+        panel = ops.subtract(self.base, ops.multiply(c, i64(inner * each)))
+        step = ops.add(ops.multiply(ops.add(ops.multiply(self.group, i64(outer)), c), i64(inner)), self.k)
+        at = ops.add(ops.add(panel, i64(outer * inner * each)), ops.multiply(step, i64(share)))
+        return prefetched(tir.BufferLoad(self.weight, (at,)))
 
     def _sum(self, r: PrimExpr, j: PrimExpr) -> PrimExpr:
         return ops.add(ops.multiply(r, i64(self.beside)), j)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.choices import tuned
 from baton._src.lower.kernel_schedules.convolution.blocked_conv_parts import BlockedConv, read_conv
-from baton._src.lower.kernel_schedules.convolution.conv_blocked import MOST_BLOCKS, USUAL_ROWS, most_points
+from baton._src.lower.kernel_schedules.convolution.blocked_shapes import MOST_BLOCKS, USUAL_ROWS, most_points
 from baton._src.lower.kernel_schedules.convolution.winograd import emit
 from baton._src.lower.kernel_schedules.convolution.winograd_numbers import TAPS, TRANSFORMS, Transform
 from baton._src.lower.kernel_schedules.convolution.winograd_plan import Sizes, Winograd, transformed_weight

@@ -18,7 +18,7 @@ from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.choices import tuned
 from baton._src.lower.kernel_schedules.products.converted_rows import with_converted_rows
 from baton._src.lower.kernel_schedules.products.even_tiles import EvenTiles, even_tiles
-from baton._src.lower.kernel_schedules.products.panel_packing import prefetched, where
+from baton._src.lower.kernel_schedules.products.panel_packing import where
 from baton._src.lower.kernel_schedules.products.products import Product
 from baton._src.lower.kernel_schedules.products.row_tiles import PAGE, rows_in_place, steps_of_k, write_out
 from baton._src.lower.kernel_schedules.products.sharing import shared_panels
@@ -35,6 +35,7 @@ from baton._src.lower.kernel_schedules.shared.loops import (
     nest,
     sequence,
 )
+from baton._src.lower.kernel_schedules.shared.prefetch import prefetched
 from baton._src.passes.tir.flatten_buffers import as_int64
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops

@@ -9,6 +9,7 @@ from baton._src.ir.expr import PrimExpr
 from baton._src.lower.kernel_schedules.shared.affine import depends, step
 from baton._src.lower.kernel_schedules.shared.factors import bound, load_of
 from baton._src.lower.kernel_schedules.shared.loops import VECTORIZED, i64, index_var, loop, sequence
+from baton._src.lower.kernel_schedules.shared.prefetch import prefetched
 from baton._src.lower.kernel_schedules.shared.stages import Axis
 from baton._src.lower.kernel_schedules.transpose import square
 from baton._src.passes.tir.flatten_buffers import as_int64
@@ -197,13 +198,6 @@ def asking_for(panel: Buffer, steps: int, width: int) -> Ahead:
         return at
 
     return of_tile
-
-
-def prefetched(place: tir.BufferLoad, *, near: bool = True, writing: bool = False) -> st.Stmt:
-    """Ask for what lies at `place`: to the first-level cache or, if not `near`, to the second-level one."""
-    address = tir.Call("handle", intrinsic("address_of"), (place,))
-    hints = (tir.IntImm("int32", int(writing)), tir.IntImm("int32", 3 if near else 2), tir.IntImm("int32", 1))
-    return st.Evaluate(tir.Call("void", intrinsic("prefetch"), (address, *hints)))
 
 
 def where(condition: PrimExpr, value: PrimExpr, other: PrimExpr) -> PrimExpr:

@@ -16,7 +16,7 @@ from baton._src.ir.expr import PrimExpr
 from baton._src.ir.traverse import post_order
 from baton._src.lower.kernel_schedules.choices import tuned
 from baton._src.lower.kernel_schedules.products.even_tiles import even_tiles
-from baton._src.lower.kernel_schedules.products.panel_packing import Ahead, Beside, prefetched
+from baton._src.lower.kernel_schedules.products.panel_packing import Ahead, Beside
 from baton._src.lower.kernel_schedules.products.products import Product
 from baton._src.lower.kernel_schedules.products.tiles import Accumulators, TileShape, tile_rows, unrolled_by
 from baton._src.lower.kernel_schedules.shared.affine import depends, step
@@ -31,6 +31,7 @@ from baton._src.lower.kernel_schedules.shared.loops import (
     named,
     sequence,
 )
+from baton._src.lower.kernel_schedules.shared.prefetch import prefetched
 from baton._src.passes.tir.flatten_buffers import as_int64
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops

@@ -43,7 +43,8 @@ def vector_loop(var: tir.Var, extent: PrimExpr, store: Any, target: Target) -> s
         return whole
     parts = []
     for begin, end in pairwise(_cuts(links, store, target)):
-        value, index = links[end - 1], index_var(var.name)
+        index = index_var(var.name)
+        value: PrimExpr = links[end - 1]
         if begin:
             value = _since(links[begin - 1], links[begin:end], tir.BufferLoad(store.buffer, store.indices))
         piece = st.BufferStore(store.buffer, value, store.indices)
@@ -52,9 +53,9 @@ def vector_loop(var: tir.Var, extent: PrimExpr, store: Any, target: Target) -> s
     return sequence(*parts)
 
 
-def _links(value: PrimExpr) -> list[PrimExpr]:
+def _links(value: PrimExpr) -> list[tir.BinaryOp]:
     """The operations of a chain, the first one first; none if this is something else."""
-    found: list[PrimExpr] = []
+    found: list[tir.BinaryOp] = []
     while isinstance(value, _CHEAP):
         computed = [side for side in (value.a, value.b) if not isinstance(side, _LEAVES)]
         if len(computed) > 1:
@@ -64,7 +65,7 @@ def _links(value: PrimExpr) -> list[PrimExpr]:
     return found[::-1] if isinstance(value, _LEAVES) else []
 
 
-def _cuts(links: list[PrimExpr], store: st.BufferStore, target: Target) -> list[int]:
+def _cuts(links: list[tir.BinaryOp], store: st.BufferStore, target: Target) -> list[int]:
     """Where pieces begin, and the end. Only the first one loads anything but the result of the one before: an operand
     may lie in the same memory."""
     most = max(LONG // 2, target.cpu.vector_registers - 2 * BESIDE)
@@ -74,11 +75,11 @@ def _cuts(links: list[PrimExpr], store: st.BufferStore, target: Target) -> list[
     return [0, *(place for place in places if place > last), len(links)]
 
 
-def _loads(link: PrimExpr) -> bool:
-    return any(isinstance(side, tir.BufferLoad) for side in (link.a, link.b))  # type: ignore[attr-defined]
+def _loads(link: tir.BinaryOp) -> bool:
+    return any(isinstance(side, tir.BufferLoad) for side in (link.a, link.b))
 
 
-def _since(before: PrimExpr, links: list[PrimExpr], start: PrimExpr) -> PrimExpr:
+def _since(before: PrimExpr, links: list[tir.BinaryOp], start: PrimExpr) -> PrimExpr:
     """The operations `links` of `start` in place of `before`."""
     value = start
     for link in links:
