@@ -246,3 +246,18 @@ def test_a_loop_made_parallel_is_bound_no_longer() -> None:
     made = s.get(loop(s, "D", 0))
     assert made.kind is ForKind.PARALLEL
     assert made.thread_binding is None
+
+
+@pytest.mark.parametrize("fused", [False, True])
+def test_sums_within_loops_that_do_not_vary_them_keep_their_start(fused: bool) -> None:
+    """Found by make fuzz: S is computed anew for each j; with its start moved out of that loop the sums went on."""
+    a, k = te.placeholder((4, 6), name="A"), te.reduce_axis((0, 6), "k")
+    total = te.compute((4,), lambda i: te.sum(a[i, k], k), name="S")
+    schedule = Schedule(te.create_prim_func([a, te.compute((4, 6), lambda i, j: a[i, j] - total[i], name="D")]))
+    schedule.compute_at("S", loop(schedule, "D", 1))
+    if fused:
+        schedule.fuse(*schedule.get_loops("S")[:2])
+    with pytest.raises(DiagnosticError, match="more than once for the same axes"):
+        schedule.decompose_reduction("S", loop(schedule, "S", 0))
+    if not fused:
+        schedule.decompose_reduction("S", loop(schedule, "S", 2))

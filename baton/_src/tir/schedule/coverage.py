@@ -6,7 +6,7 @@ steps) would make more than it did. After `decompose_reduction` it goes on from 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.traverse import post_order, substitute
@@ -31,12 +31,34 @@ def require_whole(root: st.Stmt, realize: st.BlockRealize, axes: Sequence[IterVa
             extents |= {axis.var: axis.extent for axis in item.iter_vars}
     for used, members in _groups(realize, axes):
         size = _product([axis.extent for axis in members])
-        runs = [_product([extents[v] for v in used if v in extents]), *_allowed(realize.predicate, used)]
-        if not all(Analyzer().prove(size <= count) for count in runs):
+        if not all(Analyzer().prove(size <= count) for count in _runs(realize, used, extents)):
             raise refuse(
                 f"block {realize.block.name_hint} runs for a part of {', '.join(a.var.name for a in members)} only",
                 help="use the primitive before loop_partition",
             )
+
+
+def require_once(realize: st.BlockRealize, loops: Sequence[st.For]) -> None:
+    """Refuse a block that the loops run more than once for the same values of its axes: its sums would go on."""
+    extents = {item.loop_var: item.extent for item in loops}
+    groups = _groups(realize, realize.block.iter_vars)
+    idle = set(extents).difference(*(used for used, _ in groups))
+    sizes: list[tuple[set[tir.Var], PrimExpr]] = [
+        *(({var}, tir.IntImm(INT64, 1)) for var in extents if var in idle),
+        *((used, _product([axis.extent for axis in members])) for used, members in groups),
+    ]
+    for used, size in sizes:
+        if not any(Analyzer().prove(count <= size) for count in _runs(realize, used, extents)):
+            around = ", ".join(v.name for v in extents if v in used)
+            raise refuse(
+                f"the loops over {around} run block {realize.block.name_hint} more than once for the same axes",
+                help="decompose_reduction at a loop inside of those, or before compute_at",
+            )
+
+
+def _runs(realize: st.BlockRealize, used: set[tir.Var], extents: Mapping[tir.Var, PrimExpr]) -> list[PrimExpr]:
+    """Bounds of how often the loops among `used` run the block: their extents, and what its conditions allow."""
+    return [_product([extents[v] for v in extents if v in used]), *_allowed(realize.predicate, used)]
 
 
 def _allowed(predicate: PrimExpr, loops: set[tir.Var]) -> list[PrimExpr]:

@@ -7,6 +7,7 @@ from baton._src.ir.traverse import post_order, substitute
 from baton._src.tir import expr as tir
 from baton._src.tir import stmt as st
 from baton._src.tir.expr import IterVar
+from baton._src.tir.schedule.coverage import require_once
 from baton._src.tir.schedule.tree import find_block, find_loop, path_to, refreshed, refuse, replace, simplify
 
 
@@ -30,6 +31,7 @@ def decompose_reduction(root: st.Stmt, name: str, var: tir.Var) -> tuple[st.Stmt
             f"the loop over {fused.name} runs a reduced and another axis",
             help="decompose_reduction before they are fused",
         )
+    require_once(realize, below)
     fresh_axes: dict[tir.Var, PrimExpr] = {}
     iters: list[IterVar] = []
     values: list[PrimExpr] = []
