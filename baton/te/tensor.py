@@ -8,7 +8,7 @@ from baton._src.support.lazy import attach, names
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **names("te.tensor", "Tensor TensorSlice ComputeOp PlaceholderOp ExternOp"),
+        **names("te.tensor", "Tensor TensorSlice ComputeOp PlaceholderOp ExternOp ScanOp"),
     },
     before=wire,
 )

@@ -16,7 +16,7 @@ from baton._src.ir.traverse import post_order
 from baton._src.support.diagnostics import fail
 from baton._src.te.prim_func import prim_func_with_blocks
 from baton._src.te.schedule import Schedule, Stage
-from baton._src.te.tensor import ComputeOp
+from baton._src.te.tensor import ComputeOp, ScanOp
 from baton._src.tir.expr import IntImm, IterVar, Var
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.schedule.handles import LoopRV
@@ -51,6 +51,9 @@ class _Application:
         self.block: dict[int, str] = {}
         self.loops: dict[Var, LoopRV] = {}
         self.several: set[int] = set()
+        scans = [stage.op for stage in stages.stages if isinstance(stage.op, ScanOp)]
+        self.scanned = {op.axis[place] for scan in scans for op, place in scan.steps.items()}
+        """Axes that are a scan's step: loops of the scan."""
 
     def declare(self, stage: Stage, names: list[str]) -> None:
         """The block a stage became, and the loops of its axes."""
@@ -60,7 +63,7 @@ class _Application:
         self.block[id(stage)] = names[0]
         op = stage.origin
         assert isinstance(op, ComputeOp)
-        self._name_loops(stage, (*op.axis, *op.reduce_axis))
+        self._name_loops(stage, [a for a in (*op.axis, *op.reduce_axis) if a not in self.scanned])
 
     def _name_loops(self, stage: Stage, axes: Sequence[IterVar]) -> None:
         found = self.schedule.get_loops(self.block[id(stage)])

@@ -17,14 +17,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from baton._src.ir.expr import Range
-from baton._src.ir.node import Node
-from baton._src.ir.traverse import post_order
 from baton._src.support.diagnostics import DiagnosticError, fail
-from baton._src.te.tensor import ComputeOp, ExternOp, PlaceholderOp, Tensor
+from baton._src.te.tensor import ComputeOp, ExternOp, PlaceholderOp, ScanOp, Tensor
 from baton._src.tir import operators
-from baton._src.tir.expr import IterVar, ProducerLoad, Var
+from baton._src.tir.expr import IterVar, Var
 
-Operation = PlaceholderOp | ComputeOp | ExternOp
+Operation = PlaceholderOp | ComputeOp | ExternOp | ScanOp
 
 
 @dataclass
@@ -48,6 +46,11 @@ class Stage:
         self.origin = self.op
         if isinstance(self.op, ComputeOp):
             self.leaf_iter_vars = [*self.op.axis, *self.op.reduce_axis]
+        self.root_axes = list(self.leaf_iter_vars)
+
+    def leave_out(self, step: IterVar) -> None:
+        """The axis of a scan's steps: one loop around all that a step computes, which no stage has for itself."""
+        self.leaf_iter_vars = [axis for axis in self.leaf_iter_vars if axis is not step]
         self.root_axes = list(self.leaf_iter_vars)
 
     def split(self, parent: IterVar, factor: Any = None, nparts: Any = None) -> tuple[IterVar, IterVar]:
@@ -180,6 +183,9 @@ class Schedule:
 
     def __post_init__(self) -> None:
         self.stages = [Stage(op) for op in _operations(self.outputs)]
+        for stage in list(self.stages):
+            for op, place in stage.op.steps.items() if isinstance(stage.op, ScanOp) else ():
+                self[op].leave_out(op.axis[place])
 
     def __getitem__(self, key: Any) -> Stage:
         op = key.op if isinstance(key, Tensor) else key
@@ -297,13 +303,10 @@ def _operations(outputs: Sequence[Operation]) -> list[Operation]:
 
 def _inputs(op: Operation) -> list[Tensor]:
     match op:
-        case ExternOp():
-            return list(op.inputs)
-        case ComputeOp():
-            nodes: list[Node] = [node for body in op.body for node in post_order(body)]
-            return [node.producer for node in nodes if isinstance(node, ProducerLoad)]
+        case ScanOp():
+            return [*op.input_tensors, *op.update]
         case _:
-            return []
+            return list(op.input_tensors)
 
 
 def _range(extent: Any) -> Range:

@@ -67,6 +67,37 @@ class ExternOp:
 
 
 @dataclass(frozen=True, eq=False)
+class ScanOp:
+    """Tensors computed along their first axis, each step from the ones before (`te.scan`)."""
+
+    name: str
+    scan_axis: IterVar
+    init: tuple[Tensor, ...]
+    update: tuple[Tensor, ...]
+    state_placeholder: tuple[Tensor, ...]
+    outside: tuple[Tensor, ...]
+    """What a step reads besides states and its own values, and `inputs` as the script named them."""
+    steps: dict[ComputeOp, int]
+    """What a step computes, producers first, and which of its axes is the step."""
+    tag: str = ""
+    attrs: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def input_tensors(self) -> tuple[Tensor, ...]:
+        """The tensors that stand ready before the first step."""
+        return tuple(dict.fromkeys((*self.init, *self.outside)))
+
+    @property
+    def num_outputs(self) -> int:
+        """How many tensors it gives."""
+        return len(self.update)
+
+    def output(self, index: int) -> Tensor:
+        """One of the tensors it gives."""
+        return Tensor(self.update[index].shape, self.update[index].dtype, self, index)
+
+
+@dataclass(frozen=True, eq=False)
 class Tensor(Operators):
     """One output of an operation. Indexing gives a scalar expression; arithmetic on whole tensors is elementwise with
     NumPy's broadcasting (see `te.arithmetic`). Fewer indices than dims give a slice that takes the rest: `A[i][j]`.
@@ -74,7 +105,7 @@ class Tensor(Operators):
 
     shape: tuple[PrimExpr, ...]
     dtype: DataType
-    op: PlaceholderOp | ComputeOp | ExternOp
+    op: PlaceholderOp | ComputeOp | ExternOp | ScanOp
     value_index: int = 0
 
     @property

@@ -189,8 +189,6 @@ REASONS: dict[str, str] = {
     "tir.schedule.Dependency": _NO_TREE,
     "tir.schedule.DepKind": _NO_TREE,
     "tir.schedule.analysis": _TUNING,
-    "te.scan": "recurrences are loops of Relax (recursive functions) or of a T.prim_func",
-    "te.operation.scan": "recurrences are loops of Relax (recursive functions) or of a T.prim_func",
     "te.decl_tensor_intrin": "tile kernels are intrinsics of tir: tir.TensorIntrin.register and Schedule.tensorize",
     "te.hybrid": "write the kernel as te.compute or as a T.prim_func",
     "target.cuda": _GPU,

@@ -13,6 +13,7 @@ from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.buffer import Buffer, BufferRegion
 from baton._src.tir.regions import point_regions
 from baton._src.tir.schedule.loops import require_independent
+from baton._src.tir.schedule.overlap import overwritten
 from baton._src.tir.schedule.tree import (
     blocks_passed,
     find_block,
@@ -43,7 +44,7 @@ def compute_at(root: st.Stmt, name: str, var: tir.Var, unit_loops: bool = False,
         raise refuse(f"{', '.join(missing) or 'nobody'} reads {name} outside of the loop over {var.name}")
     _require_only_writer(root, realize)
     passed = blocks_passed(root, realize, [*inside])
-    changed = [r.block.name_hint for r in passed if _touches(r.block.writes, {b.buffer for b in realize.block.reads})]
+    changed = [r.block.name_hint for r in passed if overwritten(realize.block.reads, realize.block, r.block)]
     if changed:
         raise refuse(f"what {name} reads is written anew by {changed[0]} before the loop over {var.name} is done")
     return _moved(root, realize, var, lambda body: point_regions(body)[0], True, unit_loops, index)
@@ -145,9 +146,9 @@ def _moved(
 def _place(parts: list[st.Stmt], block: st.Block, index: int) -> int:
     """Where among statements a block may stand: behind those that make what it reads, before those that read what it
     makes. `index` -1 is the last such place, -2 the first."""
-    read, written = {r.buffer for r in block.reads}, {w.buffer for w in block.writes}
+    written = {w.buffer for w in block.writes}
     inside = [[r.block for r in realizes(part)] for part in parts]
-    makers = [n for n, blocks in enumerate(inside) if any(_touches(b.writes, read) for b in blocks)]
+    makers = [n for n, blocks in enumerate(inside) if any(overwritten(block.reads, block, b) for b in blocks)]
     readers = [n for n, blocks in enumerate(inside) if any(_touches(b.reads, written) for b in blocks)]
     first, last = (makers[-1] + 1 if makers else 0), (readers[0] if readers else len(parts))
     if first > last:

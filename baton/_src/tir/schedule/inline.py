@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
@@ -9,11 +10,13 @@ from baton._src.ir.traverse import rewrite, substitute
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
-from baton._src.tir.buffer import Buffer
+from baton._src.tir.buffer import Buffer, BufferRegion
+from baton._src.tir.schedule.overlap import overwritten
 from baton._src.tir.schedule.tree import (
     blocks_passed,
     find_block,
     only_store,
+    path_to,
     realizes,
     refreshed,
     refuse,
@@ -37,7 +40,8 @@ def compute_inline(root: st.Stmt, name: str, params: set[Buffer]) -> st.Stmt:
     if not _distinct(store.indices, axes):
         raise refuse(f"block {name} does not store at its own axes")
     readers = [r for r in realizes(root) if any(x.buffer is buffer for x in r.block.reads)]
-    _require_unchanged(root, realize, readers, {r.buffer for r in block.reads})
+    _require_same_scope(root, realize, readers)
+    _require_unchanged(root, realize, readers, block.reads)
     root = remove(root, realize)
 
     def rule(node: Any) -> Any:
@@ -78,8 +82,8 @@ def reverse_compute_inline(root: st.Stmt, name: str, params: set[Buffer]) -> st.
     others = [r for r in realizes(root) if r is not realize and any(x.buffer is made.buffer for x in r.block.reads)]
     if others:
         raise refuse(f"{made.buffer.name} has other readers: {others[0].block.name_hint}")
-    used = {r.buffer for r in consumer.reads} - {made.buffer}
-    _require_unchanged(root, realize, [producer], used | {w.buffer for w in consumer.writes})
+    used = [r for r in consumer.reads if r.buffer is not made.buffer]
+    _require_unchanged(root, realize, [producer], [*used, *consumer.writes])
     _require_unread(root, realize, producer)
     bound = dict(zip(reads[0].indices, made.indices))
     for axis in consumer.iter_vars:
@@ -121,15 +125,24 @@ def _require_only_writer(root: st.Stmt, realize: st.BlockRealize, buffer: Buffer
             raise refuse(f"{buffer.name} is also written by {other.block.name_hint}")
 
 
+def _require_same_scope(root: st.Stmt, realize: st.BlockRealize, readers: list[st.BlockRealize]) -> None:
+    """Readers are in the blocks around the block: those blocks' axes, which it may use, are theirs too."""
+    around = [n for n in path_to(root, realize) if isinstance(n, st.BlockRealize) and n is not realize]
+    for reader in readers:
+        if not set(around) <= set(path_to(root, reader)):
+            name, other = realize.block.name_hint, reader.block.name_hint
+            raise refuse(f"block {other} reads {name} outside of block {around[-1].block.name_hint}")
+
+
 def _require_unchanged(
-    root: st.Stmt, realize: st.BlockRealize, to: list[st.BlockRealize], buffers: set[Buffer]
+    root: st.Stmt, realize: st.BlockRealize, to: list[st.BlockRealize], used: Sequence[BufferRegion]
 ) -> None:
-    """Nothing between a block and where its computation goes writes these buffers."""
+    """Nothing between a block and where its computation goes writes these regions."""
     for passed in blocks_passed(root, realize, to):
-        for region in passed.block.writes:
-            if region.buffer in buffers:
-                name, other = realize.block.name_hint, passed.block.name_hint
-                raise refuse(f"block {name} cannot be moved past block {other}, which writes {region.buffer.name}")
+        changed = overwritten(used, realize.block, passed.block)
+        if changed is not None:
+            name, other = realize.block.name_hint, passed.block.name_hint
+            raise refuse(f"block {name} cannot be moved past block {other}, which writes {changed.name}")
 
 
 def _require_unread(root: st.Stmt, realize: st.BlockRealize, producer: st.BlockRealize) -> None:

@@ -1,0 +1,262 @@
+"""Computations of `te` as loop nests with a block inside: what `create_prim_func` puts together."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from baton._src.ir.expr import PrimExpr, Range
+from baton._src.ir.node import Node
+from baton._src.ir.traverse import rewrite, substitute
+from baton._src.support.diagnostics import fail
+from baton._src.te.tensor import ComputeOp, ExternOp, ScanOp, Tensor
+from baton._src.tir import operators
+from baton._src.tir.buffer import Buffer, BufferRegion, decl_buffer
+from baton._src.tir.expr import BufferLoad, Cast, IntImm, IterVar, ProducerLoad, Reduce, Var, literal
+from baton._src.tir.regions import point_regions
+from baton._src.tir.scalar_functions import if_then_else
+from baton._src.tir.stmt import (
+    Block,
+    BlockRealize,
+    BufferStore,
+    Evaluate,
+    For,
+    ForKind,
+    LetStmt,
+    SeqStmt,
+    Stmt,
+    full_region,
+)
+from baton._src.values.dtype import BOOL
+
+_TRUE = IntImm(BOOL, 1)
+Computed = ComputeOp | ExternOp | ScanOp
+
+
+def _block_name(nest: Stmt) -> str:
+    while isinstance(nest, For):
+        nest = nest.body
+    assert isinstance(nest, BlockRealize)
+    return nest.block.name_hint
+
+
+def sequence(statements: Sequence[Stmt]) -> Stmt:
+    """One statement for several (or none)."""
+    if not statements:
+        return Evaluate(IntImm("int32", 0))
+    return statements[0] if len(statements) == 1 else SeqStmt(tuple(statements))
+
+
+class Graph:
+    """The buffers of the tensors met so far, and the names taken."""
+
+    def __init__(self) -> None:
+        self.buffers: dict[tuple[Any, int], Buffer] = {}
+        self.taken: set[str] = {"root"}
+        self.blocks: dict[Computed, list[str]] = {}
+        self.steps: dict[Any, Var] = {}
+        """Axes of scans' computations that are a step, and which."""
+        self.row_axis: dict[Any, int] = {}
+        """Of values that a step keeps to itself: their axis that is the step. Their buffers have none for it."""
+        self.rows: list[Buffer] = []
+        """The buffers of such values: blocks of steps allocate them."""
+        self.states: dict[Any, Buffer] = {}
+        """Placeholders of states: they stand for what the scan gives."""
+
+    def declare(self, tensor: Tensor) -> Buffer:
+        """The buffer of a tensor."""
+        key = (tensor.op, tensor.value_index)
+        found = self.buffers.get(key) or self.states.get(tensor.op)
+        if found is None:
+            if isinstance(tensor.op, ExternOp):
+                found = tensor.op.output_buffers[tensor.value_index]
+            else:
+                outputs = len(tensor.op.body) if isinstance(tensor.op, ComputeOp) else 1
+                hint = tensor.name if outputs == 1 else f"{tensor.name}_v{tensor.value_index}"
+                found = decl_buffer(self._element(tensor.op, tensor.shape), tensor.dtype, self.unique(hint))
+            self.buffers[key] = found
+        return found
+
+    def unique(self, hint: str) -> str:
+        """A buffer name not used before."""
+        base = "".join(c if c.isalnum() or c == "_" else "_" for c in hint) or "buffer"
+        name, count = base, 0
+        while name in self.taken:
+            count += 1
+            name = f"{base}_{count}"
+        self.taken.add(name)
+        return name
+
+    def statements(self, op: Computed) -> list[Stmt]:
+        """The loop nests of one operation; `blocks` gets the names of theirs."""
+        if op in self.blocks:
+            raise fail("te-scan", f"{op.name} is what a step of a scan computes, and is used outside of it")
+        match op:
+            case ExternOp():
+                nests = [self._extern(op)]
+            case ScanOp():
+                nests = self._scan(op)
+            case _:
+                nests = self._compute(op)
+        self.blocks[op] = [_block_name(nest) for nest in nests]
+        return nests
+
+    def _compute(self, op: ComputeOp) -> list[Stmt]:
+        outputs = [
+            self.declare(Tensor(tuple(axis.extent for axis in op.axis), body.dtype, op, i))
+            for i, body in enumerate(op.body)
+        ]
+        first = op.body[0]
+        if isinstance(first, Reduce):
+            return [self._reduction(op, first, outputs)]
+        return [self._elementwise(op, body, buffer) for body, buffer in zip(op.body, outputs)]
+
+    def _elementwise(self, op: ComputeOp, body: PrimExpr, output: Buffer) -> Stmt:
+        nest = Nest(op.axis, self.steps)
+        store = BufferStore(output, self._lower(body, nest), self._element(op, nest.values(op.axis)))
+        return nest.close(self._block_hint(op, output), store, point_regions(store)[0], None, op.attrs)
+
+    def _reduction(self, op: ComputeOp, reduce: Reduce, outputs: list[Buffer]) -> Stmt:
+        nest = Nest((*op.axis, *reduce.axis), self.steps)
+        at = self._element(op, nest.values(op.axis))
+        source = [self._lower(s, nest) for s in reduce.source]
+        condition = self._lower(reduce.condition, nest)
+        combiner = reduce.combiner
+        if not operators.is_const(condition, 1):
+            source = [if_then_else(condition, s, e) for s, e in zip(source, combiner.identity_element)]
+        start = [self._lower(e, nest) for e in reduce.init or combiner.identity_element]
+        current = [BufferLoad(b, at) for b in outputs]
+        bound: dict[Any, Any] = dict(zip((*combiner.lhs, *combiner.rhs), (*current, *source)))
+        combined = [substitute(r, bound) for r in combiner.result]
+        init = sequence([BufferStore(b, e, at) for b, e in zip(outputs, start)])
+        body = _stores(outputs, combined, at)
+        # A reduction reads its own output only to update it: that is no input of the block. A scan's earlier steps are.
+        earlier = point_regions(sequence([Evaluate(s) for s in source]))[0] if self.steps else []
+        inputs = [r for r in point_regions(body)[0] if r.buffer not in outputs]
+        inputs += [r for r in earlier if r.buffer in outputs]
+        return nest.close(self._block_hint(op, outputs[0]), body, inputs, init, op.attrs)
+
+    def _extern(self, op: ExternOp) -> Stmt:
+        actual = [self.declare(t) for t in op.inputs]
+        replaced: dict[Any, Any] = {}
+        for own, given in zip(op.input_buffers, actual):
+            replaced[own] = given
+            replaced[own.data] = given.data
+        body = substitute(op.body, replaced)
+        outputs = [self.declare(Tensor(b.shape, b.dtype, op, i)) for i, b in enumerate(op.output_buffers)]
+        reads = [full_region(b) for b in dict.fromkeys(actual)]
+        block = Block((), reads, [full_region(b) for b in outputs], op.name, body)
+        return BlockRealize((), _TRUE, block)
+
+    def _scan(self, op: ScanOp) -> list[Stmt]:
+        """The first steps copied, then a loop over the others. A step is a block: its loops are scheduled within it."""
+        outputs = [self.declare(op.output(i)) for i in range(op.num_outputs)]
+        updates = {update.op for update in op.update}
+        step = Var(f"v_{op.scan_axis.var.name}", op.scan_axis.var.dtype)
+        for computed, place in op.steps.items():
+            self.steps[computed.axis[place].var] = step
+            self._require_unused(op, computed)
+            if computed not in updates:
+                self.row_axis[computed] = place
+        for state, update, output in zip(op.state_placeholder, op.update, outputs):
+            self.states[state.op] = self.buffers[update.op, update.value_index] = output
+        first = [self._first_steps(init, output) for init, output in zip(op.init, outputs)]
+        body = sequence([nest for computed in op.steps for nest in self.statements(computed)])
+        rows = [b for (made_by, _), b in self.buffers.items() if made_by in op.steps and made_by in self.row_axis]
+        self.rows += rows
+        return [*first, _loop_over_steps(op.scan_axis, step, body, self.unique(f"{op.name}_step"), rows)]
+
+    def _require_unused(self, scan: ScanOp, computed: ComputeOp) -> None:
+        if any((computed, i) in self.buffers for i in range(computed.num_outputs)):
+            raise fail(
+                "te-scan",
+                f"{computed.name} is what a step of {scan.name} computes, and is used outside of it",
+                help=f"read {scan.name}, or give {computed.name} a state of its own",
+            )
+
+    def _first_steps(self, init: Tensor, output: Buffer) -> Stmt:
+        source = self.declare(init)
+        axes = [IterVar(Range(literal(0, n.dtype), n), Var(f"ax{i}", n.dtype)) for i, n in enumerate(init.shape)]
+        nest = Nest(tuple(axes), {})
+        at = nest.values(nest.axes)
+        store = BufferStore(output, BufferLoad(source, at), at)
+        return nest.close(self.unique(f"{output.name}_init"), store, point_regions(store)[0], None, {})
+
+    def _block_hint(self, op: ComputeOp, output: Buffer) -> str:
+        """A block is named after what it writes; what a step adds to a scan's tensor, after the computation."""
+        is_update = op not in self.row_axis and any(axis.var in self.steps for axis in op.axis)
+        return self.unique(op.name) if is_update else output.name
+
+    def _element(self, op: Any, indices: tuple[PrimExpr, ...]) -> tuple[PrimExpr, ...]:
+        place = self.row_axis.get(op)
+        return indices if place is None else indices[:place] + indices[place + 1 :]
+
+    def _lower(self, expr: PrimExpr, nest: Nest) -> PrimExpr:
+        """An element expression over block variables and buffers."""
+
+        def rule(node: Node) -> Node | None:
+            if isinstance(node, ProducerLoad):
+                buffer = self.declare(node.producer)
+                return BufferLoad(buffer, _as_indices(self._element(node.producer.op, node.indices), buffer))
+            return nest.known.get(node) if isinstance(node, Var) else None
+
+        lowered: PrimExpr = rewrite(expr, rule)
+        return lowered
+
+
+def _loop_over_steps(axis: IterVar, step: Var, body: Stmt, name: str, rows: Sequence[Buffer]) -> Stmt:
+    """Steps one after the other: the axis is one that goes on from what it did."""
+    assert axis.dom is not None
+    var = Var(axis.var.name, axis.var.dtype)
+    reads, writes = ([r for r in regions if r.buffer not in rows] for regions in point_regions(body))
+    block = Block((IterVar(axis.dom, step, "scan"),), reads, writes, name, body, alloc_buffers=rows)
+    return For(var, axis.dom.min, axis.dom.extent, ForKind.SERIAL, BlockRealize((var,), _TRUE, block))
+
+
+def _as_indices(indices: tuple[PrimExpr, ...], buffer: Buffer) -> tuple[PrimExpr, ...]:
+    """Literal indices in the dtype of the dims they index, so that int64 shapes have int64 indices throughout."""
+    return tuple(
+        operators.cast(dim.dtype, i) if isinstance(i, (IntImm, Cast)) and i.dtype.bits < dim.dtype.bits else i
+        for i, dim in zip(indices, buffer.shape)
+    )
+
+
+def _stores(outputs: list[Buffer], values: list[PrimExpr], at: tuple[PrimExpr, ...]) -> Stmt:
+    """The stores of a reduction's update; several parts are all computed before any is stored."""
+    if len(outputs) == 1:
+        return BufferStore(outputs[0], values[0], at)
+    held = [Var(f"v_{b.name}", b.dtype) for b in outputs]
+    body = sequence([BufferStore(b, v, at) for b, v in zip(outputs, held)])
+    for var, value in zip(reversed(held), reversed(values)):
+        body = LetStmt(var, value, body)
+    return body
+
+
+class Nest:
+    """Loops over axes with a block inside: each axis has a loop variable and a block variable."""
+
+    def __init__(self, axes: tuple[IterVar, ...], given: Mapping[Any, PrimExpr]) -> None:
+        """`given`: axes that have a value instead of a loop."""
+        self.axes = tuple(axis for axis in axes if axis.var not in given)
+        self.loop_vars = [Var(axis.var.name, axis.var.dtype) for axis in self.axes]
+        self.block_vars: dict[Any, Var] = {a.var: Var(f"v_{a.var.name}", a.var.dtype) for a in self.axes}
+        self.known: dict[Any, PrimExpr] = {**given, **self.block_vars}
+
+    def values(self, axes: tuple[IterVar, ...]) -> tuple[PrimExpr, ...]:
+        """The block variables of some axes."""
+        return tuple(self.known[axis.var] for axis in axes)
+
+    def close(
+        self, name: str, body: Stmt, reads: Sequence[BufferRegion], init: Stmt | None, attrs: dict[str, Any]
+    ) -> Stmt:
+        """The loops, with a block of this body inside."""
+        iters = []
+        for axis in self.axes:
+            assert axis.dom is not None
+            iters.append(IterVar(Range(axis.dom.min, axis.dom.extent), self.block_vars[axis.var], axis.iter_type))
+        block = Block(iters, reads, point_regions(body)[1], name, body, init, annotations=attrs)
+        nest: Stmt = BlockRealize(tuple(self.loop_vars), _TRUE, block)
+        for axis, var in zip(reversed(self.axes), reversed(self.loop_vars)):
+            assert axis.dom is not None
+            nest = For(var, axis.dom.min, axis.dom.extent, ForKind.SERIAL, nest)
+        return nest
