@@ -318,6 +318,7 @@ def test_computed_scalars_leave_programs_well_formed(pure: bool) -> None:
 def test_shapes_and_checks_move_to_the_heap() -> None:
     """No dim with a variable is left; wrong arguments fail as in the interpreter, and say where."""
     module = Sequential(default_build())(from_source(PROGRAM))
+    assert [d.render() for d in well_formed(module)] == []
     leaves = [a for b in bindings(module) if isinstance(b.value, Call) for a in b.value.args]
     assert not any(isinstance(d, TirVar) for a in leaves if isinstance(a, ShapeExpr) for d in a.values)
     args = arguments()
@@ -329,6 +330,32 @@ def test_shapes_and_checks_move_to_the_heap() -> None:
             values(module, given)
         with pytest.raises(DiagnosticError):
             Interpreter(from_source(PROGRAM))["main"](*given)
+
+
+@pytest.mark.rule("RELAX-PASS-29")
+def test_annotations_mention_bound_variables_only() -> None:
+    """Casts stay where their checks move to the heap: what follows names the variables that they bind."""
+    found = from_source(
+        """
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor(dtype="float32"), t: R.Tuple(R.Object, R.Tensor(dtype="float32"))) -> R.Object:
+        m, k, q = T.int64(), T.int64(), T.int64()
+        R.match_cast(x, R.Tensor((m, k), "float32"))
+        pair = R.match_cast(t, R.Tuple(R.Shape([m + k]), R.Tensor((q,), "float32")))
+        y = R.zeros((m * 2, q), "float32")
+        return (pair, R.concat((y, y)))
+"""
+    )
+    lowered = Sequential(default_build())(found)
+    assert [d.render() for d in well_formed(lowered)] == []
+    x, last = arrays((2, 3), (4,))
+    for module in (found, lowered):
+        (_, tensor), result = values(module, [x, (ShapeTuple([5]), last)])
+        assert (tensor.tolist(), result.shape) == (last.tolist(), (8, 4))
+        with pytest.raises(DiagnosticError, match="expected 5"):
+            values(module, [x, (ShapeTuple([4]), last)])
 
 
 def test_without_context_the_checks_stay() -> None:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from baton._src.ir.expr import Op
+from baton._src.ir.traverse import post_order
 from baton._src.lower.relax_to_vm.abstract_values import (
     Fields,
     InRegister,
@@ -30,6 +31,7 @@ from baton._src.lower.relax_to_vm.program import Program
 from baton._src.lower.relax_to_vm.variable_uses import Overlay, last_uses, read_by_kernels_only
 from baton._src.lower.relax_to_vm.waiting_kernels import WaitingKernels
 from baton._src.relax.check.base_check import BaseCheckResult, struct_info_base_check
+from baton._src.relax.check.erase import erase_to_well_defined
 from baton._src.relax.check.variables import tir_vars_in_struct_info
 from baton._src.relax.nodes import (
     Binding,
@@ -157,6 +159,8 @@ class FunctionLowering:
     def _is_free(self, binding: Binding) -> bool:
         """Whether the binding only gives a name to something that needs no instruction."""
         if isinstance(binding, MatchCast):
+            if self.checked:
+                return not any(isinstance(i, FuncStructInfo) for i in post_order(binding.struct_info))
             value = self.values.value(binding.value)
             return self._is_proven(value, binding.struct_info) or self._compare_dims(binding, value)
         value = binding.value
@@ -247,9 +251,11 @@ class FunctionLowering:
         return True
 
     def _match_cast(self, binding: MatchCast, value: Value) -> Value:
-        register = self._cast(self.values.register(value), binding.struct_info, f"{self.name}: {binding.place}")
-        self.scope.bind(binding.struct_info)
-        return InRegister(register, binding.struct_info)
+        """A cast that is checked here; of what `VMShapeLower` has checked these are functions, whose dims it leaves."""
+        info = erase_to_well_defined(binding.struct_info) if self.checked else binding.struct_info
+        register = self._cast(self.values.register(value), info, f"{self.name}: {binding.place}")
+        self.scope.bind(info)
+        return InRegister(register, info)
 
     # ------------------------------------------------------------------------------------------- calls
 

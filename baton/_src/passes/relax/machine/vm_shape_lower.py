@@ -11,8 +11,9 @@
 
 Every shape variable has a slot of the heap, and every computed dim another. All parameters bind their variables before
 any dim is compared. With `emit_err_ctx` the checks say where they stand. Functions get the attribute
-`relax.checks_lowered`: lowering to bytecode then adds no checks of its own. A function value is checked to be callable;
-its parameters are checked by whoever it belongs to.
+`relax.checks_lowered`: lowering to bytecode then adds no checks of its own, and casts, which stay because annotations
+mention the variables that they bind, only give a name. A function value is checked to be callable; its parameters are
+checked by whoever it belongs to.
 
 Errors: `pass-nested-function` where LambdaLift has not run; `pass-shape` for shapes that are not int64 numbers.
 """
@@ -29,8 +30,6 @@ from baton._src.passes.relax.binding_rewriter import BindingRewriter, joined
 from baton._src.passes.relax.machine.shape_heap import ShapeHeap, has_variables
 from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.check.base_check import BaseCheckResult, struct_info_base_check
-from baton._src.relax.check.compatibility import check_compatibility
-from baton._src.relax.check.dims import Answer
 from baton._src.relax.check.erase import erase_to_well_defined
 from baton._src.relax.info import UNIT_INFO
 from baton._src.relax.nodes import (
@@ -148,8 +147,7 @@ class _Lowerer(BindingRewriter):
         if isinstance(binding, MatchCast):
             value = self._without_dims(binding.value)
             self._check_all([(value, binding.struct_info, binding.place)])
-            if binding.var is not None:
-                self._keep_cast(binding, value)
+            self.keep(MatchCast(binding.var, value, binding.struct_info, binding.span))
             return
         assert isinstance(binding, VarBinding)
         value = binding.value
@@ -163,18 +161,6 @@ class _Lowerer(BindingRewriter):
         else:
             made = self._without_dims(value)
         self.keep(binding if made is value else VarBinding(binding.var, made, binding.span))
-
-    def _keep_cast(self, binding: MatchCast, value: Any) -> None:
-        """The value under its new name. What is known of it as of another category stays a cast, without dims, which
-        are checked: a program must say why it is a closure or scalar now, and of closures the machine checks more than
-        that they are functions."""
-        known, info = value.struct_info_, binding.struct_info
-        if known is None or check_compatibility(known, info, Analyzer()) is Answer.NO:
-            bare = erase_to_well_defined(info)
-            cast = Var(binding.var.name_hint, bare)
-            self.keep(MatchCast(cast, value, bare, binding.span))
-            value = cast
-        self.keep(VarBinding(binding.var, value, binding.span))
 
     def _without_dims(self, expr: Any) -> Any:
         """The leaf with shapes and scalars that mention variables taken from the heap."""
@@ -241,7 +227,7 @@ class _Lowerer(BindingRewriter):
                 for index, part in reversed(list(enumerate(info.fields))):
                     if _says_something(part):
                         args = [value, PrimValue(index)]
-                        item = self._packed("tuple_getitem", args, part)
+                        item = self._packed("tuple_getitem", args, erase_to_well_defined(part))
                         todo.append((item, part, f"{where}[{index}]"))
             else:
                 found = self._check_one(value, info, place)
