@@ -19,7 +19,7 @@ from baton._src.support.diagnostics import DiagnosticError
 from baton._src.tir.expr import Var as TirVar
 from baton._src.values.tensor import array
 from tests.ops.sampled_calls import SampledCall
-from tests.relax.machines import everywhere
+from tests.relax.machines import everywhere, fails_everywhere
 
 NAMES = ["grad.nll_loss_backward", "layout_transform", "nn.nll_loss", "unravel_index", "nn.batch_norm", "concat"]
 
@@ -72,6 +72,14 @@ PUT = """
 def main(x: R.Tensor(("n", 3), "float32"), at: R.Tensor(("p",), "int64"), new: R.Tensor(("a", "b"), "float32")):
     return R.index_put(x, (at,), new, accumulate=True)
 """
+PUT_BY_TWO = """
+@R.function
+def main(
+    x: R.Tensor(("n", 3), "float32"), rows: R.Tensor(("p",), "int64"), columns: R.Tensor(("q",), "int64"),
+    new: R.Tensor(("a",), "float32"),
+):
+    return R.index_put(x, (rows, columns), new, accumulate=True)
+"""
 BIASED = """
 @R.function
 def main(q: R.Tensor((2, "n", 2, 4), "float32"), bias: R.Tensor(("b", "h", "m", "k"), "float32")):
@@ -86,6 +94,21 @@ def test_values_to_put_are_repeated_where_they_turn_out_to_be_one(shape: tuple[i
     expected = x.copy()
     expected[at] += new.reshape(shape)
     np.testing.assert_array_equal(everywhere(PUT, x, at, new.reshape(shape)).numpy(), expected)
+
+
+@pytest.mark.parametrize("sizes", [(2, 2, 2), (2, 1, 2), (1, 2, 2), (2, 1, 1), (1, 2, 1), (1, 1, 1), (0, 1, 1)])
+def test_indices_are_repeated_where_they_turn_out_to_be_one(sizes: tuple[int, ...]) -> None:
+    """Guards the same for tensors of indices beside each other: they had to be of one size."""
+    x, new = np.ones((4, 3), "float32"), np.arange(1, 1 + sizes[2], dtype="float32")
+    rows, columns = np.array([2, 0])[: sizes[0]], np.array([1, 2])[: sizes[1]]
+    expected = x.copy()
+    expected[rows, columns] += new
+    np.testing.assert_array_equal(everywhere(PUT_BY_TWO, x, rows, columns, new).numpy(), expected)
+
+
+def test_indices_that_do_not_go_together_are_refused() -> None:
+    given = (np.ones((4, 3), "float32"), np.array([0, 1, 2]), np.array([0, 1]), np.ones(1, "float32"))
+    fails_everywhere(PUT_BY_TWO, *given, says="index_put")
 
 
 @pytest.mark.parametrize("shape", [(2, 2, 5, 5), (1, 2, 1, 5), (2, 1, 5, 1)])

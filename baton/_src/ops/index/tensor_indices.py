@@ -30,7 +30,8 @@ from baton._src.te.computation import extern
 from baton._src.tir.stmt import Stmt
 
 
-def indexed_info(call: OpCall[Any], x: TensorInfo, indices: list[TensorInfo]) -> Info:
+def check_indices(call: OpCall[Any], x: TensorInfo, indices: list[TensorInfo]) -> None:
+    """Integers, and no more tensors of them than `x` has axes."""
     if not indices:
         call.fail("needs at least one tensor of indices", code="op-argument")
     for at in indices:
@@ -38,6 +39,11 @@ def indexed_info(call: OpCall[Any], x: TensorInfo, indices: list[TensorInfo]) ->
             call.fail(f"indices must be integers, got {at.dtype}", code="op-dtype")
     if x.ndim >= 0 and len(indices) > x.ndim:
         call.fail(f"{len(indices)} tensors of indices for data of rank {x.ndim}")
+
+
+def indexed_info(call: OpCall[Any], x: TensorInfo, indices: list[TensorInfo]) -> Info:
+    """What the indices name: their common shape, then the axes of `x` that they leave."""
+    check_indices(call, x, indices)
     ranks = [at.ndim for at in indices]
     rank = -1 if min(ranks) < 0 or x.ndim < 0 else max(ranks) + x.ndim - len(indices)
     shapes = [at.shape for at in indices]

@@ -9,18 +9,20 @@ Source: facts relax-ops-passes-vm §1 (manipulate).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
-from baton._src.ir.tensor_info import Info, PrimInfo, TensorInfo
+from baton._src.ir.tensor_info import Dim, Info, PrimInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import from_front, normal_axis
+from baton._src.ops.broadcasting import Shape
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.index.gathering import from_either_end
-from baton._src.ops.index.tensor_indices import index_tensors, indexed_info
+from baton._src.ops.index.tensor_indices import check_indices, index_tensors
 from baton._src.ops.loop_nests import both, load, loops, store
 from baton._src.ops.precision import wide
 from baton._src.ops.samples import Arr, Sample
@@ -41,24 +43,57 @@ class IndexPutAttrs(Attrs):
 
 def infer_put(call: OpCall[IndexPutAttrs]) -> Info:
     """The data itself; the values must broadcast to what the indices name."""
-    x, values = call.tensor(0), call.tensor(2)
-    named = indexed_info(call, x, index_tensors(call, 1))
+    x, values, indices = call.tensor(0), call.tensor(2), index_tensors(call, 1)
+    check_indices(call, x, indices)
     if not x.dtype.is_void and not values.dtype.is_void and x.dtype != values.dtype:
         call.fail(f"values must have the data's dtype {x.dtype}, got {values.dtype}", code="op-dtype")
-    assert isinstance(named, TensorInfo)
-    if named.shape is not None and values.shape is not None:
-        math = DimMath(call.prover)
-        fit = [math.stretches(d, wanted) for d, wanted in zip(reversed(values.shape), reversed(named.shape))]
-        if len(values.shape) > len(named.shape) or False in fit:
-            call.fail(f"values {show_shape(values.shape)} do not fit the places {show_shape(named.shape)}")
+    shapes = [t.shape for t in indices if t.shape is not None]
+    if x.shape is not None and len(shapes) == len(indices):
+        named = (*_places(call, shapes), *x.shape[len(indices) :])
+        if values.shape is not None and not _fits(call, values.shape, named):
+            call.fail(f"values {show_shape(values.shape)} do not fit the places {show_shape(named)}")
     return x
+
+
+def _places(call: OpCall[Any], shapes: list[Shape]) -> Shape:
+    """The common shape of tensors of indices, to which each of them must stretch."""
+    common = _common_shape(shapes)
+    if not all(_fits(call, s, common) for s in shapes):
+        call.fail(f"indices of shapes {', '.join(map(show_shape, shapes))} do not broadcast")
+    return common
+
+
+def _common_shape(shapes: Sequence[Sequence[Dim]]) -> Shape:
+    """What `shapes` broadcast to. An extent that a run decides is whichever turns out not to be 1."""
+    rank = max(map(len, shapes))
+    return tuple(_widest([s[axis - rank] for s in shapes if len(s) >= rank - axis]) for axis in range(rank))
+
+
+def _widest(dims: Sequence[Dim]) -> Dim:
+    """The extent that all of `dims` stretch to, if they stretch to one."""
+    found, *rest = [d.value if isinstance(d, k.tir.IntImm) else d for d in dims]
+    for dim in rest:
+        if isinstance(found, int) or dim is found:
+            found = dim if found == 1 else found
+        elif isinstance(dim, int):
+            found = found if dim == 1 else dim
+        else:
+            found = k.tir.Select(k.tir.EQ(found, k.tir.literal(1, found.dtype)), dim, found)
+    return found
+
+
+def _fits(call: OpCall[Any], shape: Shape, wanted: Shape) -> bool:
+    """Whether `shape` broadcasts to `wanted`; what is undecided is checked when the program runs."""
+    math = DimMath(call.prover)
+    fit = [math.stretches(d, w) for d, w in zip(reversed(shape), reversed(wanted))]
+    return len(shape) <= len(wanted) and False not in fit
 
 
 def compute_put(inputs: Any, a: IndexPutAttrs, out: Any) -> Any:
     """A copy, then the values one after the other."""
     x, indices, values = inputs[0], tuple(inputs[1]), inputs[2]
-    rank = max(t.ndim for t in indices)
-    places = [_widest(indices, axis, rank) for axis in range(rank)]
+    places = k.dims(_common_shape([t.shape for t in indices]))
+    rank = len(places)
     shape = [*places, *x.shape[len(indices) :]]
 
     def body(ins: Any, outs: Any) -> Stmt:
@@ -68,7 +103,7 @@ def compute_put(inputs: Any, a: IndexPutAttrs, out: Any) -> Any:
         def write(*i: Any) -> Stmt:
             outer = i[:rank]
             where = [
-                from_either_end(load(b, *k.broadcast_indices(t, outer, places)), x.shape[n])
+                from_either_end(load(b, *k.stretched_indices(t, outer, places)), x.shape[n])
                 for n, (b, t) in enumerate(zip(at, indices))
             ]
             where += i[rank:]
@@ -80,16 +115,6 @@ def compute_put(inputs: Any, a: IndexPutAttrs, out: Any) -> Any:
         return both(loops(x.shape, lambda *i: store(result, i, load(data, *i))), loops(shape, write, "u"))
 
     return extern(tuple(x.shape), [x, *indices, values], body, "index_put", x.dtype)
-
-
-def _widest(indices: Any, axis: int, rank: int) -> Any:
-    """The common extent of an axis of tensors that broadcast against each other."""
-    found: Any = k.index(1)
-    for t in indices:
-        position = axis - (rank - t.ndim)
-        if position >= 0 and not k.is_one(t.shape[position]):
-            found = t.shape[position]
-    return found
 
 
 def reference_put(inputs: Any, a: IndexPutAttrs) -> Any:
