@@ -15,8 +15,11 @@ __getattr__, __dir__, __all__ = attach(
         **names("passes.tir.block_steps", "ConvertBlocksToOpaque FlattenBuffer LowerInitBlock LowerMatchBuffer"),
         **names("passes.tir.block_steps", "LowerOpaqueBlock"),
         **names("passes.tir.buffer_placement", "CompactBufferAllocation PlanAndUpdateBufferAllocationLocation"),
-        **names("passes.tir.loop_steps", "ConvertForLoopsToSerial HoistIfThenElse RewriteUnsafeSelect UnrollLoop"),
+        **names("passes.tir.loop_steps", "ConvertForLoopsToSerial RewriteUnsafeSelect UnrollLoop"),
         **names("passes.tir.loop_steps", "VectorizeLoop"),
+        **names(
+            "passes.tir.hoist_expression", "HoistExpression HoistIfThenElse HoistedConditionals HoistedLetBindings"
+        ),
         **names("passes.tir.loop_partition", "LoopPartition"),
         **names("passes.tir.storage_rewrite", "StorageRewrite"),
         **names("passes.tir.narrow_data_type", "ForceNarrowIndexToInt32 NarrowDataType"),

@@ -1,6 +1,6 @@
-"""Marks on loops done as they say, one kind at a time, and conditions moved out of loops.
+"""Marks on loops done as they say, one kind at a time, and selects that read memory.
 
-    UnrollLoop, VectorizeLoop, ConvertForLoopsToSerial, HoistIfThenElse, RewriteUnsafeSelect
+    UnrollLoop, VectorizeLoop, ConvertForLoopsToSerial, RewriteUnsafeSelect
 
 `VectorizeLoop` makes one vector of a whole loop, which is what the mark means; `lower_prim_func` cuts it to the
 target's registers instead.
@@ -11,10 +11,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from baton._src.ir.traverse import post_order, rewrite, substitute
+from baton._src.ir.traverse import post_order, rewrite
 from baton._src.passes.tir.fold import fold, substitute_and_fold
 from baton._src.passes.tir.prim_func_pass import PrimFuncPass
-from baton._src.passes.tir.simplify import is_stable, mentions
+from baton._src.passes.tir.simplify import is_stable
 from baton._src.passes.tir.ssa import converted
 from baton._src.passes.tir.unroll_loops import unroll_loops
 from baton._src.passes.tir.widen import CannotVectorize, Widening
@@ -129,37 +129,6 @@ class ConvertForLoopsToSerial(PrimFuncPass):
 
 
 @dataclass(frozen=True)
-class HoistIfThenElse(PrimFuncPass):
-    """A condition that does not change in a loop is asked once, before it.
-
-    for i: if n > 4: ...        ->      if n > 4: for i: ...
-    """
-
-    variant: str | None = None
-    """"basic" or None: both hoist the same conditions here."""
-
-    def body(self, body: st.Stmt, function: PrimFunc, ctx: PassContext) -> st.Stmt:
-        if self.variant not in (None, "basic"):
-            raise fail("api", f"HoistIfThenElse: variant is 'basic' or None, not {self.variant!r}")
-        found: st.Stmt = rewrite(body, _hoisted)
-        return found
-
-
-def _hoisted(node: Any) -> st.Stmt | None:
-    if not isinstance(node, st.For) or not isinstance(node.body, st.IfThenElse):
-        return None
-    branch = node.body
-    if not is_stable(branch.condition) or mentions(branch.condition, {node.loop_var}):
-        return None
-    then = node.with_fields(body=branch.then_case)
-    other = None
-    if branch.else_case is not None:
-        fresh = node.loop_var.copy()  # a variable is bound once
-        other = node.with_fields(loop_var=fresh, body=substitute(branch.else_case, {node.loop_var: fresh}))
-    return st.IfThenElse(branch.condition, then, other)
-
-
-@dataclass(frozen=True)
 class RewriteUnsafeSelect(PrimFuncPass):
     """`Select` evaluates both values: where one reads memory or calls something, it becomes `if_then_else`."""
 
@@ -175,4 +144,4 @@ class RewriteUnsafeSelect(PrimFuncPass):
         return found
 
 
-__all__ = ["ConvertForLoopsToSerial", "HoistIfThenElse", "RewriteUnsafeSelect", "UnrollLoop", "VectorizeLoop"]
+__all__ = ["ConvertForLoopsToSerial", "RewriteUnsafeSelect", "UnrollLoop", "VectorizeLoop"]

@@ -1,0 +1,236 @@
+"""HoistExpression, HoistIfThenElse: what does not change in a loop is decided, or computed, before it.
+
+    for i:                                      if n > 4: for i: A[i] = 1; B[i] = 0
+        if n > 4: A[i] = 1              ->      else: for i: B[i] = 0
+        B[i] = 0
+
+    for i: x = n * 3; A[i] = x          ->      x = n * 3; for i: A[i] = x
+
+Only what reads no memory, calls nothing with effects and cannot fail: it is then computed where the loop, or a
+condition around it, would have left it out.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from baton._src.ir.expr import PrimExpr
+from baton._src.ir.structural import structural_equal
+from baton._src.ir.traverse import children, post_order, rewrite
+from baton._src.passes.tir.fold import fold
+from baton._src.passes.tir.prim_func_pass import PrimFuncPass
+from baton._src.passes.tir.remove_no_op import without_no_ops
+from baton._src.passes.tir.simplify import is_stable, mentions
+from baton._src.passes.tir.ssa import converted, defined_by
+from baton._src.support.diagnostics import fail
+from baton._src.tir import expr as tir
+from baton._src.tir import stmt as st
+from baton._src.tir.intrinsics import definition
+from baton._src.tir.prim_func import PrimFunc
+from baton._src.transform.context import PassContext
+from baton._src.values.dtype import BOOL
+
+MOST = 4
+"""Conditions that one loop is written out by: each doubles it."""
+
+
+class HoistedConditionals(enum.Flag):
+    """Which conditions HoistExpression decides before a loop."""
+
+    Never = 0
+    IfElseStmt = 1
+    IfElseExpr = 2
+    BooleanExpression = 4
+    """Those of `Select`, and parts of `and`, `or` and `not`."""
+    UsingBlockVar = 8
+    """Also conditions on GPU threads."""
+    All = 15
+
+
+class HoistedLetBindings(enum.Flag):
+    """Which values HoistExpression computes before a loop."""
+
+    Never = 0
+    RequiredByConditional = 1
+    """Those that hoisted conditions mention."""
+    LetStmt = 2
+    LetExpr = 4
+    All = 7
+
+
+_CONDITIONS = HoistedConditionals.IfElseStmt | HoistedConditionals.IfElseExpr | HoistedConditionals.BooleanExpression
+
+
+@dataclass(frozen=True)
+class HoistExpression(PrimFuncPass):
+    """See the module's docstring. The setting `tir.HoistExpression` has `hoisted_conditionals` and
+    `hoisted_let_bindings`, flags of the classes above or their numbers."""
+
+    def body(self, body: st.Stmt, function: PrimFunc, ctx: PassContext) -> st.Stmt:
+        options = ctx.setting("tir.HoistExpression") or {}
+        conditions = HoistedConditionals(options.get("hoisted_conditionals", _CONDITIONS))
+        lets = HoistedLetBindings(options.get("hoisted_let_bindings", HoistedLetBindings.All))
+        return _Hoisting(conditions, lets, body).applied(function)
+
+
+@dataclass(frozen=True)
+class HoistIfThenElse(PrimFuncPass):
+    """The conditions of statements only. `variant` "basic" leaves conditions on GPU threads where they are."""
+
+    variant: str | None = None
+
+    def body(self, body: st.Stmt, function: PrimFunc, ctx: PassContext) -> st.Stmt:
+        if self.variant not in (None, "basic"):
+            raise fail("api", f"HoistIfThenElse: variant is 'basic' or None, not {self.variant!r}")
+        conditions = HoistedConditionals.IfElseStmt
+        if self.variant is None:
+            conditions |= HoistedConditionals.UsingBlockVar
+        return _Hoisting(conditions, HoistedLetBindings.RequiredByConditional, body).applied(function)
+
+
+class _Hoisting:
+    def __init__(self, conditions: HoistedConditionals, lets: HoistedLetBindings, body: st.Stmt) -> None:
+        self.conditions = conditions
+        self.lets = lets
+        self.root = body
+        axes = (st.launched_axis(n) for n in post_order(body) if isinstance(n, st.AttrStmt))
+        self.threads: set[Any] = {axis.var for axis in axes if axis is not None}
+        self.threads |= {
+            n.loop_var for n in post_order(body) if isinstance(n, st.For) and n.kind is st.ForKind.THREAD_BINDING
+        }
+
+    def applied(self, function: PrimFunc) -> st.Stmt:
+        found: st.Stmt = rewrite(self.root, lambda n: self._before(n) if isinstance(n, st.For) else None)
+        return found if found is self.root else converted(found, function)
+
+    def _before(self, loop: st.For) -> st.Stmt | None:
+        """What is known before a loop, then the loop."""
+        inner, bound = self._without_lets(loop)
+        found = self._decided(inner, MOST)
+        for let in reversed(bound):
+            found = st.LetStmt(let.var, let.value, found)
+        return None if found is loop else found
+
+    # ---------------------------------------------------------------------------------------- values
+
+    def _without_lets(self, loop: st.For) -> tuple[st.For, list[Any]]:
+        """The loop without the values that go before it, and these, in the order in which they are computed."""
+        inside = _defined_in(loop)
+        bound: list[Any] = []
+        wanted = self._wanted(loop)
+        for let in _lets(loop.body):
+            if self._may_go(let, wanted) and not mentions(let.value, inside):
+                bound.append(let)
+                inside.remove(let.var)
+        gone = {n.var for n in bound}
+
+        def rule(node: Any) -> Any:
+            return node.body if isinstance(node, (st.LetStmt, tir.Let)) and node.var in gone else None
+
+        return (rewrite(loop, rule) if gone else loop), bound
+
+    def _may_go(self, let: Any, wanted: set[Any]) -> bool:
+        own = HoistedLetBindings.LetStmt if isinstance(let, st.LetStmt) else HoistedLetBindings.LetExpr
+        return bool(own & self.lets or let.var in wanted) and _may_move(let.value)
+
+    def _wanted(self, loop: st.For) -> set[Any]:
+        """The variables that conditions mention, and those that these are computed from."""
+        if HoistedLetBindings.RequiredByConditional not in self.lets:
+            return set()
+        found = {n for c in self._asked(loop.body) for n in post_order(c) if isinstance(n, tir.Var)}
+        for let in reversed(_lets(loop.body)):
+            if let.var in found:
+                found |= {n for n in post_order(let.value) if isinstance(n, tir.Var)}
+        return found
+
+    # ------------------------------------------------------------------------------------ conditions
+
+    def _decided(self, loop: st.Stmt, most: int) -> st.Stmt:
+        """The loop once for a condition that holds and once for one that does not."""
+        condition = next(self._candidates(loop), None) if most and isinstance(loop, st.For) else None
+        if condition is None:
+            return loop
+        then, other = (self._decided(_with_condition(loop, condition, value), most - 1) for value in (1, 0))
+        return st.IfThenElse(condition, then, None if _does_nothing(other) else other)
+
+    def _candidates(self, loop: Any) -> Iterator[PrimExpr]:
+        inside = _defined_in(loop)
+        if HoistedConditionals.UsingBlockVar not in self.conditions:
+            inside |= self.threads
+        for condition in self._asked(loop.body):
+            constant = isinstance(condition, tir.IntImm)
+            if not constant and _may_move(condition) and not mentions(condition, inside):
+                yield condition
+
+    def _asked(self, body: st.Stmt) -> Iterator[PrimExpr]:
+        """The conditions in a loop that are of the kinds to hoist."""
+        for node in post_order(body):
+            for kind, condition in _conditions(node):
+                if kind in self.conditions and condition.dtype.lanes == 1:
+                    yield condition
+
+
+def _lets(body: st.Stmt) -> list[Any]:
+    """Statements and expressions that name a value, outer ones first."""
+    return [n for n in post_order(body) if isinstance(n, (st.LetStmt, tir.Let))][::-1]
+
+
+def _conditions(node: Any) -> Iterator[tuple[HoistedConditionals, PrimExpr]]:
+    match node:
+        case st.IfThenElse():
+            yield HoistedConditionals.IfElseStmt, node.condition
+        case tir.Call() if _chooses(node):
+            yield HoistedConditionals.IfElseExpr, node.args[0]
+        case tir.Select():
+            yield HoistedConditionals.BooleanExpression, node.condition
+        case tir.And() | tir.Or() | tir.Not():
+            for part in children(node):
+                if isinstance(part, PrimExpr):
+                    yield HoistedConditionals.BooleanExpression, part
+        case _:
+            pass
+
+
+def _chooses(node: tir.Call) -> bool:
+    row = definition(node.op)
+    return row is not None and row.name == "tir.if_then_else"
+
+
+def _may_move(expr: PrimExpr) -> bool:
+    """Whether an expression is what it is at any place, and computing it cannot fail."""
+    divided = (n.b for n in post_order(expr) if isinstance(n, (tir.Div, tir.Mod, tir.FloorDiv, tir.FloorMod)))
+    return is_stable(expr) and all(isinstance(b, (tir.IntImm, tir.FloatImm)) and b.value != 0 for b in divided)
+
+
+def _defined_in(loop: st.For) -> set[Any]:
+    return {v for n in post_order(loop) for v in ([n.var] if isinstance(n, tir.Let) else defined_by(n))}
+
+
+def _with_condition(loop: st.Stmt, condition: PrimExpr, value: int) -> st.Stmt:
+    """The loop where the condition is known."""
+    known = tir.IntImm(BOOL, value)
+
+    def rule(node: Any) -> Any:
+        if isinstance(node, PrimExpr) and node.dtype == BOOL and structural_equal(node, condition):
+            return known
+        match node:
+            case st.IfThenElse(condition=tir.IntImm(value=holds)):
+                return node.then_case if holds else node.else_case or st.Evaluate(tir.IntImm("int32", 0))
+            case tir.Call(args=(tir.IntImm(value=holds), one, other)) if _chooses(node):
+                return one if holds else other
+            case tir.Select(condition=tir.IntImm(value=holds)):
+                return node.true_value if holds else node.false_value
+            case _:
+                return fold(node)
+
+    return without_no_ops(rewrite(loop, rule))
+
+
+def _does_nothing(stmt: st.Stmt) -> bool:
+    return isinstance(stmt, st.Evaluate) and isinstance(stmt.value, tir.IntImm)
+
+
+__all__ = ["HoistExpression", "HoistIfThenElse", "HoistedConditionals", "HoistedLetBindings"]
