@@ -177,8 +177,6 @@ def test_a_module_has_no_texts(node: Any, kind: int, named: str) -> None:
 
 BEYOND: list[tuple[str, Any, int, str]] = [
     ("their order", helper.make_node("Unique", ["x"], ["y"], name="/u"), TEXT, "'/u' looks into texts"),
-    ("as numbers", helper.make_node("Cast", ["x"], ["y"], to=FLOAT, name="/n"), TEXT, "not made of texts"),
-    ("from numbers", helper.make_node("Cast", ["x"], ["y"], to=TEXT, name="/n"), FLOAT, "not made of texts"),
     ("two kinds", helper.make_node("Concat", ["x", "words"], ["y"], axis=0, name="/c"), INT, "mixes texts and numbers"),
     ("the keys", learned("LabelEncoder", ["x"], ["y"], keys_strings=["a"], values_int64s=[1]), FLOAT, "both be texts"),
     ("categories", learned("OneHotEncoder", ["x"], ["y"], cats_int64s=[1]), TEXT, "both be texts"),

@@ -15,39 +15,37 @@ from baton._src.driver.model.tensor_spec import TensorSpec
 from baton._src.support.diagnostics import fail
 from baton._src.values.meaning import PLAIN, STACK, TEXTS, Meaning
 from baton._src.values.tensor import AnyArray
+from baton._src.values.texts import RunTexts
 
 
 class Border:
-    """What goes in and comes out of one function, and the texts that it knows."""
+    """What goes in and comes out of one function, and the texts that it knows, each with its number."""
 
     def __init__(self, texts: Sequence[str], inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec]) -> None:
-        self.texts = tuple(texts)
-        self.numbers = {text: k for k, text in enumerate(self.texts)}
+        self.numbers = {text: k for k, text in enumerate(texts)}
         self.inputs, self.outputs = tuple(inputs), tuple(outputs)
 
-    def enter(self, given: Sequence[Any]) -> tuple[list[Any], list[str]]:
-        """(tensors, texts of this run that the model does not know); `DiagnosticError` for what are no texts, and for
-        lists of arrays of different shapes."""
-        new: dict[str, int] = {}
-        return [self._inside(spec, value, new) for spec, value in zip(self.inputs, given, strict=True)], list(new)
+    def enter(self, given: Sequence[Any]) -> tuple[list[Any], RunTexts]:
+        """(tensors, the texts of this run); `DiagnosticError` for what are no texts, and for lists of arrays of
+        different shapes."""
+        texts = RunTexts(self.numbers)
+        return [self._inside(spec, value, texts) for spec, value in zip(self.inputs, given, strict=True)], texts
 
-    def _inside(self, spec: TensorSpec, given: Any, new: dict[str, int]) -> Any:
+    def _inside(self, spec: TensorSpec, given: Any, texts: RunTexts) -> Any:
         if spec.meaning == TEXTS:
-            return self._numbered(spec.name, given, new)
+            return _numbered(spec.name, given, texts)
         return _stacked(spec, given) if spec.meaning == STACK else given
 
-    def _numbered(self, name: str, given: Any, new: dict[str, int]) -> AnyArray:
-        array = given if isinstance(given, np.ndarray) else np.asarray(given, dtype=object)
-        texts = [as_text(item, f"input {name} takes texts") for item in array.reshape(-1).tolist()]
-        known, first = self.numbers, len(self.numbers)
-        numbers = [known[t] if t in known else new.setdefault(t, first + len(new)) for t in texts]
-        return np.array(numbers, np.int64).reshape(array.shape)
-
-    def leave(self, tensors: Sequence[AnyArray], new: Sequence[str]) -> list[Any]:
+    def leave(self, tensors: Sequence[AnyArray], texts: RunTexts) -> list[Any]:
         """The outputs as users see them: arrays of texts, lists of dictionaries, lists of arrays."""
-        texts = np.array([*self.texts, *new], dtype=object)
         left = iter(tensors)
         return [_shown(spec.meaning, left, texts) for spec in self.outputs]
+
+
+def _numbered(name: str, given: Any, texts: RunTexts) -> AnyArray:
+    array = given if isinstance(given, np.ndarray) else np.asarray(given, dtype=object)
+    found = [as_text(item, f"input {name} takes texts") for item in array.reshape(-1).tolist()]
+    return texts.numbers(found).reshape(array.shape)
 
 
 def _stacked(spec: TensorSpec, given: Any) -> AnyArray:
@@ -74,14 +72,12 @@ def as_text(item: Any, wanted: str = "texts are given as strings or bytes") -> s
     raise fail("value-mismatch", f"{wanted}; {item!r} is a {type(item).__name__}")
 
 
-def _shown(meaning: Meaning, left: Iterator[AnyArray], texts: AnyArray) -> Any:
+def _shown(meaning: Meaning, left: Iterator[AnyArray], texts: RunTexts) -> Any:
     if meaning.kind == "sequence":
         return [next(left) for _ in range(meaning.length)]
     tensor = next(left)
     if meaning == TEXTS:
-        found = np.empty(tensor.shape, dtype=object)
-        found[...] = texts[tensor]
-        return found
+        return texts.texts(tensor)
     if meaning == STACK:
         return list(tensor)
     if meaning.kind == "scores":

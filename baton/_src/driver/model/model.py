@@ -29,6 +29,7 @@ from baton._src.support.diagnostics import fail
 from baton._src.values.convert import contiguous, from_host
 from baton._src.values.shape import ShapeTuple
 from baton._src.values.tensor import AnyArray, NDArray
+from baton._src.values.texts import RunTexts, running_with
 
 
 @dataclass(frozen=True)
@@ -126,8 +127,10 @@ class Model:
     def _run(self, arrays: Sequence[Any], num_threads: int | None) -> list[Any]:
         if self._border is None:
             return self._run_tensors(arrays, num_threads)
-        inside, new = self._border.enter(arrays)
-        return self._border.leave(self._run_tensors(inside, num_threads), new)
+        inside, texts = self._border.enter(arrays)
+        with running_with(texts):
+            found = self._run_tensors(inside, num_threads)
+        return self._border.leave(found, texts)
 
     def _run_tensors(self, arrays: Sequence[Any], num_threads: int | None) -> list[AnyArray]:
         wanted = num_threads or self.num_threads or 0
@@ -190,9 +193,9 @@ class Model:
             if set(feed) != self._expected:
                 self._refuse_names(feed)
             feed = [feed[name] for name in self._names]
-        inside = feed if self._border is None else self._border.enter(feed)[0]
+        inside, texts = (feed, RunTexts({})) if self._border is None else self._border.enter(feed)
         arrays = [NDArray(self._as_array(a, i)) for i, a in enumerate(inside)]
-        with self._limited(num_threads or self.num_threads):
+        with running_with(texts), self._limited(num_threads or self.num_threads):
             return self._machine.profile(self.function, *arrays).records
 
     @property

@@ -220,6 +220,17 @@ class GraphBuilder:
                 self.origins.update((d, sources) for d in info.shape or () if isinstance(d, Var))
         return tuple(Value(info, expr=e, sources=sources) for e, info in found)
 
+    def packed(self, name: str, *operands: Value | int | str, results: Sequence[TensorInfo]) -> tuple[Value, ...]:
+        """A call of the machine's function `name`, which no operator stands for; what it gives is as `results` say."""
+        args = [self.expr(o) if isinstance(o, Value) else o for o in operands]
+        exprs = self.language.packed(name, args, results)
+        found = [self.language.named(e, info) for e, info in zip(exprs, results, strict=True)]
+        sources = sources_of([o for o in operands if isinstance(o, Value)])
+        for (_, info), plain in zip(found, results, strict=True):
+            if info is not plain:
+                self.origins.update((d, sources) for d in info.shape or () if isinstance(d, Var))
+        return tuple(Value(info, expr=e, sources=sources) for e, info in found)
+
     def _inferred(
         self, definition: OpDef[Any], given: list[Operand], attrs: Any
     ) -> tuple[list[Operand], tuple[Info, ...], Info]:

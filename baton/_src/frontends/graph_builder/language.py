@@ -32,6 +32,10 @@ class Language(Protocol):
         """Emit a call; one expression a result. `args` hold expressions, tuples of them, `ShapeInfo`s and `Scalars`."""
         ...
 
+    def packed(self, name: str, args: Sequence[Any], infos: Sequence[TensorInfo]) -> Sequence[Any]:
+        """A call of the machine's function `name`; a tuple if it gives several. `args`: expressions, ints and strs."""
+        ...
+
     def shape_tensor(self, dims: Sequence[Dim]) -> Any:
         """A rank-1 int64 tensor with these elements."""
         ...

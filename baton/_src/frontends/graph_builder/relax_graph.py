@@ -18,11 +18,13 @@ from baton._src.relax.info import from_info, to_info
 from baton._src.relax.nodes import (
     Call,
     Constant,
+    ExternFunc,
     Function,
     If,
     PrimValue,
     SeqExpr,
     ShapeExpr,
+    StringImm,
     Tuple,
     TupleGetItem,
     Var,
@@ -82,6 +84,16 @@ class RelaxGraph:
         if not count:
             return [result]
         return [self.builder.emit(TupleGetItem(result, i)) for i in range(count)]
+
+    def packed(self, name: str, args: Sequence[Any], infos: Sequence[TensorInfo]) -> Sequence[Any]:
+        given = [StringImm(a) if isinstance(a, str) else PrimValue(a) if isinstance(a, int) else a for a in args]
+        results = [from_info(i) for i in infos]
+        info = results[0] if len(results) == 1 else TupleStructInfo(results)
+        call = Call(special_op("call_pure_packed"), [ExternFunc(name), *given], None, (info,))
+        result = self.builder.emit(call)
+        return (
+            [result] if len(results) == 1 else [self.builder.emit(TupleGetItem(result, i)) for i in range(len(results))]
+        )
 
     def shape_tensor(self, dims: Sequence[Dim]) -> Any:
         return self.builder.emit(Call(special_op("shape_to_tensor"), [ShapeExpr(dims)]))

@@ -55,6 +55,9 @@ class RelayGraph:
         call = self._sizes.settled(Call(definition.relay_op, kept, attrs), hint)
         return [TupleGetItem(call, i) for i in range(count)] if count else [call]
 
+    def packed(self, name: str, args: Sequence[Any], infos: Sequence[TensorInfo]) -> Sequence[Any]:
+        raise fail("import-relay", f"Relay has no call of {name}", help="import it with relax.frontend")
+
     def shape_tensor(self, dims: Sequence[Dim]) -> Any:
         return self._sizes.tensor(dims)
 

@@ -36,6 +36,7 @@ from baton._src.frontends.onnx.tensors.randomness import RANDOMNESS
 from baton._src.frontends.onnx.tensors.reduction import REDUCTION
 from baton._src.frontends.onnx.tensors.shape import SHAPE
 from baton._src.frontends.onnx.tensors.signal import SIGNAL
+from baton._src.frontends.onnx.tensors.strings import STRINGS, TOKENS
 
 CONVERTERS: dict[str, Converter] = {
     **CASTS,
@@ -62,6 +63,7 @@ CONVERTERS: dict[str, Converter] = {
     **SEQUENCES,
     **QUANTIZATION,
     **NGRAMS,
+    **STRINGS,
     "SimplifiedLayerNormalization": simplified_layer_normalization,
 }
 """Of ONNX's own domain."""
@@ -72,6 +74,7 @@ MICROSOFT: dict[str, Converter] = {
     **CONTRIB_CACHED,
     **CONTRIB_BLOCKS,
     **CONTRIB_QUANTIZED,
+    **TOKENS,
 }
 """Of the domain `com.microsoft`."""
 

@@ -1,8 +1,8 @@
 """Texts in a model become numbers: a text's place in the list of all texts that the model knows.
 
-Operators that move elements, or compare whether they are equal, do with numbers what they do with texts. Those that
-look into texts cannot be had, and are refused by name. Who imports a model without a border that numbers the texts of
-a run (`baton.compile` makes one) is told at once.
+Operators that move elements, or compare whether they are equal, do with numbers what they do with texts. Some that
+look into texts call the machine, which knows the texts of a run; others are refused by name. Who imports a model
+without a border that numbers the texts of a run (`baton.compile` makes one) is told at once.
 """
 
 from __future__ import annotations
@@ -21,13 +21,16 @@ from baton._src.values.tensor import AnyArray
 SHOWN = 4
 """How many users of a text are named."""
 KEEPING = frozenset({
-    "ArrayFeatureExtractor", "Cast", "Compress", "Concat", "DepthToSpace", "Expand", "Flatten", "Gather",
+    "ArrayFeatureExtractor", "Compress", "Concat", "DepthToSpace", "Expand", "Flatten", "Gather",
     "GatherElements", "GatherND", "Identity", "Reshape", "ReverseSequence", "ScatterElements", "ScatterND", "Slice",
     "SpaceToDepth", "Split", "Squeeze", "Tile", "Transpose", "Unsqueeze", "Where",
 })  # fmt: skip
 """Operators that move elements about: what they give are texts if what they are given is."""
-READING = frozenset({"CategoryMapper", "Equal", "LabelEncoder", "OneHotEncoder", "Shape", "Size", "TfIdfVectorizer"})
-"""Operators that tell one text from another, or only count; they say themselves what they give."""
+READING = frozenset({
+    "Cast", "CategoryMapper", "Equal", "LabelEncoder", "OneHotEncoder", "RegexFullMatch", "Shape", "Size",
+    "StringConcat", "StringNormalizer", "StringSplit", "TfIdfVectorizer", "Tokenizer",
+})  # fmt: skip
+"""Operators that tell one text from another, look into them, or only count; they say themselves what they give."""
 _ALIKE = {"Concat": 0, "Equal": 0, "Where": 1}
 """Operators whose operands, from this one on, are all texts or all none."""
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from baton._src.frontends.graph_builder.value import Value
-from baton._src.frontends.onnx.files.reader import STRING, WITHOUT_TEXTS, dtype_of
+from baton._src.frontends.onnx.files.reader import STRING, dtype_of
 from baton._src.frontends.onnx.node import Converter, OnnxNode
+from baton._src.frontends.onnx.tensors.strings import parsed, shown
 from baton._src.values.dtype import FLOAT32, DataType
 from baton._src.values.meaning import TEXTS
 
@@ -14,10 +15,10 @@ _ROUND = {"up": 0x7FFFFF, "nearest": 0x400000, "down": 0}
 
 def cast(node: OnnxNode) -> Value:
     to, are_texts = int(node.needed("to")), node[0].meaning is TEXTS
-    if are_texts and to == STRING:
-        return node[0]
-    if are_texts or (to == STRING and node.known_texts is not None):
-        node.fail("numbers are not made of texts, nor texts of numbers", code="onnx-dtype", help=WITHOUT_TEXTS)
+    if are_texts:
+        return node[0] if to == STRING else parsed(node, dtype_of(to, node.title))
+    if to == STRING and node.known_texts is not None:
+        return shown(node)
     return _cast_to(node, dtype_of(to, node.title))
 
 

@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from baton._src.runtime.vm.builtins import caches, checks, data_dependent, functions, memory, relay, shapes, structures
+from baton._src.runtime.vm.builtins import (
+    caches,
+    checks,
+    data_dependent,
+    functions,
+    memory,
+    relay,
+    shapes,
+    structures,
+    texts,
+)
 
 BUILTINS: Mapping[str, Callable[..., Any]] = {
     **caches.TABLE,
@@ -17,5 +27,6 @@ BUILTINS: Mapping[str, Callable[..., Any]] = {
     **relay.TABLE,
     **shapes.TABLE,
     **structures.TABLE,
+    **texts.TABLE,
 }
 """Functions of run-time values. Those that need the machine take it first: bytecode passes `%vm`."""
