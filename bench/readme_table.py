@@ -25,7 +25,7 @@ def table(data: dict[str, Any]) -> str:
     """One thread of each model, a column a runtime."""
     facts, by_model = data["environment"], {r["model"]: r for r in data["results"] if r["threads"] == 1}
     lines = [
-        f"One run, one thread of an {facts['cpu']}, medians of {facts['date']} ([all models](docs/performance.md),",
+        f"Median time of a run on one thread of an {facts['cpu']}, {facts['date']} ([all models](docs/performance.md),",
         "[kernels](docs/kernels.md), [compile time](docs/compile-time.md); `make bench` measures them here):",
         "",
         f"| | {' | '.join(RUNTIMES)} |",
