@@ -41,7 +41,7 @@ from baton._src.relax.nodes import (
 )
 from baton._src.relax.shape_scopes import ShapeScopes
 from baton._src.relax.special_op import SpecialOp
-from baton._src.relax.struct_info import StructInfo
+from baton._src.relax.struct_info import FuncStructInfo, StructInfo
 from baton._src.support.diagnostics import fail
 from baton._src.support.spans import Span
 from baton._src.support.trampoline import Task, run
@@ -266,10 +266,12 @@ class Normalizer:
         function = expr if same else _fresh(expr, body=body)
         if expr.ret_struct_info is None:
             info = deduce(function, self.context)
-            function = _fresh(function, ret_struct_info=info.ret)  # type: ignore[attr-defined]
+            assert isinstance(info, FuncStructInfo)
+            function = _fresh(function, ret_struct_info=info.ret)
         elif not same or expr.struct_info_ is None:
             self._check_result(function)
-        return self._informed(function)  # type: ignore[no-any-return]
+        informed: Function = self._informed(function)
+        return informed
 
     def _check_result(self, function: Function) -> None:
         have, want = function.body.struct_info, function.ret_struct_info

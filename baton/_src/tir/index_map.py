@@ -104,7 +104,7 @@ class IndexMap(Node):
     def map_ndarray(self, arr_src: Any) -> NDArray:
         """An array rearranged; places that no element goes to hold zero."""
         source = np.asarray(getattr(arr_src, "data", arr_src))
-        result = np.zeros([int(d.value) for d in self.map_shape(source.shape)], source.dtype)  # type: ignore[attr-defined]
+        result = np.zeros([int(evaluate(d, {})) for d in self.map_shape(source.shape)], source.dtype)
         for place in np.ndindex(source.shape):
             at = dict(zip(self.initial_indices, place))
             result[tuple(int(evaluate(e, at)) for e in self.final_indices)] = source[place]

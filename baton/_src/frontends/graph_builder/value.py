@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from baton._src.ir.tensor_info import Dim, TensorInfo
+from baton._src.support.diagnostics import InternalError
 from baton._src.values.meaning import PLAIN, Meaning
 from baton._src.values.tensor import AnyArray
 
@@ -51,6 +52,12 @@ class Value:
     @property
     def shape(self) -> tuple[Dim, ...] | None:
         """The dims, None if unknown."""
+        return self.info.shape
+
+    def known_shape(self) -> tuple[Dim, ...]:
+        """The dims of a value that was made with a known rank."""
+        if self.info.shape is None:
+            raise InternalError("an importer made a value of unknown rank where it needs the dims")
         return self.info.shape
 
     @property

@@ -317,9 +317,13 @@ class Schedule(BufferPrimitives, TilePrimitives):
     @recorded
     def add_unit_loop(self, block_or_loop: BlockRV | LoopRV | str) -> LoopRV:
         """A loop of one iteration around a block or loop."""
-        loop = isinstance(block_or_loop, LoopRV)
-        target: Any = self.get(block_or_loop) if loop else self.realize(_name(block_or_loop))  # type: ignore[arg-type]
-        var = Var("u", target.loop_var.dtype if loop else "int32")
+        target: st.For | st.BlockRealize
+        if isinstance(block_or_loop, LoopRV):
+            target = find_loop(self.func.body, block_or_loop.var)
+            var = Var("u", target.loop_var.dtype)
+        else:
+            target = self.realize(_name(block_or_loop))
+            var = Var("u", "int32")
         self._set(replace(self.func.body, {target: st.For(var, 0, 1, st.ForKind.SERIAL, target)}))
         return LoopRV(var)
 

@@ -94,8 +94,9 @@ class ExprTable:
         name = f"_param_{self.const_ctr}" if source_name is None else f"{source_name}_param_{self.const_ctr}"
         self.const_ctr += 1
         self.params[name] = value
-        self.exprs[name] = new_var(name, shape=getattr(value, "shape", shape), dtype=dtype)
-        return self.exprs[name]  # type: ignore[no-any-return]
+        var = new_var(name, shape=getattr(value, "shape", shape), dtype=dtype)
+        self.exprs[name] = var
+        return var
 
     def get_expr(self, name: str) -> Any:
         return self.exprs[name]

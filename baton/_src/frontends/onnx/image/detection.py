@@ -116,7 +116,7 @@ def roi_align(node: OnnxNode) -> Value:
     rows = _sample_places(node, rois, (1, 3), height * ratio)
     columns = _sample_places(node, rois, (0, 2), width * ratio)
     sampled = _greatest_shares(node, images, rows, columns)
-    parts = g.reshape(sampled, (*sampled.shape[:2], height, ratio, width, ratio))  # type: ignore[index]
+    parts = g.reshape(sampled, (*sampled.known_shape()[:2], height, ratio, width, ratio))
     return g.call("max", parts, axis=(3, 5), keepdims=False)
 
 

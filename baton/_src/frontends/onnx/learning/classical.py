@@ -94,10 +94,10 @@ def one_hot_encoder(node: OnnxNode) -> Value:
     same = g.call("equal", column, keys)
     if node.attr("zeros", 1) or not keys.shape:
         return g.cast(same, FLOAT32)
-    count = g.dims(keys.shape[0])
+    count = g.dims(count_of(keys))
     known = g.call("any", same, axis=(x.rank,), keepdims=False)
     place = g.call("where", known, g.cast(g.call("argmax", g.cast(same, "int32"), axis=x.rank), INT64), count)
-    return g.call("take", g.constant(np.eye(int(keys.shape[0])), FLOAT32), place, axis=0, mode="fast")  # type: ignore[arg-type]
+    return g.call("take", g.constant(np.eye(count_of(keys)), FLOAT32), place, axis=0, mode="fast")
 
 
 def label_encoder(node: OnnxNode) -> Value:
@@ -213,6 +213,12 @@ def labels_of(node: OnnxNode, name: str) -> Value:
     return node.graph.constant(range(len(texts)), INT64) if node.known_texts is None else node.texts(texts)
 
 
+def count_of(listed: Value) -> int:
+    """How many elements a constant has."""
+    assert listed.array is not None
+    return listed.array.size
+
+
 def class_at(node: OnnxNode, labels: Value, place: Value) -> Value:
     """The class of each row from its place among all classes."""
     return replace(node.graph.call("take", labels, place, axis=0), meaning=labels.meaning)
@@ -262,7 +268,7 @@ def linear_regressor(node: OnnxNode) -> Value:
 def linear_classifier(node: OnnxNode) -> list[Value]:
     """(class of the largest score, scores); of two classes there may be one score, that of the second."""
     g, labels = node.graph, labels_of(node, "classlabels_ints")
-    classes = int(labels.shape[0]) if labels.shape else 0  # type: ignore[arg-type]
+    classes = count_of(labels)
     single = len(node.attr("intercepts", ())) == 1 and classes == 2
     scores = _linear(node, 1 if single else classes)
     if not single:

@@ -72,7 +72,7 @@ def _counted(node: OnnxNode, rows: Value, grams: list[AnyArray]) -> Value:
             continue
         steps = [s + 1 for s in (skips if length > 1 else (0,)) if shortest <= length <= longest]
         parts = [_with_step(node, rows, pool, step, none) for step in steps]
-        empty = g.broadcast_to(g.constant(np.zeros((1, 1), np.float32)), (rows.shape[0], len(pool)))  # type: ignore[index]
+        empty = g.broadcast_to(g.constant(np.zeros((1, 1), np.float32)), (rows.known_shape()[0], len(pool)))
         found.append(reduce(lambda a, b: g.call("add", a, b), parts, empty))
     return found[0] if len(found) == 1 else g.call("concat", tuple(found), axis=1)
 

@@ -111,8 +111,9 @@ def _probabilities(node: OnnxNode, scores: Value, classes: int) -> Value:
     second = g.call("subtract", g.scalar(1, first), first)
     both = g.call("concat", (first, second), axis=1)
     of = np.zeros((2, classes, classes), np.int64)
+    pairs = classes * (classes - 1) // 2
     for p, (i, j) in enumerate(combinations(range(classes), 2)):
-        of[0, i, j], of[0, j, i] = p, p + first.shape[1]  # type: ignore[index]
+        of[0, i, j], of[0, j, i] = p, p + pairs
     against = g.call("take", both, g.constant(of[0]), axis=1)  # (rows, classes, classes); its diagonal means nothing
     return _coupled(node, against, classes)
 
@@ -125,7 +126,7 @@ def _coupled(node: OnnxNode, against: Value, classes: int) -> Value:
     squares = g.call("sum", g.call("multiply", g.call("multiply", swapped, swapped), others), axis=(2,), keepdims=True)
     products = g.call("multiply", g.call("multiply", against, swapped), others)
     q = g.call("subtract", g.call("multiply", squares, g.constant(np.eye(classes, dtype=np.float32))), products)
-    rows = against.shape[0]  # type: ignore[index]
+    rows = against.known_shape()[0]
     start = g.broadcast_to(g.constant(np.full((1, classes), 1 / classes, np.float32)), (rows, classes))
 
     def step(state: list[Value]) -> list[Value]:

@@ -17,6 +17,7 @@ from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.learning.classical import (
     as_targets,
     class_at,
+    count_of,
     labels_of,
     real,
     second_score,
@@ -202,7 +203,7 @@ def classifier(node: OnnxNode) -> list[Value]:
     What is said of the first alone means the second: onnxruntime's reading, which exporters rely on.
     """
     g, labels = node.graph, labels_of(node, "classlabels_int64s")
-    classes = int(labels.shape[0]) if labels.shape else 0  # type: ignore[arg-type]
+    classes = count_of(labels)
     spoken = sorted(set(node.attr("class_ids")))
     leaves = reached(node, forest_of(node, "class", classes), real(node, node[0]))
     total = g.cast(_aggregated(node, leaves, "SUM"), "float32")

@@ -15,13 +15,14 @@ def pad(node: OnnxNode) -> Value:
     axes = node.constant(3, "axes")
     places = [node.place(int(a), rank) for a in axes.reshape(-1)] if axes is not None else list(range(rank))
     fill = node.optional(2)
-    if not all(isinstance(p, int) for p in pads) or (fill is not None and fill.array is None):
+    known = [p for p in pads if isinstance(p, int)]
+    if len(known) < len(pads) or (fill is not None and fill.array is None):
         for position, axis in enumerate(places):
             x = widened(node, x, axis, pads[position], pads[position + len(places)], _number(node, x))
         return x
     begins, ends = [0] * rank, [0] * rank
     for position, axis in enumerate(places):
-        begins[axis], ends[axis] = int(pads[position]), int(pads[position + len(places)])  # type: ignore[arg-type]
+        begins[axis], ends[axis] = known[position], known[position + len(places)]
     for size, before, after in zip(x.shape or (), begins, ends, strict=False):
         if isinstance(size, int) and size + before + after < 0:
             node.fail(f"pads of {before} and {after} take more than there is of an axis of {size}")
