@@ -197,7 +197,7 @@ def recorded(primitive: Callable[Concatenate[Any, P], R]) -> Callable[Concatenat
         return result
 
     functools.update_wrapper(run, primitive)
-    run.is_primitive = True  # type: ignore[attr-defined]
+    run.is_primitive = True  # type: ignore[attr-defined]  # what `apply_json_to_schedule` may call
     return run
 
 

@@ -426,10 +426,10 @@ def _with(scope: Scope, node: ast.With, out: _Sequence) -> Task[None]:
         inner_with = ast.copy_location(ast.With(others, node.body), node)
         yield _with(scope, ast.copy_location(ast.With([item], [inner_with]), node), out)
         return
-    word = call_name(scope, item.context_expr)
-    assert isinstance(item.context_expr, ast.Call) or not word
-    if word in ("block", "sblock"):
-        out.add(scope.at(node, (yield _read_block(scope, node, item.context_expr))))  # type: ignore[arg-type]
+    call = item.context_expr
+    word = call_name(scope, call)
+    if isinstance(call, ast.Call) and word in ("block", "sblock"):
+        out.add(scope.at(node, (yield _read_block(scope, node, call))))
     elif word == "init":
         if scope.block is None:
             raise scope.error(node, "tir-block", "T.init belongs into a block")
@@ -437,10 +437,10 @@ def _with(scope: Scope, node: ast.With, out: _Sequence) -> Task[None]:
     elif word == "seq":
         inner = yield _scoped_body(scope, node.body)
         out.add(inner)
-    elif word in SCOPED and isinstance(item.context_expr, ast.Call):
+    elif isinstance(call, ast.Call) and word in SCOPED:
         name = item.optional_vars.id if isinstance(item.optional_vars, ast.Name) else None
         with scope.inner():
-            _, wrap = yield scoped_word(scope, item.context_expr, word, name)
+            _, wrap = yield scoped_word(scope, call, word, name)
             out.add(wrap((yield body(scope, node.body))))
     else:
         raise scope.error(node, "tir-syntax", "this cannot be used with `with`", 'write e.g. with T.block("name"):')
