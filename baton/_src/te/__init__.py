@@ -1,1 +1,6 @@
-"""Tensor expressions: `placeholder`, `compute`, reductions, hand-written TIR, and `create_prim_func` to TIR."""
+"""Tensor expressions, and their way to TIR.
+
+`tensor` the nodes; `computation` placeholder, compute, extern; `reduction` sum, max, comm_reducer; `scan` recurrences;
+`arithmetic` `A + B`; `prim_func` create_prim_func, with `blocks`; `schedule` TVM's te schedules, applied by
+`apply_schedule`.
+"""

@@ -1,1 +1,1 @@
-"""The command line: `main` gathers the verbs, one file each; `console` is how they talk to a person."""
+"""The command line: `main` collects the commands, one file each; `console` is their terminal output."""

@@ -1,8 +1,8 @@
 """Textual LLVM IR from lowered PrimFuncs, and object code from the text.
 
 `module` the entrance (`compile_module`); `kernel` one PrimFunc; `stmt`, `expr`, `operands`, `arithmetic`, `vectors`,
-`intrinsics` its parts; `parallel` outlined loops; `strided` and `padded` loads and stores, `bounds` checks, `fault`
-what a failed one does; `narrow_float`, `small_float`, `dot_products` what not every processor can; `vector_math` exp,
-tanh, ... as polynomials (`circular_functions`: sin and its kin), written with `lanes`; `types`, `text` spelling; `jit`
-LLVM itself; `workers` compiling in forked processes; `cache` compiled objects on disk.
+`intrinsics` its parts; `parallel` outlined loops; `strided` and `padded` loads and stores; `bounds` checks, `fault`
+what a failed one does; `narrow_float`, `small_float`, `dot_products` what not every CPU supports; `vector_math` exp,
+tanh, ... as polynomials (`circular_functions`: the trigonometric ones), written with `lanes`; `types`, `text` spelling;
+`jit` LLVM itself; `workers` compiling in forked processes; `cache` compiled objects on disk.
 """

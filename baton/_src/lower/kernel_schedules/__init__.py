@@ -1,5 +1,7 @@
-"""How kernels are computed: tiling, vectors, threads. `schedule` is the entrance, and lists the rules in order.
+"""How kernels are computed: tiling, vectorisation, threads. `schedule` is the entrance, and lists the rules in order.
 
-`stages` the shape of a kernel as the rules see it; `inline` what is computed where it is used; `rows` the rule that
-always applies; `vector_reduce` reductions in vectors; `matmul`, `conv2d` register tiles; `tiles` what both share.
+Rules by subject: `convolution`, `products` (matrices), `dot_products` (int8, bfloat16), `attention`, `recurrence`,
+`transpose`; `rows` always applies. `shared` is what they are written with: a kernel as stages, loop-nest builders.
+`choices` is what tuning may decide, `overwriting` what may be computed in place, `surroundings` the stages around the
+one a rule is about. Which algorithm is used for which shapes, and why: `docs/design/kernel-algorithms.md`.
 """

@@ -1,1 +1,1 @@
-"""Matrix products and their kin."""
+"""Matrix products, dense and sparse, einsum, Fourier transforms, determinants."""

@@ -1,1 +1,1 @@
-"""Operators that make elements or move them, and compute nothing with them: full, reshape, concatenate, slice, ..."""
+"""Operators that create or move elements without computing with them: full, reshape, concatenate, slice, ..."""

@@ -1,1 +1,1 @@
-"""Kernels made ready for code generation: `lower_prim_func` is the page to read; each step is a file."""
+"""From scheduled kernels to plain loops: `lower_prim_func` lists the steps, each a file; others are run by scripts."""

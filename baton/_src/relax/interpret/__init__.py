@@ -1,1 +1,1 @@
-"""Parts of the reference interpreter: run-time values of its own, structural checks, special operators."""
+"""Parts of the reference interpreter: its run-time values, structural checks, special operators."""

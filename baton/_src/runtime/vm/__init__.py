@@ -1,1 +1,1 @@
-"""The virtual machine: its face (`virtual_machine`), what runs bytecode (`engine`), and its `builtins`."""
+"""The virtual machine: its API (`virtual_machine`), the bytecode interpreter (`engine`), and its `builtins`."""

@@ -1,1 +1,1 @@
-"""Attention as one kernel."""
+"""Attention as one kernel: `attention` recognises it, `attention_blocks` computes a block of queries."""

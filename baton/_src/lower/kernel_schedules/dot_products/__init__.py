@@ -1,1 +1,1 @@
-"""Products of narrow numbers through the processor's dot instructions, of matrices and convolutions."""
+"""Matrix products and convolutions of int8 and bfloat16, by the CPU's dot-product instructions."""

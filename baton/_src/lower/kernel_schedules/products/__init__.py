@@ -1,1 +1,5 @@
-"""Matrix products: tiles of registers, packed panels, few rows, narrow types."""
+"""Matrix products: `matmul` with packing at run time, `prepacked` with weights packed at compile time.
+
+`tiles` and `row_tiles` are the register tiles of both, `panel_packing` packs. Few rows: `few_rows`, `packed_streams`,
+`streamed_rows`, `blocked_rows`. Few columns: `last_columns`, `row_dots`. Few terms: `short_sums`.
+"""

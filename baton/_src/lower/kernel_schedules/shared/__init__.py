@@ -1,1 +1,1 @@
-"""A kernel as stages, and the words for building loop nests of them."""
+"""What schedule rules are written with: a kernel as `stages`, builders of `loops`, vector reductions, prefetching."""

@@ -1,1 +1,1 @@
-"""Convolution and its kin: transposed, deformable, sparse, by Winograd's transforms, bit by bit; and its gradients."""
+"""Convolutions: transposed, deformable, sparse, by Winograd's transforms, bit-serial; and their gradients."""

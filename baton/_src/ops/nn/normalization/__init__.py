@@ -1,1 +1,1 @@
-"""Operators that divide by a deviation or a norm, by what they take it over; `normalized` is what they share."""
+"""Normalisations, by the axes they take statistics over; `normalized` is what they share."""

@@ -1,1 +1,1 @@
-"""What functions take and give: parameters bound, prepared, loaded lazily, bundled or dropped."""
+"""What functions take and return: parameters bound, preprocessed, loaded lazily, bundled or dropped."""

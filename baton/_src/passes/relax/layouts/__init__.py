@@ -1,1 +1,1 @@
-"""How tensors lie: layouts of operators, of kernels' operands, and chains that keep channels in blocks."""
+"""Tensor layouts: of operators, of kernels' operands, and chains of convolutions with blocked channels."""

@@ -1,1 +1,1 @@
-"""Functions as values: closures, polymorphism and functions as data taken out of a program, continuations passed."""
+"""Towards first-order programs: lambda lifting, monomorphisation, defunctionalisation; continuation-passing style."""

@@ -1,1 +1,1 @@
-"""Derivatives of programs, and clearing up behind them."""
+"""Automatic differentiation, and simplifying what it leaves behind."""

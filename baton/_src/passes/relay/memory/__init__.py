@@ -1,1 +1,1 @@
-"""Where values lie: allocations, lifetimes, devices, and back to values."""
+"""Where values are stored: allocation, lifetimes, devices, and back to plain values."""

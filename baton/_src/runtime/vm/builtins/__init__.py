@@ -1,1 +1,1 @@
-"""What the machine can do by itself, by subject: one table a file, all of them listed in `table.py`."""
+"""The built-in functions of the virtual machine by subject: one table per file, all of them listed in `table.py`."""
