@@ -387,16 +387,6 @@ def call_intrin(dtype: object, name: str | Op, *args: Any) -> PrimExpr:
     return call(name.name if isinstance(name, Op) else name, *args, dtype=dtype)
 
 
-def call_llvm_pure_intrin(dtype: object, name: str, *args: Any) -> PrimExpr:
-    """A call of an LLVM intrinsic such as `llvm.fabs.f32`, which has no effects."""
-    return call("call_llvm_pure_intrin", StringImm(name), *args, dtype=dtype)
-
-
-def call_llvm_intrin(dtype: object, name: str, *args: Any) -> PrimExpr:
-    """A call of an LLVM intrinsic."""
-    return call("call_llvm_intrin", StringImm(name), *args, dtype=dtype)
-
-
 def call_packed(name: str, *args: Any) -> PrimExpr:
     """A call of a registered packed function; a buffer is passed by its data."""
     passed = [a.data if isinstance(a, Buffer) else a for a in args]

@@ -279,7 +279,6 @@ REASONS |= {
     "relay.transform.AnnotateUsedMemory": "not implemented: memory is planned in Relax, for whole programs",
     "relay.transform.infer_layout_utils": "layouts are told by rules: relay.op.register_convert_op_layout",
     "relay.transform.memory_plan": "memory is planned in Relax, for whole programs",
-    "relay.transform.mixed_precision": "rules are registered with relay.op.register_mixed_precision_conversion",
     "relay.backend.aot": 'what is built for the executor "aot" is a GraphExecutorFactoryModule too',
     "relay.op.layout_conversions": "rules of your own are relay.op.register_convert_op_layout",
     "relay.op.strategy.x86": _TUNING,
@@ -294,7 +293,7 @@ REASONS |= {
     "relay.frontend.change_datatype": "relay.transform.recast and ToMixedPrecision change dtypes",
     **{
         f"target.codegen.{name}": "llvmlite, which LLVM comes from, does not tell"
-        for name in ("llvm_get_targets", "llvm_get_cpu_archlist", "llvm_lookup_intrinsic_id", "llvm_get_intrinsic_name")
+        for name in ("llvm_get_targets", "llvm_get_cpu_archlist")
     },
     "target.codegen.llvm_get_system_x86_vendor": "llvm_get_system_cpu and llvm_get_cpu_features tell what CPU it is",
     "target.codegen.build_module": "tvm.build makes code of kernels",

@@ -10,7 +10,7 @@ from baton._src.ir.expr import PrimExpr, Range
 from baton._src.ir.target import Target
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.tir import expr as tir
-from baton._src.tir import operators, scalar_functions, system_calls
+from baton._src.tir import llvm_intrinsics, operators, scalar_functions, system_calls
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.expr import Call, FloatImm, IntImm, SizeVar, StringImm, Var
 from baton._src.tir.index_map import index_map
@@ -185,6 +185,9 @@ _SPECIAL: dict[str, Callable[..., Any]] = {
     "min_value": scalar_functions.min_value,
     "max_value": scalar_functions.max_value,
     "access_ptr": _access_ptr,
+    "call_llvm_intrin": llvm_intrinsics.call_llvm_intrin,
+    "call_llvm_pure_intrin": llvm_intrinsics.call_llvm_pure_intrin,
+    "llvm_lookup_intrinsic_id": llvm_intrinsics.llvm_lookup_intrinsic_id,
     "call_packed": scalar_functions.call_packed,
     "call_cpacked": system_calls.call_cpacked,
     "call_packed_lowered": system_calls.call_packed_lowered,
