@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from baton._src.driver.wiring import wire
-from baton._src.support.lazy import attach, names, renamed
+from baton._src.support.lazy import attach, names, renamed, submodules
 
 __getattr__, __dir__, __all__ = attach(
     __name__,
@@ -70,6 +70,7 @@ __getattr__, __dir__, __all__ = attach(
         **names("transform.decorators", "module_pass"),
         **renamed("driver.tvm_names.user_passes", function_pass="relay_function_pass"),
         **names("passes.relay.infer_type", "infer_type_local"),
+        **submodules("baton.relay.transform", "mixed_precision"),
     },
     before=wire,
 )
