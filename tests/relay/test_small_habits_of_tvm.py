@@ -218,3 +218,21 @@ def test_tuples_are_indexed_by_integers() -> None:
     assert relay.TupleGetItem(pair, np.int64(1)).index == 1
     with pytest.raises(baton.error.DiagnosticError, match="a tuple is indexed by a constant integer, not by 'a'"):
         relay.TupleGetItem(pair, "a")
+
+
+@pytest.mark.rule("RELAY-VAR-3", rejects=True)
+def test_a_name_has_one_global_variable() -> None:
+    """Another one took the place of the function without a word; its name, or its own variable, defines it anew."""
+    x = relay.var("x", shape=(2,))
+    first, second = (relay.Function([x], body) for body in (relay.exp(x), relay.tanh(x)))
+    module, f = baton.IRModule(), relay.GlobalVar("f")
+    module[f] = first
+    for define in (module.__setitem__, module.update_func):
+        with pytest.raises(baton.error.DiagnosticError, match="the module defines @f already"):
+            define(relay.GlobalVar("f"), second)
+    assert module["f"] is first
+    module[f] = second
+    module["f"] = first
+    assert (list(module.functions), module[f]) == ([f], first)
+    module.update(baton.IRModule({"f": second, "g": relay.Function([x], relay.GlobalVar("f")(x))}))
+    assert (module.get_global_vars()[0], module[f]) == (f, second)

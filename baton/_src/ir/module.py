@@ -145,11 +145,12 @@ class IRModule(Node):
             return
         if not isinstance(content, Node):
             raise fail("module-function", f"{key} is a {type(content).__name__}, not a function", kind=TypeError)
-        known = key in self
         name = key if isinstance(key, str) else key.name_hint
-        self.functions[self.get_global_var(name) if known else GlobalVar(key) if isinstance(key, str) else key] = (
-            content
-        )
+        var = self.get_global_var(name) if key in self else GlobalVar(key) if isinstance(key, str) else key
+        if isinstance(key, GlobalVar) and var is not key:
+            help = f'another GlobalVar has this name: mod["{name}"] = ... defines it anew'
+            raise fail("module-duplicate", f"the module defines @{name} already", help=help)
+        self.functions[var] = content
 
     def update_func(self, var: GlobalVar, function: Any) -> None:
         """Define `var` (anew) as `function`, in place."""
@@ -160,7 +161,7 @@ class IRModule(Node):
         if not isinstance(other, (IRModule, Mapping)):
             raise fail("module-function", f"a module or functions by name, not {other!r:.60}", kind=TypeError)
         for var, function in (other.functions if isinstance(other, IRModule) else other).items():
-            self[var] = function
+            self[var.name_hint if isinstance(var, GlobalVar) and var in self else var] = function
         if isinstance(other, IRModule):
             self.type_definitions.update(other.type_definitions)
 
