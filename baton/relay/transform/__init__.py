@@ -48,7 +48,7 @@ __getattr__, __dir__, __all__ = attach(
         **names("passes.relay.operators.legalize", "Legalize"),
         **names("passes.relay.memory.manifest_alloc", "ManifestAlloc"),
         **names("passes.relay.memory.manifest_lifetimes", "ManifestLifetimes"),
-        **names("passes.relay.partial_evaluate", "PartialEvaluate"),
+        **names("passes.relay.partial_evaluation.partial_evaluate", "PartialEvaluate"),
         **names("passes.relay.external.partition_graph", "PartitionGraph InlineCompilerFunctionsBoundTo"),
         **names("passes.relay.memory.plan_devices", "PlanDevices"),
         **names("passes.relay.memory.remove_standalone_reshapes", "RemoveStandaloneReshapes"),

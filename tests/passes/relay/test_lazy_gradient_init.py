@@ -13,7 +13,7 @@ from baton._src.ir.module import IRModule
 from baton._src.passes.relay.first_order.specialize import Specialize
 from baton._src.passes.relay.gradients.higher_order_gradient import higher_order_gradient
 from baton._src.passes.relay.gradients.lazy_gradient_init import LazyGradientInit
-from baton._src.passes.relay.partial_evaluate import PartialEvaluate
+from baton._src.passes.relay.partial_evaluation.partial_evaluate import PartialEvaluate
 from baton._src.passes.relay.remove_unused_functions import RemoveUnusedFunctions
 from baton._src.relay.expressions import walk
 from baton._src.relay.interpreter import Interpreter

@@ -13,7 +13,7 @@ from baton._src.ir.structural import assert_structural_equal
 from baton._src.passes.relay.first_order.to_cps import ToCPS
 from baton._src.passes.relay.gradients.gradient import gradient
 from baton._src.passes.relay.gradients.higher_order_gradient import higher_order_gradient
-from baton._src.passes.relay.partial_evaluate import PartialEvaluate
+from baton._src.passes.relay.partial_evaluation.partial_evaluate import PartialEvaluate
 from baton._src.relay.expressions import walk
 from baton._src.relay.interpreter import Interpreter
 from baton._src.relay.nodes import Call, Function, If, Match, RefCreate, RefRead, RefWrite
@@ -139,7 +139,7 @@ def test_it_ends() -> None:
 @pytest.mark.parametrize("branch", [False, True])
 def test_it_ends_soon(branch: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Functions that call the one before twice would be 2 ** 40 calls: some are left as calls, in all of them."""
-    monkeypatch.setattr("baton._src.passes.relay.partial_evaluate.WORK", 2_000)
+    monkeypatch.setattr("baton._src.passes.relay.partial_evaluation.partial_evaluate.WORK", 2_000)
     twice = "if (%n < {i}) {{ @f{p}(%n + 1) }} else {{ @f{p}(%n - 2) }}" if branch else "@f{p}(@f{p}(%n)) - 3"
     text = "def @f0(%n: int32) -> int32 { %n * 2 }\n"
     text += "".join(f"def @f{i}(%n: int32) -> int32 {{ {twice.format(i=i, p=i - 1)} }}\n" for i in range(1, 40))

@@ -29,7 +29,7 @@ from baton._src.passes.relay.fuse_ops import FuseOps
 from baton._src.passes.relay.gradients.lazy_gradient_init import LazyGradientInit
 from baton._src.passes.relay.infer_type import InferType
 from baton._src.passes.relay.operators.simplify_expr import SimplifyExpr
-from baton._src.passes.relay.partial_evaluate import PartialEvaluate
+from baton._src.passes.relay.partial_evaluation.partial_evaluate import PartialEvaluate
 from baton._src.passes.relay.pipeline import optimize
 from baton._src.relay.analysis import free_vars, well_formed
 from baton._src.relay.check.infer_type import infer_type

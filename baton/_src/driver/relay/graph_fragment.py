@@ -12,7 +12,7 @@ from baton._src.analysis.call_graph import call_graph, components, reachable
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import post_order
 from baton._src.passes.relay.memory.dissolve_memory import DissolveMemory
-from baton._src.passes.relay.partial_evaluate import PartialEvaluate
+from baton._src.passes.relay.partial_evaluation.partial_evaluate import PartialEvaluate
 from baton._src.passes.relay.remove_unused_functions import RemoveUnusedFunctions
 from baton._src.relay.check.infer_type import infer_type
 from baton._src.relay.nodes import Function, If, Match, RefCreate, RefRead, RefWrite

@@ -30,8 +30,16 @@ from baton._src.passes.relay.effects import Effects
 from baton._src.passes.relay.first_order.eta_expand import EtaExpand
 from baton._src.passes.relay.forms.to_a_normal_form import ToANormalForm
 from baton._src.passes.relay.gradients.dead_references import without_dead_references
-from baton._src.passes.relay.partial_values import Cell, Closure, Env, Fields, Lets, Partial, match_statically
-from baton._src.passes.relay.residual_types import ResidualTypes, type_instance
+from baton._src.passes.relay.partial_evaluation.partial_values import (
+    Cell,
+    Closure,
+    Env,
+    Fields,
+    Lets,
+    Partial,
+    match_statically,
+)
+from baton._src.passes.relay.partial_evaluation.residual_types import ResidualTypes, type_instance
 from baton._src.passes.shared.evaluate import evaluate, result_bytes
 from baton._src.relay.check.infer_type import infer_type
 from baton._src.relay.expressions import pattern_vars, walk
