@@ -204,7 +204,7 @@ class GraphModule:
         """The name of an input, by its number."""
         return self.module.names[self.module.index(int(index))]
 
-    def get_input_info(self) -> tuple[dict[str, tuple[Any, ...]], dict[str, str]]:
+    def get_input_info(self) -> tuple[dict[str, tuple[Any, ...]], dict[str, Any]]:
         """Shapes and dtypes of the inputs by name; for a tuple, those of its fields."""
         specs = self.module.input_specs
         return {s.name: s.shapes for s in specs}, {s.name: s.dtypes for s in specs}
