@@ -15,7 +15,7 @@ __getattr__, __dir__, __all__ = attach(
         **names("relax.nodes", "Binding VarBinding MatchCast BindingBlock DataflowBlock SeqExpr Function ExternFunc"),
         **names("ir.expr", "GlobalVar"),
         **names("relax.literals", "const"),
-        **names("driver.tvm_names.relax.helpers", "extern get_shape_of te_tensor"),
+        **names("driver.tvm_names.relax.expressions", "extern get_shape_of te_tensor"),
         **names("relax.struct_info", "StructInfo"),
         **names("ir.types", "Type"),
         **names("support.spans", "Span"),

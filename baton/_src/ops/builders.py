@@ -27,7 +27,7 @@ from baton._src.ops.arguments import (
     visible_dtype,
 )
 from baton._src.ops.catalogue import CATALOGUE, Catalogue
-from baton._src.ops.helpers import RELAX_HELPERS, RELAY_HELPERS
+from baton._src.ops.composites import RELAX_COMPOSITES, RELAY_COMPOSITES
 from baton._src.ops.relax_surface import RELAX_SURFACES
 from baton._src.ops.tuple_wrapper import TupleWrapper
 from baton._src.relax import nodes as relax
@@ -299,13 +299,13 @@ def _as_namespace(tree: Mapping[str, Any]) -> Namespace:
 def relax_namespace(catalogue: Catalogue) -> Namespace:
     """`relax.op`: every operator that Relax offers."""
     found = _nest({d.name: derive(d, "relax", catalogue) for d in catalogue if d.in_relax})
-    return _with_helpers(found, RELAX_HELPERS)
+    return _with_helpers(found, RELAX_COMPOSITES)
 
 
 def relay_namespace(catalogue: Catalogue) -> Namespace:
     """`relay.op`: every operator that Relay offers."""
     found = _nest({d.relay_op.name: derive(d, "relay", catalogue) for d in catalogue if d.relay_op is not None})
-    return _with_helpers(found, RELAY_HELPERS)
+    return _with_helpers(found, RELAY_COMPOSITES)
 
 
 def _with_helpers(namespace: Namespace, helpers: Mapping[str, Callable[..., Any]]) -> Namespace:

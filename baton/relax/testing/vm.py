@@ -8,7 +8,7 @@ from baton._src.support.lazy import attach, names
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **names("driver.tvm_names.relax.helpers", "check_saved_func"),
+        **names("driver.tvm_names.relax.testing", "check_saved_func"),
     },
     before=wire,
 )

@@ -30,7 +30,7 @@ def parallel_loop(writer: Any, stmt: st.For) -> None:
     inner, outer = _names(writer)
     struct = "{ " + ", ".join(kinds) + " }" if kinds else "{}"
     _write_inner(writer, stmt, inner, captured, list(zip(kinds, names)))
-    _write_outer(writer, stmt, (inner, outer), struct, kinds)
+    _write_outer(writer, (inner, outer), struct, kinds)
     begin, extent = writer.e.fresh(stmt.min), writer.e.emit(stmt.extent)
     grain = stmt.annotations.get(GRAIN, 1)
     wanted = writer.e.index(grain) if isinstance(grain, PrimExpr) else str(int(grain))
@@ -83,7 +83,7 @@ def _write_inner(writer: Any, stmt: st.For, name: str, captured: list[tir.Var], 
     writer.f.module.definitions[name] = text.finish(header)
 
 
-def _write_outer(writer: Any, stmt: st.For, names: tuple[str, str], struct: str, kinds: list[str]) -> None:
+def _write_outer(writer: Any, names: tuple[str, str], struct: str, kinds: list[str]) -> None:
     inner, outer = names
     text = FunctionText(writer.f.module)
     operands = []

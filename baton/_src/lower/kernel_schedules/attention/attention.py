@@ -62,7 +62,7 @@ def find_attention(kernel: Kernel) -> Attention | Declined:
         return Declined("what happens to the scores is not elementwise")
     if not (_folds(top, masked, tir.Max) and _folds(total, powers, tir.Add) and _is_power(powers, masked, top)):
         return Declined("no softmax over the last axis")
-    return _roles(scores, masked, top, total, powers, weighed, result)
+    return _roles(scores, masked, total, powers, weighed, result)
 
 
 def _is_product(stage: Stage) -> bool:
@@ -109,7 +109,7 @@ def _is_power(stage: Stage, masked: Stage, top: Stage) -> bool:
 
 
 def _roles(
-    scores: Stage, masked: Stage, top: Stage, total: Stage, powers: Stage, weighed: Stage, result: Stage
+    scores: Stage, masked: Stage, total: Stage, powers: Stage, weighed: Stage, result: Stage
 ) -> Attention | Declined:
     batch, row, key, inner = scores.spatial[:-2], scores.spatial[-2], scores.spatial[-1], scores.reduce[0]
     query, keys = _factors(scores, row, key)

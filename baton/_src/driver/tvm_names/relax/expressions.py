@@ -1,4 +1,4 @@
-"""Small functions of `tvm.relax` that need several layers: pipelines as passes, te tensors of expressions, shapes."""
+"""Functions of `tvm.relax` on expressions and programs that need several layers: shapes, te tensors, copies."""
 
 from __future__ import annotations
 
@@ -7,34 +7,16 @@ from collections.abc import Callable
 from typing import Any
 
 from baton._src.ir.traverse import bound_variables, substitute
-from baton._src.passes.pipelines import get_pipeline
 from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.call_te import call_te_arguments
 from baton._src.relax.nodes import Call, ExternFunc, Function, ShapeExpr
 from baton._src.relax.special_ops import special_op
 from baton._src.relax.struct_info import ShapeStructInfo, StructInfo, TensorStructInfo, TupleStructInfo
-from baton._src.runtime.vm.virtual_machine import VirtualMachine
 from baton._src.support.diagnostics import fail
 from baton._src.support.spans import Span
 from baton._src.te.computation import placeholder
 from baton._src.te.tensor import Tensor
 from baton._src.tir.prim_func import PrimFunc
-from baton._src.transform.passes import Pass
-
-
-def zero_pipeline(*, enable_warning: bool = False) -> Pass:
-    """The pipeline `zero`: kernels of operators, fused."""
-    return get_pipeline("zero")
-
-
-def default_build_pipeline() -> Pass:
-    """The pipeline `default_build`: everything that the machine's code is made from becomes visible."""
-    return get_pipeline("default_build")
-
-
-def get_default_pipeline(target: object = None) -> Pass:
-    """What `relax.build` does by default; it is the same for every CPU."""
-    return get_pipeline("default_build")
 
 
 def extern(name: str, struct_info: StructInfo | None = None, span: Span | None = None) -> ExternFunc:
@@ -88,10 +70,3 @@ def metadata_partitioner(rx_txt: str) -> list[str]:
         raise ValueError("The metadata section was not found.")
     literal = found.strip().removeprefix(_METADATA).removesuffix(")")
     return ["".join(line for line in lines if line is not found), str(ast.literal_eval(literal))]
-
-
-def check_saved_func(vm: VirtualMachine, func_name: str, *inputs: Any) -> Any:
-    """What the function gives, called by way of `save_function`."""
-    saved = f"{func_name}_saved"
-    vm.save_function(func_name, saved, *inputs)
-    return vm[saved]()

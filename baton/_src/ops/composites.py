@@ -117,8 +117,12 @@ def contrib_conv2d_nchwc(op: Any, data: Any, kernel: Any, *geometry: Any, **opti
     return op.nn.contrib_conv2d_NCHWc(data, kernel, **given)
 
 
-RELAX_HELPERS: Mapping[str, Callable[..., Any]] = {"linear": linear, "masked_fill": masked_fill, "eye_like": eye_like}
-RELAY_HELPERS: Mapping[str, Callable[..., Any]] = {
+RELAX_COMPOSITES: Mapping[str, Callable[..., Any]] = {
+    "linear": linear,
+    "masked_fill": masked_fill,
+    "eye_like": eye_like,
+}
+RELAY_COMPOSITES: Mapping[str, Callable[..., Any]] = {
     "mean_variance": mean_variance,
     "mean_std": mean_std,
     "logsumexp": logsumexp,
