@@ -41,7 +41,7 @@ def test_native_kernels_agree_with_numpy(definition: OpDef[Any]) -> None:
     calls = [SampledCall(definition, sample, symbolic=True) for sample in definition.samples()]
     made = {f"f{n}": sampled.prim_func(sampled.infer())[0] for n, sampled in enumerate(calls)}
     assert [d.message for f in made.values() for d in outside_indices(f)] == []
-    kernels = {symbol: lower_prim_func(schedule(func, _TARGET), _TARGET) for symbol, func in made.items()}
+    kernels = {symbol: lower_prim_func(schedule(func, _TARGET), _TARGET, func) for symbol, func in made.items()}
     library = load(compile_module(kernels, _TARGET, CompileOptions(cache=CacheOptions(None))))
     for number, sampled in enumerate(calls):
         wanted = sampled.reference()

@@ -46,7 +46,7 @@ def outside_indices(func: PrimFunc, name: str = "") -> list[Diagnostic]:
         if not _is_whole(access.node.buffer, counts):
             continue
         for axis, index in enumerate(access.node.indices):
-            for end in _ends(index):
+            for end in ends_of(index):
                 finding = _finding(access, axis, end, iterations)
                 if finding is not None:
                     found.setdefault(finding.message, finding.within(*([f"in PrimFunc {name}"] if name else [])))
@@ -106,8 +106,8 @@ class _Iterations:
         return points
 
 
-def _ends(index: PrimExpr) -> list[PrimExpr]:
-    """Scalars between which the index lies: itself, or those of a vector's first and last lane."""
+def ends_of(index: PrimExpr) -> list[PrimExpr]:
+    """Scalars between which an index lies: itself, or those of a vector's first and last lane; none if nobody knows."""
     match index:
         case tir.Ramp(base=base, stride=stride, lanes=lanes) if isinstance(lanes, int):
             return [base, ops.add(base, ops.multiply(stride, lanes - 1))]

@@ -5,18 +5,18 @@
 `index_within(index, extent, text, shown)` is `index` if it lies in [0, extent); otherwise the kernel ends with a fault:
 `text` of `shown` and the extent. What is shown is what was given, before it was counted from the front.
 
-What a kernel computes from its loops alone is right or wrong whatever the data; checked builds test it. What it is
-given it cannot know: elements of operands that it does not write, numbers that no shape mentions, what it computes from
-these, and loops that run so often. An index that the prover shows to be in range (clipped, modulo the extent) needs no
-check. One that is in range if only the axis has elements (clipped to an axis of unknown size, say) has that tested
-instead, once for all elements:
+What a kernel computes from its loops alone is right or wrong whatever the data; `check_sizes` asks for it where sizes
+are open. What it is given it cannot know: elements of operands that it does not write, numbers that no shape mentions,
+what it computes from these, and loops that run so often. An index that the prover shows to be in range (clipped, modulo
+the extent) needs no check. One that is in range if only the axis has elements (clipped to an axis of unknown size, say)
+has that tested instead, once for all elements:
 
     A[max(0, min(B[i], n - 1)), j]   ->   A[max(0, min(B[i], n - 1)) + tir.index_within(0, n, ...), j]
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr, Range
@@ -28,24 +28,21 @@ from baton._src.tir import stmt as st
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.intrinsics import INTRINSICS
+from baton._src.tir.outside_indices import ends_of
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.values.dtype import INT64
 
 INDEX_WITHIN = INTRINSICS["tir.index_within"]
-LEAVE_IF_FAULT = INTRINSICS["tir.leave_if_fault"]
 
-
-def may_fault(func: PrimFunc) -> bool:
-    """Whether the kernel could end with a fault: it or one it calls asserts something, or an index may be outside."""
-    nodes = post_order(func.body)
-    return any(isinstance(n, st.AssertStmt) or _is_leaving(n) for n in nodes) or bool(_suspects(nodes, numbers(func)))
+Axis = tuple[tir.Var, int]
+"""An axis of the memory behind a pointer."""
 
 
 def has_suspects(func: PrimFunc) -> bool:
     """Whether indices of a kernel would be checked: asked before it is scheduled, while it has few of them. Those that
     a schedule adds come of its loops alone.
     """
-    return bool(_suspects(post_order(func.body), numbers(func)))
+    return bool(suspects(post_order(func.body), numbers(func)))
 
 
 def numbers(func: PrimFunc) -> set[tir.Var]:
@@ -58,19 +55,23 @@ def numbers(func: PrimFunc) -> set[tir.Var]:
     return {p for p in free if p.dtype.is_int or p.dtype.is_bool} if buffers else set()
 
 
-def check_indices(body: st.Stmt, params: Iterable[tir.Var], free: Iterable[tir.Var] = ()) -> st.Stmt:
-    """`body` (without blocks, its buffers not yet flat) with such indices checked. `params` are the data pointers,
-    `free` the `numbers`.
+def check_indices(
+    body: st.Stmt, params: Iterable[tir.Var], free: Iterable[tir.Var] = (), axes: Collection[Axis] = ()
+) -> st.Stmt:
+    """`body` (without blocks, its buffers not yet flat) with such indices checked, and all indices of `axes`. `params`
+    are the data pointers, `free` the `numbers`.
     """
     nodes = post_order(body)
-    suspects = _suspects(nodes, free)
-    if not suspects:
+    asked = suspects(nodes, free)
+    if axes:
+        asked |= {i for n in nodes if is_access(n) for a, i in enumerate(n.indices) if (n.buffer.data, a) in axes}
+    if not asked:
         return body
-    checks = _Checks(nodes, suspects, params)
+    checks = _Checks(nodes, asked, params)
     changed: dict[Any, Any] = {}
     for node in nodes:
         found = rebuild(node, changed) if changed else node
-        if _is_access(node):
+        if is_access(node):
             found = checks.checked(node, found)
         if found is not node:
             changed[node] = found
@@ -78,10 +79,10 @@ def check_indices(body: st.Stmt, params: Iterable[tir.Var], free: Iterable[tir.V
     return whole
 
 
-def _suspects(nodes: Sequence[Any], free: Iterable[tir.Var]) -> set[Any]:
+def suspects(nodes: Sequence[Any], free: Iterable[tir.Var]) -> set[Any]:
     """The indices that depend on what the kernel was given, or are made to fit an axis that may be empty."""
     given = _given(nodes, free)
-    accesses = [n for n in nodes if _is_access(n)]
+    accesses = [n for n in nodes if is_access(n)]
     return {
         index
         for access in accesses
@@ -130,11 +131,8 @@ def _given(nodes: Sequence[Any], free: Iterable[tir.Var]) -> set[Any]:
     return tainted
 
 
-def _is_leaving(node: Any) -> bool:
-    return isinstance(node, tir.Call) and node.op is LEAVE_IF_FAULT
-
-
-def _is_access(node: Any) -> bool:
+def is_access(node: Any) -> bool:
+    """Whether it reads or writes an element."""
     return isinstance(node, (tir.BufferLoad, st.BufferStore))
 
 
@@ -158,8 +156,7 @@ class _Checks:
 
     def __init__(self, nodes: Sequence[Any], suspects: set[Any], params: Iterable[tir.Var]) -> None:
         self.suspects = suspects
-        self.names = {var: f"operand {number}" for number, var in enumerate(params)}
-        self.names |= {n.buffer.data: "the result" for n in nodes if isinstance(n, st.BufferStore)}
+        self.names = names_of_memory(nodes, params)
         self.analyzer = Analyzer()
         self.made: dict[Any, PrimExpr] = {}
         loops: dict[tir.Var, set[tuple[Any, Any]]] = {}
@@ -176,7 +173,7 @@ class _Checks:
         indices = list(rebuilt.indices)
         for axis, (index, extent) in enumerate(zip(access.indices, access.buffer.shape)):
             if index in self.suspects and not self._is_inside(index, extent):
-                place = self._place(access.buffer, axis)
+                place = place_of(self.names, access.buffer, axis)
                 if self._fits_unless_empty(index, extent):
                     first = self._within(tir.IntImm(indices[axis].dtype, 0), extent, place)
                     indices[axis] = tir.Add(indices[axis], first)
@@ -185,28 +182,41 @@ class _Checks:
         return rebuilt.with_fields(indices=tuple(indices))
 
     def _is_inside(self, index: PrimExpr, extent: PrimExpr) -> bool:
-        where, end = ops.cast(INT64, index), ops.cast(INT64, extent)
-        prove = self.analyzer.prove
-        return prove(tir.GE(where, tir.IntImm(INT64, 0))) and prove(tir.LT(where, end))
+        prove, end = self.analyzer.prove, ops.cast(INT64, extent)
+        found = [ops.cast(INT64, where) for where in ends_of(index)]
+        return bool(found) and all(prove(tir.GE(w, tir.IntImm(INT64, 0))) and prove(tir.LT(w, end)) for w in found)
 
     def _fits_unless_empty(self, index: PrimExpr, extent: PrimExpr) -> bool:
-        if isinstance(extent, tir.IntImm):
+        if isinstance(extent, tir.IntImm) or index.dtype.lanes > 1:
             return False
         with self.analyzer.constrained(tir.GE(extent, tir.IntImm(extent.dtype, 1))):
             return self._is_inside(index, extent)
-
-    def _place(self, buffer: Buffer, axis: int) -> str:
-        return f"axis {axis} of {self.names.get(buffer.data, 'an intermediate result')}"
 
     def _within(self, index: PrimExpr, extent: PrimExpr, place: str) -> PrimExpr:
         """The same index of the same axis is checked once a statement: it stays one node."""
         key = (index, extent, place)
         if key not in self.made:
-            given = _counted_from_either_end(index, extent)
-            shown, more = (index, "") if given is None else (given, " (negative ones count from the end)")
-            text = f"index {{0}} is out of range for {place}, which has {{1}} elements{more}"
-            self.made[key] = tir.Call(index.dtype, INDEX_WITHIN, (index, extent, tir.StringImm(text), shown))
+            self.made[key] = index_within(index, extent, place)
         return self.made[key]
+
+
+def index_within(index: PrimExpr, extent: PrimExpr, place: str) -> PrimExpr:
+    """`index`, which is tested to lie in [0, extent)."""
+    given = _counted_from_either_end(index, extent)
+    shown, more = (index, "") if given is None else (given, " (negative ones count from the end)")
+    text = f"index {{0}} is out of range for {place}, which has {{1}} elements{more}"
+    return tir.Call(index.dtype, INDEX_WITHIN, (index, extent, tir.StringImm(text), shown))
+
+
+def names_of_memory(nodes: Iterable[Any], params: Iterable[tir.Var]) -> dict[tir.Var, str]:
+    """What messages call the memory of a kernel's parameters."""
+    names = {var: f"operand {number}" for number, var in enumerate(params)}
+    return names | {n.buffer.data: "the result" for n in nodes if isinstance(n, st.BufferStore)}
+
+
+def place_of(names: Mapping[tir.Var, str], buffer: Buffer, axis: int) -> str:
+    """What messages call an axis."""
+    return f"axis {axis} of {names.get(buffer.data, 'an intermediate result')}"
 
 
 def _counted_from_either_end(index: PrimExpr, extent: PrimExpr) -> PrimExpr | None:

@@ -7,30 +7,42 @@ pointer for checked builds.
 
 from __future__ import annotations
 
+from typing import Any
+
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.target import Target
+from baton._src.ir.traverse import post_order
 from baton._src.passes.tir.check_indices import check_indices, has_suspects, numbers
+from baton._src.passes.tir.check_sizes import SizeTests, size_tests
 from baton._src.passes.tir.flatten_buffers import element_count, flatten_buffers
 from baton._src.passes.tir.lower_blocks import lower_blocks
 from baton._src.passes.tir.unroll_loops import unroll_loops
 from baton._src.passes.tir.vectorize_loops import vectorize_loops
 from baton._src.tir import expr as tir
 from baton._src.tir import stmt as st
+from baton._src.tir.intrinsics import INTRINSICS
 from baton._src.tir.kernel_abi import kernel_abi
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.values.dtype import INT64
+
+LEAVE_IF_FAULT = INTRINSICS["tir.leave_if_fault"]
 
 
 def lower_prim_func(func: PrimFunc, target: Target, unscheduled: PrimFunc | None = None) -> PrimFunc:
     """`func` as plain loops. A function without buffer map (a native entry) goes the same way.
 
-    `unscheduled` is the kernel that `func` was made of, if another: what it needs no checks for, `func` does not.
+    `unscheduled` is the kernel that `func` was made of: what it needs no checks for, `func` does not. Without it, sizes
+    are taken to be right: a schedule's own indices are more than a prover should be asked for.
     """
     body = lower_blocks(func.body)
     abi = kernel_abi(func).params
     # One that was lowered is checked; the flat shapes of its views mention variables of their offsets, out of scope.
-    if "buffer_extents" not in func.attrs and has_suspects(unscheduled or func):
-        body = check_indices(body, [p.buffer.data for p in abi if p.buffer is not None], numbers(func))
+    if "buffer_extents" not in func.attrs:
+        tests = size_tests(unscheduled) if unscheduled is not None else SizeTests()
+        if tests.inside or has_suspects(unscheduled or func):
+            operands = [p.buffer.data for p in abi if p.buffer is not None]
+            body = check_indices(body, operands, numbers(func), tests.inside)
+        body = st.SeqStmt((*tests.first, body)) if tests.first else body
     body = flatten_buffers(body)
     body = vectorize_loops(body, target)
     body = unroll_loops(body)
@@ -50,3 +62,13 @@ def lower_prim_func(func: PrimFunc, target: Target, unscheduled: PrimFunc | None
     for var, wide in reversed(narrow):
         body = st.LetStmt(var, tir.Cast(var.dtype, wide), body)
     return PrimFunc(params, body, func.ret_type, {}, {**func.attrs, "buffer_extents": extents}, func.span)
+
+
+def may_fault(func: PrimFunc) -> bool:
+    """Whether the kernel could end with a fault: it or one it calls asserts something, or an index may be outside."""
+    leaves = any(isinstance(n, st.AssertStmt) or _is_leaving(n) for n in post_order(func.body))
+    return leaves or has_suspects(func) or bool(size_tests(func))
+
+
+def _is_leaving(node: Any) -> bool:
+    return isinstance(node, tir.Call) and node.op is LEAVE_IF_FAULT

@@ -7,16 +7,12 @@ Others stay, as vectors are quicker without a choice. (`RewriteUnsafeSelect` cha
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from typing import Any
 
-from baton._src.ir.expr import Range
 from baton._src.ir.traverse import post_order, rewrite
-from baton._src.passes.tir.simplify import is_stable
+from baton._src.passes.tir.access_scope import AccessScope
 from baton._src.tir import expr as tir
-from baton._src.tir import operators as ops
 from baton._src.tir import scalar_functions
-from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.guarded_accesses import Access, guarded_accesses
 from baton._src.tir.prim_func import PrimFunc
 
@@ -44,17 +40,6 @@ def _loads(node: tir.Select) -> set[Any]:
 
 def _is_inside(access: Access) -> bool:
     """Whether indices are certainly in range wherever the access may happen."""
-    analyzer, path = Analyzer(), access.path
-    for loop in path.loops:
-        analyzer.bind(loop.loop_var, Range(loop.min, loop.extent))
-    for var, value in path.definitions.items():
-        analyzer.bind(var, value)
-    with ExitStack() as known:
-        for condition in path.conditions:
-            if is_stable(condition):
-                known.enter_context(analyzer.constrained(condition))
-        prove = analyzer.prove
-        return all(
-            index.dtype.lanes == 1 and prove(ops.greater_equal(index, 0)) and prove(ops.less(index, extent))
-            for index, extent in zip(access.node.indices, access.node.buffer.shape)
-        )
+    scope, node = AccessScope(access.path), access.node
+    pairs = zip(node.indices, node.buffer.shape)
+    return all(scope.is_inside(scope.resolved(index), scope.resolved(extent)) for index, extent in pairs)

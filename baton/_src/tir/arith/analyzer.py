@@ -267,15 +267,18 @@ class Analyzer:
         if self._ctx.atoms.has_data(self._poly(value)):
             self._ctx.atoms.data_variables.add(self.atom(var))
 
+    def assume(self, condition: Any) -> None:
+        """From here on, `condition` holds."""
+        self._assume(canonical(self._ctx, operators.convert(condition)))
+        self._ctx.forget()
+
     @contextmanager
     def constrained(self, condition: Any) -> Iterator[None]:
         """Inside, `condition` holds."""
         outer = self._ctx.facts
-        form = canonical(self._ctx, operators.convert(condition))
         self._ctx.facts = outer.copy()
-        self._assume(form)
-        self._ctx.forget()
         try:
+            self.assume(condition)
             yield
         finally:
             self._ctx.facts = outer

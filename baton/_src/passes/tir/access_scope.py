@@ -1,0 +1,92 @@
+"""What holds wherever an access to memory happens: what its loops, conditions and definitions say of its indices."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from baton._src.ir.expr import PrimExpr, Range
+from baton._src.ir.structural import structural_equal
+from baton._src.ir.traverse import post_order, substitute
+from baton._src.passes.tir.simplify import is_stable
+from baton._src.tir import expr as tir
+from baton._src.tir import operators as ops
+from baton._src.tir.arith.analyzer import Analyzer
+from baton._src.tir.guarded_accesses import Path
+
+
+class Loop(NamedTuple):
+    """`for var in range(begin, begin + extent)`."""
+
+    var: tir.Var
+    begin: PrimExpr
+    extent: PrimExpr
+
+
+class AccessScope:
+    """The scope of the accesses of one path. Expressions are in terms of its loops and what is outside of them."""
+
+    def __init__(self, path: Path, sizes: Iterable[PrimExpr] = ()) -> None:
+        self.path = path
+        self.values: dict[Any, Any] = {}
+        """Of the variables that the path defines."""
+        for var, value in path.definitions.items():
+            self.values[var] = substitute(value, self.values)
+        self.loops = [Loop(n.loop_var, self.resolved(n.min), self.resolved(n.extent)) for n in path.loops]
+        self.conditions = [self.resolved(c) for c in path.conditions]
+        self.analyzer = sized(sizes)
+        for loop in self.loops:
+            self.analyzer.bind(loop.var, Range(loop.begin, loop.extent))
+        for condition in self.conditions:
+            if is_stable(condition):
+                self.analyzer.assume(condition)
+
+    def resolved(self, expr: PrimExpr) -> PrimExpr:
+        """`expr` without what the path defines."""
+        found: PrimExpr = substitute(expr, self.values)
+        return found
+
+    def is_inside(self, index: PrimExpr, extent: PrimExpr) -> bool:
+        """Whether an index is certainly in [0, extent)."""
+        if any(index is n.var and _is_zero(n.begin) and _is_same(n.extent, extent) for n in self.loops):
+            return True
+        prove = self.analyzer.prove
+        return index.dtype.lanes == 1 and prove(ops.greater_equal(index, 0)) and prove(ops.less(index, extent))
+
+    def ends(self, index: PrimExpr, loops: Sequence[Loop]) -> tuple[PrimExpr, PrimExpr] | None:
+        """The least and the greatest value of an index while `loops` run, which do not depend on each other; None if it
+        is not monotonic in each of them.
+        """
+        low: dict[Any, Any] = {}
+        high: dict[Any, Any] = {}
+        for var, begin, extent in loops:
+            step = ops.subtract(substitute(index, {var: ops.add(var, 1)}), index)
+            last = ops.subtract(ops.add(begin, extent), 1)
+            if self.analyzer.prove(ops.greater_equal(step, 0)):
+                low[var], high[var] = begin, last
+            elif self.analyzer.prove(ops.less_equal(step, 0)):
+                low[var], high[var] = last, begin
+            else:
+                return None
+        return substitute(index, low), substitute(index, high)
+
+
+def sized(sizes: Iterable[PrimExpr]) -> Analyzer:
+    """A prover that knows sizes not to be negative."""
+    analyzer = Analyzer()
+    for size in sizes:
+        analyzer.assume(ops.greater_equal(size, 0))
+    return analyzer
+
+
+def variables(exprs: Any) -> set[tir.Var]:
+    """The variables that expressions mention."""
+    return {n for n in post_order(exprs) if isinstance(n, tir.Var)}
+
+
+def _is_zero(expr: PrimExpr) -> bool:
+    return isinstance(expr, tir.IntImm) and expr.value == 0
+
+
+def _is_same(a: PrimExpr, b: PrimExpr) -> bool:
+    return a is b or structural_equal(a, b)

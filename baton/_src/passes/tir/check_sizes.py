@@ -1,0 +1,230 @@
+"""Indices made of loops, in kernels whose sizes only a run tells: what the prover cannot show is tested.
+
+    for i in range(m):  B[i] = A[i]         with A: (n,), B: (m,)
+    ->  if m > 0: tir.index_within(m - 1, n, "... axis 0 of operand 0 ...")        in front of everything
+        for i in range(m):  B[i] = A[i]
+
+Where an access runs for every iteration of loops that do not depend on each other, and its index grows or shrinks with
+each of them, its first and last value are tested once, before the kernel does anything: inner loops cost nothing.
+Where conditions stand around an access, the prover is asked under them; what it cannot show even so is tested where it
+is used, as indices that depend on data are (`check_indices`).
+
+Memory of a kernel's own has to have a size: one that turns out negative (a window larger than what it slides over) is
+a fault, too.
+
+Kernels whose sizes are all numbers are not asked: `tir.outside_indices` tells of those before anything is compiled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from baton._src.ir.expr import PrimExpr
+from baton._src.ir.structural import structural_equal
+from baton._src.ir.traverse import post_order
+from baton._src.passes.tir.access_scope import AccessScope, Loop, sized, variables
+from baton._src.passes.tir.check_indices import (
+    INDEX_WITHIN,
+    Axis,
+    index_within,
+    is_access,
+    names_of_memory,
+    numbers,
+    place_of,
+    suspects,
+)
+from baton._src.passes.tir.simplify import is_stable
+from baton._src.tir import expr as tir
+from baton._src.tir import operators as ops
+from baton._src.tir import stmt as st
+from baton._src.tir.buffer import Buffer
+from baton._src.tir.guarded_accesses import Access, guarded_accesses
+from baton._src.tir.kernel_abi import kernel_abi
+from baton._src.tir.outside_indices import ends_of
+from baton._src.tir.prim_func import PrimFunc
+from baton._src.values.dtype import INT64
+
+_REMEMBERED = 512
+"""Kernels whose tests are remembered: who calls one asks whether it may fault, then it is lowered."""
+
+
+@dataclass(frozen=True, eq=False)
+class SizeTests:
+    """What a kernel has to test because its sizes are open."""
+
+    first: tuple[st.Stmt, ...] = ()
+    """Statements in front of all others."""
+    inside: frozenset[Axis] = frozenset()
+    """Axes whose indices are tested where they are used."""
+
+    def __bool__(self) -> bool:
+        return bool(self.first or self.inside)
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def size_tests(func: PrimFunc) -> SizeTests:
+    """The tests of a kernel, asked before it is scheduled, while it has few indices."""
+    nodes = post_order(func.body)
+    shapes = [b.shape for b in func.buffer_map.values()]
+    shapes += [b.shape for n in nodes if isinstance(n, st.Block) for b in n.alloc_buffers]
+    if all(isinstance(dim, tir.IntImm) for shape in shapes for dim in shape):
+        return SizeTests()
+    asked = _Asked(func, nodes)
+    for access in guarded_accesses(func.body, selects_choose=False):
+        asked.ask(access)
+    return asked.tests()
+
+
+@dataclass(frozen=True, eq=False)
+class _Question:
+    """An index that the prover does not show to be in range."""
+
+    access: Access
+    axis: int
+    index: PrimExpr
+    extent: PrimExpr
+    scope: AccessScope
+
+    @property
+    def is_of_numbers(self) -> bool:
+        """Whether no size has a part in it: it is as in kernels without open sizes."""
+        bounds = {loop.var: loop for loop in self.scope.loops}
+        found = variables([self.index, self.extent])
+        while found & bounds.keys():
+            found = {v for var in found for v in variables(bounds[var][1:] if var in bounds else var)}
+        return not found and is_stable(self.index)
+
+
+class _Asked:
+    """What was asked of a kernel, and what is to be tested."""
+
+    def __init__(self, func: PrimFunc, nodes: Sequence[Any]) -> None:
+        blocks = [n for n in nodes if isinstance(n, st.Block)]
+        memory = [b for block in blocks for b in block.alloc_buffers]
+        parameters = [p.buffer for p in kernel_abi(func).params if p.buffer is not None]
+        self.free = {p.var for p in kernel_abi(func).params}
+        self.names = names_of_memory(nodes, [b.data for b in parameters])
+        self.suspects = suspects(nodes, numbers(func))
+        self.sizes = _open_dims(parameters)
+        self.reduced = {i.var for b in blocks for i in b.iter_vars if i.iter_type == tir.IterVar.CommReduce}
+        self.initial = {n for b in blocks if b.init is not None for n in post_order(b.init)}
+        self.views = {m.buffer.data for b in blocks for m in b.match_buffers}
+        self.left = {n for n in nodes if is_access(n) and n.buffer.data not in self.views}
+        """Accesses that nobody asked for yet: what decides whether they run is not always known."""
+        self.inside = {
+            (m.source.buffer.data, a) for b in blocks for m in b.match_buffers for a in range(m.source.buffer.ndim)
+        }
+        self.first: list[st.Stmt] = []
+        self.covered: list[tuple[_Question, set[tir.Var]]] = []
+        self.guarded: list[_Question] = []
+        self.scope: AccessScope | None = None
+        for buffer in memory:
+            self._ask_size(buffer)
+        self.sizes = _open_dims([*parameters, *memory])
+
+    def ask(self, access: Access) -> None:
+        """Ask for each index of an access."""
+        node = access.node
+        if node.buffer.data in self.views:
+            return
+        self.left.discard(node)
+        if self.scope is None or self.scope.path is not access.path:
+            self.scope = AccessScope(access.path, self.sizes)
+        for axis, (index, extent) in enumerate(zip(node.indices, node.buffer.shape)):
+            if index in self.suspects:
+                continue
+            where, limit = self.scope.resolved(index), self.scope.resolved(extent)
+            for end in ends_of(where) or [where]:
+                question = _Question(access, axis, end, limit, self.scope)
+                if not (self.scope.is_inside(end, limit) or question.is_of_numbers or self._test_first(question)):
+                    self.guarded.append(question)
+
+    def tests(self) -> SizeTests:
+        """All that is to be tested, after every access was asked for."""
+        for question in self.guarded:
+            if not any(_covers(other, loops, question) for other, loops in self.covered):
+                self.inside.add((question.access.node.buffer.data, question.axis))
+        for node in self.left:
+            self.inside |= {(node.buffer.data, axis) for axis in range(len(node.indices))}
+        return SizeTests(tuple(self.first), frozenset(self.inside))
+
+    def _ask_size(self, buffer: Buffer) -> None:
+        """Test that memory is not of negative size, where that is not certain."""
+        analyzer = sized(self.sizes)
+        for axis, dim in enumerate(buffer.shape):
+            if not analyzer.prove(ops.greater_equal(dim, 0)) and self.free >= variables(dim):
+                self._note(_size_test(dim, axis))
+
+    def _test_first(self, question: _Question) -> bool:
+        """Test the first and the last index in front of everything; False if they are not known there."""
+        found = self._loops_and_conditions(question) if question.index.dtype.lanes == 1 else None
+        if found is None:
+            return False
+        loops, conditions = found
+        ends = question.scope.ends(question.index, loops)
+        if ends is None or not self.free >= variables([*ends, question.extent]):
+            return False
+        place = place_of(self.names, question.access.node.buffer, question.axis)
+        prover = sized(self.sizes)
+        runs = [c for c in (*conditions, *(ops.greater(n.extent, 0) for n in loops)) if not prover.prove(c)]
+        for condition in runs:
+            prover.assume(condition)
+        low, high = (prover.simplify(e) for e in ends)
+        wrong = [] if prover.prove(ops.greater_equal(low, 0)) else [low]
+        wrong += [] if prover.prove(ops.less(high, question.extent)) else [high]
+        for index in wrong:
+            test: st.Stmt = st.Evaluate(index_within(ops.cast(INT64, index), ops.cast(INT64, question.extent), place))
+            for condition in reversed(runs):
+                test = st.IfThenElse(condition, test)
+            self._note(test)
+        self.covered.append((question, {n.var for n in loops}))
+        return True
+
+    def _note(self, test: st.Stmt) -> None:
+        if not any(structural_equal(test, other) for other in self.first):
+            self.first.append(test)
+
+    def _loops_and_conditions(self, question: _Question) -> tuple[list[Loop], list[PrimExpr]] | None:
+        """The loops and conditions under which the access runs; None unless loops go from one size to another, whatever
+        the others do, and conditions are of sizes alone.
+        """
+        scope, loops, conditions = question.scope, question.scope.loops, question.scope.conditions
+        if question.access.node in self.initial:  # runs where reduced loops are empty, too
+            axes = [self._started(c) for c in scope.path.conditions]
+            around = variables([scope.values.get(axis, axis) for axis in axes if axis is not None])
+            loops = [n for n in loops if n.var not in around]
+            conditions = [c for c, axis in zip(conditions, axes) if axis is None]
+        known = [*conditions, *(e for n in loops for e in (n.begin, n.extent))]
+        is_known = self.free >= variables(known) and all(is_stable(e) for e in (*known, question.index))
+        return (loops, conditions) if is_known else None
+
+    def _started(self, condition: PrimExpr) -> PrimExpr | None:
+        """The reduced axis that a condition says to be at its start."""
+        return condition.a if isinstance(condition, tir.EQ) and condition.a in self.reduced else None
+
+
+def _covers(tested: _Question, loops: set[tir.Var], question: _Question) -> bool:
+    """Whether what was tested of one index says enough of another: the same one where fewer iterations run."""
+    mine, other = tested.access.node.buffer, question.access.node.buffer
+    return (
+        mine.data is other.data
+        and tested.axis == question.axis
+        and loops <= {n.var for n in question.scope.loops}
+        and structural_equal(tested.index, question.index)
+        and structural_equal(tested.extent, question.extent)
+    )
+
+
+def _size_test(dim: PrimExpr, axis: int) -> st.Stmt:
+    """Leaves the kernel unless `dim` >= 0."""
+    text = f"axis {axis} of an intermediate result has the negative size {{0}}: more is taken from a dim than there is"
+    wide = ops.cast(INT64, dim)
+    zero = tir.IntImm(INT64, 0)
+    return st.Evaluate(tir.Call(INT64, INDEX_WITHIN, (zero, ops.add(wide, 1), tir.StringImm(text), wide)))
+
+
+def _open_dims(buffers: Sequence[Buffer]) -> list[PrimExpr]:
+    return list({d: None for b in buffers for d in b.shape if not isinstance(d, tir.IntImm)})
