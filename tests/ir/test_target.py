@@ -74,3 +74,15 @@ def test_options_of_a_kind() -> None:
     assert TargetKind.options_from_name("llvm") == options
     with pytest.raises(DiagnosticError, match="no target 'lvm'"):
         TargetKind.options_from_name("lvm")
+
+
+@pytest.mark.parametrize("wrong", ["", "llvm mcpu=x", "llvm -num-cores=many", {"mcpu": "haswell"}])
+def test_what_scripts_catch_as_value_errors(wrong: object) -> None:
+    """As in TVM; a dict without a kind was taken for llvm."""
+    with pytest.raises(ValueError, match="target"):
+        Target(wrong)
+
+
+def test_what_is_no_description() -> None:
+    with pytest.raises(TypeError, match="a string or a dict, got int"):
+        Target(3)

@@ -284,8 +284,10 @@ def _read_target(description: Any) -> _Parts:
     elif isinstance(description, Mapping):
         found = dict(description)
     else:
-        raise fail("target", f"a target is a string or a dict, got {type(description).__name__}")
-    name = str(found.pop("kind", "llvm"))
+        raise fail("target", f"a target is a string or a dict, got {type(description).__name__}", kind=TypeError)
+    if "kind" not in found:
+        raise fail("target", f"a target needs a kind, {found} has none", help='{"kind": "llvm", ...}', kind=ValueError)
+    name = str(found.pop("kind"))
     if name not in _KINDS:
         near = get_close_matches(name, [*_KINDS, *NAMED], 1)
         hint = f"did you mean {near[0]!r}?" if near else "code is made for 'llvm', i.e. CPUs"
@@ -305,16 +307,15 @@ def _read_target(description: Any) -> _Parts:
 def _read_words(description: str) -> dict[str, Any]:
     words = shlex.split(description)
     if not words:
-        raise fail("target", "an empty string is no target", help="e.g. 'llvm'")
+        raise fail("target", "an empty string is no target", help="e.g. 'llvm'", kind=ValueError)
     found: dict[str, Any] = {"kind": words[0]}
     rest = words[1:]
     while rest:
         word = rest.pop(0)
         key, equals, value = word.lstrip("-").partition("=")
         if not word.startswith("-"):
-            raise fail(
-                "target", f"cannot read {word!r} in the target {description!r}", help="attributes are -key=value"
-            )
+            message = f"cannot read {word!r} in the target {description!r}"
+            raise fail("target", message, help="attributes are -key=value", kind=ValueError)
         found[key] = value if equals else rest.pop(0) if rest and not rest[0].startswith("-") else "1"
     return found
 
@@ -328,7 +329,8 @@ def _typed(kind: str, key: str, value: Any) -> Any:
         try:
             return int(value)
         except (TypeError, ValueError):
-            raise fail("target-attribute", f"the target attribute {key} takes a number, got {value!r}") from None
+            message = f"the target attribute {key} takes a number, got {value!r}"
+            raise fail("target-attribute", message, kind=ValueError) from None
     return _words(value) if key in _LISTS else value
 
 

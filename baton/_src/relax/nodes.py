@@ -29,6 +29,21 @@ def _init(target: GraphExpr, span: Span | None, info: StructInfo | None = None, 
     init_field(target, "checked_type_", None)
 
 
+def _annotation(info: Any) -> StructInfo | None:
+    if info is None or isinstance(info, StructInfo):
+        return info
+    message = f"a variable is annotated with a StructInfo, got {info!r}"
+    raise fail("relax-api", message, help="e.g. relax.TensorStructInfo((2, 3), 'float32')", kind=TypeError)
+
+
+def _part(whole: str, name: str, given: Any, span: Span | None) -> Any:
+    """What stands in an expression is of a program, too; what kinds may stand where, well-formedness says."""
+    if isinstance(given, Node):
+        return given
+    message = f"{whole}.{name} is an expression, got {type(given).__name__}"
+    raise fail("relax-api", message, span=span, help="wrap numbers in relax.const or PrimValue", kind=TypeError)
+
+
 def as_dim(dim: Any) -> PrimExpr:
     """An int as an int64 immediate, a PrimExpr as itself; anything else is an error (`relax-api`)."""
     if isinstance(dim, PrimExpr):
@@ -91,7 +106,7 @@ class Var(Expr):
     name_hint: str
 
     def __init__(self, name_hint: str, struct_info: StructInfo | None = None, span: Span | None = None) -> None:
-        _init(self, span, struct_info, name_hint=name_hint)
+        _init(self, span, _annotation(struct_info), name_hint=name_hint)
 
     @property
     def vid(self) -> str:
@@ -103,7 +118,7 @@ class DataflowVar(Var):
     """A variable visible only within its DataflowBlock."""
 
     def __init__(self, name_hint: str, struct_info: StructInfo | None = None, span: Span | None = None) -> None:
-        _init(self, span, struct_info, name_hint=name_hint)
+        _init(self, span, _annotation(struct_info), name_hint=name_hint)
 
 
 @node
@@ -232,6 +247,7 @@ class If(Expr):
         for name, part_ in (("cond", cond), ("true_branch", true_branch), ("false_branch", false_branch)):
             if part_ is None:
                 raise fail("relax-api", f"an If needs its {name}", span=span)
+            _part("If", name, part_, span)
         _init(self, span, cond=cond, true_branch=true_branch, false_branch=false_branch)
 
 
@@ -254,7 +270,7 @@ class VarBinding(Binding):
         if not isinstance(var, Var):
             raise fail("relax-api", f"a binding binds a Var or DataflowVar, not a {type(var).__name__}", span=span)
         init_field(self, "var", var)
-        init_field(self, "value", value)
+        init_field(self, "value", _part("VarBinding", "value", value, span))
         init_field(self, "span", span)
 
 
@@ -328,7 +344,7 @@ class SeqExpr(Expr):
                     span=span,
                     help="put bindings into a BindingBlock or DataflowBlock",
                 )
-        _init(self, span, blocks=found, body=body)
+        _init(self, span, blocks=found, body=_part("SeqExpr", "body", body, span))
 
 
 @node
@@ -354,11 +370,16 @@ class Function(Expr):
         attrs: Any = None,
         span: Span | None = None,
     ) -> None:
+        found = tuple(params)
+        for param in found:
+            if not isinstance(param, Var):
+                message = f"a parameter is a Var, got {type(param).__name__}"
+                raise fail("relax-api", message, span=span, help="relax.Var(name, struct_info)", kind=TypeError)
         _init(
             self,
             span,
-            params=tuple(params),
-            body=body,
+            params=found,
+            body=None if body is None else _part("Function", "body", body, span),
             ret_struct_info=ret_struct_info,
             is_pure=True if is_pure is None else bool(is_pure),
             attrs=dict(attrs or {}),

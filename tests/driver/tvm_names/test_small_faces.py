@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import shutil
 from pathlib import Path
 from types import ModuleType
 
@@ -17,6 +18,7 @@ from baton._src.support.cache_folder import cache_folder
 from baton._src.support.diagnostics import DiagnosticError
 from baton.contrib.dlpack import convert_func
 from baton.contrib.download import download, download_testdata
+from baton.contrib.utils import TempDirectory, tempdir
 from baton.relay.op.contrib import get_pattern_table, register_pattern_table
 
 
@@ -78,3 +80,14 @@ def test_other_libraries_tensors_are_written_in_place() -> None:
     array = np.ones(3, np.float32)
     convert_func(double, np.ndarray, lambda a: a)(array)
     assert array.tolist() == [2, 2, 2]
+
+
+def test_temporary_folders_go_unless_they_are_kept() -> None:
+    """`keep_for_debug` of one folder outweighs what is set for all."""
+    with TempDirectory.set_keep_for_debug():
+        kept, gone = tempdir(), tempdir(keep_for_debug=False)
+    later = tempdir()
+    for folder in (kept, gone, later):
+        folder.remove()
+    assert [Path(folder.path).is_dir() for folder in (kept, gone, later)] == [True, False, False]
+    shutil.rmtree(kept.path)

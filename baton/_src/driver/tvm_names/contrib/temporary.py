@@ -4,17 +4,36 @@ from __future__ import annotations
 
 import os
 import tempfile
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, ClassVar
 
 
 class TempDirectory:
-    """A temporary folder, removed when the object is, or at `remove()`; also a context manager."""
+    """A temporary folder, removed when the object is, or at `remove()`; also a context manager.
 
-    def __init__(self, custom_path: str | None = None) -> None:
+    A folder named by `custom_path`, or made with `keep_for_debug`, stays.
+    """
+
+    _keeps: ClassVar[bool] = False
+
+    def __init__(self, custom_path: str | None = None, keep_for_debug: bool | None = None) -> None:
+        if custom_path is None and (self._keeps if keep_for_debug is None else keep_for_debug):
+            custom_path = tempfile.mkdtemp(prefix="baton-")
         self._handle = None if custom_path else tempfile.TemporaryDirectory(prefix="baton-")
         if custom_path:
             os.makedirs(custom_path, exist_ok=True)
         self.temp_dir = custom_path or (self._handle.name if self._handle else "")
+
+    @classmethod
+    @contextmanager
+    def set_keep_for_debug(cls, set_to: bool = True) -> Iterator[None]:
+        """Folders made within `with` stay, or with `set_to=False` do not, where nothing else is said."""
+        before, TempDirectory._keeps = TempDirectory._keeps, set_to
+        try:
+            yield
+        finally:
+            TempDirectory._keeps = before
 
     @property
     def path(self) -> str:
@@ -43,6 +62,6 @@ class TempDirectory:
         self.remove()
 
 
-def tempdir(custom_path: str | None = None, keep_for_debug: bool = False) -> TempDirectory:
+def tempdir(custom_path: str | None = None, keep_for_debug: bool | None = None) -> TempDirectory:
     """A new temporary folder, or a handle of the folder given, which stays."""
-    return TempDirectory(tempfile.mkdtemp(prefix="baton-") if keep_for_debug and custom_path is None else custom_path)
+    return TempDirectory(custom_path, keep_for_debug)
