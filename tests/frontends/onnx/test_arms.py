@@ -70,3 +70,70 @@ def test_an_output_that_nothing_defines_is_named() -> None:
     )
     with pytest.raises(baton.DiagnosticError, match="output 'z' is computed by no node"):
         baton.compile(model)
+
+
+def body(name: str, nodes: list[Any], *outputs: str) -> Any:
+    return helper.make_graph(nodes, name, [], [helper.make_empty_tensor_value_info(o) for o in outputs])
+
+
+def chosen(then: Any, otherwise: Any, behind: list[Any]) -> Any:
+    """`q` of the arm that the input `c` chooses, and what is behind it."""
+    node = helper.make_node("If", ["c"], ["q"], name="/if", then_branch=then, else_branch=otherwise)
+    inputs: list[Any] = [("x", ["a", "b", "c"]), ("c", ([], TensorProto.BOOL))]
+    return model_of([node, *behind], inputs, weights=[*WEIGHTS, weight("zeros", np.zeros((1, 7), "f4"))], opset=17)
+
+
+FITTING = body("fitting", [helper.make_node("Neg", ["x"], ["n"])], "n")
+WRONG = body("wrong", [helper.make_node("Squeeze", ["zeros", "axis"], ["s"], name="/wrong")], "s")
+
+
+@pytest.mark.parametrize("taken", [True, False])
+def test_an_arm_of_sizes_that_never_come(taken: bool) -> None:
+    """It is reported when importing, and fails in a run that takes it; the other arm runs."""
+    arms = (FITTING, WRONG) if taken else (WRONG, FITTING)
+    model = chosen(*arms, [helper.make_node("Abs", ["q"], ["y"])])
+    with pytest.warns(UserWarning, match=f"'/if': a run that takes its {'else' if taken else 'then'}_branch fails"):
+        program = baton.compile(model, num_threads=1)
+    for x in (X, X[:1, :2]):
+        np.testing.assert_array_equal(program.run({"x": x, "c": np.array(taken)})[0], np.abs(x))
+    with pytest.raises(baton.DiagnosticError, match=r"this part of the model cannot be run: (.|\n)*'/wrong'"):
+        program.run({"x": X, "c": np.array(not taken)})
+
+
+def test_what_follows_of_ranks_that_never_come() -> None:
+    """`x.squeeze(1)` and a convolution of rank 2 behind it: where the axis is not 1 no arm can go on."""
+    filters = weight("filters", np.ones((2, 4, 3), "f4"))
+    behind = [helper.make_node("Conv", ["q", "filters"], ["y"], kernel_shape=[3])]
+    model = model_of([*squeezed("x", "q"), *behind], [("x", ["a", "b", 4, "d"])], weights=[*WEIGHTS, filters], opset=17)
+    with pytest.warns(UserWarning, match="a run that takes its else_branch fails"):
+        program = baton.compile(model, num_threads=1)
+    x = np.random.default_rng(1).standard_normal((2, 1, 4, 6)).astype("float32")
+    for given in (x, x[:1, :, :, :3]):
+        assert_as_onnxruntime(program.run({"x": given}), onnxruntime_outputs(model, {"x": given}))
+    with pytest.raises(baton.DiagnosticError, match="cannot be run"):
+        program.run({"x": np.ones((2, 3, 4, 6), "float32")})
+
+
+def test_arms_that_are_both_wrong_or_use_what_is_not_there() -> None:
+    with pytest.raises(baton.DiagnosticError, match="/wrong"):
+        baton.compile(chosen(WRONG, WRONG, [helper.make_node("Abs", ["q"], ["y"])]))
+    lost = body("lost", [helper.make_node("Neg", ["nowhere"], ["m"])], "m")
+    with pytest.raises(baton.DiagnosticError, match="uses 'nowhere', which nothing before it defines"):
+        baton.compile(chosen(FITTING, lost, [helper.make_node("Abs", ["q"], ["y"])]))
+
+
+def listed(name: str, *items: str) -> Any:
+    first = helper.make_node(items[0], ["x"], [f"{name}_a"])
+    nodes = [first, helper.make_node("SequenceConstruct", [f"{name}_a", *items[1:]], [name])]
+    return body(name, nodes, name)
+
+
+def test_arms_that_give_sequences() -> None:
+    behind = [helper.make_node("ConcatFromSequence", ["q"], ["y"], axis=1)]
+    model = chosen(listed("t", "Neg", "x"), listed("e", "Abs", "x"), behind)
+    program = baton.compile(model, num_threads=1)
+    for flag in (True, False):
+        feed = {"x": X, "c": np.array(flag)}
+        assert_as_onnxruntime(program.run(feed), onnxruntime_outputs(model, feed))
+    with pytest.raises(baton.DiagnosticError, match="its arms give sequences of different lengths"):
+        baton.compile(chosen(listed("t", "Neg", "x"), listed("e", "Abs"), behind))

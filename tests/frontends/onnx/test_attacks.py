@@ -141,6 +141,14 @@ def test_every_unsupported_operator_at_once() -> None:
     assert "'inside'" in text
 
 
+@pytest.mark.parametrize(
+    ("domain", "said"), [("com.microsoft.nchwc", "ORT_ENABLE_EXTENDED"), ("ai.onnx.contrib", "onnxruntime-extensions")]
+)
+def test_what_to_do_about_operators_of_other_domains(domain: str, said: str) -> None:
+    node = helper.make_node("Conv", ["x"], ["y"], domain=domain)
+    assert said in refused(model_of([node], [("x", [3])]), "onnx-unsupported-op").split("help: ")[1]
+
+
 def test_a_node_that_is_wrong_is_named() -> None:
     node = helper.make_node("MatMul", ["x", "w"], ["y"], name="product 7")
     text = refused(model_of([node], [("x", [3, 4])], weights=[weight("w", np.ones((5, 6), np.float32))]), "op-shape")

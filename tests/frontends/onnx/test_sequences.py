@@ -141,6 +141,22 @@ def test_lists_as_inputs() -> None:
     np.testing.assert_array_equal(program.run({"list": [], "x": X[2]})[0], X[2:])
 
 
+def test_lists_that_need_not_be_there() -> None:
+    """Of an optional what is passed is there."""
+    nodes = [
+        helper.make_node("OptionalGetElement", ["list"], ["given"]),
+        helper.make_node("OptionalHasElement", ["list"], ["there"]),
+        helper.make_node("ConcatFromSequence", ["given"], ["y"], axis=0),
+    ]
+    model = taking_a_list(nodes, [2], ("y", "there", "given"))
+    kind = helper.make_optional_type_proto(model.graph.input[0].type)
+    model.graph.input[0].CopyFrom(helper.make_value_info("list", kind))
+    joined, there, given = baton.compile(model).run({"list": [X[0], X[1]], "x": X[2]})
+    np.testing.assert_array_equal(joined, X[:2].reshape(-1))
+    assert there
+    np.testing.assert_array_equal(given, X[:2])
+
+
 def test_what_is_done_to_each_item() -> None:
     """SequenceMap of a list that the model is given."""
     given = helper.make_tensor_value_info

@@ -164,13 +164,14 @@ class GraphBuilder:
     def _arm(self, run: Callable[[], list[Value]]) -> Callable[[], list[Any]]:
         def write() -> list[Any]:
             outer, self.made, named, self.counted = self.made, [], self.counted, []
-            exprs = [self.expr(v) for v in run()]
-            for value in self.made:
-                value.expr = None
-            for value in self.counted:
-                value.counted = None
-            self.made, self.counted = outer, named
-            return exprs
+            try:
+                return [self.expr(v) for v in run()]
+            finally:
+                for value in self.made:
+                    value.expr = None
+                for value in self.counted:
+                    value.counted = None
+                self.made, self.counted = outer, named
 
         return write
 

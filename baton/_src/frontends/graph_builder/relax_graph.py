@@ -122,22 +122,28 @@ class RelaxGraph:
 
     def _function_body(self, params: list[Var], write: Callable[[], Any]) -> SeqExpr:
         self.builder.begin_scope(params)
-        body = self._body(write)
-        self.builder.end_scope()
-        return body
+        try:
+            return self._body(write)
+        finally:
+            self.builder.end_scope()
 
     def rehearse(self, infos: Sequence[TensorInfo], run: Callable[[list[Any]], None]) -> None:
         params = [Var(f"state_{k}", from_info(i)) for k, i in enumerate(infos)]
-        self.builder.begin_scope(params)
-        self.builder.begin_binding_block()
-        run(list(params))
-        self.builder.end_block()
-        self.builder.end_scope()
+
+        def write() -> Tuple:
+            run(list(params))
+            return Tuple([])
+
+        self._function_body(params, write)
 
     def _body(self, write: Callable[[], Any]) -> SeqExpr:
+        """What `write` emits, and its result. Where it fails, what it has emitted is gone."""
         self.builder.begin_binding_block()
-        result = write()
-        return SeqExpr([self.builder.end_block()], result)
+        try:
+            result = write()
+        finally:
+            block = self.builder.end_block()
+        return SeqExpr([block], result)
 
     def _sequence(self, arm: Arm) -> SeqExpr:
         return self._function_body([], lambda: self.builder.emit(Tuple([expr for expr, _ in arm()])))

@@ -32,6 +32,12 @@ from baton._src.values.tensor import AnyArray
 
 MAIN = ("", "ai.onnx")
 """The names of ONNX's own domain."""
+INSTEAD = {
+    "com.microsoft.nchwc": "onnxruntime has saved the model for one kind of processor (ORT_ENABLE_ALL): give the model"
+    " it was made from, or save it with ORT_ENABLE_EXTENDED",
+    "ai.onnx.contrib": "the operator is one of onnxruntime-extensions: do before the model what it does",
+}
+"""What to do about operators of a domain that are not supported."""
 MOST_FORKS = 3
 """So many Ifs, one behind the other, may repeat what follows in each arm: it is there eight times then."""
 
@@ -150,8 +156,10 @@ class Importer:
             return [inner[name] for name in wanted]
 
         self.forks += 1
-        scope.update(zip(wanted, forked(node, finish), strict=True))
-        self.forks -= 1
+        try:
+            scope.update(zip(wanted, forked(node, finish), strict=True))
+        finally:
+            self.forks -= 1
 
     def _node(self, proto: Any, position: int, scope: dict[str, Value]) -> OnnxNode:
         inputs: list[Value | None] = []
@@ -221,9 +229,11 @@ class Importer:
         scope = {name: value for name, value in zip(function.input, node.inputs, strict=False) if value is not None}
         outer, self.opset = self.opset, _opset_of(function, self.opset)
         self.calls.append(function)
-        self._nodes(Expanded(function, attributes).node, scope, function.output)
-        self.calls.pop()
-        self.opset = outer
+        try:
+            self._nodes(Expanded(function, attributes).node, scope, function.output)
+        finally:
+            self.calls.pop()
+            self.opset = outer
         # An output that the caller leaves out may be missing from a body of ONNX's standard.
         wanted = [bool(name) for name in node.outputs] + [False] * len(function.output)
         found: list[Value] = []
@@ -299,11 +309,10 @@ def _unsupported(name: str, nodes: list[str]) -> Diagnostic:
     listed = ", ".join(repr(n) for n in nodes[:5]) + (f" and {len(nodes) - 5} more" if len(nodes) > 5 else "")
     times = Counter(nodes).total()
     near = get_close_matches(name, CONVERTERS, n=1)
-    return Diagnostic(
-        "onnx-unsupported-op",
-        f"operator {name} is not supported (used {times}x: {listed})",
-        help=f"{f'did you mean {near[0]}? ' if near else ''}The table of supported operators is in docs/onnx.md",
-    )
+    help = f"{f'did you mean {near[0]}? ' if near else ''}The table of supported operators is in docs/onnx.md"
+    domain = name.rpartition(".")[0]
+    message = f"operator {name} is not supported (used {times}x: {listed})"
+    return Diagnostic("onnx-unsupported-op", message, help=INSTEAD.get(domain, help))
 
 
 def _opset_of(model: Any, default: int = 1) -> int:

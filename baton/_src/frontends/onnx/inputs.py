@@ -88,9 +88,7 @@ class Inputs:
         return self.builder.input(name, info, self.shown.get(name))
 
     def _info(self, declared: Any) -> TensorInfo:
-        kind = declared.type
-        if kind.HasField("optional_type"):  # What is passed is there.
-            kind = kind.optional_type.elem_type
+        kind = _kind(declared)
         tensor = kind.tensor_type
         if not kind.HasField("tensor_type"):
             raise fail("onnx-input", f"input {declared.name!r} is no tensor; such inputs are not supported here")
@@ -99,7 +97,7 @@ class Inputs:
 
     def _stack_info(self, declared: Any) -> TensorInfo:
         """The items of a sequence along a new first axis, whose size is open. An override is the shape of an item."""
-        name, item = declared.name, declared.type.sequence_type.elem_type.tensor_type
+        name, item = declared.name, _kind(declared).sequence_type.elem_type.tensor_type
         if self.texts is None:
             help = "use baton.compile, which takes lists of arrays"
             raise fail("onnx-input", f"input {name!r} is a sequence, which is not supported here", help=help)
@@ -134,12 +132,18 @@ def described(info: TensorInfo) -> str:
     return f"{info.dtype} {'of unknown shape' if info.shape is None else show_shape(info.shape)}"
 
 
+def _kind(declared: Any) -> Any:
+    """What an input is: of an optional what it holds, since what is passed is there."""
+    kind = declared.type
+    return kind.optional_type.elem_type if kind.HasField("optional_type") else kind
+
+
 def _holds_texts(declared: Any) -> bool:
-    return bool(declared.type.tensor_type.elem_type == STRING)
+    return bool(_kind(declared).tensor_type.elem_type == STRING)
 
 
 def _is_sequence(declared: Any) -> bool:
-    kind = declared.type
+    kind = _kind(declared)
     return bool(kind.HasField("sequence_type") and kind.sequence_type.elem_type.HasField("tensor_type"))
 
 

@@ -1,13 +1,27 @@
-"""If."""
+"""If.
+
+Exporters write arms for sizes that never come: an arm whose shapes do not fit, where those of the other one do, fails
+in the run that takes it. Of a sequence an arm gives the items, as many as the other arm.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
 
 from baton._src.frontends.graph_builder.value import Value
-from baton._src.frontends.onnx.node import Converter, OnnxNode
+from baton._src.frontends.onnx.node import Converter, DynamicValueError, OnnxNode
+from baton._src.ir.tensor_info import TensorInfo
+from baton._src.support.diagnostics import DiagnosticError
 from baton._src.values.meaning import Meaning
+
+Finish = Callable[[list[Value]], list[Value]]
+FAULTS_OF_MODELS = frozenset({"onnx-attribute", "onnx-dtype", "onnx-external", "onnx-file", "onnx-graph"})
+"""What is wrong with an arm whatever the sizes are."""
+STACK = -1
+"""Stands for the number of items of a sequence that a run makes, which is one tensor."""
 
 
 def if_(node: OnnxNode) -> Sequence[Value]:
@@ -22,7 +36,7 @@ def arms_disagree(node: OnnxNode, found: Sequence[Value]) -> bool:
     return node.op_type == "If" and any(v.rank < 0 and not v.is_sequence for v in found)
 
 
-def forked(node: OnnxNode, finish: Callable[[list[Value]], list[Value]]) -> list[Value]:
+def forked(node: OnnxNode, finish: Finish) -> list[Value]:
     """What `finish` makes of the results of the arm that is chosen."""
     meanings: list[Meaning] = []
 
@@ -35,11 +49,88 @@ def forked(node: OnnxNode, finish: Callable[[list[Value]], list[Value]]) -> list
     return [replace(v, meaning=meaning) for v, meaning in zip(found, meanings, strict=True)]
 
 
-def _branched(node: OnnxNode, finish: Callable[[list[Value]], list[Value]]) -> list[Value]:
-    def arm(name: str) -> Callable[[], list[Value]]:
-        return lambda: finish(node.run_graph(node.attr(name), {}))
+@dataclass(slots=True)
+class _Arm:
+    """One arm of an If; `counts` says how many items each of its results has, None of a tensor."""
 
-    return node.graph.branch(node.graph.reshape(node[0], ()), arm("then_branch"), arm("else_branch"))
+    node: OnnxNode
+    name: str
+    finish: Finish
+    counts: list[int | None] = field(default_factory=list)
+
+    def write(self) -> list[Value]:
+        """The tensors that the arm gives."""
+        found = self.finish(self.node.run_graph(self.node.needed(self.name), {}))
+        self.counts = [_item_count(v) for v in found]
+        return [part for v in found for part in _tensors(v)]
+
+    def rehearsed(self) -> list[TensorInfo] | None:
+        """What its tensors are; None if it cannot be imported."""
+        try:
+            return [v.info for v in self.node.graph.rehearse([], lambda _: self.write())]
+        except DiagnosticError:
+            return None
+
+
+def _item_count(value: Value) -> int | None:
+    if value.stack is not None:
+        return STACK
+    return None if value.items is None else len(value.items)
+
+
+def _tensors(value: Value) -> tuple[Value, ...]:
+    if value.stack is not None:
+        return (value.stack,)
+    return (value,) if value.items is None else value.items
+
+
+def _result(tensors: Iterator[Value], count: int | None) -> Value:
+    if count is None:
+        return next(tensors)
+    if count == STACK:
+        return Value(TensorInfo(), stack=next(tensors))
+    return Value(TensorInfo(), items=tuple(islice(tensors, count)))
+
+
+def _with_one_arm(condition: Value, then: _Arm, otherwise: _Arm, error: DiagnosticError) -> list[Value]:
+    """The If, of which one arm cannot be imported: what went wrong is said by the run that takes it."""
+    node, g = then.node, then.node.graph
+    infos = {arm.name: arm.rehearsed() for arm in (then, otherwise)}
+    broken = [arm for arm in (then, otherwise) if infos[arm.name] is None]
+    of_sizes = not isinstance(error, DynamicValueError) and not any(
+        d.code in FAULTS_OF_MODELS for d in error.diagnostics
+    )
+    if len(broken) != 1 or not of_sizes or g.language.name != "relax":
+        raise error
+    (arm,) = broken
+    other = otherwise if arm is then else then
+    warnings.warn(f"{node.title}: a run that takes its {arm.name} fails: {error.diagnostics[0].message}", stacklevel=2)
+    # Sizes that the other arm computes have no names here.
+    results = [i if i.is_static else TensorInfo(None, i.dtype, i.ndim) for i in infos[other.name] or ()]
+
+    def refuse() -> list[Value]:
+        arm.counts = other.counts
+        return list(g.packed("vm.builtin.refuse", str(error), results=results))
+
+    return g.branch(condition, *(refuse if a is arm else a.write for a in (then, otherwise)))
+
+
+def _branched(node: OnnxNode, finish: Finish) -> list[Value]:
+    then, otherwise = _Arm(node, "then_branch", finish), _Arm(node, "else_branch", finish)
+    condition = node.graph.reshape(node[0], ())
+
+    def write_alike() -> list[Value]:
+        found = otherwise.write()
+        if then.counts != otherwise.counts:
+            node.fail("its arms give sequences of different lengths", help="let both give as many tensors")
+        return found
+
+    try:
+        found = node.graph.branch(condition, then.write, write_alike)
+    except DiagnosticError as error:
+        found = _with_one_arm(condition, then, otherwise, error)
+    left = iter(found)
+    return [_result(left, count) for count in then.counts]
 
 
 BRANCHES: dict[str, Converter] = {"If": if_}

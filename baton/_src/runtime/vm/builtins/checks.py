@@ -17,6 +17,7 @@ from baton._src.runtime.value_info import (
     TupleValue,
     ValueInfo,
 )
+from baton._src.support.diagnostics import fail
 from baton._src.values.dtype import DataType
 from baton._src.values.shape import ShapeTuple
 from baton._src.values.tensor import NDArray
@@ -119,6 +120,11 @@ def check_func_info(value: Any, context: str = "") -> tuple[()]:
     return ()
 
 
+def refuse(reason: str) -> tuple[()]:
+    """What stands where a program could not be made: the run that gets here says why (`value-mismatch`)."""
+    raise fail("value-mismatch", f"this part of the model cannot be run: {reason}")
+
+
 TABLE: Mapping[str, Callable[..., Any]] = {
     "vm.builtin.check_signature": check_signature,
     "vm.builtin.match_cast": match_cast,
@@ -128,4 +134,5 @@ TABLE: Mapping[str, Callable[..., Any]] = {
     "vm.builtin.check_prim_value_info": check_prim_value_info,
     "vm.builtin.check_tuple_info": check_tuple_info,
     "vm.builtin.check_func_info": check_func_info,
+    "vm.builtin.refuse": refuse,
 }
