@@ -88,6 +88,15 @@ def test_nested_loops(program: Program, pool: ThreadPool) -> None:
         assert chunks >= 10
 
 
+def test_parts_of_a_size(program: Program, pool: ThreadPool) -> None:
+    """Guards negative grains: parts of so many iterations each, and all iterations once."""
+    pool.start(2)
+    for total in (1, 2, 7, 100, 12345):
+        assert program(total, -3) == total
+    assert program(60, -2, "run_nested") - 60 == 30 * 10
+    assert program(60, 2, "run_nested") - 60 < 30 * 10
+
+
 def test_several_callers(program: Program, pool: ThreadPool) -> None:
     """Guards concurrent Python threads."""
     pool.start(2)

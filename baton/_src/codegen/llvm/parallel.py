@@ -3,7 +3,7 @@
 Two functions an outlined loop: `body(closure, begin, end)`, which the pool calls and which unpacks the closure (a
 struct on the caller's stack), and the inner function with everything the body uses as parameters, so that pointers
 keep `noalias`. The pool runs a loop serially if it has at most `grain` iterations (annotation `grain`, default 1) or
-is busy.
+is busy. It hands out few, large parts, or (annotation `apart`) parts of `grain` iterations in turn.
 """
 
 from __future__ import annotations
@@ -15,10 +15,13 @@ from baton._src.codegen.llvm.types import register_type
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.traverse import post_order
 from baton._src.tir import expr as tir
+from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
 
 GRAIN = "grain"
 """The loop annotation: how many iterations are worth a thread (a number or an expression)."""
+APART = "apart"
+"""The loop annotation: true if threads take parts of so many in turn; the pool gets a negative grain then."""
 
 
 def parallel_loop(writer: Any, stmt: st.For) -> None:
@@ -33,6 +36,8 @@ def parallel_loop(writer: Any, stmt: st.For) -> None:
     _write_outer(writer, (inner, outer), struct, kinds)
     begin, extent = writer.e.fresh(stmt.min), writer.e.emit(stmt.extent)
     grain = stmt.annotations.get(GRAIN, 1)
+    if stmt.annotations.get(APART, False):
+        grain = ops.subtract(tir.IntImm("int64", 0), grain)
     wanted = writer.e.index(grain) if isinstance(grain, PrimExpr) else str(int(grain))
     kind = register_type(stmt.loop_var.dtype)
     count = extent if kind == "i64" else f.value(f"sext {kind} {extent} to i64")

@@ -1,7 +1,8 @@
 """The thread pool in LLVM IR: publish a job, claim chunks, wait, sleep.
 
 `baton_parallel_for(body, closure, total, grain)` runs `body(closure, begin, end)` over [0, total) in chunks of at least
-`grain` iterations. One job runs at a time: a second caller (another Python thread, or a nested parallel loop) runs its
+`grain` iterations, a few chunks a thread. With a negative grain, chunks have about -grain iterations however many that
+makes: threads that run equally fast then take them in turn, so that an iteration can foresee the thread's next. One job runs at a time: a second caller (another Python thread, or a nested parallel loop) runs its
 iterations itself, so nothing can deadlock.
 
 State. `claim` is the heart: (epoch << 32) | next chunk. A thread takes a chunk by exchanging `claim` for `claim + 1`;
@@ -57,7 +58,9 @@ entry:
   %empty = icmp sle i64 %total, 0
   br i1 %empty, label %leave, label %measure
 measure:
-  %grain1 = call i64 @llvm.smax.i64(i64 %grain, i64 1)
+  %apart = icmp slt i64 %grain, 0
+  %size = call i64 @llvm.abs.i64(i64 %grain, i1 false)
+  %grain1 = call i64 @llvm.smax.i64(i64 %size, i64 1)
   %small = icmp sle i64 %total, %grain1
   br i1 %small, label %serial, label %divide
 divide:
@@ -65,7 +68,8 @@ divide:
   %less = sub i64 %total, 1
   %quotient = sdiv i64 %less, %grain1
   %most = add i64 %quotient, 1
-  %wanted = mul i64 %limit, {per_thread}
+  %few = mul i64 %limit, {per_thread}
+  %wanted = select i1 %apart, i64 %most, i64 %few
   %chunks = call i64 @llvm.smin.i64(i64 %most, i64 %wanted)
   %single = icmp sle i64 %chunks, 1
   %alone = icmp sle i64 %limit, 1
@@ -299,6 +303,7 @@ define void @baton_pool_reset() {{
 }}
 
 declare ptr @calloc(i64, i64)
+declare i64 @llvm.abs.i64(i64, i1)
 declare i64 @llvm.smax.i64(i64, i64)
 declare i64 @llvm.smin.i64(i64, i64)
 declare i64 @llvm.umin.i64(i64, i64)

@@ -112,14 +112,14 @@ def _tiles(panels: Panels, target: Target) -> st.Stmt:
         convert = st.BufferStore(packed, ops.cast(dtype, tir.BufferLoad(source, (at,))), (at,))
         return allocated(packed, sequence(loop(at, source.shape[0], convert, VECTORIZED), rows))
 
-    def tiles(first: PrimExpr, count: PrimExpr) -> st.Stmt:
-        ahead, kind = panels.ahead(number, together * target.num_cores), in_turn(together, turn, multiply_add_tile)
+    def tiles(first: PrimExpr, count: PrimExpr, further: int = 1) -> st.Stmt:
+        ahead, kind = panels.ahead(number, together * further), in_turn(together, turn, multiply_add_tile)
         return panel_tiles(matrix, shape, panels.width, number, first, count, packed, ahead, kind)
 
     threads = target.num_cores
     if shares_rows(matrix, i64(panels.count), threads):
         return row_blocks(matrix, shape, i64(panels.count // together), group, with_panel, tiles, threads)
-    body = with_panel(nest(matrix.outer, tiles(i64(0), as_int64(matrix.rows.extent))))
+    body = with_panel(nest(matrix.outer, tiles(i64(0), as_int64(matrix.rows.extent), threads)))
     work = ops.multiply(
         product([a.extent for a in (*matrix.outer, matrix.rows, matrix.k)]), i64(max(1, panels.width // 16))
     )

@@ -31,7 +31,9 @@ BLOCK_TILES = 8
 def shared_panels(
     matrix: Product, panel: tir.Var, panels: PrimExpr, body: st.Stmt, work: PrimExpr, threads: int
 ) -> st.Stmt:
-    """Loops over batch and panels as one, shared."""
+    """Loops over batch and panels as one, shared: threads take panels in turn, so that a tile can ask for those that its
+    thread takes next.
+    """
     batches = product([a.extent for a in matrix.batch])
     if threads <= 1:
         return nest(matrix.batch, loop(panel, panels, body))
@@ -49,7 +51,7 @@ def shared_panels(
         if fixed is not None
         else ops.floordiv(i64(thread_work()), ops.add(work, i64(1)))
     )
-    return loop(flat, ops.multiply(batches, panels), inner, PARALLEL, grain=grain)
+    return loop(flat, ops.multiply(batches, panels), inner, PARALLEL, grain=grain, apart=True)
 
 
 def shares_rows(matrix: Product, panels: PrimExpr, threads: int, group: int = 1) -> bool:
