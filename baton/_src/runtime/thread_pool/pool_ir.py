@@ -2,8 +2,9 @@
 
 `baton_parallel_for(body, closure, total, grain)` runs `body(closure, begin, end)` over [0, total) in chunks of at least
 `grain` iterations, a few chunks a thread. With a negative grain, chunks have about -grain iterations however many that
-makes: threads that run equally fast then take them in turn, so that an iteration can foresee the thread's next. One job runs at a time: a second caller (another Python thread, or a nested parallel loop) runs its
-iterations itself, so nothing can deadlock.
+makes: threads that run equally fast then take them in turn, so that an iteration can foresee the thread's next. One
+job runs at a time: a second caller (another Python thread, or a nested parallel loop) runs its iterations itself, so
+nothing can deadlock.
 
 State. `claim` is the heart: (epoch << 32) | next chunk. A thread takes a chunk by exchanging `claim` for `claim + 1`;
 that fails when the job is over, so a worker that wakes up late, having read the fields of an older or newer job, never

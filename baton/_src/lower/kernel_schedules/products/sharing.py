@@ -31,8 +31,8 @@ BLOCK_TILES = 8
 def shared_panels(
     matrix: Product, panel: tir.Var, panels: PrimExpr, body: st.Stmt, work: PrimExpr, threads: int
 ) -> st.Stmt:
-    """Loops over batch and panels as one, shared: threads take panels in turn, so that a tile can ask for those that its
-    thread takes next.
+    """Loops over batch and panels as one, shared: threads take panels in turn, so that tiles can ask for those that
+    their thread takes next.
     """
     batches = product([a.extent for a in matrix.batch])
     if threads <= 1:
