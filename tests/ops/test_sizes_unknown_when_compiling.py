@@ -19,7 +19,7 @@ from baton._src.support.diagnostics import DiagnosticError
 from baton._src.tir.expr import Var as TirVar
 from baton._src.values.tensor import array
 from tests.ops.sampled_calls import SampledCall
-from tests.relax.machines import everywhere, fails_everywhere
+from tests.relax.machines import everywhere, fails_everywhere, table
 
 NAMES = ["grad.nll_loss_backward", "layout_transform", "nn.nll_loss", "unravel_index", "nn.batch_norm", "concat"]
 
@@ -133,3 +133,31 @@ def test_rows_of_one_hot_have_the_dtype_of_the_two_values() -> None:
     program = '@R.function\ndef main(x: R.Tensor(("n",), "int64")):\n    return R.one_hot(x, {0}(1), {0}(0), depth=2)'
     for value, dtype in (("R.prim_value", "int64"), ("T.float32", "float32"), ("T.float64", "float64")):
         assert everywhere(program.format(value), np.array([1, 0])).dtype == dtype
+
+
+@pytest.mark.parametrize("name", ["argmax", "argmin"])
+def test_no_element_is_the_largest_of_none(name: str) -> None:
+    """Guards kernels, which told of an element number 2**63 - 1."""
+    program = f'@R.function\ndef main(x: R.Tensor((2, "n"), "float32")):\n    return R.{name}(x, axis=1)'
+    assert everywhere(program, np.zeros((2, 1), "float32")).numpy().tolist() == [0, 0]
+    fails_everywhere(program, np.zeros((2, 0), "float32"), says=name)
+
+
+@pytest.mark.parametrize(("name", "floats", "integers"), [("max", -np.inf, -(2**31)), ("min", np.inf, 2**31 - 1)])
+def test_extrema_of_nothing_are_the_ends_of_the_dtype(name: str, floats: float, integers: int) -> None:
+    """Guards the interpreter, which refused what kernels compute."""
+    for dtype, expected in (("float32", floats), ("int32", integers)):
+        program = f'@R.function\ndef main(x: R.Tensor((2, "n"), "{dtype}")):\n    return R.{name}(x, axis=1)'
+        assert everywhere(program, np.zeros((2, 0), dtype)).numpy().tolist() == [expected] * 2
+
+
+def test_outputs_of_negative_size_are_refused_as_values() -> None:
+    """Guards the interpreter, where NumPy's own error came out, and bytecode, which told of memory."""
+    program = """
+@R.function(pure=False)
+def main(x: R.Tensor(("n",), "float32")):
+    n = T.int64()
+    return R.call_dps_packed("test.fill", (x,), out_sinfo=R.Tensor((n - 3,), "float32"))
+"""
+    known = table(fill=lambda x, out: None)
+    fails_everywhere(program, np.zeros(2, "float32"), functions=known, code="value-mismatch", says="(-1,)")

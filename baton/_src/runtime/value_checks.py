@@ -6,7 +6,7 @@ relax-language facts, section 1.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, NoReturn
 
@@ -68,6 +68,14 @@ def is_packed(value: Any) -> bool:
     return (
         isinstance(value, PackedFunc) or ffi.is_function(value) or (callable(value) and not isinstance(value, Closure))
     )
+
+
+def extents(shape: Iterable[int]) -> tuple[int, ...]:
+    """The dims of a tensor that is made; `value-mismatch` if one is negative, which NumPy would read as `the rest`."""
+    found = tuple(shape)
+    if min(found, default=0) < 0:
+        raise fail("value-mismatch", f"a tensor cannot have shape {found}")
+    return found
 
 
 class Matcher:

@@ -16,6 +16,7 @@ from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import as_axes
+from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.reduce.folds import folded_axes, infer_fold
 from baton._src.ops.samples import Arr, Sample
 from baton._src.te import reduction
@@ -58,6 +59,7 @@ def _define(name: str, is_max: bool, dtype: DataType, record: Any) -> OpDef[Any]
     def infer(call: OpCall[Any]) -> Info:
         found = infer_fold(call)
         assert isinstance(found, TensorInfo)
+        _check_not_empty(call)
         return TensorInfo(found.shape, dtype, found.ndim, found.vdevice)
 
     def compute(inputs: Any, a: Any, out: Any) -> Any:
@@ -94,6 +96,16 @@ def _define(name: str, is_max: bool, dtype: DataType, record: Any) -> OpDef[Any]
         samples=lambda: _samples(record),
         summary=f"The index of the {'largest' if is_max else 'smallest'} element.",
     )
+
+
+def _check_not_empty(call: OpCall[Any]) -> None:
+    """No element is the largest of none; an axis of open size is looked at when the program runs."""
+    x, math = call.tensor(0), DimMath(call.prover)
+    if x.shape is None:
+        return
+    for axis in folded_axes(x.ndim, call.attrs):
+        if math.at_most(1, x.shape[axis]) is False:
+            call.fail(f"axis {axis} of {show_shape(x.shape)} has no elements to search")
 
 
 def _extremum(x: k.Tensor, axes: tuple[int, ...], a: Any, shape: Any, is_max: bool) -> k.Tensor:

@@ -1,8 +1,9 @@
 """Folds over axes: sum, mean, prod, max, min, all, any. Rows become OpDefs.
 
 `axis` None folds everything; `keepdims` leaves folded axes with extent 1; Relay's `exclude` folds the axes *not* named.
-Dtype kept (mean of integers truncates); sums of 16-bit floats are kept in float32. Source: facts relax-ops-passes-vm
-§1, relay-language §6 level 4.
+Dtype kept (mean of integers truncates); sums of 16-bit floats are kept in float32. The largest of no elements is the
+least value there is (-inf of floats), the smallest the greatest. Source: facts relax-ops-passes-vm §1, relay-language
+§6 level 4.
 """
 
 from __future__ import annotations
@@ -174,6 +175,22 @@ def _np_prod(x: Any, axis: Any, keepdims: bool) -> Any:
     return np.prod(x, axis=axis, keepdims=keepdims, dtype=x.dtype)
 
 
+def _np_max(x: Any, axis: Any, keepdims: bool) -> Any:
+    return np.max(x, axis=axis, keepdims=keepdims, initial=_range(x.dtype)[0])
+
+
+def _np_min(x: Any, axis: Any, keepdims: bool) -> Any:
+    return np.min(x, axis=axis, keepdims=keepdims, initial=_range(x.dtype)[1])
+
+
+def _range(dtype: np.dtype[Any]) -> tuple[float, float]:
+    """The least and the greatest value there is."""
+    if dtype == np.bool_:
+        return False, True
+    known = np.iinfo(dtype) if np.issubdtype(dtype, np.integer) else None
+    return (-np.inf, np.inf) if known is None else (known.min, known.max)
+
+
 def _np_mean(x: Any, axis: Any, keepdims: bool) -> Any:
     found = np.mean(x, axis=axis, keepdims=keepdims)
     return np.trunc(found) if np.issubdtype(x.dtype, np.integer) else found
@@ -267,8 +284,8 @@ ROWS = (
     Row("sum", k.reduce_sum, _np_sum, gradient=_sum_gradient),
     Row("mean", k.reduce_sum, _np_mean, divides=True, gradient=_mean_gradient),
     Row("prod", k.reduce_product, _np_prod, gradient=_prod_gradient),
-    Row("max", k.reduce_max, np.max, gradient=_extremum_gradient),
-    Row("min", k.reduce_min, np.min, gradient=_extremum_gradient),
+    Row("max", k.reduce_max, _np_max, gradient=_extremum_gradient),
+    Row("min", k.reduce_min, _np_min, gradient=_extremum_gradient),
 )
 
 FOLDS: tuple[OpDef[Any], ...] = (

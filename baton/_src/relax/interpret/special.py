@@ -12,6 +12,7 @@ from baton._src.relax.interpret.environment import Frame
 from baton._src.relax.nodes import Call, ShapeExpr
 from baton._src.relax.special.shapes import dtype_code
 from baton._src.relax.struct_info import TensorStructInfo, TupleStructInfo
+from baton._src.runtime.value_checks import extents
 from baton._src.runtime.vm.builtins.functions import assert_op, print_values
 from baton._src.support.diagnostics import fail
 from baton._src.support.trampoline import Task
@@ -45,7 +46,7 @@ def allocate(call: Call, frame: Frame) -> tuple[list[NDArray], bool]:
     for info in infos:
         assert isinstance(info, TensorStructInfo)
         assert isinstance(info.shape, ShapeExpr)
-        made.append(NDArray(np.zeros(frame.dims(info.shape.values), info.dtype.numpy)))
+        made.append(NDArray(np.zeros(extents(frame.dims(info.shape.values)), info.dtype.numpy)))
     return made, whole
 
 
@@ -133,7 +134,7 @@ def _tensor(value: Any, name: str) -> NDArray:
 
 
 def _alloc_tensor(machine: Machine, call: Call, args: tuple[Any, ...], frame: Frame) -> Any:
-    return NDArray(np.zeros(tuple(args[0]), DataType(args[1]).numpy))
+    return NDArray(np.zeros(extents(args[0]), DataType(args[1]).numpy))
 
 
 def _alloc_storage(machine: Machine, call: Call, args: tuple[Any, ...], frame: Frame) -> Any:
@@ -142,7 +143,7 @@ def _alloc_storage(machine: Machine, call: Call, args: tuple[Any, ...], frame: F
 
 def _alloc_from_storage(machine: Machine, call: Call, args: tuple[Any, ...], frame: Frame) -> Any:
     storage, offset, shape, dtype = args[:4]
-    return _view(_tensor(storage, "alloc_tensor"), tuple(shape), DataType(dtype), int(offset))
+    return _view(_tensor(storage, "alloc_tensor"), extents(shape), DataType(dtype), int(offset))
 
 
 def _memory_view(machine: Machine, call: Call, args: tuple[Any, ...], frame: Frame) -> Any:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from baton._src.runtime.value_checks import describe
+from baton._src.runtime.value_checks import describe, extents
 from baton._src.support.diagnostics import fail
 from baton._src.values.aligned import aligned_bytes
 from baton._src.values.dtype import DataType
@@ -34,18 +34,16 @@ def alloc_storage(size: tuple[int, ...], device: int = 0, dtype: str = "uint8", 
 
 def alloc_tensor(storage: Storage, offset: int, shape: tuple[int, ...], dtype: str) -> NDArray:
     """A tensor inside `storage`, `offset` bytes from its start."""
-    kind = DataType(dtype)
-    stop = offset + math.prod(shape) * kind.itemsize
+    kind, dims = DataType(dtype), extents(shape)
+    stop = offset + math.prod(dims) * kind.itemsize
     if offset < 0 or stop > storage.data.nbytes:
-        raise fail("vm-memory", f"a tensor of shape {tuple(shape)} and dtype {kind} at byte {offset} exceeds {storage}")
-    return NDArray(storage.data[offset:stop].view(kind.numpy).reshape(shape))
+        raise fail("vm-memory", f"a tensor of shape {dims} and dtype {kind} at byte {offset} exceeds {storage}")
+    return NDArray(storage.data[offset:stop].view(kind.numpy).reshape(dims))
 
 
 def new_tensor(shape: tuple[int, ...], dtype: str) -> NDArray:
     """A fresh tensor with arbitrary contents."""
-    if any(d < 0 for d in shape):
-        raise fail("vm-memory", f"a tensor cannot have shape {tuple(shape)}")
-    return empty(tuple(shape), dtype)
+    return empty(extents(shape), dtype)
 
 
 def copy(value: Any) -> Any:
@@ -70,9 +68,7 @@ def view(tensor: NDArray, shape: Any = None, dtype: Any = None, byte_offset: Any
     kind = DataType(dtype) if dtype not in (None, ()) else tensor.dtype
     start = int(byte_offset or 0)
     raw = tensor.data.reshape(-1).view("uint8")
-    dims = tensor.shape if shape is None or type(shape) is tuple else tuple(shape)
-    if min(dims, default=0) < 0:
-        raise fail("vm-memory", f"a tensor cannot have shape {dims}")
+    dims = tensor.shape if shape is None or type(shape) is tuple else extents(shape)
     stop = start + math.prod(dims) * kind.itemsize
     if start < 0 or stop > raw.nbytes:
         raise fail(
