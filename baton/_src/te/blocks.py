@@ -22,10 +22,10 @@ from baton._src.tir.stmt import (
     Evaluate,
     For,
     ForKind,
-    LetStmt,
     SeqStmt,
     Stmt,
     full_region,
+    stores_at_once,
 )
 from baton._src.values.dtype import BOOL
 
@@ -129,7 +129,7 @@ class Graph:
         bound: dict[Any, Any] = dict(zip((*combiner.lhs, *combiner.rhs), (*current, *source)))
         combined = [substitute(r, bound) for r in combiner.result]
         init = sequence([BufferStore(b, e, at) for b, e in zip(outputs, start)])
-        body = _stores(outputs, combined, at)
+        body = stores_at_once(outputs, combined, at)
         # A reduction reads its own output only to update it: that is no input of the block. A scan's earlier steps are.
         earlier = point_regions(sequence([Evaluate(s) for s in source]))[0] if self.steps else []
         inputs = [r for r in point_regions(body)[0] if r.buffer not in outputs]
@@ -219,17 +219,6 @@ def _as_indices(indices: tuple[PrimExpr, ...], buffer: Buffer) -> tuple[PrimExpr
         operators.cast(dim.dtype, i) if isinstance(i, (IntImm, Cast)) and i.dtype.bits < dim.dtype.bits else i
         for i, dim in zip(indices, buffer.shape)
     )
-
-
-def _stores(outputs: list[Buffer], values: list[PrimExpr], at: tuple[PrimExpr, ...]) -> Stmt:
-    """The stores of a reduction's update; several parts are all computed before any is stored."""
-    if len(outputs) == 1:
-        return BufferStore(outputs[0], values[0], at)
-    held = [Var(f"v_{b.name}", b.dtype) for b in outputs]
-    body = sequence([BufferStore(b, v, at) for b, v in zip(outputs, held)])
-    for var, value in zip(reversed(held), reversed(values)):
-        body = LetStmt(var, value, body)
-    return body
 
 
 class Nest:

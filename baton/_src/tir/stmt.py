@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import IntEnum
 from typing import Any
 
@@ -302,6 +303,17 @@ def stmt_seq(*args: Any) -> Stmt:
     """Statements (and expressions, evaluated) one after the other; a single one is itself."""
     found = [one if isinstance(one, Stmt) else Evaluate(one) for one in args]
     return found[0] if len(found) == 1 else SeqStmt(tuple(found))
+
+
+def stores_at_once(buffers: Sequence[Buffer], values: Sequence[PrimExpr], indices: tuple[PrimExpr, ...]) -> Stmt:
+    """Values stored each into a buffer at the same indices; several are all computed before any is stored."""
+    if len(buffers) == 1:
+        return BufferStore(buffers[0], values[0], indices)
+    held = [Var(f"v_{b.name}", b.dtype) for b in buffers]
+    body: Stmt = SeqStmt(tuple(BufferStore(b, v, indices) for b, v in zip(buffers, held)))
+    for var, value in zip(reversed(held), reversed(values)):
+        body = LetStmt(var, value, body)
+    return body
 
 
 def stmt_list(stmt: Stmt) -> list[Stmt]:

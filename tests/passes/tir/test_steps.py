@@ -168,6 +168,17 @@ def test_marks_of_loops() -> None:
 
 
 @T.prim_func
+def moved_by_indices(p: T.Buffer((7,), "int32"), q: T.Buffer((7,), "int32"), b: T.Buffer((7,), "float32")):
+    for i in range(7):
+        b[p[i] % 7] = b[q[i] % 7]
+
+
+def test_indices_of_two_arrays_are_two_places() -> None:
+    """A store of what was read at another array's index was taken for one that changes nothing."""
+    assert of(st.BufferStore, after(moved_by_indices, X.RemoveNoOp()))
+
+
+@T.prim_func
 def reading_select(a: T.Buffer((7,), "float32"), b: T.Buffer((7,), "float32")):
     for i in range(7):
         b[i] = T.Select(i > 2, a[i], T.float32(0))

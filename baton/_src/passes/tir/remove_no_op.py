@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from baton._src.ir.structural import structural_equal
 from baton._src.ir.traverse import rewrite
 from baton._src.passes.tir.prim_func_pass import PrimFuncPass
 from baton._src.passes.tir.simplify import NOTHING, is_pure, mentions
@@ -19,6 +18,7 @@ from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
 from baton._src.tir.intrinsics import definition
 from baton._src.tir.prim_func import PrimFunc
+from baton._src.tir.same_value import same_values
 from baton._src.transform.context import PassContext
 
 
@@ -91,7 +91,7 @@ def _rule(node: Any) -> st.Stmt | None:
             never = isinstance(node.predicate, tir.IntImm) and not node.predicate.value
             return NOTHING if never or (is_nothing(node.block.body) and is_nothing(node.block.init)) else None
         case st.BufferStore(buffer=buffer, value=tir.BufferLoad() as value):
-            same = value.buffer is buffer and structural_equal(value.indices, node.indices)
+            same = value.buffer is buffer and same_values(value.indices, node.indices)
             return NOTHING if same and all(is_pure(i) for i in node.indices) else None
         case _:
             return None

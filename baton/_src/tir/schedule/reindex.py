@@ -10,7 +10,6 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr, Range
-from baton._src.ir.structural import structural_equal
 from baton._src.ir.traverse import post_order, rewrite, substitute
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
@@ -21,6 +20,7 @@ from baton._src.tir.arith.iter_map import invert
 from baton._src.tir.buffer import Buffer, decl_buffer
 from baton._src.tir.expr import IterVar
 from baton._src.tir.index_map import IndexMap
+from baton._src.tir.same_value import same_value, same_values
 from baton._src.tir.schedule.cache import find_spot, insert_nest
 from baton._src.tir.schedule.coverage import require_own_start, require_whole
 from baton._src.tir.schedule.layout import buffer_of
@@ -66,7 +66,7 @@ def _check_determined(
         other = ", ".join(sorted(axis.var.name for axis in used ^ mapped))
         raise refuse(f"{buffer.name} and its copy depend on different axes of block {name}: {other}")
     domains = {axis.var: Range(tir.IntImm(axis.var.dtype, 0), axis.extent) for axis in axes}
-    listed = all(any(structural_equal(i, p) for p in places) for i in indices)
+    listed = all(any(same_value(i, p) for p in places) for i in indices)
     if not listed and invert(places, [tir.Var(f"p{n}", p.dtype) for n, p in enumerate(places)], domains) is None:
         raise refuse(
             f"the map does not tell which element of {buffer.name} a place of the copy is for, in block {name}",
@@ -148,7 +148,7 @@ def _only_indices(block: st.Block, buffer: Buffer) -> tuple[PrimExpr, ...]:
     kinds = (tir.BufferLoad, st.BufferStore)
     found = [n.indices for n in post_order(block) if isinstance(n, kinds) and n.buffer is buffer]
     for other in found[1:]:
-        if not all(structural_equal(a, b) for a, b in zip(found[0], other)):
+        if not same_values(found[0], other):
             raise refuse(f"block {block.name_hint} accesses {buffer.name} at several places")
     return found[0]
 

@@ -6,28 +6,20 @@ C[i] = sum(A[i, ko * 4 + ki])      ->      C_rf[i, ki] = sum over ko, then C[i] 
 from __future__ import annotations
 
 import itertools
-import math
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr, Range
-from baton._src.ir.structural import structural_equal
 from baton._src.ir.traverse import post_order, substitute
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
 from baton._src.tir.buffer import Buffer, decl_buffer
 from baton._src.tir.expr import IterVar
-from baton._src.tir.scalar_functions import highest, lowest
 from baton._src.tir.schedule.coverage import require_whole
+from baton._src.tir.schedule.reducers import Reducer, reducer_of
 from baton._src.tir.schedule.tree import find_block, find_loop, is_true, path_to, refreshed, refuse, replace
 
 _TRUE = tir.IntImm("bool", 1)
-_IDENTITIES: dict[type, Any] = {
-    tir.Add: lambda dtype: ops.const(0, dtype),
-    tir.Mul: lambda dtype: ops.const(1, dtype),
-    tir.Max: lowest,
-    tir.Min: highest,
-}
 
 
 def rfactor(root: st.Stmt, name: str, var: tir.Var, factor_axis: int) -> tuple[st.Stmt, str]:
@@ -39,14 +31,14 @@ def rfactor(root: st.Stmt, name: str, var: tir.Var, factor_axis: int) -> tuple[s
         raise refuse(f"the loop over {var.name} is not around block {name}")
     _require_alone(path, name)
     require_whole(root, realize, realize.block.iter_vars)
-    store, source = _update(realize.block)
-    rank = len(store.indices)
+    reducer = reducer_of(realize.block)
+    rank = len(reducer.indices)
     place = factor_axis if factor_axis >= 0 else factor_axis + rank + 1
     if not 0 <= place <= rank:
         raise refuse(f"factor_axis {factor_axis}: the partial results of {name} have {rank + 1} dims")
-    buffer = _partial_buffer(store.buffer, loop, place)
-    first, label = _partial(realize, path, loop, store, source, buffer, place)
-    second = _combined(realize, loop, store, buffer, place)
+    buffers = [_partial_buffer(store.buffer, loop, place) for store in reducer.stores]
+    first, label = _partial(realize, path, loop, reducer, buffers, place)
+    second = _combined(realize, loop, reducer, buffers, place)
     outer = max(i for i, item in enumerate(path[:-1]) if isinstance(item, st.Block))
     top = path[outer + 1]
     if isinstance(top, st.SeqStmt):
@@ -55,7 +47,7 @@ def rfactor(root: st.Stmt, name: str, var: tir.Var, factor_axis: int) -> tuple[s
     scope = path[outer]
     assert isinstance(scope, st.Block)
     found = find_scope(changed, scope)
-    with_memory = found.with_fields(alloc_buffers=(*found.alloc_buffers, buffer), body=flat(found.body))
+    with_memory = found.with_fields(alloc_buffers=(*found.alloc_buffers, *buffers), body=flat(found.body))
     return replace(changed, {found: with_memory}), label
 
 
@@ -84,35 +76,6 @@ def flat(body: st.Stmt) -> st.Stmt:
     return st.SeqStmt(tuple(part for s in body.seq for part in (s.seq if isinstance(s, st.SeqStmt) else (s,))))
 
 
-def _update(block: st.Block) -> tuple[st.BufferStore, PrimExpr]:
-    """The store of a reduction by one of the known combiners, and what it takes in."""
-    store = block.body
-    if block.init is None or not isinstance(store, st.BufferStore) or not isinstance(block.init, st.BufferStore):
-        raise refuse(f"block {block.name_hint} is no reduction of one value with an initialisation")
-    value = store.value
-    identity = _IDENTITIES.get(type(value))
-    if identity is None or not isinstance(value, (tir.Add, tir.Mul, tir.Max, tir.Min)):
-        raise refuse(f"block {block.name_hint} does not reduce by +, *, min or max")
-    if not _same_number(block.init.value, identity(value.dtype)):
-        raise refuse(f"block {block.name_hint} does not start at the neutral element of its reduction")
-    for own, source in ((value.a, value.b), (value.b, value.a)):
-        if isinstance(own, tir.BufferLoad) and own.buffer is store.buffer:
-            if all(structural_equal(a, b) for a, b in zip(own.indices, store.indices)):
-                return store, source
-    raise refuse(f"block {block.name_hint} does not update its own element")
-
-
-def _combiner(store: st.BufferStore) -> Any:
-    """What the reduction combines two values by: the class of its update."""
-    return type(store.value)
-
-
-def _same_number(a: PrimExpr, b: PrimExpr) -> bool:
-    if isinstance(a, (tir.IntImm, tir.FloatImm)) and isinstance(b, (tir.IntImm, tir.FloatImm)):
-        return a.value == b.value or (math.isinf(a.value) and a.value == b.value)
-    return structural_equal(a, b)
-
-
 def _partial_buffer(buffer: Buffer, loop: st.For, place: int) -> Buffer:
     dtype = buffer.shape[0].dtype if buffer.shape else loop.extent.dtype
     shape = (*buffer.shape[:place], ops.cast(dtype, loop.extent), *buffer.shape[place:])
@@ -127,9 +90,8 @@ def _partial(
     realize: st.BlockRealize,
     path: list[st.Stmt],
     loop: st.For,
-    store: st.BufferStore,
-    source: PrimExpr,
-    buffer: Buffer,
+    reducer: Reducer,
+    buffers: list[Buffer],
     place: int,
 ) -> tuple[st.BlockRealize, str]:
     """The block of the partial results: each loop of the reduction is an axis of its own, the factored one spatial."""
@@ -152,18 +114,18 @@ def _partial(
     axes: dict[tir.Var, IterVar] = {}
     for item in around:
         kind = "spatial" if item is loop else "reduce"
-        own = tir.Var(f"v{item.loop_var.name}", item.loop_var.dtype)
-        axes[item.loop_var] = IterVar(Range(item.min, item.extent), own, kind)
+        axis = tir.Var(f"v{item.loop_var.name}", item.loop_var.dtype)
+        axes[item.loop_var] = IterVar(Range(item.min, item.extent), axis, kind)
     by_loop: dict[Any, Any] = {v: axis.var for v, axis in axes.items()}
     values: dict[Any, Any] = {iv.var: substitute(v, by_loop) for iv, v in reduced}
     where = ops.subtract(axes[loop.loop_var].var, loop.min)
-    indices = _at(store.indices, ops.cast(buffer.shape[place].dtype, where), place)
-    own_value = tir.BufferLoad(buffer, indices)
-    body: st.Stmt = st.BufferStore(buffer, _combiner(store)(own_value, substitute(source, values)), indices)
+    indices = _at(reducer.indices, ops.cast(buffers[0].shape[place].dtype, where), place)
+    own = [tir.BufferLoad(buffer, indices) for buffer in buffers]
+    taken_in = [substitute(source, values) for source in reducer.sources]
+    body = st.stores_at_once(buffers, reducer.combine(own, taken_in), indices)
     inside = {**by_loop, **{v: iv.var for iv, v in spatial if isinstance(v, tir.Var)}}
     predicate, body = _conditioned(realize, path, body, set(axes), inside)
-    assert isinstance(block.init, st.BufferStore)
-    init = st.BufferStore(buffer, block.init.value, indices)
+    init = st.stmt_seq(*(st.BufferStore(b, start, indices) for b, start in zip(buffers, reducer.starts)))
     label = f"{block.name_hint}_rf"
     ordered = [(iv, v) for iv, v in spatial] + [(axes[i.loop_var], i.loop_var) for i in around]
     made = st.Block([iv for iv, _ in ordered], (), (), label, body, init, annotations=block.annotations)
@@ -205,7 +167,7 @@ def _loop_vars(path: list[st.Stmt]) -> set[tir.Var]:
     return {item.loop_var for item in path if isinstance(item, st.For)}
 
 
-def _combined(realize: st.BlockRealize, loop: st.For, store: st.BufferStore, buffer: Buffer, place: int) -> st.Stmt:
+def _combined(realize: st.BlockRealize, loop: st.For, reducer: Reducer, buffers: list[Buffer], place: int) -> st.Stmt:
     """The reduction of the partial results, in a nest of its own."""
     block = realize.block
     fresh: dict[Any, Any] = {}
@@ -214,13 +176,15 @@ def _combined(realize: st.BlockRealize, loop: st.For, store: st.BufferStore, buf
         if axis.iter_type != "reduce":
             fresh[axis.var] = own = tir.Var(axis.var.name, axis.var.dtype)
             iters.append(IterVar(axis.dom, own, axis.iter_type))
-    rest = tir.Var(f"v{loop.loop_var.name}", buffer.shape[place].dtype)
-    extent = buffer.shape[place]
+    extent = buffers[0].shape[place]
+    rest = tir.Var(f"v{loop.loop_var.name}", extent.dtype)
     iters.append(IterVar(Range(tir.IntImm(extent.dtype, 0), extent), rest, "reduce"))
-    indices = tuple(substitute(i, fresh) for i in store.indices)
-    update = _combiner(store)(tir.BufferLoad(store.buffer, indices), tir.BufferLoad(buffer, _at(indices, rest, place)))
-    init = substitute(block.init, fresh)
-    made = refreshed(st.Block(iters, (), (), block.name_hint, st.BufferStore(store.buffer, update, indices), init))
+    indices = tuple(substitute(i, fresh) for i in reducer.indices)
+    results = [store.buffer for store in reducer.stores]
+    kept = [tir.BufferLoad(result, indices) for result in results]
+    partial = [tir.BufferLoad(buffer, _at(indices, rest, place)) for buffer in buffers]
+    update = st.stores_at_once(results, reducer.combine(kept, partial), indices)
+    made = refreshed(st.Block(iters, (), (), block.name_hint, update, substitute(block.init, fresh)))
     loops = [tir.Var(f"ax_{iv.var.name.removeprefix('v_')}", iv.var.dtype) for iv in iters]
     nest: st.Stmt = st.BlockRealize(tuple(loops), _TRUE, made)
     for var, axis in zip(reversed(loops), reversed(iters)):

@@ -1,0 +1,145 @@
+"""rfactor of several values at once: choices with an index (argmin, argmax), sums side by side; what stays refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from baton import te, tir
+from baton._src.support.diagnostics import ScheduleError
+from baton._src.tir.check import check_prim_func
+from baton._src.tir.interpreter import run_prim_func
+from baton._src.tir.prim_func import PrimFunc
+from baton._src.tir.schedule.schedule import Schedule
+from baton.script import tir as T
+from tests.codegen.native_run import run_native
+
+ROWS, COLUMNS = 5, 24
+
+
+def ran(func: PrimFunc, *arrays: np.ndarray) -> list[np.ndarray]:
+    assert check_prim_func(func) == []
+    found, native = [a.copy() for a in arrays], [a.copy() for a in arrays]
+    run_prim_func(func, found)
+    assert run_native(func, *native, checked=True) is None
+    for one, other in zip(found, native):
+        np.testing.assert_allclose(one, other, rtol=1e-5)
+    return found
+
+
+@T.prim_func
+def argmax(
+    index: T.Buffer((5, 24), "int32"),
+    value: T.Buffer((5, 24), "float32"),
+    at: T.Buffer((5,), "int32"),
+    best: T.Buffer((5,), "float32"),
+):
+    for i, k in T.grid(5, 24):
+        with T.block("best"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                at[vi] = -1
+                best[vi] = T.min_value("float32")
+            v_at: T.int32 = T.Select(best[vi] >= value[vi, vk], at[vi], index[vi, vk])
+            v_best: T.float32 = T.Select(best[vi] >= value[vi, vk], best[vi], value[vi, vk])
+            at[vi] = v_at
+            best[vi] = v_best
+
+
+@pytest.mark.parametrize("which", [0, 1])
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_an_index_and_its_value(which: int, axis: int) -> None:
+    """Guards partial results of both, and their combination, over the outer and the inner part of the loop."""
+    schedule = Schedule(argmax)
+    parts = schedule.split(schedule.get_loops("best")[1], [None, 8])
+    partial = schedule.rfactor(parts[which], axis)
+    assert [w.buffer.name for w in schedule.get(partial).writes] == ["at_rf", "best_rf"]
+    value = np.random.default_rng(which).permutation(ROWS * COLUMNS).reshape(ROWS, COLUMNS).astype("float32")
+    index = np.tile(np.arange(COLUMNS, dtype="int32"), (ROWS, 1))
+    _, _, at, best = ran(schedule.func, index, value, np.zeros(ROWS, "int32"), np.zeros(ROWS, "float32"))
+    assert at.tolist() == value.argmax(1).tolist()
+    assert best.tolist() == value.max(1).tolist()
+
+
+def argmin_by_index(x: Any, y: Any) -> tuple[Any, Any]:
+    """The smaller value, of equal ones the first."""
+    keeps = tir.any(x[1] < y[1], tir.all(x[1] == y[1], x[0] < y[0]))
+    return tir.Select(keeps, x[0], y[0]), tir.Select(keeps, x[1], y[1])
+
+
+def test_ties_go_to_the_first_where_indices_are_compared() -> None:
+    """Guards reductions of te, and conditions on both values."""
+    reduce = te.comm_reducer(argmin_by_index, lambda i, v: (tir.const(2**31 - 1, i), te.max_value(v)), "argmin")
+    a = te.placeholder((ROWS, COLUMNS), "int32", "a")
+    k = te.reduce_axis((0, COLUMNS), "k")
+    at, least = te.compute((ROWS,), lambda i: reduce((k, a[i, k]), axis=k), name="least")
+    schedule = Schedule(te.create_prim_func([a, at, least]))
+    (block,) = schedule.get_child_blocks("root")
+    outer, _ = schedule.split(schedule.get_loops(block)[1], [None, 4])
+    schedule.rfactor(outer, 0)
+    value = np.random.default_rng(0).integers(0, 3, (ROWS, COLUMNS)).astype("int32")
+    _, places, values = ran(schedule.func, value, np.zeros(ROWS, "int32"), np.zeros(ROWS, "int32"))
+    assert places.tolist() == value.argmin(1).tolist()
+    assert values.tolist() == value.min(1).tolist()
+
+
+def test_sums_side_by_side() -> None:
+    """Guards several values that are reduced each by itself: a sum and an extremum."""
+    both = te.comm_reducer(
+        lambda x, y: (x[0] + y[0], te.max(x[1], y[1])), lambda s, m: (tir.const(0, s), te.min_value(m)), "both"
+    )
+    a = te.placeholder((ROWS, COLUMNS), "int32", "a")
+    k = te.reduce_axis((0, COLUMNS), "k")
+    results = te.compute((ROWS,), lambda i: both((a[i, k], a[i, k] * 2), axis=k), name="both")
+    schedule = Schedule(te.create_prim_func([a, *results]))
+    (block,) = schedule.get_child_blocks("root")
+    _, inner = schedule.split(schedule.get_loops(block)[1], [None, 6])
+    schedule.rfactor(inner, 1)
+    value = np.random.default_rng(1).integers(-9, 9, (ROWS, COLUMNS)).astype("int32")
+    _, sums, largest = ran(schedule.func, value, np.zeros(ROWS, "int32"), np.zeros(ROWS, "int32"))
+    assert sums.tolist() == value.sum(1).tolist()
+    assert largest.tolist() == (2 * value).max(1).tolist()
+
+
+@T.prim_func
+def last_kept(a: T.Buffer((5, 24), "int32"), at: T.Buffer((5,), "int32"), best: T.Buffer((5,), "int32")):
+    for i, k in T.grid(5, 24):
+        with T.block("b"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                at[vi] = 0
+                best[vi] = T.min_value("int32")
+            v_at: T.int32 = T.Select(best[vi] >= 7, at[vi], vk)
+            v_best: T.int32 = T.Select(best[vi] >= 7, best[vi], a[vi, vk])
+            at[vi] = v_at
+            best[vi] = v_best
+
+
+@T.prim_func
+def one_after_the_other(a: T.Buffer((5, 24), "int32"), s: T.Buffer((5,), "int32"), t: T.Buffer((5,), "int32")):
+    for i, k in T.grid(5, 24):
+        with T.block("b"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                s[vi] = 0
+                t[vi] = 0
+            v_s: T.int32 = s[vi] + a[vi, vk]
+            v_t: T.int32 = t[vi] + s[vi]
+            s[vi] = v_s
+            t[vi] = v_t
+
+
+@pytest.mark.parametrize(
+    ("func", "said"),
+    [
+        (last_kept, "does not reduce by"),
+        (one_after_the_other, "depends on what it has reduced before"),
+    ],
+)
+def test_what_is_no_reduction_is_refused(func: PrimFunc, said: str) -> None:
+    """Partial results of these cannot be combined."""
+    schedule = Schedule(func)
+    with pytest.raises(ScheduleError, match=said):
+        schedule.rfactor(schedule.get_loops("b")[1], 0)
