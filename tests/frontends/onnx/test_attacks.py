@@ -141,6 +141,15 @@ def test_every_unsupported_operator_at_once() -> None:
     assert "'inside'" in text
 
 
+@pytest.mark.parametrize("name", [b"Relu", b"input0", b"result"])
+def test_names_that_are_no_text(name: bytes) -> None:
+    """protobuf reads them as bytes: of an operator, an input, a result."""
+    content = model_of([helper.make_node("Relu", ["input0"], ["result"])], [("input0", [3])], ["result"])
+    damaged = content.SerializeToString().replace(name, b"\x80" * len(name))
+    with pytest.raises(DiagnosticError, match=r"onnx-file.*is not UTF-8"):
+        relax.frontend.onnx.from_onnx(damaged)
+
+
 @pytest.mark.parametrize(
     ("domain", "said"), [("com.microsoft.nchwc", "ORT_ENABLE_EXTENDED"), ("ai.onnx.contrib", "onnxruntime-extensions")]
 )

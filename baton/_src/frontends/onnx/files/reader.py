@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from baton._src.frontends.onnx.files.large_files import LARGE, Malformed, without_weights
+from baton._src.frontends.onnx.files.names import check_names
 from baton._src.frontends.onnx.files.opened_files import note_file
 from baton._src.support.diagnostics import fail
 from baton._src.values.dtype import DataType
@@ -83,6 +84,7 @@ def _parse(onnx: Any, content: bytes, name: str) -> Any:
         ) from error
     if not model.HasField("graph") or not (model.graph.node or model.graph.output):
         raise fail("onnx-file", f"{name} holds no ONNX graph", help="is the file truncated, or of another format?")
+    check_names(model)
     return model
 
 
