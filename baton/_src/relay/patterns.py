@@ -230,52 +230,65 @@ def wildcard() -> WildcardPattern:
 
 
 def is_var(name: str = "") -> VarPattern:
+    """A variable; with a name, one of that name."""
     return VarPattern(name)
 
 
 def is_constant() -> ConstantPattern:
+    """Any constant."""
     return ConstantPattern()
 
 
 def is_expr(expr: Any) -> ExprPattern:
+    """An expression structurally equal to `expr`."""
     return ExprPattern(expr)
 
 
 def is_op(op_name: str) -> OpPattern:
+    """The operator of this name; called with patterns, a call of it on arguments that match them."""
     return OpPattern(op_name)
 
 
 def is_tuple(fields: Any = None) -> TuplePattern:
+    """A tuple whose fields match `fields`; any tuple without them."""
     return TuplePattern(None if fields is None else tuple(fields))
 
 
 def is_tuple_get_item(tuple_value: DFPattern, index: int | None = None) -> TupleGetItemPattern:
+    """Field `index` of a tuple; any field without it."""
     return TupleGetItemPattern(tuple_value, index)
 
 
 def is_if(cond: DFPattern, true_branch: DFPattern, false_branch: DFPattern) -> IfPattern:
+    """A conditional whose three parts match."""
     return IfPattern(cond, true_branch, false_branch)
 
 
 def is_let(var: DFPattern, value: DFPattern, body: DFPattern) -> LetPattern:
+    """A binding whose three parts match."""
     return LetPattern(var, value, body)
 
 
 def has_type(ttype: Type, pattern: DFPattern | None = None) -> TypePattern:
+    """What matches `pattern` and has this type; needs an inferred program."""
     return TypePattern(pattern or wildcard(), ttype)
 
 
 def has_dtype(dtype: object, pattern: DFPattern | None = None) -> DataTypePattern:
+    """What matches `pattern` and is a tensor of this dtype."""
     return (pattern or wildcard()).has_dtype(dtype)
 
 
 def has_shape(shape: Any, pattern: DFPattern | None = None) -> ShapePattern:
+    """What matches `pattern` and is a tensor of this shape."""
     return (pattern or wildcard()).has_shape(shape)
 
 
 def has_attr(attrs: Mapping[str, Any], pattern: DFPattern | None = None) -> AttrPattern:
+    """What matches `pattern` and has at least these attributes."""
     return (pattern or wildcard()).has_attr(attrs)
 
 
 def dominates(parent: DFPattern, path: DFPattern, child: DFPattern) -> DominatorPattern:
+    """`child`, where all that flows from `parent` reaches it, through nodes that match `path`."""
     return DominatorPattern(parent, path, child)

@@ -351,6 +351,7 @@ def _bitwise(name: str, on_bools: Callable[[Any, Any], PrimExpr]) -> Callable[[A
     op = intrinsic(name)
 
     def combine(a: Any, b: Any) -> PrimExpr:
+        """The operation on each pair of bits of two integers of one type; on bools the logical one."""
         x, y = match_types(a, b)
         if x.dtype.is_bool:
             return on_bools(x, y)

@@ -96,6 +96,7 @@ def _by_layout(layout: str, kernel_layout: str = "", defaults: tuple[Any, ...] =
     """conv2d_nchw(data, kernel, stride, padding, dilation, out_dtype) and its like."""
 
     def function(data: Tensor, kernel: Tensor, *geometry: Any, **named: Any) -> Any:
+        """A convolution: (data, kernel, stride, padding, dilation, out_dtype), in the layout of its name."""
         given = dict(zip(("strides", "padding", "dilation", "out_dtype"), defaults))
         given |= dict(zip(("strides", "padding", "dilation", "out_dtype"), geometry)) | named
         strides = given.pop("stride", given.get("strides"))
@@ -112,6 +113,7 @@ def _in_groups(layout: str) -> Callable[..., Any]:
     def function(
         data: Tensor, kernel: Tensor, stride: Any, padding: Any, dilation: Any, groups: int = 1, out_dtype: Any = None
     ) -> Any:
+        """A convolution in groups of channels, in the layout of its name."""
         return _convolve(data, kernel, stride, padding, dilation, layout, "", groups, out_dtype)
 
     return function
@@ -186,6 +188,7 @@ def _transposed(layout: str, kernel_layout: str) -> Callable[..., Any]:
         output_padding: Any = 0,
         groups: int = 1,
     ) -> Any:
+        """A transposed convolution, in the layout of its name; the kernel's input channels come first."""
         options = {"data_layout": layout, "kernel_layout": kernel_layout, "groups": groups}
         options |= {"output_padding": output_padding, "out_dtype": out_dtype or data.dtype}
         border = _border(padding, kernel, kernel_layout, 1)
@@ -208,6 +211,7 @@ def _deformable(layout: str, kernel_layout: str) -> Callable[..., Any]:
         groups: int,
         out_dtype: Any = None,
     ) -> Any:
+        """A convolution whose taps are moved by `offset`, in the layout of its name."""
         options = {"deformable_groups": deformable_groups, "groups": groups, "out_dtype": out_dtype or data.dtype}
         options |= {"data_layout": layout, "kernel_layout": kernel_layout}
         border = _border(padding, kernel, kernel_layout, dilation)
@@ -251,6 +255,7 @@ def _bitserial(layout: str) -> Callable[..., Any]:
         out_dtype: Any = "int16",
         unipolar: bool = True,
     ) -> Any:
+        """A convolution of integers of few bits, in the layout of its name; bits of 0 and 1, or of -1 and 1."""
         place = kernel_layout.index
         size = tuple(shape_of(kernel)[place(letter)] for letter in "HW")
         options = {"activation_bits": activation_bits, "weight_bits": weight_bits, "kernel_size": size}

@@ -18,6 +18,7 @@ def _of_floats(name: str) -> Callable[..., Any]:
     """An operator on floats that takes integers as float32."""
 
     def function(x: Tensor) -> Any:
+        """The function of each element, in floats: integers are taken as float32."""
         return call(name, x if x.dtype.is_float else call("astype", x, dtype="float32"))
 
     function.__name__ = name

@@ -28,6 +28,7 @@ def _resize(count: int, layout: str) -> Callable[..., Any]:
         out_dtype: Any = None,
         output_shape: Any = None,
     ) -> Any:
+        """The images at another size; options as of `relay.image.resize2d`. `output_shape` follows from `size`."""
         options = {"layout": layout, "method": method, "rounding_method": rounding_method, "roi": roi or None}
         options |= {"coordinate_transformation_mode": coordinate_transformation_mode, "out_dtype": out_dtype}
         options |= {"cubic_alpha": bicubic_alpha, "cubic_exclude": bicubic_exclude}
@@ -60,6 +61,7 @@ def _dilation(layout: str, kernel_layout: str) -> Callable[..., Any]:
     def function(
         input: Tensor, filter: Tensor, stride: Any, padding: Any, dilations: Any, out_dtype: Any = None
     ) -> Any:
+        """Grey-scale dilation: the greatest sum of the filter and the window it lies on."""
         options = {"strides": stride, "padding": padding, "dilations": dilations, "out_dtype": out_dtype}
         return call("image.dilation2d", input, filter, data_layout=layout, kernel_layout=kernel_layout, **options)
 
@@ -77,6 +79,7 @@ def _roi_align(layout: str) -> Callable[..., Any]:
     def function(
         data: Tensor, rois: Tensor, pooled_size: Any, spatial_scale: float, mode: Any, sample_ratio: int = -1
     ) -> Any:
+        """Boxes of images sampled at points between pixels; `mode`: their mean (avg, 0) or maximum (max, 1)."""
         kind = {b"avg": "avg", b"max": "max", 0: "avg", 1: "max"}.get(mode, mode)
         options = {"pooled_size": pooled_size, "spatial_scale": spatial_scale, "sample_ratio": sample_ratio}
         return call("vision.roi_align", data, rois, mode=kind, layout=layout, **options)

@@ -68,6 +68,7 @@ def _scale_shift(layout: str) -> Callable[..., Any]:
     axis = layout.index("C")
 
     def function(Input: Tensor, Scale: Tensor, Shift: Tensor) -> Any:
+        """Input * Scale + Shift, both vectors of one number for each channel."""
         after = tuple(range(1, len(layout) - axis))
         scale, shift = (call("expand_dims", v, axis=after) if after else v for v in (Scale, Shift))
         return call("add", call("multiply", Input, scale), shift)

@@ -25,6 +25,7 @@ def _pool(count: int, layout: str) -> Callable[..., Any]:
         layout: str = default,
         count_include_pad: bool = True,
     ) -> Any:
+        """The mean (`pool_type` avg) or maximum (max) of each window."""
         options = {"pool_size": kernel, "strides": stride, "dilation": dilation, "padding": padding}
         options |= {"ceil_mode": ceil_mode, "layout": layout, "count_include_pad": count_include_pad}
         return call(f"nn.{pool_type}_pool{count}d", data, **options)

@@ -42,6 +42,7 @@ def _convolution(layout: str, kernel_layout: str, is_transposed: bool = False) -
     count = sum(c in "DHW" for c in layout)
 
     def function(a_np: Any, w_np: Any, stride: Any, padding: Any, *more: Any, **named: Any) -> Any:
+        """The convolution of its name over NumPy: (data, kernel, stride, padding, groups)."""
         names = ("output_padding", "groups") if is_transposed else ("groups",)
         options = {**dict(zip(names, more)), **named}
         extents = tuple(w_np.shape[kernel_layout.index(letter)] for letter in "DHW"[3 - count :])
@@ -270,6 +271,7 @@ def _deformable(layout: str, kernel_layout: str) -> Callable[..., Any]:
         deformable_groups: int,
         groups: int,
     ) -> Any:
+        """The deformable convolution over NumPy, in the layout of its name."""
         extents = tuple(w_np.shape[kernel_layout.index(letter)] for letter in "HW")
         options = {"strides": stride, "padding": _border(padding, extents), "dilation": dilation, "groups": groups}
         options |= {"data_layout": layout, "kernel_layout": kernel_layout, "deformable_groups": deformable_groups}
@@ -293,6 +295,7 @@ def searchsorted_ref(sorted_sequence: Any, values: Any, right: bool, out_dtype: 
 
 
 def _schedule_getter(target: Any = None) -> Callable[..., Any]:
+    """What schedules such kernels for a target: the default schedule, for every target."""
     return default_schedule
 
 
