@@ -81,9 +81,11 @@ class Attrs:
         def __init__(self, *args: Any, **kwargs: Any) -> None: ...
 
     def keys(self) -> tuple[str, ...]:
+        """The names of the attributes, in order."""
         return self.names
 
     def items(self) -> Iterator[tuple[str, Any]]:
+        """(name, value) of each attribute, in order."""
         return ((name, getattr(self, name)) for name in self.names)
 
     def __getitem__(self, name: str) -> Any:
@@ -92,15 +94,19 @@ class Attrs:
         return getattr(self, name)
 
     def get(self, name: str, default: Any = None) -> Any:
+        """The attribute `name`, or `default` if there is none."""
         return getattr(self, name) if name in self.names else default
 
     def get_int(self, name: str) -> int:
+        """The attribute as an int."""
         return int(self[name])
 
     def get_str(self, name: str) -> str:
+        """The attribute as a str."""
         return str(self[name])
 
     def get_int_tuple(self, name: str) -> tuple[int, ...]:
+        """The attribute as a tuple of ints."""
         return tuple(int(item) for item in self[name])
 
     def list_field_info(self) -> list[AttrFieldInfo]:

@@ -78,15 +78,18 @@ class IRModule(Node):
         raise fail("module-missing", f"the module has no function {name!r}", help=f"it has: {known}", kind=ValueError)
 
     def get_global_vars(self) -> list[GlobalVar]:
+        """The variables of all functions."""
         return list(self.functions)
 
     def get_global_type_var(self, name: str) -> GlobalTypeVar:
+        """The variable of the type definition `name`. Error: there is none."""
         for var in self.type_definitions:
             if var.name_hint == name:
                 return var
         raise fail("module-missing", f"the module has no type {name!r}", kind=ValueError)
 
     def get_global_type_vars(self) -> list[GlobalTypeVar]:
+        """The variables of all type definitions."""
         return list(self.type_definitions)
 
     def get_type(self, name: str) -> tuple[Any, ...]:
@@ -95,6 +98,7 @@ class IRModule(Node):
         return (var, *self.type_definitions[var].constructors)
 
     def get_constructor(self, tag: int) -> Constructor:
+        """The constructor with this tag. Error: there is none."""
         for data in self.type_definitions.values():
             for constructor in data.constructors:
                 if constructor.tag == tag:
@@ -127,6 +131,7 @@ class IRModule(Node):
         self.remove(key)
 
     def functions_items(self) -> list[tuple[GlobalVar, Any]]:
+        """(variable, function) of each function."""
         return list(self.functions.items())
 
     def with_function(self, var: GlobalVar, function: Any) -> IRModule:
@@ -225,6 +230,7 @@ class IRModule(Node):
         return IRModule(self.functions, self.type_definitions, {**self.attrs, **attr_map}, self.global_infos)
 
     def get_attr(self, name: str) -> Any:
+        """The attribute `name` of the module, None if it has none."""
         return self.attrs.get(name)
 
     def get_attrs(self) -> Any:
@@ -236,5 +242,6 @@ class IRModule(Node):
         return IRModule(self.functions, self.type_definitions, {**self.attrs, name: content}, self.global_infos)
 
     def without_attr(self, name: str) -> IRModule:
+        """A module without the attribute `name`."""
         kept = {k: v for k, v in self.attrs.items() if k != name}
         return IRModule(self.functions, self.type_definitions, kept, self.global_infos)

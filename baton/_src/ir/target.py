@@ -122,6 +122,7 @@ class Target:
 
     @staticmethod
     def list_kinds() -> list[str]:
+        """The kinds of targets that there are in TVM."""
         return list(_KINDS)
 
     @property

@@ -43,6 +43,7 @@ class TupleWrapper:
         return self.tuple_value.checked_type
 
     def astext(self, show_meta_data: bool = True) -> str:
+        """The tuple as Relay text."""
         return self.tuple_value.astext(show_meta_data)
 
     def __repr__(self) -> str:

@@ -373,6 +373,7 @@ class TempExpr(Expr):
     """Something a pass inserts and must take out again; `realize()` gives the ordinary expression."""
 
     def realize(self) -> Expr:
+        """The expression it stands for; to be overridden."""
         raise fail("RELAY-TEMP-1", f"{type(self).__name__} does not say how to realise itself")
 
 

@@ -56,6 +56,7 @@ class DFPatternCallback:
         self.rewrite_once = rewrite_once
 
     def rewrite(self, expr: Any) -> Any:
+        """`expr` with every match replaced by what `callback` returns."""
         return rewrite(self, expr)
 
     def callback(self, pre: Any, post: Any, node_map: Mapping[DFPattern, list[Any]]) -> Any:

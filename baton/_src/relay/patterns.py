@@ -65,12 +65,15 @@ class DFPattern:
         return AttrPattern(self, dict(attrs))
 
     def has_type(self, ttype: Type) -> TypePattern:
+        """What matches this pattern and has this type."""
         return TypePattern(self, ttype)
 
     def has_dtype(self, dtype: object) -> DataTypePattern:
+        """What matches this pattern and is a tensor of this dtype."""
         return DataTypePattern(self, DataType(dtype))
 
     def has_shape(self, shape: Any) -> ShapePattern:
+        """What matches this pattern and is a tensor of this shape."""
         return ShapePattern(self, tuple(literal(d) for d in shape))
 
     def optional(self, option: Callable[[DFPattern], DFPattern]) -> AltPattern:
@@ -97,6 +100,7 @@ class WildcardPattern(DFPattern):
     target: list[DFPattern] = field(default_factory=list)
 
     def redirect_to(self, pattern: DFPattern) -> None:
+        """Match what `pattern` does from now on: so patterns mention themselves."""
         self.target[:] = [pattern]
 
 

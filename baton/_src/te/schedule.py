@@ -131,6 +131,7 @@ class Stage:
         self.history.append(("set_scope", scope))
 
     def double_buffer(self) -> None:
+        """Keep two copies of the buffer, so that one is filled while the other is read."""
         self.history.append(("double_buffer",))
 
     def compute_inline(self) -> None:
@@ -188,6 +189,7 @@ class Schedule:
                 self[op].leave_out(op.axis[place])
 
     def __getitem__(self, key: Any) -> Stage:
+        """The stage that computes an operation or a tensor. Error: it is none of this schedule."""
         op = key.op if isinstance(key, Tensor) else key
         for stage in self.stages:
             if op is stage.op or op is stage.origin:
@@ -270,6 +272,7 @@ class Schedule:
             raise _refuse(f"{what} of {stage.op.name} comes before its loops are changed ({', '.join(changed)})")
 
     def normalize(self) -> Schedule:
+        """The schedule itself: its extents begin at 0 already."""
         return self
 
 

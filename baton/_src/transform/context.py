@@ -167,10 +167,12 @@ class PassContext:
         return all(answers)
 
     def before_pass(self, module: Any, info: PassInfo) -> None:
+        """Tell the instruments that a pass begins."""
         for instrument in self.instruments:
             instrument.run_before_pass(module, info)
 
     def after_pass(self, module: Any, info: PassInfo) -> None:
+        """Tell the instruments that a pass is done."""
         for instrument in self.instruments:
             instrument.run_after_pass(module, info)
 

@@ -103,6 +103,7 @@ class FunctionPass(Pass):
     skipped: ClassVar[tuple[str, ...]] = ("SkipOptimization", "Compiler", "Extern")
 
     def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
+        """The function after the pass, the same object if nothing changed; `module` is what it calls into."""
         raise NotImplementedError
 
     def rewriter(self, module: IRModule, ctx: PassContext) -> Callable[[Any], Any]:

@@ -61,6 +61,7 @@ class GraphExecutorFactory:
         return graph_json(self.executable)
 
     def get_executor_config(self) -> str:
+        """The graph as JSON, which TVM's graph executors take."""
         return self.get_graph_json()
 
     def get_lib(self) -> Executable:

@@ -29,6 +29,7 @@ class GenericFunc:
         self._by_key: dict[str, Callable[..., Any]] = {}
 
     def set_default(self, func: Callable[..., Any], allow_override: bool = False) -> None:
+        """What is called for targets with no function of their own. Error `api`: there is one already."""
         if self._default is not None and not allow_override:
             raise fail("api", f"{self.name} has a default", help="allow_override=True replaces it")
         self._default = func

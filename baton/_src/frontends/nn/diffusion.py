@@ -28,6 +28,7 @@ class TimestepEmbedding(Module):
         self.post_act = None if post_act_fn is None else SiLU()
 
     def forward(self, sample: Tensor, condition: Tensor | None = None) -> Any:
+        """Embeddings of time steps through two linear layers; `condition` is projected and added before."""
         if condition is not None and self.cond_proj is not None:
             sample = sample + self.cond_proj(condition)
         found = self.linear_2(self.act(self.linear_1(sample)))
@@ -43,6 +44,7 @@ class Timesteps(Module):
         self.downscale_freq_shift = downscale_freq_shift
 
     def forward(self, x: Tensor) -> Any:
+        """(steps,) -> (steps, num_channels): sines and cosines of the steps."""
         return get_timestep_embedding(x, self.num_channels, self.flip_sin_to_cos, self.downscale_freq_shift)
 
 
@@ -68,6 +70,7 @@ class Attention(Module):
         self, hidden_states: Tensor, encoder_hidden_states: Tensor | None = None,
         attention_mask: Tensor | None = None, **cross_attention_kwargs: Any,
     ) -> Any:  # fmt: skip
+        """Attention of `hidden_states` (batch, tokens, channels) to `encoder_hidden_states`, or to themselves."""
         if attention_mask is not None:
             raise fail("nn-tensor", "Attention takes no mask", kind=ValueError)
         if self.group_norm is not None:

@@ -23,6 +23,7 @@ class Linear(Module):
         self.bias = Parameter((out_features,), dtype if out_dtype is None else out_dtype) if bias else None
 
     def forward(self, x: Tensor) -> Any:
+        """(..., in_features) -> (..., out_features)."""
         product = op.matmul(x, op.permute_dims(self.weight), out_dtype=self.out_dtype)
         return product if self.bias is None else product + self.bias
 
@@ -44,6 +45,7 @@ class MultiLinear(Linear):
         self.out_features = out_features
 
     def forward(self, x: Tensor) -> Any:
+        """(..., in_features) -> a tensor (..., features) for each of `out_features`."""
         ends = list(accumulate(self.out_features))[:-1]
         return op.split(super().forward(x), ends, axis=-1)
 
@@ -56,6 +58,7 @@ class Embedding(Module):
         self.weight = Parameter((num, dim), dtype)
 
     def forward(self, x: Tensor) -> Any:
+        """Integers of any shape -> (*shape, dim)."""
         if x.ndim == 1:
             return op.take(self.weight, x, axis=0)
         rows = op.take(self.weight, op.reshape(x, (-1,)), axis=0)
@@ -73,6 +76,7 @@ class LayerNorm(Module):
         self.bias = Parameter((normalized_shape,), dtype) if elementwise_affine else None
 
     def forward(self, x: Tensor) -> Any:
+        """The input, normalised over its last axes, those of `normalized_shape`."""
         return op.layer_norm(x, self.normalized_shape, self.weight, self.bias, self.eps)
 
 
@@ -87,6 +91,7 @@ class RMSNorm(Module):
         self.bias = Parameter((hidden_size,), dtype) if bias else None
 
     def forward(self, x: Tensor) -> Any:
+        """The input, divided by its root mean square over `axes`."""
         found = op.rms_norm(x, self.weight, self.axes, self.epsilon)
         return found if self.bias is None else found + self.bias
 
@@ -102,6 +107,7 @@ class GroupNorm(Module):
         self.bias = Parameter((num_channels,), dtype) if affine else None
 
     def forward(self, x: Tensor, channel_axis: int = 1, axes: Any = None) -> Any:
+        """The input, normalised over groups of channels and `axes` (all but the first and the channels if left out)."""
         return op.group_norm(x, self.num_groups, self.weight, self.bias, self.eps, channel_axis, axes)
 
 
@@ -134,6 +140,7 @@ class Conv1D(_Convolution):
         self._weights((out_channels, in_channels // groups, kernel_size), bias, dtype)
 
     def forward(self, x: Tensor) -> Any:
+        """(batch, in_channels, width) -> (batch, out_channels, width')."""
         return op.conv1d(x, self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups)
 
 
@@ -152,6 +159,7 @@ class Conv2D(_Convolution):
         self._weights((out_channels, inner, *sizes) if first else (out_channels, *sizes, inner), bias, dtype)
 
     def forward(self, x: Tensor) -> Any:
+        """(batch, in_channels, height, width) -> (batch, out_channels, height', width'), or in `data_layout`."""
         options = (self.stride, self.padding, self.dilation, self.groups, self.data_layout)
         return op.conv2d(x, self.weight, self.bias, *options)
 
@@ -171,6 +179,7 @@ class Conv3D(_Convolution):
         self._weights((out_channels, inner, *sizes) if first else (out_channels, *sizes, inner), bias, dtype)
 
     def forward(self, x: Tensor) -> Any:
+        """(batch, in_channels, depth, height, width) -> (batch, out_channels, ...), or in `data_layout`."""
         options = (self.stride, self.padding, self.dilation, self.groups, self.data_layout)
         return op.conv3d(x, self.weight, self.bias, *options)
 
@@ -188,6 +197,7 @@ class ConvTranspose1D(_Convolution):
         self.bias = Parameter((out_channels,), dtype) if bias else None
 
     def forward(self, x: Tensor) -> Any:
+        """(batch, in_channels, width) -> (batch, out_channels, width')."""
         options = (self.stride, self.padding, self.output_padding, self.dilation, self.groups)
         return op.conv1d_transpose(x, self.weight, self.bias, *options)
 
@@ -196,6 +206,7 @@ class ReLU(Module):
     """Elements, negative ones as 0."""
 
     def forward(self, x: Tensor) -> Any:
+        """max(x, 0)."""
         return op.relu(x)
 
 
@@ -203,6 +214,7 @@ class SiLU(Module):
     """x * sigmoid(x)."""
 
     def forward(self, x: Tensor) -> Any:
+        """x * sigmoid(x)."""
         return op.silu(x)
 
 
@@ -210,6 +222,7 @@ class GELU(Module):
     """x times the normal distribution's share below x."""
 
     def forward(self, x: Tensor) -> Any:
+        """x * P(X <= x) for a standard normal X."""
         return op.gelu(x)
 
 
@@ -217,4 +230,5 @@ class Identity(Module):
     """What it is given."""
 
     def forward(self, x: Tensor) -> Tensor:
+        """The input itself."""
         return x

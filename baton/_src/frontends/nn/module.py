@@ -49,6 +49,7 @@ class Module:
         return self.named_of(Parameter, prefix)
 
     def parameters(self) -> Iterator[Parameter]:
+        """The parameters of the module and of all modules inside it."""
         return (p for _, p in self.named_parameters())
 
     def state_dict(self, *, prefix: str = "", destination: dict[str, Any] | None = None) -> dict[str, Parameter]:

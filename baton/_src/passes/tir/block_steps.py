@@ -34,6 +34,7 @@ class _BlockStep(PrimFuncPass):
         return found
 
     def rule(self, node: Any) -> Any:
+        """What stands for `node`, or None to keep it."""
         raise NotImplementedError
 
 

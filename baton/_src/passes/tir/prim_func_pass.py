@@ -28,6 +28,7 @@ class PrimFuncPass(FunctionPass):
         return f"tir.{type(self).__name__}"
 
     def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
+        """The kernel after the pass."""
         return function.with_fields(body=self.body(function.body, function, ctx))
 
     def body(self, body: Stmt, function: PrimFunc, ctx: PassContext) -> Stmt:

@@ -25,6 +25,7 @@ class IRModuleFrame(IRBuilderFrame):
         self.global_infos: dict[str, list[Any]] = {}
 
     def declare(self, name: str, signature: Any = None) -> GlobalVar:
+        """A function's variable, before the function is built. Error `ir-builder`: the name is taken."""
         if name in self.global_vars:
             raise fail("ir-builder", f"the module has a function {name} already")
         self.global_vars[name] = GlobalVar(name)
@@ -37,6 +38,7 @@ class IRModuleFrame(IRBuilderFrame):
         return self.functions.get(name, self.signatures.get(name))
 
     def define(self, name: str, function: Any) -> None:
+        """Give a declared (or new) variable its function. Error `ir-builder`: it has one."""
         if name in self.functions:
             raise fail("ir-builder", f"the function {name} is defined twice")
         if name not in self.global_vars:

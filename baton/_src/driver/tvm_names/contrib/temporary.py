@@ -45,6 +45,7 @@ class TempDirectory:
         return os.path.join(self.temp_dir, name)
 
     def listdir(self) -> list[str]:
+        """The names of what lies in the directory."""
         return os.listdir(self.temp_dir)
 
     def remove(self) -> None:

@@ -48,6 +48,7 @@ class StrAttrsDict:
         return key in self.attrs
 
     def get_float(self, key: str, default: Any = _REQUIRED) -> Any:
+        """The attribute as a float; a missing one as in `get_bool`."""
         return self._read(key, default, float)
 
     def get_int(self, key: str, default: Any = _REQUIRED) -> Any:
@@ -55,17 +56,21 @@ class StrAttrsDict:
         return self._read(key, default, lambda text: None if text == "None" else int(text))
 
     def get_str(self, key: str, default: Any = _REQUIRED) -> Any:
+        """The attribute as it is written; a missing one as in `get_bool`."""
         return self._read(key, default, str)
 
     def get_bool(self, key: str, default: Any = _REQUIRED) -> Any:
+        """The attribute as a truth value; the default, or an AttributeError, where it is missing."""
         return self._read(key, default, lambda text: text.strip().lower() in _TRUE)
 
     def get_int_tuple(self, key: str, default: Any = _REQUIRED) -> Any:
+        """The attribute `(1, 2)` as integers; a missing one as in `get_bool`."""
         return self._read(key, default, lambda text: tuple(map(int, _items(text))))
 
     get_int_list = get_int_tuple
 
     def get_float_tuple(self, key: str, default: Any = _REQUIRED) -> Any:
+        """The attribute `(1.0, 2)` as floats; a missing one as in `get_bool`."""
         return self._read(key, default, lambda text: tuple(map(float, _items(text))))
 
     def get_tuple_tuple_int(self, key: str, default: Any = _REQUIRED) -> Any:
@@ -99,6 +104,7 @@ class ExprTable:
         return var
 
     def get_expr(self, name: str) -> Any:
+        """The expression of this name. KeyError: there is none."""
         return self.exprs[name]
 
     def set_expr(self, name: str, expr: Any, force_override: bool = False) -> None:
@@ -107,12 +113,15 @@ class ExprTable:
             self.exprs[name] = expr
 
     def has_expr(self, name: str) -> bool:
+        """Whether there is an expression of this name."""
         return name in self.exprs
 
     def set_padding(self, paddings: Any) -> None:
+        """Note a padding for the operator that follows."""
         self.paddings, self.in_padding = paddings, True
 
     def clear_padding(self) -> None:
+        """Forget the padding that was noted."""
         self.in_padding = False
 
 

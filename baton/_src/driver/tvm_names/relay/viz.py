@@ -45,6 +45,7 @@ class VizParser:
     """Says what stands for an expression. None: nothing, and edges from it are drawn from nowhere."""
 
     def get_node_edges(self, node: Any, relay_param: Mapping[str, Any], node_to_id: Ids) -> tuple[Any, list[VizEdge]]:
+        """The node that stands for `node`, and the edges that lead to it; `node_to_id` names expressions."""
         raise NotImplementedError
 
 
@@ -52,9 +53,11 @@ class VizGraph:
     """Takes nodes and edges of one function."""
 
     def node(self, viz_node: VizNode) -> None:
+        """Take a node."""
         raise NotImplementedError
 
     def edge(self, viz_edge: VizEdge) -> None:
+        """Take an edge."""
         raise NotImplementedError
 
 
@@ -62,9 +65,11 @@ class Plotter:
     """Makes a graph for each function, and renders them all."""
 
     def create_graph(self, name: str) -> VizGraph:
+        """A new graph, for the function of this name."""
         raise NotImplementedError
 
     def render(self, filename: str | None) -> None:
+        """Show all graphs, or write them to files whose names begin with `filename`."""
         raise NotImplementedError
 
 
