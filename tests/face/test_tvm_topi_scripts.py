@@ -298,3 +298,44 @@ def test_boxes() -> None:
     chosen = topi.vision.non_max_suppression(data, counts, indices, iou_threshold=0.5, return_indices=False)
     kept = run([data, counts, indices], chosen, boxes, np.int32([3]), np.int32([[0, 1, 2]]))
     assert (kept[0, :, 1] > 0).tolist() == [True, False, True]
+
+
+def lstm_of_numpy(x: Any, wi: Any, wh: Any, layout: str, **given: Any) -> tuple[Any, Any]:
+    """Hidden and cell states, step by step."""
+    hidden, batch = wi.shape[0] // 4, x.shape[1]
+    proj = given.get("proj", np.eye(hidden, dtype="float32"))
+    h, c = given.get("h_init", np.zeros((batch, len(proj)))), given.get("c_init", np.zeros((batch, hidden)))
+    hs, cs = [], []
+    for step in x[::-1] if given.get("reverse") else x:
+        total = step @ wi.T + h @ wh.T + given.get("Bi", 0) + given.get("Bh", 0)
+        gates = {letter: total[:, n * hidden : (n + 1) * hidden] for n, letter in enumerate(layout)}
+        i, f = (1 / (1 + np.exp(-(gates[g] + given.get(p, 0) * c))) for g, p in (("I", "p_i"), ("F", "p_f")))
+        c = f * c + i * np.tanh(gates["G"])
+        h = (1 / (1 + np.exp(-(gates["O"] + given.get("p_o", 0) * c))) * np.tanh(c)) @ proj.T
+        hs.append(h)
+        cs.append(c)
+    return np.array(hs), np.array(cs)
+
+
+@pytest.mark.parametrize(
+    ("layout", "names", "reverse"),
+    [("IFGO", "", False), ("GOFI", "Bi Bh h_init c_init", True), ("IFGO", "proj p_i p_f p_o c_init", False)],
+)
+def test_a_recurrent_layer(layout: str, names: str, reverse: bool) -> None:
+    """Guards gates in any order, biases, starts, peepholes that see the new cell, projection, and time reversed."""
+    hidden, width = 3, 2 if "proj" in names else 3
+    shapes = {"Bi": (12,), "Bh": (12,), "h_init": (2, width), "proj": (width, hidden)}
+    given = {name: numbers(*shapes.get(name, (2, hidden))) for name in names.split()}
+    arrays = [numbers(5, 2, 4), numbers(12, 4), numbers(12, width)]
+    xs, wi, wh = (tensor(*a.shape) for a in arrays)
+    more = {name: tensor(*a.shape) for name, a in given.items()}
+    found = topi.nn.lstm(xs, wi, wh, **more, reverse=reverse, weight_layout=layout)
+    expected = lstm_of_numpy(*arrays, layout, **given, reverse=reverse)
+    states = run([xs, wi, wh, *more.values()], found, *arrays, *given.values())
+    for one, other in zip(states, expected):
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
+
+
+def test_gates_have_four_letters() -> None:
+    with pytest.raises(tvm.error.DiagnosticError, match="letters of IFGO"):
+        topi.nn.lstm(tensor(5, 2, 4), tensor(12, 4), tensor(12, 3), weight_layout="IFG")

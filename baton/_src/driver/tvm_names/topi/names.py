@@ -3,8 +3,7 @@
 topi.nn.relu(a);  topi.add(a, b);  topi.nn.softmax(a, axis=-1);  topi.nn.conv2d_nchw(a, w, 1, 0, 1)
 
 Every operator is there by its own names, with its arguments in Relax's order; names and orders of TVM v0.19's topi that
-differ are in the tables of `elements`, `tensors`, `convolutions`, `pooling`, `layers`
-and `images`.
+differ are in the tables of `elements`, `tensors`, `convolutions`, `pooling`, `layers`, `lstm` and `images`.
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ from baton._src.driver.tvm_names.topi.convolutions import CONVOLUTIONS
 from baton._src.driver.tvm_names.topi.elements import ELEMENTS
 from baton._src.driver.tvm_names.topi.images import IMAGES
 from baton._src.driver.tvm_names.topi.layers import LAYERS
+from baton._src.driver.tvm_names.topi.lstm import LSTM
 from baton._src.driver.tvm_names.topi.pooling import POOLING
 from baton._src.driver.tvm_names.topi.tensors import TENSORS
 from baton._src.ir.op_def import NotApplicable
@@ -35,7 +35,7 @@ def topi_functions(namespace: str = "") -> Mapping[str, Any]:
             function = partial(apply, definition)
             vars(function)["__name__"] = name.rpartition(".")[2]  # what emit_te names its kernel by
             _put(found, name.split("."), function)
-    for name, own in {**ELEMENTS, **TENSORS, **CONVOLUTIONS, **POOLING, **LAYERS, **IMAGES}.items():
+    for name, own in {**ELEMENTS, **TENSORS, **CONVOLUTIONS, **POOLING, **LAYERS, **LSTM, **IMAGES}.items():
         _put(found, name.split("."), own)
     place: Any = found
     for part in namespace.split(".") if namespace else ():
