@@ -14,6 +14,7 @@ import pytest
 
 from baton._src.codegen.llvm.module import CompileOptions
 from baton._src.driver.relax.build import relax_build
+from baton._src.relax.interpreter import Interpreter
 from baton._src.runtime.vm.virtual_machine import VirtualMachine
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.values.shape import ShapeTuple
@@ -208,6 +209,44 @@ def test_windows_larger_than_an_open_dim(mode: str, checked: bool) -> None:
         with pytest.raises(DiagnosticError, match=r"negative size, \(3, 4, 5, -|cannot have shape \(3, 4, 5, -"):
             main(np.ones((3, 4, 5, width), np.float32))
     np.testing.assert_array_equal(main(np.ones((3, 4, 5, 6), np.float32)).numpy(), np.ones((3, 4, 5), np.float32))
+
+
+SLIGHTLY_TOO_WIDE = """
+@R.function
+def main(x: R.Tensor(("n", 2, 5, "w"), "float32"), k: R.Tensor((4, 2, 3, "v"), "float32")):
+    with R.dataflow():
+        a = R.nn.{}
+        b = R.sum(R.exp(a), axis=[1, 2, 3])
+        R.output(b)
+    return b
+"""
+
+
+@MODES
+@pytest.mark.parametrize(
+    "window",
+    [
+        "max_pool2d(R.nn.relu(x), pool_size=[2, 5], strides=[2, 3])",
+        "avg_pool2d(x, pool_size=[2, 5], strides=[1, 1])",
+        "avg_pool2d(x, pool_size=[2, 6], strides=[2, 2], padding=[0, 0, 0, 1], ceil_mode=True)",
+        "conv2d(x, k, strides=[2, 2])",
+        "conv2d(R.nn.relu(x), R.zeros((4, 2, 3, 5), 'float32'), strides=[1, 3])",
+    ],
+)
+def test_windows_that_fit_nowhere(mode: str, window: str) -> None:
+    """Guards windows so little larger than the data that their number, rounded down, is 0 and not negative: compiled
+    programs made sums of nothing, the interpreter refused.
+    """
+    source = module(SLIGHTLY_TOO_WIDE.replace("{}", window))
+    k = array(np.ones((4, 2, 3, 5), np.float32))
+    main, interpreted = VirtualMachine(relax_build(source, exec_mode=mode))["main"], Interpreter(source)["main"]
+    for program in (main, interpreted):
+        for width in (3, 2):
+            with pytest.raises(DiagnosticError, match=r"larger than the padded data|negative size|cannot have shape"):
+                program(array(np.ones((3, 2, 5, width), np.float32)), k)
+    for batch in (0, 3):
+        x = array(np.ones((batch, 2, 5, 7), np.float32))
+        np.testing.assert_allclose(main(x, k).numpy(), interpreted(x, k).numpy(), rtol=1e-5)
 
 
 VIEW = """

@@ -19,6 +19,11 @@ from baton._src.support.diagnostics import fail
 
 SPATIAL = {1: "W", 2: "HW", 3: "DHW"}
 
+WINDOWS = "tir.windows"
+"""Attribute of a computation: how many windows there are along axes of open size. None at all is a fault, as it is an
+error where sizes are known: nobody meant a window that is larger than the padded data.
+"""
+
 
 def per_axis(value: Any, count: int, name: str) -> tuple[int, ...]:
     """A number for each of `count` spatial axes."""
@@ -59,6 +64,13 @@ def window_extent(
     if isinstance(reach, int) and end + stride <= reach:  # The last window starts before the end padding.
         return found
     return math.minimum(found, math.ceil_divide(math.add(extent, begin), stride))
+
+
+def windows(shape: Sequence[Dim], order: AxisOrder, letters: str) -> dict[str, list[Any]]:
+    """The attribute of a computation of `shape`, if any of its spatial axes is of open size."""
+    found = [shape[order.position(letter)] for letter in letters]
+    counted = [dim for dim in found if not isinstance(dim, int)]
+    return {WINDOWS: counted} if counted else {}
 
 
 def padded(

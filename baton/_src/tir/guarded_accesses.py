@@ -9,7 +9,7 @@ the accesses that happen where both of its values are computed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any
@@ -71,6 +71,17 @@ def guarded_accesses(body: st.Stmt, selects_choose: bool = True) -> Iterator[Acc
         if isinstance(stmt, st.BufferStore):
             yield Access(stmt, path)
         stack.extend(reversed(list(_inside(stmt, path))))
+
+
+def accesses_among(nodes: Collection[Any]) -> set[Any]:
+    """The loads and stores among the nodes of a kernel. What is only pointed at (to be fetched, say) is not read."""
+    found = {n for n in nodes if isinstance(n, (st.BufferStore, tir.BufferLoad))}
+    return found - {a for n in nodes if isinstance(n, tir.Call) and _is_pointer(n) for a in n.args}
+
+
+def _is_pointer(call: tir.Call) -> bool:
+    row = definition(call.op)
+    return row is not None and row.name in _POINTERS
 
 
 def _leaves_early(body: st.Stmt) -> bool:

@@ -126,6 +126,17 @@ def test_what_is_outside_is_a_fault(body: str, n: int, m: int, index: int, place
         run(body, n, m)
 
 
+def test_what_is_pointed_at_is_not_read() -> None:
+    """Guards hints to fetch what comes next: the last one points beyond."""
+    body = """
+for i in range(m):
+    T.evaluate(T.prefetch(T.address_of(A[i * i + 16]), 0, 3, 1))
+    if i * i < n:
+        B[i] = A[i * i]
+"""
+    assert run(body, 5, 3) == [1, 2, 5]
+
+
 def test_memory_of_negative_size() -> None:
     """Guards that a tensor inside of a kernel has a size: a window larger than an open dim gave sums of nothing."""
     body = """

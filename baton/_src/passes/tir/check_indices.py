@@ -27,6 +27,7 @@ from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.buffer import Buffer
+from baton._src.tir.guarded_accesses import accesses_among
 from baton._src.tir.intrinsics import INTRINSICS
 from baton._src.tir.outside_indices import ends_of
 from baton._src.tir.prim_func import PrimFunc
@@ -64,14 +65,14 @@ def check_indices(
     nodes = post_order(body)
     asked = suspects(nodes, free)
     if axes:
-        asked |= {i for n in nodes if is_access(n) for a, i in enumerate(n.indices) if (n.buffer.data, a) in axes}
+        asked |= {i for n in accesses_among(nodes) for a, i in enumerate(n.indices) if (n.buffer.data, a) in axes}
     if not asked:
         return body
-    checks = _Checks(nodes, asked, params)
+    checks, accesses = _Checks(nodes, asked, params), accesses_among(nodes)
     changed: dict[Any, Any] = {}
     for node in nodes:
         found = rebuild(node, changed) if changed else node
-        if is_access(node):
+        if node in accesses:
             found = checks.checked(node, found)
         if found is not node:
             changed[node] = found
@@ -82,7 +83,7 @@ def check_indices(
 def suspects(nodes: Sequence[Any], free: Iterable[tir.Var]) -> set[Any]:
     """The indices that depend on what the kernel was given, or are made to fit an axis that may be empty."""
     given = _given(nodes, free)
-    accesses = [n for n in nodes if is_access(n)]
+    accesses = accesses_among(nodes)
     return {
         index
         for access in accesses
@@ -129,11 +130,6 @@ def _given(nodes: Sequence[Any], free: Iterable[tir.Var]) -> set[Any]:
                 case _:
                     pass
     return tainted
-
-
-def is_access(node: Any) -> bool:
-    """Whether it reads or writes an element."""
-    return isinstance(node, (tir.BufferLoad, st.BufferStore))
 
 
 def _gives_integers(node: Any) -> bool:

@@ -9,8 +9,8 @@ each of them, its first and last value are tested once, before the kernel does a
 Where conditions stand around an access, the prover is asked under them; what it cannot show even so is tested where it
 is used, as indices that depend on data are (`check_indices`).
 
-Memory of a kernel's own has to have a size: one that turns out negative (a window larger than what it slides over) is
-a fault, too.
+Memory of a kernel's own has to have a size: one that turns out negative is a fault, too. So are windows that slide over
+less than they cover: their number, rounded down, need not be negative (`ops.windows.WINDOWS`).
 
 Kernels whose sizes are all numbers are not asked: `tir.outside_indices` tells of those before anything is compiled.
 """
@@ -25,12 +25,12 @@ from typing import Any
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.structural import structural_equal
 from baton._src.ir.traverse import post_order
+from baton._src.ops.windows import WINDOWS
 from baton._src.passes.tir.access_scope import AccessScope, Loop, sized, variables
 from baton._src.passes.tir.check_indices import (
     INDEX_WITHIN,
     Axis,
     index_within,
-    is_access,
     names_of_memory,
     numbers,
     place_of,
@@ -41,7 +41,7 @@ from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
 from baton._src.tir.buffer import Buffer
-from baton._src.tir.guarded_accesses import Access, guarded_accesses
+from baton._src.tir.guarded_accesses import Access, accesses_among, guarded_accesses
 from baton._src.tir.kernel_abi import kernel_abi
 from baton._src.tir.outside_indices import ends_of
 from baton._src.tir.prim_func import PrimFunc
@@ -112,7 +112,7 @@ class _Asked:
         self.reduced = {i.var for b in blocks for i in b.iter_vars if i.iter_type == tir.IterVar.CommReduce}
         self.initial = {n for b in blocks if b.init is not None for n in post_order(b.init)}
         self.views = {m.buffer.data for b in blocks for m in b.match_buffers}
-        self.left = {n for n in nodes if is_access(n) and n.buffer.data not in self.views}
+        self.left = {n for n in accesses_among(nodes) if n.buffer.data not in self.views}
         """Accesses that nobody asked for yet: what decides whether they run is not always known."""
         self.inside = {
             (m.source.buffer.data, a) for b in blocks for m in b.match_buffers for a in range(m.source.buffer.ndim)
@@ -124,6 +124,8 @@ class _Asked:
         for buffer in memory:
             self._ask_size(buffer)
         self.sizes = _open_dims([*parameters, *memory])
+        for block in blocks:
+            self._ask_windows(block)
 
     def ask(self, access: Access) -> None:
         """Ask for each index of an access."""
@@ -156,7 +158,16 @@ class _Asked:
         analyzer = sized(self.sizes)
         for axis, dim in enumerate(buffer.shape):
             if not analyzer.prove(ops.greater_equal(dim, 0)) and self.free >= variables(dim):
-                self._note(_size_test(dim, axis))
+                text = f"axis {axis} of an intermediate result has the negative size {{0}}: more is taken than there is"
+                self._note(_size_test(dim, 0, text))
+
+    def _ask_windows(self, block: st.Block) -> None:
+        """Test that there are windows along each axis of open size."""
+        analyzer = sized(self.sizes)
+        for count in block.annotations.get(WINDOWS, ()):
+            if not analyzer.prove(ops.greater_equal(count, 1)) and self.free >= variables(count):
+                text = f"{block.name_hint} has {{0}} windows along an axis: they are larger than the padded data"
+                self._note(_size_test(count, 1, text))
 
     def _test_first(self, question: _Question) -> bool:
         """Test the first and the last index in front of everything; False if they are not known there."""
@@ -218,12 +229,10 @@ def _covers(tested: _Question, loops: set[tir.Var], question: _Question) -> bool
     )
 
 
-def _size_test(dim: PrimExpr, axis: int) -> st.Stmt:
-    """Leaves the kernel unless `dim` >= 0."""
-    text = f"axis {axis} of an intermediate result has the negative size {{0}}: more is taken from a dim than there is"
-    wide = ops.cast(INT64, dim)
-    zero = tir.IntImm(INT64, 0)
-    return st.Evaluate(tir.Call(INT64, INDEX_WITHIN, (zero, ops.add(wide, 1), tir.StringImm(text), wide)))
+def _size_test(size: PrimExpr, least: int, text: str) -> st.Stmt:
+    """Leaves the kernel with `text` about `size` unless size >= least."""
+    wide, number = ops.cast(INT64, size), tir.IntImm(INT64, least)
+    return st.Evaluate(tir.Call(INT64, INDEX_WITHIN, (number, ops.add(wide, 1), tir.StringImm(text), wide)))
 
 
 def _open_dims(buffers: Sequence[Buffer]) -> list[PrimExpr]:

@@ -24,7 +24,7 @@ from baton._src.ops.linalg.products import computing_dtype, product_dtype, round
 from baton._src.ops.nn.convolution.gradient import gradient
 from baton._src.ops.nn.convolution.reference import convolve
 from baton._src.ops.samples import Arr, Sample
-from baton._src.ops.windows import SPATIAL, both_sides, padded, per_axis, window_extent
+from baton._src.ops.windows import SPATIAL, both_sides, padded, per_axis, window_extent, windows
 from baton._src.values.dtype import VOID, DataType
 
 
@@ -219,7 +219,8 @@ def compute(inputs: Any, attributes: Any, out: Any) -> Any:
         value = k.cast(kept, source(*data.indices(read))) * k.cast(kept, w(*kernel.indices(weight)))
         return k.reduce_sum(value, [*channel_axes, *taps])
 
-    found = k.compute(out.shape, body, f"conv{a.spatial}d" if not depthwise else f"depthwise_conv{a.spatial}d")
+    name = f"conv{a.spatial}d" if not depthwise else f"depthwise_conv{a.spatial}d"
+    found = k.compute(out.shape, body, name, "", **windows(out.shape, result, letters))
     return rounded(found, out.dtype)
 
 

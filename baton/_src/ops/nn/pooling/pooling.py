@@ -25,7 +25,7 @@ from baton._src.ops.layouts import anchor
 from baton._src.ops.linalg.products import computing_dtype
 from baton._src.ops.precision import computed_wide
 from baton._src.ops.samples import Arr, Sample
-from baton._src.ops.windows import SPATIAL, both_sides, padded, per_axis, window_extent
+from baton._src.ops.windows import SPATIAL, both_sides, padded, per_axis, window_extent, windows
 
 
 @attrs
@@ -150,7 +150,8 @@ def _fold(x: k.Tensor, source: k.Tensor, a: Any, out: Any, fold: Any, kept: Any,
             at[letter] = start + (taps[i].var * a.dilation[i] if a.dilation[i] > 1 else taps[i].var)
         return fold(k.cast(kept, source(*data.indices(at))), taps)
 
-    return k.compute(out.shape, body, name)
+    attrs = windows(out.shape, result, letters)
+    return k.compute(out.shape, body, name, "", **attrs)
 
 
 def compute_max(inputs: Any, a: Any, out: Any) -> Any:
