@@ -15,7 +15,7 @@ from baton._src.passes.relax.bindings.attach_global_symbol import AttachGlobalSy
 from baton._src.passes.relax.bindings.canonicalize_bindings import CanonicalizeBindings
 from baton._src.passes.relax.bindings.dataflow_blocks import ConvertToDataflow, ToNonDataflow
 from baton._src.passes.relax.bindings.dead_code_elimination import DeadCodeElimination
-from baton._src.passes.relax.bindings.eliminate_common_subexpr import EliminateCommonSubexpr
+from baton._src.passes.relax.bindings.eliminate_common_subexpr import MergeEqualBindings
 from baton._src.passes.relax.bindings.inline_private_functions import InlinePrivateFunctions
 from baton._src.passes.relax.bindings.lambda_lift import LambdaLift
 from baton._src.passes.relax.bindings.normalize import Normalize
@@ -66,7 +66,7 @@ def simplify() -> Pipeline:
         PhasesOfTransposed(),  # transposed convolutions as ordinary ones, scales being in their weights
         BlockChannels(),  # chains of convolutions in the layout of vectors; weights are final here
         BatchSliceProducts(),  # what unrolled loops compute of each slice of an input, at once
-        EliminateCommonSubexpr(keep_copies=False),  # before kernels exist: operators compare cheaply
+        MergeEqualBindings(),  # before kernels exist: operators compare cheaply
         FuseAttention(),  # two products and a softmax as one kernel; values are shared already, so uses count right
         DeadCodeElimination(),  # what folding and merging left without users
     )

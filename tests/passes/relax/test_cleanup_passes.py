@@ -10,7 +10,7 @@ import pytest
 from baton._src.ir.module import IRModule
 from baton._src.passes.relax.bindings.canonicalize_bindings import CanonicalizeBindings
 from baton._src.passes.relax.bindings.dead_code_elimination import DeadCodeElimination
-from baton._src.passes.relax.bindings.eliminate_common_subexpr import EliminateCommonSubexpr
+from baton._src.passes.relax.bindings.eliminate_common_subexpr import EliminateCommonSubexpr, MergeEqualBindings
 from baton._src.passes.relax.operators.fold_constant import FoldConstant
 from baton._src.passes.relax.operators.legalize_ops import LegalizeOps
 from baton._src.relax.block_builder import BlockBuilder
@@ -120,7 +120,7 @@ def test_branches_are_swept_and_dead_ones_dropped() -> None:
 
 # --------------------------------------------------------------------------------------- EliminateCommonSubexpr
 
-SHARE = EliminateCommonSubexpr(keep_copies=False)
+SHARE = MergeEqualBindings()
 
 
 @pytest.mark.rule("RELAX-PASS-06")

@@ -7,7 +7,7 @@
 Equal means: the same operator or function, equal attributes, the same operands in order. A binding serves the rest of
 its scope and the scopes inside. Calls with effects and allocations are left alone, and results that are known to
 differing extent. With `call_only` tuples and projections are left alone, too. The copy that remains (`lv1`) is unused
-but for outputs of dataflow blocks; without `keep_copies` it goes where it is.
+but for outputs of dataflow blocks; MergeEqualBindings, the same pass for pipelines, takes it away where it is.
 
 Operators give fresh tensors, so where one may be written or seen to be a tensor of its own (`analysis.exposure`), it
 stays; and after a call with effects or in place nothing computed before it can be relied on.
@@ -55,10 +55,21 @@ class EliminateCommonSubexpr(FunctionPass):
     opt_level = 1
     function_class = Function
     call_only: bool = False
-    keep_copies: bool = True
 
     def run_function(self, function: Function, module: IRModule, ctx: PassContext) -> Function:
-        return _Merger(self.call_only, self.keep_copies, Exposure(function)).function(function)
+        return _Merger(self.call_only, keep_copies=True, exposure=Exposure(function)).function(function)
+
+
+@dataclass(frozen=True)
+class MergeEqualBindings(FunctionPass):
+    """See the module. It has a name of its own because Relay's EliminateCommonSubexpr is of level 3: who looks at a
+    build of level 2, which comes by here, sees none."""
+
+    opt_level = 1
+    function_class = Function
+
+    def run_function(self, function: Function, module: IRModule, ctx: PassContext) -> Function:
+        return _Merger(call_only=False, keep_copies=False, exposure=Exposure(function)).function(function)
 
 
 class _Merger(BindingRewriter):
