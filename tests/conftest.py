@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.at_length import SEED, TIMES
 from tests.same_draws import draw_the_same_everywhere
 
 pytest_plugins = ["tests.conformance.plugin"]
@@ -38,9 +39,10 @@ HAS_TORCH = importlib.util.find_spec("torch") is not None
 collect_ignore = [] if HAS_TORCH else list(NEED_TORCH)
 
 
-def pytest_report_header() -> str:
+def pytest_report_header() -> list[str]:
     left_out = f"not installed, so {', '.join(NEED_TORCH)} are left out (make test-torch)"
-    return f"PyTorch: {'installed' if HAS_TORCH else left_out}"
+    lines = [f"PyTorch: {'installed' if HAS_TORCH else left_out}"]
+    return [*lines, f"fuzz: TIMES={TIMES:g} SEED={SEED}"] if os.environ.get("FUZZ") else lines
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 
 from baton._src.relax.text.printer import script
 from baton._src.support.diagnostics import DiagnosticError
+from tests.at_length import at_length
 from tests.relax.build import load
 from tests.relax.strategies import KERNEL, Program, programs
 
@@ -309,7 +310,7 @@ def test_random_text_is_diagnosed(text: str) -> None:
 @pytest.mark.fuzz
 @pytest.mark.parametrize("how", DAMAGES)
 @given(st.sampled_from(SEEDS), st.integers(0, 2**32))
-@examples(5000)
+@examples(at_length(10_000))
 def test_damaged_texts_at_length(how: str, text: str, seed: int) -> None:
     """The same, for many."""
     check_damaged(text, how, seed)

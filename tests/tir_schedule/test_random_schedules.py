@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 from collections.abc import Callable
 from typing import Any
@@ -23,6 +22,7 @@ from baton._src.tir.interpreter import run_prim_func
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.schedule.schedule import Schedule
 from baton.script import from_source
+from tests.at_length import seeds_at_length
 from tests.codegen.native_run import run_native
 
 Kernel = tuple[PrimFunc, list[tuple[int, ...]]]
@@ -242,9 +242,8 @@ def test_random_schedules(seed: int) -> None:
 
 @pytest.mark.fuzz
 def test_many_random_schedules() -> None:
-    """`PROGRAMS` of them, others in each run; the seed stands in the failure."""
-    first = int.from_bytes(os.urandom(4), "little")
-    for seed in range(first, first + int(os.environ.get("PROGRAMS", "3000"))):
+    """Others in each run; the seed stands in the failure."""
+    for seed in seeds_at_length(3000):
         try:
             check(seed, 8)
         except Exception as error:

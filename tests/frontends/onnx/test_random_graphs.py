@@ -10,6 +10,7 @@ import pytest
 import baton
 from baton._src.frontends.onnx.node import DynamicValueError
 from baton.frontend.onnx import backend
+from tests.at_length import SEED, at_length
 from tests.frontends.onnx.random_graphs import grown, model_of_scope
 from tests.frontends.onnx.random_nodes import DRAWS
 
@@ -41,11 +42,11 @@ def test_as_onnxruntime(seed: int) -> None:
 
 
 @pytest.mark.fuzz
-@pytest.mark.parametrize("seed", range(100, 400))
-def test_many_as_onnxruntime(seed: int) -> None:
+@pytest.mark.parametrize("number", range(at_length(600)))
+def test_many_as_onnxruntime(number: int) -> None:
     """What is refused is not wrong: ranks that the data decide, and open sizes of which one is 1 in a run."""
     try:
-        check(seed)
+        check(SEED + number)
     except DynamicValueError as refused:
         pytest.skip(str(refused))
     except baton.DiagnosticError as refused:

@@ -1,13 +1,12 @@
 """Random products of matrices, each array between protected pages: a read or write beyond it ends the process.
 
-`make fuzz PROGRAMS=500` draws others in each run; the seed stands in the failure, or is the last one printed.
+`make fuzz` draws others in each run; the seed stands in the failure, or is the last one printed.
 """
 
 from __future__ import annotations
 
 import ctypes
 import mmap
-import os
 import random
 import sys
 from collections.abc import Iterator
@@ -27,6 +26,7 @@ from baton._src.te.computation import compute, placeholder, reduce_axis
 from baton._src.te.prim_func import create_prim_func
 from baton._src.tir import operators as ops
 from baton._src.tir.expr import Var
+from tests.at_length import seeds_at_length
 from tests.codegen.native_run import build, call, random_array
 
 TARGETS = [
@@ -108,7 +108,6 @@ def test_random_products(seed: int) -> None:
 @posix
 @pytest.mark.fuzz
 def test_many_random_products() -> None:
-    first = int.from_bytes(os.urandom(4), "little")
-    for seed in range(first, first + int(os.environ.get("PROGRAMS", "500"))):
+    for seed in seeds_at_length(1000):
         print(seed, flush=True)
         check(seed)

@@ -15,6 +15,7 @@ from baton._src.runtime.executable.executable import Executable
 from baton._src.runtime.vm.virtual_machine import VirtualMachine
 from baton._src.values.packed_func import FunctionTable
 from baton._src.values.tensor import NDArray, array
+from tests.at_length import at_length
 from tests.relax.build import load
 
 HEAD = "from baton.script import ir as I, relax as R\n@I.ir_module\nclass M:\n"
@@ -230,7 +231,7 @@ def test_random_loops(text: str, rounds: int, size: int) -> None:
 
 
 @pytest.mark.fuzz
-@settings(max_examples=2000, suppress_health_check=list(HealthCheck))
+@settings(max_examples=at_length(3000), suppress_health_check=list(HealthCheck))
 @given(loops(), st.integers(0, 5), st.integers(1, 9))
 def test_more_random_loops(text: str, rounds: int, size: int) -> None:
     check_random_loop(text, rounds, size)

@@ -1,12 +1,11 @@
 """What must hold for every random program: all machines agree on it, and on what passes make of it.
 
-`make test` runs 2,000 programs, 500 in each of four files (so that processes share them); `make fuzz PROGRAMS=50000`
-any number of longer ones. A failure is shrunk by hypothesis and its program printed as TVMScript.
+`make test` runs 2,000 programs, 500 in each of four files (so that processes share them); `make fuzz` longer ones. A
+failure is shrunk by hypothesis and its program printed as TVMScript.
 """
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
 
 from hypothesis import HealthCheck, note, settings
@@ -50,8 +49,6 @@ sizes, seeds = st.integers(1, 4), st.integers(0, 5)
 sequences = st.lists(st.sampled_from(sorted(PASSES)), min_size=1, max_size=5)
 SHARE = 500
 """Programs of one test file."""
-AT_LENGTH = int(os.environ.get("PROGRAMS", "3000"))
-"""Programs of `make fuzz`."""
 
 
 def examples(count: int) -> settings:

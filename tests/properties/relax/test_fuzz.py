@@ -1,17 +1,18 @@
-"""Many and longer programs: `make fuzz PROGRAMS=50000`."""
+"""Many and longer programs: `make fuzz`."""
 
 from __future__ import annotations
 
 import pytest
 from hypothesis import given
 
-from tests.properties.relax.agreement import AT_LENGTH, check, examples, seeds, sequences, sizes
+from tests.at_length import at_length
+from tests.properties.relax.agreement import check, examples, seeds, sequences, sizes
 from tests.relax.strategies import Program, programs
 
 
 @pytest.mark.fuzz
 @given(programs(max_statements=20, odd=True), sequences, sizes, seeds)
-@examples(AT_LENGTH)
+@examples(at_length(4000))
 def test_all_ways_agree_at_length(program: Program, names: list[str], size: int, seed: int) -> None:
     """The same as in the files beside, at length."""
     check(program, names, size, seed, checked=seed % 2 == 1, is_known=seed % 3 == 0)

@@ -20,6 +20,7 @@ from baton._src.relay.text.attribute_reader import MAX_LITERAL
 from baton._src.relay.text.parser import parse
 from baton._src.relay.text.sequence_reader import MAX_NESTING
 from baton._src.support.diagnostics import DiagnosticError
+from tests.at_length import at_length
 from tests.relay.programs import error_of, read_module
 from tests.relay.text.hostile import mutated, noise, soups
 
@@ -60,7 +61,7 @@ def test_no_programs(text: str) -> None:
 
 @pytest.mark.fuzz
 @given(st.one_of(mutated(), soups, noise))
-@examples(20_000)
+@examples(at_length(50_000))
 def test_at_length(text: str) -> None:
     survive(text)
 
