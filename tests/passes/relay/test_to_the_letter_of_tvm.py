@@ -113,3 +113,50 @@ def test_injective_operators_are_fused_into_a_concatenation() -> None:
     relay.analysis.post_order_visit(found["main"].body, note)
     assert sorted(groups) == [["nn.max_pool2d"], ["reverse", "concatenate"]]
     same(body, found, np.random.default_rng(2).random((1, 4, 8, 8), "float32"))
+
+
+X, W = relay.var("x", shape=(1, 4, 6, 6)), relay.var("w", shape=(4, 4, 3, 3))
+
+
+def conv(data: Any) -> Any:
+    return relay.nn.conv2d(data, W, padding=(1, 1))
+
+
+def normalised(data: Any) -> Any:
+    vectors = [relay.const(np.linspace(0.5, 2, 4).astype("float32")) for _ in range(4)]
+    return relay.nn.batch_norm(data, *vectors)[0]
+
+
+def crossed(data: Any) -> Any:
+    """Two halves of the channels, exchanged."""
+    halves = relay.split(data, 2, axis=1)
+    return relay.concatenate((halves[1], halves[0]), axis=1)
+
+
+@pytest.mark.rule("RELAY-PASS-27")
+@pytest.mark.parametrize(
+    ("along", "between"),
+    [
+        (normalised, ["nn.batch_norm"]),
+        (crossed, ["split", "concatenate"]),
+        (lambda data: relay.nn.softmax(data, axis=1), ["nn.softmax"]),
+        (lambda data: relay.nn.log_softmax(data), ["nn.log_softmax"]),
+        (lambda data: relay.concatenate((data, relay.exp(X)), -2), ["exp", "layout_transform", "concatenate"]),
+    ],
+)
+def test_operators_along_an_axis_work_in_the_layout_around_them(along: Any, between: list[str]) -> None:
+    """Every batch_norm stood between two transforms."""
+    body = conv(along(relay.nn.relu(conv(X))))
+    found = after(body, transform.ConvertLayout({"nn.conv2d": ["NHWC", "default"]}))
+    weighted = ["layout_transform", "nn.conv2d"]
+    assert names(found) == ["layout_transform", *weighted, "nn.relu", *between, *weighted, "layout_transform"]
+    rng = np.random.default_rng(0)
+    same(body, found, rng.random((1, 4, 6, 6), "float32"), rng.random((4, 4, 3, 3), "float32"))
+
+
+def test_a_tuple_of_values_in_another_layout_is_put_back_once() -> None:
+    halves = relay.split(conv(X), 2, axis=1)
+    found = after(
+        relay.Tuple([halves[0], halves.astuple(), halves[0]]), transform.ConvertLayout({"nn.conv2d": ["NHWC"]})
+    )
+    assert names(found).count("layout_transform") == 4  # of %x and %w, and of each half

@@ -4,7 +4,7 @@
 
 Each operator is given the layout of its data (and of its kernel; "default" for the one that goes with it). A blocked
 layout makes a convolution `nn.contrib_conv2d_NCHWc`, if its channels are multiples of the block; few input channels
-become one block. Elementwise operators and poolings pass the layout on (`layout_changes`).
+become one block. Poolings, elementwise operators and those along one axis pass the layout on (`layout_changes`).
 
 What users registered comes first: `register_convert_op_layout(name, rule)`, a rule `(attrs, args, types, desired)` that
 gives the call with other layout attributes, or None.
@@ -25,7 +25,7 @@ from baton._src.ops.layout_names import parse_layout
 from baton._src.ops.layouts import Anchor
 from baton._src.passes.relay.building import Build, is_generalized, shape_of
 from baton._src.passes.relay.infer_type import InferType
-from baton._src.passes.relay.layouts.layout_changes import TransposedExpr, fits, follow, in_layout
+from baton._src.passes.relay.layouts.layout_changes import TransposedExpr, fits, follow, follow_axis, in_layout
 from baton._src.passes.relay.operators.canonicalize_ops import CanonicalizeOps
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
 from baton._src.passes.relay.temporaries import Realized, rewrite_with_temporaries
@@ -127,9 +127,10 @@ def convert(function: Any, rule: LayoutRule) -> Any:
         chosen = rule(call, [a.checked_type for a in call.args])
         if chosen is not None and chosen is not call:
             return _adopted(build, call, chosen, args, realized)
-        return _following_pool(build, call, args) or follow(build, call, args)
+        following = _following_pool(build, call, args) or follow_axis(build, call, args, realized)
+        return following or follow(build, call, args)
 
-    return rewrite_with_temporaries(function, converted)
+    return rewrite_with_temporaries(function, converted, tuples=True)
 
 
 def in_wanted_layout(call: Call, wanted: Sequence[str]) -> Call | None:

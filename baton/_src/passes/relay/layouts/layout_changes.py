@@ -2,18 +2,22 @@
 
 `TransposedExpr` is a temporary expression: the value in layout `now` where the program has `was`; `now` may block
 axes (`NCHW8c`).
-Elementwise operators pass it on; whatever else uses it realises it, one transform a value. So two convolutions in a row
-need one in and one out.
+Elementwise operators pass it on, and those that work along one axis (normalisation, softmax, concatenation, splitting);
+whatever else uses it realises it, one transform a value. So two convolutions in a row need one in and one out.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from baton._src.ir.node import node
 from baton._src.ir.op_def import Fusion
+from baton._src.ir.types import TupleType
 from baton._src.ops.layout_names import layout_over
+from baton._src.ops.layouts import FollowsInput
 from baton._src.passes.relay.building import Build, shape_of
+from baton._src.passes.relay.temporaries import Realized, TemporaryTuple
 from baton._src.relay.nodes import Call, TempExpr
 
 
@@ -49,6 +53,37 @@ def fits(shape: tuple[int, ...], now: str, was: str) -> bool:
     """Whether every axis that `now` blocks is a multiple of its block."""
     order = layout_over(now, "".join(sorted({c for c in was if c.isupper()})), "layout")
     return all(shape[was.index(a)] % size == 0 for a, size in order.axes if size)
+
+
+def follow_axis(build: Build, call: Call, args: list[Any], realized: Realized) -> Any:
+    """An operator along one axis, on a value (or on several, joined) in another layout, works there along the axis of
+    the same name; None for everything else. Results of the operand's rank are laid out as it is, vectors as they were.
+    """
+    facet = call.op.definition.layout
+    if not isinstance(facet, FollowsInput) or facet.axis is None or not args:
+        return None
+    given = args[0].fields if isinstance(args[0], TemporaryTuple) else args[:1]
+    moved = next((a for a in given if isinstance(a, TransposedExpr)), None)
+    axis = getattr(call.attrs, facet.axis)
+    if moved is None or not isinstance(axis, int) or not (moved.now.isalpha() and moved.was.isalpha()):
+        return None
+    if any(len(g.checked_type.shape) != len(moved.was) for g in given):
+        return None
+    laid_out = [in_layout(build, g, moved.now, moved.was) for g in given]
+    first = build.tuple(*laid_out) if isinstance(args[0], TemporaryTuple) else laid_out[0]
+    attrs = replace(call.attrs, **{facet.axis: moved.now.index(moved.was[axis])})
+    value = build.call(Call(call.op, (first, *map(realized, call.args[1:])), attrs, span=call.span))
+
+    def back(made: Any, type_: Any) -> Any:
+        if len(type_.shape) != len(moved.was):
+            return made
+        return TransposedExpr(made, moved.now, moved.was, build).with_fields(checked_type_=type_)
+
+    type_ = call.checked_type
+    if not isinstance(type_, TupleType):
+        return back(value, type_)
+    fields = (back(build.item(value, i), field) for i, field in enumerate(type_.fields))
+    return TemporaryTuple(tuple(fields)).with_fields(checked_type_=type_)
 
 
 def follow(build: Build, call: Call, args: list[Any]) -> Any:
