@@ -391,3 +391,27 @@ def test_the_catalogue_has_both_facets_everywhere() -> None:
         definition = CATALOGUE.relax(name).definition
         assert isinstance(definition.pure, bool), name
         assert callable(definition.infer), name
+
+
+@pytest.mark.rule("RELAX-VALUE-11")
+def test_kernels_are_called_directly_and_kept_as_values() -> None:
+    """The call writes its result into the argument and returns the unit; a variable holds the kernel as well."""
+    body = """
+@T.prim_func(private=True)
+def add_one(A: T.Buffer((T.int64(2),), "float32"), B: T.Buffer((T.int64(2),), "float32")):
+    for i in range(T.int64(2)):
+        with T.block("b"):
+            v = T.axis.spatial(T.int64(2), i)
+            B[v] = A[v] + T.float32(1)
+
+@R.function(pure=False)
+def main(x: R.Tensor((2,), "float32"), out: R.Tensor((2,), "float32")) -> R.Object:
+    unit = cls.add_one(x, out)
+    kernel = cls.add_one
+    again = R.zeros(R.shape([2]), "float32")
+    _ = kernel(out, again)
+    return (unit, out, again)
+"""
+    unit, out, again = everywhere(body, f32(1, 2), f32(0, 0))
+    assert tuple(unit) == ()
+    assert (numbers(out), numbers(again)) == ([2, 3], [3, 4])

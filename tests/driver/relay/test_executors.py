@@ -153,6 +153,34 @@ def test_debug_executor(dense: GraphExecutorFactory) -> None:
     assert graph.profile().records
 
 
+EVERYTHING = """
+type List[A] { Cons(A, List[A]), Nil, }
+def @ackermann(%m: int32, %n: int32) -> int32 {
+  if (%m == 0) { %n + 1 } else if (%n == 0) { @ackermann(%m - 1, 1) }
+  else { @ackermann(%m - 1, @ackermann(%m, %n - 1)) }
+}
+def @fold(%f: fn (int32, int32) -> int32, %at: int32, %l: List[int32]) -> int32 {
+  match (%l) { Nil => %at, Cons(%head, %tail) => @fold(%f, %f(%at, %head), %tail), }
+}
+def @main(%x: Tensor[(?), float32], %k: int32) {
+  let %times = fn (%a: int32, %b: int32) -> int32 { %a * %k + %b };
+  (@ackermann(2, 3), @fold(%times, 0, Cons(1, Cons(2, Cons(3, Nil)))), concatenate((%x, %x)))
+}
+"""
+
+
+@pytest.mark.rule("RELAY-EXEC-3")
+@pytest.mark.parametrize("size", [0, 3])
+def test_what_the_machine_runs_survives_saving(size: int, tmp_path: Path) -> None:
+    """Recursion, data, a closure over an argument, and lengths known when it runs."""
+    executable = relay_vm.compile(module(EVERYTHING))
+    executable.save(tmp_path / "all.baton")
+    for one in (executable, relay_vm.Executable.load(tmp_path / "all.baton")):
+        machine = relay_vm.VirtualMachine(one, CPU)
+        value, digits, twice = machine.invoke("main", np.ones(size, "float32"), np.int32(10))
+        assert (value.numpy(), digits.numpy(), twice.shape) == (9, 123, (2 * size,))
+
+
 @pytest.mark.rule("RELAY-EXEC-3")
 def test_virtual_machine(tmp_path: Path) -> None:
     """Control flow and recursion, before and after saving."""
