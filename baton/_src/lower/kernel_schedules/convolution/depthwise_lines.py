@@ -15,22 +15,24 @@ edge are written out for themselves.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property, partial
-from itertools import groupby
-from math import prod
+from dataclasses import dataclass
+from functools import partial
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.target import Target
-from baton._src.lower.kernel_schedules.convolution.blocked_conv_parts import without_single
-from baton._src.lower.kernel_schedules.convolution.conv_costs import Plan, by_general_rule, count, packing_lines
-from baton._src.lower.kernel_schedules.convolution.conv_groups import by_group, groups_of
-from baton._src.lower.kernel_schedules.convolution.conv_window import Window, read_windows, with_border_inside
-from baton._src.lower.kernel_schedules.convolution.line_pieces import LineSource, Packed, Piece, copied_line, pieces_of
+from baton._src.lower.kernel_schedules.convolution.conv_costs import Plan, by_general_rule, count
+from baton._src.lower.kernel_schedules.convolution.depthwise_parts import Depthwise, find_depthwise
+from baton._src.lower.kernel_schedules.convolution.depthwise_tiles import (
+    MOST_VECTORS,
+    Tile,
+    choose_tile,
+    tiles_of,
+    users_of,
+    vector_widths,
+)
+from baton._src.lower.kernel_schedules.convolution.line_pieces import Packed, Piece, copied_line, pieces_of
 from baton._src.lower.kernel_schedules.products.tiles import TileShape, tile_shape
 from baton._src.lower.kernel_schedules.rows import apply as by_rows
-from baton._src.lower.kernel_schedules.shared.affine import depends, step
-from baton._src.lower.kernel_schedules.shared.anchors import Anchored, find_anchor
 from baton._src.lower.kernel_schedules.shared.inline import inline_elementwise
 from baton._src.lower.kernel_schedules.shared.loops import (
     VECTORIZED,
@@ -42,7 +44,7 @@ from baton._src.lower.kernel_schedules.shared.loops import (
     parallel_rows,
     sequence,
 )
-from baton._src.lower.kernel_schedules.shared.stages import Axis, Declined, Kernel, Stage, read_kernel
+from baton._src.lower.kernel_schedules.shared.stages import Axis, Declined, Kernel, read_kernel
 from baton._src.lower.kernel_schedules.surroundings import surrounded
 from baton._src.passes.tir.fold import substitute_and_fold
 from baton._src.tir import expr as tir
@@ -52,50 +54,6 @@ from baton._src.tir.buffer import Buffer
 from baton._src.tir.prim_func import PrimFunc
 
 NONE = "no stage is a depthwise convolution over lines"
-MOST_TAPS = 11
-"""Lines of a window, whose weights stay in registers."""
-MOST_STRIDE = 4
-"""Steps up to which lines are taken apart by shuffles."""
-MOST_VECTORS = 16
-"""Vectors of a line in one piece."""
-BAND = 1 << 12
-"""Elements of the packed lines: half a first-level cache."""
-CODE = 6000
-"""Multiply-adds written out that are worth twice the time."""
-MOST_SHARED = 2
-"""Channels of the result that may pack the same channel of the input, each for itself."""
-
-
-@dataclass(frozen=True, eq=False)
-class Depthwise:
-    """The parts of such a convolution; `line` is the index of a line of the input in `source`."""
-
-    anchored: Anchored
-    origin: Anchored
-    """The stages this replaces, as the kernel has them."""
-    rows: Window
-    columns: Window
-    source: LineSource
-    line: tir.Var
-    weight: tir.BufferLoad
-
-    @property
-    def outer(self) -> tuple[Axis, ...]:
-        return self.anchored.stage.spatial[:-2]
-
-    @cached_property
-    def init(self) -> PrimExpr:
-        stage = self.anchored.stage
-        return ops.const(0, stage.buffer.dtype) if stage.init is None else stage.init
-
-
-@dataclass(frozen=True)
-class Tile:
-    """Lines of a tile, vectors of each of its lines, and lines of a band."""
-
-    lines: int
-    vectors: int
-    band: int
 
 
 def apply(func: PrimFunc, target: Target) -> PrimFunc | Declined:
@@ -109,24 +67,13 @@ def plan(func: PrimFunc, target: Target) -> Plan | Declined:
     kernel = read_kernel(func)
     if isinstance(kernel, Declined):
         return kernel
-    found = _find(inline_elementwise(kernel), target)
+    found = find_depthwise(inline_elementwise(kernel), target)
     if found is None:
         return Declined(NONE)
     smaller, conv = found
     shape = tile_shape(target, conv.source.data.dtype)
-    tile, steps = _choose(conv, shape)
+    tile, steps = choose_tile(conv, shape)
     return Plan(steps * count(conv.outer), partial(_scheduled, smaller, conv, tile, shape, target))
-
-
-def _find(kernel: Kernel, target: Target) -> tuple[Kernel, Depthwise] | None:
-    """The kernel with the border inside such a convolution, and its parts."""
-    for stage in kernel.stages:
-        if isinstance(stage, Stage) and _is_sum(stage):
-            smaller, inside = with_border_inside(kernel, stage)
-            conv = _read(smaller, inside, target)
-            if conv is not None:
-                return smaller, conv
-    return None
 
 
 def plan_generally(func: PrimFunc, target: Target) -> Plan | Declined:
@@ -135,7 +82,7 @@ def plan_generally(func: PrimFunc, target: Target) -> Plan | Declined:
     if isinstance(kernel, Declined):
         return kernel
     kernel = inline_elementwise(kernel)
-    conv = _find(kernel, target)
+    conv = find_depthwise(kernel, target)
     if conv is None:
         return Declined(NONE)
     lines, points = count(conv[1].anchored.stage.spatial[:-1]), count(conv[1].anchored.stage.spatial[-1:])
@@ -153,147 +100,6 @@ def _generally(func: PrimFunc, target: Target) -> PrimFunc:
 
 def _scheduled(kernel: Kernel, conv: Depthwise, tile: Tile, shape: TileShape, target: Target) -> PrimFunc:
     return kernel.rebuilt(surrounded(kernel, conv.origin, _emit(conv, tile, shape, target), target))
-
-
-# ---------------------------------------------------------------------------------------------------- reading
-
-
-def _is_sum(stage: Stage) -> bool:
-    """Whether a stage could be such a convolution."""
-    if stage.combiner is not tir.Add or len(stage.spatial) < 3 or not isinstance(stage.value, tir.Mul):
-        return False
-    return stage.buffer.dtype.is_float and stage.buffer.dtype.bits >= 32 and not stage.buffer.strides
-
-
-def _read(kernel: Kernel, stage: Stage, target: Target) -> Depthwise | None:
-    origin = find_anchor(kernel, lambda s: s is stage)
-    assert origin is not None
-    anchored = Anchored(without_single(stage), origin.epilogue)
-    if groups_of(anchored.stage) is not None:
-        anchored = by_group(anchored)
-    plain = anchored.stage
-    assert isinstance(plain.value, tir.Mul)
-    for data, weight in ((plain.value.a, plain.value.b), (plain.value.b, plain.value.a)):
-        seen = read_windows(plain, data, plain.spatial[-2:])
-        if seen is None or not isinstance(weight, tir.BufferLoad):
-            continue
-        load, (rows, columns) = seen
-        if not (_windows_fit(plain, rows, columns) and _loads_fit(plain, load, weight)):
-            continue
-        place = next(n for n, index in enumerate(load.indices) if depends(index, rows.axis.var))
-        if place == len(load.indices) - 1 or depends(load.indices[place], columns.axis.var):
-            continue
-        line = tir.Var("line", load.indices[place].dtype)
-        indices = (*load.indices[:place], line, *load.indices[place + 1 :])
-        source = LineSource(columns, tir.BufferLoad(load.buffer, indices), tile_shape(target, load.dtype).lanes)
-        return Depthwise(anchored, origin, rows, columns, source, line, weight)
-    return None
-
-
-def _windows_fit(stage: Stage, rows: Window, columns: Window) -> bool:
-    if rows.tap is None or columns.tap is None or set(stage.reduce) != {rows.tap, columns.tap}:
-        return False
-    if rows.axis.size is None or columns.axis.size is None:
-        return False
-    return rows.taps <= MOST_TAPS and columns.stride <= MOST_STRIDE
-
-
-def _loads_fit(stage: Stage, data: tir.BufferLoad, weight: tir.BufferLoad) -> bool:
-    """Whether lines are contiguous, nothing is converted and channels (nearly) have an input of their own."""
-    if data.buffer.strides or weight.buffer.strides or not data.dtype == weight.dtype == stage.buffer.dtype:
-        return False
-    columns = stage.spatial[-1].var
-    if not depends(data.indices[-1], columns) or any(depends(i, columns) for i in data.indices[:-1]):
-        return False
-    if any(depends(weight, a.var) for a in stage.spatial[-2:]) or any(step(weight, a) is None for a in stage.reduce):
-        return False
-    return prod(a.size or 1 << 20 for a in stage.spatial[:-2] if not depends(data, a.var)) <= MOST_SHARED
-
-
-# ----------------------------------------------------------------------------------------------------- tiling
-
-
-def _units(points: int, shape: TileShape) -> list[int]:
-    """Widths of the vectors of so many points: the last one is half as wide where that is cheaper."""
-    full, rest = divmod(points, shape.lanes)
-    if not rest:
-        return [shape.lanes] * full
-    return [*([shape.lanes] * full), shape.grain if rest <= shape.grain else shape.lanes]
-
-
-def _choose(conv: Depthwise, shape: TileShape) -> tuple[Tile, float]:
-    """The tile that takes the fewest steps, and those of a channel. Much code counts, too: compiling takes time."""
-    lines, columns = conv.rows.axis.size, conv.columns.axis.size
-    assert lines is not None
-    assert columns is not None
-    taps = min(conv.rows.taps, shape.registers // 4)
-    best: tuple[float, Tile, float] | None = None
-    for vectors in range(1, min(-(-columns // shape.lanes), MOST_VECTORS) + 1):
-        most = max(1, (shape.registers - 2 - taps) // vectors)
-        for height in range(1, min(most, lines) + 1):
-            steps, code = _steps(conv, height, vectors, shape)
-            cost = steps * (1 + code / CODE)
-            if best is None or cost < best[0]:
-                best = (cost, Tile(height, vectors, _band(conv, shape, height)), steps)
-    assert best is not None
-    packed = packing_lines(lines * conv.rows.stride, columns, conv.columns.stride, shape.lanes)
-    return best[1], best[2] + packed
-
-
-def _steps(conv: Depthwise, height: int, vectors: int, shape: TileShape) -> tuple[float, int]:
-    """What the tiles of a channel take, by multiply-adds and by loads, and the multiply-adds that are written out."""
-    lines, columns, taps = conv.rows.axis.size or 1, conv.columns.axis.size or 1, conv.columns.taps
-    total, code = 0.0, 0
-    wide = vectors * shape.lanes
-    full, rest = divmod(columns, wide)
-    runs = [(full, _units(wide, shape))] * bool(full) + [(1, _units(rest, shape))] * bool(rest)
-    for tile in _tiles(0, lines, height, Piece(0, lines, *_seen(conv.rows, lines)), conv.rows):
-        users = _users(conv.rows, tile)
-        terms = sum(len(seeing) for seeing in users.values())
-        for times, units in runs:
-            steps = sum(units) / shape.lanes
-            each = taps * (max(terms * steps, 2.0 * steps * len(users) + 0.5 * conv.rows.taps, 4.0) + 2)
-            total += tile.repeats * times * (each + 3 * tile.points * steps)
-            code += terms * len(units)
-    return total, code
-
-
-def _seen(window: Window, points: int) -> tuple[int, int]:
-    """The lines that exist of what all points see, counted from what the first tap of the first point sees."""
-    reach = (points - 1) * window.stride + (window.taps - 1) * window.dilation + 1
-    low = min(max(0, window.begin), reach)
-    return low, max(low, min(reach, window.size + window.begin))
-
-
-def _band(conv: Depthwise, shape: TileShape, lines: int) -> int:
-    """Output lines whose input is packed at once: as many whole tiles as the cache has room for."""
-    size = conv.rows.axis.size or 1
-    width = conv.columns.taps // conv.columns.stride + min(conv.columns.axis.size or 1, MOST_VECTORS * shape.lanes)
-    room = BAND // (width * conv.columns.stride) - (conv.rows.taps - 1) * conv.rows.dilation
-    return min(size, max(1, room // (conv.rows.stride * lines)) * lines)
-
-
-def _tiles(start: int, lines: int, most: int, band: Piece, window: Window) -> list[Piece]:
-    """Lines from `start` on of a band in tiles, those alike and next to each other as one."""
-    every = []
-    for first in range(start, lines, most):
-        points = min(most, lines - first)
-        seen = (points - 1) * window.stride + (window.taps - 1) * window.dilation + 1
-        low = min(max(0, band.low - first * window.stride), seen)
-        every.append(Piece(first, points, low, max(low, min(seen, band.high - first * window.stride))))
-    alike = [list(run) for _, run in groupby(every, key=lambda p: (p.points, p.low, p.high))]
-    return [replace(run[0], repeats=len(run)) for run in alike]
-
-
-def _users(window: Window, tile: Piece) -> dict[int, list[tuple[int, int]]]:
-    """The (output line, tap) of a tile that see each of its input lines, as far as those exist."""
-    found: dict[int, list[tuple[int, int]]] = {}
-    for point in range(tile.points):
-        for tap in range(window.taps):
-            line = point * window.stride + tap * window.dilation
-            if tile.low <= line < tile.high:
-                found.setdefault(line, []).append((point, tap))
-    return dict(sorted(found.items()))
 
 
 # ------------------------------------------------------------------------------------------------------ loops
@@ -315,7 +121,7 @@ def _emit(conv: Depthwise, tile: Tile, shape: TileShape, target: Target) -> st.S
         )
 
     body = _one_of(which.var, bands, of)
-    steps = conv.rows.taps * conv.columns.taps * tile.band * len(_units(conv.columns.axis.size or 1, shape))
+    steps = conv.rows.taps * conv.columns.taps * tile.band * len(vector_widths(conv.columns.axis.size or 1, shape))
     return parallel_rows((*conv.outer, which), steps, body, target.num_cores)
 
 
@@ -367,14 +173,14 @@ def _piece(conv: Depthwise, tile: Tile, shape: TileShape, part: _Part) -> st.Stm
     full, rest = divmod(part.piece.points, wide)
     runs = [Piece(0, wide, 0, 0, full)] if full else []
     runs += [Piece(full * wide, rest, 0, 0)] if rest else []
-    for lines_of in _tiles(0, band.points, tile.lines, band, conv.rows):
+    for lines_of in tiles_of(0, band.points, tile.lines, band, conv.rows):
         parts += _over(
             [lines_of],
             lambda lines, row: sequence(
                 *_over(
                     runs,
                     lambda run, column: _sums(
-                        conv, lines, _units(run.points, shape), _At(part, packed, row, column, run.points)
+                        conv, lines, vector_widths(run.points, shape), _At(part, packed, row, column, run.points)
                     ),
                 )
             ),
@@ -417,7 +223,7 @@ def _sums(conv: Depthwise, tile: Piece, widths: list[int], at: _At) -> st.Stmt:
         value = tir.Mul(tir.Broadcast(weight, widths[vector]), seen)
         return st.BufferStore(acc, tir.Add(tir.BufferLoad(acc, (there,)), value), (there,))
 
-    users = _users(conv.rows, tile)
+    users = users_of(conv.rows, tile)
     first, parts = index_var("first"), []
     for line, seeing in users.items():
         for vector, width in enumerate(widths):
