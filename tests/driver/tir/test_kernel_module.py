@@ -119,3 +119,24 @@ def test_a_loaded_library_has_no_source(tmp_path: Path) -> None:
     tvm.build(te.create_prim_func([a, te.compute((8,), lambda i: a[i] * 2.0)])).export_library(tmp_path / "k")
     with pytest.raises(tvm.error.DiagnosticError, match="loaded from a file, which has no source"):
         tvm.runtime.load_module(tmp_path / "k").get_source()
+
+
+def test_kernels_of_imported_modules(tmp_path: Path) -> None:
+    """Guards that they are found only where asked for, and that no file leaves them out."""
+    a = te.placeholder((8,), name="a")
+    one, other = (
+        tvm.build(te.create_prim_func([a, te.compute((8,), lambda i, by=by: a[i] * by)], name=name))
+        for name, by in (("twice", 2.0), ("thrice", 3.0))
+    )
+    one.import_module(other)
+    assert one.imported_modules == [other]
+    assert not one.implements_function("thrice")
+    out = tvm.nd.empty((8,))
+    one.get_function("thrice", query_imports=True)(tvm.nd.array(np.ones(8, "float32")), out)
+    assert out.numpy().tolist() == [3.0] * 8
+    with pytest.raises(DiagnosticError, match="no kernel is named 'thrice'"):
+        one.get_function("thrice")
+    with pytest.raises(DiagnosticError, match="would not be in the file"):
+        one.export_library(tmp_path / "k")
+    with pytest.raises(DiagnosticError, match="what tvm.build gives, got 3"):
+        one.import_module(3)

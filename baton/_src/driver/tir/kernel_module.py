@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -58,6 +58,14 @@ class KernelModule:
     """Compiled kernels by name. Calling the module calls its entry, the only kernel or `main`."""
 
     executable: Executable
+    imported_modules: list[KernelModule] = field(default_factory=list, compare=False, repr=False)
+    """Modules whose kernels `get_function(name, query_imports=True)` finds, too."""
+
+    def import_module(self, module: KernelModule) -> None:
+        """Let the kernels of another module be found from here."""
+        if not isinstance(module, KernelModule):
+            raise fail("api", f"kernels are imported from what tvm.build gives, got {module!r}")
+        self.imported_modules.append(module)
 
     def get_source(self, fmt: str = "") -> str:
         """The code as text (`Executable.get_source`)."""
@@ -95,15 +103,21 @@ class KernelModule:
         return self.get_function(self.entry_name)
 
     def implements_function(self, name: str, query_imports: bool = False) -> bool:
-        """Whether there is a kernel `name`."""
-        return name in self.kernels
+        """Whether there is a kernel `name`, here or, if asked for, in an imported module."""
+        return name in self.kernels or self._imported(name, query_imports) is not None
 
     def get_function(self, name: str, query_imports: bool = False) -> Kernel:
-        """The kernel `name`; `DiagnosticError` (`function-missing`) if there is none."""
-        found = self.kernels.get(name)
+        """The kernel `name`, also of imported modules if asked for; `DiagnosticError` (`function-missing`) if there is
+        none."""
+        found = self.kernels.get(name) or self._imported(name, query_imports)
         if found is None:
             raise fail("function-missing", f"no kernel is named {name!r}", help=f"there are: {', '.join(self.kernels)}")
         return found
+
+    def _imported(self, name: str, wanted: bool) -> Kernel | None:
+        providers = (m for m in self.imported_modules if wanted and m.implements_function(name, True))
+        provider = next(providers, None)
+        return None if provider is None else provider.get_function(name, True)
 
     __getitem__ = get_function
 
@@ -128,6 +142,12 @@ class KernelModule:
 
     def save(self, file_name: str | Path, fmt: str = "") -> None:
         """Write the kernels to one file that `runtime.load_module` reads, whatever its name ends in."""
+        if self.imported_modules:
+            raise fail(
+                "api",
+                "the kernels of imported modules would not be in the file",
+                help="build all functions as one IRModule, or export each module by itself",
+            )
         self.executable.save(file_name)
 
     def export_library(self, file_name: str | Path, *args: Any, **kwargs: Any) -> None:

@@ -12,27 +12,32 @@ from baton._src.driver.tvm_json.relay_kinds import RELAY
 from baton._src.driver.tvm_json.shared_kinds import SHARED
 from baton._src.driver.tvm_names.scripts import from_source
 from baton._src.driver.tvm_names.texts import is_relax, parse, parse_expr
+from baton._src.driver.tvm_names.tir.analysis import undefined_vars
 from baton._src.driver.wiring import node_text, wire
-from baton._src.ir.expr import GraphExpr
+from baton._src.ir.expr import GraphExpr, PrimExpr
 from baton._src.ir.module import IRModule
+from baton._src.ir.traverse import post_order
 from baton._src.ir.types import GlobalTypeVar, Type, TypeVar
 from baton._src.relax.nodes import Function
 from baton._src.relay.check.infer_type import infer_type
 from baton._src.relay.check.substitute import leaves
 from baton._src.relay.nodes import Var
 from baton._src.support.diagnostics import fail
+from baton._src.tir.buffer import Buffer
 from baton._src.tir.prim_func import PrimFunc
+from baton._src.tir.stmt import Evaluate
 
 _READERS: dict[str, Callable[[str], Any]] = {
     "relay.module": parse,
     "relay.expr": parse_expr,
     "relay.type": lambda text: parse_expr(text).type_annotation,
     "script": from_source,
+    "tir.expr": lambda text: from_source(text).body.value,
 }
 
 
 def save_json(node: Any) -> str:
-    """A module, a function, a Relay expression or a closed type as JSON that `load_json` reads.
+    """A module, a function, a Relay expression, a scalar expression or a closed type as JSON that `load_json` reads.
 
     The JSON is baton's own (the program's text under a heading), not TVM's table of nodes. Raises `DiagnosticError`
     (`api`) for nodes that are no programs.
@@ -46,9 +51,17 @@ def save_json(node: Any) -> str:
         kind = "relay.expr"
     elif isinstance(node, Type) and not any(isinstance(leaf, (TypeVar, GlobalTypeVar)) for leaf in leaves(node)):
         kind, node = "relay.type", Var("_", node)
+    elif isinstance(node, PrimExpr) and not any(isinstance(part, Buffer) for part in post_order(node)):
+        kind, node = "tir.expr", _around(node)
     else:
         raise fail("api", f"a {type(node).__name__} cannot be saved by itself", help="save the module it belongs to")
     return json.dumps({"format": "baton.ir", "kind": kind, "text": node_text(node, show_meta=True)}, indent=1)
+
+
+def _around(expr: PrimExpr) -> PrimFunc:
+    """A kernel that evaluates the expression; the variables it leaves open are its parameters."""
+    body = Evaluate(expr)
+    return PrimFunc(undefined_vars(body, []), body)
 
 
 def pickled(module: IRModule) -> tuple[Any, ...]:
