@@ -189,3 +189,37 @@ def test_operators_on_packed_functions_and_the_rest() -> None:
     assert places.numpy().tolist() == [1, 0]
     assert sums.numpy().tolist() == [3, 12, 9]
     assert padded.numpy().tolist() == [0, 3, 9, -3, 0]
+
+
+class Sampler(nn.Module):
+    """Draws from the likeliest entries, and tells their probabilities."""
+
+    def forward(self, prob: nn.Tensor, p: nn.Tensor, k: nn.Tensor, u: nn.Tensor, rows: nn.Tensor) -> Any:
+        ordered, index = op.sort(prob, descending=True), op.argsort(prob, descending=True, dtype="int64")
+        drawn = op.sample_top_p_top_k_from_sorted_prob(ordered, index, p, k, u, rows)
+        return drawn, op.renormalize_top_p_top_k_prob(prob, ordered, p, k)
+
+
+@pytest.mark.parametrize("vocabulary", [6, "v"])
+def test_draws_from_the_likeliest_entries(vocabulary: int | str) -> None:
+    """A row keeps its largest entries until they sum to p, at most k, at least one; numbers fall into their shares."""
+    rng = np.random.default_rng(3)
+    prob = rng.dirichlet(np.ones(6), 3).astype("float32")
+    p, k = np.array([[0.5], [0.99], [0.0]], "float32"), np.array([[6], [2], [6]])
+    rows = np.array([[0], [0], [1], [2], [1]])
+    u = np.array([[0.01], [0.99], [0.7], [0.5], [0.2]], "float32")
+    shapes = ((3, vocabulary), (3, 1), (3, 1), (5, 1), (5, 1))
+    kinds = ("float32", "float32", "int64", "float32", "int64")
+    names = ("prob", "p", "k", "u", "rows")
+    spec = {n: nn.spec.Tensor(s, d) for n, s, d in zip(names, shapes, kinds)}
+    (drawn, shares), _ = run(Sampler(), spec, prob, p, k, u, rows)
+
+    expected = np.zeros_like(prob)
+    for row, (chances, enough, most) in enumerate(zip(prob, p[:, 0], k[:, 0])):
+        order = np.argsort(-chances)
+        kept = order[: min(most, 1 + np.searchsorted(np.cumsum(chances[order]), enough))]
+        expected[row, kept] = chances[kept] / chances[kept].sum()
+    np.testing.assert_allclose(shares.numpy(), expected, rtol=1e-5)
+    for found, row, number in zip(drawn.numpy()[:, 0], rows[:, 0], u[:, 0]):
+        order = np.argsort(-prob[row])
+        assert found == order[np.searchsorted(np.cumsum(expected[row][order]), number, side="right")]
