@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -325,6 +326,27 @@ def test_samples_and_traces() -> None:
         assert str(first.trace) == str(second.trace)
         assert len(first.trace.decisions) == 3
     same(matmul(), change, *MATMUL)
+
+
+def test_tiles_in_two_parts() -> None:
+    """Guards the product of the second part, factors without one, and decisions taken again."""
+
+    def change(s: Schedule) -> None:
+        j = s.get_loops("C")[1]
+        factors = s.sample_partitioned_tile(j, 4, partition_pos=2, innerpart_factor=3)
+        assert math.prod(factors[2:]) == 3
+        s.split(j, factors)
+
+    same(matmul(), change, *MATMUL)
+    first = Schedule(matmul(), seed=2)
+    change(first)
+    second = Schedule(matmul())
+    first.trace.apply_to_schedule(second)
+    assert script(first.func) == script(second.func)
+    j = second.get_loops("C")[0]
+    assert math.prod(second.sample_partitioned_tile(j, 2, 1, 5)) == 13
+    with pytest.raises(DiagnosticError, match="not parted at 3"):
+        second.sample_partitioned_tile(j, 2, 3, 1)
 
 
 def test_other_decisions() -> None:

@@ -34,6 +34,20 @@ def perfect_tile(
     return [rest, *middle, last] if count > 1 else [extent]
 
 
+def partitioned_tile(
+    rng: random.Random, extent: int, count: int, position: int, inner: int, decision: Sequence[int] | None
+) -> list[int]:
+    """`count` factors whose product is `extent`; those from `position` on have the product `inner`.
+
+    Without a first part, or where `inner` does not divide the extent, factors as `perfect_tile` draws them."""
+    if not 0 <= position <= count or inner < 1:
+        raise refuse(f"{count} factors are not parted at {position} into a second part of product {inner}")
+    if decision is not None or position in (0, count) or extent % inner:
+        return perfect_tile(rng, extent, count, extent, decision)
+    first = perfect_tile(rng, extent // inner, position, extent, None)
+    return [*first, *perfect_tile(rng, inner, count - position, inner, None)]
+
+
 def categorical(rng: random.Random, candidates: Sequence[int], probs: Sequence[float], decision: int | None) -> int:
     """The index of one of the candidates, drawn by their probabilities."""
     if not candidates or len(candidates) != len(probs) or min(probs) < 0 or sum(probs) <= 0:

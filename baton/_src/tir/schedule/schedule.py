@@ -334,12 +334,31 @@ class Schedule(BufferPrimitives, TilePrimitives):
         self, loop: LoopRV, n: int, max_innermost_factor: int = 16, decision: Sequence[int] | None = None
     ) -> list[ExprRV]:
         """Random factors of the loop's extent, `n` of them, the last one not too large."""
+        extent = self._extent_to_tile(loop)
+        self.decision = chosen = sampling.perfect_tile(self._random, extent, n, max_innermost_factor, decision)
+        return [ExprRV(factor) for factor in chosen]
+
+    @recorded
+    def sample_partitioned_tile(
+        self,
+        loop: LoopRV,
+        n: int,
+        partition_pos: int = 0,
+        innerpart_factor: int = 1,
+        decision: Sequence[int] | None = None,
+    ) -> list[ExprRV]:
+        """Random factors of the loop's extent, `n` of them; those from `partition_pos` on have the given product."""
+        extent = self._extent_to_tile(loop)
+        self.decision = chosen = sampling.partitioned_tile(
+            self._random, extent, n, partition_pos, innerpart_factor, decision
+        )
+        return [ExprRV(factor) for factor in chosen]
+
+    def _extent_to_tile(self, loop: LoopRV) -> int:
         extent = self.get(loop).extent
         if not isinstance(extent, IntImm):
             raise refuse(f"the extent of the loop over {loop.var.name} is no constant: it has no factors to sample")
-        chosen = sampling.perfect_tile(self._random, extent.value, n, max_innermost_factor, decision)
-        self.decision = chosen
-        return [ExprRV(factor) for factor in chosen]
+        return extent.value
 
     @recorded
     def sample_categorical(
