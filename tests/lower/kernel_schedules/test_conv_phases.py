@@ -62,6 +62,11 @@ CASES: list[Case] = [
     (ONE, (2, 3, 36), (3, 4, 2), {"strides": 4}),
     (THREE, (1, 2, 2, 8, 8), (2, 2, 3, 2, 4), {"strides": 2, "padding": 1}),
     (THREE, (1, 2, 4, 6, 8), (2, 3, 2, 2, 2), {"strides": (2, 3, 2)}),
+    # One tap a phase: weights are turned, by shuffles where they are a power of two, with some left over.
+    (THREE, (1, 17, 2, 3, 16), (17, 19, 2, 2, 2), {"strides": 2}),
+    (TWO, (2, 7, 8, 16), (7, 11, 4, 4), {"strides": 4}),
+    (TWO, (1, 6, 8, 16), (6, 7, 3, 3), {"strides": 3}),
+    (ONE, (1, 32, 40), (32, 16, 2), {"strides": 2}),
 ]
 
 
@@ -73,7 +78,7 @@ def test_means_the_same(case: Case) -> None:
     _check(case, HOST)
 
 
-@pytest.mark.parametrize("case", [CASES[1], CASES[8], CASES[10]])
+@pytest.mark.parametrize("case", [CASES[1], CASES[8], CASES[10], CASES[12]])
 def test_threads(case: Case) -> None:
     _check(case, THREADS)
 

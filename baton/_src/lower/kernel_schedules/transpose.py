@@ -38,6 +38,8 @@ from baton._src.tir.prim_func import PrimFunc
 
 WOVEN = (2, 4, 8)
 """How many vectors are woven together."""
+MOST_UNWOVEN = 16
+"""How many are taken apart at most, so that they stay in registers."""
 
 
 @dataclass(frozen=True)
@@ -164,6 +166,30 @@ def weave(vectors: list[PrimExpr]) -> PrimExpr:
     even, odd = weave(vectors[::2]), weave(vectors[1::2])
     size = even.dtype.lanes
     return tir.Shuffle((even, odd), tuple(i + size * side for i in range(size) for side in range(2)))
+
+
+def unweave(vectors: list[PrimExpr], store: Callable[[int, PrimExpr], st.Stmt]) -> st.Stmt:
+    """The opposite: `store(t, v)` of the vector of every element t modulo their number, a power of 2."""
+    bound: list[tuple[tir.Var, PrimExpr]] = []
+
+    def named(value: PrimExpr) -> tir.Var:
+        bound.append((tir.Var(f"v{len(bound)}", value.dtype), value))
+        return bound[-1][0]
+
+    def apart(whole: list[tir.Var]) -> list[tir.Var]:
+        if len(whole) == 1:
+            return whole
+        size = whole[0].dtype.lanes
+        sides = []
+        for side in range(2):
+            order = tuple(range(side, 2 * size, 2))
+            sides.append(apart([named(tir.Shuffle(pair, order)) for pair in zip(whole[::2], whole[1::2])]))
+        return [v for pair in zip(*sides) for v in pair]
+
+    body = sequence(*(store(t, v) for t, v in enumerate(apart([named(v) for v in vectors]))))
+    for var, value in reversed(bound):
+        body = st.LetStmt(var, value, body)
+    return body
 
 
 def _divides(axis: Axis, lanes: int) -> bool:

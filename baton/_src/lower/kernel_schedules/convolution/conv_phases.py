@@ -18,6 +18,7 @@ from math import prod
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.convolution.conv_window import Terms, bordered, linear, with_border_inside
+from baton._src.lower.kernel_schedules.convolution.turned_weights import turned_weight
 from baton._src.lower.kernel_schedules.convolution.unpacked_runs import (
     Finished,
     Sums,
@@ -110,13 +111,18 @@ def _scheduled(
 ) -> PrimFunc | Declined:
     found = find_anchor(kernel, lambda s: s is stage)
     assert found is not None
-    border, conv = _by_phases(found, spreads, load, weight)
+    alone = all((s.tap.size or 1) <= s.stride for s in spreads)  # several taps of a phase share lines of the cache
+    turned = turned_weight(weight, [s.tap for s in spreads], target) if alone else None
+    border, conv = _by_phases(found, spreads, load, weight if turned is None else turned.load)
     shape = tile_shape(target, stage.buffer.dtype)
     task = choose_task(conv, shape)
     if task is None or waste(conv, task, shape) > MOST_WASTE:
         return Declined("too few points")
     kernel = replace(kernel, local=(*kernel.local, border.buffer))
     body = sequence(emit_stages(kernel, [border], target), emit_tasks(conv, task, shape, target))
+    if turned is not None:
+        kernel = replace(kernel, local=(*kernel.local, turned.load.buffer))
+        body = sequence(turned.written, body)
     return kernel.rebuilt(surrounded(kernel, found, body, target))
 
 
@@ -273,7 +279,9 @@ def _ahead(spread: Spread, phase: PrimExpr) -> PrimExpr:
 
 
 def _taps(spread: Spread, phase: PrimExpr) -> PrimExpr:
-    """How many taps a phase has."""
+    """How many taps a phase has: all the same number where the stride divides them."""
+    if (spread.tap.size or 1) % spread.stride == 0:
+        return i64((spread.tap.size or 1) // spread.stride)
     left = ops.subtract(i64((spread.tap.size or 1) + spread.stride - 1), _behind(spread, phase))
     return ops.floordiv(left, i64(spread.stride))
 
