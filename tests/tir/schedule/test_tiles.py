@@ -19,7 +19,7 @@ from baton._src.tir.schedule.trace import Trace
 from baton._src.tir.text.parser import parse_text
 from baton._src.tir.text.printer import script
 from tests.codegen.native_run import run_native
-from tests.tir_schedule.test_primitives import CHAIN, MATMUL, chain, matmul, same
+from tests.tir.schedule.test_primitives import CHAIN, MATMUL, chain, matmul, same
 
 DESCRIPTION = """
 @T.prim_func
