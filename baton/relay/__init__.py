@@ -37,7 +37,7 @@ __getattr__, __dir__, __all__ = attach(
             "baton.relay",
             "adt analysis backend build_module dataflow_pattern expr expr_functor frontend function image nn op",
         ),
-        **names("driver.tvm_names.relay.words", "bind debug pretty_print scalar_type ShapeVar"),
+        **names("driver.tvm_names.relay.words", "bind debug device_copy pretty_print scalar_type ShapeVar"),
         **names("support.spans", "Span"),
         **names("driver.tvm_names.relay.spans", "SequentialSpan SpanCheck type_has_any"),
         **renamed("support.spans", SourceName="Source"),

@@ -27,6 +27,15 @@ def test_arguments_by_position() -> None:
     assert (kept.attrs.force_suppress, kept.attrs.top_k, kept.attrs.return_indices) == (True, 2, False)
 
 
+def test_copies_between_devices_name_both() -> None:
+    x = relay.var("x", shape=(2,))
+    for copy in (relay.device_copy, relay.op.device_copy, relay.op.tensor.device_copy):
+        made = copy(x, src_device=baton.cpu(), dst_device=baton.cpu(0))
+        assert (made.attrs.src_virtual_device, made.attrs.dst_virtual_device) == (baton.cpu(), baton.cpu(0))
+    run = relay.create_executor("graph").evaluate(relay.Function([x], made))
+    np.testing.assert_array_equal(run(np.ones(2, "float32")).numpy(), [1, 1])
+
+
 def test_arrays_of_64_bits_become_literals_of_32() -> None:
     """As Python's numbers do; `dtype` says otherwise. TVM's own arrays keep theirs."""
     assert relay.const(np.arange(3)).data.dtype == "int32"

@@ -20,7 +20,7 @@ __getattr__, __dir__, __all__ = attach(
         ),
         **names("driver.tvm_names.relay.strategies", "OpStrategy OpImplementation register_strategy"),
         **names("ir.expr", "Op"),
-        **names("driver.tvm_names.relay.words", "debug"),
+        **names("driver.tvm_names.relay.words", "debug device_copy"),
         **renamed("ir.op_def", OpPattern="Fusion"),
         **submodules(
             "baton.relay.op",

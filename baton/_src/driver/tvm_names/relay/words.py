@@ -63,6 +63,11 @@ def on_device(body: Any, device: Any = None, constrain_result: bool = False, con
     return _OPS.on_device(body, virtual_device=name, constrain_result=constrain_result, constrain_body=constrain_body)
 
 
+def device_copy(data: Any, src_device: Any, dst_device: Any) -> Any:
+    """`data`, copied from one device to another."""
+    return _OPS.device_copy(data, src_virtual_device=src_device, dst_virtual_device=dst_device)
+
+
 def function_on_device(function: Function, param_devices: Any, result_device: Any) -> Function:
     """`function`, its parameters and result on devices."""
     for device in (*param_devices, result_device):
