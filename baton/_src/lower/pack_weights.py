@@ -23,7 +23,8 @@ from baton._src.ir.target import Target
 from baton._src.ir.traverse import post_order, rewrite
 from baton._src.lower.kernel_schedules.dot_products.word_plan import packable_words
 from baton._src.lower.kernel_schedules.products.packed_weights import Weight, packable_weight
-from baton._src.lower.kernel_schedules.recurrence import gate_panel, packable_gates
+from baton._src.lower.kernel_schedules.recurrence import packable_gates
+from baton._src.lower.kernel_schedules.recurrence_parts import gate_panel
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.passes.shared.filled_arrays import Filling, filling
 from baton._src.relax.nodes import Call, Constant, Function, Tuple, VarBinding

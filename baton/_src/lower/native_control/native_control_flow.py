@@ -23,7 +23,8 @@ from baton._src.ir.module import IRModule
 from baton._src.ir.op_def import DimProver
 from baton._src.ir.traverse import post_order
 from baton._src.lower.native_control.places import as_expr, find_places
-from baton._src.lower.native_control.steps import Callee, is_op, leaf_infos, read_steps
+from baton._src.lower.native_control.read_steps import is_op, leaf_infos, read_steps
+from baton._src.lower.native_control.steps import Callee
 from baton._src.lower.native_control.write_kernel import write_kernel
 from baton._src.lower.relax_to_vm.whole_native import dims_fit, result_fits
 from baton._src.relax.block_builder import BlockBuilder

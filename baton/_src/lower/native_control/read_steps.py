@@ -1,0 +1,318 @@
+"""Reading a function with control flow as `steps` from Relax's normal form, if it can all be native code.
+
+It can where every value is a tensor of known dtype and dims or a tuple of such, everything called is a kernel or the
+function itself in tail position, and conditions are boolean scalars. Closures that are called where they are made are
+such calls. Where the result of a recursive function has unknown dims by its annotation only, it has those of the values
+it is left with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from baton._src.ir.expr import GlobalVar, Op, PrimExpr
+from baton._src.ir.module import IRModule
+from baton._src.ir.op_def import DimProver
+from baton._src.ir.traverse import substitute
+from baton._src.lower.native_control.steps import Callee, Choose, Compute, Keep, Repeat, Return, Step, Steps
+from baton._src.lower.relax_to_vm.abstract_values import (
+    Fields,
+    InRegister,
+    KernelCall,
+    Literal,
+    Pending,
+    Value,
+    memory_of,
+    resolve,
+)
+from baton._src.lower.relax_to_vm.cast_conditions import is_narrowed
+from baton._src.lower.relax_to_vm.kernel_calls import as_kernel_call, as_view, is_known
+from baton._src.relax.check.base_check import BaseCheckResult, struct_info_base_check
+from baton._src.relax.check.variables import definable_tir_vars_in_struct_info, tir_vars_in_struct_info
+from baton._src.relax.nodes import (
+    Binding,
+    Call,
+    Constant,
+    Function,
+    If,
+    MatchCast,
+    SeqExpr,
+    ShapeExpr,
+    Tuple,
+    TupleGetItem,
+    Var,
+    VarBinding,
+)
+from baton._src.relax.struct_info import TensorStructInfo, TupleStructInfo
+from baton._src.support.trampoline import Task, run
+from baton._src.tir.expr import Var as TirVar
+
+
+class NotNative(Exception):
+    """Something in the function needs the machine."""
+
+
+def read_steps(
+    module: IRModule, own: GlobalVar, function: Function, prover: DimProver, callees: Mapping[str, Callee]
+) -> Steps | None:
+    """The steps of `function`, or None where it needs the machine. Its parameters have been looked at."""
+    reader = _Reader(module, own, function, prover, callees)
+    try:
+        run(reader.sequence(function.body, True, reader.steps))
+    except NotNative:
+        return None
+    results = reader.results()
+    if results is None or (reader.rounds and not reader.leaves):
+        return None
+    return Steps(tuple(reader.params), reader.steps, tuple(results), tuple(reader.rounds))
+
+
+def leaf_infos(info: Any) -> list[TensorStructInfo] | None:
+    """The tensors in a result, left to right; None if there is anything else or less is known of one."""
+    found: list[TensorStructInfo] = []
+    work = [info]
+    while work:
+        item = work.pop()
+        if isinstance(item, TupleStructInfo):
+            work.extend(reversed(item.fields))
+        elif is_known(item):
+            found.append(item)
+        else:
+            return None
+    return found
+
+
+def is_op(call: Call, name: str) -> bool:
+    """Whether it calls the operator of that name."""
+    return isinstance(call.op, Op) and call.op.name == name
+
+
+def info_of(value: Value) -> TensorStructInfo:
+    """What is known of a tensor; all there is to know, or `NotNative`."""
+    found = value.expr.struct_info_ if isinstance(value, Literal) else getattr(resolve(value), "info", None)
+    if not is_known(found):
+        raise NotNative
+    return found
+
+
+class _Reader:
+    def __init__(
+        self,
+        module: IRModule,
+        own: GlobalVar,
+        function: Function,
+        prover: DimProver,
+        callees: Mapping[str, Callee],
+    ) -> None:
+        self.module = module
+        self.callees = callees
+        self.own = own
+        self.function = function
+        self.prover = prover
+        infos = [info for p in function.params for info in leaf_infos(p.struct_info_) or ()]
+        self.params = [InRegister(i, info) for i, info in enumerate(infos)]
+        given = iter(self.params)
+        self.env: dict[Var, Value] = {p: _nested(p.struct_info_, given) for p in function.params}
+        self.closures: dict[Any, Call] = {}
+        self.steps: list[Step] = []
+        self.rounds: list[Repeat] = []
+        self.leaves: list[Return] = []
+
+    def sequence(self, seq: Any, is_tail: bool, into: list[Step]) -> Task[Value | None]:
+        """The steps of a sequence and its value; in tail position it ends with `Repeat` or `Return`, without one."""
+        bindings, body = _without_renaming(seq)
+        for number, binding in enumerate(bindings):
+            is_last = number == len(bindings) - 1 and isinstance(body, Var) and body is binding.var
+            if (yield self.binding(binding, is_tail and is_last, into)):
+                return None
+        if not is_tail:
+            return self.value(body)
+        leaving = Return(tuple(self.tensors(self.value(body))))
+        into.append(leaving)
+        self.leaves.append(leaving)
+        return None
+
+    def binding(self, binding: Binding, is_tail: bool, into: list[Step]) -> Task[bool]:
+        """One binding; says whether it has left the function."""
+        value = binding.value
+        if is_narrowed(binding, self.prover):
+            raise NotNative
+        match binding:
+            case MatchCast(struct_info=info):
+                if struct_info_base_check(info, value.struct_info_, self.prover) is not BaseCheckResult.PASS:
+                    raise NotNative
+                self.env[binding.var] = self.value(value)
+            case VarBinding(var=var, value=If() as branch):
+                left: bool = yield self.branch(branch, var, is_tail, into)
+                return left
+            case VarBinding(value=Call(op=GlobalVar() as callee, args=args)) if (
+                is_tail and callee.name_hint == self.own.name_hint
+            ):
+                again = Repeat(tuple(v for a in args for v in self.tensors(self.value(a))))
+                if len(again.values) != len(self.params) or not self._fits(again):
+                    raise NotNative
+                into.append(again)
+                self.rounds.append(again)
+                return True
+            case VarBinding(var=var, value=Call() as call):
+                self._call(call, var, into)
+            case _:
+                self.env[binding.var] = self.value(value)
+        return False
+
+    def _call(self, call: Call, var: Var, into: list[Step]) -> None:
+        if is_op(call, "relax.make_closure"):
+            self.closures[var] = call
+            return
+        view = as_view(call, var, self.value)
+        if view is not None:
+            self.env[var] = view
+            return
+        if isinstance(call.op, GlobalVar):
+            kernel = self._function_call(call.op, call.args)
+        elif is_op(call, "relax.invoke_pure_closure"):
+            kernel = self._function_call(*self._called(call))
+        else:
+            kernel = as_kernel_call(call, self.module, self.value)
+        if kernel is None or any(place >= 0 for place in kernel.inplace):
+            raise NotNative
+        kernel.results = tuple(Pending(kernel, i) for i in range(len(kernel.outputs)))
+        self.env[var] = _nested(var.struct_info_, iter(kernel.results))
+        into.append(Compute(kernel))
+
+    def _called(self, call: Call) -> tuple[GlobalVar, Sequence[Any]]:
+        """The function that a closure made here calls, and all its arguments: those given, then what was captured."""
+        closure, given = call.args
+        made = self.closures.get(closure)
+        if made is None or not isinstance(made.args[0], GlobalVar) or not isinstance(given, Tuple):
+            raise NotNative
+        return made.args[0], (*given.fields, *made.args[1].fields)
+
+    def _function_call(self, function: GlobalVar, args: Sequence[Any]) -> KernelCall | None:
+        """A call of a function that is a kernel by now, its dims in terms of the arguments'."""
+        callee = self.callees.get(function.name_hint)
+        arguments = [v for a in args for v in self.tensors(self.value(a))]
+        infos = [info_of(v) for v in arguments]
+        if callee is None or len(infos) != len(callee.params):
+            return None
+        dims: dict[TirVar, PrimExpr] = {}
+        for param, info in zip(callee.params, infos):
+            for own, given in zip(param.shape.values, info.shape.values):
+                if isinstance(own, TirVar):
+                    dims.setdefault(own, given)
+        if not all(self._covers(_over(param, dims), info) for param, info in zip(callee.params, infos)):
+            return None
+        outputs = tuple(_over(o, dims) for o in callee.outputs)
+        values = [*arguments, *(Literal(c) for c in callee.constants)]
+        given = (*infos, *(c.struct_info_ for c in callee.constants))
+        fresh = (-1,) * len(outputs)
+        return KernelCall(
+            callee.kernel, callee.function, callee.kernel.name_hint, tuple(values), given, (), outputs, fresh
+        )
+
+    def branch(self, branch: If, var: Var, is_tail: bool, into: list[Step]) -> Task[bool]:
+        """In tail position both arms leave; elsewhere both leave their value in the same place."""
+        condition = memory_of(self.value(branch.cond))
+        if isinstance(condition, Literal) and isinstance(condition.expr, Constant):
+            decided = branch.true_branch if condition.expr.data.numpy().item() else branch.false_branch
+            kept: Value | None = yield self.sequence(decided, is_tail, into)
+            if kept is not None:
+                self.env[var] = kept
+            return is_tail
+        if not is_known(branch.cond.struct_info_):
+            raise NotNative
+        choice = Choose(condition)
+        into.append(choice)
+        arms = ((branch.true_branch, choice.then_steps), (branch.false_branch, choice.else_steps))
+        merged = [] if is_tail else self._merged(var)
+        for body, steps in arms:
+            value = yield self.sequence(body, is_tail, steps)
+            if not is_tail:
+                steps += [Keep(v, m) for v, m in zip(self.tensors(value), merged, strict=True)]
+        if not is_tail:
+            self.env[var] = _nested(var.struct_info_, iter(merged))
+        return is_tail
+
+    def _merged(self, var: Var) -> list[InRegister]:
+        infos = leaf_infos(var.struct_info_)
+        if infos is None:
+            raise NotNative
+        return [InRegister(-1, info) for info in infos]
+
+    def _fits(self, again: Repeat) -> bool:
+        """Whether a tail call's arguments have the very dims of the parameters, so that they can take their place."""
+        return all(self._covers(p.info, info_of(v)) for p, v in zip(self.params, again.values))
+
+    def _covers(self, base: Any, derived: Any) -> bool:
+        return struct_info_base_check(base, derived, self.prover) is BaseCheckResult.PASS
+
+    def results(self) -> list[TensorStructInfo] | None:
+        """The struct infos of the leaves of the result; None if they are unknown, or differ from leaf to leaf."""
+        known = leaf_infos(self.function.body.struct_info_)
+        if known is not None or not self.leaves:
+            return known
+        first, *others = ([info_of(v) for v in leaving.values] for leaving in self.leaves)
+        same = all(self._covers(a, b) and self._covers(b, a) for other in others for a, b in zip(first, other))
+        return first if same and all(map(self._is_over_params, first)) else None
+
+    def _is_over_params(self, info: TensorStructInfo) -> bool:
+        bound = {v for p in self.params for v in definable_tir_vars_in_struct_info(p.info)}
+        return bound.issuperset(tir_vars_in_struct_info(info))
+
+    def value(self, expr: Any) -> Value:
+        """What a leaf stands for."""
+        match expr:
+            case Var():
+                if expr in self.env:
+                    return self.env[expr]
+            case Tuple(fields=fields):
+                return Fields(tuple(self.value(f) for f in fields))
+            case TupleGetItem(tuple_value=source, index=index):
+                whole = self.value(source)
+                if isinstance(whole, Fields):
+                    return whole.fields[index]
+            case Constant():
+                return Literal(expr)
+            case _:
+                pass
+        raise NotNative
+
+    def tensors(self, value: Value | None) -> list[Value]:
+        """The leaves of a value."""
+        found: list[Value] = []
+        work = [value]
+        while work:
+            item = work.pop()
+            if isinstance(item, Fields):
+                work.extend(reversed(item.fields))
+            elif item is None:
+                raise NotNative
+            else:
+                found.append(item)
+        return found
+
+
+def _over(info: TensorStructInfo, dims: Mapping[TirVar, PrimExpr]) -> TensorStructInfo:
+    """The struct info with its shape variables replaced."""
+    return TensorStructInfo(ShapeExpr([substitute(d, dims) for d in info.shape.values]), info.dtype)
+
+
+def _without_renaming(seq: Any) -> tuple[list[Binding], Any]:
+    """The bindings and the result of a sequence, less names that are given at its end to what has one."""
+    if not isinstance(seq, SeqExpr):
+        return [], seq
+    bindings = [b for block in seq.blocks for b in block.bindings]
+    body = seq.body
+    while bindings and isinstance(bindings[-1], VarBinding) and bindings[-1].var is body:
+        if not isinstance(bindings[-1].value, Var):
+            break
+        body = bindings.pop().value
+    return bindings, body
+
+
+def _nested(info: Any, leaves: Iterator[Value]) -> Value:
+    """Leaves in the shape of a struct info; more leaves than it has are left."""
+    if isinstance(info, TupleStructInfo):
+        return Fields(tuple(_nested(f, leaves) for f in info.fields))
+    return next(leaves)
