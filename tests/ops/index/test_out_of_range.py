@@ -123,6 +123,56 @@ def test_an_empty_axis_has_no_nearest_element(is_symbolic: bool) -> None:
         main(*_given((empty,)))
 
 
+MADE: dict[str, Callable[[Any], Any]] = {
+    "broadcast": lambda x: R.broadcast_to(R.strided_slice(x, [0], [0], [1]), R.shape([4, 5])),
+    "computed and broadcast": lambda x: R.exp(R.broadcast_to(R.strided_slice(x, [0], [0], [1]), R.shape([4, 5]))),
+    "slice": lambda x: R.strided_slice(R.concat([x, x]), [0], [2], [6]),
+    "slice of a slice": lambda x: R.strided_slice(R.strided_slice(R.tile(x, [4, 1]), [0], [1], [9]), [0], [2], [6]),
+    "border": lambda x: R.nn.pad(R.strided_slice(x, [0], [1], [3]), [1, 1, 0, 0]),
+    "repetition": lambda x: R.tile(R.strided_slice(x, [0], [0], [2]), [2, 1]),
+    "turned": lambda x: R.flip(x, axis=0),
+    "computed": lambda x: R.add(x, R.const(1, "float32")),
+}
+READ: dict[str, Callable[[Any, Any], Any]] = {
+    "gather_elements": lambda x, i: R.gather_elements(x, R.broadcast_to(R.expand_dims(i, 1), R.shape([2, 5])), 0),
+    "gather_nd": lambda x, i: R.gather_nd(x, R.expand_dims(i, 1)),
+    "index_tensor": lambda x, i: R.index_tensor(x, (i,)),
+    "take": lambda x, i: R.take(x, i, axis=0, mode="fast"),
+}
+
+
+@pytest.mark.parametrize("read", READ)
+@pytest.mark.parametrize("made", MADE)
+def test_indices_of_what_a_kernel_computes(made: str, read: str) -> None:
+    """Guards tensors that are written into their readers: their axes were gone, and with them what indices are held
+    against. Programs read elements that were cut off, or none at all.
+    """
+    operands = X, _at(0, 3)
+    module = _module(lambda x, i: READ[read](MADE[made](x), i), operands, False)
+    programs = [Interpreter(module)["main"], relax.VirtualMachine(relax.build(module, "llvm"), baton.cpu())["main"]]
+    expected, found = (p(*_given(operands)).numpy() for p in programs)
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+    for program in programs:
+        for outside in (4, 7):
+            with pytest.raises(DiagnosticError, match=r"out of bounds|out of range|indices from"):
+                program(*_given((X, _at(0, outside))))
+
+
+@pytest.mark.parametrize("lengths", [(1, 5), (4, -1), (2**40, 0)])
+@pytest.mark.parametrize("is_symbolic", [False, True], ids=["numbers", "symbols"])
+def test_sequences_longer_than_time(is_symbolic: bool, lengths: tuple[int, ...]) -> None:
+    """Guards lengths that are none: they were taken for the nearest that is one."""
+    x = relay.var("x", shape=(2, relay.Any() if is_symbolic else 4), dtype="float32")
+    n = relay.var("n", shape=(2,), dtype="int64")
+    module = baton.IRModule.from_expr(relay.Function([x, n], relay.reverse_sequence(x, n, 1, 0)))
+    for executor in ("debug", "vm"):
+        main = relay.create_executor(executor, mod=module, target="llvm").evaluate()
+        found = main(X[:2, :4], np.array([3, 0])).numpy()
+        np.testing.assert_array_equal(found, [[2, 1, 0, 3], [5, 6, 7, 8]])
+        with pytest.raises(DiagnosticError, match=r"sequence of length|out of range"):
+            main(X[:2, :4], np.array(lengths))
+
+
 def test_wide_gathers_name_the_lane_that_is_outside() -> None:
     """Vectors of indices are tested at once, also where the last one is only part of a vector."""
     source, at = np.arange(1000, dtype="float32"), np.arange(1000)[::-1].copy()

@@ -106,13 +106,13 @@ def infer_reverse(call: OpCall[ReverseAttrs]) -> Info:
 
 
 def compute_reverse(inputs: Any, a: ReverseAttrs, out: Any) -> Any:
-    """Time counted from the end of the sequence."""
+    """Time counted from the end of the sequence. A length that is none is taken as an index, which is out of range."""
     x, lengths = inputs
     time, batch = from_front(a.seq_axis, x.ndim), from_front(a.batch_axis, x.ndim)
 
     def body(*i: Any) -> Any:
-        end = k.minimum(k.cast("int64", lengths(i[batch])), k.index(x.shape[time]))
-        t = k.select(i[time] < end, end - k.index(1) - i[time], i[time])
+        end = k.cast("int64", lengths(i[batch]))
+        t = k.select(i[time] < end, end - k.index(1) - i[time], k.select(end < k.index(0), end, i[time]))
         return x(*(t if n == time else j for n, j in enumerate(i)))
 
     return k.compute(out.shape, body, "reverse_sequence")
@@ -121,6 +121,9 @@ def compute_reverse(inputs: Any, a: ReverseAttrs, out: Any) -> Any:
 def reference_reverse(inputs: Any, a: ReverseAttrs) -> Any:
     """Sequence by sequence."""
     x, lengths = inputs
+    for length in lengths:
+        if not 0 <= length <= x.shape[a.seq_axis] and x.size:
+            raise IndexError(f"a sequence of length {length} on an axis of {x.shape[a.seq_axis]} elements")
     found = np.array(x)
     views = np.moveaxis(found, (a.batch_axis, a.seq_axis), (0, 1))
     sources = np.moveaxis(x, (a.batch_axis, a.seq_axis), (0, 1))

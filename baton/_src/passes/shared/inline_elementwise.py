@@ -16,6 +16,7 @@ from typing import Any
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.traverse import post_order, rebuild, rewrite
 from baton._src.passes.shared.kernel_stages import Stage, read_stage, root_block, statements
+from baton._src.passes.tir.access_scope import may_miss
 from baton._src.support.trampoline import Task, run
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.expr import BufferLoad, Call, Cast, IntImm, Var
@@ -109,7 +110,10 @@ class _Inliner:
                 return False
             loads = user.loads.get(stage.buffer, [])
             total += len(loads)
+            axes = [(var, axis.dom) for var, axis in user.axes.items()]
             for load in loads:
+                if may_miss(load, axes):
+                    return False  # the check of an index is made where its buffer is read
                 mentioned = {n for index in load.indices for n in post_order(index) if isinstance(n, Var)}
                 again = any(var not in mentioned and not _is_single(axis) for var, axis in user.axes.items())
                 if again and not (moves and not user.stage.reduces):

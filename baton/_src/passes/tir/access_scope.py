@@ -79,6 +79,27 @@ def sized(sizes: Iterable[PrimExpr]) -> Analyzer:
     return analyzer
 
 
+def may_miss(load: tir.BufferLoad, axes: Iterable[tuple[tir.Var, Range | None]]) -> bool:
+    """Whether an index of a load comes out of memory and is not certain to be in range, wherever `axes` are. An axis of
+    the buffer that has no elements is not asked for.
+    """
+    found = [(i, e) for i, e in zip(load.indices, load.buffer.shape) if _is_read(i)]
+    if not found:
+        return False
+    analyzer = Analyzer()
+    for var, domain in axes:
+        if domain is not None:
+            analyzer.bind(var, domain)
+    for _, extent in found:
+        analyzer.assume(ops.greater_equal(extent, 1))
+    prove = analyzer.prove
+    return not all(prove(ops.greater_equal(i, 0)) and prove(ops.less(i, extent)) for i, extent in found)
+
+
+def _is_read(index: PrimExpr) -> bool:
+    return any(isinstance(n, tir.BufferLoad) for n in post_order(index))
+
+
 def variables(exprs: Any) -> set[tir.Var]:
     """The variables that expressions mention."""
     return {n for n in post_order(exprs) if isinstance(n, tir.Var)}

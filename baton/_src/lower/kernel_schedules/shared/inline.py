@@ -11,9 +11,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from baton._src.ir.expr import Op, PrimExpr
+from baton._src.ir.expr import Op, PrimExpr, Range
 from baton._src.ir.traverse import post_order, rebuild, rewrite
 from baton._src.lower.kernel_schedules.shared.stages import Kernel, Opaque, Stage
+from baton._src.passes.tir.access_scope import may_miss
 from baton._src.passes.tir.fold import fold
 from baton._src.support.trampoline import Task, run
 from baton._src.tir import expr as tir
@@ -66,6 +67,8 @@ class _Inliner:
         readers = [self.kernel.stages[n] for n in users]
         if any(isinstance(r, Opaque) for r in readers) or len(self.writers[stage.buffer]) > 1:
             return False
+        if any(isinstance(r, Stage) and self._may_miss(r, n, stage.buffer) for r, n in zip(readers, users)):
+            return False  # the check of an index is made where its buffer is read
         # Nothing may overwrite what the stage reads before the last reader has read it.
         if self._last_write(self.loads[place]) > place and self._is_overwritten(stage, place, users[-1]):
             return False
@@ -76,6 +79,10 @@ class _Inliner:
             if len(uses) == 1 and _reads_each_once(readers[0], uses[0]):
                 return True
         return self._cost(stage) <= CHEAP and all(isinstance(r, Stage) and not r.reduce for r in readers)
+
+    def _may_miss(self, reader: Stage, place: int, buffer: Buffer) -> bool:
+        axes = [(a.var, Range(tir.IntImm(a.var.dtype, 0), a.extent)) for a in (*reader.spatial, *reader.reduce)]
+        return any(load.buffer is buffer and may_miss(load, axes) for load in self.loads[place])
 
     def inline(self, stage: Stage) -> None:
         """Note that the stage goes, and what its value is like with everything inlined in it."""
