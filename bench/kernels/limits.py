@@ -34,12 +34,16 @@ class Limits:
         lanes = target.lanes(32)
         self._read, self._write = _entry(_reads(target), target), _entry(_writes(target), target)
         self._arrays = [np.ones(LARGEST // 4 // threads, np.float32) for _ in range(threads)]
-        multiply = _entry(_multiply_adds(target), target)
-        cells = [np.zeros(lanes, np.float32) for _ in range(threads)]
-        seconds = _fastest(lambda number: multiply(cells[number].ctypes.data, STEPS, 1), threads)
-        self.flops = threads * 2.0 * lanes * CHAINS * STEPS / seconds
+        self._multiply = _entry(_multiply_adds(target), target)
+        self._cells = [np.zeros(lanes, np.float32) for _ in range(threads)]
+        self.flops = self.flops_now(TRIES)
         """Multiply-adds of float32 a second, each counted as two operations."""
         self._bandwidth: dict[tuple[bool, int], float] = {}
+
+    def flops_now(self, tries: int = 1) -> float:
+        """The same at this moment: the clock changes while kernels are measured, so each is compared with its own."""
+        seconds = _fastest(lambda n: self._multiply(self._cells[n].ctypes.data, STEPS, 1), self.threads, tries)
+        return self.threads * 2.0 * self._cells[0].size * CHAINS * STEPS / seconds
 
     def bandwidth(self, size: int, writing: bool = False) -> float:
         """Bytes a second at which `size` bytes are read, or written, again and again: in the cache that holds them, or
@@ -55,12 +59,12 @@ class Limits:
         return self._bandwidth[writing, near]
 
 
-def _fastest(work: Callable[[int], object], threads: int) -> float:
+def _fastest(work: Callable[[int], object], threads: int, tries: int = TRIES) -> float:
     """Seconds until all have done `work(number)`, the best of several tries. The threads begin together."""
     begin, end = threading.Barrier(threads), threading.Barrier(threads)
 
     def helper(number: int) -> None:
-        for _ in range(TRIES):
+        for _ in range(tries):
             begin.wait()
             work(number)
             end.wait()
@@ -69,7 +73,7 @@ def _fastest(work: Callable[[int], object], threads: int) -> float:
     for one in helpers:
         one.start()
     best = float("inf")
-    for _ in range(TRIES):
+    for _ in range(tries):
         begin.wait()
         start = time.perf_counter()
         work(0)

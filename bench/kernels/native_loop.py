@@ -16,8 +16,8 @@ from baton._src.driver.kernel_scheduler import scheduler
 from baton._src.ir.target import Target
 from baton._src.runtime.linker import link
 from baton._src.runtime.native.library import NativeLibrary, load
+from baton._src.values.aligned import aligned
 from bench.kernels.cases import Case
-from bench.kernels.measure import aligned
 
 LONG = 3e-4
 """Seconds of one turn of a kernel."""
