@@ -14,7 +14,7 @@ from baton._src.ir.traverse import post_order
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.te import reduction
 from baton._src.te.apply_schedule import scheduled_prim_func
-from baton._src.te.computation import compute, placeholder, reduce_axis
+from baton._src.te.computation import compute, placeholder, reduce_axis, var
 from baton._src.te.prim_func import create_prim_func
 from baton._src.te.schedule import create_schedule
 from baton._src.tir import operators as ops
@@ -204,3 +204,58 @@ def test_kinds_of_loops_survive() -> None:
     func = scheduled_prim_func(schedule, [tensors["A"], tensors["B"], tensors["D"]])
     kinds = {n.kind for n in post_order(func.body) if isinstance(n, stmt.For)}
     assert {stmt.ForKind.PARALLEL, stmt.ForKind.VECTORIZED, stmt.ForKind.UNROLLED} <= kinds
+
+
+def test_sums_of_open_sizes_begin_before_their_loops() -> None:
+    """Guards reductions over split axes whose number of rows only a run tells: their start was refused."""
+    n, m = var("n"), var("m")
+    a = placeholder((n, m), name="A")
+    k = reduce_axis((0, m), "k")
+    b = compute((n,), lambda i: reduction.sum(a[i, k], k), "B")
+    x = random_array((5, 37), "float32", 0)
+    for change in (
+        lambda s: s[b].split(k, factor=16),
+        lambda s: s.rfactor(b, s[b].split(k, factor=16)[1]),
+        lambda s: (s[b].parallel(b.op.axis[0]), s[b].split(k, nparts=4)),
+    ):
+        schedule = create_schedule(b.op)
+        change(schedule)
+        func = scheduled_prim_func(schedule, [a, b])
+        found = np.zeros(5, "float32")
+        assert run_native(func, x, found, checked=True) is None
+        np.testing.assert_allclose(found, x.sum(1), rtol=1e-4, atol=1e-5)
+
+
+def test_an_inlined_stage_that_is_a_parameter_is_computed() -> None:
+    """The parameter is written, as it is without a schedule: it was refused."""
+    a = placeholder((9,), name="A")
+    b = compute((9,), lambda i: a[i] + 1.0, "B")
+    c = compute((9,), lambda i: b[i] * 2.0, "C")
+    schedule = create_schedule(c.op)
+    schedule[b].compute_inline()
+    func = scheduled_prim_func(schedule, [a, b, c])
+    x, found, twice = np.arange(9, dtype="float32"), np.zeros(9, "float32"), np.zeros(9, "float32")
+    run_prim_func(func, [x, found, twice])
+    assert found.tolist() == (x + 1).tolist()
+    assert twice.tolist() == (2 * x + 2).tolist()
+
+
+def test_a_stage_of_several_results_is_scheduled() -> None:
+    """Guards its loops, and the place of its computation: one block makes all of its results."""
+    a = placeholder((9, 7), name="A")
+    first, second = compute((9, 7), lambda i, j: (a[i, j] + 1.0, a[i, j] * 3.0), "B")
+    c = compute((9, 7), lambda i, j: first[i, j] + second[i, j], "C")
+    x = random_array((9, 7), "float32", 1)
+    for change in (
+        lambda s: s[first].compute_at(s[c], c.op.axis[0]),
+        lambda s: s[second].vectorize(s[first].split(first.op.axis[1], 4)[1]),
+    ):
+        schedule = create_schedule(c.op)
+        change(schedule)
+        func = scheduled_prim_func(schedule, [a, c])
+        assert check_prim_func(func) == []
+        found, native = np.zeros_like(x), np.zeros_like(x)
+        run_prim_func(func, [x, found])
+        assert run_native(func, x, native, checked=True) is None
+        for result in (found, native):
+            np.testing.assert_allclose(result, x + 1 + x * 3, rtol=1e-5)

@@ -17,6 +17,7 @@ from baton._src.support.diagnostics import fail
 from baton._src.te.prim_func import prim_func_with_blocks
 from baton._src.te.schedule import Schedule, Stage
 from baton._src.te.tensor import ComputeOp, ScanOp
+from baton._src.tir.buffer import Buffer
 from baton._src.tir.expr import IntImm, IterVar, Var
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.schedule.handles import LoopRV
@@ -25,9 +26,9 @@ from baton._src.tir.schedule.schedule import Schedule as TIRSchedule
 
 def scheduled_prim_func(schedule: Schedule, args: Sequence[Any], name: str = "main") -> PrimFunc:
     """The kernel with these parameters, computed as the schedule says. One that says nothing is left to the rules."""
-    func, blocks = prim_func_with_blocks(args, name)
     if not schedule.structure and all(not stage.history for stage in schedule.stages):
-        return func
+        return prim_func_with_blocks(args, name)[0]
+    func, blocks = prim_func_with_blocks(args, name, joined=True)
     work = _Application(func, schedule)
     for stage in schedule.stages:
         if stage.copies is None and isinstance(stage.origin, ComputeOp):
@@ -50,15 +51,13 @@ class _Application:
         self.stages = stages
         self.block: dict[int, str] = {}
         self.loops: dict[Var, LoopRV] = {}
-        self.several: set[int] = set()
         scans = [stage.op for stage in stages.stages if isinstance(stage.op, ScanOp)]
         self.scanned = {op.axis[place] for scan in scans for op, place in scan.steps.items()}
         """Axes that are a scan's step: loops of the scan."""
 
     def declare(self, stage: Stage, names: list[str]) -> None:
         """The block a stage became, and the loops of its axes."""
-        if len(names) != 1:
-            self.several.add(id(stage))
+        if not names:
             return
         self.block[id(stage)] = names[0]
         op = stage.origin
@@ -71,11 +70,10 @@ class _Application:
         self.loops.update({axis.var: loop for axis, loop in zip(axes, own)})
 
     def name_of(self, stage: Stage) -> str:
-        """The block of a stage; refuses stages that have none or several."""
+        """The block of a stage; refuses stages that have none."""
         found = self.block.get(id(stage))
         if found is None:
-            why = "several results" if id(stage) in self.several else "no loops of its own here"
-            raise fail("schedule", f"stage {stage.op.name} has {why}: it cannot be scheduled")
+            raise fail("schedule", f"stage {stage.op.name} has no loops of its own here: it cannot be scheduled")
         return found
 
     # -------------------------------------------------------------------------------------------- structure
@@ -119,10 +117,16 @@ class _Application:
     # -------------------------------------------------------------------------------------------- placement
 
     def inline(self) -> None:
-        """Stages that are computed where they are read."""
+        """Stages that are computed where they are read. One that a parameter asks for, too, stays: it is read."""
+        given = set(self.schedule.func.buffer_map.values())
         for stage in self.stages.stages:
-            if stage.attached == ("inline",):
+            stays = stage.origin not in self.stages.outputs and bool(given & self._written(stage))
+            if stage.attached == ("inline",) and not stays:
                 self.schedule.compute_inline(self.name_of(stage))
+
+    def _written(self, stage: Stage) -> set[Buffer]:
+        name = self.block.get(id(stage))
+        return {region.buffer for region in self.schedule.get(name).writes} if name else set()
 
     def place(self, stage: Stage) -> None:
         """Move a stage under an axis of its reader."""

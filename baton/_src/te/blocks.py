@@ -50,7 +50,9 @@ def sequence(statements: Sequence[Stmt]) -> Stmt:
 class Graph:
     """The buffers of the tensors met so far, and the names taken."""
 
-    def __init__(self) -> None:
+    def __init__(self, joined: bool = False) -> None:
+        """`joined`: several results of one computation are made by one block, which schedules of `te` speak of."""
+        self.joined = joined
         self.buffers: dict[tuple[Any, int], Buffer] = {}
         self.taken: set[str] = {"root"}
         self.blocks: dict[Computed, list[str]] = {}
@@ -109,12 +111,16 @@ class Graph:
         first = op.body[0]
         if isinstance(first, Reduce):
             return [self._reduction(op, first, outputs)]
-        return [self._elementwise(op, body, buffer) for body, buffer in zip(op.body, outputs)]
+        if self.joined:
+            return [self._elementwise(op, op.body, outputs)]
+        return [self._elementwise(op, (body,), [buffer]) for body, buffer in zip(op.body, outputs)]
 
-    def _elementwise(self, op: ComputeOp, body: PrimExpr, output: Buffer) -> Stmt:
+    def _elementwise(self, op: ComputeOp, bodies: Sequence[PrimExpr], outputs: list[Buffer]) -> Stmt:
         nest = Nest(op.axis, self.steps)
-        store = BufferStore(output, self._lower(body, nest), self._element(op, nest.values(op.axis)))
-        return nest.close(self._block_hint(op, output), store, point_regions(store)[0], None, op.attrs)
+        at = self._element(op, nest.values(op.axis))
+        stores = [BufferStore(output, self._lower(body, nest), at) for body, output in zip(bodies, outputs)]
+        body = sequence(stores)
+        return nest.close(self._block_hint(op, outputs[0]), body, point_regions(body)[0], None, op.attrs)
 
     def _reduction(self, op: ComputeOp, reduce: Reduce, outputs: list[Buffer]) -> Stmt:
         nest = Nest((*op.axis, *reduce.axis), self.steps)

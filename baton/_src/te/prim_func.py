@@ -39,10 +39,11 @@ def create_prim_func(
 
 
 def prim_func_with_blocks(
-    args: Sequence[Any], name: str = "main", attrs: dict[str, Any] | None = None
+    args: Sequence[Any], name: str = "main", attrs: dict[str, Any] | None = None, joined: bool = False
 ) -> tuple[PrimFunc, dict[Computed, list[str]]]:
-    """`create_prim_func`, and the names of the blocks that each operation became."""
-    graph = Graph()
+    """`create_prim_func`, and the names of the blocks that each operation became: with `joined` one, else one for each
+    of its results."""
+    graph = Graph(joined)
     params: list[Var] = []
     buffer_map: dict[Var, Buffer] = {}
     for arg in args:

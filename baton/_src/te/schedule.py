@@ -157,8 +157,12 @@ class Stage:
         raise _refuse(f"{ivar.var.name} cannot be bound to GPU threads: baton compiles for CPUs", "use parallel")
 
     def tensorize(self, var: IterVar, tensor_intrin: Any) -> None:
-        """Tensor intrinsics: there are none to be given."""
-        raise _refuse("baton takes no tensor intrinsics; products of matrices have schedules of their own")
+        """Tensor intrinsics: they call functions of C, which nothing compiles here."""
+        raise _refuse(
+            f"{var.var.name} cannot be replaced by an intrinsic of te's: it calls a C function, and no compiler is here",
+            "describe the tile and its kernel in TIR: tir.TensorIntrin.register, then tensorize of "
+            "tir.Schedule(te.create_prim_func([...])); a C function of a loaded library is called by call_extern",
+        )
 
     def _note(self, what: str, axis: IterVar, *more: Any) -> None:
         self._place(axis)

@@ -41,7 +41,7 @@ def require_whole(root: st.Stmt, realize: st.BlockRealize, axes: Sequence[IterVa
 def require_once(realize: st.BlockRealize, loops: Sequence[st.For]) -> None:
     """Refuse a block that the loops run more than once for the same values of its axes: its sums would go on."""
     extents = {item.loop_var: item.extent for item in loops}
-    groups = _groups(realize, realize.block.iter_vars)
+    groups = [group for group in _groups(realize, realize.block.iter_vars) if group[0] & set(extents)]
     idle = set(extents).difference(*(used for used, _ in groups))
     sizes: list[tuple[set[tir.Var], PrimExpr]] = [
         *(({var}, tir.IntImm(INT64, 1)) for var in extents if var in idle),
