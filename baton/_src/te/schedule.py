@@ -159,7 +159,7 @@ class Stage:
     def tensorize(self, var: IterVar, tensor_intrin: Any) -> None:
         """Tensor intrinsics: they call functions of C, which nothing compiles here."""
         raise _refuse(
-            f"{var.var.name} cannot be replaced by an intrinsic of te's: it calls a C function, and no compiler is here",
+            f"{var.var.name} cannot be replaced by an intrinsic: those of te call C functions, which nothing compiles",
             "describe the tile and its kernel in TIR: tir.TensorIntrin.register, then tensorize of "
             "tir.Schedule(te.create_prim_func([...])); a C function of a loaded library is called by call_extern",
         )
