@@ -109,6 +109,10 @@ class ValueDiagnosticError(DiagnosticError, ValueError):
     """A value that does not fit, where TVM raises a `ValueError`: scripts that catch either are served."""
 
 
+class MissingFunctionError(DiagnosticError, AttributeError):
+    """A function that a module does not have, where TVM raises an `AttributeError`."""
+
+
 class MissingMethodError(DiagnosticError, NotImplementedError):
     """A method that a subclass has to define, where TVM raises a `NotImplementedError`."""
 
@@ -129,6 +133,7 @@ _CLASSES: dict[type[Exception] | None, type[DiagnosticError]] = {
     ValueError: ValueDiagnosticError,
     TypeError: TypeDiagnosticError,
     NotImplementedError: MissingMethodError,
+    AttributeError: MissingFunctionError,
 }
 
 
@@ -139,7 +144,7 @@ def fail(
     span: Span | None = None,
     help: str | None = None,
     label: str = "",
-    kind: type[ValueError | TypeError | NotImplementedError] | None = None,
+    kind: type[ValueError | TypeError | NotImplementedError | AttributeError] | None = None,
 ) -> DiagnosticError:
     """A `DiagnosticError` with one finding, to be raised: ``raise fail("relax-shape", "...")``.
 

@@ -194,6 +194,7 @@ def _parse(name: str) -> DataType:
         "dtype-unknown",
         f"unknown data type {name!r}",
         help='e.g. "float32", "int64", "bool", "bfloat16", "int8x4"',
+        kind=ValueError,
     )
 
 

@@ -143,7 +143,8 @@ def array(source: object, device: Device = CPU, dtype: object = None, mem_scope:
     made = np.array(data, dtype=wanted, order="C", copy=True)
     if made.dtype.kind not in "fiubcV":
         shown = repr(source) if len(repr(source)) < 60 else f"a {type(source).__name__}"
-        raise fail("value-mismatch", f"no tensor can be made of {shown}", help="give numbers, lists of them or arrays")
+        message = f"no tensor can be made of {shown}"
+        raise fail("value-mismatch", message, help="give numbers, lists of them or arrays", kind=ValueError)
     return NDArray(made, _there(device))
 
 

@@ -91,3 +91,18 @@ def test_temporary_folders_go_unless_they_are_kept() -> None:
         folder.remove()
     assert [Path(folder.path).is_dir() for folder in (kept, gone, later)] == [True, False, False]
     shutil.rmtree(kept.path)
+
+
+def test_functions_that_modules_lack_are_attribute_errors() -> None:
+    """As scripts catch them, of every kind of built module."""
+    x = relay.var("x", shape=(2,))
+    library = relay.build(baton.IRModule.from_expr(relay.Function([x], relay.exp(x))), "llvm")
+    a = baton.te.placeholder((2,), name="A")
+    kernels = baton.build(baton.te.create_prim_func([a, baton.te.compute((2,), lambda i: a[i] + 1.0)]))
+    y = baton.relax.Var("y", baton.relax.TensorStructInfo((2,), "float32"))
+    function = baton.relax.Function([y], y).with_attr("global_symbol", "main")
+    machine = baton.relax.VirtualMachine(baton.relax.build(baton.IRModule({"main": function})), baton.cpu())
+    for module in (library, library["default"](baton.cpu()), kernels, machine):
+        with pytest.raises(AttributeError, match="'nope'") as caught:
+            module["nope"]
+        assert isinstance(caught.value, DiagnosticError)

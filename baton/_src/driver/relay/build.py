@@ -46,7 +46,8 @@ class GraphExecutorFactory:
             return self.get_params
         if name == "get_graph_json":
             return self.get_graph_json
-        raise fail("function-missing", f"the library has no {name!r}", help=f"it has: {self.mod_name!r}")
+        there = f"it has: {self.mod_name!r}"
+        raise fail("function-missing", f"the library has no {name!r}", help=there, kind=AttributeError)
 
     def create(self, device: Device = CPU, *more: Device) -> GraphRuntime:
         """An instance with inputs and outputs of its own."""

@@ -242,7 +242,7 @@ class VirtualMachine:
     def __getitem__(self, name: str) -> Callable[..., Any]:
         found: Callable[..., Any] | None = getattr(self, name, None)
         if found is None or name.startswith("_"):
-            raise fail("function-missing", f"the virtual machine has no function {name!r}")
+            raise fail("function-missing", f"the virtual machine has no function {name!r}", kind=AttributeError)
         return found
 
     def benchmark(

@@ -111,7 +111,8 @@ class KernelModule:
         none."""
         found = self.kernels.get(name) or self._imported(name, query_imports)
         if found is None:
-            raise fail("function-missing", f"no kernel is named {name!r}", help=f"there are: {', '.join(self.kernels)}")
+            there = f"there are: {', '.join(self.kernels)}"
+            raise fail("function-missing", f"no kernel is named {name!r}", help=there, kind=AttributeError)
         return found
 
     def _imported(self, name: str, wanted: bool) -> Kernel | None:

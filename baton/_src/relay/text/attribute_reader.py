@@ -172,10 +172,10 @@ class AttributeReader:
                 return NO_ATTRS
         try:
             return record(**values)
-        except (TypeError, ValueError, LookupError, AttributeError, OverflowError) as wrong:
-            self._cursor.error(f"{op.name}: these attributes do not fit: {wrong}", span)
         except DiagnosticError as error:
             self._cursor.errors.extend(d.at(span) for d in error.diagnostics)
+        except (TypeError, ValueError, LookupError, AttributeError, OverflowError) as wrong:
+            self._cursor.error(f"{op.name}: these attributes do not fit: {wrong}", span)
         return NO_ATTRS
 
     # ---- metadata

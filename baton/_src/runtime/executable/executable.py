@@ -61,9 +61,8 @@ class Executable:
             return self.functions[index]
         known = ", ".join(f.name for f in self.functions if f.public) or "none"
         private = " (it is private)" if index is not None else ""
-        raise fail(
-            "function-missing", f"the executable has no public function {name!r}{private}", help=f"it has: {known}"
-        )
+        message = f"the executable has no public function {name!r}{private}"
+        raise fail("function-missing", message, help=f"it has: {known}", kind=AttributeError)
 
     # ---------------------------------------------------------------------------------------- for people
 

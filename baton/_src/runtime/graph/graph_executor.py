@@ -47,7 +47,7 @@ class GraphRuntime:
         if name in (*known, "get_input_index", "set_input_zero_copy", "set_output_zero_copy", "share_params"):
             found: Callable[..., Any] = getattr(module, name)
             return found
-        raise fail("function-missing", f"the graph executor has no function {name!r}")
+        raise fail("function-missing", f"the graph executor has no function {name!r}", kind=AttributeError)
 
     def time_evaluator(
         self, func_name: str, dev: Any = None, number: int = 10, repeat: int = 1, min_repeat_ms: int = 0, **options: Any
