@@ -73,17 +73,19 @@ def follow_axis(build: Build, call: Call, args: list[Any], realized: Realized) -
     first = build.tuple(*laid_out) if isinstance(args[0], TemporaryTuple) else laid_out[0]
     attrs = replace(call.attrs, **{facet.axis: moved.now.index(moved.was[axis])})
     value = build.call(Call(call.op, (first, *map(realized, call.args[1:])), attrs, span=call.span))
+    return _laid_out_as(moved, value, call.checked_type)
 
-    def back(made: Any, type_: Any) -> Any:
-        if len(type_.shape) != len(moved.was):
-            return made
-        return TransposedExpr(made, moved.now, moved.was, build).with_fields(checked_type_=type_)
 
-    type_ = call.checked_type
-    if not isinstance(type_, TupleType):
-        return back(value, type_)
-    fields = (back(build.item(value, i), field) for i, field in enumerate(type_.fields))
-    return TemporaryTuple(tuple(fields)).with_fields(checked_type_=type_)
+def _laid_out_as(operand: TransposedExpr, value: Any, type_: Any) -> Any:
+    """`value`, computed in the layout of `operand`, as the value of this type that the program means; of a tuple, every
+    field of the operand's rank."""
+    build = operand.maker
+    if isinstance(type_, TupleType):
+        fields = (_laid_out_as(operand, build.item(value, i), field) for i, field in enumerate(type_.fields))
+        return TemporaryTuple(tuple(fields)).with_fields(checked_type_=type_)
+    if len(type_.shape) != len(operand.was):
+        return value
+    return TransposedExpr(value, operand.now, operand.was, build).with_fields(checked_type_=type_)
 
 
 def follow(build: Build, call: Call, args: list[Any]) -> Any:
@@ -112,5 +114,4 @@ def follow(build: Build, call: Call, args: list[Any]) -> Any:
             padded = build.op("reshape", before, newshape=(1,) * (rank - len(shape)) + shape)
             made.append(transposed(build, padded, moved.was, moved.now))
     value = build.call(Call(call.op, made, call.attrs, span=call.span))
-    found = TransposedExpr(value, moved.now, moved.was, build)
-    return found.with_fields(checked_type_=call.checked_type_)
+    return _laid_out_as(moved, value, call.checked_type)
