@@ -115,6 +115,7 @@ class Drawing(nn.Module):
 
     def forward(self, x: Any) -> Any:
         kept = self.drop(self.linear(x)) * torch.rand(x.shape[0], 1) + torch.randn_like(x[:, :4])
+        kept = kept + torch.normal(0.0, 1.0, (x.shape[0], 1)) + torch.empty(x.shape[0], 1).geometric_(0.4)
         places = torch.randint(0, 4, (x.shape[0], 2))
         return kept + torch.bernoulli(torch.full_like(kept, 0.3), p=0.5), kept.gather(1, places)
 
@@ -147,3 +148,28 @@ def test_random_numbers_are_those_of_the_seed(make: Callable[[], nn.Module], inp
     for x in inputs:
         torch.testing.assert_close(run(compiled, x, True), run(module, x, True), rtol=1e-3, atol=1e-4)
     torch.testing.assert_close(run(compiled, inputs[0], False), run(module, inputs[0], False), rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda weights: torch.optim.SGD(weights, 0.1, momentum=0.9),
+        lambda weights: torch.optim.AdamW(weights, 0.01, weight_decay=0.1),
+    ],
+    ids=["SGD", "AdamW"],
+)
+def test_steps_of_optimizers(make: Callable[..., Any]) -> None:
+    """A compiled step changes weights, and what the optimizer remembers, as PyTorch does."""
+    torch._dynamo.reset()
+    module = seeded(lambda: nn.Linear(4, 3))
+    found = []
+    for is_compiled in (False, True):
+        used = copy.deepcopy(module)
+        optimizer = make(used.parameters())
+        step = torch.compile(optimizer.step, backend="baton") if is_compiled else optimizer.step
+        for turn in range(3):
+            optimizer.zero_grad()
+            used(floats(5, 4, seed=turn)).square().sum().backward()
+            step()
+        found.append([*used.parameters(), *(s for k in optimizer.state.values() for s in k.values() if s is not None)])
+    torch.testing.assert_close(found[1], found[0])

@@ -18,7 +18,8 @@ _DRAWING = {
     for name in (
         "rand.default", "randn.default", "randint.default", "randint.low", "randperm.default", "rand_like.default",
         "randn_like.default", "randint_like.default", "randint_like.low_dtype", "bernoulli.p", "uniform.default",
-        "normal_functional.default", "exponential.default",
+        "normal_functional.default", "normal.float_float", "exponential.default", "geometric.default",
+        "cauchy.default", "log_normal.default", "random.default", "random.from", "random.to",
     )
 }  # fmt: skip
 """Of tensors among their arguments only the shapes and dtypes count."""

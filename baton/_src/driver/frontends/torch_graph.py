@@ -3,19 +3,19 @@
 Weights are inputs of such a graph. Frozen ones are constants instead, so that they are packed when compiling, once:
 the graph is compiled when it is first called, as only then its weights are at hand. Every call compares their memory
 and PyTorch's count of changes; a weight that is another one by then becomes an input again. Random numbers are inputs
-that PyTorch draws (`torch_draws`); views are made by PyTorch where sizes are open (`torch_views`).
+that PyTorch draws (`torch_draws`); views are made by PyTorch, and elements lie as it has them (`torch_views`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from baton._src.driver.frontends.torch_draws import drawn, sizes_of, symbols_of, take_out_draws
-from baton._src.driver.frontends.torch_views import View, view_of
+from baton._src.driver.frontends.torch_views import laid_out, views_of
 from baton._src.driver.model.model import Model
 from baton._src.frontends.torch.library import torch_library
 from baton._src.frontends.torch.programs.program import Program, read_graph, with_weights
@@ -61,8 +61,9 @@ class CompiledGraph:
         self.places = {n.name: k for k, n in enumerate(placeholders)}
         self.results: list[Any] = list(self.program.outputs)
         nodes = {k: o for k, o in enumerate(self.results) if isinstance(o, torch.fx.Node)}
-        self.views = self._views(placeholders, nodes) if self.program.numbers else {}
+        self.views = views_of(placeholders, nodes, symbols_of(placeholders))
         self.wanted = [k for k in nodes if k not in self.views]
+        self.written = {k: laid_out(nodes[k]) for k in self.wanted}
         self.sizes = {k for k in self.wanted if not isinstance(self.results[k].meta["val"], torch.Tensor)}
         self.weights = list(weights)
         self.frozen: tuple[Frozen, ...] = ()
@@ -71,13 +72,6 @@ class CompiledGraph:
         self.model: Model | None = None
         if not self.weights:
             self._compile(())
-
-    def _views(self, placeholders: Sequence[Any], outputs: Mapping[int, Any]) -> dict[int, View]:
-        """The outputs that are views of inputs or of other outputs; sizes are open, which says what they look at."""
-        symbols = symbols_of(placeholders)
-        roots = {*placeholders, *outputs.values()}
-        found = {k: view_of(o, roots, symbols) for k, o in outputs.items()}
-        return {k: view for k, view in found.items() if view is not None}
 
     def __call__(self, *inputs: Any) -> list[Any]:
         given = (*inputs, *drawn(self.draws, self.given, inputs))
@@ -110,7 +104,7 @@ class CompiledGraph:
         self.inputs = [self.places[n.name] for n in program.inputs]
         self.counts = [(self.places[n.name], bool(n.meta["val"] >= 0)) for n in program.unseen]
         if self.wanted:
-            self.model = self.build(imported(program, [program.outputs[k] for k in self.wanted]))
+            self.model = self.build(imported(program, [self.written[k].node for k in self.wanted]))
 
     def _run(self, given: Sequence[Any]) -> list[Any]:
         found = list(self.results)
@@ -118,7 +112,7 @@ class CompiledGraph:
             numbers = [_count(int(given[k]), positive) for k, positive in self.counts]
             arrays = self.model.run_arrays([array_of(given[k]) for k in self.inputs] + numbers)
             for place, array in zip(self.wanted, arrays, strict=True):
-                found[place] = int(array) if place in self.sizes else tensor_of(array)
+                found[place] = int(array) if place in self.sizes else self.written[place].seen(tensor_of(array))
         if self.views:
             self._look(found, given)
         return found

@@ -1,12 +1,15 @@
-"""Results of a graph of `torch.compile` that are views: PyTorch makes them itself, of the tensors that they look at.
+"""How results of a graph of `torch.compile` lie in memory, which programs see: strides, and what shares elements.
 
-Where sizes are open, it takes the strides and the offset of such a result and looks at its own tensor with them. What
-is compiled gives new tensors, whose order is another.
+Results that are views PyTorch makes itself, of the tensors that they look at; so does it with one that is given twice,
+or is an input. What is compiled writes new tensors by rows: a result whose axes lie in another order is written with
+its axes in that order, and looked at with the ones that it has.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import math
+import sys
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +32,68 @@ class View:
             given = filled(described(rest), sizes)
             tensor = call.target(tensor, *given, **filled(described(call.kwargs), sizes))
         return tensor
+
+
+@dataclass(frozen=True)
+class Written:
+    """A result as it is written: `node` has its axes in the order of memory; `axes` gives them the order they have."""
+
+    node: Any
+    axes: tuple[int, ...] | None = None
+
+    def seen(self, tensor: Any) -> Any:
+        return tensor if self.axes is None else tensor.permute(self.axes)
+
+
+def laid_out(node: Any) -> Written:
+    """A result, its axes brought to the order of memory that PyTorch says it has."""
+    order = _order(node.meta["val"])
+    if order is None:
+        return Written(node)
+    permute = torch_library().ops.aten.permute.default
+    with node.graph.inserting_before(node.graph.output_node()):
+        moved = node.graph.call_function(permute, (node, order))
+    moved.meta = {**node.meta, "val": permute(node.meta["val"], order)}
+    return Written(moved, tuple(order.index(a) for a in range(len(order))))
+
+
+def _order(value: Any) -> list[int] | None:
+    """The axes of a tensor, the widest first, if its elements are dense in another order than by rows.
+
+    Sizes that are open are asked for by what they were while tracing: a question would be one more guard.
+    """
+    if not isinstance(value, torch_library().Tensor):
+        return None
+    sizes, strides = ([_hint(n) for n in each] for each in (value.shape, value.stride()))
+    axes = range(len(sizes))
+    wide = sorted((a for a in axes if sizes[a] != 1), key=lambda a: strides[a], reverse=True)
+    if (
+        wide == sorted(wide)
+        or 0 in sizes
+        or any(strides[a] != math.prod(sizes[b] for b in wide[k + 1 :]) for k, a in enumerate(wide))
+    ):
+        return None
+    places = iter(wide)
+    return [next(places) if sizes[a] != 1 else a for a in axes]
+
+
+def _hint(size: Any) -> int:
+    """A size, or what it was while tracing; what only elements decide is taken to be long."""
+    if isinstance(size, int):
+        return size
+    return int(size.node.hint) if size.node.has_hint() else sys.maxsize
+
+
+def views_of(placeholders: Sequence[Any], outputs: Mapping[int, Any], symbols: Collection[Any]) -> dict[int, View]:
+    """The outputs, by place, that are inputs, outputs again, or views of either; their sizes are made of `symbols`."""
+    roots, met = {*placeholders, *outputs.values()}, set(placeholders)
+    found = {}
+    for place, node in outputs.items():
+        view = View(node, ()) if node in met else view_of(node, roots, symbols)
+        met.add(node)
+        if view is not None:
+            found[place] = view
+    return found
 
 
 def view_of(node: Any, roots: Collection[Any], symbols: Collection[Any]) -> View | None:

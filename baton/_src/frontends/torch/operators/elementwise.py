@@ -209,6 +209,12 @@ def absolute(node: AtenNode, x: Value) -> Value:
     return x if x.dtype.is_bool else node.graph.call("abs", x)
 
 
+def fused(node: AtenNode, a: Value, b: Value, c: Value) -> Value:
+    """a * b + c: what `torch.compile` makes of steps of optimizers whose numbers are tensors."""
+    a, b, c = (node.tensor(o, node.dtype) for o in (a, b, c))
+    return node.graph.call("add", node.graph.call("multiply", a, b), c)
+
+
 def addcmul(node: AtenNode, x: Value, a: Value, b: Value, *, value: Scalar = 1) -> Value:
     """x + value * a * b"""
     g, dtype = node.graph, node.dtype
@@ -283,4 +289,5 @@ ELEMENTWISE: dict[str, Converter] = {
     "aten.max.other": binary("maximum", "logical_or"), "aten.min.other": binary("minimum", "logical_and"),
     "aten.abs.default": absolute, "aten.bitwise_not.default": bitwise_not, "aten.square.default": square,
     "aten.reciprocal.default": reciprocal, "aten.addcmul.default": addcmul, "aten.addcdiv.default": addcdiv,
+    "prims.fma.default": fused,
 }  # fmt: skip

@@ -61,30 +61,57 @@ def log_running_sum(x: Any, dim: int) -> Any:
 
 def strided(x: Any, size: Sequence[Any], stride: Sequence[Any], storage_offset: Any = None) -> Any:
     """Elements by where they lie in memory, as far as they are elements of a tensor without gaps."""
-    torch = torch_library()
     offset = 0 if storage_offset is None else storage_offset - x.storage_offset()
-    axes = [a for a in range(x.dim()) if x.shape[a] != 1]
-    order = sorted(axes, key=lambda a: x.stride(a), reverse=True)
-    if not _dense([x.shape[a] for a in order], [x.stride(a) for a in order]):
+    order = _by_memory(x)
+    if order is None:
         return NotImplemented
-    flat = x.permute([*order, *(a for a in range(x.dim()) if a not in axes)]).reshape(-1)
+    flat = x.permute(order).reshape(-1)
     wide = [k for k in range(len(size)) if size[k] != 1]
     sorted_axes = sorted(wide, key=lambda k: stride[k], reverse=True)
     sizes = [size[k] for k in sorted_axes]
     if offset == 0 and _dense(sizes, [stride[k] for k in sorted_axes]) and math.prod(sizes) == flat.shape[0]:
         back = [sorted_axes.index(k) for k in wide]
         return flat.reshape(sizes).permute(back).reshape(tuple(size))
-    if not all(isinstance(n, int) for n in (*size, *stride, offset, flat.shape[0])) or 0 in size:
+    places = _places(size, stride, offset, flat.shape[0])
+    return NotImplemented if places is None else flat[places]
+
+
+def strided_written(x: Any, source: Any, size: Sequence[Any], stride: Sequence[Any], storage_offset: Any = None) -> Any:
+    """`x` with `source` written to elements by where they lie in memory."""
+    order = _by_memory(x)
+    if order is None:
         return NotImplemented
+    offset = 0 if storage_offset is None else storage_offset - x.storage_offset()
+    places = _places(size, stride, offset, x.numel())
+    if places is None:
+        return NotImplemented
+    sorted_x = x.permute(order)
+    flat = sorted_x.reshape(-1).index_put((places,), source.to(x.dtype).expand(places.shape))
+    return flat.view(sorted_x.shape).permute([order.index(a) for a in range(x.dim())])
+
+
+def _by_memory(x: Any) -> list[int] | None:
+    """The axes of a tensor without gaps, the widest first."""
+    axes = [a for a in range(x.dim()) if x.shape[a] != 1]
+    order = sorted(axes, key=lambda a: x.stride(a), reverse=True)
+    dense = _dense([x.shape[a] for a in order], [x.stride(a) for a in order])
+    return [*order, *(a for a in range(x.dim()) if a not in axes)] if dense else None
+
+
+def _places(size: Sequence[Any], stride: Sequence[Any], offset: Any, length: Any) -> Any:
+    """Where elements are in memory of `length`, a tensor of `size`; None if only a run can tell, or beyond."""
+    torch = torch_library()
+    if not all(isinstance(n, int) for n in (*size, *stride, offset, length)) or 0 in size:
+        return None
     last = offset + sum((n - 1) * s for n, s in zip(size, stride, strict=True))
-    if offset < 0 or last >= flat.shape[0]:
-        return NotImplemented
+    if offset < 0 or last >= length:
+        return None
     places = torch.full((1,) * len(size), offset)
     for axis, (count, step) in enumerate(zip(size, stride, strict=True)):
         shape = [1] * len(size)
         shape[axis] = count
         places = places + (torch.arange(count) * step).view(shape)
-    return flat[places]
+    return places
 
 
 def _dense(sizes: Sequence[Any], strides: Sequence[Any]) -> bool:
