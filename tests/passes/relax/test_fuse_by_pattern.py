@@ -13,12 +13,15 @@ from baton._src.ir.module import IRModule
 from baton._src.passes.relax.fusion.fuse_ops_by_pattern import FuseOpsByPattern, FusionPattern
 from baton._src.passes.relax.fusion.merge_composite_functions import MergeCompositeFunctions
 from baton._src.passes.relax.fusion.run_codegen import RunCodegen
+from baton._src.relax.interpreter import Interpreter
 from baton._src.relax.nodes import Function
+from baton._src.relax.well_formed import well_formed
 from baton._src.support.diagnostics import DiagnosticError
+from baton._src.transform.passes import Sequential
 from baton._src.values.packed_func import FunctionTable
 from baton.relax.dpl import is_const, is_op, wildcard
 from tests.passes.relax.evaluate import evaluate
-from tests.passes.relax.programs import R, arrays, called, check, dim, program, tensor, weights
+from tests.passes.relax.programs import R, arrays, called, check, dim, program, same_values, tensor, weights
 
 
 def matmul_relu() -> Any:
@@ -120,6 +123,22 @@ def test_neighbours_for_one_compiler_are_merged() -> None:
     merged = check(MergeCompositeFunctions(), composite, *arrays((4,)))
     assert sorted(with_attr(merged, "Codegen")) == ["other", "test"]
     assert len(called(merged)) == 3
+
+
+@pytest.mark.parametrize("annotated", [False, True])
+def test_sizes_that_no_input_shows_go_with_the_function(annotated: bool) -> None:
+    """Guards merged functions, in which nothing bound the n of (n * 2,)."""
+    n = dim()
+
+    def chain(b: Any, x: Any, y: Any) -> Any:
+        return R.exp(b.emit(R.nn.relu(x)))
+
+    before = program([tensor("x", n * 2), tensor("y", n)], chain)
+    steps = [FuseOpsByPattern(PATTERNS, annotate_codegen=annotated), MergeCompositeFunctions()]
+    after = Sequential(steps[: 1 if annotated else 2])(before)
+    assert [d.render() for d in well_formed(after)] == []
+    x, y = arrays((6,), (3,))
+    same_values(Interpreter(after)["main"](x, y).numpy(), np.exp(np.maximum(x, 0)))
 
 
 def test_merging_makes_no_circles() -> None:

@@ -25,9 +25,9 @@ from baton._src.ir.module import IRModule
 from baton._src.ir.op_def import Fusion
 from baton._src.ir.traverse import post_order, substitute
 from baton._src.passes.relax.binding_rewriter import BindingRewriter, rewrite_functions
+from baton._src.passes.relax.fusion.unshown_shape_vars import unshown_shape_vars
 from baton._src.passes.shared.fusion_groups import FusionNode, fusion_groups
 from baton._src.relax.block_builder import BlockBuilder
-from baton._src.relax.check.variables import definable_tir_vars_in_struct_info, tir_vars_in_struct_info
 from baton._src.relax.known_functions import KnownFunctions
 from baton._src.relax.nodes import (
     Binding,
@@ -139,7 +139,7 @@ class _Fuser(BindingRewriter):
         """The binding of the group's result to a call of its function."""
         result = group[-1].var
         outside = _inputs(group, self.lift_scalars)
-        shape_vars = _unshown_shape_vars(group, outside)
+        shape_vars = unshown_shape_vars(group, outside)
         arguments: list[Any] = [*outside, *((ShapeExpr(shape_vars),) if shape_vars else ())]
         var = self._named(_group_function(group, outside, shape_vars), _group_name(group))
         span = places_together(b.span for b in group)
@@ -178,18 +178,6 @@ def _inputs(group: list[Binding], scalars: bool) -> list[Any]:
     own = {b.var for b in group}
     leaves = [n for b in group for n in post_order(b) if isinstance(n, (Var, Constant)) and n not in own]
     return list(dict.fromkeys(n for n in leaves if scalars or isinstance(n, Var) or n.data.ndim > 0))
-
-
-def _unshown_shape_vars(group: list[Binding], outside: list[Any]) -> list[TirVar]:
-    """The shape variables that the group mentions and that none of its inputs has as a dim."""
-    shown = {v for arg in outside for v in definable_tir_vars_in_struct_info(arg.struct_info)}
-    mentioned: dict[TirVar, None] = {}
-    for item in (n for b in group for n in post_order(b)):
-        if isinstance(item, TirVar):
-            mentioned[item] = None
-        elif isinstance(item, Var) and item.struct_info_ is not None:
-            mentioned.update((v, None) for v in tir_vars_in_struct_info(item.struct_info))
-    return [v for v in mentioned if v not in shown]
 
 
 def _group_function(group: list[Binding], outside: list[Any], shape_vars: list[TirVar]) -> Function:

@@ -24,9 +24,9 @@ from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import post_order, substitute
 from baton._src.passes.relax.binding_rewriter import BindingRewriter, rewrite_functions
 from baton._src.passes.relax.bindings.topological_sort import in_order
+from baton._src.passes.relax.fusion.unshown_shape_vars import unshown_shape_vars
 from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.check.signatures import function_info
-from baton._src.relax.check.variables import definable_tir_vars_in_struct_info, tir_vars_in_struct_info
 from baton._src.relax.known_functions import KnownFunctions
 from baton._src.relax.nodes import (
     Binding,
@@ -149,7 +149,7 @@ class _Fuser(BindingRewriter):
 
     def _call_of_group(self, group: list[Binding], pattern: FusionPattern, attrs: Mapping[str, Any]) -> VarBinding:
         outside = self._inputs(group)
-        symbols = _unshown(group, outside)
+        symbols = unshown_shape_vars(group, outside)
         function = _outlined(group, outside, symbols)
         name = _name(group)
         if self.annotate:
@@ -277,16 +277,6 @@ def _describes(pattern: DFPattern) -> bool:
 def _sorted(made: list[Binding], bindings: list[Binding]) -> list[Binding]:
     place = {b.var: n for n, b in enumerate(bindings)}
     return sorted(made, key=lambda b: place[b.var])
-
-
-def _unshown(group: Sequence[Binding], outside: Sequence[Any]) -> list[TirVar]:
-    """The shape variables of the group that none of its inputs shows as a dim."""
-    shown = {v for arg in outside for v in definable_tir_vars_in_struct_info(arg.struct_info)}
-    mentioned: dict[TirVar, None] = {}
-    for binding in group:
-        mentioned.update((n, None) for n in post_order(binding) if isinstance(n, TirVar))
-        mentioned.update((n, None) for n in tir_vars_in_struct_info(binding.var.struct_info))
-    return [v for v in mentioned if v not in shown]
 
 
 def _symbols_of(function: Function) -> list[TirVar]:

@@ -23,6 +23,7 @@ from baton._src.passes.relax.binding_rewriter import BindingRewriter, rewrite_fu
 from baton._src.passes.relax.bindings.dead_code_elimination import remove_unreachable
 from baton._src.passes.relax.bindings.topological_sort import in_order
 from baton._src.passes.relax.fusion.fuse_ops_by_pattern import codegen_of
+from baton._src.passes.relax.fusion.unshown_shape_vars import unshown_shape_vars
 from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.check.signatures import function_info
 from baton._src.relax.nodes import (
@@ -33,12 +34,13 @@ from baton._src.relax.nodes import (
     DataflowVar,
     Function,
     SeqExpr,
+    ShapeExpr,
     Tuple,
     TupleGetItem,
     Var,
     VarBinding,
 )
-from baton._src.relax.struct_info import TupleStructInfo
+from baton._src.relax.struct_info import ShapeStructInfo, TupleStructInfo
 from baton._src.tir.expr import Var as TirVar
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
@@ -122,13 +124,15 @@ class _Merger(BindingRewriter):
         outputs = [b.var for b in group if not isinstance(b.var, DataflowVar) or b.var in outside]
         outputs = outputs or [group[-1].var]
         inputs = list(dict.fromkeys(v for b in group for v in used_vars(b) if v not in own))
-        function, name = self._outlined(group, inputs, outputs)
+        symbols = unshown_shape_vars(group, inputs)
+        function, name = self._outlined(group, inputs, symbols, outputs)
         var = GlobalVar(name)
         self.builder.update_func(var, function)
         self.context.functions[var] = function
         infos = [o.struct_info for o in outputs]
         info = infos[0] if len(outputs) == 1 else TupleStructInfo(infos)
-        call: Any = Call(var, inputs).with_fields(struct_info_=info)
+        sizes = [ShapeExpr(symbols).with_fields(struct_info_=ShapeStructInfo(symbols))] if symbols else []
+        call: Any = Call(var, [*inputs, *sizes]).with_fields(struct_info_=info)
         if len(outputs) == 1:
             return [VarBinding(outputs[0], call)]
         whole = DataflowVar("lv", info)
@@ -141,9 +145,13 @@ class _Merger(BindingRewriter):
         info = function_info(inner)
         return VarBinding(DataflowVar("local_func", info), inner.with_fields(struct_info_=info))
 
-    def _outlined(self, group: list[Binding], inputs: list[Var], outputs: list[Var]) -> tuple[Function, str]:
+    def _outlined(
+        self, group: list[Binding], inputs: list[Var], symbols: list[TirVar], outputs: list[Var]
+    ) -> tuple[Function, str]:
         params = [Var(v.name_hint, v.struct_info) for v in inputs]
         renamed: dict[Any, Any] = dict(zip(inputs, params))
+        if symbols:
+            params.append(Var("s", ShapeStructInfo(symbols)))
         made: list[Binding] = []
         single = outputs[0] if len(outputs) == 1 else None
         for binding in group:
@@ -164,8 +172,8 @@ class _Merger(BindingRewriter):
         name = self.builder.get_unique_name(f"{first.value.op.name_hint}_{codegen}")
         attrs = {"Codegen": codegen, "global_symbol": name}
         function = Function(params, body, result.struct_info, True, attrs)
-        symbols = [n for n in post_order(function, notes=True) if isinstance(n, TirVar)]
-        return substitute(function, {v: v.copy() for v in symbols}), name
+        mentioned = [n for n in post_order(function, notes=True) if isinstance(n, TirVar)]
+        return substitute(function, {v: v.copy() for v in mentioned}), name
 
 
 def _reached(start: set[int], needs: list[set[int]]) -> set[int]:
