@@ -143,6 +143,13 @@ def test_no_element_is_the_largest_of_none(name: str) -> None:
     fails_everywhere(program, np.zeros((2, 0), "float32"), says=name)
 
 
+@pytest.mark.parametrize("call", ["argmax(x, axis=1)", "grad.max_pool1d_backward(x, x, pool_size=1)"])
+def test_nothing_is_looked_for_in_batches_of_none(call: str) -> None:
+    """Guards the interpreter, where NumPy could not tell the sizes of what is empty."""
+    program = f'@R.function\ndef main(x: R.Tensor(("n", 2, 4), "float32")):\n    return R.{call}'
+    assert everywhere(program, np.zeros((0, 2, 4), "float32")).shape[0] == 0
+
+
 @pytest.mark.parametrize(("name", "floats", "integers"), [("max", -np.inf, -(2**31)), ("min", np.inf, 2**31 - 1)])
 def test_extrema_of_nothing_are_the_ends_of_the_dtype(name: str, floats: float, integers: int) -> None:
     """Guards the interpreter, which refused what kernels compute."""

@@ -7,6 +7,7 @@ relay-language §6 level 4.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -72,7 +73,8 @@ def _define(name: str, is_max: bool, dtype: DataType, record: Any) -> OpDef[Any]
         x = np.asarray(inputs[0])
         axes = folded_axes(x.ndim, a)
         kept = [i for i in range(x.ndim) if i not in axes]
-        rows = x.transpose([*kept, *axes]).reshape(*(x.shape[i] for i in kept), -1)
+        count = math.prod(x.shape[i] for i in axes)
+        rows = x.transpose([*kept, *axes]).reshape(*(x.shape[i] for i in kept), count)
         if a.select_last_index:
             rows = rows[..., ::-1]
         found = (np.argmax if is_max else np.argmin)(rows, axis=-1)
@@ -100,11 +102,11 @@ def _define(name: str, is_max: bool, dtype: DataType, record: Any) -> OpDef[Any]
 
 def _check_not_empty(call: OpCall[Any]) -> None:
     """No element is the largest of none; an axis of open size is looked at when the program runs."""
-    x, math = call.tensor(0), DimMath(call.prover)
+    x, sizes = call.tensor(0), DimMath(call.prover)
     if x.shape is None:
         return
     for axis in folded_axes(x.ndim, call.attrs):
-        if math.at_most(1, x.shape[axis]) is False:
+        if sizes.at_most(1, x.shape[axis]) is False:
             call.fail(f"axis {axis} of {show_shape(x.shape)} has no elements to search")
 
 

@@ -9,6 +9,7 @@ shares to the elements that counted in its mean. Source: facts relax-ops-passes-
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -165,7 +166,7 @@ def _windows(x: Any, extents: Sequence[int], a: Any) -> Iterator[tuple[tuple[int
 def _maximum(x: Any, taps: list[Any]) -> tuple[Any, ...]:
     """Indices of the first maximum of a window, image by image and channel by channel."""
     every = np.ix_(range(x.shape[0]), range(x.shape[1]), *taps)
-    best = x[every].reshape(*x.shape[:2], -1).argmax(axis=-1)
+    best = x[every].reshape(*x.shape[:2], math.prod(map(len, taps))).argmax(axis=-1)
     chosen = np.unravel_index(best, tuple(len(t) for t in taps))
     return (*np.indices(x.shape[:2]), *(t[c] for t, c in zip(taps, chosen)))
 
