@@ -1,4 +1,4 @@
-"""Recurrent layers: each step's product and the update of the states that it feeds are one loop over hidden units.
+"""Recurrent layers: each step's product is fused with the update of the states it feeds, over blocks of hidden units.
 
     for t: for b, n: sums[b, n] = sum over k of states[.., b, k] * W[k, n]          n = gate * size + unit
            for b, j: ... = f(sums[b, j], sums[b, size + j], ...)

@@ -1,4 +1,4 @@
-"""The rule that always applies: stages fused row by row, inner loops vectorised, outer loops shared between threads.
+"""The rule that always applies: stages fused row by row, inner loops vectorised, outer loops parallel.
 
     softmax: max, exp, sum, divide over (n, k)   ->   for n in parallel: all four over k, exp in a buffer of one row
 

@@ -1,4 +1,4 @@
-"""Moving elements from rows to columns: squares of registers, transposed by shuffles.
+"""Transposes: squares of registers, transposed by shuffles.
 
     B[.., i, .., j] = A[.., j, .., i]
 
@@ -6,7 +6,7 @@ A is contiguous along i and B along j. A square of `lanes` x `lanes` elements is
 transposed in log2(lanes) steps that exchange halves, quarters, ... of pairs of vectors, and stored as whole vectors
 along j. Loading along j instead would take one element at a time. What no square covers is copied element by element.
 
-Where the result has j = 2, 4 or 8 elements for each i, next to one another, as many vectors along i are woven together.
+Where the result has j = 2, 4 or 8 elements for each i, next to one another, as many vectors along i are interleaved.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
 from baton._src.tir.prim_func import PrimFunc
 
-WOVEN = (2, 4, 8)
-"""How many vectors are woven together."""
-MOST_UNWOVEN = 16
+INTERLEAVED = (2, 4, 8)
+"""How many vectors are interleaved."""
+MOST_DEINTERLEAVED = 16
 """How many are taken apart at most, so that they stay in registers."""
 
 
@@ -108,7 +108,7 @@ def _movement(stage: Stage, target: Target) -> _Movement | Declined:
     if not any(depends(i, along.var) for i in load.indices):
         return Declined("the result repeats elements")
     lanes = target.lanes(bits)
-    if along.size in WOVEN and across is stage.spatial[-2] and (across.size or lanes) >= lanes >= 4:
+    if along.size in INTERLEAVED and across is stage.spatial[-2] and (across.size or lanes) >= lanes >= 4:
         return _Movement(stage, load, across, along, lanes)
     if lanes < 4 or any(a.size is not None and a.size < lanes for a in (along, across)):
         return Declined("smaller than a square of registers")
@@ -116,8 +116,8 @@ def _movement(stage: Stage, target: Target) -> _Movement | Declined:
 
 
 def _emit(move: _Movement, target: Target) -> st.Stmt:
-    if move.along.size in WOVEN:
-        return _emit_woven(move, target)
+    if move.along.size in INTERLEAVED:
+        return _emit_interleaved(move, target)
     lanes = i64(move.lanes)
     high, wide = as_int64(move.across.extent), as_int64(move.along.extent)
     rows, columns = ops.floordiv(high, lanes), ops.floordiv(wide, lanes)
@@ -143,15 +143,15 @@ def _emit(move: _Movement, target: Target) -> st.Stmt:
     return sequence(*parts)
 
 
-def _emit_woven(move: _Movement, target: Target) -> st.Stmt:
-    """Vectors along `across`, one for each place of `along`, woven together."""
+def _emit_interleaved(move: _Movement, target: Target) -> st.Stmt:
+    """Vectors along `across`, one for each place of `along`, interleaved."""
     count, lanes, stage = move.along.size or 1, i64(move.lanes), move.stage
     length = as_int64(move.across.extent)
     vector, left, j = index_var("vector"), index_var("i"), index_var("j")
     first = ops.multiply(vector, lanes)
-    woven = weave([move.source(tir.Ramp(first, i64(1), move.lanes), i64(n)) for n in range(count)])
+    interleaved = interleave([move.source(tir.Ramp(first, i64(1), move.lanes), i64(n)) for n in range(count)])
     line = tir.Ramp(ops.multiply(first, i64(count)), i64(1), count * move.lanes)
-    whole = st.BufferStore(joined(stage.buffer, len(stage.spatial) - 2), woven, (*stage.indices[:-2], line))
+    whole = st.BufferStore(joined(stage.buffer, len(stage.spatial) - 2), interleaved, (*stage.indices[:-2], line))
     at = ops.add(ops.multiply(ops.floordiv(length, lanes), lanes), left)
     rest = loop(left, ops.floormod(length, lanes), loop(j, count, move.store(move.source(at, j), at, j)))
     body = loop(vector, ops.floordiv(length, lanes), whole)
@@ -159,16 +159,16 @@ def _emit_woven(move: _Movement, target: Target) -> st.Stmt:
     return parallel_rows(stage.spatial[:-2], ops.multiply(length, i64(count)), body, target.num_cores)
 
 
-def weave(vectors: list[PrimExpr]) -> PrimExpr:
+def interleave(vectors: list[PrimExpr]) -> PrimExpr:
     """Elements of as many vectors in turn, a power of 2."""
     if len(vectors) == 1:
         return vectors[0]
-    even, odd = weave(vectors[::2]), weave(vectors[1::2])
+    even, odd = interleave(vectors[::2]), interleave(vectors[1::2])
     size = even.dtype.lanes
     return tir.Shuffle((even, odd), tuple(i + size * side for i in range(size) for side in range(2)))
 
 
-def unweave(vectors: list[PrimExpr], store: Callable[[int, PrimExpr], st.Stmt]) -> st.Stmt:
+def deinterleave(vectors: list[PrimExpr], store: Callable[[int, PrimExpr], st.Stmt]) -> st.Stmt:
     """The opposite: `store(t, v)` of the vector of every element t modulo their number, a power of 2."""
     bound: list[tuple[tir.Var, PrimExpr]] = []
 

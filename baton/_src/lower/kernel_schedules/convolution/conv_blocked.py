@@ -1,4 +1,4 @@
-"""Convolutions whose output channels lie in blocks (NCHW16c), dense or depthwise: direct, in registers.
+"""Direct convolutions over blocked output channels (NCHW16c), dense or depthwise, in register tiles.
 
     Y[n, co, h, w, lane] = sum over c.., kh, kw of X(n, c.., h*s + kh, w*s + kw) * W(co, lane, c.., kh, kw)
 

@@ -1,4 +1,4 @@
-"""Of the ways to compute a convolution (channels first), the one that takes least, whatever order they are named in.
+"""The cheapest of the algorithms for a convolution (channels first), whatever order they are listed in.
 
 Each way says what it takes (`conv_costs`) or why it cannot. A depthwise convolution that none of them is worth its
 packing to is left to the general rule.

@@ -1,4 +1,4 @@
-"""What the ways to compute a convolution (channels first, floats) take: the one place that compares them.
+"""The cost model of convolutions (channels first, floats): what each algorithm takes, in one place.
 
 The unit is a multiply-add of a whole vector. Numbers other than counts were fitted on one core of a Zen 4, to some
 fifty shapes from 1 to 512 channels and lines of 7 to 224 points: most times are met within 10 %, a few within 25 %,

@@ -1,11 +1,11 @@
-"""Transposed convolutions: sums of their own for each phase of the stride, woven together when they are written.
+"""Transposed convolutions: sums of their own for each phase of the stride, interleaved when they are written.
 
     Y[n, o, y] = sum over c, r of X[n, c, (y + r - b) / s] * W[c, o, k - 1 - r]        where s divides y + r - b
 
 A result y = s * q + f sees taps r = s * t + g only, g = (b - f) mod s, and through them q + t + (f + g - b) / s:
 for each phase f that is a convolution with stride 1, of fewer taps. Nothing is multiplied by the zeros that spreading
 the data puts in, nor by taps that a phase does not have. The points of all phases are one grid of q, computed as
-`unpacked_runs` does; phases of a line leave the scratch woven together, by shuffles where their number is a power of 2.
+`unpacked_runs` does; phases of a line leave the scratch interleaved, by shuffles where their number is a power of 2.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from baton._src.lower.kernel_schedules.shared.loops import (
 )
 from baton._src.lower.kernel_schedules.shared.stages import Axis, Declined, Kernel, Stage, read_kernel
 from baton._src.lower.kernel_schedules.surroundings import surrounded
-from baton._src.lower.kernel_schedules.transpose import WOVEN, weave
+from baton._src.lower.kernel_schedules.transpose import INTERLEAVED, interleave
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
@@ -315,7 +315,7 @@ def _border(load: tir.BufferLoad, spreads: list[Spread]) -> Stage:
 def _written(
     found: Anchored, spreads: list[Spread], grid: list[Axis], phases: list[Axis], conv: UnpackedConv, done: Finished
 ) -> st.Stmt:
-    """The lines of a task, their phases woven together, through the epilogue."""
+    """The lines of a task, their phases interleaved, through the epilogue."""
     last, sums = spreads[-1], done.sums
     r, n, f, u = index_var("r"), index_var("line"), index_var("f"), index_var("u")
     at_line: list[tuple[PrimExpr, PrimExpr]] = [(q.var, p.var) for q, p in list(zip(grid, phases))[:-2]]
@@ -336,17 +336,17 @@ def _written(
         return ops.add(sums.row(plane, r), ops.multiply(n, i64(conv.pitch)))
 
     wide = -(-last.points // sums.lanes) * sums.lanes * last.stride
-    woven = local_buffer("woven", (wide,), sums.buffer.dtype)
-    value = tir.BufferLoad(woven, (u,))
+    interleaved = local_buffer("interleaved", (wide,), sums.buffer.dtype)
+    value = tir.BufferLoad(interleaved, (u,))
     out = loop(u, _size(last.axis.extent), found.store(value, places), VECTORIZED)
-    body: st.Stmt = sequence(*_woven(woven, sums, of_phase, last), out)
+    body: st.Stmt = sequence(*_interleaved(interleaved, sums, of_phase, last), out)
     body = body if isinstance(inside, tir.IntImm) else st.IfThenElse(inside, body)
     body = loop(n, done.task.lines, loop(f, spreads[-2].stride if len(spreads) > 1 else 1, body))
-    return allocated(woven, loop(r, done.task.rows, body))
+    return allocated(interleaved, loop(r, done.task.rows, body))
 
 
-def _woven(woven: Buffer, sums: Sums, of_phase: Callable[[int], PrimExpr], last: Spread) -> list[st.Stmt]:
-    """woven[q * s + f] = the sum of phase f at q, along a line; whole vectors, whatever lies behind the last sum."""
+def _interleaved(interleaved: Buffer, sums: Sums, of_phase: Callable[[int], PrimExpr], last: Spread) -> list[st.Stmt]:
+    """interleaved[q * s + f] = the sum of phase f at q, along a line; whole vectors, past the last sum too."""
     lanes = sums.lanes
     v = index_var("v")
     first = ops.multiply(v, i64(lanes))
@@ -355,13 +355,13 @@ def _woven(woven: Buffer, sums: Sums, of_phase: Callable[[int], PrimExpr], last:
         ramp = tir.Ramp(ops.add(of_phase(phase), first), i64(1), lanes)
         vectors.append(tir.BufferLoad(sums.buffer, (ramp,)))
     count = -(-last.points // lanes)
-    if last.stride in (1, *WOVEN):
+    if last.stride in (1, *INTERLEAVED):
         ramp = tir.Ramp(ops.multiply(first, i64(last.stride)), i64(1), lanes * last.stride)
-        return [loop(v, count, st.BufferStore(woven, weave(vectors), (ramp,)))]
+        return [loop(v, count, st.BufferStore(interleaved, interleave(vectors), (ramp,)))]
     parts: list[st.Stmt] = []
     for phase in range(last.stride):
         u = index_var("u")
         value = tir.BufferLoad(sums.buffer, (ops.add(of_phase(phase), u),))
         at = ops.add(ops.multiply(u, i64(last.stride)), i64(phase))
-        parts.append(loop(u, last.points, st.BufferStore(woven, value, (at,)), VECTORIZED))
+        parts.append(loop(u, last.points, st.BufferStore(interleaved, value, (at,)), VECTORIZED))
     return parts

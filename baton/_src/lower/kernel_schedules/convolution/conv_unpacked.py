@@ -1,4 +1,4 @@
-"""Convolutions read where the input lies: nothing is packed.
+"""Convolutions that read their input in place: nothing is packed.
 
     Y[n, o, h, w] = sum over c, kh, kw of X[n, c, h + kh, w + kw] * W[o, c, kh, kw]          (X with its border)
 

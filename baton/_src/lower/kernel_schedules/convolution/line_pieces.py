@@ -1,4 +1,4 @@
-"""Lines of a convolution's input taken apart into the phases of its stride, a piece at a time.
+"""Lines of a convolution's input split into the phases of its stride, a piece at a time.
 
 Element j of phase f is X[j * s + f - b], so that what tap r sees of a line is a run of phase r * d % s, from element
 r * d // s on. Phases fall out of whole vectors by shuffles, all of them from one load of the line. A line is cut into

@@ -1,4 +1,4 @@
-"""The panel of a convolution's input that tiles of its product read, copied line by line.
+"""The panel of a convolution's input that register tiles read, packed line by line.
 
 A panel has a column for each of `width` neighbouring output points, which lie on a few lines of the map. What the
 points of one line see through a tap is one run of the input: with stride 1 a copy of vectors, otherwise a gather. A tap

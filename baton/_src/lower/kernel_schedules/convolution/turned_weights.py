@@ -25,7 +25,7 @@ from baton._src.lower.kernel_schedules.shared.loops import (
     sequence,
 )
 from baton._src.lower.kernel_schedules.shared.stages import Axis
-from baton._src.lower.kernel_schedules.transpose import MOST_UNWOVEN, unweave
+from baton._src.lower.kernel_schedules.transpose import MOST_DEINTERLEAVED, deinterleave
 from baton._src.passes.tir.flatten_buffers import element_count
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
@@ -58,7 +58,7 @@ def turned_weight(weight: tir.BufferLoad, taps: Sequence[Axis], target: Target) 
 def _turning(source: Buffer, result: Buffer, channels: int, taps: int, target: Target) -> st.Stmt:
     """Vectors of channels at a time, taken apart by shuffles where taps are a power of two; then one by one."""
     lanes = target.lanes(source.dtype.bits)
-    vectors = channels // lanes if taps & (taps - 1) == 0 and taps <= MOST_UNWOVEN and lanes >= 4 else 0
+    vectors = channels // lanes if taps & (taps - 1) == 0 and taps <= MOST_DEINTERLEAVED and lanes >= 4 else 0
     parts = []
     if vectors:
         block = index_var("block")
@@ -67,7 +67,7 @@ def _turning(source: Buffer, result: Buffer, channels: int, taps: int, target: T
             tir.Ramp(ops.multiply(ops.add(ops.multiply(block, i64(taps)), i64(n)), i64(lanes)), i64(1), lanes)
             for n in range(taps)
         ]
-        apart = unweave(
+        apart = deinterleave(
             [tir.BufferLoad(source, (run,)) for run in runs],
             lambda t, v: st.BufferStore(result, v, (tir.Ramp(ops.add(first, i64(t * channels)), i64(1), lanes),)),
         )

@@ -1,4 +1,4 @@
-"""Whether Winograd's algorithm pays for a convolution, and how the work is cut.
+"""Whether Winograd's algorithm pays for a convolution, and how the work is blocked.
 
 Everything is counted in vector multiply-adds. Direct: the taps that fall inside. Winograd: the products, of whole
 tiles; the two transforms; and reading the weights, of which there are (m + 2)^2 / 9 times as many, from memory.

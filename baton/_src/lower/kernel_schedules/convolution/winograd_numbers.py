@@ -1,4 +1,4 @@
-"""The numbers of Winograd's algorithm: m results of a filter of 3 taps from m + 2 products instead of 3 m.
+"""The transform matrices of Winograd's algorithm: m results of a filter of 3 taps from m + 2 products instead of 3 m.
 
     y = A^T ((G g) * (B^T d))        in two dims:   Y = A^T [(G g G^T) * (B^T d B)] A
 

@@ -1,4 +1,4 @@
-"""What a convolution by Winograd's algorithm is made of: how its work is cut, and the form its weights take."""
+"""The plan of a convolution by Winograd's algorithm: how its work is blocked, and the form its weights take."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Products of 8-bit integers and of bfloat16 through the processor's dot instructions.
+"""Products of int8 and of bfloat16 by the CPU's dot-product instructions.
 
     C[.., i, j] = sum over k of A[.., i, k] * B[k, j]
 

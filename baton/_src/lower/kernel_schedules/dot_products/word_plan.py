@@ -1,4 +1,4 @@
-"""Which products and convolutions are made of words that a dot instruction takes, and how wide panels of them are."""
+"""Which products and convolutions dot-product instructions can compute, and how wide their panels of words are."""
 
 from __future__ import annotations
 

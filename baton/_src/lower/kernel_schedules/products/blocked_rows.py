@@ -1,4 +1,4 @@
-"""Products of a few rows up to some dozens: B is read where it lies, in blocks of its rows.
+"""Products of a few up to some dozens of rows: B is read in place, in blocks of its rows.
 
     for a block of k, for a strip of columns, for a tile of rows:   sums[tile] += A[tile, k] B[k, strip]
 

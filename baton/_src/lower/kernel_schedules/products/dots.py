@@ -1,4 +1,4 @@
-"""The processor's dot instructions: which there is for two factors, and what words they take."""
+"""The CPU's dot-product instructions: which one there is for two factors, and the words it takes."""
 
 from __future__ import annotations
 

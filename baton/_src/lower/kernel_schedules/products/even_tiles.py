@@ -1,4 +1,4 @@
-"""A number of rows that is known when running, as tiles of nearly equal heights, each of which is code of its own."""
+"""A number of rows known only at run time, as tiles of nearly equal heights, each with code of its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Products of few rows: all rows at once, B read where it lies, several vectors of columns side by side.
+"""Products of few rows (GEMV-like): all rows at once, B read in place, several vectors of columns side by side.
 
 Packing would read B once to write it and once more to use it; with one tile of rows nothing is used twice.
 """

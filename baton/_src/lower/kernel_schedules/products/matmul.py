@@ -1,4 +1,4 @@
-"""Products of matrices: register tiles over packed panels.
+"""Matrix products: register tiles over panels packed at run time.
 
     C[batch.., i, j] = sum over k of A[batch.., i, k] * B[batch.., k, j]      (any layout; elementwise stages after it)
 

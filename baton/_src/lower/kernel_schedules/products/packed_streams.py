@@ -1,4 +1,4 @@
-"""Few rows by packed weights: panel after panel as one stream, with several sums for each result."""
+"""Few rows by packed weights: panel after panel as one stream, with several accumulators per result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which parameter of a kernel could be packed when compiling, and the panels that packed ones have."""
+"""Which parameter of a kernel can be packed at compile time, and the panels that packed ones have."""
 
 from __future__ import annotations
 

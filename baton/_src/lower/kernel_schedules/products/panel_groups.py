@@ -1,4 +1,4 @@
-"""Neighbouring panels of columns whose tiles take turns.
+"""Groups of neighbouring panels of columns whose tiles take turns (cache blocking of A).
 
 A tile reads its rows of A again for each panel. Where A is larger than the second-level cache, every panel would stream
 all of it from the third-level one; if a tile of rows is computed for several panels before the next one, A streams once

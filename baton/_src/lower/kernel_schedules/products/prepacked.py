@@ -1,4 +1,4 @@
-"""Products whose right factor was packed when the program was compiled.
+"""Products whose right factor was packed at compile time.
 
     C[.., i, j] = sum over k of A[.., i, k] * P[j // width, k, j % width]
 

@@ -1,4 +1,4 @@
-"""Products whose factors both lie along k: tiles of dot products.
+"""Products whose factors are both contiguous along k: tiles of dot products.
 
     C[i, j] = sum over k of A[i, k] * B[j, k]
 

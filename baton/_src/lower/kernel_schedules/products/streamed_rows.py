@@ -1,4 +1,4 @@
-"""Products of few rows by a large B that lies (k, n): B streams through once, line after line, as it lies in memory.
+"""Products of few rows by a large (k, n) B: B is streamed once, row by row, in place.
 
     sums[i, j] += A[i, k] * B[k, j] + .. + A[i, k + 7] * B[k + 7, j]      for a block of j, then for the next k
 

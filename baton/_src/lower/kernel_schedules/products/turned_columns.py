@@ -1,4 +1,4 @@
-"""A few columns of a (k, n) factor as rows of k, for dot products along it: one by one, or by squares of registers."""
+"""A few columns of a (k, n) factor, transposed for dot products along k: one by one, or by squares of registers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How indices move with an axis, and merging axes that lie next to each other in memory."""
+"""Strides of indices along an axis, and fusing axes that are adjacent in memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compute elementwise stages where they are used, instead of writing them to memory first.
+"""Inline elementwise stages into their consumers, instead of writing them to memory first.
 
 A stage is inlined if it only moves or converts elements (reshape, transpose, cast, broadcast), or if each of its
 elements is used about once: by elementwise stages that read it at their own point, or by a reduction that reads each

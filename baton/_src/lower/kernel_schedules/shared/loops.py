@@ -1,4 +1,4 @@
-"""Small words for building loop nests."""
+"""Builders of loop nests."""
 
 from __future__ import annotations
 

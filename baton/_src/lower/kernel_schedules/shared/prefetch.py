@@ -1,4 +1,4 @@
-"""Software prefetch: asking the caches for what a kernel will need."""
+"""Software prefetching of what a kernel will need."""
 
 from __future__ import annotations
 

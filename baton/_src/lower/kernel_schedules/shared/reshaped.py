@@ -1,4 +1,4 @@
-"""Movements of elements behind a reshape, over the axes that the source has.
+"""Copies behind a reshape, rewritten over the axes of their source.
 
     B[n, c, h, w] = A[f // 784, f // 49 % 16, f % 7, ..]        f = ((n * C + c) * H + h) * W + w
 
