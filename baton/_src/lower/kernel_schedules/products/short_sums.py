@@ -1,4 +1,4 @@
-"""Products whose sums have a few terms: results are written row after row, as a copy would be.
+"""Products of small k: results are written row by row, at the bandwidth of a copy.
 
     for i in parallel: for j in vectors:    C[i, j] = A[i, 0] * B[0, j] + A[i, 1] * B[1, j]
 
@@ -35,8 +35,6 @@ from baton._src.tir import stmt as st
 
 MOST_TERMS, MOST_TERMS_FAR = 8, 12
 """More terms than that take longer than their sum takes to be written; to what no second-level cache holds, that is."""
-FEWEST_TERMS = 2
-"""Up to so many terms, results are written as fast as they can be: B need not be shared."""
 NEAR = 1 << 16
 """Bytes of B that stay in a cache from row to row."""
 
@@ -77,10 +75,10 @@ def _rows(matrix: Product, target: Target) -> st.Stmt:
 
 
 def _sums(matrix: Product, right: PrimExpr, target: Target) -> st.Stmt:
-    """All rows, one after the other; two at a time, which share what is loaded of B, if that is what takes time."""
+    """All rows, one after the other; two at a time, which share what is loaded of B, where not writing takes longest."""
     rows, terms = matrix.rows, matrix.k.size or 1
     work = (matrix.columns.size or 1) * max(1, terms // 2)
-    if terms <= FEWEST_TERMS or _writes_far(matrix, target):
+    if terms == 1 or _writes_far(matrix, target):
         each = _lines(matrix, right, (rows.var,))
         return parallel_rows((*matrix.outer, rows), work, each, target.num_cores)
     every = as_int64(rows.extent)
