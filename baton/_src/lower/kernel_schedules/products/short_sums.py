@@ -75,7 +75,7 @@ def _rows(matrix: Product, target: Target) -> st.Stmt:
 
 
 def _sums(matrix: Product, right: PrimExpr, target: Target) -> st.Stmt:
-    """All rows, one after the other; two at a time, which share what is loaded of B, where not writing takes longest."""
+    """All rows, one after the other; two at a time, which share loads of B, where writing is not what takes longest."""
     rows, terms = matrix.rows, matrix.k.size or 1
     work = (matrix.columns.size or 1) * max(1, terms // 2)
     if terms == 1 or _writes_far(matrix, target):
