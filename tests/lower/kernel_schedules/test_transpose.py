@@ -78,7 +78,7 @@ def test_digits_that_leave_elements_out_are_no_axes() -> None:
 
 @pytest.mark.parametrize("count", [2, 4])
 @pytest.mark.parametrize("target", TARGETS, ids=["one", "threads", "sse"])
-def test_short_axes_are_woven(count: int, target: Target) -> None:
+def test_short_axes_are_interleaved(count: int, target: Target) -> None:
     """Phases of an image next to one another: vectors, and what is left of an open length."""
     length = Var("n", "int64")
     a = placeholder((3, count, length), "float32", "a")
