@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 
 import baton
 from baton._src.driver.tvm_names.scripts import from_source
 from baton._src.runtime.executable.executable import Executable
 from baton._src.runtime.vm.virtual_machine import VirtualMachine
+from baton._src.support.diagnostics import DiagnosticError
 
 
 def test_relax_modules_are_built_as_programs() -> None:
@@ -24,3 +26,15 @@ class Module:
         built = baton.build(given, target="llvm")
         assert isinstance(built, Executable)
         assert VirtualMachine(built)["main"](np.full(3, 3, np.float32)).numpy().tolist() == [9, 9, 9]
+
+
+@pytest.mark.rule("RELAX-DIM-5", rejects=True)
+@pytest.mark.parametrize("mode", ["compiled", "bytecode"])
+def test_programs_built_node_by_node_hear_what_is_wrong_with_them(mode: str) -> None:
+    """Guards the build, where a shape variable that nothing binds ended in Python's KeyError."""
+    builder = baton.relax.BlockBuilder()
+    with builder.function("main", [baton.relax.Var("x", baton.relax.TensorStructInfo((4,), "float32"))]):
+        zeros = baton.relax.op.zeros((baton.tir.Var("n", "int64"),), "float32")
+        builder.emit_func_output(builder.emit(zeros))
+    with pytest.raises(DiagnosticError, match="shape variable n is used before it is bound"):
+        baton.relax.build(builder.get(), "llvm", exec_mode=mode)

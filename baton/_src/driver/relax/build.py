@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from baton._src.codegen.llvm.module import CompileOptions, compile_kernels, module_texts
@@ -23,6 +24,7 @@ from baton._src.lower.relax_to_vm.program import Program
 from baton._src.passes.shared.filled_arrays import filling
 from baton._src.passes.tir.safe_selects import with_safe_selects
 from baton._src.relax.nodes import Function
+from baton._src.relax.well_formed import well_formed
 from baton._src.runtime.executable.executable import Executable
 from baton._src.support.diagnostics import DiagnosticError, fail
 from baton._src.tir.arith.analyzer import Analyzer
@@ -56,7 +58,7 @@ def relax_build(
     module = as_module(mod)
     found = chosen_target(target)
     noted = stages or Stages()
-    with rarely_collecting(), with_tunings(found), filling():
+    with _told_of_programs(module), rarely_collecting(), with_tunings(found), filling():
         noted.note("input", module)
         module = _with_safe_kernels(module)
         if params:
@@ -68,6 +70,23 @@ def relax_build(
         facts = {"target": str(found), "exec_mode": exec_mode, "signatures": signature_facts(module)}
         text = {"ir_text": lambda: module_text(module)}
         return attach_operators(emit_program(program, found, chosen, noted, text, facts=facts), found)
+
+
+@contextmanager
+def _told_of_programs(module: IRModule) -> Iterator[None]:
+    """What breaks over a program that is not well-formed says what is wrong with the program.
+
+    It is looked at only then: scripts are judged when they are read, so only programs built node by node can be so.
+    """
+    try:
+        yield
+    except DiagnosticError:
+        raise
+    except Exception as error:
+        faults = well_formed(module)
+        if not faults:
+            raise
+        raise DiagnosticError(faults) from error
 
 
 def _with_safe_kernels(module: IRModule) -> IRModule:
