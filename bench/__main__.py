@@ -24,13 +24,18 @@ DOCS = Path(__file__).resolve().parent.parent / "docs"
 
 def main() -> None:
     """Measure and write; a run over part of the zoo prints but does not touch the page."""
-    parser = argparse.ArgumentParser(prog="python -m bench", description="Measure the zoo against the peers.")
-    parser.add_argument("models", nargs="*", choices=[*ZOO, []], help="default: all")
-    parser.add_argument("--threads", default="1,2")
-    parser.add_argument("--seconds", type=float, default=4.0, help="a runtime and model")
-    parser.add_argument("--against", default="onnxruntime,openvino,torch,torch.compile")
+    parser = argparse.ArgumentParser(
+        prog="python -m bench", description="Measure models against the peers: run time, loading, memory."
+    )
+    parser.add_argument("models", nargs="*", metavar="MODEL", help=f"{', '.join(ZOO)} (default: all)")
+    parser.add_argument("--threads", default="1,2", help="numbers of threads (default: %(default)s)")
+    parser.add_argument("--seconds", type=float, default=4.0, help="for each runtime and model (default: %(default)s)")
+    parser.add_argument("--against", default="onnxruntime,openvino,torch,torch.compile", help="(default: %(default)s)")
     parser.add_argument("--no-memory", action="store_true", help="skip cold loading and memory")
     options = parser.parse_args()
+    unknown = [name for name in options.models if name not in ZOO]
+    if unknown:
+        parser.error(f"there is no model {unknown[0]!r}; models are {', '.join(ZOO)}")
     runtimes = ["baton", *options.against.split(",")]
     found = []
     with tempfile.TemporaryDirectory() as folder:

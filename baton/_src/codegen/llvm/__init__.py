@@ -3,6 +3,6 @@
 `module` the entrance (`compile_module`); `kernel` one PrimFunc; `stmt`, `expr`, `operands`, `arithmetic`, `vectors`,
 `intrinsics` its parts; `parallel` outlined loops; `strided` and `padded` loads and stores; `bounds` checks, `fault`
 what a failed one does; `narrow_float`, `small_float`, `dot_products` what not every CPU supports; `vector_math` exp,
-tanh, ... as polynomials (`circular_functions`: the trigonometric ones), written with `lanes`; `types`, `text` spelling;
+tanh, ... as polynomials (`trigonometry`: sin, cos, ...), written with `lanes`; `types`, `text` spelling;
 `jit` LLVM itself; `workers` compiling in forked processes; `cache` compiled objects on disk.
 """

@@ -1,4 +1,4 @@
-"""Vectors of every second (third, .. eighth) element: whole vectors are loaded, and what is wanted picked from them.
+"""Strided vectors (every second to eighth element): whole vectors are loaded, and the elements picked by shuffles.
 
 A gather costs about as much as a load for each lane; this costs `stride` loads and as many shuffles. Nothing outside
 the span of the wanted elements is touched.

@@ -13,9 +13,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from baton._src.codegen.llvm.circular_functions import acos, asin, atan, cos, sin, tan
 from baton._src.codegen.llvm.lanes import Lanes
 from baton._src.codegen.llvm.text import FunctionText, ModuleText, mangle
+from baton._src.codegen.llvm.trigonometry import acos, asin, atan, cos, sin, tan
 
 LN2 = math.log(2.0)
 # Coefficients of 1/k! and of the atanh series, for float64.

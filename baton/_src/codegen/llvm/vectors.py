@@ -1,4 +1,4 @@
-"""Vectors in LLVM IR: copies of a scalar, counting lanes, chosen lanes, and what their types are called."""
+"""Vectors in LLVM IR: broadcasts, ramps, shuffles, and the spelling of their types."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Share work on many kernels between forked processes: Python and LLVM both do one thing at a time in one process.
+"""Share work on many kernels between forked processes: one process runs Python, or LLVM, on one core only.
 
 This process begins alone; what has taken `PATIENCE` and is not done is worth sharing. Then every core gets a child, and
 all of them, this process too, take the next task from one queue, so that nobody waits for the slowest share. Queue and

@@ -1,4 +1,4 @@
-"""Accesses of buffers with several dims become accesses of one flat buffer, with int64 indices.
+"""Accesses of multi-dimensional buffers become accesses of one flat buffer, with int64 indices.
 
     C[i, j]  ->  C_flat[i * 32 + j]
 

@@ -1,4 +1,4 @@
-"""HoistExpression, HoistIfThenElse: what does not change in a loop is decided, or computed, before it.
+"""HoistExpression, HoistIfThenElse: loop invariants are decided, or computed, before the loop.
 
     for i:                                      if n > 4: for i: A[i] = 1; B[i] = 0
         if n > 4: A[i] = 1              ->      else: for i: B[i] = 0

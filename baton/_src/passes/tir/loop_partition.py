@@ -1,4 +1,4 @@
-"""LoopPartition: a loop with a condition on its variable becomes loops where the condition is decided.
+"""LoopPartition: a loop with a condition on its variable is split where the condition changes.
 
     for i in 10:                            for i in 8: B[i] = A[i]
         if likely(i < 8): B[i] = A[i]   ->

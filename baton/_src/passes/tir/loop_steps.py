@@ -1,4 +1,4 @@
-"""Marks on loops done as they say, one kind at a time, and selects that read memory.
+"""Loop annotations carried out, one kind a pass, and selects that read memory.
 
     UnrollLoop, VectorizeLoop, ConvertForLoopsToSerial, RewriteUnsafeSelect
 

@@ -1,4 +1,4 @@
-"""A `Select` computes both of its values. Where one could read outside of a buffer, it becomes a choice of one.
+"""A `Select` evaluates both of its values. Where one could read out of bounds, it becomes an `if_then_else`.
 
 B[i] = T.Select(i >= 4, A[i - 4], 0)        ->      B[i] = T.if_then_else(i >= 4, A[i - 4], 0)
 

@@ -1,4 +1,4 @@
-"""StorageRewrite: allocations whose lives do not meet share memory.
+"""StorageRewrite: allocations whose live ranges do not overlap share memory.
 
     alloc A; alloc B; alloc C; A = ...; B = f(A); C = g(B)      ->      alloc A; alloc B; A = ...; B = f(A); A = g(B)
 

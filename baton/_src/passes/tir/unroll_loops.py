@@ -1,4 +1,4 @@
-"""Loops marked `UNROLLED` are written out, if their extent is a number of at most `LIMIT`; others become serial."""
+"""Loops marked `UNROLLED` are unrolled if their extent is a constant of at most `LIMIT`; others become serial."""
 
 from __future__ import annotations
 

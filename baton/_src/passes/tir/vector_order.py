@@ -1,4 +1,4 @@
-"""Whether iterations of a loop that should become one vector need each other's results.
+"""Whether a loop to be vectorised carries dependences between iterations.
 
     for i in vectorized(63): B[i + 1] = B[i] + A[i]        iteration i reads what iteration i - 1 wrote
 

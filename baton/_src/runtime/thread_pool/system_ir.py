@@ -1,4 +1,4 @@
-"""What the thread pool needs of the operating system, in LLVM IR: waiting and waking, giving way, a number a thread.
+"""What the thread pool needs of the operating system, in LLVM IR: wait and wake, yield, thread ids.
 
     linux     the futex system call                              posix    polls with usleep(100); pthread keys
     windows   WaitOnAddress, SwitchToThread, thread-local slots           (macOS, the BSDs, unknown processors)

@@ -1,4 +1,4 @@
-"""The bytes behind a factor of a product: converted, centred, scaled and transposed by the program."""
+"""The int8 tensor behind a factor of a product: converted, centred, scaled and transposed by the program."""
 
 from __future__ import annotations
 

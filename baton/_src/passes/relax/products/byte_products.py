@@ -1,4 +1,4 @@
-"""ByteProducts: products of 8-bit numbers are taken of the bytes; zero points and scales come behind the sums.
+"""ByteProducts: products of quantised tensors are computed in int8; zero points and scales are applied to the sums.
 
     lv = R.subtract(R.astype(a, "int32"), za)        p = R.matmul(a, b, out_dtype="int32")        a: uint8, b: int8
     lv1 = R.subtract(R.astype(b, "int32"), zb)  ->   gv = p - za * (column sums of b) - zb * (row sums of a) + k za zb

@@ -1,4 +1,4 @@
-"""FuseTransposeMatmul: a product with a transposed matrix reads the matrix as it lies.
+"""FuseTransposeMatmul: a product with a transposed matrix reads the matrix in place.
 
     lv = R.permute_dims(w)               ->               gv = R.nn.dense(x, w)
     gv = R.matmul(x, lv)
