@@ -211,6 +211,31 @@ def test_windows_larger_than_an_open_dim(mode: str, checked: bool) -> None:
     np.testing.assert_array_equal(main(np.ones((3, 4, 5, 6), np.float32)).numpy(), np.ones((3, 4, 5), np.float32))
 
 
+CUT_OFF = """
+@R.function
+def main(x: R.Tensor(("n", 3), "float32"), s: R.Shape(["b"])):
+    n, b = T.int64(), T.int64()
+    with R.dataflow():
+        y = R.strided_slice(x, axes=[0], begin=[0], end=[b])
+        z = R.nn.pad(R.exp(y), [2, 2, 0, 0])
+        R.output(z)
+    return z
+"""
+
+
+@MODES
+def test_slices_of_negative_size(mode: str) -> None:
+    """Guards tensors that are written into the kernel that reads them: nothing was left of their size, and the border
+    of a slice of fewer than no rows was a result.
+    """
+    main = VirtualMachine(relax_build(module(CUT_OFF), exec_mode=mode))["main"]
+    x = array(np.zeros((5, 3), np.float32))
+    np.testing.assert_array_equal(main(x, ShapeTuple((2,))).numpy()[:, 0], [0, 0, 1, 1, 0, 0])
+    for end in (-1, -2, -9):
+        with pytest.raises(DiagnosticError, match=r"negative size|cannot have shape"):
+            main(x, ShapeTuple((end,)))
+
+
 SLIGHTLY_TOO_WIDE = """
 @R.function
 def main(x: R.Tensor(("n", 2, 5, "w"), "float32"), k: R.Tensor((4, 2, 3, "v"), "float32")):

@@ -10,14 +10,16 @@ read by a reduction that visits its elements many times (a convolution's padding
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.traverse import post_order, rebuild, rewrite
 from baton._src.passes.shared.kernel_stages import Stage, read_stage, root_block, statements
-from baton._src.passes.tir.access_scope import may_miss
+from baton._src.passes.tir.access_scope import may_miss, open_dims, sized
+from baton._src.passes.tir.check_sizes import INLINED_SIZES
 from baton._src.support.trampoline import Task, run
+from baton._src.tir import operators
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.expr import BufferLoad, Call, Cast, IntImm, Var
 from baton._src.tir.intrinsics import Effect, definition
@@ -40,7 +42,18 @@ def inline_elementwise(function: PrimFunc) -> PrimFunc:
     body = kept[0] if len(kept) == 1 else SeqStmt(tuple(kept))
     allocated = tuple(b for b in root.alloc_buffers if b not in inlined)
     block = root.with_fields(body=body, alloc_buffers=allocated)
+    sizes = _unsure_sizes(function, inlined)
+    if sizes:
+        sizes = [*root.annotations.get(INLINED_SIZES, ()), *sizes]
+        block = block.with_fields(annotations={**root.annotations, INLINED_SIZES: sizes})
     return function.with_fields(body=function.body.with_fields(block=block))
+
+
+def _unsure_sizes(function: PrimFunc, inlined: Iterable[Buffer]) -> list[PrimExpr]:
+    """The sizes of buffers that go which could be negative, for all that the parameters' sizes say."""
+    sizes = open_dims(inlined)
+    analyzer = sized(open_dims(function.buffer_map.values())) if sizes else None
+    return [s for s in sizes if analyzer is not None and not analyzer.prove(operators.greater_equal(s, 0))]
 
 
 class _Step:

@@ -12,6 +12,7 @@ from baton._src.passes.tir.simplify import is_stable
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir.arith.analyzer import Analyzer
+from baton._src.tir.buffer import Buffer
 from baton._src.tir.guarded_accesses import Path
 
 
@@ -77,6 +78,11 @@ def sized(sizes: Iterable[PrimExpr]) -> Analyzer:
     for size in sizes:
         analyzer.assume(ops.greater_equal(size, 0))
     return analyzer
+
+
+def open_dims(buffers: Iterable[Buffer]) -> list[PrimExpr]:
+    """Their dims that are no numbers."""
+    return list({d: None for b in buffers for d in b.shape if not isinstance(d, tir.IntImm)})
 
 
 def may_miss(load: tir.BufferLoad, axes: Iterable[tuple[tir.Var, Range | None]]) -> bool:

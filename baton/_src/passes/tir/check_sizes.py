@@ -26,7 +26,7 @@ from baton._src.ir.expr import PrimExpr
 from baton._src.ir.structural import structural_equal
 from baton._src.ir.traverse import post_order
 from baton._src.ops.windows import WINDOWS
-from baton._src.passes.tir.access_scope import AccessScope, Loop, sized, variables
+from baton._src.passes.tir.access_scope import AccessScope, Loop, open_dims, sized, variables
 from baton._src.passes.tir.check_indices import (
     INDEX_WITHIN,
     Axis,
@@ -49,6 +49,12 @@ from baton._src.values.dtype import INT64
 
 _REMEMBERED = 512
 """Kernels whose tests are remembered: who calls one asks whether it may fault, then it is lowered."""
+
+
+INLINED_SIZES = "tir.inlined_sizes"
+"""Attribute of a block: sizes of tensors that were written into their readers, where they could be negative."""
+
+_NEGATIVE = "has the negative size {0}: more is taken from a dim than there is"
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,7 +114,7 @@ class _Asked:
         self.free = {p.var for p in kernel_abi(func).params}
         self.names = names_of_memory(nodes, [b.data for b in parameters])
         self.suspects = suspects(nodes, numbers(func))
-        self.sizes = _open_dims(parameters)
+        self.sizes = open_dims(parameters)
         self.reduced = {i.var for b in blocks for i in b.iter_vars if i.iter_type == tir.IterVar.CommReduce}
         self.initial = {n for b in blocks if b.init is not None for n in post_order(b.init)}
         self.views = {m.buffer.data for b in blocks for m in b.match_buffers}
@@ -123,9 +129,9 @@ class _Asked:
         self.scope: AccessScope | None = None
         for buffer in memory:
             self._ask_size(buffer)
-        self.sizes = _open_dims([*parameters, *memory])
+        self.sizes = open_dims([*parameters, *memory])
         for block in blocks:
-            self._ask_windows(block)
+            self._ask_counts(block)
 
     def ask(self, access: Access) -> None:
         """Ask for each index of an access."""
@@ -158,16 +164,16 @@ class _Asked:
         analyzer = sized(self.sizes)
         for axis, dim in enumerate(buffer.shape):
             if not analyzer.prove(ops.greater_equal(dim, 0)) and self.free >= variables(dim):
-                text = f"axis {axis} of an intermediate result has the negative size {{0}}: more is taken than there is"
-                self._note(_size_test(dim, 0, text))
+                self._note(_size_test(dim, 0, f"axis {axis} of an intermediate result {_NEGATIVE}"))
 
-    def _ask_windows(self, block: st.Block) -> None:
-        """Test that there are windows along each axis of open size."""
+    def _ask_counts(self, block: st.Block) -> None:
+        """Test that there are windows along each axis of open size, and that no size that was inlined is negative."""
         analyzer = sized(self.sizes)
-        for count in block.annotations.get(WINDOWS, ()):
-            if not analyzer.prove(ops.greater_equal(count, 1)) and self.free >= variables(count):
-                text = f"{block.name_hint} has {{0}} windows along an axis: they are larger than the padded data"
-                self._note(_size_test(count, 1, text))
+        windows = f"{block.name_hint} has {{0}} windows along an axis: they are larger than the padded data"
+        for name, least, text in ((WINDOWS, 1, windows), (INLINED_SIZES, 0, f"a tensor inside {_NEGATIVE}")):
+            for count in block.annotations.get(name, ()):
+                if not analyzer.prove(ops.greater_equal(count, least)) and self.free >= variables(count):
+                    self._note(_size_test(count, least, text))
 
     def _test_first(self, question: _Question) -> bool:
         """Test the first and the last index in front of everything; False if they are not known there."""
@@ -231,9 +237,5 @@ def _covers(tested: _Question, loops: set[tir.Var], question: _Question) -> bool
 
 def _size_test(size: PrimExpr, least: int, text: str) -> st.Stmt:
     """Leaves the kernel with `text` about `size` unless size >= least."""
-    wide, number = ops.cast(INT64, size), tir.IntImm(INT64, least)
-    return st.Evaluate(tir.Call(INT64, INDEX_WITHIN, (number, ops.add(wide, 1), tir.StringImm(text), wide)))
-
-
-def _open_dims(buffers: Sequence[Buffer]) -> list[PrimExpr]:
-    return list({d: None for b in buffers for d in b.shape if not isinstance(d, tir.IntImm)})
+    wide, most = ops.cast(INT64, size), tir.IntImm(INT64, INT64.int_range[1])
+    return st.Evaluate(tir.Call(INT64, INDEX_WITHIN, (ops.subtract(wide, least), most, tir.StringImm(text), wide)))

@@ -236,7 +236,7 @@ def _pool(x: Any, a: Any, is_max: bool) -> Any:
 
 def _extent(size: int, a: Any, i: int) -> int:
     room = size + a.padding[i] + a.padding[i + a.spatial] - (a.pool_size[i] - 1) * a.dilation[i] - 1
-    if not a.ceil_mode:
+    if not a.ceil_mode or a.strides[i] == 1:
         return int(room // a.strides[i] + 1)
     found = -(-room // a.strides[i]) + 1
     return int(found - 1 if (found - 1) * a.strides[i] >= size + a.padding[i] else found)
