@@ -83,14 +83,17 @@ with torch.inference_mode():
   programs do not.
 - Sizes stay open in arithmetic, too: quotients, roots and products with floats are numbers of the program, and what is
   rounded is a size again where that is exact (`x.shape[0] * 0.5`, not `* 0.7`). Through `torch.compile` whole numbers
-  may be arguments that change, such as the position in a cache, and results that are views share their input's memory.
+  may be arguments that change, such as the position in a cache.
+- Results of `torch.compile` lie in memory as PyTorch's do: views share elements with what they look at, one that is
+  given twice is the same tensor, and strides are those of the program (channels last, transposed).
 - Images may have any size in training, too: one compilation serves all. `F.pad` takes widths that follow from sizes,
   `F.interpolate` any factor whose products with sizes are exact (0.5, 0.75, 1.5).
 - Results that are as long as their elements say (`unique`, `bincount`) exist only in Relax, as masks do as targets.
-- Of linear algebra there are determinants (without gradients), `slogdet` and `solve_triangular` (of up to 32 rows),
-  written out. `inv`, `solve` and `cholesky` check their matrices, and no function stops a program: they are refused.
-- Not supported: tensors of quantised dtypes (`torch.qint8`), packed sequences, decompositions of matrices (`svd`, `qr`,
-  `eigh`), whole numbers as inputs of exported programs that stay open.
+- Linear algebra of `torch.linalg` (`inv`, `solve`, `cholesky`, `lu`, `qr`, `eigh`, `svd`, `pinv`, `slogdet`, triangular
+  systems, and what PyTorch makes of these) is NumPy's LAPACK at run time, in Relax only; a matrix without an inverse or
+  a factor is an error where PyTorch checks it. `det` is a kernel in both languages, without gradients.
+- Not supported: tensors of quantised dtypes (`torch.qint8`), packed sequences, `eig`, `lstsq` and `matrix_exp`, whole
+  numbers as inputs of exported programs that stay open.
 """
 
 

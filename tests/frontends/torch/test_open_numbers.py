@@ -101,8 +101,9 @@ def test_cache_that_the_module_keeps() -> None:
         lambda x: x[:, :, : int(x.shape[2] * 0.5)] + math.ceil(x.shape[3] * 1.25),
         lambda x: torch.arange(x.shape[3]) / x.shape[3],
         lambda x: torch.eye(x.shape[2], x.shape[3]) * x,
+        lambda x: (x.diagonal(0, 2, 3) * 2, x[0, 0].diagonal(-1) + 1, (x @ x.mT).diagonal(1, 2, 3) - 1),
     ],
-    ids=["corners", "half", "cubic", "strided", "of a constant", "powers", "means", "cut", "places", "eye"],
+    ids=["corners", "half", "cubic", "strided", "of a constant", "powers", "means", "cut", "places", "eye", "diagonal"],
 )
 def test_numbers_computed_from_sizes(function: Callable[..., Any]) -> None:
     """Quotients, roots and products with floats are numbers of the program; what is rounded is a size again."""

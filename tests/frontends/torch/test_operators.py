@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.frontends.torch.cases import FAMILIES
+from tests.frontends.torch.cases.factors import FACTORS
 from tests.frontends.torch.cases.indexed import ONLY_IN_RELAX
 from tests.frontends.torch.comparing import check, exported_cases
 
@@ -18,3 +19,8 @@ def test_family(family: str) -> None:
 def test_sizes_that_a_run_finds() -> None:
     exported, inputs, expected = exported_cases(ONLY_IN_RELAX)
     check(exported, inputs, expected, "run-time sizes", level=0, relay=False)
+
+
+def test_factors_of_matrices() -> None:
+    exported, inputs, expected = exported_cases(FACTORS)
+    check(exported, inputs, expected, "factors", level=0, relay=False)

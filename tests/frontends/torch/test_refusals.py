@@ -86,15 +86,44 @@ def test_random_numbers_are_refused() -> None:
 
 
 def test_effects_are_refused_by_name() -> None:
-    """`linalg.inv` checks that there is an inverse, which PyTorch keeps in order by a token."""
+    """PyTorch keeps prints in order by tokens."""
 
-    class Inverse(nn.Module):
+    class Printing(nn.Module):
         def forward(self, x: Any) -> Any:
-            return torch.linalg.inv(x) + 1
+            torch.ops.aten._print("seen")
+            return x + 1
 
-    exported = torch.export.export(Inverse(), (torch.eye(3),))
-    with pytest.raises(DiagnosticError, match=r"_linalg_check_errors.default \(test_refusals.py:\d+: .*linalg.inv"):
+    exported = torch.export.export(Printing(), (ROWS,))
+    with pytest.raises(DiagnosticError, match=r"aten._print.default \(test_refusals.py:\d+: "):
         from_exported_program(exported)
+
+
+@pytest.mark.parametrize(
+    ("function", "told"),
+    [
+        (lambda x: torch.linalg.inv(x - x) + 1, r"linalg_inv_ex.*matrix 0 of the batch: pivot 1 is zero"),
+        (lambda x: torch.linalg.solve(x - x, x), r"linalg_lu_factor_ex.*pivot 1 is zero"),
+        (
+            lambda x: torch.linalg.cholesky(x * torch.tensor([1.0, -1, 1])),
+            r"matrix 0 .*leading minor 2 is not positive",
+        ),
+    ],
+    ids=["inverse", "solution", "factor"],
+)
+def test_matrices_without_factors_are_errors(function: Any, told: str) -> None:
+    """PyTorch checks the numbers that say so, by an effect; the compiled program does where it computes them."""
+
+    class Solving(nn.Module):
+        def forward(self, x: Any) -> Any:
+            return function(x)
+
+    matrices = torch.eye(3).repeat(2, 1, 1)
+    exported = torch.export.export(Solving(), (matrices,))
+    with pytest.raises(DiagnosticError, match=told):
+        baton.compile(exported)(matrices.numpy())
+    torch._dynamo.reset()
+    with pytest.raises(DiagnosticError, match=told):
+        torch.compile(function, backend="baton")(matrices)
 
 
 def test_state_is_refused() -> None:

@@ -32,6 +32,7 @@ from baton._src.frontends.torch.operators.activation import ACTIVATION
 from baton._src.frontends.torch.operators.counting import COUNTING
 from baton._src.frontends.torch.operators.creation import CREATION
 from baton._src.frontends.torch.operators.elementwise import ELEMENTWISE
+from baton._src.frontends.torch.operators.factors import FACTORS
 from baton._src.frontends.torch.operators.indexing import INDEXING
 from baton._src.frontends.torch.operators.matrix import MATRIX
 from baton._src.frontends.torch.operators.padding import PADDING
@@ -46,6 +47,7 @@ CONVERTERS: dict[str, Converter] = {
     **SPECIAL,
     **ACTIVATION,
     **MATRIX,
+    **FACTORS,
     **SHAPE,
     **REDUCTION,
     **CREATION,

@@ -30,15 +30,7 @@ FUNCTIONS: list[Case] = [
     (lambda x: (torch.i0(x), torch.special.i1(x), torch.special.i0e(x), torch.special.i1e(x.double())), (SPREAD,)),
     (lambda x, n: (torch.ldexp(x, n), x.put(n.abs(), x[0] * 2), x.put(n[:2] * 0, x[0, :2], True)), (MATRIX, POWERS)),
     (lambda x: (torch.nonzero_static(x > 0, size=4), torch.nonzero_static(x > 0, size=40, fill_value=-7)), (MATRIX,)),
-    (
-        lambda x: (torch.linalg.det(x), *torch.linalg.slogdet(x), *torch.linalg.slogdet(x[0] * 0), x.mT.logdet()),
-        (PAIR,),
-    ),
-    (lambda x, y: torch.linalg.solve_triangular(x + 3 * torch.eye(4), y, upper=True), (PAIR, floats(2, 4, 3))),
-    (
-        lambda x, y: torch.linalg.solve_triangular(x, y, upper=False, left=False, unitriangular=True),
-        (PAIR, PAIR[:, :3]),
-    ),
+    (torch.linalg.det, (PAIR,)),
     (lambda a, b, c: torch.addbmm(a, b, c, beta=0.6, alpha=1.2), (ints(5, 3), ints(2, 5, 4), ints(2, 4, 3))),
 ]
 

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch.nn import functional
 
-from tests.frontends.torch.cases.inputs import GAMMA, IMAGE, UNIT, Case, N, X, floats
+from tests.frontends.torch.cases.inputs import GAMMA, IMAGE, UNIT, Case, N, X, floats, ints
 
 PADDED = torch.zeros(2, 5)
 PADDED[0, 3:] = -float("inf")
@@ -60,7 +60,18 @@ WHOLE_IN_PYTORCH: list[Case] = [
 ]
 """What is taken apart by `programs/decompositions.py`, in terms of PyTorch."""
 
+
+def drawn_windows(image: Any, volume: Any, samples: Any) -> Any:
+    """Pools whose windows lie where samples say, and what becomes of a gradient."""
+    aten = torch.ops.aten
+    flat, places = aten.fractional_max_pool2d(image, [2, 3], [4, 3], samples[:, :, :2])
+    single = aten.fractional_max_pool2d(image[0], [2, 2], [1, 5], samples[:1, :, :2])
+    deep = aten.fractional_max_pool3d(volume, [2, 3, 2], [2, 3, 1], samples)
+    return flat, places, *single, *deep, aten.fractional_max_pool2d_backward(flat * 2, image, [2, 3], [4, 3], places)
+
+
 MORE_IN_TERMS_OF_PYTORCH: list[Case] = [
+    (drawn_windows, (IMAGE, floats(2, 4, 5, 7, 4), floats(2, 4, 3, low=0.0, high=1.0))),
     (lambda x: (x.unfold(1, 2, 1), x.unfold(0, 2, 2), torch.diagonal_scatter(x, x[:, 0] * 9, 1)), (UNIT,)),
     (lambda x: (x.index_reduce(0, torch.tensor([1, 1]), x, "amax"), torch.dist(x, x * 2, 1)), (UNIT,)),
     (
@@ -68,6 +79,10 @@ MORE_IN_TERMS_OF_PYTORCH: list[Case] = [
         (floats(2, 3, 4), floats(2, 3, 5)),
     ),
     (torch.nn.Bilinear(3, 4, 2), (floats(5, 3), floats(5, 4))),
+    (
+        functional.bilinear,
+        (ints(5, 3, dtype=torch.int32), ints(5, 4, dtype=torch.int32), ints(2, 3, 4, dtype=torch.int32)),
+    ),
     (lambda e, x: (torch.searchsorted(e, x), torch.searchsorted(e[0], x, right=True)), (UNIT.sort()[0], UNIT)),
     (lambda x: x.scatter(1, torch.tensor([[0], [1]]), 2.0, reduce="add"), (UNIT,)),
     (lambda n: (torch.einsum("ij->i", n), torch.einsum("ij,kj->ik", n, n)), (N.to(torch.uint8),)),

@@ -12,6 +12,8 @@ from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.torch.node import AtenNode, Converter, Scalar
 from baton._src.frontends.torch.operators.shape import cut
 from baton._src.ir.tensor_info import Dim
+from baton._src.tir.operators import max as tir_max
+from baton._src.tir.operators import min as tir_min
 
 
 def count_of(sizes: Sequence[Dim]) -> int:
@@ -197,11 +199,19 @@ def diagonal(node: AtenNode, x: Value, offset: int, first: int, second: int) -> 
     g, a, b = node.graph, node.axis(first, x.rank), node.axis(second, x.rank)
     rest = [k for k in range(x.rank) if k not in (a, b)]
     sizes = node.sizes(x)
-    rows, columns = (node.known(sizes[k], "the size of the axis") for k in (a, b))
-    count = max(min(rows + min(offset, 0), columns - max(offset, 0)), 0)
-    places = (np.arange(count) + max(-offset, 0)) * columns + np.arange(count) + max(offset, 0)
-    flat = g.reshape(g.transpose(x, (*rest, a, b)), (*(sizes[k] for k in rest), rows * columns))
-    return g.call("take", flat, g.constant(places), axis=len(rest))
+    flat = g.reshape(g.transpose(x, (*rest, a, b)), (*(sizes[k] for k in rest), sizes[a] * sizes[b]))
+    return g.call("take", flat, _diagonal_places(node, sizes[a], sizes[b], offset), axis=len(rest))
+
+
+def _diagonal_places(node: AtenNode, rows: Dim, columns: Dim, offset: int) -> Value:
+    """Where the elements of a diagonal are in a flattened matrix."""
+    g, down, right = node.graph, max(-offset, 0), max(offset, 0)
+    start, step = down * columns + right, columns + 1
+    if isinstance(rows, int) and isinstance(columns, int):
+        return g.constant(start + np.arange(max(min(rows - down, columns - right), 0)) * step, "int64")
+    count = rows if rows is columns and not offset else tir_max(tir_min(rows - down, columns - right), 0)
+    turns = g.call("arange", start=0, stop=count, step=1, dtype="int64")
+    return g.call("add", g.call("multiply", turns, g.dims(step)), g.dims(start))
 
 
 INDEXING: dict[str, Converter] = {

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 from baton._src.frontends.torch.library import torch_library
+from baton._src.frontends.torch.programs.fractional_pools import fractional_pool, fractional_pool_backward
 from baton._src.frontends.torch.programs.functions import (
     digamma,
     greatest_divisor,
@@ -20,7 +21,16 @@ from baton._src.frontends.torch.programs.functions import (
     modified_bessel,
 )
 from baton._src.frontends.torch.programs.grids import grid_sampler_backward
-from baton._src.frontends.torch.programs.matrices import log_determinant, triangular_solution
+from baton._src.frontends.torch.programs.matrices import (
+    cholesky,
+    factors_of,
+    inverse_by_cholesky,
+    log_determinant,
+    pseudo_inverse,
+    solution,
+    solution_by_cholesky,
+    solution_by_triangle,
+)
 from baton._src.frontends.torch.programs.quantized import QUANTIZED
 from baton._src.frontends.torch.programs.whole_layers import (
     attention,
@@ -43,6 +53,7 @@ from baton._src.frontends.torch.programs.whole_operators import (
     put,
     running_extreme,
     strided,
+    strided_written,
     times_power_of_two,
     whole_median_of_numbers,
     windows,
@@ -92,6 +103,7 @@ OURS: dict[str, Callable[..., Any]] = {
     "aten.cummin.default": running_extreme("le"),
     "aten.logcumsumexp.default": log_running_sum,
     "aten.as_strided.default": strided,
+    "aten.as_strided_scatter.default": strided_written,
     "aten._embedding_bag_backward.default": embedding_bag_backward,
     "aten._trilinear.default": trilinear,
     "aten.grid_sampler_2d_backward.default": grid_sampler_backward,
@@ -114,10 +126,20 @@ OURS: dict[str, Callable[..., Any]] = {
     "aten.special_i0e.default": modified_bessel(0, scaled=True),
     "aten.special_i1.default": modified_bessel(1, scaled=False),
     "aten.special_i1e.default": modified_bessel(1, scaled=True),
+    "aten.fractional_max_pool2d.default": fractional_pool(2),
+    "aten.fractional_max_pool3d.default": fractional_pool(3),
+    "aten.fractional_max_pool2d_backward.default": fractional_pool_backward(2),
+    "aten.fractional_max_pool3d_backward.default": fractional_pool_backward(3),
     "aten.put.default": put,
     "aten.ldexp.Tensor": times_power_of_two,
     "aten.nonzero_static.default": nonzero_static,
     "aten._linalg_slogdet.default": log_determinant,
-    "aten.linalg_solve_triangular.default": triangular_solution,
+    "aten._linalg_solve_ex.default": solution,
+    "aten.linalg_lu.default": factors_of,
+    "aten.triangular_solve.default": solution_by_triangle,
+    "aten.cholesky.default": cholesky,
+    "aten.cholesky_solve.default": solution_by_cholesky,
+    "aten.cholesky_inverse.default": inverse_by_cholesky,
+    "aten.linalg_pinv.atol_rtol_tensor": pseudo_inverse,
 }
 """What PyTorch keeps whole."""

@@ -1,4 +1,4 @@
-"""Algebra of small matrices in PyTorch's terms, written out step by step: determinants, triangular systems."""
+"""Linear algebra in PyTorch's terms: what is made of the factors that `operators/factors.py` converts."""
 
 from __future__ import annotations
 
@@ -6,57 +6,76 @@ from typing import Any
 
 from baton._src.frontends.torch.library import torch_library
 
-LARGEST = 32
-"""As many rows are written out: every one is a step of its own."""
-
 
 def log_determinant(x: Any) -> Any:
-    """(sign, log |det|, the factors, the swaps). As PyTorch has it, what lies by rows is factorised by columns."""
+    """(sign, log |det|, the factors, the exchanges). As PyTorch has it, what lies by rows is factorised by columns."""
     torch = torch_library()
-    if x.is_complex() or not _is_small(x):
-        return NotImplemented
-    factors, swaps = factorised(x.mT if x.is_contiguous() else x)
+    factors, pivots, _ = torch.linalg.lu_factor_ex(x.mT if x.is_contiguous() else x)
     diagonal = factors.diagonal(dim1=-2, dim2=-1)
-    swapped = (swaps != torch.arange(1, x.shape[-1] + 1)).sum(-1) % 2
-    sign = torch.sign(diagonal).prod(-1) * (1 - 2 * swapped).to(x.dtype)
-    return sign, torch.log(diagonal.abs()).sum(-1), factors, swaps
+    exchanged = (pivots != torch.arange(1, x.shape[-1] + 1)).sum(-1) % 2
+    sign = torch.sign(diagonal).prod(-1) * (1 - 2 * exchanged).to(x.dtype)
+    return sign, torch.log(diagonal.abs()).sum(-1), factors, pivots
 
 
-def factorised(x: Any) -> tuple[Any, Any]:
-    """(L below the diagonal and U, the row that each one was swapped with, counted from 1): Gauss with pivots."""
+def solution(a: Any, b: Any, *, left: bool = True, check_errors: bool = False) -> Any:
+    """(the x of a @ x = b, or of x @ a = b if not `left`, the factors of a, their exchanges, the first zero pivot)
+
+    As PyTorch has it, what lies by rows is factorised by columns; a `b` of one axis fewer is a vector for each matrix.
+    """
     torch = torch_library()
-    rows = torch.arange(x.shape[-1])
-    swaps = []
-    for k in range(x.shape[-1]):
-        behind = rows > k
-        chosen = torch.where(rows >= k, x[..., k].abs(), -1).argmax(-1, keepdim=True)
-        order = torch.where(rows == k, chosen, torch.where(rows == chosen, k, rows))
-        x = x.gather(-2, order[..., None].expand(x.shape))
-        pivot = x[..., k, k][..., None]
-        factor = torch.where(behind & (pivot != 0), x[..., k] / torch.where(pivot == 0, 1, pivot), 0)
-        rest = torch.where(behind, x[..., k, :], 0)
-        x = torch.where(behind[:, None] & (rows == k), factor[..., None], x - factor[..., None] * rest[..., None, :])
-        swaps.append(chosen)
-    return x, (torch.cat(swaps, -1) + 1).to(torch.int32)
+    by_columns = a.is_contiguous()
+    factors, pivots, info = torch.ops.aten.linalg_lu_factor_ex(a.mT if by_columns else a, check_errors=check_errors)
+    is_vector = b.dim() == 1 or (a.dim() - 1 == b.dim() and b.shape == a.shape[:-1])
+    given = b.unsqueeze(-1) if is_vector else b
+    found = torch.linalg.lu_solve(factors, pivots, given, left=left, adjoint=by_columns)
+    return found.squeeze(-1) if is_vector else found, factors, pivots, info
 
 
-def triangular_solution(x: Any, y: Any, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Any:
-    """The z of x @ z = y, or of z @ x = y if not `left`, row by row."""
+def factors_of(x: Any, *, pivot: bool = True) -> Any:
+    """(P, L, U)"""
     torch = torch_library()
-    if not left:
-        found = triangular_solution(x.mT, y.mT, upper=not upper, unitriangular=unitriangular)
-        return found if found is NotImplemented else found.mT
-    if x.is_complex() or not _is_small(x):
-        return NotImplemented
-    count = x.shape[-1]
-    solved: dict[int, Any] = {}
-    for k in reversed(range(count)) if upper else range(count):
-        rest = y[..., k, :]
-        for other, row in solved.items():
-            rest = rest - x[..., k, other][..., None] * row
-        solved[k] = rest if unitriangular else rest / x[..., k, k][..., None]
-    return torch.stack([solved[k] for k in range(count)], -2)
+    factors, pivots, _ = torch.linalg.lu_factor_ex(x, pivot=pivot)
+    order, left, right = torch.lu_unpack(factors, pivots)
+    return (order if pivot else x.new_empty(0)), left, right
 
 
-def _is_small(x: Any) -> bool:
-    return isinstance(x.shape[-1], int) and 0 < x.shape[-1] <= LARGEST
+def solution_by_triangle(
+    y: Any, x: Any, upper: bool = True, transpose: bool = False, unitriangular: bool = False
+) -> Any:
+    """(the z of x @ z = y, `x` again)"""
+    given = x.mT if transpose else x
+    found = torch_library().linalg.solve_triangular(given, y, upper=upper is not transpose, unitriangular=unitriangular)
+    return found, x.clone()
+
+
+def cholesky(x: Any, upper: bool = False) -> Any:
+    return torch_library().linalg.cholesky_ex(x, upper=upper, check_errors=True)[0]
+
+
+def solution_by_cholesky(y: Any, factor: Any, upper: bool = False) -> Any:
+    """The z of L @ Lᵀ @ z = y"""
+    solve = torch_library().linalg.solve_triangular
+    left = factor.mT if upper else factor
+    return solve(left.mT, solve(left, y, upper=False), upper=True)
+
+
+def inverse_by_cholesky(factor: Any, upper: bool = False) -> Any:
+    ones = torch_library().eye(factor.shape[-1], dtype=factor.dtype).expand(factor.shape)
+    return solution_by_cholesky(ones, factor, upper)
+
+
+def pseudo_inverse(x: Any, *, atol: Any = None, rtol: Any = None, hermitian: bool = False) -> Any:
+    """V / s @ Uᵀ of the singular values (or eigenvalues) s above the tolerances."""
+    torch = torch_library()
+    if hermitian:
+        values, u = torch.linalg.eigh(x)
+        v = u.mT
+    else:
+        u, values, v = torch.linalg.svd(x, full_matrices=False)
+    size = values.abs()
+    given = torch.zeros((), dtype=x.dtype) if atol is None else atol
+    usual = max(x.shape[-2:]) * torch.finfo(x.dtype).eps
+    share = torch.where(given > 0, 0.0, usual).to(x.dtype) if rtol is None else rtol
+    least = torch.maximum(given[..., None], share[..., None] * size.amax(-1, keepdim=True))
+    turned = torch.where(size > least, 1 / torch.where(size > least, values, 1), 0)
+    return v.mT * turned[..., None, :] @ u.mT

@@ -78,6 +78,7 @@ def read_program(exported: Any, supported: Collection[str]) -> Program:
         help = "torch.export.export(model.eval(), (example,)) makes one of a module"
         raise fail("torch-model", f"an exported program is needed, got {type(exported).__name__}", help=help)
     plain = _plain(exported, supported)
+    take_in_checks(plain.graph)
     signature = plain.graph_signature
     _check_pure(signature)
     placeholders = {n.name: n for n in plain.graph.nodes if n.op == "placeholder"}
@@ -87,7 +88,7 @@ def read_program(exported: Any, supported: Collection[str]) -> Program:
         if kind in _KINDS:
             weights.append(Weight(name, spec.target, kind == "PARAMETER", _weight(plain, spec)))
         elif kind == "TOKEN":
-            raise fail("torch-effect", _effects(plain.graph), help=_WITHOUT_EFFECT)
+            _check_without_effects(plain.graph)
         elif kind != "USER_INPUT":
             raise fail("torch-input", f"input {name!r} is a {kind.lower()}, which is not supported")
         elif type(spec.arg).__name__ == "TensorArgument":
@@ -95,13 +96,17 @@ def read_program(exported: Any, supported: Collection[str]) -> Program:
         elif type(spec.arg).__name__ != "ConstantArgument":
             help = "pass sizes as shapes of tensors: numbers as inputs are fixed by torch.export unless made dynamic"
             raise fail("torch-input", f"input {name!r} is a number that is open, which is not supported", help=help)
-    (results,) = [n.args[0] for n in plain.graph.nodes if n.op == "output"]
+    kinds = [s.kind.name for s in signature.output_specs]
+    results = [r for r, kind in zip(plain.graph.output_node().args[0], kinds, strict=True) if kind != "TOKEN"]
     return Program(plain.graph, plain.graph_module, tuple(inputs), tuple(weights), tuple(results))
 
 
 def read_graph(module: Any) -> Program:
     """A graph module of aten operators, plain already; its own tensors are weights."""
-    placeholders = [n for n in module.graph.nodes if n.op == "placeholder"]
+    tokens = {effect.args[0] for effect in _effects(module.graph)}
+    take_in_checks(module.graph)
+    _check_without_effects(module.graph)
+    placeholders = [n for n in module.graph.nodes if n.op == "placeholder" and n not in tokens]
     tensor = torch_library().Tensor
     inputs = tuple(n for n in placeholders if isinstance(n.meta["val"], tensor))
     numbers = tuple(n for n in placeholders if not isinstance(n.meta["val"], tensor))
@@ -121,11 +126,36 @@ _WITHOUT_EFFECT = (
 )
 
 
-def _effects(graph: Any) -> str:
-    """What PyTorch keeps in order by a token: prints, checks of matrices that cannot be inverted."""
-    found = [n for n in graph.nodes if n.op == "call_function" and name_of(n.target).endswith(".with_effects")]
-    listed = "; ".join(f"{n.args[1]} ({source_of(n)})" for n in found)
-    return f"the program does what is no function of tensors: {listed}"
+_CHECK = "aten._linalg_check_errors.default"
+
+
+def take_in_checks(graph: Any) -> None:
+    """Let operators check themselves what PyTorch checks behind them: `linalg.inv` is `linalg_inv_ex` and a look at the
+    numbers that tell which matrices have no inverse, kept in order by tokens in some programs."""
+    for node in [n for n in graph.nodes if n.op == "call_function"]:
+        effect = name_of(node.target).endswith(".with_effects")
+        checker, *rest = node.args[1:] if effect else (node.target, *node.args)
+        if str(checker) != _CHECK or all(a.name != "check_errors" for a in rest[0].args[0].target._schema.arguments):
+            continue
+        operator = rest[0].args[0]
+        operator.kwargs = {**operator.kwargs, "check_errors": True}
+        for token in list(node.users):
+            token.replace_all_uses_with(node.args[0])
+            graph.erase_node(token)
+        graph.erase_node(node)
+
+
+def _effects(graph: Any) -> list[Any]:
+    """What PyTorch keeps in order by tokens."""
+    return [n for n in graph.nodes if n.op == "call_function" and name_of(n.target).endswith(".with_effects")]
+
+
+def _check_without_effects(graph: Any) -> None:
+    """No prints, and no checks but those that operators can make themselves."""
+    listed = "; ".join(f"{n.args[1]} ({source_of(n)})" for n in _effects(graph))
+    if listed:
+        message = f"the program does what is no function of tensors: {listed}"
+        raise fail("torch-effect", message, help=_WITHOUT_EFFECT)
 
 
 def _weight(plain: Any, spec: Any) -> Any:

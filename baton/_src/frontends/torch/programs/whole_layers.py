@@ -136,4 +136,4 @@ def trilinear(
         for axis in axes:
             tensor = tensor.unsqueeze(axis)
         whole.append(tensor)
-    return (whole[0] * whole[1] * whole[2]).sum(tuple(sumdim))
+    return (whole[0] * whole[1] * whole[2]).sum(tuple(sumdim), dtype=i1.dtype)

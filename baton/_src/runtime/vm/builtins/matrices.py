@@ -1,0 +1,211 @@
+"""Linear algebra of whole matrices, (..., m, n), which no kernel is made for: NumPy's LAPACK at run time.
+
+What a matrix may lack (an inverse, a factor) is told as LAPACK tells it, by a number for every matrix: 0, or which
+pivot or leading minor failed. `wanted_by` names who cannot go on without: then it is an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
+
+import numpy as np
+
+from baton._src.support.diagnostics import fail
+from baton._src.values.tensor import AnyArray, NDArray
+
+
+def _given(array: Any, like: AnyArray) -> NDArray:
+    return NDArray(np.ascontiguousarray(array, like.dtype))
+
+
+def _told(info: AnyArray, wanted_by: str, reason: str) -> NDArray:
+    """The numbers of all matrices; an error if one failed and somebody wants it not to."""
+    failed = np.argwhere(info)
+    if wanted_by and failed.size:
+        at = tuple(int(i) for i in failed[0]) if info.ndim else ()
+        place = f"matrix {', '.join(map(str, at))} of the batch: " if at else ""
+        raise fail("matrix-failed", f"{wanted_by}: {place}{reason.format(int(info[at]))}")
+    return NDArray(info)
+
+
+_SINGULAR = "pivot {} is zero, the matrix has no inverse"
+_INDEFINITE = "leading minor {} is not positive, the matrix is not positive-definite"
+
+
+def _factorised(x: AnyArray, pivoted: bool = True) -> tuple[AnyArray, AnyArray, AnyArray]:
+    """(L below the diagonal and U, the row that each one was exchanged with, counted from 1, the first zero pivot)"""
+    rows, columns = x.shape[-2:]
+    a = x.reshape(-1, rows, columns).copy()
+    batch = np.arange(len(a))
+    pivots = np.empty((len(a), min(rows, columns)), np.int32)
+    info = np.zeros(len(a), np.int32)
+    for c in range(min(rows, columns)):
+        p = c + np.abs(a[:, c:, c]).argmax(1) if pivoted else np.full(len(a), c)
+        pivots[:, c] = p + 1
+        a[batch, c], a[batch, p] = a[batch, p], a[batch, c]
+        is_zero = a[:, c, c] == 0
+        info[is_zero & (info == 0)] = c + 1
+        a[:, c + 1 :, c] /= np.where(is_zero, 1, a[:, c, c])[:, None]
+        a[:, c + 1 :, c + 1 :] -= a[:, c + 1 :, c, None] * a[:, None, c, c + 1 :]
+    outer = x.shape[:-2]
+    return a.reshape(x.shape), pivots.reshape(*outer, -1), info.reshape(outer)
+
+
+def lu_factor(x: NDArray, pivoted: int, wanted_by: str) -> tuple[NDArray, NDArray, NDArray]:
+    """(the factors, the exchanges, the number of the first pivot that is zero)"""
+    factors, pivots, info = _factorised(x.data, bool(pivoted))
+    return NDArray(factors), NDArray(pivots), _told(info, wanted_by, _SINGULAR)
+
+
+def _order(pivots: AnyArray, rows: int) -> AnyArray:
+    """The rows in the order that exchanges bring them to."""
+    flat = pivots.reshape(-1, pivots.shape[-1])
+    batch, order = np.arange(len(flat)), np.tile(np.arange(rows), (len(flat), 1))
+    for c in range(flat.shape[1]):
+        p = flat[:, c] - 1
+        order[batch, c], order[batch, p] = order[batch, p], order[batch, c]
+    return order.reshape(*pivots.shape[:-1], rows)
+
+
+def lu_unpack(
+    factors: NDArray, pivots: NDArray, unpack_data: int, unpack_pivots: int
+) -> tuple[NDArray, NDArray, NDArray]:
+    """The P, L and U of x = P L U; those not wanted are empty."""
+    x = factors.data
+    rows, columns = x.shape[-2:]
+    both = min(rows, columns)
+    order = left = right = np.empty(0)
+    if unpack_pivots:
+        order = np.swapaxes(np.eye(rows)[_order(pivots.data, rows)], -1, -2)
+    if unpack_data:
+        left, right = np.tril(x[..., :both], -1) + np.eye(rows, both), np.triu(x[..., :both, :])
+    return _given(order, x), _given(left, x), _given(right, x)
+
+
+def _triangular(x: AnyArray, y: AnyArray, upper: bool, unit: bool = False) -> AnyArray:
+    """The z of x @ z = y, row by row; zeros on the diagonal give infinities, as in LAPACK."""
+    outer = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
+    z = np.broadcast_to(y, (*outer, *y.shape[-2:])).copy()
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for r in reversed(range(x.shape[-1])) if upper else range(x.shape[-1]):
+            known = slice(r + 1, None) if upper else slice(0, r)
+            z[..., r, :] -= (x[..., r, None, known] @ z[..., known, :])[..., 0, :]
+            if not unit:
+                z[..., r, :] /= x[..., r, r, None]
+    return z
+
+
+def triangular_solve(x: NDArray, y: NDArray, upper: int, left: int, unit: int) -> NDArray:
+    """The z of x @ z = y, or of z @ x = y if not `left`; only one triangle of `x` is read."""
+    a, b = x.data, y.data
+    if left:
+        return _given(_triangular(a, b, bool(upper), bool(unit)), b)
+    found = _triangular(np.swapaxes(a, -1, -2), np.swapaxes(b, -1, -2), not upper, bool(unit))
+    return _given(np.swapaxes(found, -1, -2), b)
+
+
+def _lu_solved(factors: AnyArray, pivots: AnyArray, y: AnyArray, adjoint: bool) -> AnyArray:
+    """The z of x @ z = y, or of xᵀ @ z = y, where x = P L U."""
+    order = _order(pivots, factors.shape[-1])
+    outer = np.broadcast_shapes(order.shape[:-1], y.shape[:-2])
+    b = np.broadcast_to(y, (*outer, *y.shape[-2:]))
+    places = np.broadcast_to(order, (*outer, order.shape[-1]))
+    if not adjoint:
+        exchanged = np.take_along_axis(b, places[..., None], -2)
+        return _triangular(factors, _triangular(factors, exchanged, False, unit=True), True)
+    turned = np.swapaxes(factors, -1, -2)
+    found = _triangular(turned, _triangular(turned, b, False), True, unit=True)
+    return np.take_along_axis(found, np.argsort(places, -1)[..., None], -2)
+
+
+def lu_solve(factors: NDArray, pivots: NDArray, y: NDArray, left: int, adjoint: int) -> NDArray:
+    """The z of x @ z = y, or of z @ x = y if not `left`; of the transpose of x if `adjoint`."""
+    b = y.data
+    if left:
+        return _given(_lu_solved(factors.data, pivots.data, b, bool(adjoint)), b)
+    found = _lu_solved(factors.data, pivots.data, np.swapaxes(b, -1, -2), not adjoint)
+    return _given(np.swapaxes(found, -1, -2), b)
+
+
+def inverse(x: NDArray, wanted_by: str) -> tuple[NDArray, NDArray]:
+    """(the inverses, the number of the first pivot that is zero)"""
+    factors, pivots, info = _factorised(x.data)
+    told = _told(info, wanted_by, _SINGULAR)
+    found = _lu_solved(factors, pivots, np.eye(x.shape[-1], dtype=factors.dtype), adjoint=False)
+    return _given(found, x.data), told
+
+
+def cholesky(x: NDArray, upper: int, wanted_by: str) -> tuple[NDArray, NDArray]:
+    """(L of x = L Lᵀ, or its transpose if `upper`; the first leading minor that is not positive)
+
+    Only that triangle is read. A matrix without the factor has NaN for it.
+    """
+    given = np.swapaxes(x.data, -1, -2) if upper else x.data
+    flat = given.reshape(-1, *given.shape[-2:])
+    found, info = np.full_like(flat, np.nan), np.zeros(len(flat), np.int32)
+    for k, matrix in enumerate(flat):
+        info[k] = _failing_minor(matrix)
+        if not info[k]:
+            found[k] = np.linalg.cholesky(matrix)
+    factor = found.reshape(given.shape)
+    told = _told(info.reshape(given.shape[:-2]), wanted_by, _INDEFINITE)
+    return _given(np.swapaxes(factor, -1, -2) if upper else factor, x.data), told
+
+
+def _failing_minor(matrix: AnyArray) -> int:
+    """The order of the first leading minor without a factor, found by halving; 0 if there is none."""
+
+    def has_factor(order: int) -> bool:
+        try:
+            return bool(np.isfinite(np.linalg.cholesky(matrix[:order, :order])).all())
+        except np.linalg.LinAlgError:
+            return False
+
+    if has_factor(len(matrix)):
+        return 0
+    good, bad = 0, len(matrix)
+    while bad - good > 1:
+        middle = (good + bad) // 2
+        good, bad = (middle, bad) if has_factor(middle) else (good, middle)
+    return bad
+
+
+def qr(x: NDArray, mode: str) -> tuple[NDArray, NDArray]:
+    """(Q, R); Q is empty where only R is wanted."""
+    if mode == "r":
+        return _given(np.empty(0), x.data), _given(np.linalg.qr(x.data, "r"), x.data)
+    q, r = np.linalg.qr(x.data, "complete" if mode == "complete" else "reduced")
+    return _given(q, x.data), _given(r, x.data)
+
+
+def eigh(x: NDArray, triangle: str, vectors: int) -> tuple[NDArray, NDArray]:
+    """(ascending eigenvalues of symmetric matrices, their vectors); only one triangle is read."""
+    side: Literal["L", "U"] = "L" if triangle.upper() == "L" else "U"
+    if not vectors:
+        return _given(np.linalg.eigvalsh(x.data, side), x.data), _given(np.empty(0), x.data)
+    values, found = np.linalg.eigh(x.data, side)
+    return _given(values, x.data), _given(found, x.data)
+
+
+def svd(x: NDArray, full: int, vectors: int) -> tuple[NDArray, NDArray, NDArray]:
+    """(U, descending singular values, Vᵀ)"""
+    if not vectors:
+        nothing = np.empty(0)
+        values = np.linalg.svd(x.data, compute_uv=False)
+        return _given(nothing, x.data), _given(values, x.data), _given(nothing, x.data)
+    u, values, v = np.linalg.svd(x.data, full_matrices=bool(full))
+    return _given(u, x.data), _given(values, x.data), _given(v, x.data)
+
+
+TABLE: Mapping[str, Callable[..., Any]] = {
+    "vm.builtin.matrices.lu_factor": lu_factor,
+    "vm.builtin.matrices.lu_solve": lu_solve,
+    "vm.builtin.matrices.lu_unpack": lu_unpack,
+    "vm.builtin.matrices.triangular_solve": triangular_solve,
+    "vm.builtin.matrices.inverse": inverse,
+    "vm.builtin.matrices.cholesky": cholesky,
+    "vm.builtin.matrices.qr": qr,
+    "vm.builtin.matrices.eigh": eigh,
+    "vm.builtin.matrices.svd": svd,
+}
