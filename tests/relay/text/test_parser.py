@@ -66,6 +66,8 @@ REFUSED = [
     ("RELAY-TEXT-3", "1q", "not a number"),
     ("RELAY-TEXT-6", "nn.softmax(Constant(1, (2), float32), axes=1)", "did you mean axis"),
     ("RELAY-TEXT-8", "fn(Primitive=1, %x) { %x }", "parameters come before"),
+    ("RELAY-TEXT-8", "fn(%x, Primitive=1, Primitive=0) { %x }", "Primitive is given twice"),
+    ("RELAY-TEXT-6", "nn.softmax(Constant(1, (2), float32), axis=0, axis=1)", "axis is given twice"),
     ("RELAY-TEXT-12", "addd(1, 2)", "did you mean add"),
     ("RELAY-TEXT-13", "fn(%x: Tensor[10, float32]) { %x }", "'('"),
     ("RELAY-TEXT-7", 'meta[relay.Constant][5]\n#[metadata]\n{"relay.Constant": []}', "has 0 of them"),
@@ -99,6 +101,16 @@ REFUSED_MODULES = [
 )
 def test_refused_modules(text: str, message: str) -> None:
     assert message in str(error_of(lambda: read_module(text)))
+
+
+@pytest.mark.rule("RELAY-TEXT-1")
+def test_definitions_may_share_a_line() -> None:
+    """Data types had to begin one; what followed an extern type on its line was passed over."""
+    module = read_module(
+        "type A { C } data B { D : () -> B } extern type E extern type F def @main() { 1 } type G { H }"
+    )
+    assert [t.name_hint for t in module.get_global_type_vars()] == ["A", "B", "E", "F", "G"]
+    assert "main" in module
 
 
 @pytest.mark.rule("RELAY-TEXT-9")

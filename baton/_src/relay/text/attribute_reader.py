@@ -6,7 +6,7 @@ value := number | True | False | "text" | None | nullptr | [v, ...] | (v, ...) |
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Any
 
 import numpy as np
@@ -142,8 +142,8 @@ class AttributeReader:
         self._depth -= 1
         return tuple(found)
 
-    def named(self) -> tuple[str, Any, Span] | None:
-        """`name = value`, if that is what comes."""
+    def named(self, before: Container[str]) -> tuple[str, Any, Span] | None:
+        """`name = value`, if that is what comes; a name that was given `before` is a fault."""
         cursor = self._cursor
         token = cursor.token
         if token.kind is not Kind.NAME or cursor.peek().text != "=" or cursor.peek().kind is not Kind.SIGN:
@@ -151,6 +151,8 @@ class AttributeReader:
         cursor.next()
         cursor.next()
         value = self.value()
+        if token.text in before:
+            cursor.error(f"{token.text} is given twice", cursor.span(token.start), "leave one out")
         return token.text, value, cursor.span(token.start)
 
     def build(self, op: Any, given: dict[str, tuple[Any, Span]], span: Span) -> Any:

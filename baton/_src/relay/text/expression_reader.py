@@ -153,7 +153,7 @@ class ExpressionReader:
         args: list[Any] = []
         given: dict[str, tuple[Any, Span]] = {}
         while not cursor.at(")"):
-            named = self.attributes.named()
+            named = self.attributes.named(given)
             if named is not None:
                 given[named[0]] = (named[1], named[2])
             elif given:

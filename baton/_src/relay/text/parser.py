@@ -183,8 +183,8 @@ class ModuleReader:
         """The names of all algebraic data types, wherever they are defined."""
         tokens = self._cursor.tokens
         for index, token in enumerate(tokens[:-1]):
-            if token.first and token.kind is Kind.NAME and token.text in ("type", "data", "extern"):
-                name = tokens[min(index + 1 + (token.text == "extern"), len(tokens) - 1)]
+            if token.kind is Kind.NAME and token.text in ("type", "data"):
+                name = tokens[index + 1]  # nothing but a definition has two names side by side
                 if name.kind is Kind.NAME and name.text not in self._types.adts:
                     self._types.adts[name.text] = GlobalTypeVar(name.text, span=self._cursor.span_of(name))
 
@@ -198,6 +198,9 @@ class ModuleReader:
                 is_function = cursor.at("def")
                 if is_function != reads_types:
                     self._function() if is_function else self._type_definition()
+                elif cursor.accept("extern"):
+                    cursor.next()  # type
+                    cursor.next()  # its name
                 else:
                     cursor.next()
                     cursor.skip_braces()
@@ -226,9 +229,7 @@ class ModuleReader:
         if word == "extern":
             cursor.expect("type", "after extern")
         token = cursor.expect_kind(Kind.NAME, "of a data type")
-        header = self._types.adts.get(token.text)
-        if header is None:
-            raise cursor.fault("a definition begins a line", token)
+        header = self._types.adts[token.text]
         if header in self._definitions or header in self._base.type_definitions:
             cursor.error(f"the type {token.text} is defined twice", cursor.span_of(token))
         self._types.variables = {}

@@ -28,7 +28,7 @@ class SignatureReader:
         params: list[Var] = []
         attrs: dict[str, Any] = {}
         while not cursor.at(")"):
-            named = self._attributes.named()
+            named = self._attributes.named(attrs)
             if named is not None:
                 attrs[named[0]] = named[1]
             elif attrs:
