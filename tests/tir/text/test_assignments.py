@@ -1,4 +1,4 @@
-"""Several names at once in a kernel: each value is computed before any name stands for its own, and stays."""
+"""Names in a kernel: several at once are computed before any stands for its own; declared buffers have memory."""
 
 from __future__ import annotations
 
@@ -74,3 +74,20 @@ def test_as_many_values_as_names(values: str) -> None:
     text = f"@T.prim_func\ndef f(A: T.Buffer((2,), 'int32')):\n    a, b = {values}\n    A[0] = a\n"
     with pytest.raises(DiagnosticError, match="2 names need as many values"):
         from_source(text)
+
+
+def test_buffers_declared_without_memory_get_their_own() -> None:
+    """As in TVM: with and without `with`; they were buffers that lie nowhere."""
+
+    @T.prim_func
+    def squares(A: T.Buffer((4,), "int32")):
+        i = T.decl_buffer((1,), "int32")
+        i[0] = 0
+        with T.decl_buffer((2,), "int32", scope="local") as step:
+            step[1] = 1
+            while i[0] < 4:
+                A[i[0]] = i[0] * i[0]
+                i[0] = i[0] + step[1]
+
+    assert run(squares, np.zeros(4, "int32")) == [[0, 1, 4, 9]]
+    tvm.ir.assert_structural_equal(from_source(squares.script()), squares)

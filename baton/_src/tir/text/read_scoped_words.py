@@ -12,6 +12,7 @@ from typing import Any
 from baton._src.ir.expr import PrimExpr
 from baton._src.support.trampoline import Task
 from baton._src.tir import operators
+from baton._src.tir.buffer import Buffer
 from baton._src.tir.expr import StringImm, Var, literal
 from baton._src.tir.stmt import Allocate, AssertStmt, AttrStmt, DeclBuffer, LetStmt, Stmt, launch
 from baton._src.tir.text.read_blocks import make_buffer, plain
@@ -47,13 +48,22 @@ def scoped_word(scope: Scope, node: ast.Call, word: str, name: str | None) -> Ta
         buffer = make_buffer(scope, node, name or "buffer", args, kwargs)
         if name is not None:
             scope.define(name, buffer)
-        return buffer, lambda inner: scope.at(node, DeclBuffer(buffer, body=inner))
+        is_placed = kwargs.get("data", args[2] if len(args) > 2 else None) is not None
+        return buffer, lambda inner: scope.at(node, _declared(buffer, inner, is_placed))
     if word == "launch_thread":
         axis = launched(scope, node, name or "v", args, kwargs)
         if name is not None:
             scope.define(name, axis.var)
         return axis.var, lambda inner: scope.at(node, launch(axis, inner))
     return _allocate(scope, node, name, args, kwargs)
+
+
+def _declared(buffer: Buffer, inner: Stmt, is_placed: bool) -> Stmt:
+    """A buffer in given memory, or in memory of its own."""
+    found = DeclBuffer(buffer, body=inner)
+    if is_placed:
+        return found
+    return Allocate(buffer.data, dtype=buffer.dtype, extents=buffer.shape, condition=None, body=found)
 
 
 def _allocate(
