@@ -124,6 +124,21 @@ def test_products(kinds: Kinds, size: tuple[int, int, int], transposed: bool) ->
 
 @both_kinds
 @pytest.mark.parametrize("threads", [1, 4])
+@pytest.mark.parametrize("size", [(1, 70, 97), (2, 33, 130), (3, 640, 66), (4, 17, 3)])
+def test_few_rows_by_packed_weights(kinds: Kinds, size: tuple[int, int, int], threads: int) -> None:
+    """Guards several sums for each result, over words that they do not share evenly, and panels shared by threads."""
+    m, n, k = size
+    a, b, v = numbers((m, k), kinds[0], 1), numbers((k, n), kinds[1], 2), numbers((n,), kinds[2], 3)
+    target, func, out = Target(f"llvm -num-cores={threads}"), product(m, n, k, kinds), np.zeros((m, n), kinds[2])
+    weight = packable_words(func, target)
+    assert weight is not None
+    panels = word_panels(b, weight.width, weight.group)
+    assert run(reading_panels(func, weight), target, a, panels, v, out) == "dot_products"
+    same(out, (a.astype("float64") @ b.astype("float64") + v).astype(kinds[2]))
+
+
+@both_kinds
+@pytest.mark.parametrize("threads", [1, 4])
 def test_symbolic_rows(kinds: Kinds, threads: int) -> None:
     """Guards one kernel for any number of rows, one and none among them."""
     target = Target(f"llvm -num-cores={threads}")

@@ -16,6 +16,7 @@ unsigned by signed ones in the graph (`passes/relax/products/byte_products`).
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 
 from baton._src.ir.expr import PrimExpr
@@ -23,7 +24,10 @@ from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.dot_products.pack_words import pack_words
 from baton._src.lower.kernel_schedules.dot_products.word_plan import WordPlan, plan_words
 from baton._src.lower.kernel_schedules.dot_products.words import joined_word, vector_of_words, word_at
+from baton._src.lower.kernel_schedules.products.matmul import FEW_ROWS
+from baton._src.lower.kernel_schedules.products.packed_streams import streaming_grain
 from baton._src.lower.kernel_schedules.products.panel_packing import Beside, asking_for
+from baton._src.lower.kernel_schedules.products.partial_sums import added_up, in_turns, sums_apart
 from baton._src.lower.kernel_schedules.products.products import Product
 from baton._src.lower.kernel_schedules.products.row_tiles import asked_results, panel_tiles, write_out
 from baton._src.lower.kernel_schedules.products.sharing import row_blocks, shared_panels, shares_rows
@@ -31,10 +35,10 @@ from baton._src.lower.kernel_schedules.products.tiles import Accumulators
 from baton._src.lower.kernel_schedules.shared.factors import bound, load_of
 from baton._src.lower.kernel_schedules.shared.loops import (
     allocated,
+    constant,
     i64,
     index_var,
     local_buffer,
-    loop,
     nest,
     product,
     sequence,
@@ -78,10 +82,11 @@ def _emit(plan: WordPlan, target: Target) -> st.Stmt:
     if shares_rows(matrix, panels, threads, plan.dot.group):
         return row_blocks(matrix, plan.shape, panels, number, with_panel, tiles, threads)
     body = with_panel(nest(matrix.outer, tiles(i64(0), as_int64(matrix.rows.extent))))
-    each = product([a.extent for a in (*matrix.outer, matrix.rows)])
-    return shared_panels(
-        matrix, number, panels, body, ops.multiply(each, i64(max(1, plan.words * width // 16))), threads
-    )
+    each, vectors = product([a.extent for a in (*matrix.outer, matrix.rows)]), max(1, plan.words * width // 16)
+    count, rows = constant(panels), constant(each)
+    streams = plan.packed and count is not None and rows is not None and rows <= FEW_ROWS
+    grain = streaming_grain(count, vectors, target) if streams and count is not None else None
+    return shared_panels(matrix, number, panels, body, ops.multiply(each, i64(vectors)), threads, grain)
 
 
 def _ready_panel(plan: WordPlan, number: PrimExpr) -> Buffer:
@@ -107,36 +112,43 @@ def _tile(
 ) -> st.Stmt:
     """`rows` x `width` sums over all words of a panel of `pitch` columns; `masked` as in `write_out`."""
     stage, group = matrix.stage, plan.dot.group
-    acc = Accumulators.of(rows, width, stage.buffer.dtype)
-    assert stage.init is not None
-    init = stage.init
-    places = [ops.add(first, i64(row)) for row in range(rows)]
-    word = index_var("word")
     full, rest = divmod(plan.depth, group)
+    few = matrix.rows.size is not None and matrix.rows.size <= FEW_ROWS
+    apart = sums_apart(rows * -(-width // plan.shape.lanes), max(1, full)) if few else 1
+    acc = Accumulators.of(apart * rows, width, stage.buffer.dtype)
+    assert stage.init is not None
+    init, zero = stage.init, ops.const(0, stage.buffer.dtype)
+    places = [ops.add(first, i64(row)) for row in range(rows)]
 
-    def whole(row: PrimExpr) -> PrimExpr:
-        return word_at(matrix, row, ops.multiply(word, i64(group)), group)
+    def whole(word: PrimExpr, part: int) -> st.Stmt:
+        lefts = [word_at(matrix, place, ops.multiply(word, i64(group)), group) for place in places]
+        step = _step(plan, acc, packed, word, lefts, part * rows)
+        return step if beside is None else sequence(beside(word), step)
 
     def last(row: PrimExpr) -> PrimExpr:
         at = [bound(matrix.left, {matrix.k: i64(full * group + n), matrix.rows: row}) for n in range(rest)]
         return joined_word([load_of(value) for value in at])
 
-    parts = [*asked_results(matrix, rows, width, first, start), acc.each(lambda row, lane: init)]
+    begin = acc.each(lambda row, lane: init if row < rows else zero)
+    parts = [*asked_results(matrix, rows, width, first, start), begin]
     if full:
-        step = _step(plan, acc, packed, word, [whole(p) for p in places])
-        parts.append(loop(word, full, step if beside is None else sequence(beside(word), step)))
+        parts += in_turns(full, apart, whole)
     if rest:
         parts.append(_step(plan, acc, packed, i64(full), [last(p) for p in places]))
-    return allocated(acc.buffer, sequence(*parts, write_out(matrix, acc, first, start, masked)))
+    parts += added_up(acc, rows)
+    results = replace(acc, rows=rows)
+    return allocated(acc.buffer, sequence(*parts, write_out(matrix, results, first, start, masked)))
 
 
-def _step(plan: WordPlan, acc: Accumulators, packed: Buffer, word: PrimExpr, lefts: list[PrimExpr]) -> st.Stmt:
-    """Every sum of the tile takes the products of one word."""
+def _step(
+    plan: WordPlan, acc: Accumulators, packed: Buffer, word: PrimExpr, lefts: list[PrimExpr], first: int = 0
+) -> st.Stmt:
+    """The sums from the `first` row of accumulators on take the products of one word."""
     full, rest = divmod(acc.width, plan.shape.lanes)
     widths = [plan.shape.lanes] * full + [rest] * bool(rest)
     rights = [tir.Var(f"b{n}", INT32.with_lanes(lanes)) for n, lanes in enumerate(widths)]
     parts: list[st.Stmt] = []
-    for row, left in enumerate(lefts):
+    for row, left in enumerate(lefts, first):
         var = tir.Var(f"a{row}", INT32)
         stores = []
         for n, right in enumerate(rights):

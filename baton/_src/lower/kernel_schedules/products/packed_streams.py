@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.choices import tuned
 from baton._src.lower.kernel_schedules.products.packed_weights import Panels
-from baton._src.lower.kernel_schedules.products.row_tiles import (
-    columns_of,
-    steps_of_k,
-    store_row,
-)
-from baton._src.lower.kernel_schedules.products.tiles import Accumulators, tile_shape, unrolled_by
+from baton._src.lower.kernel_schedules.products.partial_sums import added_up, in_turns, sums_apart
+from baton._src.lower.kernel_schedules.products.row_tiles import columns_of, store_row
+from baton._src.lower.kernel_schedules.products.tiles import Accumulators, tile_shape
 from baton._src.lower.kernel_schedules.shared.factors import bound
 from baton._src.lower.kernel_schedules.shared.loops import (
     PARALLEL,
@@ -32,10 +27,6 @@ from baton._src.tir import stmt as st
 
 WORTH_STREAMING = 1 << 12
 """Vectors of weights that are worth a thread of their own: 2 to 3 microseconds from the second-level cache."""
-ACCUMULATORS = 16
-"""Vectors of sums that hide the latency of a multiply-add, for two a cycle with room to spare."""
-MOST_SUMS = 8
-"""Of one result, each of every so many terms."""
 
 
 def streamed_panels(panels: Panels, target: Target) -> st.Stmt:
@@ -85,8 +76,7 @@ def _strip(panels: Panels, rows: int, wide: int, number: PrimExpr, width: int, m
     matrix, pitch = panels.matrix, panels.width
     dtype, count, depth = matrix.stage.buffer.dtype, rows * wide, matrix.k.size or 1
     vectors = -(-width // panels.lanes)
-    usual = min(MOST_SUMS, max(1, -(-ACCUMULATORS // (count * vectors))))
-    apart = min(depth, tuned("sums_apart", usual, (1, 2, 4, MOST_SUMS)))
+    apart = sums_apart(count * vectors, depth)
     acc = Accumulators.of(apart * count, width, dtype)
     numbers = [ops.add(number, i64(p)) for p in range(wide)]
     packed = [panels.panel(n) for n in numbers]
@@ -109,28 +99,5 @@ def _strip(panels: Panels, rows: int, wide: int, number: PrimExpr, width: int, m
         row, panel = divmod(place, wide)
         stores.append(store_row(matrix, acc, place, i64(row), ops.multiply(numbers[panel], i64(pitch)), masked))
     begin = acc.each(lambda row, lane: init if row < count else ops.const(0, dtype))
-    body = sequence(begin, *_in_turns(depth, apart, update), *_added_up(acc, count), *stores)
+    body = sequence(begin, *in_turns(depth, apart, update), *added_up(acc, count), *stores)
     return allocated(acc.buffer, body)
-
-
-def _in_turns(depth: int, apart: int, update: Callable[[PrimExpr, int], st.Stmt]) -> list[st.Stmt]:
-    """`update(k, part)` for every k; the parts take turns."""
-    if apart == 1:
-        return [unrolled_by(steps_of_k(), i64(depth), "k", lambda k: update(k, 0))]
-    step, (full, rest) = index_var("k_o"), divmod(depth, apart)
-    first = ops.multiply(step, i64(apart))
-    parts = [loop(step, full, sequence(*(update(ops.add(first, i64(n)), n) for n in range(apart))))]
-    return parts + [update(i64(full * apart + n), n) for n in range(rest)]
-
-
-def _added_up(acc: Accumulators, count: int) -> list[st.Stmt]:
-    """The sums of all parts in the first `count` accumulator rows: by halves, so that few wait for each other."""
-    added, parts = [], acc.rows // count
-    while parts > 1:
-        half = -(-parts // 2)
-        for at in range((parts - half) * count):
-            lane = index_var("v")
-            total = tir.Add(acc.load(at, lane), acc.load(at + half * count, lane))
-            added.append(loop(lane, acc.width, st.BufferStore(acc.buffer, total, (acc.at(at, lane),)), VECTORIZED))
-        parts = half
-    return added

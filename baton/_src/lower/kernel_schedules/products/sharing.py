@@ -29,10 +29,16 @@ BLOCK_TILES = 8
 
 
 def shared_panels(
-    matrix: Product, panel: tir.Var, panels: PrimExpr, body: st.Stmt, work: PrimExpr, threads: int
+    matrix: Product,
+    panel: tir.Var,
+    panels: PrimExpr,
+    body: st.Stmt,
+    work: PrimExpr,
+    threads: int,
+    grain: PrimExpr | int | None = None,
 ) -> st.Stmt:
-    """Loops over batch and panels as one, shared: threads take panels in turn, so that tiles can ask for those that
-    their thread takes next.
+    """Loops over batch and panels as one, shared: threads take panels in turn, `grain` at a time (None: what their work
+    is worth), so that tiles can ask for those that their thread takes next.
     """
     batches = product([a.extent for a in matrix.batch])
     if threads <= 1:
@@ -45,13 +51,16 @@ def shared_panels(
         value = rest if axis is matrix.batch[0] else ops.floormod(rest, wide)
         inner = st.LetStmt(axis.var, ops.cast(axis.var.dtype, value), inner)
         rest = ops.floordiv(rest, wide)
+    each = worth_a_thread(work) if grain is None else grain
+    return loop(flat, ops.multiply(batches, panels), inner, PARALLEL, grain=each, apart=True)
+
+
+def worth_a_thread(work: PrimExpr) -> PrimExpr | int:
+    """How many panels are worth a thread, `work` being what each takes."""
     fixed = constant(work)
-    grain = (
-        max(1, thread_work() // max(1, fixed))
-        if fixed is not None
-        else ops.floordiv(i64(thread_work()), ops.add(work, i64(1)))
-    )
-    return loop(flat, ops.multiply(batches, panels), inner, PARALLEL, grain=grain, apart=True)
+    if fixed is not None:
+        return max(1, thread_work() // max(1, fixed))
+    return ops.floordiv(i64(thread_work()), ops.add(work, i64(1)))
 
 
 def shares_rows(matrix: Product, panels: PrimExpr, threads: int, group: int = 1) -> bool:

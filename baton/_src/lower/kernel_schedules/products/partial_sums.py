@@ -1,0 +1,48 @@
+"""Several sums for one result, where results are few: a single sum would wait for its last multiply-add."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from baton._src.ir.expr import PrimExpr
+from baton._src.lower.kernel_schedules.choices import tuned
+from baton._src.lower.kernel_schedules.products.row_tiles import steps_of_k
+from baton._src.lower.kernel_schedules.products.tiles import Accumulators, unrolled_by
+from baton._src.lower.kernel_schedules.shared.loops import VECTORIZED, i64, index_var, loop, sequence
+from baton._src.tir import expr as tir
+from baton._src.tir import operators as ops
+from baton._src.tir import stmt as st
+
+ACCUMULATORS = 16
+"""Vectors of sums that hide the latency of a multiply-add, for two a cycle with room to spare."""
+MOST_SUMS = 8
+"""Of one result, each of every so many terms."""
+
+
+def sums_apart(results: int, depth: int) -> int:
+    """How many sums each of so many vectors of results has, of `depth` terms."""
+    usual = min(MOST_SUMS, max(1, -(-ACCUMULATORS // results)))
+    return min(depth, tuned("sums_apart", usual, (1, 2, 4, MOST_SUMS)))
+
+
+def in_turns(depth: int, apart: int, update: Callable[[PrimExpr, int], st.Stmt]) -> list[st.Stmt]:
+    """`update(k, part)` for every k; the parts take turns."""
+    if apart == 1:
+        return [unrolled_by(steps_of_k(), i64(depth), "k", lambda k: update(k, 0))]
+    step, (full, rest) = index_var("k_o"), divmod(depth, apart)
+    first = ops.multiply(step, i64(apart))
+    parts = [loop(step, full, sequence(*(update(ops.add(first, i64(n)), n) for n in range(apart))))]
+    return parts + [update(i64(full * apart + n), n) for n in range(rest)]
+
+
+def added_up(acc: Accumulators, count: int) -> list[st.Stmt]:
+    """The sums of all parts in the first `count` accumulator rows: by halves, so that few wait for each other."""
+    added, parts = [], acc.rows // count
+    while parts > 1:
+        half = -(-parts // 2)
+        for at in range((parts - half) * count):
+            lane = index_var("v")
+            total = tir.Add(acc.load(at, lane), acc.load(at + half * count, lane))
+            added.append(loop(lane, acc.width, st.BufferStore(acc.buffer, total, (acc.at(at, lane),)), VECTORIZED))
+        parts = half
+    return added
