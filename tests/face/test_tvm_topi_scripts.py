@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import baton as tvm
-from baton import te, topi
+from baton import relax, te, topi
 
 N = topi.testing
 
@@ -339,3 +339,16 @@ def test_a_recurrent_layer(layout: str, names: str, reverse: bool) -> None:
 def test_gates_have_four_letters() -> None:
     with pytest.raises(tvm.error.DiagnosticError, match="letters of IFGO"):
         topi.nn.lstm(tensor(5, 2, 4), tensor(12, 4), tensor(12, 3), weight_layout="IFG")
+
+
+def test_kernels_are_named_after_the_function_of_topi_that_computes_them() -> None:
+    """`emit_te` takes a function's own name, whichever way that function was made."""
+    builder = relax.BlockBuilder()
+    x = relax.Var("x", relax.TensorStructInfo((1, 4, 6, 6), "float32"))
+    w = relax.Var("w", relax.TensorStructInfo((4, 4, 3, 3), "float32"))
+    with builder.function("main", [x, w]):
+        convolved = builder.emit_te(topi.nn.conv2d_nchw, x, w, 1, 1, 1)
+        pooled = builder.emit_te(topi.nn.pool2d, convolved, (2, 2), (2, 2), (1, 1), (0, 0, 0, 0), "max")
+        builder.emit_func_output(builder.emit_te(topi.nn.relu, pooled))
+    names = {var.name_hint for var in builder.get().functions}
+    assert names == {"main", "conv2d_nchw", "pool2d", "relu"}

@@ -33,10 +33,13 @@ def topi_functions(namespace: str = "") -> Mapping[str, Any]:
             continue
         for name in {definition.name, definition.relay_op.name if definition.relay_op else definition.name}:
             function = partial(apply, definition)
-            vars(function)["__name__"] = name.rpartition(".")[2]  # what emit_te names its kernel by
-            _put(found, name.split("."), function)
+            path = name.split(".")
+            vars(function)["__name__"] = path[-1]  # what emit_te names its kernel by
+            _put(found, path, function)
     for name, own in {**ELEMENTS, **TENSORS, **CONVOLUTIONS, **POOLING, **LAYERS, **LSTM, **IMAGES}.items():
-        _put(found, name.split("."), own)
+        path = name.split(".")
+        own.__name__ = path[-1]
+        _put(found, path, own)
     place: Any = found
     for part in namespace.split(".") if namespace else ():
         place = place.get(part, {})
