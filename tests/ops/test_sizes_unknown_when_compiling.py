@@ -17,6 +17,7 @@ from baton._src.relax.struct_info import TensorStructInfo
 from baton._src.runtime.vm.virtual_machine import VirtualMachine
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.tir.expr import Var as TirVar
+from baton._src.values.shape import ShapeTuple
 from baton._src.values.tensor import array
 from tests.ops.sampled_calls import SampledCall
 from tests.relax.machines import everywhere, fails_everywhere, table
@@ -168,3 +169,16 @@ def main(x: R.Tensor(("n",), "float32")):
 """
     known = table(fill=lambda x, out: None)
     fails_everywhere(program, np.zeros(2, "float32"), functions=known, code="value-mismatch", says="(-1,)")
+
+
+@pytest.mark.parametrize("times", [0, 1, 3])
+def test_tiles_are_repeated_as_often_as_a_size_says(times: int) -> None:
+    """Guards the interpreter, which took the variable of an attribute for a number."""
+    program = """
+@R.function
+def main(x: R.Tensor((2, 3), "float32"), s: R.Shape(["k"])):
+    k = T.int64()
+    return R.tile(x, (k, 1))
+"""
+    x = np.arange(6, dtype="float32").reshape(2, 3)
+    np.testing.assert_array_equal(everywhere(program, x, ShapeTuple([times])).numpy(), np.tile(x, (times, 1)))

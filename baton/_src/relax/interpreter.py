@@ -282,7 +282,7 @@ class Interpreter:
                 return claimed((yield calling(self, expr, tuple(args), frame)), expr, frame)
             return RUN[definition.name](self, expr, tuple(args), frame)
         if isinstance(definition, OpDef):
-            return as_said(by_reference(definition, args, expr), expr, frame)
+            return as_said(by_reference(definition, args, expr, frame), expr, frame)
         raise fail("relax-run", f"operator {expr.op.name} has no definition, so it cannot be run", span=expr.span)
 
     def _atom(self, expr: Any, frame: Frame) -> Any:

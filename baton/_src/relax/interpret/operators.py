@@ -11,9 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from baton._src.ir.expr import PrimExpr
 from baton._src.ir.op_def import NotApplicable, OpDef
 from baton._src.relax.check.deduce import Context, deduce
+from baton._src.relax.check.variables import prim_vars
 from baton._src.relax.interpret.checks import describe_value
+from baton._src.relax.interpret.environment import Frame
 from baton._src.relax.literals import host_value
 from baton._src.relax.nodes import Call, Constant, ShapeExpr, StringImm, Tuple, Var
 from baton._src.relax.struct_info import ObjectStructInfo, TensorStructInfo
@@ -24,15 +27,16 @@ from baton._src.values.shape import ShapeTuple
 from baton._src.values.tensor import NDArray
 
 
-def by_reference(definition: OpDef[Any], args: Sequence[Any], call: Call) -> Any:
+def by_reference(definition: OpDef[Any], args: Sequence[Any], call: Call, frame: Frame) -> Any:
     """What the operator of `call` gives of `args`; results never alias arguments (RELAX-SEM-09)."""
     reference = definition.reference
     if isinstance(reference, NotApplicable):
         raise fail("relax-run", f"operator {definition.name} cannot be run: {reference.why}", span=call.span)
     operands = [_operand(value, arg) for value, arg in zip(args, call.args)]
-    deduce(Call(call.op, operands, call.attrs, call.sinfo_args, call.span), Context())
+    said = None if call.attrs is None else _attrs_of_run(call.attrs, frame)
+    deduce(Call(call.op, operands, said, call.sinfo_args, call.span), Context())
     inputs = [to_reference(a) for a in args]
-    attrs = call.attrs if call.attrs is not None else definition.attrs()
+    attrs = definition.attrs() if said is None else said
     try:
         with np.errstate(all="ignore"):
             return from_reference(reference(inputs, attrs), apart_from=inputs)
@@ -41,6 +45,19 @@ def by_reference(definition: OpDef[Any], args: Sequence[Any], call: Call) -> Any
     except ValueError as error:
         given = ", ".join(describe_value(a) for a in args)
         raise fail("value-mismatch", f"{definition.name} of {given}: {error}", span=call.span) from error
+
+
+def _attrs_of_run(attrs: Any, frame: Frame) -> Any:
+    """The attributes with numbers for what mentions shape variables, such as how often a tile is repeated."""
+
+    def number(value: Any) -> Any:
+        if isinstance(value, tuple):
+            made = tuple([number(v) for v in value])
+            return value if all(a is b for a, b in zip(made, value)) else made
+        return frame.scalar(value) if isinstance(value, PrimExpr) and prim_vars(value) else value
+
+    changed = {name: new for name, old in attrs.items() if (new := number(old)) is not old}
+    return attrs.with_attrs(**changed) if changed else attrs
 
 
 def _operand(value: Any, arg: Any) -> Any:
