@@ -26,6 +26,7 @@ __getattr__, __dir__, __all__ = attach(
         **names("driver.tvm_names.objects", "Object"),
         **names("runtime.timing", "BenchmarkResult"),
         **names("tir.operators", "const"),
+        **renamed("runtime.thread_pool.threads", num_threads="default_num_threads"),
         **submodules(
             "baton.runtime",
             "executor container module ndarray object packed_func params profiler_vm profiling relax_vm vm",

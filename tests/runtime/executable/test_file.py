@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import struct
 import subprocess
 import sys
 import zipfile
@@ -154,6 +155,20 @@ def test_every_truncation_and_most_flips_are_refused(tmp_path: Path) -> None:
         damaged.write_bytes(bytes(flipped))
         with suppress(DiagnosticError):
             load_executable(damaged)
+
+
+def test_directories_that_point_before_the_file_are_refused(tmp_path: Path) -> None:
+    """Found by damaging files: what the operating system says of such a place came through."""
+    path = tmp_path / "model.baton"
+    sample().save(path)
+    content = bytearray(path.read_bytes())
+    end = content.rindex(b"PK\5\6")
+    entry = content.index(b"PK\1\2")
+    content[end + 16 : end + 20] = struct.pack("<I", entry + 4096)  # where the entries are said to begin
+    path.write_bytes(bytes(content))
+    with pytest.raises(DiagnosticError) as caught:
+        load_executable(path)
+    assert code_of(caught) == "executable-corrupt"
 
 
 def test_missing_and_foreign_files(tmp_path: Path) -> None:

@@ -43,6 +43,9 @@ def infer_tile(call: OpCall[TileAttrs]) -> Info:
     rank = max(x.ndim, len(repeats))
     if x.shape is None:
         return TensorInfo(None, x.dtype, rank, x.vdevice)
+    negative = next((r for r in repeats if isinstance(r, int) and r < 0), None)
+    if negative is not None:
+        call.fail(f"a dim is repeated {negative} times: it is 0 or more times", code="op-attribute")
     math = DimMath(call.prover)
     shape = (1,) * (rank - x.ndim) + x.shape
     times = (1,) * (rank - len(repeats)) + tuple(repeats)
@@ -116,6 +119,8 @@ class RepeatAttrs(Attrs):
 def infer_repeat(call: OpCall[RepeatAttrs]) -> Info:
     """One extent multiplied."""
     x, a = call.tensor(0), call.attrs
+    if a.repeats < 0:
+        call.fail(f"repeats is {a.repeats}: elements are repeated 0 or more times", code="op-attribute")
     math = DimMath(call.prover)
     if a.axis is None:
         if x.shape is None:
@@ -134,10 +139,11 @@ def infer_repeat(call: OpCall[RepeatAttrs]) -> Info:
 def compute_repeat(inputs: Any, a: RepeatAttrs, out: Any) -> Any:
     """The index along the axis divided."""
     (x,) = inputs
+    times = max(a.repeats, 1)  # of none there is nothing to index
     if a.axis is None:
 
         def flat(i: Any) -> Any:
-            position: Any = i // a.repeats
+            position: Any = i // times
             where: list[Any] = []
             for d in reversed(x.shape):
                 where.insert(0, position % k.divisor(d))
@@ -146,7 +152,7 @@ def compute_repeat(inputs: Any, a: RepeatAttrs, out: Any) -> Any:
 
         return k.compute(out.shape, flat, "repeat")
     axis = from_front(a.axis, x.ndim)
-    return k.compute(out.shape, lambda *i: x(*i[:axis], i[axis] // a.repeats, *i[axis + 1 :]), "repeat")
+    return k.compute(out.shape, lambda *i: x(*i[:axis], i[axis] // times, *i[axis + 1 :]), "repeat")
 
 
 REPEAT = OpDef(

@@ -36,6 +36,7 @@ CONSTANTS = "constants.safetensors"
 _DATE = (1980, 1, 1, 0, 0, 0)
 _LOCAL_HEADER = 30
 _MANIFEST_LIMIT = 1 << 30
+_DAMAGE = (zipfile.BadZipFile, EOFError, zlib.error, NotImplementedError, RuntimeError, struct.error)
 
 
 @dataclass
@@ -116,7 +117,7 @@ def read_archive(path: str | Path, verify: bool = False) -> Archive:
                 return _read(pack, stream, source, verify)
         except BatonError:  # says what is wrong already (and is a RuntimeError, which damaged members raise too)
             raise
-        except (zipfile.BadZipFile, EOFError, zlib.error, NotImplementedError, RuntimeError, struct.error) as error:
+        except (*_DAMAGE, OSError, ValueError) as error:  # the last two of places beyond the file
             if not zipfile.is_zipfile(source):
                 raise _corrupt(source, "it is not an archive, or it is cut off") from error
             raise _corrupt(source, str(error)) from error
