@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from baton import relay
 from baton._src.codegen.llvm.module import CompileOptions
 from baton._src.driver.relax.build import relax_build
+from baton._src.ir.module import IRModule
 from baton._src.relax.interpreter import Interpreter
 from baton._src.runtime.vm.virtual_machine import VirtualMachine
 from baton._src.support.diagnostics import DiagnosticError
@@ -209,6 +211,20 @@ def test_windows_larger_than_an_open_dim(mode: str, checked: bool) -> None:
         with pytest.raises(DiagnosticError, match=r"negative size, \(3, 4, 5, -|cannot have shape \(3, 4, 5, -"):
             main(np.ones((3, 4, 5, width), np.float32))
     np.testing.assert_array_equal(main(np.ones((3, 4, 5, 6), np.float32)).numpy(), np.ones((3, 4, 5), np.float32))
+
+
+@pytest.mark.parametrize("executor", ["debug", "vm"])
+@pytest.mark.parametrize("name", ["max_pool2d", "avg_pool2d", "conv2d"])
+def test_windows_that_fit_nowhere_in_relay(name: str, executor: str) -> None:
+    """Guards sizes that no type knows: Relay's interpreter gave empty results, too."""
+    x = relay.var("x", shape=(1, 1, relay.Any(), relay.Any()), dtype="float32")
+    window = relay.const(np.ones((1, 1, 3, 3), np.float32)) if name == "conv2d" else (3, 3)
+    body = getattr(relay.nn, name)(x, window, strides=(2, 2))
+    main = relay.create_executor(executor, mod=IRModule.from_expr(relay.Function([x], body)), target="llvm").evaluate()
+    assert main(np.ones((1, 1, 5, 3), np.float32)).shape == (1, 1, 2, 1)
+    for size in (1, 2):
+        with pytest.raises(DiagnosticError, match="larger than the padded data"):
+            main(np.ones((1, 1, 5, size), np.float32))
 
 
 CUT_OFF = """

@@ -25,6 +25,8 @@ def convolve(x: AnyArray, w: AnyArray, a: Any, orders: tuple[AxisOrder, AxisOrde
     border = [(a.padding[i], a.padding[i + a.spatial]) for i in range(a.spatial)]
     images = np.pad(images, [(0, 0), (0, 0), *border])
     result = convolve_valid(images, taps, a.strides, a.dilation, a.groups)
+    if 0 in result.shape[2:]:
+        raise ValueError(f"the kernel {w.shape} is larger than the padded data {images.shape}")
     return from_canonical(result.astype(dtype.numpy), out, "NC" + letters)
 
 

@@ -209,6 +209,8 @@ def _pool(x: Any, a: Any, is_max: bool) -> Any:
     letters = SPATIAL[a.spatial]
     canonical = to_canonical(x, data, "NC" + letters)
     extents = [_extent(canonical.shape[2 + i], a, i) for i in range(a.spatial)]
+    if min(extents) <= 0:
+        raise ValueError(f"the window {a.pool_size} is larger than the padded data {x.shape}")
     result = np.zeros((*canonical.shape[:2], *extents), canonical.dtype)
     for at in itertools.product(*(range(e) for e in extents)):
         element: Any = (..., *at)
