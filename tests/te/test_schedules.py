@@ -248,6 +248,7 @@ def test_a_stage_of_several_results_is_scheduled() -> None:
     x = random_array((9, 7), "float32", 1)
     for change in (
         lambda s: s[first].compute_at(s[c], c.op.axis[0]),
+        lambda s: s[first].compute_inline(),
         lambda s: s[second].vectorize(s[first].split(first.op.axis[1], 4)[1]),
     ):
         schedule = create_schedule(c.op)
@@ -259,3 +260,16 @@ def test_a_stage_of_several_results_is_scheduled() -> None:
         assert run_native(func, x, native, checked=True) is None
         for result in (found, native):
             np.testing.assert_allclose(result, x + 1 + x * 3, rtol=1e-5)
+
+
+def test_copies_of_one_result_of_several() -> None:
+    """Guards which result is copied: it was the first, whichever was meant; both at once are refused in words."""
+    a = placeholder((4,), name="A")
+    first, second = compute((4,), lambda i: (a[i] + 1.0, a[i] * 3.0), "B")
+    c = compute((4,), lambda i: first[i] + second[i], "C")
+    schedule = create_schedule(c.op)
+    schedule.cache_read(second, "local", [c])
+    text = script(scheduled_prim_func(schedule, [a, c]))
+    assert "B_v1_local[v0] = B_v1[v0]" in text
+    with pytest.raises(DiagnosticError, match="copy one of them"):
+        create_schedule(c.op).cache_write([first, second], "local")

@@ -17,7 +17,6 @@ from baton._src.support.diagnostics import fail
 from baton._src.te.prim_func import prim_func_with_blocks
 from baton._src.te.schedule import Schedule, Stage
 from baton._src.te.tensor import ComputeOp, ScanOp
-from baton._src.tir.buffer import Buffer
 from baton._src.tir.expr import IntImm, IterVar, Var
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.schedule.handles import LoopRV
@@ -28,7 +27,8 @@ def scheduled_prim_func(schedule: Schedule, args: Sequence[Any], name: str = "ma
     """The kernel with these parameters, computed as the schedule says. One that says nothing is left to the rules."""
     if not schedule.structure and all(not stage.history for stage in schedule.stages):
         return prim_func_with_blocks(args, name)[0]
-    func, blocks = prim_func_with_blocks(args, name, joined=True)
+    joined = [stage.origin for stage in schedule.stages if stage.attached != ("inline",)]
+    func, blocks = prim_func_with_blocks(args, name, joined=joined)
     work = _Application(func, schedule)
     for stage in schedule.stages:
         if stage.copies is None and isinstance(stage.origin, ComputeOp):
@@ -50,6 +50,8 @@ class _Application:
         self.schedule = TIRSchedule(func)
         self.stages = stages
         self.block: dict[int, str] = {}
+        self.several: dict[int, list[str]] = {}
+        """The blocks of inlined stages of several results: one for each of these."""
         self.loops: dict[Var, LoopRV] = {}
         scans = [stage.op for stage in stages.stages if isinstance(stage.op, ScanOp)]
         self.scanned = {op.axis[place] for scan in scans for op, place in scan.steps.items()}
@@ -60,6 +62,8 @@ class _Application:
         if not names:
             return
         self.block[id(stage)] = names[0]
+        if len(names) > 1:
+            self.several[id(stage)] = names
         op = stage.origin
         assert isinstance(op, ComputeOp)
         self._name_loops(stage, [a for a in (*op.axis, *op.reduce_axis) if a not in self.scanned])
@@ -107,7 +111,8 @@ class _Application:
     def _buffer_read(self, tensor: Any, reader: str) -> int:
         """Which of the buffers that a block reads is the tensor's."""
         stage = self.stages.stage_of(tensor)
-        written = self.schedule.get(self.block[id(stage)]).writes[0].buffer if id(stage) in self.block else None
+        made = self.schedule.get(self.block[id(stage)]).writes if id(stage) in self.block else ()
+        written = made[tensor.value_index if len(made) > 1 else 0].buffer if made else None
         reads = self.schedule.get(reader).reads
         for index, region in enumerate(reads):
             if region.buffer is written or (written is None and region.buffer.name == tensor.name):
@@ -120,13 +125,12 @@ class _Application:
         """Stages that are computed where they are read. One that a parameter asks for, too, stays: it is read."""
         given = set(self.schedule.func.buffer_map.values())
         for stage in self.stages.stages:
-            stays = stage.origin not in self.stages.outputs and bool(given & self._written(stage))
-            if stage.attached == ("inline",) and not stays:
-                self.schedule.compute_inline(self.name_of(stage))
-
-    def _written(self, stage: Stage) -> set[Buffer]:
-        name = self.block.get(id(stage))
-        return {region.buffer for region in self.schedule.get(name).writes} if name else set()
+            if stage.attached != ("inline",):
+                continue
+            for name in self.several.get(id(stage), [self.name_of(stage)]):
+                asked_for = any(region.buffer in given for region in self.schedule.get(name).writes)
+                if not asked_for or stage.origin in self.stages.outputs:
+                    self.schedule.compute_inline(name)
 
     def place(self, stage: Stage) -> None:
         """Move a stage under an axis of its reader."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr, Range
@@ -50,8 +50,8 @@ def sequence(statements: Sequence[Stmt]) -> Stmt:
 class Graph:
     """The buffers of the tensors met so far, and the names taken."""
 
-    def __init__(self, joined: bool = False) -> None:
-        """`joined`: several results of one computation are made by one block, which schedules of `te` speak of."""
+    def __init__(self, joined: Collection[Any] = ()) -> None:
+        """`joined`: computations all of whose results are made by one block, which schedules of `te` speak of."""
         self.joined = joined
         self.buffers: dict[tuple[Any, int], Buffer] = {}
         self.taken: set[str] = {"root"}
@@ -111,7 +111,7 @@ class Graph:
         first = op.body[0]
         if isinstance(first, Reduce):
             return [self._reduction(op, first, outputs)]
-        if self.joined:
+        if op in self.joined:
             return [self._elementwise(op, op.body, outputs)]
         return [self._elementwise(op, (body,), [buffer]) for body, buffer in zip(op.body, outputs)]
 

@@ -8,7 +8,7 @@ for i, k: block C: init C[i] = 0; C[i] = C[i] + B[i, k]
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from baton._src.support.diagnostics import fail
@@ -39,10 +39,10 @@ def create_prim_func(
 
 
 def prim_func_with_blocks(
-    args: Sequence[Any], name: str = "main", attrs: dict[str, Any] | None = None, joined: bool = False
+    args: Sequence[Any], name: str = "main", attrs: dict[str, Any] | None = None, joined: Collection[Any] = ()
 ) -> tuple[PrimFunc, dict[Computed, list[str]]]:
-    """`create_prim_func`, and the names of the blocks that each operation became: with `joined` one, else one for each
-    of its results."""
+    """`create_prim_func`, and the names of the blocks that each operation became: one for each of its results, or one
+    for all if it is among `joined`."""
     graph = Graph(joined)
     params: list[Var] = []
     buffer_map: dict[Var, Buffer] = {}

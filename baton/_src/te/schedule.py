@@ -219,6 +219,8 @@ class Schedule:
     def cache_write(self, tensor: Any, scope: str) -> Any:
         """A stage that computes a tensor (or several), which is then copied; it has the computation's axes."""
         if isinstance(tensor, (list, tuple)):
+            if len({t.op for t in tensor}) < len(tensor):
+                raise _refuse("results of one computation are not written through copies together", "copy one of them")
             return [self.cache_write(t, scope) for t in tensor]
         stage = self[tensor]
         if not isinstance(stage.op, ComputeOp):
