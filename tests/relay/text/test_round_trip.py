@@ -16,6 +16,7 @@ from baton._src.relay.check.infer_type import infer_type
 from baton._src.relay.nodes import Call, Constant, Function, Let, Var, var
 from baton._src.relay.text.parser import parse
 from baton._src.relay.text.printer import astext
+from baton._src.values.dtype import DataType
 from baton._src.values.tensor import array
 from tests.relay.programs import NAT, read, read_module
 from tests.relay.strategies import modules
@@ -103,3 +104,11 @@ def test_long_programs(make: Callable[[int], IRModule], length: int) -> None:
     text = astext(module)
     assert_structural_equal(module, parse(text, CATALOGUE))
     assert time.process_time() - start < 30
+
+
+@pytest.mark.rule("RELAY-TEXT-7")
+@pytest.mark.parametrize(("number", "dtype"), [(float("nan"), "float32"), (1.5, "bfloat16"), (2, "float16")])
+def test_scalars_of_the_metadata_stay_scalars(number: float, dtype: str) -> None:
+    """Those that the text has no literal for came back as vectors of one element."""
+    module = infer_type(IRModule({"main": Function([], Constant(array(np.asarray(number, DataType(dtype).numpy))))}))
+    assert_structural_equal(module, parse(astext(module), CATALOGUE))

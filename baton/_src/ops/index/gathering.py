@@ -150,9 +150,8 @@ def reference_nd(inputs: Any, a: GatherNDAttrs, leading: bool) -> Any:
     at = np.moveaxis(at, 0, -1) if leading else at
     batch = np.indices(at.shape[:-1], sparse=True)[: a.batch_dims]
     where = tuple(at[..., c] for c in range(at.shape[-1]))
-    return (
-        np.ascontiguousarray(x[(*batch, *where)]) if where or batch else np.broadcast_to(x, (*at.shape[:-1], *x.shape))
-    )
+    found = x[(*batch, *where)] if where or batch else np.broadcast_to(x, (*at.shape[:-1], *x.shape))
+    return np.array(found, order="C")  # of rank 0, too
 
 
 def _gather_nd(name: str, leading: bool) -> OpDef[Any]:

@@ -91,7 +91,7 @@ def indexed(x: k.Tensor, indices: Any, shape: Any) -> k.Tensor:
 
 
 def _reference(x: Any, indices: Any) -> Any:
-    return np.ascontiguousarray(x[tuple(np.asarray(i).astype(np.int64) for i in indices)])
+    return np.array(x[tuple(np.asarray(i).astype(np.int64) for i in indices)], order="C")  # of rank 0, too
 
 
 INDEX_TENSOR: OpDef[Any] = OpDef(

@@ -124,14 +124,10 @@ class Metadata:
     def reference(self, constant: Constant) -> str:
         if constant not in self._index:
             self._index[constant] = len(self.entries)
-            array = np.ascontiguousarray(constant.data.data)
-            self.entries.append(
-                {
-                    "dtype": str(constant.data.dtype),
-                    "shape": list(array.shape),
-                    "data": base64.b64encode(array.tobytes()).decode(),
-                }
-            )
+            array = constant.data.data
+            written = base64.b64encode(array.tobytes()).decode()  # row by row, however it lies in memory
+            dtype = str(constant.data.dtype)
+            self.entries.append({"dtype": dtype, "shape": list(array.shape), "data": written})
         return f"meta[relay.Constant][{self._index[constant]}]"
 
     def section(self) -> str:
