@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -10,6 +11,7 @@ import onnxruntime
 import pytest
 from onnx import TensorProto, helper
 
+from baton import relax
 from baton._src.driver.compile.compile import compile as compile_model
 from baton._src.driver.compile.open_model import open_model
 from baton._src.driver.model.load import load
@@ -170,3 +172,11 @@ def test_several_threads_and_models_at_once(digits: Model) -> None:
     for thread in threads:
         thread.join()
     assert not wrong
+
+
+@pytest.mark.parametrize(("given", "said"), [("llvm", "target='llvm'"), (0, "all cores"), (1.5, "all cores")])
+def test_numbers_of_threads(given: Any, said: str) -> None:
+    """A target as the second argument, as other compilers have it, was compared with a number."""
+    x = relax.Var("x", relax.TensorStructInfo((2,), "float32"))
+    with pytest.raises(DiagnosticError, match=f"from 1, got {given!r}\n.*{said}"):
+        compile_model(relax.Function([x], x), given)

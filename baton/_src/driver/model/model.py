@@ -41,6 +41,14 @@ class KernelFacts:
     summary: str
 
 
+def _threads(given: Any) -> int | None:
+    """How many threads were asked for, None for all cores."""
+    if given is None or (isinstance(given, int) and given >= 1):
+        return given
+    hint = f"target={given!r}" if isinstance(given, str) else "None takes all cores"
+    raise fail("api", f"num_threads is a whole number from 1, got {given!r}", help=hint)
+
+
 class Model:
     """A compiled model. Safe to call from several threads at once.
 
@@ -56,11 +64,9 @@ class Model:
         stages: Stages | None = None,
     ) -> None:
         executable.entry(function)
-        if num_threads is not None and num_threads < 1:
-            raise fail("api", f"num_threads must be at least 1, got {num_threads}")
         self.executable = executable
         self.function = function
-        self.num_threads = num_threads
+        self.num_threads = _threads(num_threads)
         self.inputs: tuple[TensorSpec, ...] = specs_from_facts(executable.facts, function, "inputs")
         self.outputs: tuple[TensorSpec, ...] = specs_from_facts(executable.facts, function, "outputs")
         self._border = border_of(executable.facts, function, self.inputs, self.outputs)
