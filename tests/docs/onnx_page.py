@@ -61,7 +61,9 @@ assert backend.run_model(onnx_model, [np.ones((2, 3), np.float32), np.array([0])
   asked for, and a damaged file is a diagnostic.
 - Weights of 2, 4 and 8 bits (`MatMulNBits`) are made real numbers when compiling: they take the memory of float32.
 - Texts (features and classes of scikit-learn's models) are numbered at the border of what `baton.compile` makes: they
-  can be compared, looked up, counted and moved about there, not looked into. ZipMap gives a list of dictionaries; a
+  are compared, looked up, counted and moved about there. What looks into them (StringNormalizer, StringSplit,
+  RegexFullMatch, Tokenizer, casts from and to texts, ...) is done by the machine that runs the program; patterns are
+  RE2's, without classes by name. ZipMap gives a list of dictionaries; a
   sequence is a list of arrays, as an input a list of arrays of one shape. `from_onnx` makes a module of tensors:
   sequences of known length are tuples, texts are refused; export with `options={"zipmap": False}` and with classes that
   are integers.
@@ -73,7 +75,11 @@ assert backend.run_model(onnx_model, [np.ones((2, 3), np.float32), np.array([0])
 - Integers divided by zero, of which ONNX says nothing, give 0; onnxruntime refuses them.
 - Attributes with values that ONNX does not know are refused; so are the few that onnxruntime and ONNX read in two ways
   (a regressor of one target with a `post_transform`). Opsets before 7 keep their meaning (`broadcast`, `axis`).
-- Not supported: what looks into texts, complex numbers, gradients of a graph. Random operators give the same numbers
+- An arm of an If whose sizes do not fit, where those of the other arm do, is reported when importing and fails in the
+  run that takes it.
+- Models that onnxruntime has optimised can be imported up to `ORT_ENABLE_EXTENDED`; of quantised ones onnxruntime's
+  optimised kernels differ by one quantum from what the nodes say, which is computed here.
+- Not supported: the order of texts, complex numbers, gradients of a graph. Random operators give the same numbers
   in every run (they follow from the seed, or the node's name).
 """
 
