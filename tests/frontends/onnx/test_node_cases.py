@@ -65,7 +65,10 @@ SELECTION = {
     "adagrad": "adagrad_multiple",
     "adam": "adam adam_multiple",
     "momentum": "momentum nesterov_momentum momentum_multiple",
-    # n-grams
+    # texts and n-grams
+    "string_concat": "string_concat_broadcasting string_concat_utf8",
+    "string_split": "string_split_maxsplit string_split_empty_tensor",
+    "regex_full_match": "regex_full_match_email_domain",
     "tfidfvectorizer": "tfidfvectorizer_tf_batch_onlybigrams_skip5 tfidfvectorizer_tf_uniandbigrams_skip5",
     # quantised
     "quantizelinear": "quantizelinear_blocked_asymmetric quantizelinear_axis quantizelinear_e4m3fn "
