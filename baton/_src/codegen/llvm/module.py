@@ -191,11 +191,12 @@ class _Jobs:
 
     def text(self, symbol: str) -> tuple[str, tuple[str, ...], str]:
         """LLVM IR of a function under its name, what it imports, its rule."""
-        function, rule = self.functions[symbol], ""
+        function, rule, unscheduled = self.functions[symbol], "", None
         scheduler = self._scheduler(symbol)
         if scheduler is not None:
+            unscheduled = function
             function, rule = scheduler.run(function)
-        lowered = lower_prim_func(function, self.target, self.functions[symbol])
+        lowered = lower_prim_func(function, self.target, unscheduled)
         target = self.target
         kernel = kernel_text(symbol, lowered, self.names, target.features, target.vector_bits, self.checked)
         return kernel.text.replace(f"@{KERNEL}(", f"@{self.names[symbol]}(", 1), kernel.imports, rule
