@@ -16,13 +16,9 @@ from baton._src.ops import kernel_words as k
 from baton._src.ops.dims import DimMath
 from baton._src.ops.layout_names import AxisOrder
 from baton._src.support.diagnostics import fail
+from baton._src.tir.block_annotations import WINDOWS
 
 SPATIAL = {1: "W", 2: "HW", 3: "DHW"}
-
-WINDOWS = "tir.windows"
-"""Attribute of a computation: how many windows there are along axes of open size. None at all is a fault, as it is an
-error where sizes are known: nobody meant a window that is larger than the padded data.
-"""
 
 
 def per_axis(value: Any, count: int, name: str) -> tuple[int, ...]:

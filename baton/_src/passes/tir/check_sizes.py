@@ -10,7 +10,7 @@ Where conditions stand around an access, the prover is asked under them; what it
 is used, as indices that depend on data are (`check_indices`).
 
 Memory of a kernel's own has to have a size: one that turns out negative is a fault, too. So are windows that slide over
-less than they cover: their number, rounded down, need not be negative (`ops.windows.WINDOWS`).
+less than they cover: their number, rounded down, need not be negative (`tir.block_annotations.WINDOWS`).
 
 Kernels whose sizes are all numbers are not asked: `tir.outside_indices` tells of those before anything is compiled.
 """
@@ -25,7 +25,6 @@ from typing import Any
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.structural import structural_equal
 from baton._src.ir.traverse import post_order
-from baton._src.ops.windows import WINDOWS
 from baton._src.passes.tir.access_scope import AccessScope, Loop, open_dims, sized, variables
 from baton._src.passes.tir.check_indices import (
     INDEX_WITHIN,
@@ -40,6 +39,7 @@ from baton._src.passes.tir.simplify import is_stable
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
+from baton._src.tir.block_annotations import WINDOWS
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.guarded_accesses import Access, accesses_among, guarded_accesses
 from baton._src.tir.kernel_abi import kernel_abi
