@@ -71,3 +71,11 @@ def test_arguments_that_overlap() -> None:
         whole = floats(6)
         found.append((used(whole[:4], whole[2:]), whole))
     torch.testing.assert_close(found[1], found[0])
+
+
+def test_inputs_that_are_results_are_not_marked() -> None:
+    """PyTorch notes on the results of an open graph which sizes are open: not on the tensors that it was given."""
+    torch._dynamo.reset()
+    x = ROWS.clone()
+    torch.compile(lambda x: (x.view(-1), x.detach(), x * 2), backend="baton", dynamic=True)(x)
+    assert not getattr(x, "_dynamo_weak_dynamic_indices", set())

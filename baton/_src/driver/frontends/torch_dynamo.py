@@ -97,5 +97,5 @@ def dynamo_capture_subgraphs(model: Any, *params: Any, **kwargs: Any) -> IRModul
         return graph_module.forward
 
     torch._dynamo.reset()
-    torch.compile(model, backend=capture)(*params, **kwargs)
+    torch.compile(model, backend=capture, dynamic=False)(*params, **kwargs)
     return IRModule(functions)

@@ -26,7 +26,13 @@ class View:
     calls: tuple[Any, ...]
 
     def of(self, tensor: Any, sizes: Mapping[Any, int]) -> Any:
-        """The view of a tensor, where symbols have these sizes."""
+        """The view of a tensor, where symbols have these sizes.
+
+        An input that is a result is a tensor of its own over the same memory: PyTorch notes on results what is open.
+        """
+        torch = torch_library()
+        if not self.calls and self.root.op == "placeholder" and isinstance(tensor, torch.Tensor):
+            return torch.ops.aten.alias.default(tensor)
         for call in self.calls:
             _, *rest = call.args
             given = filled(described(rest), sizes)
