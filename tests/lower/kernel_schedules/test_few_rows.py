@@ -12,7 +12,7 @@ import pytest
 
 from baton._src.ir.target import Target
 from baton._src.ir.traverse import post_order
-from baton._src.lower.kernel_schedules.products import packed_streams
+from baton._src.lower.kernel_schedules.products import partial_sums
 from baton._src.lower.kernel_schedules.products.packed_weights import packable_weight
 from baton._src.lower.kernel_schedules.schedule import decide
 from baton._src.lower.kernel_schedules.shared.loops import constant
@@ -62,8 +62,8 @@ def test_packed_streams_have_several_sums(monkeypatch: pytest.MonkeyPatch) -> No
         allocated = [n for n in post_order(decide(func, WHOLE).func.body) if isinstance(n, st.Allocate)]
         return {constant(size) for n in allocated for size in n.extents}
 
-    assert sums() == {packed_streams.MOST_SUMS * 32}
-    monkeypatch.setattr(packed_streams, "ACCUMULATORS", 1)
+    assert sums() == {partial_sums.MOST_SUMS * 32}
+    monkeypatch.setattr(partial_sums, "ACCUMULATORS", 1)
     assert sums() == {32}
 
 
