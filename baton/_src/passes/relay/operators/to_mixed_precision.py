@@ -131,6 +131,7 @@ class _Narrowing:
         category, sums, result = self._conversion(node)
         floats = [a for a in node.args if _has_floats(a.checked_type, WIDE)]
         narrow = bool(floats) and (category == ALWAYS or (category == FOLLOW and all(map(self._may_follow, floats))))
+        narrow = narrow and all(_is_decided(a.checked_type) for a in node.args)
         target = self._narrow if narrow else WIDE
         args = tuple(self._converted(self._made(a), a.checked_type, target) for a in node.args)
         if all(x is y for x, y in zip(args, node.args)):
@@ -179,6 +180,13 @@ class _Narrowing:
         if key not in self._casts:
             self._casts[key] = self._build.op("cast", made, dtype=dtype)
         return self._casts[key]
+
+
+def _is_decided(type_: Any) -> bool:
+    """Whether a type is one of tensors, and not a generalised function's variable, which may be any."""
+    if isinstance(type_, TupleType):
+        return all(map(_is_decided, type_.fields))
+    return isinstance(type_, TensorType) and isinstance(type_.dtype, DataType)
 
 
 def _has_floats(type_: Any, dtype: DataType) -> bool:
