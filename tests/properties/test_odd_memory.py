@@ -252,6 +252,36 @@ def test_slices_of_negative_size(mode: str) -> None:
             main(x, ShapeTuple((end,)))
 
 
+BESIDE = """
+@R.function
+def main(x: R.Tensor(({}, 3), "float32"), s: R.Shape(["b", "e"])):
+    n, b, e = T.int64(), T.int64(), T.int64()
+    with R.dataflow():
+        y = R.strided_slice(R.nn.pad(x, [2, 2, 0, 0]), axes=[0], begin=[b], end=[e], assume_inbound=True)
+        z = {}
+        R.output(z)
+    return z
+"""
+
+
+@MODES
+@pytest.mark.parametrize(("rows", "reader"), [('"n"', "R.exp(y)"), ("5", "R.sum(R.exp(y))")])
+def test_slices_beside_a_tensor_that_is_inlined(mode: str, rows: str, reader: str) -> None:
+    """Guards indices into tensors that are written into their readers: they were held against what those read, so rows
+    beside a border were rows of the border. Where only numbers are left of the sizes, too.
+    """
+    source = module(BESIDE.replace("{}", rows, 1).replace("{}", reader, 1))
+    main, interpreted = VirtualMachine(relax_build(source, exec_mode=mode))["main"], Interpreter(source)["main"]
+    x = array(np.arange(15, dtype=np.float32).reshape(5, 3) / 8)
+    for inside in ((0, 3), (8, 9), (9, 9), (0, 9)):
+        wanted = interpreted(x, ShapeTuple(inside)).numpy()
+        np.testing.assert_allclose(main(x, ShapeTuple(inside)).numpy(), wanted, rtol=1e-5)
+    for outside in ((-1, 3), (2, 10), (10, 11), (5, 4)):
+        for program in (main, interpreted):
+            with pytest.raises(DiagnosticError):
+                program(x, ShapeTuple(outside))
+
+
 SLIGHTLY_TOO_WIDE = """
 @R.function
 def main(x: R.Tensor(("n", 2, 5, "w"), "float32"), k: R.Tensor((4, 2, 3, "v"), "float32")):

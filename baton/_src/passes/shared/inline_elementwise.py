@@ -6,20 +6,22 @@
 A stage is inlined if it writes every element of an allocated buffer once and does not reduce, and if no work is done
 again: every reader reads each element once, or the stage merely moves elements (reshape, transpose, broadcast). A stage
 read by a reduction that visits its elements many times (a convolution's padding, a softmax's exp) keeps its buffer.
+
+What has to be tested of a buffer's size and of the indices into it, for all that a build knows, is noted before it goes
+(`passes.tir.check_sizes`); one with indices that are to be tested where they are used stays.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.traverse import post_order, rebuild, rewrite
 from baton._src.passes.shared.kernel_stages import Stage, read_stage, root_block, statements
-from baton._src.passes.tir.access_scope import may_miss, open_dims, sized
-from baton._src.passes.tir.check_sizes import INLINED_SIZES
+from baton._src.passes.tir.access_scope import may_miss, open_dims
+from baton._src.passes.tir.check_sizes import INLINED, tests_of_inlined
 from baton._src.support.trampoline import Task, run
-from baton._src.tir import operators
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.expr import BufferLoad, Call, Cast, IntImm, Var
 from baton._src.tir.intrinsics import Effect, definition
@@ -34,7 +36,7 @@ def inline_elementwise(function: PrimFunc) -> PrimFunc:
     if root is None or not root.alloc_buffers:
         return function
     steps = statements(root.body)
-    inlined = _Inliner(steps, frozenset(root.alloc_buffers)).decide()
+    inlined, tests = _decided(function, steps, frozenset(root.alloc_buffers))
     if not inlined:
         return function
     gone = {stage.statement for stage in inlined.values()}
@@ -42,18 +44,21 @@ def inline_elementwise(function: PrimFunc) -> PrimFunc:
     body = kept[0] if len(kept) == 1 else SeqStmt(tuple(kept))
     allocated = tuple(b for b in root.alloc_buffers if b not in inlined)
     block = root.with_fields(body=body, alloc_buffers=allocated)
-    sizes = _unsure_sizes(function, inlined)
-    if sizes:
-        sizes = [*root.annotations.get(INLINED_SIZES, ()), *sizes]
-        block = block.with_fields(annotations={**root.annotations, INLINED_SIZES: sizes})
+    if tests:
+        tests = [*root.annotations.get(INLINED, ()), *tests]
+        block = block.with_fields(annotations={**root.annotations, INLINED: tests})
     return function.with_fields(body=function.body.with_fields(block=block))
 
 
-def _unsure_sizes(function: PrimFunc, inlined: Iterable[Buffer]) -> list[PrimExpr]:
-    """The sizes of buffers that go which could be negative, for all that the parameters' sizes say."""
-    sizes = open_dims(inlined)
-    analyzer = sized(open_dims(function.buffer_map.values())) if sizes else None
-    return [s for s in sizes if analyzer is not None and not analyzer.prove(operators.greater_equal(s, 0))]
+def _decided(
+    function: PrimFunc, steps: Sequence[Stmt], allocated: frozenset[Buffer]
+) -> tuple[dict[Buffer, Stage], list[PrimExpr]]:
+    """The stages to inline, by the buffer they write, and what is to be tested of those buffers."""
+    inlined = _Inliner(steps, allocated).decide()
+    if not open_dims([*function.buffer_map.values(), *inlined]):
+        return inlined, []
+    tests, kept = tests_of_inlined(function, inlined)
+    return _decided(function, steps, allocated - kept) if kept else (inlined, tests)
 
 
 class _Step:

@@ -10,14 +10,15 @@ Where conditions stand around an access, the prover is asked under them; what it
 is used, as indices that depend on data are (`check_indices`).
 
 Memory of a kernel's own has to have a size: one that turns out negative is a fault, too. So are windows that slide over
-less than they cover: their number, rounded down, need not be negative (`tir.block_annotations.WINDOWS`).
+less than they cover: their number, rounded down, need not be negative (`tir.block_annotations.WINDOWS`). Tensors that
+are written into their readers are asked for before they are gone (`tests_of_inlined`).
 
 Kernels whose sizes are all numbers are not asked: `tir.outside_indices` tells of those before anything is compiled.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -42,17 +43,19 @@ from baton._src.tir import stmt as st
 from baton._src.tir.block_annotations import WINDOWS
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.guarded_accesses import Access, accesses_among, guarded_accesses
+from baton._src.tir.intrinsics import INTRINSICS
 from baton._src.tir.kernel_abi import kernel_abi
 from baton._src.tir.outside_indices import ends_of
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.values.dtype import INT64
 
+IF_THEN_ELSE = INTRINSICS["tir.if_then_else"]
+
 _REMEMBERED = 512
 """Kernels whose tests are remembered: who calls one asks whether it may fault, then it is lowered."""
 
-
-INLINED_SIZES = "tir.inlined_sizes"
-"""Attribute of a block: sizes of tensors that were written into their readers, where they could be negative."""
+INLINED = "tir.inlined"
+"""Attribute of a block: the tests of tensors that were written into their readers."""
 
 _NEGATIVE = "has the negative size {0}: more is taken from a dim than there is"
 
@@ -74,14 +77,28 @@ class SizeTests:
 def size_tests(func: PrimFunc) -> SizeTests:
     """The tests of a kernel, asked before it is scheduled, while it has few indices."""
     nodes = post_order(func.body)
-    shapes = [b.shape for b in func.buffer_map.values()]
-    shapes += [b.shape for n in nodes if isinstance(n, st.Block) for b in n.alloc_buffers]
-    if all(isinstance(dim, tir.IntImm) for shape in shapes for dim in shape):
+    blocks = [n for n in nodes if isinstance(n, st.Block)]
+    memory = [b for block in blocks for b in block.alloc_buffers]
+    if not open_dims([*func.buffer_map.values(), *memory]) and not any(INLINED in b.annotations for b in blocks):
         return SizeTests()
-    asked = _Asked(func, nodes)
+    asked = _Asked(func, nodes, memory, suspects(nodes, numbers(func)))
+    for block in blocks:
+        asked.ask_block(block)
     for access in guarded_accesses(func.body, selects_choose=False):
         asked.ask(access)
     return asked.tests()
+
+
+def tests_of_inlined(func: PrimFunc, gone: Collection[Buffer]) -> tuple[list[PrimExpr], set[Buffer]]:
+    """What of the sizes of `gone` and of the indices into them has to be tested in front of everything, and which of
+    them have an index that can only be tested where it is used. They stand in `func` as yet.
+    """
+    asked = _Asked(func, post_order(func.body), gone, frozenset())
+    for access in guarded_accesses(func.body, selects_choose=False):
+        if access.node.buffer in gone:
+            asked.ask(access)
+    inside = {data for data, _ in asked.tests().inside}
+    return asked.first, {b for b in gone if b.data in inside}
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,15 +122,18 @@ class _Question:
 
 
 class _Asked:
-    """What was asked of a kernel, and what is to be tested."""
+    """What was asked of a kernel, and what is to be tested: that its own `memory` has a size, and each index but those
+    that are checked `apart`.
+    """
 
-    def __init__(self, func: PrimFunc, nodes: Sequence[Any]) -> None:
+    def __init__(
+        self, func: PrimFunc, nodes: Sequence[Any], memory: Collection[Buffer], apart: Collection[PrimExpr]
+    ) -> None:
         blocks = [n for n in nodes if isinstance(n, st.Block)]
-        memory = [b for block in blocks for b in block.alloc_buffers]
         parameters = [p.buffer for p in kernel_abi(func).params if p.buffer is not None]
         self.free = {p.var for p in kernel_abi(func).params}
         self.names = names_of_memory(nodes, [b.data for b in parameters])
-        self.suspects = suspects(nodes, numbers(func))
+        self.apart = apart
         self.sizes = open_dims(parameters)
         self.reduced = {i.var for b in blocks for i in b.iter_vars if i.iter_type == tir.IterVar.CommReduce}
         self.initial = {n for b in blocks if b.init is not None for n in post_order(b.init)}
@@ -123,15 +143,23 @@ class _Asked:
         self.inside = {
             (m.source.buffer.data, a) for b in blocks for m in b.match_buffers for a in range(m.source.buffer.ndim)
         }
-        self.first: list[st.Stmt] = []
+        self.first: list[PrimExpr] = []
         self.covered: list[tuple[_Question, set[tir.Var]]] = []
         self.guarded: list[_Question] = []
         self.scope: AccessScope | None = None
         for buffer in memory:
             self._ask_size(buffer)
         self.sizes = open_dims([*parameters, *memory])
-        for block in blocks:
-            self._ask_counts(block)
+
+    def ask_block(self, block: st.Block) -> None:
+        """Test what was noted of tensors inside a block, and that there are windows along each axis of open size."""
+        for test in block.annotations.get(INLINED, ()):
+            self._note(test)
+        analyzer = sized(self.sizes)
+        text = f"{block.name_hint} has {{0}} windows along an axis: they are larger than the padded data"
+        for count in block.annotations.get(WINDOWS, ()):
+            if not analyzer.prove(ops.greater_equal(count, 1)) and self.free >= variables(count):
+                self._note(_size_test(count, 1, text))
 
     def ask(self, access: Access) -> None:
         """Ask for each index of an access."""
@@ -142,7 +170,7 @@ class _Asked:
         if self.scope is None or self.scope.path is not access.path:
             self.scope = AccessScope(access.path, self.sizes)
         for axis, (index, extent) in enumerate(zip(node.indices, node.buffer.shape)):
-            if index in self.suspects:
+            if index in self.apart:
                 continue
             where, limit = self.scope.resolved(index), self.scope.resolved(extent)
             for end in ends_of(where) or [where]:
@@ -157,7 +185,7 @@ class _Asked:
                 self.inside.add((question.access.node.buffer.data, question.axis))
         for node in self.left:
             self.inside |= {(node.buffer.data, axis) for axis in range(len(node.indices))}
-        return SizeTests(tuple(self.first), frozenset(self.inside))
+        return SizeTests(tuple(map(st.Evaluate, self.first)), frozenset(self.inside))
 
     def _ask_size(self, buffer: Buffer) -> None:
         """Test that memory is not of negative size, where that is not certain."""
@@ -165,15 +193,6 @@ class _Asked:
         for axis, dim in enumerate(buffer.shape):
             if not analyzer.prove(ops.greater_equal(dim, 0)) and self.free >= variables(dim):
                 self._note(_size_test(dim, 0, f"axis {axis} of an intermediate result {_NEGATIVE}"))
-
-    def _ask_counts(self, block: st.Block) -> None:
-        """Test that there are windows along each axis of open size, and that no size that was inlined is negative."""
-        analyzer = sized(self.sizes)
-        windows = f"{block.name_hint} has {{0}} windows along an axis: they are larger than the padded data"
-        for name, least, text in ((WINDOWS, 1, windows), (INLINED_SIZES, 0, f"a tensor inside {_NEGATIVE}")):
-            for count in block.annotations.get(name, ()):
-                if not analyzer.prove(ops.greater_equal(count, least)) and self.free >= variables(count):
-                    self._note(_size_test(count, least, text))
 
     def _test_first(self, question: _Question) -> bool:
         """Test the first and the last index in front of everything; False if they are not known there."""
@@ -193,14 +212,14 @@ class _Asked:
         wrong = [] if prover.prove(ops.greater_equal(low, 0)) else [low]
         wrong += [] if prover.prove(ops.less(high, question.extent)) else [high]
         for index in wrong:
-            test: st.Stmt = st.Evaluate(index_within(ops.cast(INT64, index), ops.cast(INT64, question.extent), place))
+            test = index_within(ops.cast(INT64, index), ops.cast(INT64, question.extent), place)
             for condition in reversed(runs):
-                test = st.IfThenElse(condition, test)
+                test = tir.Call(INT64, IF_THEN_ELSE, (condition, test, tir.IntImm(INT64, 0)))
             self._note(test)
         self.covered.append((question, {n.var for n in loops}))
         return True
 
-    def _note(self, test: st.Stmt) -> None:
+    def _note(self, test: PrimExpr) -> None:
         if not any(structural_equal(test, other) for other in self.first):
             self.first.append(test)
 
@@ -235,7 +254,7 @@ def _covers(tested: _Question, loops: set[tir.Var], question: _Question) -> bool
     )
 
 
-def _size_test(size: PrimExpr, least: int, text: str) -> st.Stmt:
+def _size_test(size: PrimExpr, least: int, text: str) -> PrimExpr:
     """Leaves the kernel with `text` about `size` unless size >= least."""
     wide, most = ops.cast(INT64, size), tir.IntImm(INT64, INT64.int_range[1])
-    return st.Evaluate(tir.Call(INT64, INDEX_WITHIN, (ops.subtract(wide, least), most, tir.StringImm(text), wide)))
+    return tir.Call(INT64, INDEX_WITHIN, (ops.subtract(wide, least), most, tir.StringImm(text), wide))

@@ -20,6 +20,7 @@ from baton._src.ir.traverse import bound_variables, post_order, rewrite, substit
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.passes.shared.inline_elementwise import inline_elementwise
 from baton._src.passes.shared.kernel_stages import root_block, statements
+from baton._src.passes.tir.check_sizes import INLINED
 from baton._src.relax.nodes import Call, Constant, Function, SeqExpr, ShapeExpr, Tuple, Var, VarBinding
 from baton._src.relax.special_ops import special_op
 from baton._src.relax.struct_info import ShapeStructInfo, TensorStructInfo
@@ -94,6 +95,8 @@ class _Fusion:
         self.scalars: dict[Buffer, PrimExpr] = {}
         self.allocated: list[Buffer] = []
         self.body: list[Stmt] = []
+        self.tests: list[PrimExpr] = []
+        """Those of tensors that the kernels have inlined already."""
         self.patterns: list[Fusion] = []
         self.names: dict[str, int] = {}
         self.symbols: dict[Any, Any] = {}
@@ -191,6 +194,7 @@ class _Fusion:
                 replaced[variable] = variable.copy()
         found: Block = substitute(root, replaced)
         self.allocated.extend(found.alloc_buffers)
+        self.tests.extend(found.annotations.get(INLINED, ()))
         self.body.extend(statements(found.body))
 
     def _finish(self, shapes: list[Var], output: Buffer) -> _Fused:
@@ -207,7 +211,8 @@ class _Fusion:
         handles = [TirVar(f"var_{b.name}", HANDLE) for b in buffers]
         body = self.body[0] if len(self.body) == 1 else SeqStmt(tuple(self.body))
         allocated = [b for b in self.allocated if b not in self.scalars]
-        root = Block((), (), (), "root", self._with_literals(body), alloc_buffers=allocated)
+        noted = {INLINED: self.tests} if self.tests else {}
+        root = Block((), (), (), "root", self._with_literals(body), alloc_buffers=allocated, annotations=noted)
         realize = BlockRealize((), IntImm(BOOL, 1), root)
         attrs = {"tir.noalias": True, "op_pattern": int(max(self.patterns))}
         function = PrimFunc([*handles, *hidden], realize, None, dict(zip(handles, buffers)), attrs)
