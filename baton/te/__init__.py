@@ -11,6 +11,7 @@ __getattr__, __dir__, __all__ = attach(
         **names("te.computation", "var size_var placeholder reduce_axis compute extern"),
         **names("te.tensor", "Tensor TensorSlice ComputeOp PlaceholderOp ExternOp ScanOp"),
         **names("te.scan", "scan"),
+        **names("te.tensor_intrin", "decl_tensor_intrin"),
         **names("te.reduction", "comm_reducer sum max min prod any all"),
         **names("te.prim_func", "create_prim_func"),
         **names("te.schedule", "create_schedule thread_axis Schedule Stage"),

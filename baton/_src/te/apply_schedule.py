@@ -17,6 +17,7 @@ from baton._src.support.diagnostics import fail
 from baton._src.te.prim_func import prim_func_with_blocks
 from baton._src.te.schedule import Schedule, Stage
 from baton._src.te.tensor import ComputeOp, ScanOp
+from baton._src.te.tensorized import tensorized
 from baton._src.tir.expr import IntImm, IterVar, Var
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.schedule.handles import LoopRV
@@ -152,6 +153,10 @@ class _Application:
         if stage.attached != ("inline",) and steps:
             self.name_of(stage)
             self._replay(stage, steps)
+        for step in steps:
+            if step[0] == "tensorize":
+                _, axis, intrin = step
+                self.block[id(stage)] = tensorized(self.schedule, self.name_of(stage), self.loops[axis.var], intrin)
 
     def _replay(self, stage: Stage, history: Sequence[tuple[Any, ...]]) -> None:
         loops, schedule = self.loops, self.schedule
@@ -178,7 +183,7 @@ class _Application:
                 case ("double_buffer",):
                     schedule.annotate(self.name_of(stage), "double_buffer_scope", 0)
                 case _:
-                    pass  # placement and structure, done elsewhere
+                    pass  # placement, structure and intrinsics, done elsewhere
 
     def separate_initialisations(self) -> None:
         """The start of each scheduled reduction in front of its outermost loop over reduced values, as TVM has it."""

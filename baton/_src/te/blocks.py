@@ -189,9 +189,10 @@ class Graph:
         return nest.close(self.unique(f"{output.name}_init"), store, point_regions(store)[0], None, {})
 
     def _block_hint(self, op: ComputeOp, output: Buffer) -> str:
-        """A block is named after what it writes; what a step adds to a scan's tensor, after the computation."""
+        """A block is named after what it writes; one that folds several values at once, or a step, after its computation."""
         is_update = op not in self.row_axis and any(axis.var in self.steps for axis in op.axis)
-        return self.unique(op.name) if is_update else output.name
+        is_tuple = op.num_outputs > 1 and isinstance(op.body[0], Reduce)
+        return self.unique(op.name) if is_update or is_tuple else output.name
 
     def _element(self, op: Any, indices: tuple[PrimExpr, ...]) -> tuple[PrimExpr, ...]:
         place = self.row_axis.get(op)

@@ -19,6 +19,7 @@ from typing import Any
 from baton._src.ir.expr import Range
 from baton._src.support.diagnostics import DiagnosticError, fail
 from baton._src.te.tensor import ComputeOp, ExternOp, PlaceholderOp, ScanOp, Tensor
+from baton._src.te.tensor_intrin import TensorIntrin
 from baton._src.tir import operators
 from baton._src.tir.expr import IterVar, Var
 
@@ -157,12 +158,10 @@ class Stage:
         raise _refuse(f"{ivar.var.name} cannot be bound to GPU threads: baton compiles for CPUs", "use parallel")
 
     def tensorize(self, var: IterVar, tensor_intrin: Any) -> None:
-        """Tensor intrinsics: they call functions of C, which nothing compiles here."""
-        raise _refuse(
-            f"{var.var.name} cannot be replaced by an intrinsic: those of te call C functions, which nothing compiles",
-            "describe the tile and its kernel in TIR: tir.TensorIntrin.register, then tensorize of "
-            "tir.Schedule(te.create_prim_func([...])); a C function of a loaded library is called by call_extern",
-        )
+        """What is below an axis, this one included, computed by an intrinsic (`te.decl_tensor_intrin`)."""
+        if not isinstance(tensor_intrin, TensorIntrin):
+            raise _refuse(f"{tensor_intrin!r} is no intrinsic", "te.decl_tensor_intrin makes one")
+        self._note("tensorize", var, tensor_intrin)
 
     def _note(self, what: str, axis: IterVar, *more: Any) -> None:
         self._place(axis)

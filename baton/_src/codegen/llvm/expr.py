@@ -95,6 +95,8 @@ class ExprWriter:
                 return args[:1]
             case tir.Call(op=Op(name="tir.address_of")):
                 return ()
+            case tir.Call(op=Op(name="tir.tvm_access_ptr"), args=args):
+                return args[1:3]  # the pointer and the offset; the others say what is done with it
             case _:
                 return operands(node)
 

@@ -85,6 +85,8 @@ def strides_of(buffer: Buffer) -> list[PrimExpr]:
 
 def _place_of(view: Buffer, source: BufferRegion, used: set[tir.Var]) -> dict[tir.Var, PrimExpr]:
     """The offset a view leaves open, and its pointer, where they are used by themselves."""
+    if view.data in used:
+        _require_same_steps(view, source.buffer)
     place = source.buffer.offset_of([r.min for r in source.region])[0]
     offset = _opened(view.elem_offset)
     if isinstance(offset, tir.Var):
@@ -95,6 +97,18 @@ def _place_of(view: Buffer, source: BufferRegion, used: set[tir.Var]) -> dict[ti
     if Analyzer().can_prove_equal(stated, ops.cast(stated.dtype, place)):
         return {view.data: source.buffer.data}
     raise _unfit(view, f"starts {stated} elements behind its pointer, but lies {place} behind that of its buffer")
+
+
+def _require_same_steps(view: Buffer, buffer: Buffer) -> None:
+    """Through its pointer, a view that states no strides is compact: so its elements must lie in the buffer."""
+    if view.strides:
+        return
+    prover = Analyzer()
+    actual = strides_of(buffer)[len(buffer.shape) - len(view.shape) :]
+    for dim, step, stride in zip(view.shape, strides_of(view), actual):
+        one = prover.can_prove_equal(dim, tir.literal(1, dim.dtype))
+        if not one and not prover.can_prove_equal(step, ops.cast(step.dtype, stride)):
+            raise _unfit(view, f"is used through its pointer as a compact one, but {buffer.name} has a stride {stride}")
 
 
 def _unfit(view: Buffer, why: str) -> DiagnosticError:

@@ -5,7 +5,7 @@
 Both are PrimFuncs of the same buffer parameters. The description is one nest of loops around one block; the tile to be
 replaced must be the same computation: loops of the same extents, the same statement, each buffer accessed as the
 description accesses its parameter, from some corner on. The implementation's body then stands there, each parameter
-naming the region of the tile.
+naming the region of the tile. A description with `T.init` stands for whole reductions, their start included.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from baton._src.support.diagnostics import fail
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
-from baton._src.tir.buffer import Buffer, BufferRegion, decl_buffer
+from baton._src.tir.buffer import Buffer, BufferRegion
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.schedule.tree import find_block, refuse, replace, simplify, without_blocks
 
@@ -61,42 +61,65 @@ def tensorize(root: st.Stmt, name: str, intrinsic: TensorIntrin) -> st.Stmt:
     realize = find_block(root, name)
     block = realize.block
     match = _Match(name)
-    match.nests(without_blocks(block.body), without_blocks(_inner(intrinsic.desc)[0]))
+    start, rest = parts(_inner(intrinsic.desc)[0])
+    match.nests(without_blocks(block.body), rest)
+    if start is not None:
+        match.start(block, start)
     impl = with_fresh_binders(intrinsic.impl)
     body, allocated = _inner(impl)
     bound = []
-    renamed: dict[Any, Any] = {}
+    opened: dict[Any, Any] = {}
     for described, param in zip(intrinsic.desc.params, impl.params):
         region = match.region(intrinsic.desc.buffer_map[described])
         if region is not None:
             given = impl.buffer_map[param]
-            renamed |= _strides(given, region.buffer)
-            view = renamed[given] = decl_buffer(given.shape, given.dtype, given.name, scope=given.scope())
-            bound.append(st.MatchBufferRegion(view, source=region))
-    body = substitute(body, renamed)
+            _require_strides(given, region.buffer)
+            left_open = (v for v in (*given.strides, given.elem_offset) if isinstance(v, tir.Var))
+            opened |= {v: tir.Var(v.name, v.dtype) for v in left_open}
+            bound.append(st.MatchBufferRegion(given, source=region))
     made = block.with_fields(
+        init=block.init if start is None else None,
         body=body,
         match_buffers=(*block.match_buffers, *bound),
         alloc_buffers=(*block.alloc_buffers, *allocated),
     )
-    return replace(root, {realize: realize.with_fields(block=made)})
+    return replace(root, {realize: realize.with_fields(block=substitute(made, opened))})
 
 
-def _strides(view: Buffer, source: Buffer) -> dict[Any, Any]:
-    """The stride variables of a view of `source`; a stride that is a number must be that of `source`."""
+def parts(described: st.Stmt) -> tuple[st.Stmt | None, st.Stmt]:
+    """A description's initialisation over its loops that do not reduce (None: it has none), and its nest without it;
+    neither has blocks.
+    """
+    loops: list[st.For] = []
+    inner = described
+    while isinstance(inner, st.For):
+        loops.append(inner)
+        inner = inner.body
+    if not isinstance(inner, st.BlockRealize) or inner.block.init is None:
+        return None, without_blocks(described)
+    block = inner.block
+    start, rest = (
+        without_blocks(inner.with_fields(block=block.with_fields(init=None, body=part)))
+        for part in (block.init, block.body)
+    )
+    used = set(post_order(start))
+    for loop in reversed(loops):
+        start = loop.with_fields(body=start) if loop.loop_var in used else start
+        rest = loop.with_fields(body=rest)
+    return start, rest
+
+
+def _require_strides(view: Buffer, source: Buffer) -> None:
+    """A stride that a view states as a number is that of `source`; variables become what it is there."""
     actual: list[PrimExpr] = list(source.strides)
     if not actual:
         step: PrimExpr = tir.IntImm(source.shape[0].dtype if source.shape else "int64", 1)
         for dim in reversed(source.shape):
             actual.insert(0, step)
             step = simplify(ops.multiply(step, dim))
-    found: dict[Any, Any] = {}
     for said, stride in zip(view.strides, actual[len(actual) - view.ndim :]):
-        if isinstance(said, tir.Var):
-            found[said] = ops.cast(said.dtype, stride)
-        elif not _zero(simplify(ops.subtract(said, ops.cast(said.dtype, stride)))):
+        if not isinstance(said, tir.Var) and not _zero(simplify(ops.subtract(said, ops.cast(said.dtype, stride)))):
             raise refuse(f"the implementation takes {view.name} with stride {said!r}, {source.name} has {stride!r}")
-    return found
 
 
 def _inner(func: PrimFunc) -> tuple[st.Stmt, tuple[Buffer, ...]]:
@@ -118,8 +141,21 @@ class _Match:
         self.inner: set[tir.Var] = set()
         self.corners: dict[Buffer, tuple[Buffer, tuple[PrimExpr, ...]]] = {}
 
+    def start(self, block: st.Block, described: st.Stmt) -> None:
+        """The initialisation of reductions that end within the tile."""
+        if block.init is None:
+            raise self._differs("the description has an initialisation, the block none (any more)")
+        reduced = [axis.dom.extent for axis in block.iter_vars if axis.iter_type == "reduce" and axis.dom is not None]
+        if not all(_same_number(extent, tir.IntImm("int64", 1)) for extent in reduced):
+            raise self._differs(
+                "loops outside of the tile go on with its reductions, which the description begins anew",
+                "decompose_reduction first, and describe the update without T.init",
+            )
+        self.nests(without_blocks(block.init), described)
+
     def nests(self, tile: st.Stmt, described: st.Stmt) -> None:
-        """Loops one by one, then the statements."""
+        """Loops one by one, those of one iteration left out; then the statements."""
+        described = self._without_unit_loops(described)
         while isinstance(described, st.For):
             tile = self._without_unit_loops(tile)
             if not isinstance(tile, st.For):
@@ -128,13 +164,13 @@ class _Match:
                 raise self._differs(f"a loop of {tile.extent!r} stands for one of {described.extent!r}")
             self.loops[described.loop_var] = tile.loop_var
             self.inner.add(tile.loop_var)
-            tile, described = tile.body, described.body
+            tile, described = tile.body, self._without_unit_loops(described.body)
         self._same(self._without_unit_loops(tile), described)
 
-    def _without_unit_loops(self, tile: st.Stmt) -> st.Stmt:
-        while isinstance(tile, st.For) and _same_number(tile.extent, tir.IntImm("int64", 1)):
-            tile = substitute(tile.body, {tile.loop_var: tile.min})
-        return tile
+    def _without_unit_loops(self, nest: st.Stmt) -> st.Stmt:
+        while isinstance(nest, st.For) and _same_number(nest.extent, tir.IntImm("int64", 1)):
+            nest = substitute(nest.body, {nest.loop_var: nest.min})
+        return nest
 
     def _same(self, tile: Any, described: Any) -> None:
         todo = [(tile, described)]
@@ -205,8 +241,8 @@ class _Match:
         sizes += [ops.cast(c.dtype, d) for c, d in zip(corner[more:], described.shape)]
         return BufferRegion(buffer, tuple(Range(c, s) for c, s in zip(corner, sizes)))
 
-    def _differs(self, why: str) -> Exception:
-        return refuse(f"block {self.name} is not what the intrinsic computes: {why}")
+    def _differs(self, why: str, help: str | None = None) -> Exception:
+        return refuse(f"block {self.name} is not what the intrinsic computes: {why}", help)
 
 
 def _same_number(one: PrimExpr, other: PrimExpr) -> bool:

@@ -39,11 +39,15 @@ class TilePrimitives:
 
     @recorded
     def tensorize(
-        self, block_or_loop: BlockRV | LoopRV | str, tensor_intrin: str, preserve_unit_iters: bool = True
+        self,
+        block_or_loop: BlockRV | LoopRV | str,
+        tensor_intrin: str | tensorize.TensorIntrin,
+        preserve_unit_iters: bool = True,
     ) -> None:
-        """Let a tile (a block, or what is below a loop) be computed by a registered intrinsic."""
+        """Let a tile (a block, or what is below a loop) be computed by an intrinsic, or a registered one of a name."""
         del preserve_unit_iters
-        intrinsic = tensorize.TensorIntrin.get(tensor_intrin)
+        given = tensor_intrin
+        intrinsic = tensorize.TensorIntrin.get(given) if isinstance(given, str) else given
         assert intrinsic is not None
         body = self.func.body
         if isinstance(block_or_loop, LoopRV):
