@@ -131,13 +131,13 @@ def infer_sparse(call: OpCall[SparseToDenseAttrs]) -> Info:
 
 
 def compute_sparse(inputs: Any, a: SparseToDenseAttrs, out: Any) -> Any:
-    """The default everywhere, then value after value."""
+    """The default, in the dtype of the values, everywhere; then value after value."""
     at, values, default = (*inputs, None)[:3]
     rank = len(out.shape)
 
     def body(ins: Any, outs: Any) -> Stmt:
         places, new = ins[0], ins[1]
-        fill = k.const(0, out.dtype) if default is None else load(ins[2])
+        fill = k.const(0, out.dtype) if default is None else k.cast(out.dtype, load(ins[2]))
 
         def write(*i: Any) -> Stmt:
             if at.ndim == 2:
@@ -180,6 +180,7 @@ SPARSE_TO_DENSE = OpDef(
         Sample((Arr(("n", 2), "int32", 0, 3), Arr(("n",)), Arr(())), SparseToDenseAttrs((3, 4))),
         Sample((Arr((2,), "int64", 0, 4), Arr(()), Arr(())), SparseToDenseAttrs((4,))),
         Sample((Arr((), "int64", 0, 4), Arr((), "int32")), SparseToDenseAttrs((4,))),
+        Sample((Arr((2,), "int32", 0, 4), Arr(()), Arr((), "int32")), SparseToDenseAttrs((4,))),
     ),
     summary="A tensor with values at given coordinates and a default elsewhere.",
 )
