@@ -10,11 +10,14 @@ import pytest
 from baton._src.codegen.llvm.jit import Machine, assembly
 from baton._src.codegen.llvm.module import module_texts
 from baton._src.ir.target import Target
+from baton._src.ir.traverse import post_order
 from baton._src.lower.kernel_schedules.convolution import line_phases
+from baton._src.lower.kernel_schedules.shared.loops import constant
 from baton._src.lower.kernel_schedules.shared.stages import Declined
 from baton._src.ops.builders import RELAX as R
 from baton._src.te.prim_func import PrimFunc
 from baton._src.tir.expr import Var
+from baton._src.tir.stmt import For, ForKind
 from tests.codegen.native_run import HOST, build, call
 from tests.lower.kernel_schedules.only_kernel import only_kernel
 from tests.lower.kernel_schedules.test_no_spills import SPILL, WIDE
@@ -85,6 +88,19 @@ def test_other_processors(target: Target) -> None:
     """Guards narrower vectors and fewer registers, and lines shared between threads."""
     for case in (LINES[0], LINES[7]):
         check(case, target)
+
+
+@pytest.mark.parametrize("channels", [3, 13, 130])
+def test_channels_are_shared_where_lines_are_few(channels: int) -> None:
+    """Guards channels that neither tiles nor threads share evenly."""
+    check((R.nn.conv1d, (1, 6, 100), (channels, 6, 3), {"padding": 2, "dilation": 2}), THREADS)
+
+
+def test_one_line_keeps_all_threads_busy() -> None:
+    scheduled = line_phases.apply(kernel_of((R.nn.conv1d, (1, 64, 400), (128, 64, 3), {"padding": 1}))[1], THREADS)
+    assert not isinstance(scheduled, Declined), scheduled.reason
+    loops = [n for n in post_order(scheduled.body) if isinstance(n, For) and n.kind is ForKind.PARALLEL]
+    assert [constant(loop.extent) for loop in loops] == [THREADS.num_cores]
 
 
 def test_symbolic_batch() -> None:

@@ -178,6 +178,15 @@ def _reference(arrays: list[np.ndarray], padding: Any) -> np.ndarray:
 WIDE = Target("llvm -mcpu=znver4 -num-cores=2")
 
 
+def test_threads_have_chunks_of_few_channels() -> None:
+    """Guards that two blocks of output channels on a map of few tiles are two chunks for two threads."""
+    _, func = convolution((1, 8, 14, 14, 16), (2, 8, 3, 3, 16, 16), **BLOCKED, padding=1)
+    found = candidate(func)
+    assert isinstance(found, Candidate)
+    sizes = sizes_for(found.conv, TRANSFORMS[0], WIDE)
+    assert (sizes.shared, Winograd(found.conv, TRANSFORMS[0], sizes).chunks) == ("channels", 2)
+
+
 @pytest.mark.parametrize(("channels", "size", "results"), [(64, 56, 4), (128, 28, 4), (256, 14, 4), (512, 7, 0)])
 def test_choice(channels: int, size: int, results: int) -> None:
     """Where ResNet-50's maps are large enough the larger transform; at 7 x 7 its weights cost more than it saves."""

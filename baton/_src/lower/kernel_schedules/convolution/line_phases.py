@@ -35,8 +35,9 @@ from baton._src.lower.kernel_schedules.shared.loops import (
     product,
     sequence,
 )
-from baton._src.lower.kernel_schedules.shared.stages import Declined, Kernel, Stage, read_kernel
+from baton._src.lower.kernel_schedules.shared.stages import Axis, Declined, Kernel, Stage, read_kernel
 from baton._src.lower.kernel_schedules.surroundings import surrounded
+from baton._src.passes.tir.flatten_buffers import as_int64
 from baton._src.passes.tir.fold import substitute_and_fold
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
@@ -52,6 +53,8 @@ MOST_STRIDE = 4
 """Phases up to which whole vectors and shuffles are the way to take a line apart."""
 MOST_VECTORS = 8
 """Of a tile's width."""
+LINES_A_THREAD = 4
+"""Lines that even threads out; with fewer, threads share the output channels, too."""
 
 
 def apply(func: PrimFunc, target: Target) -> PrimFunc | Declined:
@@ -156,30 +159,45 @@ def _most_rows(wide: int, target: Target) -> int:
 
 def _emit(conv: Lines, shape: tuple[int, int], target: Target) -> st.Stmt:
     vectors, rows = shape
+    share = _share(conv, rows, target.num_cores)
     parts = []
     for piece in pieces_of(conv.window, vectors * conv.lanes):
         which = index_var("piece")
         start = ops.add(ops.multiply(which, i64(piece.points)), i64(piece.start))
-        body = _piece(conv, piece, rows, start if piece.repeats > 1 else i64(piece.start))
+        body = _piece(conv, piece, rows, share, start if piece.repeats > 1 else i64(piece.start))
         parts.append(loop(which, piece.repeats, body) if piece.repeats > 1 else body)
     work = product([a.extent for a in (conv.channel, *conv.anchored.stage.reduce)])
-    work = ops.multiply(work, i64(-(-conv.points // conv.lanes)))
-    return parallel_rows(conv.outer, work, sequence(*parts), target.num_cores)
+    work = ops.floordiv(ops.multiply(work, i64(-(-conv.points // conv.lanes))), as_int64(share.extent))
+    axes = (*conv.outer, share) if share.size != 1 else conv.outer
+    return parallel_rows(axes, work, sequence(*parts), target.num_cores)
 
 
-def _piece(conv: Lines, piece: Piece, rows: int, start: PrimExpr) -> st.Stmt:
-    """Pack what a piece sees, then all its tiles."""
+def _share(conv: Lines, rows: int, threads: int) -> Axis:
+    """Parts of the output channels, where lines are too few for all threads: each packs the line for itself."""
+    enough = threads <= 1 or count(conv.outer) >= LINES_A_THREAD * threads
+    tiles = (conv.channel.size or 0) // rows
+    return Axis(index_var("share"), i64(1 if enough else max(1, min(threads, tiles))))
+
+
+def _piece(conv: Lines, piece: Piece, rows: int, share: Axis, start: PrimExpr) -> st.Stmt:
+    """Pack what a piece sees, then its tiles in this share of the channels."""
     vectors = -(-piece.points // conv.lanes)
     packed = Packed.of(conv, vectors)
     channels = conv.channel.size
     assert channels is not None
     parts = [pack(conv, piece, packed, start)]
     full, rest = divmod(channels, rows)
+    shares = share.size or 1
     if full:
-        tile = index_var("tile")
-        parts.append(loop(tile, full, _Tile(conv, piece, packed, rows, ops.multiply(tile, i64(rows)), start).emit()))
+        tile, limits = index_var("tile"), (share.var, ops.add(share.var, i64(1)))
+        begin, end = (ops.floordiv(ops.multiply(n, i64(full)), i64(shares)) for n in limits)
+        begin, end = (begin, end) if shares > 1 else (i64(0), i64(full))
+        first = ops.multiply(ops.add(begin, tile), i64(rows))
+        every = _Tile(conv, piece, packed, rows, first, start).emit()
+        parts.append(loop(tile, ops.subtract(end, begin), every))
     if rest:
-        parts.append(_Tile(conv, piece, packed, rest, i64(full * rows), start).emit())
+        last = _Tile(conv, piece, packed, rest, i64(full * rows), start).emit()
+        parts.append(last if shares == 1 else st.IfThenElse(tir.EQ(share.var, i64(shares - 1)), last))
     return allocated(packed.buffer, sequence(*parts))
 
 

@@ -97,7 +97,8 @@ def sizes_for(conv: BlockedConv, transform: Transform, target: Target) -> Sizes:
         shared = "tiles" if total >= threads * ENOUGH_TILES else "channels"
         count = -(-count // threads) * threads if shared == "tiles" else count
     tiles = -(-total // count)
-    rows, beside = _register_tile(blocks, _usual_tiles(conv, transform, tiles), conv.width, target)
+    most_beside = max(1, blocks // threads) if shared == "channels" else MOST_BLOCKS
+    rows, beside = _register_tile(blocks, most_beside, _usual_tiles(conv, transform, tiles), conv.width, target)
     panels = 1
     for more in range(2, blocks // beside + 1):
         fits = plane * tiles * more * beside * conv.width <= target.cpu.l2_bytes // 2
@@ -124,12 +125,12 @@ def _usual_tiles(conv: BlockedConv, transform: Transform, most: int) -> list[int
     return [min(most, (-(-length // transform.results)) ** 2) for length in USUAL_ROWS]
 
 
-def _register_tile(blocks: int, tiles: list[int], width: int, target: Target) -> tuple[int, int]:
+def _register_tile(blocks: int, most: int, tiles: list[int], width: int, target: Target) -> tuple[int, int]:
     """(tiles, blocks of channels) of a register tile: those that take the fewest steps, by arithmetic and by loads, for
-    these numbers of tiles.
+    these numbers of tiles; `most` blocks, so that each thread has some.
     """
     best: tuple[float, int, int] | None = None
-    for beside in (n for n in range(1, MOST_BLOCKS + 1) if blocks % n == 0):
+    for beside in (n for n in range(1, min(most, MOST_BLOCKS) + 1) if blocks % n == 0):
         for rows in range(1, min(max(tiles), most_points(target, width, beside)) + 1):
             each = max(rows * beside + 0.15 * (rows + 2 * beside), 6.0) / beside
             cost = each * sum(-(-count // rows) / count for count in tiles)
