@@ -127,6 +127,22 @@ def test_tiles_become_code(change: Callable[[Any, Graph], None], dtype: str) -> 
     np.testing.assert_allclose(native[-1], expected[-1], rtol=1e-5, atol=1e-5)
 
 
+def test_tiles_of_packed_tensors() -> None:
+    """Guards indices that are quotients and remainders of an axis: within a tile they are plain."""
+    x, w = placeholder((5, 16), "int8", "X"), placeholder((2, 4, 8, 4), "int8", "W")
+    k = reduce_axis((0, 16), "k")
+    y = compute((5, 16), lambda i, j: reduction.sum(x[i, k] * w[j // 8, k // 4, j % 8, k % 4], k), "Y")
+    s = create_schedule(y.op)
+    columns, inner = s[y].split(y.op.axis[1], 8)
+    steps, terms = s[y].split(k, 4)
+    s[y].reorder(columns, steps, inner, terms)
+    s[y].tensorize(inner, products(8, 4, "int8"))
+    arrays = [random_array(shape, "int8", n) for n, shape in enumerate([(5, 16), (2, 4, 8, 4), (5, 16)])]
+    assert run_native(scheduled_prim_func(s, [x, w, y]), *arrays, checked=True) is None
+    flat = arrays[1].transpose(0, 2, 1, 3).reshape(16, 16)
+    np.testing.assert_array_equal(arrays[2], arrays[0] @ flat.T)
+
+
 def copies(compact: bool) -> TensorIntrin:
     """A 2 x 4 tile copied by a function of C, which gets pointers."""
     a = placeholder((2, 4), "float32", "a")

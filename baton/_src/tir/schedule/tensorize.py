@@ -138,7 +138,8 @@ class _Match:
     def __init__(self, name: str) -> None:
         self.name = name
         self.loops: dict[Any, Any] = {}
-        self.inner: set[tir.Var] = set()
+        self.inner: dict[tir.Var, Range] = {}
+        """The loops of the tile, and where they run."""
         self.corners: dict[Buffer, tuple[Buffer, tuple[PrimExpr, ...]]] = {}
 
     def start(self, block: st.Block, described: st.Stmt) -> None:
@@ -163,7 +164,7 @@ class _Match:
             if not _same_number(tile.extent, described.extent):
                 raise self._differs(f"a loop of {tile.extent!r} stands for one of {described.extent!r}")
             self.loops[described.loop_var] = tile.loop_var
-            self.inner.add(tile.loop_var)
+            self.inner[tile.loop_var] = Range(tile.min, tile.extent)
             tile, described = tile.body, self._without_unit_loops(described.body)
         self._same(self._without_unit_loops(tile), described)
 
@@ -199,9 +200,9 @@ class _Match:
             raise self._differs(f"{one.buffer.name} is {one.buffer.dtype} of {one.buffer.ndim} dims, "
                                 f"{other.buffer.name} {other.buffer.dtype} of {other.buffer.ndim}")  # fmt: skip
         places = [self._retyped(i) for i in other.indices]
-        corner = list(one.indices[:more])
+        corner = [simplify(index, self.inner) for index in one.indices[:more]]
         for index, place in zip(one.indices[more:], places):
-            corner.append(simplify(ops.subtract(index, ops.cast(index.dtype, place))))
+            corner.append(simplify(ops.subtract(index, ops.cast(index.dtype, place)), self.inner))
         if any(n in self.inner for part in corner for n in post_order(part)):
             raise self._differs(f"{one.buffer.name} is accessed in another order than {other.buffer.name}")
         known = self.corners.setdefault(other.buffer, (one.buffer, tuple(corner)))
