@@ -153,7 +153,7 @@ def _rank(shape: Any) -> int | None:
         return None if info.ndim == -1 else info.ndim
     if shape is not None:
         raise fail(
-            "RELAX-GRAMMAR-14",
+            "RELAX-WF-14",
             f"the shape of a TensorStructInfo must be a ShapeExpr or a shape variable, got {shape!r}",
         )
     return None

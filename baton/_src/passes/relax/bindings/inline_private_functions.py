@@ -3,9 +3,10 @@
     gv = cls.helper(x)      ->      lv = R.add(x, x); gv = R.exp(lv)
 
 A private function (no `global_symbol`) is inlined into every call unless it calls itself, directly or through others.
-Its shape variables become the dims of what it is called with. Called in a dataflow block, it must be a sequence of
-dataflow blocks; other calls there stay. Functions that nobody calls any more are removed; Primitive ones, and kernels,
-are left alone.
+Its shape variables become the dims of what it is called with. What a call would check when it runs, casts check in its
+place: arguments that may not be what the parameters want, and a result that may not be what is promised. Called in a
+dataflow block, it must be a sequence of dataflow blocks; other calls there stay. Functions that nobody calls any more
+are removed; Primitive ones, and kernels, are left alone.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from baton._src.analysis.call_graph import call_graph, components, detect_recursion
-from baton._src.ir.expr import GlobalVar
+from baton._src.analysis.variables import defined_symbolic_vars
+from baton._src.ir.expr import GlobalVar, PrimExpr
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import substitute, with_fresh_binders
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
@@ -23,19 +25,24 @@ from baton._src.passes.relax.same_info import same_info
 from baton._src.relax.check.compatibility import is_subtype
 from baton._src.relax.check.dims import Answer
 from baton._src.relax.check.shape_map import map_parameters
+from baton._src.relax.check.variables import leaf_dims, leaf_infos, prim_vars
 from baton._src.relax.nodes import (
     Binding,
     Call,
     DataflowBlock,
     DataflowVar,
+    Expr,
     Function,
+    MatchCast,
     SeqExpr,
     Tuple,
     TupleGetItem,
     Var,
     VarBinding,
 )
+from baton._src.relax.struct_info import StructInfo
 from baton._src.tir.arith.analyzer import Analyzer
+from baton._src.tir.expr import Var as TirVar
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
 
@@ -81,24 +88,55 @@ class _Inliner(BindingRewriter):
             self.keep(binding)
             return
         assert isinstance(value, Call)
-        body = self._body_for(function, value)
-        sharper = any(not same_info(p.struct_info_, a.struct_info_) for p, a in zip(function.params, value.args))
+        fresh: Function = with_fresh_binders(function)
+        own = {v: v.copy() for v in defined_symbolic_vars(fresh)}
+        known = map_parameters((p.struct_info, a.struct_info) for p, a in zip(fresh.params, value.args))
+        symbols: dict[TirVar, PrimExpr] = {**own, **known}
+        casts = self._casts(fresh, value, symbols, set(own.values()))
+        if casts is None:
+            self.keep(binding)
+            return
+        for cast in casts.values():
+            self.keep(cast)
+        passed = [casts[p].var if p in casts else a for p, a in zip(fresh.params, value.args)]
+        body: SeqExpr = substitute(fresh.body, {**dict(zip(fresh.params, passed)), **symbols})
+        sharper = any(not same_info(p.struct_info_, a.struct_info_) for p, a in zip(function.params, passed))
         for block in body.blocks:
             for inner in block.bindings:
                 local = self._as_local(inner)
                 self.keep(self._sharpened(local) if sharper else local)
-        self.keep(VarBinding(binding.var, self._use(body.body), binding.span))
+        self._bind_result(binding, self._use(body.body), substitute(fresh.ret_struct_info, symbols))
 
     def _fits_here(self, body: SeqExpr) -> bool:
         return not self.in_dataflow or all(isinstance(b, DataflowBlock) for b in body.blocks)
 
-    def _body_for(self, function: Function, call: Call) -> SeqExpr:
-        """The body with fresh variables, parameters and shape variables replaced by what the call passes."""
-        fresh = with_fresh_binders(function)
-        pairs = [(p.struct_info, a.struct_info) for p, a in zip(fresh.params, call.args)]
-        symbols = map_parameters(pairs)
-        found: SeqExpr = substitute(fresh.body, {**dict(zip(fresh.params, call.args)), **symbols})
-        return found
+    def _casts(
+        self, function: Function, call: Call, symbols: dict[TirVar, PrimExpr], unbound: set[TirVar]
+    ) -> dict[Var, MatchCast] | None:
+        """For each parameter that the argument may not fit, the cast that makes sure of it, as the call did.
+
+        The casts bind the shape variables `unbound`. None if a dim were compared before that.
+        """
+        casts: dict[Var, MatchCast] = {}
+        for param, argument in zip(function.params, call.args):
+            wanted = substitute(param.struct_info, symbols)
+            if is_subtype(argument.struct_info, wanted, self.prover) is Answer.YES:
+                continue
+            for dim in (d for leaf in leaf_infos(wanted, into_functions=False) for d in leaf_dims(leaf)):
+                if isinstance(dim, TirVar):
+                    unbound.discard(dim)
+                elif not unbound.isdisjoint(prim_vars(dim)):
+                    return None
+            kind = DataflowVar if self.in_dataflow else Var
+            casts[param] = MatchCast(kind(param.name_hint, wanted), value=argument, struct_info=wanted)
+        return casts
+
+    def _bind_result(self, binding: Binding, result: Expr, promised: StructInfo | None) -> None:
+        """Bind the variable of the call to the body's result, which is checked if it may not be what is promised."""
+        if promised is None or is_subtype(result.struct_info, promised, self.prover) is Answer.YES:
+            self.keep(VarBinding(binding.var, result, binding.span))
+        else:
+            self.keep(MatchCast(binding.var, value=result, struct_info=promised, span=binding.span))
 
     def _as_local(self, binding: Binding) -> Binding:
         """The binding with a variable of the kind that the present block has."""
