@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 
 from baton._src.driver.relax.build import relax_build
 from baton._src.driver.relax.optimize import optimize
@@ -13,11 +14,13 @@ from baton._src.ir.module import IRModule
 from baton._src.ir.target import Target
 from baton._src.ir.traverse import post_order
 from baton._src.lower.transform_weights import TransformWeights
+from baton._src.passes.tir.check_sizes import size_tests
 from baton._src.relax.nodes import Constant
 from baton._src.runtime.vm.virtual_machine import VirtualMachine
+from baton._src.support.diagnostics import DiagnosticError
 from baton._src.transform.context import PassContext
 from tests.codegen.native_run import random_array
-from tests.passes.relax.programs import R, program, tensor, weights
+from tests.passes.relax.programs import R, dim, program, tensor, weights
 
 WIDE = Target("llvm -mcpu=znver4")
 OFF = {"baton.winograd": False}
@@ -66,3 +69,21 @@ def test_the_program_means_the_same() -> None:
     with PassContext(config=OFF):
         expected = np.asarray(VirtualMachine(relax_build(chain()))["main"](x))
     np.testing.assert_allclose(np.asarray(found), expected, atol=1e-5 * float(np.abs(expected).max()))
+
+
+def test_open_sizes_are_tested_as_the_plain_kernel_has_them() -> None:
+    """Guards the tests that a schedule is given of the kernel it computes: maps smaller than the window are a fault,
+    and its own indices, which nobody has to ask for, are not asked for.
+    """
+    weight = weights(32, 32, 3, 3, seed=1)
+    params = [tensor("x", 1, 32, dim("h"), dim("w"))]
+    module = program(params, lambda bb, x: R.nn.relu(bb.emit(R.nn.conv2d(x, weight))))
+    optimal = optimize(module, WIDE, "default", lambda name, module: None)
+    (kernel,) = [f for v, f in optimal.functions.items() if v.name_hint.endswith("_winograd")]
+    tests = size_tests(kernel)
+    assert tests.first
+    assert not tests.inside
+    machine = VirtualMachine(relax_build(module))
+    assert machine["main"](random_array((1, 32, 20, 33), "float32", 3)).shape == (1, 32, 18, 31)
+    with pytest.raises(DiagnosticError, match="windows"):
+        machine["main"](random_array((1, 32, 2, 33), "float32", 3))

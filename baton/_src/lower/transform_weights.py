@@ -25,6 +25,7 @@ from baton._src.lower.kernel_schedules.convolution.winograd_plan import Winograd
 from baton._src.lower.kernel_schedules.shared.stages import Declined
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.passes.shared.filled_arrays import Filling, filling
+from baton._src.passes.tir.check_sizes import asked_before
 from baton._src.relax.nodes import Call, Constant, Function, Tuple, VarBinding
 from baton._src.relax.special_ops import special_op
 from baton._src.tir.prim_func import PrimFunc
@@ -108,16 +109,21 @@ class _Rewriter(BindingRewriter):
 
     def _changed(self, kernel: Any, operands: Sequence[Any]) -> _Changed | None:
         function = self.context.functions.get(kernel)
-        found = candidate(function) if isinstance(function, PrimFunc) else None
-        if found is None or isinstance(found, Declined):
+        if not isinstance(function, PrimFunc):
+            return None
+        found = candidate(function)
+        if isinstance(found, Declined):
             return None
         is_constant = found.place < len(operands) and isinstance(operands[found.place], Constant)
         with using(Choices(record_of(kernel.name_hint, found.kernel.func) if is_constant else {})):
             plan = chosen(found, self.target)
         if isinstance(plan, Declined):
             return None
+        scheduled = asked_before(found.scheduled(plan, self.target), function)
+        if scheduled is None:
+            return None
         name = f"{kernel.name_hint}_winograd"
         while name in self.names:
             name += "_"
         self.names.add(name)
-        return _Changed(GlobalVar(name), found.scheduled(plan, self.target), plan, found.place)
+        return _Changed(GlobalVar(name), scheduled, plan, found.place)

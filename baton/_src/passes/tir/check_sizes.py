@@ -56,6 +56,8 @@ _REMEMBERED = 512
 
 INLINED = "tir.inlined"
 """Attribute of a block: the tests of tensors that were written into their readers."""
+ASKED = "tir.sizes_asked"
+"""Attribute of a function: its blocks have noted all that is to be tested."""
 
 _NEGATIVE = "has the negative size {0}: more is taken from a dim than there is"
 
@@ -78,6 +80,8 @@ def size_tests(func: PrimFunc) -> SizeTests:
     """The tests of a kernel, asked before it is scheduled, while it has few indices."""
     nodes = post_order(func.body)
     blocks = [n for n in nodes if isinstance(n, st.Block)]
+    if func.attrs.get(ASKED):
+        return SizeTests(tuple(st.Evaluate(test) for b in blocks for test in b.annotations.get(INLINED, ())))
     memory = [b for block in blocks for b in block.alloc_buffers]
     if not open_dims([*func.buffer_map.values(), *memory]) and not any(INLINED in b.annotations for b in blocks):
         return SizeTests()
@@ -87,6 +91,19 @@ def size_tests(func: PrimFunc) -> SizeTests:
     for access in guarded_accesses(func.body, selects_choose=False):
         asked.ask(access)
     return asked.tests()
+
+
+def asked_before(scheduled: PrimFunc, plain: PrimFunc) -> PrimFunc | None:
+    """`scheduled`, with the tests of the `plain` kernel that it computes: its own indices are many, and take seconds to
+    ask for. None if something can only be tested where the plain kernel uses it.
+    """
+    tests = size_tests(plain)
+    if tests.inside or not isinstance(scheduled.body, st.BlockRealize):
+        return None
+    root = scheduled.body.block
+    noted = [*root.annotations.get(INLINED, ()), *(test.value for test in tests.first if isinstance(test, st.Evaluate))]
+    block = root.with_fields(annotations={**root.annotations, INLINED: noted}) if noted else root
+    return scheduled.with_fields(body=scheduled.body.with_fields(block=block)).with_attr(ASKED, True)
 
 
 def tests_of_inlined(func: PrimFunc, gone: Collection[Buffer]) -> tuple[list[PrimExpr], set[Buffer]]:
