@@ -20,14 +20,14 @@ def tensorized(schedule: Schedule, name: str, tile: LoopRV, intrin: TensorIntrin
     outside = [loop for loop in loops[:place] if loop.var in reduced]
     if not outside:
         block = schedule.blockize(tile)
-        schedule.tensorize(block, intrin.whole())
+        schedule.tensorize_by(block, intrin.whole())
         return block.name
     reset, update = intrin.steps()
     start = schedule.decompose_reduction(name, outside[0])
     inside = sum(loop.var in spatial for loop in loops[place:])
-    schedule.tensorize(_innermost(schedule, start, inside), reset)
+    schedule.tensorize_by(_innermost(schedule, start, inside), reset)
     block = schedule.blockize(tile)
-    schedule.tensorize(block, update)
+    schedule.tensorize_by(block, update)
     return block.name
 
 

@@ -12,6 +12,7 @@ from baton._src.tir.index_map import IndexMap
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.schedule import block_axes, blockize, padding, parts, tensorize
 from baton._src.tir.schedule.handles import BlockRV, LoopRV, block_name
+from baton._src.tir.schedule.tensorize import TensorIntrin
 from baton._src.tir.schedule.trace import recorded
 from baton._src.tir.schedule.tree import find_block, realizes, refuse, replace_buffer
 
@@ -39,15 +40,11 @@ class TilePrimitives:
 
     @recorded
     def tensorize(
-        self,
-        block_or_loop: BlockRV | LoopRV | str,
-        tensor_intrin: str | tensorize.TensorIntrin,
-        preserve_unit_iters: bool = True,
+        self, block_or_loop: BlockRV | LoopRV | str, tensor_intrin: str, preserve_unit_iters: bool = True
     ) -> None:
-        """Let a tile (a block, or what is below a loop) be computed by an intrinsic, or a registered one of a name."""
+        """Let a tile (a block, or what is below a loop) be computed by a registered intrinsic."""
         del preserve_unit_iters
-        given = tensor_intrin
-        intrinsic = tensorize.TensorIntrin.get(given) if isinstance(given, str) else given
+        intrinsic = TensorIntrin.get(tensor_intrin)
         assert intrinsic is not None
         body = self.func.body
         if isinstance(block_or_loop, LoopRV):
@@ -55,6 +52,10 @@ class TilePrimitives:
         else:
             name = block_name(block_or_loop)
         self._set(tensorize.tensorize(body, name, intrinsic))
+
+    def tensorize_by(self, block: BlockRV | str, intrinsic: TensorIntrin) -> None:
+        """`tensorize` of a block by an intrinsic that has no name; traces do not hold it."""
+        self._set(tensorize.tensorize(self.func.body, block_name(block), intrinsic))
 
     @recorded
     def pad_einsum(self, block: BlockRV | str, padding: Sequence[int]) -> None:
