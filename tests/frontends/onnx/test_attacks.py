@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 from onnx import TensorProto, helper
 
+import baton
 from baton import DiagnosticError, relax, relay
 from baton._src.ir.traverse import post_order
 from baton._src.relax.block_builder import BlockBuilder
@@ -114,6 +115,33 @@ def test_names_that_nothing_defines() -> None:
     assert "'the add'" in refused(model_of([ADD], [("x", [3])]), "onnx-graph")
     lonely = model_of([ADD], [("x", [3])], outputs=["z"], weights=[weight("w", np.ones(3, np.float32))])
     assert "'z'" in refused(lonely, "onnx-graph")
+
+
+def test_nodes_in_any_order() -> None:
+    """As onnxruntime, which sorts what tools have appended; a subgraph's use of an outer name counts too."""
+    arm = helper.make_graph(
+        [helper.make_node("Neg", ["late"], ["r"])], "arm", [], [helper.make_empty_tensor_value_info("r")]
+    )
+    nodes = [
+        helper.make_node("If", ["less"], ["y"], then_branch=arm, else_branch=arm),
+        helper.make_node("ReduceMax", ["late"], ["most"], keepdims=0),
+        helper.make_node("Less", ["most", "most"], ["less"]),
+        helper.make_node("Abs", ["x"], ["late"]),
+    ]
+    program = baton.compile(model_of(nodes, [("x", [3])]), num_threads=1)
+    assert program.run({"x": np.array([1, -2, 3], np.float32)})[0].tolist() == [-1, -2, -3]
+
+
+def test_nodes_that_wait_for_each_other() -> None:
+    first = helper.make_node("Add", ["x", "b"], ["a"], name="first")
+    nodes = [first, helper.make_node("Neg", ["a"], ["b"]), helper.make_node("Relu", ["a"], ["y"])]
+    assert "Add 'first' -> Neg 'b' -> Add 'first'" in refused(model_of(nodes, [("x", [3])]), "onnx-graph")
+
+
+def test_graphs_without_outputs_and_inputs_of_one_name() -> None:
+    node = helper.make_node("Neg", ["x"], ["y"])
+    assert "no outputs" in refused(model_of([node], [("x", [3])], outputs=[]), "onnx-graph")
+    assert "two inputs 'x'" in refused(model_of([node], [("x", [3]), ("x", [3])]), "onnx-graph")
 
 
 def test_names_defined_twice() -> None:

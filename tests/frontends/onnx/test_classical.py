@@ -212,6 +212,38 @@ def test_trees_of_the_newer_operator() -> None:
         np.testing.assert_array_equal(found[0], np.where(X[:, 1:2] <= 0.25, 3.0, -4.0))
 
 
+@pytest.fixture
+def of_sets() -> dict[str, Any]:
+    """Is it at most 11? One of {1.5, 3.5, 9}? One of {12, 7}? The second question's false way leads to the third."""
+    tensor, nan = helper.make_tensor, float("nan")
+    sets = [1.5, 3.5, 9.0, nan, 12.0, 7.0, nan]
+    return {
+        "n_targets": 4, "tree_roots": [0], "nodes_featureids": [0, 0, 0],
+        "nodes_splits": tensor("s", 1, [3], [11.0, nan, nan]), "nodes_modes": tensor("m", 2, [3], [0, 6, 6]),
+        "nodes_truenodeids": [1, 0, 1], "nodes_trueleafs": [0, 1, 1], "nodes_falsenodeids": [2, 2, 3],
+        "nodes_falseleafs": [0, 0, 1], "leaf_targetids": [0, 1, 2, 3],
+        "leaf_weights": tensor("w", 1, [4], [1.0, 10.0, 1000.0, 100.0]),
+        "membership_values": tensor("v", 1, [len(sets)], sets),
+    }  # fmt: skip
+
+
+def test_trees_that_ask_for_members_of_sets(of_sets: dict[str, Any]) -> None:
+    x = np.array([[1.5], [3.5], [9], [7], [12], [13], [2], [np.nan]], np.float32)
+    expected = np.zeros((8, 4), np.float32)
+    expected[range(8), [0, 0, 0, 1, 1, 3, 3, 3]] = [1, 1, 1, 10, 10, 100, 100, 100]
+    model = model_of_node("TreeEnsemble", (x,), of_sets, (0,), ["y"], "ai.onnx.ml")
+    for _, found in in_both_languages(model, {"i0": x}):
+        np.testing.assert_array_equal(found[0], expected)
+
+
+@pytest.mark.parametrize("sets", [[1.5, float("nan")], [1.5, float("nan"), 7.0]])
+def test_a_set_for_each_question(of_sets: dict[str, Any], sets: list[float]) -> None:
+    attributes = of_sets | {"membership_values": helper.make_tensor("v", 1, [len(sets)], sets)}
+    model = model_of_node("TreeEnsemble", (X,), attributes, (0,), ["y"], "ai.onnx.ml")
+    with pytest.raises(baton.DiagnosticError, match="1 whole sets for 2 nodes"):
+        relax.frontend.onnx.from_onnx(model)
+
+
 def test_a_compiled_forest_of_open_size() -> None:
     attributes = {**trees("target", 3, 4, [0], LEQ), "n_targets": 1}
     model = model_of_node("TreeEnsembleRegressor", (X,), attributes, (0,), ["y"], "ai.onnx.ml", open_axes=1)

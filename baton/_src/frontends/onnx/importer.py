@@ -22,6 +22,7 @@ from baton._src.frontends.onnx.functions import EXPANDED, Expanded, body_of
 from baton._src.frontends.onnx.inputs import Inputs, described
 from baton._src.frontends.onnx.node import DynamicValueError, OnnxNode
 from baton._src.frontends.onnx.old_opsets import as_of_later
+from baton._src.frontends.onnx.order import in_order
 from baton._src.frontends.onnx.symbolic import fold_dims, folded_dtype
 from baton._src.frontends.onnx.table import CONVERTERS, DOMAINS
 from baton._src.frontends.onnx.texts import Texts, check_no_texts, check_operator, mark_texts, read_texts
@@ -88,6 +89,8 @@ class Importer:
         """
         self._check_supported(self.model.graph)
         graph = self.model.graph
+        if not graph.output:
+            raise fail("onnx-graph", f"the graph {graph.name!r} has no outputs", help="name in it what it is to give")
         if self.texts is None:
             check_no_texts(graph)
         weights = read_tensors([t for t in graph.initializer if t.data_type != STRING], self.folder)
@@ -103,7 +106,7 @@ class Importer:
         if keep_weights:
             scope.update({name: self.inputs.tensor(name, scope[name].info) for name in weights})
         self.builder.language.start()
-        self._nodes(graph.node, scope, [o.name for o in graph.output], set(scope))
+        self._nodes(in_order(graph.node), scope, [o.name for o in graph.output], set(scope))
         outputs = []
         for output in graph.output:
             if output.name not in scope:

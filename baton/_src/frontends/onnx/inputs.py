@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -42,8 +43,11 @@ class Inputs:
         self.symbols: dict[str, Dim] = {}
 
     def check(self, graph: Any, weights: Mapping[str, AnyArray]) -> None:
-        """`DiagnosticError` (`onnx-input`) for shapes of inputs that are not there, and what are no shapes."""
+        """`DiagnosticError` for inputs of one name (`onnx-graph`), shapes of inputs that are not there, and what are no
+        shapes (`onnx-input`)."""
         known = [i.name for i in graph.input if i.name not in weights]
+        if twice := [name for name, times in Counter(known).items() if times > 1]:
+            raise fail("onnx-graph", f"the graph has two inputs {twice[0]!r}", help="rename one of them")
         for name, shape in self.shape.items():
             if name not in known:
                 raise fail("onnx-input", f"the model has no input {name!r}", help=f"its inputs: {', '.join(known)}")

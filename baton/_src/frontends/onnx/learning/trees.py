@@ -31,7 +31,9 @@ COMPARISONS = {
     "BRANCH_LEQ": "less_equal", "BRANCH_LT": "less", "BRANCH_GTE": "greater_equal", "BRANCH_GT": "greater",
     "BRANCH_EQ": "equal", "BRANCH_NEQ": "not_equal",
 }  # fmt: skip
-MODES = tuple(COMPARISONS)
+MEMBER = "BRANCH_MEMBER"
+"""Goes the true way if the feature is one of the node's set."""
+MODES = (*COMPARISONS, MEMBER)
 """In the order in which TreeEnsemble numbers them."""
 
 
@@ -49,6 +51,8 @@ class Forest:
     """Whether the comparison holds of NaN."""
     leaves: AnyArray
     """(nodes, targets): what each leaf adds to each target; 0 elsewhere."""
+    members: AnyArray
+    """(nodes, size of the largest set): the set of each node whose mode is BRANCH_MEMBER; NaN elsewhere."""
 
     @property
     def depth(self) -> int | None:
@@ -69,6 +73,8 @@ def forest_of(node: OnnxNode, leaf: str, targets: int) -> Forest:
     trees, ids = (np.array(node.attr(f"nodes_{n}", ()), np.int64) for n in ("treeids", "nodeids"))
     number = {key: k for k, key in enumerate(zip(trees.tolist(), ids.tolist(), strict=True))}
     modes = [str(m) for m in node.attr("nodes_modes")]
+    if MEMBER in modes:
+        node.fail(f"the mode {MEMBER} is one of TreeEnsemble's")
     children = np.tile(np.arange(len(modes))[:, None], (1, 2))
     for side, name in enumerate(("falsenodeids", "truenodeids")):
         for k, (tree, child) in enumerate(zip(trees.tolist(), node.attr(f"nodes_{name}"), strict=True)):
@@ -82,13 +88,14 @@ def forest_of(node: OnnxNode, leaf: str, targets: int) -> Forest:
     return Forest(
         roots, np.array(node.attr("nodes_featureids"), np.int64), _floats(node, "nodes_values"), modes, children,
         np.array(node.attr("nodes_missing_value_tracks_true") or [0] * len(modes), bool), weights,
+        np.empty((len(modes), 0)),
     )  # fmt: skip
 
 
 def _check_lists(node: OnnxNode, prefix: str, count: int) -> None:
     """Refuse lists of what all nodes, or all leaves, have that are of another length than `count`."""
     for name, given in node.attributes.items():
-        # Hit rates are hints; members of sets belong to modes that are refused.
+        # Hit rates are hints.
         if name.startswith(prefix) and not name.startswith("nodes_hitrates") and np.size(given) not in (0, count):
             node.fail(f"it has {np.size(given)} {name}, but {count} of others that go with them")
 
@@ -116,7 +123,10 @@ def _kind(node: OnnxNode, name: str) -> Any:
 
 def ensemble_of(node: OnnxNode) -> Forest:
     """The trees of TreeEnsemble: inner nodes, then leaves, are numbered apart."""
-    modes = [MODES[int(m)] if int(m) < len(MODES) else "BRANCH_MEMBER" for m in node.attr("nodes_modes")]
+    numbers = [int(m) for m in node.attr("nodes_modes")]
+    if any(m >= len(MODES) for m in numbers):
+        node.fail(f"nodes_modes are 0 to {len(MODES) - 1}, but one is {max(numbers)}")
+    modes = [MODES[m] for m in numbers]
     inner, weights = len(modes), np.asarray(node.attr("leaf_weights"))
     _check_lists(node, "nodes_", inner)
     _check_lists(node, "leaf_", weights.size)
@@ -133,7 +143,23 @@ def ensemble_of(node: OnnxNode) -> Forest:
         np.concatenate([np.asarray(node.attr("nodes_splits")), np.zeros(len(pad), weights.dtype)]),
         [*modes, *["LEAF"] * len(pad)], children,
         np.array([*(node.attr("nodes_missing_value_tracks_true") or [0] * inner), *pad], bool), leaves,
+        _members(node, modes, len(leaves)),
     )  # fmt: skip
+
+
+def _members(node: OnnxNode, modes: list[str], count: int) -> AnyArray:
+    """The sets of membership_values, each ended by NaN, go to the nodes of that mode in their order."""
+    values = np.asarray(node.attr("membership_values", np.empty(0)))
+    owners = [k for k, mode in enumerate(modes) if mode == MEMBER]
+    ends = np.flatnonzero(np.isnan(values))
+    if len(ends) != len(owners) or (values.size and not np.isnan(values[-1])):
+        help = "each set is ended by NaN"
+        node.fail(f"membership_values holds {len(ends)} whole sets for {len(owners)} nodes of {MEMBER}", help=help)
+    starts = [0, *(ends + 1)][: len(ends)]
+    table = np.full((count, max(ends - starts, default=0)), np.nan, values.dtype)
+    for owner, start, end in zip(owners, starts, ends, strict=True):
+        table[owner, : end - start] = values[start:end]
+    return table
 
 
 def reached(node: OnnxNode, forest: Forest, x: Value) -> Value:
@@ -161,10 +187,17 @@ def reached(node: OnnxNode, forest: Forest, x: Value) -> Value:
 def _compared(node: OnnxNode, forest: Forest, number: Value, threshold: Value, at: Value) -> Value:
     """Whether the comparison of each place's node holds."""
     g, used = node.graph, sorted({m for m in forest.modes if m != "LEAF"})
-    found = g.call(COMPARISONS[used[0]], number, threshold)
+
+    def compared(mode: str) -> Value:
+        if mode != MEMBER:
+            return g.call(COMPARISONS[mode], number, threshold)
+        members = g.call("take", g.constant(forest.members.astype(number.dtype.numpy)), at, axis=0)
+        return g.call("any", g.call("equal", g.call("expand_dims", number, axis=(2,)), members), axis=(2,))
+
+    found = compared(used[0])
     for mode in used[1:]:
         is_it = g.call("take", g.constant(np.array([m == mode for m in forest.modes])), at, axis=0)
-        found = g.call("where", is_it, g.call(COMPARISONS[mode], number, threshold), found)
+        found = g.call("where", is_it, compared(mode), found)
     if not forest.missing.any():
         return found
     missing = g.call("take", g.constant(forest.missing), at, axis=0)
