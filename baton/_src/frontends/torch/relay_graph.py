@@ -65,6 +65,18 @@ def from_pytorch(
     return _module(importer, outputs, program, weights)
 
 
+def from_exported(exported_program: Any) -> tuple[IRModule, dict[str, NDArray]]:
+    """Import a `torch.export.ExportedProgram` as a Relay module with `main`, and its parameters by name.
+
+    Inputs are called as in the program. Errors as for `relax.frontend.torch.from_exported_program`.
+    """
+    program = read_program(exported_program, CONVERTERS)
+    weights = {w.placeholder: w.target for w in program.weights}
+    importer = Importer(program, RelayGraph(), CONVERTERS)
+    outputs = importer.run([*((n.name, n.name) for n in program.inputs), *weights.items()])
+    return _module(importer, outputs, program, weights)
+
+
 def _inputs(input_infos: Sequence[tuple[str, Any]], default_dtype: str) -> tuple[list[str], list[Example]]:
     """Names and examples. A pair of a shape and a dtype is told from a shape by its first part."""
     names, found = [], []

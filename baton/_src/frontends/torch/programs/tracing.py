@@ -6,6 +6,7 @@ import copy
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 from baton._src.frontends.torch.library import torch_library
@@ -67,10 +68,20 @@ def exported_script(script: Any, inputs: Sequence[Example]) -> Any:
         def forward(self, *given: Any) -> Any:
             return run(*given)
 
+    _name_parameters(script)
     carrier = Carrier()
     carrier.training = bool(getattr(script, "training", False))
     sizes = _open_sizes(inputs)
     return export(carrier, [i.tensor for i in inputs], None if sizes is None else (sizes,))
+
+
+def _name_parameters(script: Any) -> None:
+    """Make the parameters of a module that `torch.jit.load` gave `Parameter`s: `torch.export` takes no others."""
+    kind = torch_library().nn.Parameter
+    for name, value in list(script.named_parameters()):
+        if not isinstance(value, kind):
+            *path, own_name = name.split(".")
+            setattr(reduce(getattr, path, script), own_name, kind(value.detach(), requires_grad=value.requires_grad))
 
 
 def _open_sizes(inputs: Sequence[Example]) -> Any:
