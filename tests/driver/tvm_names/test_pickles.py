@@ -24,6 +24,20 @@ x = relay.var("x", shape=(3, 4))
 SUM = relay.Function([x], relay.nn.relu(x + relay.const(np.arange(12, dtype="float32").reshape(3, 4))))
 
 
+def test_names_that_no_text_can_say_are_kept() -> None:
+    """Guards names of inputs and weights: with others, weights were bound to nothing."""
+    params = [relay.var(n, shape=(2,)) for n in ("l.weight", "data:0", "x", "x")]
+    function = relay.Function(params, relay.concatenate(params, 0))
+    for node in (function, tvm.IRModule.from_expr(function)):
+        copied = tvm.ir.load_json(tvm.ir.save_json(node))
+        tvm.ir.assert_structural_equal(copied, node)
+        found = copied if isinstance(copied, relay.Function) else copied["main"]
+        assert [p.name_hint for p in found.params] == ["l.weight", "data:0", "x", "x"]
+    wrong = tvm.ir.save_json(function).replace('"data:0",', "")
+    with pytest.raises(tvm.error.DiagnosticError, match="do not fit"):
+        tvm.ir.load_json(wrong)
+
+
 def relax_module() -> tvm.IRModule:
     builder = relax.BlockBuilder()
     v = relax.Var("v", relax.TensorStructInfo((tir.Var("n", "int64"), 4), "float32"))

@@ -10,6 +10,7 @@ from baton._src.driver.tvm_json.document import Document
 from baton._src.driver.tvm_json.relax_kinds import RELAX
 from baton._src.driver.tvm_json.relay_kinds import RELAY
 from baton._src.driver.tvm_json.shared_kinds import SHARED
+from baton._src.driver.tvm_names.param_names import names_beside, with_names
 from baton._src.driver.tvm_names.scripts import from_source
 from baton._src.driver.tvm_names.texts import is_relax, parse, parse_expr
 from baton._src.driver.tvm_names.tir.analysis import undefined_vars
@@ -55,7 +56,9 @@ def save_json(node: Any) -> str:
         kind, node = "tir.expr", _around(node)
     else:
         raise fail("api", f"a {type(node).__name__} cannot be saved by itself", help="save the module it belongs to")
-    return json.dumps({"format": "baton.ir", "kind": kind, "text": node_text(node, show_meta=True)}, indent=1)
+    content = {"format": "baton.ir", "kind": kind, "text": node_text(node, show_meta=True)}
+    named = names_beside(node)
+    return json.dumps({**content, "params": named} if named else content, indent=1)
 
 
 def _around(expr: PrimExpr) -> PrimFunc:
@@ -93,4 +96,5 @@ def load_json(json_str: str) -> Any:
             "this is no program saved by save_json",
             help="give the text that save_json gave, baton's or TVM's",
         )
-    return reader(text)
+    named = found.get("params")
+    return with_names(reader(text), named) if isinstance(named, dict) else reader(text)
