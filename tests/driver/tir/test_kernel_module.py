@@ -105,13 +105,15 @@ def test_scalars_that_a_kernel_cannot_hold(value: Any, message: str) -> None:
         assert place.numpy()[0] == int(fits)
 
 
-def test_the_source_is_llvm_ir() -> None:
+def test_the_source_is_llvm_ir_or_assembly() -> None:
     a = te.placeholder((8,), name="a")
     module = tvm.build(te.create_prim_func([a, te.compute((8,), lambda i: a[i] * 2.0)]))
     assert "define" in module.get_source()
     assert module.get_source("ll") == module.get_source()
-    with pytest.raises(tvm.error.DiagnosticError, match="no source of format 'asm'"):
-        module.get_source("asm")
+    assert "define" not in module.get_source("asm")
+    assert "ret" in module.get_source("asm")
+    with pytest.raises(tvm.error.DiagnosticError, match="no source of format 'cu'"):
+        module.get_source("cu")
 
 
 def test_a_loaded_library_has_no_source(tmp_path: Path) -> None:

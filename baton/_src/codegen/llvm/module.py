@@ -20,7 +20,7 @@ from dataclasses import dataclass, field, replace
 import llvmlite
 
 from baton._src.codegen.llvm.cache import CacheOptions, ObjectCache, checked_by_environment
-from baton._src.codegen.llvm.jit import Machine, compile_text, target_machine, target_text
+from baton._src.codegen.llvm.jit import Machine, assembly, compile_text, target_machine, target_text
 from baton._src.codegen.llvm.kernel import KERNEL, kernel_text
 from baton._src.codegen.llvm.workers import shared
 from baton._src.ir.expr import GlobalVar
@@ -210,6 +210,18 @@ def module_texts(
     found = {symbol: jobs.text(symbol) for symbol in functions}
     imports = dict.fromkeys(name for _, needed, _ in found.values() for name in needed)
     return {symbol: text for symbol, (text, _, _) in found.items()}, tuple(imports)
+
+
+def sources(
+    functions: Mapping[str, PrimFunc],
+    target: Target,
+    fmt: str = "ll",
+    checked: bool = False,
+    scheduler: Scheduler | None = None,
+) -> list[str]:
+    """The kernels for people, one by one: LLVM IR ("ll"), or the assembly that LLVM makes of it ("asm")."""
+    texts = list(module_texts(functions, target, checked, scheduler)[0].values())
+    return [assembly(text, Machine.of(target)) for text in texts] if fmt == "asm" else texts
 
 
 def calls_of(func: PrimFunc) -> list[str]:

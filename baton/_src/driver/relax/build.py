@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from baton._src.codegen.llvm.module import CompileOptions, compile_kernels, module_texts
+from baton._src.codegen.llvm.module import CompileOptions, compile_kernels, sources
 from baton._src.driver.kernel_scheduler import scheduler
 from baton._src.driver.model.load import attach_operators
 from baton._src.driver.relax.optimize import optimize
@@ -137,9 +137,9 @@ def emit_program(
     parts |= {name: text() for name, text in made.items()}
     signatures = {v.name_hint: kernel_signature(v.name_hint, f) for v, f in program.machine_kernels.items()}
 
-    def listing() -> str:
+    def listing(fmt: str) -> str:
         checked = (options or CompileOptions()).checked
-        return "\n\n".join(module_texts(functions, target, checked, scheduler(target))[0].values())
+        return "\n\n".join(sources(functions, target, fmt, checked, scheduler(target)))
 
     parts |= {"natives": program.natives, "kernels": signatures, "object_code": code, "listing": listing}
     return program.builder.get(**parts)

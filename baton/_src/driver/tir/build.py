@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from baton._src.codegen.llvm.module import compile_kernels, module_texts
+from baton._src.codegen.llvm.module import compile_kernels, sources
 from baton._src.driver.kernel_scheduler import scheduler
 from baton._src.driver.relax.build import relax_build
 from baton._src.driver.targets import chosen_target
@@ -74,9 +74,8 @@ def build(
     code = compile_kernels(functions, found, None, scheduler(found)).code if functions else b""
     shown = {n: f for n, f in functions.items() if n not in inner or takes_tensors(f)}
 
-    def listing() -> str:
-        texts = module_texts(functions, found, scheduler=scheduler(found))[0] if functions else {}
-        return "\n\n".join(texts.values())
+    def listing(fmt: str) -> str:
+        return "\n\n".join(sources(functions, found, fmt, scheduler=scheduler(found)) if functions else [])
 
     return kernel_module(code, {n: kernel_signature(n, f) for n, f in shown.items()}, results, plans, listing)
 

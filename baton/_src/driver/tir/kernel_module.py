@@ -161,7 +161,7 @@ def kernel_module(
     signatures: Mapping[str, KernelSignature],
     results: Mapping[str, DataType],
     plans: Mapping[str, StepPlan],
-    listing: Callable[[], str] | None = None,
+    listing: Callable[[str], str] | None = None,
 ) -> KernelModule:
     """The module of compiled kernels; `results`: what those return that return something; `plans`: those in steps."""
     facts: dict[str, Any] = {"kind": KERNELS, "results": {name: str(dtype) for name, dtype in results.items()}}

@@ -39,8 +39,9 @@ class Executable:
     """What else is worth knowing, as JSON data: target, compiler version, inputs and outputs of `main`, sizes."""
     attached: dict[str, PackedFunc] = field(repr=False, default_factory=dict)
     """Packed functions given by whoever built or loaded it (not saved), such as run-time compilation of operators."""
-    listing: Callable[[], str] | None = field(default=None, repr=False, compare=False)
-    """Writes the LLVM IR of the kernels; None if it was loaded from a file, which has machine code only."""
+    listing: Callable[[str], str] | None = field(default=None, repr=False, compare=False)
+    """Writes the kernels as LLVM IR ("ll") or assembly ("asm"); None if it was loaded from a file, which has machine
+    code only."""
 
     @cached_property
     def library(self) -> NativeLibrary | None:
@@ -70,13 +71,15 @@ class Executable:
     """TVM's modules for other devices, of which there are none."""
 
     def get_source(self, fmt: str = "") -> str:
-        """The kernels as text: LLVM IR. Raises `DiagnosticError` (`api`) for other formats and for what was loaded."""
+        """The kernels as LLVM IR, or with "asm" as assembly. Raises `DiagnosticError` (`api`) for other formats and for
+        what was loaded."""
         if self.listing is None:
             help = "ask what tvm.build, relay.build or relax.build gave"
             raise fail("api", "this library was loaded from a file, which has no source", help=help)
-        if fmt not in ("", "ll"):
-            raise fail("api", f"there is no source of format {fmt!r}", help='get_source("ll") gives LLVM IR')
-        return self.listing()
+        if fmt not in ("", "ll", "asm"):
+            help = 'get_source("ll") gives LLVM IR, get_source("asm") assembly'
+            raise fail("api", f"there is no source of format {fmt!r}", help=help)
+        return self.listing(fmt or "ll")
 
     def stats(self) -> str:
         """How many functions, constants and instructions there are, and which packed functions are needed."""
