@@ -19,7 +19,7 @@ import runpy
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import Any
 
 from baton._src.driver.tvm_names.absent import reason
@@ -41,6 +41,12 @@ class _SameModule(importlib.abc.Loader):
         module = importlib.import_module(self.real)
         self.spec = module.__spec__
         return module
+
+    def get_code(self, fullname: str) -> CodeType | None:
+        """What `python -m` runs."""
+        spec = importlib.util.find_spec(self.real)
+        loader = spec.loader if spec is not None else None
+        return loader.get_code(self.real) if isinstance(loader, importlib.abc.InspectLoader) else None
 
     def exec_module(self, module: ModuleType) -> None:
         module.__spec__ = self.spec  # the import system put the alias's there
@@ -84,7 +90,9 @@ class _Finder(importlib.abc.MetaPathFinder):
         real = f"{_TARGET}.{SERVED_BY.get(below, below)}"
         if importlib.util.find_spec(real) is None:
             return None
-        return importlib.machinery.ModuleSpec(fullname, _SameModule(real), is_package=True)
+        # Modules may have others below them that they do not split off, but `python -m` runs no package `__main__`.
+        is_package = not fullname.endswith(".__main__")
+        return importlib.machinery.ModuleSpec(fullname, _SameModule(real), is_package=is_package)
 
 
 class _Missing(importlib.abc.MetaPathFinder):

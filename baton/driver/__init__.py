@@ -9,7 +9,7 @@ __getattr__, __dir__, __all__ = attach(
     __name__,
     {
         **names("driver.tir.build", "build lower"),
-        **submodules("baton.driver", "build_module"),
+        **submodules("baton.driver", "build_module tvmc"),
     },
     before=wire,
 )

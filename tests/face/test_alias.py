@@ -99,7 +99,7 @@ def test_every_spelling_of_an_import_says_why_a_part_is_left_out(tmp_path: Path)
 for line, why in {
     "from tvm.contrib import nvcc": "tvm.contrib.nvcc: baton compiles for CPUs",
     "from tvm.contrib import utils, ndk": "tvm.contrib.ndk: baton's libraries need no compiler",
-    "from tvm.driver import tvmc": "tvm.driver.tvmc: baton's command line",
+    "from tvm.driver.tvmc import micro": "tvm.driver.tvmc.micro: baton generates code for processes",
     "from tvm import autotvm": "no tuning",
     "from tvm.relay.op.contrib import tensorrt": "register_pattern_table",
     "from tvm.relay.op.contrib.dnnl import partition_for_dnnl": "register_pattern_table",

@@ -66,6 +66,12 @@ class Database:
         found = [(kernel, sorted(entry.record.items())) for kernel, entry in sorted(self.entries(place).items())]
         return hashlib.sha256(repr(found).encode()).hexdigest() if found else ""
 
+    def create(self) -> None:
+        """Make the file, without rows, if it is not there."""
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self._connection():
+            pass
+
     def put(self, place: Place, kernel: str, entry: Entry) -> None:
         """Write a row, in place of what was there."""
         self.path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,0 +1,43 @@
+"""`--target`: what users write for a target, and options of it by name."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from baton._src.driver.targets import chosen_target
+from baton._src.driver.tvm_names.tvmc.errors import raising_tvmc, refuse
+from baton._src.ir.target import Target
+
+
+@raising_tvmc
+def target_from_cli(target: Any, additional_target_options: Mapping[str, Mapping[str, Any]] | None = None) -> Target:
+    """The target that code is made for: a `Target`, "llvm -mcpu=haswell", JSON, or the path of a file with either.
+
+    `additional_target_options`: `{"llvm": {"mcpu": "haswell"}}`, added to those. `TVMCException` for what is no CPU,
+    and for lists of several: no part of a program is handed to other libraries.
+    """
+    if isinstance(target, str):
+        target = _described(target)
+    options = dict((additional_target_options or {}).get("llvm", {}))
+    for kind in additional_target_options or {}:
+        if kind != "llvm":
+            raise refuse(f"there are options for the target {kind!r}", 'code is made for CPUs: target "llvm"')
+    found = chosen_target(target)
+    return Target({**found.export(), **options}) if options else found
+
+
+def _described(text: str) -> Any:
+    if Path(text).is_file():
+        text = Path(text).read_text(encoding="utf-8").strip()
+    if text.startswith("{"):
+        try:
+            return json.loads(text)
+        except ValueError as error:
+            raise refuse(f"the target is no JSON: {error}", '{"kind": "llvm"}') from error
+    if "," in text.split(" -")[0]:
+        help = 'baton generates all code itself: target "llvm"'
+        raise refuse(f"{text!r} names several targets", help)
+    return text

@@ -1,0 +1,14 @@
+"""Shapes as texts (`tvm.driver.tvmc.shape_parser`)."""
+
+from __future__ import annotations
+
+from baton._src.driver.wiring import wire
+from baton._src.support.lazy import attach, names
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        **names("driver.tvm_names.tvmc.shape_parser", "parse_shape_string"),
+    },
+    before=wire,
+)
