@@ -22,7 +22,7 @@ __getattr__, __dir__, __all__ = attach(
             "tir.stmt",
             "Stmt SeqStmt Evaluate BufferStore LetStmt AttrStmt AssertStmt For ForKind While IfThenElse Allocate",
         ),
-        **names("tir.stmt", "DeclBuffer MatchBufferRegion Block BlockRealize"),
+        **names("tir.stmt", "AllocateConst DeclBuffer MatchBufferRegion Block BlockRealize"),
         **names("tir.buffer", "Buffer BufferRegion decl_buffer"),
         **names("tir.prim_func", "PrimFunc"),
         **names(

@@ -12,7 +12,7 @@ __getattr__, __dir__, __all__ = attach(
             "tir.stmt",
             "Stmt SeqStmt Evaluate BufferStore LetStmt AttrStmt AssertStmt For ForKind While IfThenElse Allocate",
         ),
-        **names("tir.stmt", "DeclBuffer MatchBufferRegion Block BlockRealize stmt_seq stmt_list"),
+        **names("tir.stmt", "AllocateConst DeclBuffer MatchBufferRegion Block BlockRealize stmt_seq stmt_list"),
         **names("tir.buffer", "BufferRegion"),
     },
     before=wire,

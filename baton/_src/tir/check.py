@@ -26,6 +26,7 @@ from baton._src.tir.kernel_abi import implicit_shape_vars
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.stmt import (
     Allocate,
+    AllocateConst,
     AssertStmt,
     AttrStmt,
     Block,
@@ -75,6 +76,8 @@ class _Checker:
         """Loop variables outside the innermost block with axes."""
         self.writable: set[Buffer] | None = None
         """Buffers the innermost block may write; None outside of blocks."""
+        self.constants: set[Any] = set()
+        """Pointers to numbers that are only read."""
         self.own_memory: set[Any] = set()
         """What the innermost block allocates for itself: no other statement sees it written."""
 
@@ -241,12 +244,12 @@ class _Checker:
         """Statements that hold for the rest of their scope, however many follow each other."""
         with self.scope():
             current: Stmt = node
-            while isinstance(current, (LetStmt, AttrStmt, AssertStmt, Allocate, DeclBuffer)):
+            while isinstance(current, (LetStmt, AttrStmt, AssertStmt, Allocate, AllocateConst, DeclBuffer)):
                 self.opening(current)
                 current = current.body
             yield self.stmt(current)
 
-    def opening(self, node: LetStmt | AttrStmt | AssertStmt | Allocate | DeclBuffer) -> None:
+    def opening(self, node: LetStmt | AttrStmt | AssertStmt | Allocate | AllocateConst | DeclBuffer) -> None:
         match node:
             case LetStmt():
                 self.expr(node.value)
@@ -264,6 +267,9 @@ class _Checker:
                 self.expr(*node.extents, node.condition)
                 self.define(node.buffer_var, node)
                 self.own_memory.add(node.buffer_var)
+            case AllocateConst():
+                self.define(node.buffer_var, node)
+                self.constants.add(node.buffer_var)
             case DeclBuffer():
                 self.buffer_shape(node.buffer)
                 if node.buffer.data not in self.defined:
@@ -282,6 +288,8 @@ class _Checker:
         dtype = node.buffer.dtype.with_lanes(node.buffer.dtype.lanes * lanes)
         if node.value.dtype != dtype:
             self.report("tir-dtype", node, f"{node.buffer.name} holds {dtype}, the value is {node.value.dtype}")
+        if node.buffer.data in self.constants:
+            self.report("tir-constant", node, f"{node.buffer.name} is a constant, and is written", "copy it first")
         known = self.writable is None or node.buffer in self.writable or node.buffer.data in self.own_memory
         if not known:
             message = f"the block writes {node.buffer.name}, which is not among its writes"

@@ -322,6 +322,11 @@ class ExprCompiler:
 
         return run
 
+    def _constant_memory(self, node: Call) -> Run:
+        """Bytes that the program holds, spelled as hexadecimal digits."""
+        memory = np.frombuffer(bytes.fromhex(node.args[0].value), np.uint8)
+        return lambda env: memory
+
     def _nothing(self, node: Call) -> Run:
         return lambda env: 0
 
@@ -358,6 +363,7 @@ _SPECIAL_CALLS: dict[str, Callable[[ExprCompiler, Call], Run]] = {
     "tir.ptr_add": ExprCompiler._ptr_add,
     "tir.tvm_access_ptr": ExprCompiler._access_ptr,
     "tir.address_of": ExprCompiler._address_of,
+    "tir.constant_memory": ExprCompiler._constant_memory,
     "tir.assume": ExprCompiler._nothing,
     "tir.prefetch": ExprCompiler._nothing,
     "tir.undef": ExprCompiler._nothing,

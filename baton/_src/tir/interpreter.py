@@ -21,6 +21,7 @@ from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.scalar_values import Env, Run
 from baton._src.tir.stmt import (
     Allocate,
+    AllocateConst,
     AssertStmt,
     AttrStmt,
     Block,
@@ -180,6 +181,8 @@ class StmtCompiler(ExprCompiler):
                 return self._forget(self.slot(node.buffer)), node.body
             case Allocate():
                 return self._allocate(node.buffer_var, node.dtype, node.extents), node.body
+            case AllocateConst():
+                return self._step(node.as_let())
             case SeqStmt():
                 return self._sequence(node), None
             case _:

@@ -59,7 +59,7 @@ def _memory(func: PrimFunc) -> dict[tir.Var, tuple[Any, ...]]:
     for node in post_order(func.body):
         if isinstance(node, st.Block):
             found |= {b.data: _bytes(b.dtype, b.shape) for b in node.alloc_buffers}
-        elif isinstance(node, st.Allocate):
+        elif isinstance(node, (st.Allocate, st.AllocateConst)):
             found[node.buffer_var] = _bytes(node.dtype, node.extents)
     return found
 

@@ -15,7 +15,17 @@ from baton._src.tir import operators
 from baton._src.tir.arith.int_set import IntSet, eval_set
 from baton._src.tir.buffer import Buffer, BufferRegion
 from baton._src.tir.expr import BufferLoad, IntImm, Let, Var, literal
-from baton._src.tir.stmt import Allocate, Block, BlockRealize, BufferStore, For, LetStmt, MatchBufferRegion, Stmt
+from baton._src.tir.stmt import (
+    Allocate,
+    AllocateConst,
+    Block,
+    BlockRealize,
+    BufferStore,
+    For,
+    LetStmt,
+    MatchBufferRegion,
+    Stmt,
+)
 
 Points = dict[Buffer, list[tuple[PrimExpr, ...]]]
 
@@ -43,7 +53,7 @@ def point_regions(body: Stmt) -> tuple[list[BufferRegion], list[BufferRegion]]:
                 hidden.update(item.alloc_buffers)
             case BlockRealize(predicate=IntImm(value=1)):
                 bound.update(zip((iv.var for iv in item.block.iter_vars), item.iter_values))
-            case Allocate():
+            case Allocate() | AllocateConst():
                 memory.add(item.buffer_var)
             case _:
                 pass

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from enum import IntEnum
 from typing import Any
+
+import numpy as np
 
 from baton._src.ir.expr import PrimExpr, Range
 from baton._src.ir.node import Node, binder, init_field, node, note, part
@@ -12,8 +15,10 @@ from baton._src.ir.structural import structural_equal
 from baton._src.support.diagnostics import fail
 from baton._src.support.spans import Span
 from baton._src.tir.buffer import Buffer, BufferRegion
-from baton._src.tir.expr import IntImm, IterVar, Var, literal
-from baton._src.values.dtype import BOOL, DataType
+from baton._src.tir.expr import Call, IntImm, IterVar, StringImm, Var, literal
+from baton._src.tir.intrinsics import INTRINSICS
+from baton._src.values.dtype import BOOL, HANDLE, DataType
+from baton._src.values.tensor import NDArray, array
 
 
 class ForKind(IntEnum):
@@ -200,6 +205,58 @@ class Allocate(Stmt):
         init_field(self, "body", body)
         init_field(self, "annotations", annotations)
         init_field(self, "span", span)
+
+
+@node
+class AllocateConst(Stmt):
+    """Numbers for `body`, which are only read: `extents` elements of `dtype` behind `buffer_var`."""
+
+    buffer_var: Var = binder()
+    dtype: DataType = part(kw_only=True)
+    extents: tuple[PrimExpr, ...] = part(kw_only=True)
+    data: NDArray = part(kw_only=True)
+    body: Stmt = part(kw_only=True)
+    annotations: dict[str, Any] | None = part(kw_only=True, default=None)
+
+    def __init__(
+        self,
+        buffer_var: Var,
+        dtype: object,
+        extents: Any,
+        data_or_idx: Any,
+        body: Stmt,
+        annotations: dict[str, Any] | None = None,
+        span: Span | None = None,
+    ) -> None:
+        kind, sizes = DataType(dtype), tuple(literal(d) for d in extents)
+        if isinstance(data_or_idx, int) or not all(isinstance(d, IntImm) for d in sizes):
+            help_text = "tir.AllocateConst(pointer, dtype, [3], tvm.nd.array(numbers), body)"
+            raise fail("tir-operand", "AllocateConst takes the numbers, and sizes that are numbers", help=help_text)
+        init_field(self, "buffer_var", buffer_var)
+        init_field(self, "dtype", kind)
+        init_field(self, "extents", sizes)
+        init_field(self, "data", _numbers(data_or_idx, kind, [d.value for d in sizes if isinstance(d, IntImm)]))
+        init_field(self, "body", body)
+        init_field(self, "annotations", annotations)
+        init_field(self, "span", span)
+
+    def as_let(self) -> LetStmt:
+        """The same as a pointer to the program's own memory: what a constant is lowered to."""
+        spelled = StringImm(self.data.numpy().tobytes().hex())
+        return LetStmt(
+            self.buffer_var, Call(HANDLE, INTRINSICS["tir.constant_memory"], (spelled,)), self.body, self.span
+        )
+
+
+def _numbers(data: Any, dtype: DataType, shape: list[int]) -> NDArray:
+    """The array of a constant. Error `tir-operand`: not as many numbers as the shape says, or not of the dtype."""
+    try:
+        given = np.array(data.numpy() if isinstance(data, NDArray) else data, dtype.numpy)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise fail("tir-operand", f"a constant of {dtype} is given what is none: {error}") from None
+    if given.size != math.prod(shape):
+        raise fail("tir-operand", f"a constant of shape {tuple(shape)} is given {given.size} numbers")
+    return array(given.reshape(shape))
 
 
 @node

@@ -26,7 +26,7 @@ SLIPS = {
     "    B[0, 0] = sum([A[0, 0]])": (3, "'sum' is not defined", "in a loop"),
     "    C = T.alloc_buffer()": (3, "declared with a shape", "float32"),
     "    C = T.alloc_buffer((4,), size=3)": (3, "no option 'size'", "float32"),
-    '    C = T.allocate_const([1.0], "float32", [1])': (3, "no expression 'allocate_const'", "as an argument"),
+    '    C = T.allocate_const([1.0], "float32")': (3, "allocate_const needs extents", ""),
     "    B[0] = A[0, 0]": (3, "2 dims, got 1", ""),
     "    B[0, 0] = A[0, k]": (3, "'k' is not defined", ""),
     "    if A[0, 0]:\n        B[0, 0] = A[0, 0]": (3, "must be bool", ""),

@@ -93,7 +93,7 @@ class ExprWriter:
                 return (value,)
             case tir.Call(op=Op(name="tir.if_then_else"), args=args):
                 return args[:1]
-            case tir.Call(op=Op(name="tir.address_of")):
+            case tir.Call(op=Op(name="tir.address_of" | "tir.constant_memory")):
                 return ()
             case tir.Call(op=Op(name="tir.tvm_access_ptr"), args=args):
                 return args[1:3]  # the pointer and the offset; the others say what is done with it

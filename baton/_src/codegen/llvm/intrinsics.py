@@ -289,6 +289,12 @@ def _access_ptr(w: Writer, call: tir.Call) -> str:
     return str(w.f.value(f"getelementptr inbounds i8, ptr {w.emit(call.args[1])}, i64 {offset}"))
 
 
+def _constant_memory(w: Writer, call: tir.Call) -> str:
+    spelled = call.args[0]
+    assert isinstance(spelled, tir.StringImm)
+    return str(w.f.module.memory(bytes.fromhex(spelled.value), 64))
+
+
 def _is_null(w: Writer, call: tir.Call) -> str:
     return str(w.f.value(f"icmp eq ptr {w.emit(call.args[0])}, null"))
 
@@ -369,6 +375,7 @@ HANDLERS: dict[str, Handler] = {
     "tir.ptr_add": _ptr_add,
     "tir.address_of": _address_of,
     "tir.tvm_access_ptr": _access_ptr,
+    "tir.constant_memory": _constant_memory,
     "tir.isnullptr": _is_null,
     "tir.call_extern": _call_extern,
     "tir.call_pure_extern": _call_extern,

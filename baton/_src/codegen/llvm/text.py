@@ -25,7 +25,7 @@ class ModuleText:
         self.definitions: dict[str, str] = {}
         """Finished functions by name (helpers such as exp are written once)."""
         self.constants: list[str] = []
-        self._strings: dict[str, str] = {}
+        self._memory: dict[tuple[bytes, int], str] = {}
         self.messages: dict[str, str] = {}
 
     def declare(self, name: str, result: str, params: Iterable[str]) -> str:
@@ -41,12 +41,16 @@ class ModuleText:
 
     def string(self, content: str) -> str:
         """A pointer to a constant C string."""
-        name = self._strings.get(content)
+        return self.memory(content.encode() + b"\0", 1)
+
+    def memory(self, data: bytes, align: int) -> str:
+        """A pointer to constant bytes."""
+        name = self._memory.get((data, align))
         if name is None:
-            data = content.encode() + b"\0"
             spelled = "".join(chr(b) if 32 <= b < 127 and b not in (34, 92) else f"\\{b:02X}" for b in data)
-            name = self._strings[content] = f"@.str.{len(self._strings)}"
-            self.constants.append(f'{name} = private unnamed_addr constant [{len(data)} x i8] c"{spelled}"')
+            name = self._memory[data, align] = f"@.str.{len(self._memory)}"
+            kind = f"private unnamed_addr constant [{len(data)} x i8]"
+            self.constants.append(f'{name} = {kind} c"{spelled}", align {align}')
         return name
 
     def fault_cell(self) -> str:

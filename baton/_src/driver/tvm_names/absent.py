@@ -178,8 +178,6 @@ REASONS: dict[str, str] = {
     **{f"arith.{name}": _NO_SOLVER for name in _SOLVER_NAMES.split()},
     "arith.PresburgerSet": "it is MLIR's; arith.IntSet has intervals",
     "arith.int_set.PresburgerSet": "it is MLIR's; arith.IntSet has intervals",
-    "tir.AllocateConst": "constants are operands of kernels",
-    "tir.stmt.AllocateConst": "constants are operands of kernels",
     "tir.ScheduleState": _NO_TREE,
     "tir.StmtSRef": _NO_TREE,
     "tir.BlockScope": _NO_TREE,

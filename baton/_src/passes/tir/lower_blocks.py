@@ -53,6 +53,8 @@ class _Lowering:
                 return stmt.with_fields(then_case=self.lower(stmt.then_case), else_case=other)
             case st.AttrStmt() if (threads := st.thread_loop(stmt)) is not None:
                 return self._loop(threads)
+            case st.AllocateConst():
+                return self._chain(stmt.as_let())
             case st.While() | st.LetStmt() | st.AttrStmt() | st.AssertStmt() | st.Allocate() | st.DeclBuffer():
                 return self._chain(stmt)
             case _:

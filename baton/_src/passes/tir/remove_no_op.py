@@ -85,7 +85,7 @@ def _rule(node: Any) -> st.Stmt | None:
         case st.LetStmt():
             unused = is_pure(node.value) and not mentions(node.body, {node.var})
             return node.body if unused else None
-        case st.Allocate() | st.DeclBuffer() | st.AttrStmt():
+        case st.Allocate() | st.AllocateConst() | st.DeclBuffer() | st.AttrStmt():
             return NOTHING if is_nothing(node.body) else None
         case st.BlockRealize():
             never = isinstance(node.predicate, tir.IntImm) and not node.predicate.value

@@ -25,7 +25,7 @@ def defined_by(node: Any) -> list[tir.Var]:
             return [node.loop_var]
         case st.LetStmt():
             return [node.var]
-        case st.Allocate():
+        case st.Allocate() | st.AllocateConst():
             return [node.buffer_var]
         case st.Block():
             return [iv.var for iv in node.iter_vars] + [buffer.data for buffer in _declared(node)]

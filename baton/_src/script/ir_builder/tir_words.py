@@ -26,6 +26,7 @@ from baton._src.tir.expr import IterVar, StringImm, Var, literal
 from baton._src.tir.script_names import SCRIPT_NAMES
 from baton._src.tir.stmt import (
     Allocate,
+    AllocateConst,
     AssertStmt,
     AttrStmt,
     BufferStore,
@@ -156,6 +157,12 @@ def allocate(
     return WrapFrame(lambda body: Allocate(pointer, dtype, extents, condition, body, annotations), pointer)
 
 
+def allocate_const(data: Any, dtype: object, extents: Any, annotations: Any = None) -> WrapFrame:
+    """Numbers that are only read; `with ... as` gives their pointer."""
+    pointer = Var("v", HANDLE, pointee=DataType(dtype), scope="global")
+    return WrapFrame(lambda body: AllocateConst(pointer, dtype, extents, data, body, annotations), pointer)
+
+
 def decl_buffer(
     shape: Any,
     dtype: object = "float32",
@@ -239,7 +246,7 @@ FRAME_WORDS: Mapping[str, Any] = MappingProxyType(
         **BUFFER_WORDS,
         **{f.__name__: f for f in (prim_func, arg, func_name, func_attr, func_ret)},
         **{f.__name__: f for f in (serial, parallel, vectorized, unroll, thread_binding, grid)},
-        **{f.__name__: f for f in (Assert, attr, allocate, decl_buffer, env_thread, launch_thread)},
+        **{f.__name__: f for f in (Assert, attr, allocate, allocate_const, decl_buffer, env_thread, launch_thread)},
         **{f.__name__: f for f in (If, Then, Else, evaluate, buffer_store)},
         "LetStmt": LetStmt_,
         "While": While_,

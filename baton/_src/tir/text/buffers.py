@@ -9,7 +9,7 @@ from baton._src.ir.node import Node
 from baton._src.tir import expr as tir
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.expr import IntImm, Var
-from baton._src.tir.stmt import Allocate, Block, DeclBuffer, For, LetStmt
+from baton._src.tir.stmt import Allocate, AllocateConst, Block, DeclBuffer, For, LetStmt
 
 ExprText = Callable[[Any], str]
 
@@ -52,7 +52,7 @@ def declared_in(node: Node) -> list[Var]:
             return [node.loop_var]
         case LetStmt() | tir.Let():
             return [node.var]
-        case Allocate():
+        case Allocate() | AllocateConst():
             return [node.buffer_var]
         case DeclBuffer():
             return [node.buffer.data]

@@ -194,6 +194,13 @@ def integer_text(node: IntImm) -> str:
     return f"T.bool({bool(node.value)})" if node.dtype.is_bool else f"T.{node.dtype}({node.value})"
 
 
+def number_text(number: Any, dtype: DataType) -> str:
+    """A number in a list of them, whose dtype is stated once: as Python has it, where that is exact."""
+    if not dtype.is_float:
+        return str(int(number))
+    return repr(float(number)) if math.isfinite(number) else float_text(FloatImm(dtype, number))
+
+
 def float_text(node: FloatImm) -> str:
     """`T.float32(0.5)`, `T.float32(1)`, `T.float32("inf")`."""
     value = node.value

@@ -96,7 +96,7 @@ def _declare(scope: Scope, name: str, node: ast.Call, word: str, out: StatementS
     if buffer is not None:
         scope.define(name, buffer)
         return True
-    if word in ("allocate", "decl_buffer", "launch_thread"):
+    if word in ("allocate", "allocate_const", "decl_buffer", "launch_thread"):
         _, wrap = yield scoped_word(scope, node, word, name)
         out.open(wrap)
         return True

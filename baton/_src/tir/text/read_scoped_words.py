@@ -13,8 +13,8 @@ from baton._src.ir.expr import PrimExpr
 from baton._src.support.trampoline import Task
 from baton._src.tir import operators
 from baton._src.tir.buffer import Buffer
-from baton._src.tir.expr import StringImm, Var, literal
-from baton._src.tir.stmt import Allocate, AssertStmt, AttrStmt, DeclBuffer, LetStmt, Stmt, launch
+from baton._src.tir.expr import FloatImm, IntImm, StringImm, Var, literal
+from baton._src.tir.stmt import Allocate, AllocateConst, AssertStmt, AttrStmt, DeclBuffer, LetStmt, Stmt, launch
 from baton._src.tir.text.read_blocks import make_buffer, plain
 from baton._src.tir.text.read_expressions import arguments, as_scalar
 from baton._src.tir.text.scope import Scope
@@ -23,7 +23,7 @@ from baton._src.values.dtype import HANDLE, DataType
 
 Wrap = Callable[[Stmt], Stmt]
 """From the body of a statement to the statement."""
-SCOPED = ("LetStmt", "let", "attr", "Assert", "allocate", "decl_buffer", "launch_thread")
+SCOPED = ("LetStmt", "let", "attr", "Assert", "allocate", "allocate_const", "decl_buffer", "launch_thread")
 
 
 def scoped_word(scope: Scope, node: ast.Call, word: str, name: str | None) -> Task[tuple[Any, Wrap]]:
@@ -55,6 +55,8 @@ def scoped_word(scope: Scope, node: ast.Call, word: str, name: str | None) -> Ta
         if name is not None:
             scope.define(name, axis.var)
         return axis.var, lambda inner: scope.at(node, launch(axis, inner))
+    if word == "allocate_const":
+        return _allocate_const(scope, node, name, args, kwargs)
     return _allocate(scope, node, name, args, kwargs)
 
 
@@ -91,3 +93,31 @@ def _allocate(
         return found
 
     return pointer, wrap
+
+
+def _allocate_const(
+    scope: Scope, node: ast.Call, name: str | None, args: list[Any], kwargs: dict[str, Any]
+) -> tuple[Any, Wrap]:
+    """`T.allocate_const([numbers], dtype, [extents], annotations=)`"""
+    given = dict(zip(("data", "dtype", "extents", "annotations"), args)) | kwargs
+    missing = [word for word in ("data", "dtype", "extents") if word not in given]
+    if missing:
+        raise scope.error(node, "tir-syntax", f"T.allocate_const needs {', '.join(missing)}")
+    dtype = DataType(given["dtype"])
+    pointer = Var(name or "buffer", HANDLE, pointee=dtype, scope="global")
+    if name is not None:
+        scope.define(name, pointer)
+    numbers = _numbers(given["data"])
+    annotations = None if given.get("annotations") is None else plain(given["annotations"])
+
+    def wrap(inner: Stmt) -> Stmt:
+        found: Stmt = scope.at(node, AllocateConst(pointer, dtype, given["extents"], numbers, inner, annotations))
+        return found
+
+    return pointer, wrap
+
+
+def _numbers(content: Any) -> Any:
+    if isinstance(content, (list, tuple)):
+        return [_numbers(item) for item in content]
+    return content.value if isinstance(content, (IntImm, FloatImm)) else content

@@ -33,14 +33,3 @@ def instead_of_name(name: str) -> str | None:
     if name == "sum":
         return "sum in a loop, into a buffer"
     return None
-
-
-_WORDS = {
-    "allocate_const": "kernels hold no arrays: pass the numbers as an argument (a constant of Relay or Relax), or "
-    "store them into T.alloc_buffer",
-}
-
-
-def instead_of_word(name: str) -> str | None:
-    """Advice for a word of TVM's that T does not have."""
-    return _WORDS.get(name)

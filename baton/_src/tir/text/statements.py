@@ -12,6 +12,7 @@ from baton._src.tir.buffer import Buffer
 from baton._src.tir.expr import IntImm, IterVar, Var
 from baton._src.tir.stmt import (
     Allocate,
+    AllocateConst,
     AssertStmt,
     AttrStmt,
     BlockRealize,
@@ -30,7 +31,7 @@ from baton._src.tir.stmt import (
 )
 from baton._src.tir.text.blocks import axis_lines, region_text
 from baton._src.tir.text.buffers import buffer_args
-from baton._src.tir.text.expressions import expression_text, is_plain_call, returned, string_text
+from baton._src.tir.text.expressions import expression_text, is_plain_call, number_text, returned, string_text
 from baton._src.tir.text.names import Names
 from baton._src.values.dtype import BOOL
 
@@ -140,8 +141,8 @@ class StatementPrinter:
                 self.line(f"{place}{self._attr(node)}")
             case AssertStmt():
                 self.line(f"assert {self.expr(node.condition)}, {self.expr(node.message)}")
-            case Allocate():
-                self.line(f"{self.names.of(node.buffer_var)} = {self._allocate(node)}")
+            case Allocate() | AllocateConst():
+                self.line(f"{self.names.of(node.buffer_var)} = {self._memory(node)}")
                 self.declare_waiting(node.buffer_var)
             case DeclBuffer():
                 self.line(f"{self.names.of(node.buffer)} = {self._decl_buffer(node.buffer)}")
@@ -161,8 +162,8 @@ class StatementPrinter:
                 return f"with {self._attr(node)}{given}:"
             case AssertStmt():
                 return f"with T.Assert({self.expr(node.condition)}, {self.expr(node.message)}):"
-            case Allocate():
-                return f"with {self._allocate(node)} as {self.names.of(node.buffer_var)}:"
+            case Allocate() | AllocateConst():
+                return f"with {self._memory(node)} as {self.names.of(node.buffer_var)}:"
             case DeclBuffer():
                 return f"with {self._decl_buffer(node.buffer)} as {self.names.of(node.buffer)}:"
             case _:
@@ -199,9 +200,9 @@ class StatementPrinter:
             case SeqStmt():
                 self.line("with T.seq():")
                 yield self.nested(node)
-            case LetStmt() | AttrStmt() | AssertStmt() | Allocate() | DeclBuffer():
+            case LetStmt() | AttrStmt() | AssertStmt() | Allocate() | AllocateConst() | DeclBuffer():
                 self.line(self._scoped(node))
-                if isinstance(node, (LetStmt, Allocate)):
+                if isinstance(node, (LetStmt, Allocate, AllocateConst)):
                     outer, self.indent = self.indent, self.indent + "    "
                     self.declare_waiting(node.var if isinstance(node, LetStmt) else node.buffer_var)
                     self.indent = outer
@@ -223,8 +224,12 @@ class StatementPrinter:
             shown = self.value(owner)
         return f'T.attr({shown}, "{node.attr_key}", {self.expr(node.value)})'
 
-    def _allocate(self, node: Allocate) -> str:
+    def _memory(self, node: Allocate | AllocateConst) -> str:
         extents = ", ".join(self.expr(e) for e in node.extents)
+        if isinstance(node, AllocateConst):
+            numbers = ", ".join(number_text(n, node.dtype) for n in node.data.numpy().reshape(-1).tolist())
+            options = f", annotations={self.value(node.annotations)}" if node.annotations else ""
+            return f'T.allocate_const([{numbers}], "{node.dtype}", [{extents}]{options})'
         shown = [f"[{extents}]", f'"{node.dtype}"', f'"{node.buffer_var.scope or "global"}"']
         if not (node.condition is None or (isinstance(node.condition, IntImm) and node.condition.value)):
             shown.append(f"condition={self.expr(node.condition)}")

@@ -17,7 +17,6 @@ from baton._src.tir.index_map import index_map
 from baton._src.tir.intrinsics import INTRINSICS, LEADING_DTYPE, Result, definition, intrinsic, result_dtype
 from baton._src.tir.text.expressions import PREFIX
 from baton._src.tir.text.scope import Scope, Word
-from baton._src.tir.text.slips import instead_of_word
 from baton._src.values.dtype import HANDLE, DataType
 
 Args = list[Any]
@@ -31,7 +30,7 @@ def call_word(scope: Scope, node: ast.AST, name: str, args: Args, kwargs: Kwargs
     except (TypeError, IndexError, ValueError) as error:
         raise scope.error(node, "tir-call", f"T.{name} does not take these arguments: {error}") from None
     if made is None:
-        raise scope.error(node, "tir-call", f"T has no expression {name!r}", instead_of_word(name))
+        raise scope.error(node, "tir-call", f"T has no expression {name!r}")
     return made
 
 
