@@ -159,6 +159,14 @@ def power(x: Scalar, y: Scalar) -> Scalar:
     return call("pow", x, y)
 
 
+def within(position: Scalar, extent: Scalar, text: str, shown: Scalar | None = None) -> Scalar:
+    """`position` if it lies in [0, extent); otherwise the kernel ends with `text` of it ({0}; or of `shown`) and of the
+    extent ({1}). For what no index of a buffer checks.
+    """
+    operands = (position, extent, tir.StringImm(text), position if shown is None else shown)
+    return tir.Call(position.dtype, intrinsic("index_within"), operands)
+
+
 def maximum(a: Scalar, b: Scalar) -> Scalar:
     return tir.Max(a, b)
 
@@ -203,10 +211,22 @@ def highest(dtype: DataType) -> Scalar:
 
 
 def compute(
-    shape: Sequence[Dim], body: Callable[..., Any], name: str = "compute", tag: str = "", **attrs: Any
+    shape: Sequence[Dim],
+    body: Callable[..., Any],
+    name: str = "compute",
+    tag: str = "",
+    *,
+    axes: str | Sequence[str] | None = None,
+    **attrs: Any,
 ) -> Tensor:
-    """The tensor of `shape` whose elements are `body(*indices)`."""
-    found: Tensor = computation.compute(dims(shape), body, name, tag, attrs)
+    """The tensor of `shape` whose elements are `body(*indices)`.
+
+    `name` is the block's and `axes` are the loops': a name for each, or what a body of `*indices` has them numbered
+    behind; None: its parameters, `i0` and so on. They are TVM's own where its kernel has the stage: schedules look
+    them up.
+    """
+    names = [f"{axes}{n}" for n in range(len(shape))] if isinstance(axes, str) else axes
+    found: Tensor = computation.compute(dims(shape), body, name, tag, attrs, names)
     return found
 
 
@@ -271,7 +291,9 @@ def _is_same_number(a: Any, b: Any) -> bool:
     return isinstance(left, int) and isinstance(right, int) and left == right
 
 
-def elementwise(function: Callable[..., Scalar], operands: Sequence[Any], out: Any, name: str) -> Tensor:
+def elementwise(
+    function: Callable[..., Scalar], operands: Sequence[Any], out: Any, name: str = "compute", axes: str | None = None
+) -> Tensor:
     """`function` of the elements of `operands` (tensors, broadcast to `out`; host scalars), computed wide, rounded
     once.
     """
@@ -282,7 +304,7 @@ def elementwise(function: Callable[..., Scalar], operands: Sequence[Any], out: A
         ]
         return cast(out.dtype, function(*elements))
 
-    return compute(out.shape, body, name)
+    return compute(out.shape, body, name, axes=axes)
 
 
 def sum_dtype(dtype: DataType) -> DataType:

@@ -77,6 +77,7 @@ def padded(
     ends: Sequence[int],
     fill: Any,
     name: str = "pad_temp",
+    axes: str | None = None,
 ) -> k.Tensor:
     """`x` with a border of `fill` around its spatial axes; `x` itself if there is none."""
     if not any(begins) and not any(ends):
@@ -98,4 +99,4 @@ def padded(
             k.all_of(inside), value, k.const(fill, x.dtype) if not isinstance(fill, k.PrimExpr) else fill
         )
 
-    return k.compute(shape, body, name)
+    return k.compute(shape, body, name, axes=axes)

@@ -40,6 +40,17 @@ def _block_name(nest: Stmt) -> str:
     return nest.block.name_hint
 
 
+def _unused(hint: str, taken: set[str]) -> str:
+    """`hint` as a name, numbered if it is taken; taken from now on."""
+    base = "".join(c if c.isalnum() or c == "_" else "_" for c in hint) or "buffer"
+    name, count = base, 0
+    while name in taken:
+        count += 1
+        name = f"{base}_{count}"
+    taken.add(name)
+    return name
+
+
 def sequence(statements: Sequence[Stmt]) -> Stmt:
     """One statement for several (or none)."""
     if not statements:
@@ -54,7 +65,8 @@ class Graph:
         """`joined`: computations all of whose results are made by one block, which schedules of `te` speak of."""
         self.joined = joined
         self.buffers: dict[tuple[Any, int], Buffer] = {}
-        self.taken: set[str] = {"root"}
+        self.buffer_names: set[str] = set()
+        self.block_names: set[str] = {"root"}
         self.blocks: dict[Computed, list[str]] = {}
         self.steps: dict[Any, Var] = {}
         """Axes of scans' computations that are a step, and which."""
@@ -75,19 +87,16 @@ class Graph:
             else:
                 outputs = len(tensor.op.body) if isinstance(tensor.op, ComputeOp) else 1
                 hint = tensor.name if outputs == 1 else f"{tensor.name}_v{tensor.value_index}"
-                found = decl_buffer(self._element(tensor.op, tensor.shape), tensor.dtype, self.unique(hint))
+                found = decl_buffer(
+                    self._element(tensor.op, tensor.shape), tensor.dtype, _unused(hint, self.buffer_names)
+                )
             self.buffers[key] = found
         return found
 
-    def unique(self, hint: str) -> str:
-        """A buffer name not used before."""
-        base = "".join(c if c.isalnum() or c == "_" else "_" for c in hint) or "buffer"
-        name, count = base, 0
-        while name in self.taken:
-            count += 1
-            name = f"{base}_{count}"
-        self.taken.add(name)
-        return name
+    def unique_block(self, hint: str) -> str:
+        """A block name not used before. Blocks are numbered by themselves, in their order, as in TVM: what makes a
+        parameter, which has its name from the start, may be the last block."""
+        return _unused(hint, self.block_names)
 
     def statements(self, op: Computed) -> list[Stmt]:
         """The loop nests of one operation; `blocks` gets the names of theirs."""
@@ -120,7 +129,7 @@ class Graph:
         at = self._element(op, nest.values(op.axis))
         stores = [BufferStore(output, self._lower(body, nest), at) for body, output in zip(bodies, outputs)]
         body = sequence(stores)
-        return nest.close(self._block_hint(op, outputs[0]), body, point_regions(body)[0], None, op.attrs)
+        return nest.close(self._block_name(op, outputs[0]), body, point_regions(body)[0], None, op.attrs)
 
     def _reduction(self, op: ComputeOp, reduce: Reduce, outputs: list[Buffer]) -> Stmt:
         nest = Nest((*op.axis, *reduce.axis), self.steps)
@@ -140,7 +149,7 @@ class Graph:
         earlier = point_regions(sequence([Evaluate(s) for s in source]))[0] if self.steps else []
         inputs = [r for r in point_regions(body)[0] if r.buffer not in outputs]
         inputs += [r for r in earlier if r.buffer in outputs]
-        return nest.close(self._block_hint(op, outputs[0]), body, inputs, init, op.attrs)
+        return nest.close(self._block_name(op, outputs[0]), body, inputs, init, op.attrs)
 
     def _extern(self, op: ExternOp) -> Stmt:
         actual = [self.declare(t) for t in op.inputs]
@@ -151,7 +160,7 @@ class Graph:
         body = substitute(op.body, replaced)
         outputs = [self.declare(Tensor(b.shape, b.dtype, op, i)) for i, b in enumerate(op.output_buffers)]
         reads = [full_region(b) for b in dict.fromkeys(actual)]
-        block = Block((), reads, [full_region(b) for b in outputs], op.name, body)
+        block = Block((), reads, [full_region(b) for b in outputs], self.unique_block(op.name), body)
         return BlockRealize((), _TRUE, block)
 
     def _scan(self, op: ScanOp) -> list[Stmt]:
@@ -170,7 +179,7 @@ class Graph:
         body = sequence([nest for computed in op.steps for nest in self.statements(computed)])
         rows = [b for (made_by, _), b in self.buffers.items() if made_by in op.steps and made_by in self.row_axis]
         self.rows += rows
-        return [*first, _loop_over_steps(op.scan_axis, step, body, self.unique(f"{op.name}_step"), rows)]
+        return [*first, _loop_over_steps(op.scan_axis, step, body, self.unique_block(f"{op.name}_step"), rows)]
 
     def _require_unused(self, scan: ScanOp, computed: ComputeOp) -> None:
         if any((computed, i) in self.buffers for i in range(computed.num_outputs)):
@@ -186,13 +195,12 @@ class Graph:
         nest = Nest(tuple(axes), {})
         at = nest.values(nest.axes)
         store = BufferStore(output, BufferLoad(source, at), at)
-        return nest.close(self.unique(f"{output.name}_init"), store, point_regions(store)[0], None, {})
+        return nest.close(self.unique_block(f"{output.name}_init"), store, point_regions(store)[0], None, {})
 
-    def _block_hint(self, op: ComputeOp, output: Buffer) -> str:
-        """A block is named after what it writes; one that folds several values at once, or a step, after its computation."""
-        is_update = op not in self.row_axis and any(axis.var in self.steps for axis in op.axis)
-        is_tuple = op.num_outputs > 1 and isinstance(op.body[0], Reduce)
-        return self.unique(op.name) if is_update or is_tuple else output.name
+    def _block_name(self, op: ComputeOp, output: Buffer) -> str:
+        """That of the computation; where each of its values is made by a block of its own, that of the value."""
+        is_one_block = op.num_outputs == 1 or isinstance(op.body[0], Reduce) or op in self.joined
+        return self.unique_block(op.name if is_one_block else output.name)
 
     def _element(self, op: Any, indices: tuple[PrimExpr, ...]) -> tuple[PrimExpr, ...]:
         place = self.row_axis.get(op)

@@ -108,6 +108,10 @@ class Row:
     floats_only: bool = True
 
 
+_ONE_STAGE = ("nn.relu", "nn.leakyrelu", "nn.leaky_relu")
+"""Those whose kernels are one stage in TVM as well, and have its name; the others are several there."""
+
+
 def _step(b: Any, x: Any, low: float) -> Any:
     """1 where x > 0, else `low`."""
     zero = b.full_like(x, 0)
@@ -195,7 +199,8 @@ def _infer_any(call: OpCall[Any]) -> Info:
 
 def _define(row: Row) -> OpDef[Any]:
     def compute(inputs: Any, attributes: Any, out: Any) -> Any:
-        return k.elementwise(lambda x: row.scalar(x, attributes), inputs, out, row.name.replace("nn.", ""))
+        name = "compute" if row.name in _ONE_STAGE else row.name.replace("nn.", "")
+        return k.elementwise(lambda x: row.scalar(x, attributes), inputs, out, name)
 
     def reference(inputs: Any, attributes: Any) -> Any:
         return computed_wide(lambda x: row.numpy(x, attributes), inputs[0])

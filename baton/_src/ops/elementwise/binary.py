@@ -166,7 +166,7 @@ def _define(row: Row) -> OpDef[Any]:
         return infer_comparison(call) if row.compares else infer_broadcast(call)
 
     def compute(inputs: Any, attrs: Attrs, out: Any) -> Any:
-        return k.elementwise(row.scalar, _matched(inputs), out, row.name)
+        return k.elementwise(row.scalar, _matched(inputs), out, f"T_{row.name}", axes="ax")
 
     def reference(inputs: Any, attrs: Attrs) -> Any:
         a, b = _same_kind(*inputs)

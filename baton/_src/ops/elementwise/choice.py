@@ -53,7 +53,7 @@ def compute_clip(inputs: Any, a: ClipAttrs, out: Any) -> Any:
         bottom, top = (_bound(v, kept) for v in (low, high))
         return k.minimum(k.maximum(x, bottom), top)
 
-    return k.elementwise(scalar, inputs[:1], out, "clip")
+    return k.elementwise(scalar, inputs[:1], out)
 
 
 def _bound(value: Any, dtype: DataType) -> Any:
@@ -135,7 +135,7 @@ WHERE: OpDef[Any] = OpDef(
         Input("x2", "otherwise", relay_name="y"),
     ),
     infer=infer_where,
-    compute=lambda inputs, a, out: k.elementwise(_where, inputs, out, "where"),
+    compute=lambda inputs, a, out: k.elementwise(_where, inputs, out, "T_where", "ax"),
     reference=lambda inputs, a: np.where(np.asarray(inputs[0]) != 0, inputs[1], inputs[2]).astype(inputs[1].dtype),
     gradient=gradient_where,
     fusion=Fusion.BROADCAST,

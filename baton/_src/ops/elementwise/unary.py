@@ -27,7 +27,8 @@ from baton._src.values.dtype import BOOL
 
 @dataclass(frozen=True)
 class Row:
-    """One function. `domain` bounds the samples; `slope(b, x, y)` builds dy/dx in operators."""
+    """One function. `domain` bounds the samples; `slope(b, x, y)` builds dy/dx in operators; `stage`
+    and `axes` name the kernel's block and loops."""
 
     name: str
     scalar: Callable[[Any], Any]
@@ -39,6 +40,8 @@ class Row:
     in_relax: bool = True
     slope: Callable[[Any, Any, Any], Any] | None = None
     no_slope: str = "piecewise constant"
+    stage: str = "compute"
+    axes: str | None = None
 
 
 def _rsqrt(x: Any) -> Any:
@@ -157,20 +160,32 @@ ROWS = (
     Row("floor", _rounded("floor"), _whole(np.floor), False),
     Row("round", _rounded("nearbyint"), _whole(np.rint), False, domain=(-4, 4)),
     Row("trunc", _rounded("trunc"), _whole(np.trunc), False, domain=(-4, 4)),
-    Row("sign", _sign, np.sign, False),
+    Row("sign", _sign, np.sign, False, stage="T_sign", axes="ax"),
     Row("abs", _absolute, np.abs, False, slope=lambda b, x, y: b.op("sign", x)),
     Row("negative", _negative, np.negative, False, slope=lambda b, x, y: b.full_like(y, -1)),
-    Row("square", lambda x: x * x, np.square, False, slope=lambda b, x, y: b.op("add", x, x)),
+    Row(
+        "square",
+        lambda x: x * x,
+        np.square,
+        False,
+        slope=lambda b, x, y: b.op("add", x, x),
+        stage="T_multiply",
+        axes="ax",
+    ),
     Row("isnan", _check("isnan", False), np.isnan, False, result="bool"),
     Row("isinf", _check("isinf", False), np.isinf, False, result="bool"),
     Row("isfinite", _check("isfinite", True), np.isfinite, False, result="bool"),
-    Row("logical_not", lambda x: k.tir.Not(x), np.logical_not, False, operands="bool"),
+    Row(
+        "logical_not", lambda x: k.tir.Not(x), np.logical_not, False, operands="bool", stage="T_logical_not", axes="ax"
+    ),
     Row(
         "bitwise_not",
         lambda x: k.call("bitwise_not", x) if x.dtype.is_int else k.tir.Not(x),
         np.invert,
         False,
         operands="int",
+        stage="T_bitwise_not",
+        axes="ax",
     ),
 )
 
@@ -189,7 +204,7 @@ def _define(row: Row) -> OpDef[Any]:
         return like(x, BOOL) if row.result == "bool" else x
 
     def compute(inputs: Any, attrs: Attrs, out: Any) -> Any:
-        return k.elementwise(row.scalar, inputs, out, row.name)
+        return k.elementwise(row.scalar, inputs, out, row.stage, row.axes)
 
     def reference(inputs: Any, attrs: Attrs) -> Any:
         (x,) = inputs

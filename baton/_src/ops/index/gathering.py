@@ -55,7 +55,7 @@ def compute_elements(inputs: Any, a: GatherAttrs, out: Any) -> Any:
     def body(*i: Any) -> Any:
         return x(*(from_either_end(at(*i), x.shape[axis]) if n == axis else j for n, j in enumerate(i)))
 
-    return k.compute(out.shape, body, "gather")
+    return k.compute(out.shape, body, "T_gather", axes="ax")
 
 
 def reference_elements(inputs: Any, a: GatherAttrs) -> Any:
@@ -141,7 +141,7 @@ def compute_nd(inputs: Any, a: GatherNDAttrs, out: Any, leading: bool) -> Any:
         ]
         return x(*i[:batch], *where, *i[around:])
 
-    return k.compute(out.shape, body, "gather_nd")
+    return k.compute(out.shape, body, "T_gather_nd", axes="ax")
 
 
 def reference_nd(inputs: Any, a: GatherNDAttrs, leading: bool) -> Any:

@@ -88,7 +88,7 @@ def compute(inputs: Any, a: Any, out: Any) -> Any:
         here = k.index(at(*i[:axis], *i[axis + 1 :]))
         return k.select(k.tir.EQ(here, i[axis]), scalar(on), scalar(off))
 
-    return k.compute(out.shape, body, "one_hot")
+    return k.compute(out.shape, body, "T_one_hot", axes="ax")
 
 
 def reference(inputs: Any, a: Any) -> Any:

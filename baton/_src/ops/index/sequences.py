@@ -49,7 +49,7 @@ def compute_mask(inputs: Any, a: MaskAttrs, out: Any) -> Any:
         valid = i[a.axis] < k.cast("int64", lengths(i[1 - a.axis]))
         return k.select(valid, x(*i), k.const(a.mask_value, x.dtype))
 
-    return k.compute(out.shape, body, "sequence_mask")
+    return k.compute(out.shape, body, "T_sequence_mask", axes="ax")
 
 
 def _valid(x: Any, lengths: Any, axis: int) -> Any:
@@ -115,7 +115,7 @@ def compute_reverse(inputs: Any, a: ReverseAttrs, out: Any) -> Any:
         t = k.select(i[time] < end, end - k.index(1) - i[time], k.select(end < k.index(0), end, i[time]))
         return x(*(t if n == time else j for n, j in enumerate(i)))
 
-    return k.compute(out.shape, body, "reverse_sequence")
+    return k.compute(out.shape, body, "T_reverse_sequence", axes="ax")
 
 
 def reference_reverse(inputs: Any, a: ReverseAttrs) -> Any:

@@ -92,7 +92,7 @@ def compute(inputs: Any, a: TakeAttrs, out: Any) -> Any:
         total: Any = k.index(1)
         for dim in x.shape:
             total = total * k.index(dim)
-        return k.compute(out.shape, lambda *i: x(*split_index(picked(i, total), x.shape)), "take")
+        return k.compute(out.shape, lambda *i: x(*split_index(picked(i, total), x.shape)), "T_take", axes="ax")
     axis, batch = from_front(a.axis, x.ndim), a.batch_dims
 
     def body(*i: Any) -> Any:
@@ -100,7 +100,7 @@ def compute(inputs: Any, a: TakeAttrs, out: Any) -> Any:
         position = picked((*i[:batch], *middle), x.shape[axis])
         return x(*i[:axis], position, *i[axis + rank - batch :])
 
-    return k.compute(out.shape, body, "take")
+    return k.compute(out.shape, body, "T_take", axes="ax")
 
 
 def reference(inputs: Any, a: TakeAttrs) -> Any:

@@ -97,12 +97,19 @@ def infer_batch(call: OpCall[Any]) -> Info:
 
 def compute(inputs: Any, attributes: Any, out: Any) -> Any:
     """One reduction, reading the operands as they lie."""
-    return product_compute(inputs[0], inputs[1], out, _swaps(attributes), name="dense")
+    axes = tuple("ij") if len(out.shape) == 2 else None
+    return product_compute(inputs[0], inputs[1], out, _swaps(attributes), f"T_matmul_{_letters(attributes)}", axes)
 
 
 def compute_batch(inputs: Any, attributes: Any, out: Any) -> Any:
     """One reduction, reading the operands as they lie."""
-    return product_compute(inputs[0], inputs[1], out, _swaps(attributes), name="batch_matmul")
+    name = f"T_batch_matmul_{_letters(attributes)}"
+    return product_compute(inputs[0], inputs[1], out, _swaps(attributes), name, tuple("bij"))
+
+
+def _letters(attributes: Any) -> str:
+    """NT: the left operand as it is, the right one transposed."""
+    return "".join("T" if swap else "N" for swap in _swaps(attributes))
 
 
 def reference(inputs: Any, attributes: Any) -> Any:

@@ -85,7 +85,12 @@ def _swapped(shape: tuple[Dim, ...], swap: bool) -> tuple[Dim, ...]:
 
 
 def product_compute(
-    a: k.Tensor, b: k.Tensor, out: Any, transposed: tuple[bool, bool] = (False, False), name: str = "matmul"
+    a: k.Tensor,
+    b: k.Tensor,
+    out: Any,
+    transposed: tuple[bool, bool] = (False, False),
+    name: str = "matmul",
+    axes: Sequence[str] | None = None,
 ) -> k.Tensor:
     """`out[..., i, j] = sum over k of a[..., i, k] * b[..., k, j]`, one reduction; rounded afterwards where it is
     narrow.
@@ -107,7 +112,7 @@ def product_compute(
         y = b(*_batch(b, batch, column), *right)
         return k.reduce_sum(k.cast(kept, x) * k.cast(kept, y), [axis])
 
-    found = k.compute(out.shape, body, name)
+    found = k.compute(out.shape, body, name, axes=axes)
     return rounded(found, out.dtype)
 
 

@@ -142,7 +142,7 @@ WRAP_PARAM = OpDef(
     DtypeAttrs,
     inputs=(Input("data"),),
     infer=lambda call: like(call.tensor(0), call.attrs.dtype),
-    compute=lambda inputs, a, out: k.compute(out.shape, lambda *i: k.cast(a.dtype, inputs[0](*i)), "cast"),
+    compute=lambda inputs, a, out: k.compute(out.shape, lambda *i: k.cast(a.dtype, inputs[0](*i))),
     reference=lambda inputs, a: np.asarray(convert(inputs[0], a.dtype)),
     gradient=lambda b, args, a, out, grad: [b.op("astype", grad, dtype=args[0].struct_info.dtype)],
     fusion=Fusion.ELEMWISE,

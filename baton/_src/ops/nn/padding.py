@@ -71,6 +71,9 @@ def infer(call: OpCall[PadAttrs]) -> Info:
     return TensorInfo(shape, x.dtype, vdevice=x.vdevice)
 
 
+_STAGES = {"constant": "PadInput", "reflect": "MirrorPadInput", "symmetric": "MirrorPadInput"}
+
+
 def mirrored(index: Any, dim: Any, width: int, mode: str) -> Any:
     """Where a position outside [0, dim), at most `width` away, is read. A border as wide as what it mirrors, as one
     of a size that only a run tells may be, is mirrored again."""
@@ -105,7 +108,7 @@ def compute(inputs: Any, a: PadAttrs, out: Any) -> Any:
         fill = inputs[1]() if len(inputs) > 1 else k.const(_number(a.pad_value, x.dtype), x.dtype)
         return k.if_then_else(k.all_of(inside), x(*places), fill) if inside else x(*places)
 
-    return k.compute(out.shape, body, "pad")
+    return k.compute(out.shape, body, _STAGES.get(a.pad_mode, "pad"))
 
 
 def _number(value: Any, dtype: Any) -> Any:
@@ -284,7 +287,7 @@ def compute_dilate(inputs: Any, a: DilateAttrs, out: Any) -> Any:
             k.if_then_else(k.all_of(on), value, k.const(_number(a.dilation_value, x.dtype), x.dtype)) if on else value
         )
 
-    return k.compute(out.shape, body, "dilate")
+    return k.compute(out.shape, body, "DilatedInput")
 
 
 def reference_dilate(inputs: Any, a: DilateAttrs) -> Any:

@@ -52,11 +52,15 @@ def infer_vector(call: OpCall[AxisAttrs]) -> Sequence[TensorInfo | None]:
     return (None, TensorInfo((x.shape[from_front(call.attrs.axis, x.ndim)],), x.dtype))
 
 
-def _per_channel(function: Any, name: str) -> Any:
+def _per_channel(function: Any, name: str = "compute", axes: str | None = None) -> Any:
     def compute(inputs: Any, a: AxisAttrs, out: Any) -> Any:
         x, v = inputs
         axis = from_front(a.axis, x.ndim)
-        return k.compute(out.shape, lambda *i: k.cast(out.dtype, function(k.wide(x(*i)), k.wide(v(i[axis])))), name)
+
+        def body(*i: Any) -> Any:
+            return k.cast(out.dtype, function(k.wide(x(*i)), k.wide(v(i[axis]))))
+
+        return k.compute(out.shape, body, name, axes=axes)
 
     return compute
 
@@ -104,7 +108,7 @@ BIAS_ADD = OpDef(
     inputs=(Input("data"), Input("bias", "a vector of channels")),
     infer=infer_per_channel,
     infer_inputs=infer_vector,
-    compute=_per_channel(lambda x, v: x + v, "bias_add"),
+    compute=_per_channel(lambda x, v: x + v, "T_add", "ax"),
     reference=_np_per_channel(np.add),
     decompose=decompose_bias,
     gradient=lambda b, args, a, out, grad: [grad, b.op("sum", grad, axis=_others(args[0], a.axis))],
@@ -133,7 +137,7 @@ PRELU = OpDef(
     inputs=(Input("data"), Input("alpha", "slopes for negative numbers, one a channel")),
     infer=infer_per_channel,
     infer_inputs=infer_vector,
-    compute=_per_channel(lambda x, v: k.select(x > k.const(0, x.dtype), x, x * v), "prelu"),
+    compute=_per_channel(lambda x, v: k.select(x > k.const(0, x.dtype), x, x * v)),
     reference=_np_per_channel(lambda x, v: np.where(x > 0, x, x * v)),
     decompose=decompose_prelu,
     gradient=gradient_prelu,

@@ -17,7 +17,7 @@ from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import from_front, normal_axis
 from baton._src.ops.layouts import follows_input
 from baton._src.ops.precision import computed_wide
-from baton._src.ops.reduce.folds import fold_compute, kept_indices
+from baton._src.ops.reduce.folds import kept_indices
 from baton._src.ops.samples import Arr, Sample
 
 
@@ -38,15 +38,21 @@ def infer(call: OpCall[SoftmaxAttrs]) -> Info:
     return x
 
 
+def _folded(x: k.Tensor, axis: int, fold: Any, name: str) -> k.Tensor:
+    """`fold` along the axis, in the computing dtype."""
+    along = k.reduce_axis(x.shape[axis], "k")
+    shape = [d for n, d in enumerate(x.shape) if n != axis]
+    return k.compute(shape, lambda *i: fold(k.wide(x(*i[:axis], along.var, *i[axis:])), [along]), name)
+
+
 def _stages(x: k.Tensor, axis: int) -> tuple[k.Tensor, k.Tensor]:
     """The maximum along the axis, and what every element is before normalisation."""
-    axes = (axis,)
-    top = fold_compute(x, axes, False, k.reduce_max, "softmax_max")
+    top = _folded(x, axis, k.reduce_max, "T_softmax_maxelem")
 
     def shifted(*i: Any) -> Any:
-        return k.exp(k.wide(x(*i)) - top(*kept_indices(i, x.ndim, axes, False)))
+        return k.exp(k.wide(x(*i)) - top(*kept_indices(i, x.ndim, (axis,), False)))
 
-    return top, k.compute(x.shape, shifted, "softmax_exp")
+    return top, k.compute(x.shape, shifted, "T_softmax_exp")
 
 
 def compute(inputs: Any, attributes: SoftmaxAttrs, out: Any) -> Any:
@@ -54,12 +60,12 @@ def compute(inputs: Any, attributes: SoftmaxAttrs, out: Any) -> Any:
     (x,) = inputs
     axis = from_front(attributes.axis, x.ndim)
     _, powers = _stages(x, axis)
-    total = fold_compute(powers, (axis,), False, k.reduce_sum, "softmax_sum")
+    total = _folded(powers, axis, k.reduce_sum, "T_softmax_expsum")
 
     def divided(*i: Any) -> Any:
         return k.cast(out.dtype, powers(*i) / total(*kept_indices(i, x.ndim, (axis,), False)))
 
-    return k.compute(x.shape, divided, "softmax_norm")
+    return k.compute(x.shape, divided, "T_softmax_norm")
 
 
 def compute_log(inputs: Any, attributes: SoftmaxAttrs, out: Any) -> Any:
@@ -67,13 +73,13 @@ def compute_log(inputs: Any, attributes: SoftmaxAttrs, out: Any) -> Any:
     (x,) = inputs
     axis = from_front(attributes.axis, x.ndim)
     top, powers = _stages(x, axis)
-    total = fold_compute(powers, (axis,), False, k.reduce_sum, "softmax_sum")
+    total = _folded(powers, axis, k.reduce_sum, "compute")
 
     def result(*i: Any) -> Any:
         at = kept_indices(i, x.ndim, (axis,), False)
         return k.cast(out.dtype, k.wide(x(*i)) - top(*at) - k.log(total(*at)))
 
-    return k.compute(x.shape, result, "log_softmax")
+    return k.compute(x.shape, result)
 
 
 def softmax(x: Any, axis: int) -> Any:

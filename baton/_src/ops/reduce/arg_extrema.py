@@ -67,7 +67,7 @@ def _define(name: str, is_max: bool, dtype: DataType, record: Any) -> OpDef[Any]
         (x,) = inputs
         axes = folded_axes(x.ndim, a)
         found = _extremum(x, axes, a, out.shape, is_max)
-        return k.compute(out.shape, lambda *i: k.cast(dtype, found(*i)), name)
+        return k.compute(out.shape, lambda *i: k.cast(dtype, found(*i)), f"{x.name}_red", axes="ax")
 
     def reference(inputs: Any, a: Any) -> Any:
         x = np.asarray(inputs[0])
@@ -112,7 +112,7 @@ def _check_not_empty(call: OpCall[Any]) -> None:
 
 def _extremum(x: k.Tensor, axes: tuple[int, ...], a: Any, shape: Any, is_max: bool) -> k.Tensor:
     """The row-major position of the extremum within the searched axes, as int64."""
-    reduced = {i: k.reduce_axis(x.shape[i], f"k{n}") for n, i in enumerate(axes)}
+    reduced = {i: k.reduce_axis(x.shape[i], f"k{i}") for i in axes}
     last = bool(a.select_last_index)
 
     def pick(left: Any, right: Any) -> Any:
@@ -140,7 +140,7 @@ def _extremum(x: k.Tensor, axes: tuple[int, ...], a: Any, shape: Any, is_max: bo
             position = position * axis.extent + axis.var
         return reducer((position, x(*where)), list(reduced.values()))
 
-    found: k.Tensor = k.compute(shape, body, "arg_extremum")[0]
+    found: k.Tensor = k.compute(shape, body, f"{x.name}_red_temp", axes="ax")[0]
     return found
 
 

@@ -86,14 +86,14 @@ def fold_compute(
     axes: tuple[int, ...],
     keepdims: bool,
     fold: Callable[[Any, Any], Any],
-    name: str,
+    name: str | None = None,
     element: Any = k.wide,
 ) -> k.Tensor:
-    """`fold` of `element(x[...])` over `axes`; the result is in the computing dtype."""
+    """`fold` of `element(x[...])` over `axes`; the result, unless told `{x.name}_red`, is in the computing dtype."""
     shape = [d for i, d in enumerate(x.shape) if i not in axes] if not keepdims else []
     if keepdims:
         shape = [k.index(1) if i in axes else d for i, d in enumerate(x.shape)]
-    reduced = {i: k.reduce_axis(x.shape[i], f"k{n}") for n, i in enumerate(axes)}
+    reduced = {i: k.reduce_axis(x.shape[i], f"k{i}") for i in axes}
 
     def body(*indices: Any) -> Any:
         position = list(indices)
@@ -104,7 +104,7 @@ def fold_compute(
         value = element(x(*where))
         return fold(value, list(reduced.values())) if axes else value
 
-    return k.compute(shape, body, name)
+    return k.compute(shape, body, name or f"{x.name}_red", axes="ax")
 
 
 def kept_indices(indices: Any, ndim: int, axes: tuple[int, ...], keepdims: bool) -> list[Any]:
@@ -132,11 +132,11 @@ def _define(row: Row) -> OpDef[Any]:
     def compute(inputs: Any, attributes: Any, out: Any) -> Any:
         (x,) = inputs
         axes = folded_axes(x.ndim, attributes)
-        folded = fold_compute(x, axes, attributes.keepdims, row.fold, row.name)
+        folded = fold_compute(x, axes, attributes.keepdims, row.fold)
         if row.divides:
             count = count_of(x, axes, folded.dtype)
             return k.compute(
-                folded.shape, lambda *i: k.cast(out.dtype, k.tir.Div(folded(*i), count)), f"{row.name}_div"
+                folded.shape, lambda *i: k.cast(out.dtype, k.tir.Div(folded(*i), count)), "T_divide", axes="ax"
             )
         return narrowed(folded, out)
 
@@ -175,7 +175,8 @@ def _np_prod(x: Any, axis: Any, keepdims: bool) -> Any:
     return np.prod(x, axis=axis, keepdims=keepdims, dtype=x.dtype)
 
 
-def _np_max(x: Any, axis: Any, keepdims: bool) -> Any:
+def greatest(x: Any, axis: Any, keepdims: bool = False) -> Any:
+    """NumPy's; the least value where there are no elements, as kernels begin with it."""
     return np.max(x, axis=axis, keepdims=keepdims, initial=_range(x.dtype)[0])
 
 
@@ -247,7 +248,7 @@ def _logical(name: str, combine: str) -> OpDef[Any]:
         (x,) = inputs
         axes = folded_axes(x.ndim, attributes)
         fold = k.reduce_min if combine == "min" else k.reduce_max
-        folded = fold_compute(x, axes, attributes.keepdims, fold, name, lambda v: k.cast("uint8", v))
+        folded = fold_compute(x, axes, attributes.keepdims, fold, element=lambda v: k.cast("uint8", v))
         return k.compute(folded.shape, lambda *i: folded(*i) != k.const(0, "uint8"), f"{name}_test")
 
     function = np.all if combine == "min" else np.any
@@ -284,7 +285,7 @@ ROWS = (
     Row("sum", k.reduce_sum, _np_sum, gradient=_sum_gradient),
     Row("mean", k.reduce_sum, _np_mean, divides=True, gradient=_mean_gradient),
     Row("prod", k.reduce_product, _np_prod, gradient=_prod_gradient),
-    Row("max", k.reduce_max, _np_max, gradient=_extremum_gradient),
+    Row("max", k.reduce_max, greatest, gradient=_extremum_gradient),
     Row("min", k.reduce_min, _np_min, gradient=_extremum_gradient),
 )
 

@@ -68,7 +68,7 @@ def _variance(name: str) -> OpDef[Any]:
             value = squares(*i) / count
             return k.cast(out.dtype, k.sqrt(value) if root else value)
 
-        return k.compute(squares.shape, finish, name)
+        return k.compute(squares.shape, finish) if root else k.compute(squares.shape, finish, "T_divide", axes="ax")
 
     def reference(inputs: Any, attributes: Any) -> Any:
         (x,) = inputs
@@ -100,9 +100,9 @@ def _infer_floating_fold(call: OpCall[Any]) -> Info:
 
 def mean_stage(x: k.Tensor, axes: tuple[int, ...]) -> k.Tensor:
     """The mean over `axes`, which stay with extent 1, in the computing dtype (two stages: sum, divide)."""
-    total = fold_compute(x, axes, True, k.reduce_sum, "sum")
+    total = fold_compute(x, axes, True, k.reduce_sum)
     count = count_of(x, axes, total.dtype)
-    return k.compute(total.shape, lambda *i: total(*i) / count, "mean")
+    return k.compute(total.shape, lambda *i: total(*i) / count, "T_divide", axes="ax")
 
 
 def centred_squares(x: k.Tensor, mean: k.Tensor, axes: tuple[int, ...], keepdims: bool) -> k.Tensor:
@@ -110,7 +110,7 @@ def centred_squares(x: k.Tensor, mean: k.Tensor, axes: tuple[int, ...], keepdims
     shape = [k.index(1) if i in axes else d for i, d in enumerate(x.shape)]
     if not keepdims:
         shape = [d for i, d in enumerate(x.shape) if i not in axes]
-    reduced = {i: k.reduce_axis(x.shape[i], f"k{n}") for n, i in enumerate(axes)}
+    reduced = {i: k.reduce_axis(x.shape[i], f"k{i}") for i in axes}
 
     def body(*indices: Any) -> Any:
         kept = iter(indices)
@@ -121,7 +121,7 @@ def centred_squares(x: k.Tensor, mean: k.Tensor, axes: tuple[int, ...], keepdims
         value = difference * difference
         return k.reduce_sum(value, list(reduced.values())) if axes else value
 
-    return k.compute(shape, body, "squares")
+    return k.compute(shape, body, "T_multiply_red", axes="ax")
 
 
 VARIANCES: tuple[OpDef[Any], ...] = (_variance("variance"), _variance("std"))

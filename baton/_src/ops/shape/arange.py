@@ -80,7 +80,9 @@ def compute_arange(inputs: Any, a: ArangeAttrs, out: Any) -> Any:
         return k.cast(kept, found) if isinstance(found, PrimExpr) else k.const(found, kept)
 
     start, _, step = inputs
-    return k.compute(out.shape, lambda i: k.cast(out.dtype, scalar(start) + k.cast(kept, i) * scalar(step)), "arange")
+    return k.compute(
+        out.shape, lambda ax0: k.cast(out.dtype, scalar(start) + k.cast(kept, ax0) * scalar(step)), "T_arange"
+    )
 
 
 def reference_arange(inputs: Any, a: ArangeAttrs) -> Any:

@@ -51,7 +51,7 @@ def compute_permute(inputs: Any, attributes: PermuteAttrs, out: Any) -> Any:
     """Indices in the operand's order."""
     (x,) = inputs
     order = _order(attributes.axes, x.ndim)
-    return k.compute(out.shape, lambda *i: x(*(i[order.index(a)] for a in range(x.ndim))), "transpose")
+    return k.compute(out.shape, lambda *i: x(*(i[order.index(a)] for a in range(x.ndim))), "T_transpose", axes="ax")
 
 
 def gradient_permute(b: Any, args: Any, attributes: PermuteAttrs, out: Any, grad: Any) -> list[Any]:
@@ -200,7 +200,7 @@ def compute_squeeze(inputs: Any, attributes: SqueezeAttrs, out: Any) -> Any:
         kept = iter(indices)
         return x(*(k.index(0) if a in gone else next(kept) for a in range(x.ndim)))
 
-    return k.compute(out.shape, body, "squeeze")
+    return k.compute(out.shape, body, "T_squeeze", axes="ax")
 
 
 SQUEEZE = OpDef(

@@ -59,7 +59,7 @@ def infer_broadcast_to(call: OpCall[Any]) -> Info:
 def compute_broadcast_to(inputs: Any, a: Any, out: Any) -> Any:
     """Unit axes are repeated, also those of unknown extent that turn out to be one."""
     x = inputs[0]
-    return k.compute(out.shape, lambda *i: x(*k.stretched_indices(x, i, out.shape)), "broadcast_to")
+    return k.compute(out.shape, lambda *i: x(*k.stretched_indices(x, i, out.shape)), "T_broadcast_to", axes="ax")
 
 
 def _np_broadcast(x: Any, shape: tuple[int, ...]) -> Any:
@@ -166,7 +166,7 @@ def compute_collapse(inputs: Any, a: Any, out: Any) -> Any:
         value = k.cast(computing_dtype(x.dtype), x(*where))
         return k.reduce_sum(value, list(axes.values())) if axes else value
 
-    return rounded(k.compute(out.shape, body, "collapse_sum"), out.dtype)
+    return rounded(k.compute(out.shape, body, f"{x.name}_red", axes="ax"), out.dtype)
 
 
 def collapse(x: Any, shape: tuple[int, ...]) -> Any:

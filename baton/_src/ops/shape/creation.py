@@ -70,7 +70,7 @@ def compute_full(inputs: Any, a: FullAttrs, out: Any) -> Any:
         value = fill() if isinstance(fill, k.Tensor) else fill
         return k.cast(out.dtype, value) if isinstance(value, PrimExpr) else k.const(value, out.dtype)
 
-    return k.compute(out.shape, element, "full")
+    return k.compute(out.shape, element, "T_full", axes="ax")
 
 
 def reference_full(inputs: Any, a: FullAttrs) -> Any:
@@ -142,7 +142,7 @@ def infer_shaped(call: OpCall[ShapedAttrs]) -> Info:
 
 def _constant(name: str, number: int) -> tuple[OpDef[Any], OpDef[Any]]:
     def compute(inputs: Any, a: ShapedAttrs, out: Any) -> Any:
-        return k.compute(out.shape, lambda *i: k.const(number, out.dtype), name)
+        return k.compute(out.shape, lambda *i: k.const(number, out.dtype), "T_full", axes="ax")
 
     def reference(inputs: Any, a: ShapedAttrs) -> Any:
         return np.full(target_numbers(inputs, 0, a.shape), number, a.dtype.numpy)

@@ -86,7 +86,9 @@ def compute_dynamic(inputs: Any, a: Any, out: Any) -> Any:
         step = k.cast("int64", strides(at)) if getattr(a, "slice_mode", "end") == "end" else k.index(1)
         return _runtime_start(k.cast("int64", begin(at)), step, k.index(x.shape[axis])) + i * step
 
-    return k.compute(out.shape, lambda *i: x(*(place(axis, j) for axis, j in enumerate(i))), "dynamic_strided_slice")
+    return k.compute(
+        out.shape, lambda *i: x(*(place(axis, j) for axis, j in enumerate(i))), "T_strided_slice_dynamic", axes="ax"
+    )
 
 
 def _runtime_start(begin: Any, step: Any, dim: Any) -> Any:

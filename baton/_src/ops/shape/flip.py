@@ -34,7 +34,7 @@ def compute_flip(inputs: Any, a: FlipAttrs, out: Any) -> Any:
     (x,) = inputs
     axis = from_front(a.axis, x.ndim)
     last = k.index(x.shape[axis]) - 1
-    return k.compute(out.shape, lambda *i: x(*i[:axis], last - i[axis], *i[axis + 1 :]), "flip")
+    return k.compute(out.shape, lambda *i: x(*i[:axis], last - i[axis], *i[axis + 1 :]), "T_flip", axes="ax")
 
 
 FLIP = OpDef(

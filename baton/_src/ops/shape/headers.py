@@ -47,7 +47,7 @@ def compute_shape_of(inputs: Any, a: HeaderAttrs, out: Any) -> Any:
 
         return reduce(choose, range(len(sizes) - 1), sizes[-1]) if sizes else k.const(0, out.dtype)
 
-    return k.compute(out.shape, body, "shape_of")
+    return k.compute(out.shape, body, "T_shape", axes="ax")
 
 
 SHAPE_TENSOR = OpDef(

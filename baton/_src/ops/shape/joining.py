@@ -130,7 +130,7 @@ def compute_concat(inputs: Any, attributes: ConcatAttrs, out: Any) -> Any:
             found = k.if_then_else(indices[axis] >= start, _read(x, indices, axis, start), found)
         return found
 
-    return k.compute(out.shape, body, "concatenate")
+    return k.compute(out.shape, body, "T_concat", axes="ax")
 
 
 def _flat(x: k.Tensor) -> k.Tensor:
@@ -233,7 +233,7 @@ def compute_stack(inputs: Any, attributes: StackAttrs, out: Any) -> Any:
             found = k.if_then_else(indices[axis] >= k.index(number), x(*rest), found)
         return found
 
-    return k.compute(out.shape, body, "stack")
+    return k.compute(out.shape, body, "T_stack", axes="ax")
 
 
 def gradient_stack(b: Any, args: Any, attributes: StackAttrs, out: Any, grad: Any) -> list[Any]:

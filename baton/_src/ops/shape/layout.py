@@ -80,7 +80,7 @@ def compute(inputs: Any, a: NamedLayoutAttrs, out: Any) -> Any:
     """Every element read where the old layout has it."""
     x = inputs[0]
     source, target = _orders(a)
-    return k.compute(out.shape, lambda *i: x(*source.indices(target.split(i))), "layout_transform")
+    return k.compute(out.shape, lambda *i: x(*source.indices(target.split(i))), "T_layout_trans", axes="ax")
 
 
 def rearranged(x: Any, source: AxisOrder, target: AxisOrder) -> Any:

@@ -56,7 +56,9 @@ def compute_tile(inputs: Any, a: Any, out: Any) -> Any:
     """Indices modulo the operand's extents."""
     x = inputs[0]
     offset = len(out.shape) - x.ndim
-    return k.compute(out.shape, lambda *i: x(*(i[offset + n] % k.divisor(d) for n, d in enumerate(x.shape))), "tile")
+    return k.compute(
+        out.shape, lambda *i: x(*(i[offset + n] % k.divisor(d) for n, d in enumerate(x.shape))), "T_tile", axes="ax"
+    )
 
 
 def relay_tile(make: Any, data: Any, reps: Any) -> Any:
@@ -150,9 +152,9 @@ def compute_repeat(inputs: Any, a: RepeatAttrs, out: Any) -> Any:
                 position = position // k.divisor(d)
             return x(*where)
 
-        return k.compute(out.shape, flat, "repeat")
+        return k.compute(out.shape, flat, "T_repeat", axes="ax")
     axis = from_front(a.axis, x.ndim)
-    return k.compute(out.shape, lambda *i: x(*i[:axis], i[axis] // times, *i[axis + 1 :]), "repeat")
+    return k.compute(out.shape, lambda *i: x(*i[:axis], i[axis] // times, *i[axis + 1 :]), "T_repeat", axes="ax")
 
 
 REPEAT = OpDef(

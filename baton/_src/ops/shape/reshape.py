@@ -64,7 +64,7 @@ def compute(inputs: Any, attributes: Any, out: Any) -> Any:
         flat = flat_index(i[first:end], shape[first:end])
         return x(*i[:first], *split_index(flat, x.shape[first : len(x.shape) - last]), *i[end:])
 
-    return k.compute(shape, source, "reshape")
+    return k.compute(shape, source, "T_reshape", axes="ax")
 
 
 def _kept_dims(old: Sequence[Any], new: Sequence[Any]) -> tuple[int, int]:

@@ -16,7 +16,7 @@ import numpy as np
 from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
 from baton._src.ir.expr import GraphExpr, PrimExpr
 from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
-from baton._src.ir.tensor_info import Info, PrimInfo, TensorInfo, TupleInfo
+from baton._src.ir.tensor_info import Dim, Info, PrimInfo, TensorInfo, TupleInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import from_front, normal_axes
 from baton._src.ops.dims import DimMath, as_dim, show_shape
@@ -103,22 +103,28 @@ def _prims(call: OpCall[Any], position: int) -> tuple[Any, ...] | None:
 def infer(call: OpCall[StridedSliceAttrs]) -> Info:
     """The number of elements along every axis that is cut."""
     x = call.tensor(0)
-    given = [_prims(call, i) for i in range(1, len(call.args))]
+    return TensorInfo(cut_shape(call, 1), x.dtype, x.ndim, vdevice=x.vdevice)
+
+
+def cut_shape(call: OpCall[StridedSliceAttrs], first: int) -> tuple[Dim, ...] | None:
+    """The shape of what is cut out of the first operand, whose bounds are attributes or operands from `first` on; None
+    if they or its dims are not known.
+    """
+    x = call.tensor(0)
+    given = [_prims(call, i) for i in range(first, len(call.args))]
     axes = given[0] if given else call.attrs.axes
     _check(call, given, axes, x)
-    if x.shape is None:
-        return TensorInfo(None, x.dtype, x.ndim, x.vdevice)
-    if any(g is None for g in given):
-        return TensorInfo(None, x.dtype, x.ndim, x.vdevice)
+    if x.shape is None or any(g is None for g in given):
+        return None
     found = cuts(given, call.attrs, x.ndim)
     if found is None or any(not isinstance(c.stride, int) for c in found):
-        return TensorInfo(None, x.dtype, x.ndim, x.vdevice)
+        return None
     math, shape = DimMath(call.prover), list(x.shape)
     inbound = call.attrs.assume_inbound
     for c in found:
         start, stop = bounds(math, c.begin, c.end, c.stride, shape[c.axis], inbound)
         shape[c.axis] = length(math, start, stop, c.stride, inbound)
-    return TensorInfo(tuple(shape), x.dtype, vdevice=x.vdevice)
+    return tuple(shape)
 
 
 def _check(call: OpCall[StridedSliceAttrs], given: list[Any], axes: Any, x: TensorInfo) -> None:
@@ -150,7 +156,8 @@ def compute(inputs: Any, a: StridedSliceAttrs, out: Any) -> Any:
         start, stride = starts[axis]
         return start + (i if stride == 1 else i * k.index(stride))
 
-    return k.compute(out.shape, lambda *i: x(*(place(axis, j) for axis, j in enumerate(i))), "strided_slice")
+    name = "T_strided_slice" if not given and a.axes is None else "T_strided_slice_with_axes"
+    return k.compute(out.shape, lambda *i: x(*(place(axis, j) for axis, j in enumerate(i))), name, axes="ax")
 
 
 def python_slices(found: Sequence[Cut], shape: tuple[int, ...]) -> tuple[slice, ...]:

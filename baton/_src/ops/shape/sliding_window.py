@@ -62,7 +62,7 @@ def compute(inputs: Any, a: SlidingWindowAttrs, out: Any) -> Any:
         places = [o[axis + n] * k.index(a.strides[n]) + o[axis + count + n] for n in range(count)]
         return x(*o[:axis], *places)
 
-    return k.compute(out.shape, body, "sliding_window")
+    return k.compute(out.shape, body, "T_sliding_window", axes="ax")
 
 
 def reference(inputs: Any, a: SlidingWindowAttrs) -> Any:

@@ -57,7 +57,7 @@ def infer_split(call: OpCall[SplitAttrs]) -> Info:
     if isinstance(given, int) and isinstance(x.shape[axis], int) and _overshoots(x.shape[axis], given):
         call.fail(f"axis {axis} of {show_shape(x.shape)} cannot be cut into {given} parts that fill it")
     if parts > 1 and not math.same(math.multiply(places[1], parts), x.shape[axis]):
-        math.at_most(places[-2], x.shape[axis])  # assumed: the last part begins within the axis
+        math.at_most(places[-2], _last_start(math, x.shape[axis], given))  # assumed, and checked in a run
     fields = []
     for start, stop in pairwise(places):
         extent = math.subtract(stop, start)
@@ -65,6 +65,11 @@ def infer_split(call: OpCall[SplitAttrs]) -> Info:
         shape = (*x.shape[:axis], extent, *x.shape[axis + 1 :])
         fields.append(TensorInfo(shape, x.dtype, vdevice=x.vdevice))
     return TupleInfo(tuple(fields))
+
+
+def _last_start(math: DimMath, total: Dim, given: Any) -> Dim:
+    """Where the last part begins at most: it may be empty if its place was given, or if all parts are."""
+    return math.maximum(math.subtract(total, 1), 0) if isinstance(given, int) else total
 
 
 def _overshoots(total: Any, parts: int) -> bool:
@@ -123,14 +128,12 @@ def compute_split(inputs: Any, attributes: SplitAttrs, out: Any) -> Any:
     x = inputs[0]
     axis = from_front(attributes.axis, x.ndim)
     extents = [field.shape[axis] for field in out.fields]
-    return tuple(
-        _part(x, field.shape, axis, start, number)
-        for number, (field, start) in enumerate(zip(out.fields, starts_of(extents)))
-    )
+    name = "T_split_sections" if isinstance(attributes.indices_or_sections, int) else "T_split"
+    return tuple(_part(x, field.shape, axis, start, name) for field, start in zip(out.fields, starts_of(extents)))
 
 
-def _part(x: k.Tensor, shape: Any, axis: int, start: Any, number: int) -> k.Tensor:
-    return k.compute(shape, lambda *i: x(*(j + start if a == axis else j for a, j in enumerate(i))), f"split_{number}")
+def _part(x: k.Tensor, shape: Any, axis: int, start: Any, name: str) -> k.Tensor:
+    return k.compute(shape, lambda *i: x(*(j + start if a == axis else j for a, j in enumerate(i))), name, axes="ax")
 
 
 def reference_split(inputs: Any, attributes: SplitAttrs) -> Any:

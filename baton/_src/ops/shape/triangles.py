@@ -155,7 +155,7 @@ def compute_set_diag(inputs: Any, a: SetDiagAttrs, out: Any) -> Any:
         inside = k.all_of([number >= k.index(a.k1), number <= k.index(a.k2)])
         return k.if_then_else(inside, diagonal(*i[:-2], *which, along), x(*i))
 
-    return k.compute(out.shape, body, "matrix_set_diag")
+    return k.compute(out.shape, body, "T_matrix_set_diag", axes="ax")
 
 
 def reference_set_diag(inputs: Any, a: SetDiagAttrs) -> Any:

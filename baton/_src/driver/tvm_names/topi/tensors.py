@@ -42,7 +42,7 @@ def elemwise_sum(xs: Any) -> Any:
 def full(shape: Any, dtype: Any, fill_value: Any) -> Any:
     """A tensor of one number."""
     number = _literal(fill_value, DataType(dtype))
-    return compute(tuple(shape), lambda *i: number, "full")
+    return compute(tuple(shape), lambda *i: number, "T_full", varargs_names=[f"ax{n}" for n in range(len(shape))])
 
 
 def _literal(number: Any, dtype: DataType) -> Any:

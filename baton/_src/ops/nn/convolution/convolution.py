@@ -201,7 +201,7 @@ def compute(inputs: Any, attributes: Any, out: Any) -> Any:
     data, kernel, result = orders(a)
     letters = SPATIAL[a.spatial]
     source = padded(x, data, letters, a.padding[: a.spatial], a.padding[a.spatial :], 0)
-    taps = [k.reduce_axis(w.shape[kernel.position(letter)], f"r{letter.lower()}") for letter in letters]
+    taps = [k.reduce_axis(w.shape[kernel.position(letter)], f"r{at}") for letter, at in zip(letters, "yxz")]
     kept = computing_dtype(out.dtype)
     outputs = w.shape[kernel.position("O")] * kernel.block("O")
     inner = w.shape[kernel.position("I")] * kernel.block("I")
@@ -219,9 +219,19 @@ def compute(inputs: Any, attributes: Any, out: Any) -> Any:
         value = k.cast(kept, source(*data.indices(read))) * k.cast(kept, w(*kernel.indices(weight)))
         return k.reduce_sum(value, [*channel_axes, *taps])
 
-    name = f"conv{a.spatial}d" if not depthwise else f"depthwise_conv{a.spatial}d"
-    found = k.compute(out.shape, body, name, "", **windows(out.shape, result, letters))
+    name, axes = _names(a, result, letters)
+    found = k.compute(out.shape, body, name, "", axes=axes, **windows(out.shape, result, letters))
     return rounded(found, out.dtype)
+
+
+def _names(a: Any, result: AxisOrder, letters: str) -> tuple[str, list[str] | None]:
+    """Those of the block and its loops; layouts in blocks have loops that are numbered."""
+    if not result.is_plain:
+        return f"conv{a.spatial}d", None
+    words = {"N": "nn", "C": "ff", **dict(zip(letters, ("yy", "xx", "zz")))}
+    order = sorted(words, key=result.position)
+    name = f"{'group_' if a.groups > 1 else ''}conv{a.spatial}d_{''.join(order).lower()}"
+    return name, [words[letter] for letter in order]
 
 
 def _scaled(value: Any, factor: int) -> Any:

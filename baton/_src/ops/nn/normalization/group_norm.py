@@ -104,7 +104,7 @@ def compute_group(inputs: Any, a: GroupNormAttrs, out: Any) -> Any:
         value = (k.wide(x(*i)) - mean(*centre)) * inverse_deviation(squares(*centre), count, a.epsilon)
         return k.cast(out.dtype, scaled(value, gamma(c), beta(c), a))
 
-    return k.compute(x.shape, body, "group_norm")
+    return k.compute(x.shape, body, "T_group_norm", axes="ax")
 
 
 def reference_group(inputs: Any, a: GroupNormAttrs) -> Any:

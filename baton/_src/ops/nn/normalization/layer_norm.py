@@ -76,7 +76,7 @@ def compute_layer(inputs: Any, a: LayerNormAttrs, out: Any) -> Any:
     """Mean, squares, one elementwise stage."""
     x, gamma, beta = inputs
     axes = _layer_axes(a, x.ndim)
-    return normalised(x, sorted(axes), lambda i: [i[n] for n in axes], gamma, beta, a, out, "layer_norm")
+    return normalised(x, sorted(axes), lambda i: [i[n] for n in axes], gamma, beta, a, out, "T_layer_norm")
 
 
 def reference_layer(inputs: Any, a: LayerNormAttrs) -> Any:
@@ -159,7 +159,7 @@ def compute_rms(inputs: Any, a: RmsNormAttrs, out: Any) -> Any:
         value = k.wide(x(*i)) * inverse_deviation(squares(*at), count, a.epsilon)
         return k.cast(out.dtype, value * k.wide(weight(*(i[n] for n in axes))))
 
-    return k.compute(x.shape, body, "rms_norm")
+    return k.compute(x.shape, body, "T_rms_norm", axes="ax")
 
 
 def reference_rms(inputs: Any, a: RmsNormAttrs) -> Any:

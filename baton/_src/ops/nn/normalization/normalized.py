@@ -62,7 +62,7 @@ def normalised(
         value = (k.wide(x(*i)) - mean(*centre)) * inverse_deviation(squares(*centre), count, a.epsilon)
         return k.cast(out.dtype, scaled(value, gamma(*at(i)), beta(*at(i)), a))
 
-    return k.compute(x.shape, body, name)
+    return k.compute(x.shape, body, name, axes="ax")
 
 
 def np_normalised(x: Any, axes: tuple[int, ...], gamma: Any, beta: Any, a: Any) -> Any:

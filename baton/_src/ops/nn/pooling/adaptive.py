@@ -22,6 +22,7 @@ from baton._src.ops.linalg.products import computing_dtype
 from baton._src.ops.nn.pooling.adaptive_gradient import gradient_max, gradient_mean
 from baton._src.ops.nn.pooling.pooling import pool_orders, pooled_info
 from baton._src.ops.precision import computed_wide
+from baton._src.ops.reduce.folds import greatest
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.windows import SPATIAL
 from baton._src.support.diagnostics import fail
@@ -103,14 +104,14 @@ def infer(call: OpCall[Any]) -> Info:
     return pooled_info(call, lambda math, n, before: before if sizes[n] is None else sizes[n])
 
 
-def _fold(x: k.Tensor, a: Any, out: Any, fold: Any, kept: Any, nothing: Any) -> tuple[k.Tensor, Any]:
+def _fold(x: k.Tensor, a: Any, out: Any, fold: Any, kept: Any, nothing: Any, name: str) -> tuple[k.Tensor, Any]:
     """The folded windows, and a function giving (start, length) of the window of an output index."""
     data, result = pool_orders(a)
     letters = SPATIAL[a.spatial]
     taps: dict[str, Any] = {}
-    for letter in letters:
+    for i, letter in enumerate(letters):
         extent, size = x.shape[data.position(letter)], k.index(out.shape[result.position(letter)])
-        taps[letter] = k.reduce_axis(extent if k.is_one(size) else _longest(extent, size), f"r{letter.lower()}")
+        taps[letter] = k.reduce_axis(extent if k.is_one(size) else _longest(extent, size), f"rv{i}")
 
     def window(letter: str, at: Any) -> tuple[Any, Any]:
         extent, size = k.index(x.shape[data.position(letter)]), k.index(out.shape[result.position(letter)])
@@ -130,7 +131,7 @@ def _fold(x: k.Tensor, a: Any, out: Any, fold: Any, kept: Any, nothing: Any) -> 
         value = k.cast(kept, x(*data.indices(at)))
         return fold(k.if_then_else(k.all_of(inside), value, nothing) if inside else value, list(taps.values()))
 
-    return k.compute(out.shape, body, "adaptive_pool"), window
+    return k.compute(out.shape, body, name, axes="ax"), window
 
 
 def _longest(extent: Any, size: Any) -> Any:
@@ -148,14 +149,14 @@ def _is_zero(value: Any) -> bool:
 def compute_max(inputs: Any, a: Any, out: Any) -> Any:
     """One reduction."""
     (x,) = inputs
-    return _fold(x, a, out, k.reduce_max, x.dtype, k.lowest(x.dtype))[0]
+    return _fold(x, a, out, k.reduce_max, x.dtype, k.lowest(x.dtype), "adaptive_pool_max")[0]
 
 
 def compute_mean(inputs: Any, a: Any, out: Any) -> Any:
     """A sum, then the division by the length of each window."""
     (x,) = inputs
     kept = computing_dtype(x.dtype)
-    total, window = _fold(x, a, out, k.reduce_sum, kept, k.const(0, kept))
+    total, window = _fold(x, a, out, k.reduce_sum, kept, k.const(0, kept), "adaptive_pool_sum")
     _, result = pool_orders(a)
 
     def body(*indices: Any) -> Any:
@@ -165,7 +166,7 @@ def compute_mean(inputs: Any, a: Any, out: Any) -> Any:
             count = count * window(letter, at[letter])[1]
         return k.cast(out.dtype, k.tir.Div(total(*indices), k.cast(kept, count)))
 
-    return k.compute(out.shape, body, "adaptive_pool_mean")
+    return k.compute(out.shape, body, "adaptive_pool_avg", axes="ax")
 
 
 def _reference(inputs: Any, a: Any, fold: Any) -> Any:
@@ -188,7 +189,7 @@ def _reference(inputs: Any, a: Any, fold: Any) -> Any:
 
 def reference_max(inputs: Any, a: Any) -> Any:
     """Window by window."""
-    return _reference(inputs, a, np.max)
+    return _reference(inputs, a, greatest)
 
 
 def reference_mean(inputs: Any, a: Any) -> Any:

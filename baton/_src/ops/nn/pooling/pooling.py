@@ -135,13 +135,13 @@ def _windows(x: k.Tensor, a: Any, out: Any, fill: Any) -> tuple[k.Tensor, list[i
     ends = list(a.padding[a.spatial :])
     if a.ceil_mode:
         ends = [e + s - 1 for e, s in zip(ends, a.strides)]
-    return padded(x, data, SPATIAL[a.spatial], begins, ends, fill), begins
+    return padded(x, data, SPATIAL[a.spatial], begins, ends, fill, axes="ax"), begins
 
 
 def _fold(x: k.Tensor, source: k.Tensor, a: Any, out: Any, fold: Any, kept: Any, name: str) -> k.Tensor:
     data, result = pool_orders(a)
     letters = SPATIAL[a.spatial]
-    taps = [k.reduce_axis(a.pool_size[i], f"r{letter.lower()}") for i, letter in enumerate(letters)]
+    taps = [k.reduce_axis(size, f"rv{i}") for i, size in enumerate(a.pool_size)]
 
     def body(*indices: Any) -> Any:
         at = result.split(indices)
@@ -151,14 +151,14 @@ def _fold(x: k.Tensor, source: k.Tensor, a: Any, out: Any, fold: Any, kept: Any,
         return fold(k.cast(kept, source(*data.indices(at))), taps)
 
     attrs = windows(out.shape, result, letters)
-    return k.compute(out.shape, body, name, "", **attrs)
+    return k.compute(out.shape, body, name, "", axes="ax", **attrs)
 
 
 def compute_max(inputs: Any, a: Any, out: Any) -> Any:
     """A border of the lowest value, then one reduction."""
     (x,) = inputs
     source, _ = _windows(x, a, out, k.lowest(x.dtype))
-    return _fold(x, source, a, out, k.reduce_max, x.dtype, f"max_pool{a.spatial}d")
+    return _fold(x, source, a, out, k.reduce_max, x.dtype, "pool_max")
 
 
 def compute_mean(inputs: Any, a: Any, out: Any) -> Any:
@@ -172,7 +172,7 @@ def compute_mean(inputs: Any, a: Any, out: Any) -> Any:
         count = pool_count(x, a, result.split(indices), begins)
         return k.cast(out.dtype, k.tir.Div(total(*indices), k.cast(total.dtype, count)))
 
-    return k.compute(out.shape, body, f"avg_pool{a.spatial}d")
+    return k.compute(out.shape, body, "pool_avg", axes="ax")
 
 
 def pool_count(x: k.Tensor, a: Any, at: dict[str, Any], begins: list[int]) -> Any:
