@@ -71,6 +71,10 @@ def test_graph_module(dense: GraphExecutorFactory) -> None:
     np.testing.assert_allclose(graph.get_output(1).numpy(), X * 2 @ W.T + B, rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(graph.get_input("x").numpy(), X * 2)
     assert graph.benchmark(CPU, repeat=2, number=1).mean > 0
+    fresh = GraphModule(dense["default"](CPU))
+    assert fresh.benchmark(CPU, repeat=1, number=1).mean > 0  # on zeros, which are forgotten
+    with pytest.raises(DiagnosticError, match="is not set"):
+        fresh.run()
 
 
 def test_zero_copy_and_sharing(dense: GraphExecutorFactory) -> None:
