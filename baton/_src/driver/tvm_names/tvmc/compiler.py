@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,10 +18,9 @@ from baton._src.driver.tvm_names.tvmc.package import TVMCPackage
 from baton._src.driver.tvm_names.tvmc.pass_options import parse_configs, parse_pass_list_str
 from baton._src.driver.tvm_names.tvmc.records import consulting_records
 from baton._src.driver.tvm_names.tvmc.targets import target_from_cli
-from baton._src.driver.tvm_names.tvmc.transform import apply_graph_transforms
+from baton._src.driver.tvm_names.tvmc.transform import GraphChanges
 from baton._src.driver.wiring import wire
 from baton._src.ir.module import IRModule
-from baton._src.ir.target import Target
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.transform.context import PassContext
 from baton._src.transform.instruments import PassPrintingInstrument, PassTimingInstrument
@@ -76,25 +74,23 @@ def compile_model(
     _refuse_foreign(cross, cross_options, dump_offloads, workspace_pools, output_format)
     formats = check_formats(dump_code)
     found_target = target_from_cli(target, additional_target_options)
+    kind = _executor(executor, use_vm)
     timing = PassTimingInstrument()
-    printing = PassPrintingInstrument(parse_pass_list_str(print_ir_before), parse_pass_list_str(print_ir_after))
     watching = [
         *([timing] if print_pass_times else []),
-        *([printing] if print_ir_before or print_ir_after else []),
+        PassPrintingInstrument(parse_pass_list_str(print_ir_before), parse_pass_list_str(print_ir_after)),
         *(instruments or ()),
     ]
+    changes = GraphChanges(
+        desired_layout, desired_layout_ops, mixed_precision, mixed_precision_ops, mixed_precision_calculation_type,
+        mixed_precision_acc_type,
+    )  # fmt: skip
+    context = PassContext(
+        opt_level, None, parse_pass_list_str(disabled_pass), watching, parse_configs(pass_context_configs)
+    )
     stages = Stages(keep="tir" in formats)
-    changes = {
-        "desired_layout": desired_layout,
-        "desired_layout_ops": desired_layout_ops,
-        "mixed_precision": mixed_precision,
-        "mixed_precision_ops": mixed_precision_ops,
-        "mixed_precision_calculation_type": mixed_precision_calculation_type,
-        "mixed_precision_acc_type": mixed_precision_acc_type,
-    }
-    with _context(opt_level, disabled_pass, pass_context_configs, watching), _records(tuning_records, found_target):
-        module = apply_graph_transforms(tvmc_model.mod, changes, tvmc_model.params)
-        kind = _executor(executor, use_vm)
+    with context, consulting_records(tuning_records, found_target):
+        module = changes.apply(tvmc_model.mod, tvmc_model.params)
         restrict = None if kind == "vm" else _straight
         executable, bound = build_executable(module, found_target, tvmc_model.params, stages, restrict=restrict)
         if print_pass_times:
@@ -133,15 +129,3 @@ def _executor(executor: Any, use_vm: bool) -> str:
     if kind not in EXECUTORS:
         raise refuse(f"unknown executor {kind!r}", f"one of {', '.join(EXECUTORS)}")
     return kind
-
-
-@contextmanager
-def _context(
-    opt_level: int, disabled: str | Sequence[str] | None, configs: Sequence[str] | None, instruments: list[Any]
-) -> Iterator[None]:
-    with PassContext(opt_level, None, parse_pass_list_str(disabled), instruments, parse_configs(configs)):
-        yield
-
-
-def _records(path: str | Path | None, target: Target) -> Any:
-    return consulting_records(path, target) if path else nullcontext()

@@ -29,8 +29,11 @@ def check_records(path: str | Path) -> Path:
 
 
 @contextmanager
-def consulting_records(path: str | Path, target: Target) -> Iterator[None]:
-    """Let kernels that are compiled in the block be scheduled as the records say."""
+def consulting_records(path: str | Path | None, target: Target) -> Iterator[None]:
+    """Let kernels that are compiled in the block be scheduled as the records say; without a path, as always."""
+    if not path:
+        yield
+        return
     entries = Database(check_records(path)).entries(Place.of(target))
     with consulting(Tunings({kernel: entry.record for kernel, entry in entries.items()}).of):
         yield

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, fields
 from typing import Any
 
 from baton._src.driver.relay.quantization import prerequisite_optimize
@@ -78,18 +79,34 @@ def _always_narrow(ops: Sequence[str], acc_type: str) -> Iterator[None]:
                 op.set_attr(_COLUMN, *column)
 
 
+@dataclass(frozen=True)
+class GraphChanges:
+    """What `compile` and `tune` are told to change, by the names of their options."""
+
+    desired_layout: str | Sequence[str] | None = None
+    desired_layout_ops: Sequence[str] | None = None
+    mixed_precision: bool = False
+    mixed_precision_ops: Sequence[str] | None = None
+    mixed_precision_calculation_type: str | None = None
+    mixed_precision_acc_type: str | None = None
+
+    def apply(self, module: IRModule, params: Mapping[str, Any] | None = None) -> IRModule:
+        """The module after these changes."""
+        if self.desired_layout:
+            module = convert_graph_layout(module, self.desired_layout, self.desired_layout_ops)
+        if not self.mixed_precision:
+            return module
+        return convert_to_mixed_precision(
+            prerequisite_optimize(module, params),
+            self.mixed_precision_ops,
+            self.mixed_precision_calculation_type,
+            self.mixed_precision_acc_type,
+        )
+
+
 def apply_graph_transforms(
     mod: IRModule, args: Mapping[str, Any] | None, params: Mapping[str, Any] | None = None
 ) -> IRModule:
-    """The module after what `args` asks for, by the names of `compile`'s options."""
-    options = args or {}
-    if options.get("desired_layout"):
-        mod = convert_graph_layout(mod, options["desired_layout"], options.get("desired_layout_ops"))
-    if options.get("mixed_precision"):
-        mod = convert_to_mixed_precision(
-            prerequisite_optimize(mod, params),
-            options.get("mixed_precision_ops"),
-            options.get("mixed_precision_calculation_type"),
-            options.get("mixed_precision_acc_type"),
-        )
-    return mod
+    """The module after the changes in `args`, by the names of `compile`'s options."""
+    known = {field.name for field in fields(GraphChanges)}
+    return GraphChanges(**{n: v for n, v in (args or {}).items() if n in known}).apply(mod, params)

@@ -16,7 +16,7 @@ from baton._src.driver.tvm_names.tvmc.inputs import make_inputs_dict
 from baton._src.driver.tvm_names.tvmc.model import TVMCModel
 from baton._src.driver.tvm_names.tvmc.records import check_records
 from baton._src.driver.tvm_names.tvmc.targets import target_from_cli
-from baton._src.driver.tvm_names.tvmc.transform import apply_graph_transforms
+from baton._src.driver.tvm_names.tvmc.transform import GraphChanges
 from baton._src.driver.wiring import wire
 from baton._src.lower.relay_to_relax.module import lower as lower_relay
 from baton._src.transform.context import PassContext
@@ -80,17 +80,13 @@ def tune_model(
     elif path.exists():
         check_records(path)
     Database(path).create()  # there are records to compile with even where nothing better was found
-    changes = {
-        "desired_layout": desired_layout,
-        "desired_layout_ops": desired_layout_ops,
-        "mixed_precision": mixed_precision,
-        "mixed_precision_ops": mixed_precision_ops,
-        "mixed_precision_calculation_type": mixed_precision_calculation_type,
-        "mixed_precision_acc_type": mixed_precision_acc_type,
-    }
+    changes = GraphChanges(
+        desired_layout, desired_layout_ops, mixed_precision, mixed_precision_ops, mixed_precision_calculation_type,
+        mixed_precision_acc_type,
+    )  # fmt: skip
     found_target = target_from_cli(target, additional_target_options)
     with PassContext(opt_level=_OPT_LEVEL):
-        module = apply_graph_transforms(tvmc_model.mod, changes, tvmc_model.params)
+        module = changes.apply(tvmc_model.mod, tvmc_model.params)
         bound, _ = bind_known(module, tvmc_model.params)
         program = lower_relay(optimized(as_graph(bound)))
     print(tune(program, _feed, seconds=SECONDS, trials=trials, database=path, target=found_target))
