@@ -176,11 +176,20 @@ class Matcher:
         if is_slot(dim) and self.heap[dim[1]] is None:
             self.heap[dim[1]] = found
             return
-        expected = dim if isinstance(dim, (int, float)) else compile_dim(dim, self.slot_names)(self.heap)
+        expected = dim if isinstance(dim, (int, float)) else self._expected(dim, where)
         if expected != found:
             shown = format_dim(dim, self.slot_names)
             reason = "" if isinstance(dim, (int, float)) else f" ({shown}{self._bindings(dim)})"
             raise fail("value-mismatch", f"{where} is {found}, expected {expected}{reason}")
+
+    def _expected(self, dim: DimExpr, where: str) -> Any:
+        """The value of a derived dim. Error: it has a variable that no argument is, so no dim alone."""
+        open_ones = [slot for slot in sorted(_slots_of(dim)) if self.heap[slot] is None]
+        if open_ones:
+            names = ", ".join(format_dim(["v", slot], self.slot_names) for slot in open_ones)
+            message = f"{where} is to be {format_dim(dim, self.slot_names)}, but no argument says what {names} is"
+            raise fail("value-mismatch", message, help=f"let a dim be {names} alone, or make it a parameter")
+        return compile_dim(dim, self.slot_names)(self.heap)
 
     def _bindings(self, dim: DimExpr) -> str:
         """What the variables in a derived dim stand for: ` with n = 3`."""

@@ -148,3 +148,23 @@ def test_views_of_regions_know_their_strides_and_offset() -> None:
 def test_views_of_other_strides_are_refused() -> None:
     with pytest.raises(DiagnosticError, match="leave strides and offset open"):
         tvm.build(tiled("strides=(4, 1), elem_offset=place", "1"), target="llvm")
+
+
+def test_what_a_call_cannot_say_is_told() -> None:
+    """Guards pointers without a buffer and sizes that no argument says: they ended in Python's errors."""
+
+    @T.prim_func
+    def doubled(a: T.handle, b: T.handle):
+        n = T.int64()
+        A = T.match_buffer(a, (n * T.int64(4),), "float32")
+        B = T.match_buffer(b, (n * T.int64(4),), "float32")
+        for i in range(n):
+            B[i] = A[i]
+
+    arrays = [tvm.nd.array(np.zeros(8, "float32")) for _ in range(2)]
+    with pytest.raises(DiagnosticError, match=r"is to be n \* 4, but no argument says what n is"):
+        tvm.build(doubled, target="llvm")(*arrays)
+    pointer = tvm.tir.decl_buffer((4,), "float32")
+    body = tvm.tir.BufferStore(pointer, tvm.tir.const(0.0, "float32"), [0])
+    with pytest.raises(DiagnosticError, match="a handle, which Python does not pass"):
+        tvm.build(tvm.tir.PrimFunc([pointer.data], body).with_attr("global_symbol", "main"), target="llvm")(arrays[0])

@@ -13,6 +13,7 @@ from baton._src.tir.check import check_prim_func
 from baton._src.tir.interpreter import run_prim_func
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.schedule.schedule import Schedule
+from baton._src.tir.text.parser import parse_text
 from baton.script import tir as T
 from tests.codegen.native_run import run_native
 
@@ -143,3 +144,24 @@ def test_what_is_no_reduction_is_refused(func: PrimFunc, said: str) -> None:
     schedule = Schedule(func)
     with pytest.raises(ScheduleError, match=said):
         schedule.rfactor(schedule.get_loops("b")[1], 0)
+
+
+@pytest.mark.parametrize("start", ['T.min_value("float32")', "T.float32(0.25)"])
+def test_maxima_begin_anywhere(start: str) -> None:
+    """Guards partial maxima that begin with the number the whole does, which need not be the least one."""
+    text = f"""
+@T.prim_func
+def kernel(A: T.Buffer(({ROWS}, {COLUMNS}), "float32"), B: T.Buffer(({ROWS},), "float32")):
+    for i, k in T.grid({ROWS}, {COLUMNS}):
+        with T.block("B"):
+            vi, vk = T.axis.remap("SR", [i, k])
+            with T.init():
+                B[vi] = {start}
+            B[vi] = T.max(B[vi], A[vi, vk])
+"""
+    schedule = Schedule(parse_text(text))
+    schedule.rfactor(schedule.split(schedule.get_loops("B")[1], [None, 7])[1], 0)
+    a = np.random.default_rng(0).standard_normal((ROWS, COLUMNS)).astype("float32") - np.float32(2)
+    floor = 0.25 if "0.25" in start else -np.inf
+    found = ran(schedule.func, a, np.zeros(ROWS, "float32"))[1]
+    np.testing.assert_array_equal(found, np.maximum(a.max(1), np.float32(floor)))

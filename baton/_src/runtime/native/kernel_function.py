@@ -137,6 +137,12 @@ def _converter(param: TensorValue | PrimScalar) -> tuple[Any, Converter]:
     if dtype.is_float and dtype.bits == 16:
         return ctypes.c_uint16, lambda value, keep: _bits16(value, dtype)
     python = float if dtype.is_float else int
+    if str(dtype) not in _C_TYPES:
+        raise fail(
+            "kernel-argument",
+            f"a parameter is a {dtype}, which Python does not pass",
+            help="give the pointer a buffer: T.match_buffer(a, shape), or tir.PrimFunc([buffer, ...], body)",
+        )
     return _C_TYPES[str(dtype)], lambda value, keep: python(value)
 
 

@@ -105,7 +105,9 @@ def _each_by_itself(
         others = [b for a, b in ((value.a, value.b), (value.b, value.a)) if same_value(a, kept)]
         if not others:
             raise refuse(f"block {name} does not update its own element")
-        _require_neutral(name, start, [make(value.dtype) for make in _START[type(value)]])
+        # Maxima and minima may begin with the same number as often as they like, whichever it is.
+        if not (isinstance(value, (tir.Max, tir.Min)) and isinstance(start, (tir.IntImm, tir.FloatImm))):
+            _require_neutral(name, start, [make(value.dtype) for make in _START[type(value)]])
         sources.append(others[0])
     kinds: list[Any] = [type(value) for value in values]
     return Reducer(stores, tuple(sources), starts, lambda a, b: [k(x, y) for k, x, y in zip(kinds, a, b)])
