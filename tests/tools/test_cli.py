@@ -137,6 +137,29 @@ def test_texts_and_dictionaries(tmp_path: Path) -> None:
     assert "texts" in baton("inspect", tmp_path / "classes.onnx").stdout
 
 
+def test_names_and_texts_are_printed_as_they_are(tmp_path: Path) -> None:
+    """Not as marks of the library that prints: brackets are no styles, words between colons no pictures."""
+    name, texts = "[red]y:cat:", ["[bold]a[/bold]", ":smile:", "[/none]"]
+    given = helper.make_tensor_value_info("t", onnx.TensorProto.STRING, ["n"])
+    node = helper.make_node("Identity", ["t"], [name])
+    onnx.save(
+        helper.make_model(helper.make_graph([node], "g", [given], [helper.make_empty_tensor_value_info(name)])),
+        tmp_path / "odd.onnx",
+    )
+    np.savez(tmp_path / "t.npz", t=np.array(texts))
+    shown = baton("run", tmp_path / "odd.onnx", "-i", tmp_path / "t.npz").stdout
+    assert all(text in shown for text in [name, *texts])
+    printed = json.loads(baton("run", tmp_path / "odd.onnx", "-i", tmp_path / "t.npz", "--json").stdout)
+    assert printed[name]["values"] == texts
+
+
+def test_numbers_that_json_has_none_of(script: Path, tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.array([[np.nan, np.inf, -np.inf, 1]], np.float32))
+    text = baton("run", script, "-i", tmp_path / "x.npy", "--json").stdout
+    (output,) = json.loads(text, parse_constant=lambda word: pytest.fail(f"{word} is not JSON")).values()
+    assert output["values"] == [["NaN", "Infinity", "-Infinity", 2.0]]
+
+
 def test_one_array_file_serves_one_input(script: Path, tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", np.ones((2, 4), np.float32))
     found = json.loads(baton("run", script, "-i", tmp_path / "x.npy", "--json").stdout)

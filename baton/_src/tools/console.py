@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 import traceback
@@ -20,8 +21,10 @@ from baton._src.support.diagnostics import BatonError, InternalError
 from baton._src.support.progress import Step, reporting
 
 F = TypeVar("F", bound=Callable[..., Any])
-OUT = Console(highlight=False, soft_wrap=True)
-ERR = Console(stderr=True, highlight=False, soft_wrap=True)
+_AS_IT_IS: dict[str, Any] = {"highlight": False, "soft_wrap": True, "markup": False, "emoji": False}
+"""Names and texts of a model may hold brackets and colons, which mean nothing here."""
+OUT = Console(**_AS_IT_IS)
+ERR = Console(stderr=True, **_AS_IT_IS)
 
 USER_ERROR, INTERNAL_ERROR = 1, 2
 
@@ -63,7 +66,7 @@ def _report_bug(error: Exception) -> None:
     last = traceback.extract_tb(error.__traceback__)[-1]
     place = f"{os.path.basename(last.filename)}:{last.lineno}"
     ERR.print(Text(f"internal error: {type(error).__name__}: {error} ({place})", style="bold red"))
-    ERR.print("  help: this is a bug of baton; BATON_TRACEBACK=1 shows where it happened", markup=False)
+    ERR.print("  help: this is a bug of baton; BATON_TRACEBACK=1 shows where it happened")
 
 
 def _coloured(message: str) -> Text:
@@ -76,8 +79,18 @@ def _coloured(message: str) -> Text:
 
 
 def print_json(facts: Any) -> None:
-    """`facts` on standard output, for programs."""
-    OUT.print(json.dumps(facts, indent=2), markup=False)
+    """`facts` on standard output, for programs. Numbers that JSON has none of are the texts "NaN" and "Infinity"."""
+    OUT.print(json.dumps(_in_json(facts), indent=2, allow_nan=False))
+
+
+def _in_json(facts: Any) -> Any:
+    if isinstance(facts, dict):
+        return {key: _in_json(fact) for key, fact in facts.items()}
+    if isinstance(facts, (list, tuple)):
+        return [_in_json(fact) for fact in facts]
+    if isinstance(facts, float) and not math.isfinite(facts):
+        return "NaN" if math.isnan(facts) else "Infinity" if facts > 0 else "-Infinity"
+    return facts
 
 
 @contextmanager
@@ -86,7 +99,8 @@ def progress() -> Iterator[None]:
     if not sys.stderr.isatty():
         yield
         return
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[item]}"), TimeElapsedColumn())
+    named = TextColumn("{task.fields[item]}", markup=False)
+    columns = (TextColumn("{task.description}"), BarColumn(), named, TimeElapsedColumn())
     with Progress(*columns, console=ERR, transient=True) as bar:
         known: dict[str, Any] = {}
 

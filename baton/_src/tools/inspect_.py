@@ -28,7 +28,7 @@ def inspect(
         OUT.print("\n".join(opened.stages))
         return
     if stage:
-        OUT.print(opened.stage(stage), markup=False)
+        OUT.print(opened.stage(stage))
         return
     if json:
         print_json(_facts(opened))
@@ -40,7 +40,7 @@ def inspect(
             table.add_row(kernel.name, str(kernel.calls), kernel.summary)
         OUT.print(table)
     if memory:
-        OUT.print(opened.memory_plan, markup=False)
+        OUT.print(opened.memory_plan)
 
 
 def _facts(opened: Model) -> dict[str, Any]:

@@ -23,7 +23,7 @@ def run(
     dim: Annotated[list[str] | None, typer.Option(help="size of a symbolic dim for --random: NAME=SIZE")] = None,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="write the outputs (.npz)")] = None,
     json: Annotated[bool, typer.Option("--json", help="print the outputs, whole, as JSON")] = False,
-    threads: Annotated[int | None, typer.Option(help="how many threads; default: all cores")] = None,
+    threads: Annotated[int | None, typer.Option(min=1, help="how many threads; default: all cores")] = None,
 ) -> None:
     """Run MODEL on inputs from a file and print (or write) its outputs."""
     with progress():
