@@ -91,6 +91,18 @@ def test_accesses_outside_a_buffer_are_errors(index: str) -> None:
     assert caught.value.code == "tir-bounds"
 
 
+def test_tested_positions() -> None:
+    """Guards what kernels test beside indices: the interpreter, which checks every access, runs it too."""
+    text = "T.index_within('int64', A[0], T.int64(3), '{0} is none of {1}', A[0])"
+    func = parse_text(f"def f(A: T.Buffer((2,), 'int64')):\n    A[1] = {text}")
+    memory = np.array([2, 0])
+    run_prim_func(func, [memory])
+    assert memory.tolist() == [2, 2]
+    for outside in (-1, 3):
+        with pytest.raises(DiagnosticError, match=f"{outside} is none of 3"):
+            run_prim_func(func, [np.array([outside, 0])])
+
+
 def test_fresh_memory_is_conspicuous() -> None:
     """Guards that a read before a write shows."""
     func = parse_text("def f(A: T.Buffer((1,), 'float32')):\n    B = T.alloc_buffer((1,))\n    A[0] = B[0]")

@@ -294,6 +294,18 @@ class ExprCompiler:
 
         return run
 
+    def _index_within(self, node: Call) -> Run:
+        index, extent, shown = (self.expr(node.args[n]) for n in (0, 1, 3))
+        text = node.args[2].value
+
+        def run(env: Env) -> Any:
+            found, limit = index(env), extent(env)
+            if np.min(found) < 0 or np.max(found) >= limit:
+                raise fail("tir-bounds", text.format(shown(env), limit), span=node.span)
+            return found
+
+        return run
+
     def _ret(self, node: Call) -> Run:
         value = self.expr(node.args[0])
 
@@ -359,6 +371,7 @@ _SPECIAL_CALLS: dict[str, Callable[[ExprCompiler, Call], Run]] = {
     "tir.call_extern": ExprCompiler._extern,
     "tir.call_pure_extern": ExprCompiler._extern,
     "tir.reinterpret": ExprCompiler._reinterpret,
+    "tir.index_within": ExprCompiler._index_within,
     "tir.ret": ExprCompiler._ret,
     "tir.ptr_add": ExprCompiler._ptr_add,
     "tir.tvm_access_ptr": ExprCompiler._access_ptr,

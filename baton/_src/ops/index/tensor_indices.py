@@ -27,7 +27,7 @@ from baton._src.ops.precision import wide
 from baton._src.ops.row_major import split_index
 from baton._src.ops.samples import Arr, Sample
 from baton._src.te.computation import extern
-from baton._src.tir.stmt import Stmt
+from baton._src.tir.stmt import Evaluate, Stmt
 
 
 def check_indices(call: OpCall[Any], x: TensorInfo, indices: list[TensorInfo]) -> None:
@@ -134,6 +134,9 @@ def infer_unravel(call: OpCall[Any]) -> Info:
     return TensorInfo((shape.shape[0], *at.shape), at.dtype, vdevice=at.vdevice)
 
 
+_BEYOND = "position {0} is out of range for a shape of {1} elements"
+
+
 def compute_unravel(inputs: Any, a: Any, out: Any) -> Any:
     """Remainders of quotients."""
     at, shape = inputs
@@ -141,8 +144,11 @@ def compute_unravel(inputs: Any, a: Any, out: Any) -> Any:
     if not isinstance(count, int):
         return _unravel_unknown_rank(at, shape, out)
 
+    extents = [k.index(shape(k.index(n))) for n in range(count)]
+    total = reduce(k.tir.Mul, extents, k.index(1))
+
     def body(row: Any, *i: Any) -> Any:
-        parts = split_index(k.index(at(*i)), [k.index(shape(k.index(n))) for n in range(count)])
+        parts = split_index(k.within(k.index(at(*i)), total, _BEYOND), extents)
         return reduce(
             lambda rest, n: k.select(k.tir.EQ(row, k.index(n)), k.cast(out.dtype, parts[n]), rest),
             range(count - 1),
@@ -161,9 +167,12 @@ def _unravel_unknown_rank(at: Any, shape: Any, out: Any) -> Any:
         return k.reduce_product(k.if_then_else(k.tir.GT(axis.var, row), k.index(shape(axis.var)), one), [axis])
 
     behind = k.compute(out.shape[:1], product, "behind")
+    axis = k.reduce_axis(out.shape[0])
+    total = k.compute((), lambda: k.reduce_product(k.index(shape(axis.var)), [axis]), "total")
 
     def body(row: Any, *i: Any) -> Any:
-        return k.cast(out.dtype, k.index(at(*i)) // behind(row) % k.index(shape(row)))
+        position = k.within(k.index(at(*i)), total(), _BEYOND)
+        return k.cast(out.dtype, position // behind(row) % k.index(shape(row)))
 
     return k.compute(out.shape, body, "unravel_index")
 
@@ -191,16 +200,31 @@ def infer_invert(call: OpCall[Any]) -> Info:
 
 
 def compute_invert(inputs: Any, a: Any, out: Any) -> Any:
-    """out[x[i]] = i"""
+    """out[x[i]] = i; then each is looked at again: one that another has overwritten stands there twice."""
     (x,) = inputs
+    twice = "{0} stands in a permutation more than once"
 
     def body(ins: Any, outs: Any) -> Stmt:
-        return loops(
-            x.shape,
-            lambda i: store(outs[0], [from_either_end(load(ins[0], i), x.shape[0])], k.cast(out.dtype, i)),
-        )
+        def place(i: Any) -> Any:
+            return from_either_end(load(ins[0], i), x.shape[0])
+
+        def again(i: Any) -> Stmt:
+            moved = k.index(load(outs[0], place(i))) - i
+            return Evaluate(k.within(moved, k.index(1), twice, k.index(load(ins[0], i))))
+
+        write = loops(x.shape, lambda i: store(outs[0], [place(i)], k.cast(out.dtype, i)))
+        return both(write, loops(x.shape, again, "j"))
 
     return extern(tuple(x.shape), [x], body, "invert_permutation", out.dtype)
+
+
+def reference_invert(inputs: Any, a: Any) -> Any:
+    """Each number's place."""
+    (x,) = inputs
+    at = np.where(x < 0, x.astype(np.int64) + len(x), x)
+    if not np.array_equal(np.sort(at), np.arange(len(x))):
+        raise ValueError(f"{x} is no permutation of 0 to {len(x) - 1}")
+    return np.argsort(at).astype(x.dtype)
 
 
 INVERT_PERMUTATION: OpDef[Any] = OpDef(
@@ -208,7 +232,7 @@ INVERT_PERMUTATION: OpDef[Any] = OpDef(
     inputs=(Input("data", "a permutation of 0, 1, ..., n - 1"),),
     infer=infer_invert,
     compute=compute_invert,
-    reference=lambda inputs, a: np.argsort(inputs[0]).astype(inputs[0].dtype),
+    reference=reference_invert,
     gradient=NotApplicable("indices are not differentiable"),
     fusion=Fusion.OPAQUE,
     in_relax=False,

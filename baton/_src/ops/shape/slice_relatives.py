@@ -21,6 +21,7 @@ from baton._src.ops.shape.slicing import (
     SLICE_BOUNDS,
     StridedSliceAttrs,
     bound_attributes,
+    cut_shape,
     cuts,
     python_slices,
     to_relax,
@@ -50,10 +51,19 @@ def infer_slice_like(call: OpCall[SliceLikeAttrs]) -> Info:
     elif x.ndim != like.ndim:
         call.fail(f"without axes both operands need the same rank, got {x.ndim} and {like.ndim}")
     shape = _cut_like(x.shape, like.shape, call.attrs.axes)
-    for new, old in zip(shape, x.shape):
-        if isinstance(new, int) and isinstance(old, int) and new > old:
-            call.fail(f"cannot cut {show_shape(x.shape)} to the longer {show_shape(like.shape)}")
+    math = DimMath(call.prover)
+    if any(new is not old and math.at_most(new, old) is False for new, old in zip(shape, x.shape)):
+        call.fail(f"cannot cut {show_shape(x.shape)} to the longer {show_shape(like.shape)}")
     return TensorInfo(shape, x.dtype, vdevice=x.vdevice)
+
+
+def reference_slice_like(inputs: Any, a: SliceLikeAttrs) -> Any:
+    """Python's slices, of no more than there is."""
+    x, like = inputs
+    shape = _cut_like(x.shape, like.shape, a.axes)
+    if any(new > old for new, old in zip(shape, x.shape)):
+        raise ValueError(f"cannot cut {x.shape} to the longer {like.shape}")
+    return np.ascontiguousarray(x[tuple(slice(0, d) for d in shape)])
 
 
 SLICE_LIKE = OpDef(
@@ -62,9 +72,7 @@ SLICE_LIKE = OpDef(
     inputs=(Input("data"), Input("shape_like")),
     infer=infer_slice_like,
     compute=lambda inputs, a, out: k.compute(out.shape, lambda *i: inputs[0](*i), "slice_like"),
-    reference=lambda inputs, a: np.ascontiguousarray(
-        inputs[0][tuple(slice(0, d) for d in _cut_like(inputs[0].shape, inputs[1].shape, a.axes))]
-    ),
+    reference=reference_slice_like,
     gradient=NotApplicable("not offered by Relay"),
     fusion=Fusion.INJECTIVE,
     in_relax=False,
@@ -81,6 +89,11 @@ def infer_set(call: OpCall[StridedSliceAttrs]) -> Info:
     x, v = call.tensor(0), call.tensor(1)
     if not x.dtype.is_void and not v.dtype.is_void and x.dtype != v.dtype:
         call.fail(f"the values must have the dtype of the data, {x.dtype}, got {v.dtype}", code="op-dtype")
+    wanted = cut_shape(call, 2)
+    if wanted is not None and v.shape is not None:
+        math = DimMath(call.prover)
+        if len(v.shape) != len(wanted) or any(math.equal(a, b) is False for a, b in zip(v.shape, wanted)):
+            call.fail(f"the values must have the shape of the cut, {show_shape(wanted)}, got {show_shape(v.shape)}")
     return x
 
 
@@ -115,7 +128,10 @@ def compute_set(inputs: Any, a: StridedSliceAttrs, out: Any) -> Any:
 def reference_set(inputs: Any, a: StridedSliceAttrs) -> Any:
     """Assignment to Python's slices."""
     found = np.array(inputs[0])
-    found[python_slices(cuts(inputs[2:], a, found.ndim) or (), found.shape)] = inputs[1]
+    cut = python_slices(cuts(inputs[2:], a, found.ndim) or (), found.shape)
+    if found[cut].shape != inputs[1].shape:
+        raise ValueError(f"values of shape {inputs[1].shape} for a cut of shape {found[cut].shape}")
+    found[cut] = inputs[1]
     return found
 
 

@@ -207,7 +207,8 @@ def index_within(index: PrimExpr, extent: PrimExpr, place: str) -> PrimExpr:
 def names_of_memory(nodes: Iterable[Any], params: Iterable[tir.Var]) -> dict[tir.Var, str]:
     """What messages call the memory of a kernel's parameters."""
     names = {var: f"operand {number}" for number, var in enumerate(params)}
-    return names | {n.buffer.data: "the result" for n in nodes if isinstance(n, st.BufferStore)}
+    written = {n.buffer.data for n in nodes if isinstance(n, st.BufferStore)}
+    return {var: "the result" if var in written else name for var, name in names.items()}
 
 
 def place_of(names: Mapping[tir.Var, str], buffer: Buffer, axis: int) -> str:

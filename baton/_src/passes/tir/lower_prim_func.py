@@ -12,7 +12,7 @@ from typing import Any
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.target import Target
 from baton._src.ir.traverse import post_order
-from baton._src.passes.tir.check_indices import check_indices, has_suspects, numbers
+from baton._src.passes.tir.check_indices import INDEX_WITHIN, check_indices, has_suspects, numbers
 from baton._src.passes.tir.check_sizes import SizeTests, size_tests
 from baton._src.passes.tir.flatten_buffers import element_count, flatten_buffers
 from baton._src.passes.tir.lower_blocks import lower_blocks
@@ -66,9 +66,9 @@ def lower_prim_func(func: PrimFunc, target: Target, unscheduled: PrimFunc | None
 
 def may_fault(func: PrimFunc) -> bool:
     """Whether the kernel could end with a fault: it or one it calls asserts something, or an index may be outside."""
-    leaves = any(isinstance(n, st.AssertStmt) or _is_leaving(n) for n in post_order(func.body))
+    leaves = any(isinstance(n, st.AssertStmt) or _may_leave(n) for n in post_order(func.body))
     return leaves or has_suspects(func) or bool(size_tests(func))
 
 
-def _is_leaving(node: Any) -> bool:
-    return isinstance(node, tir.Call) and node.op is LEAVE_IF_FAULT
+def _may_leave(node: Any) -> bool:
+    return isinstance(node, tir.Call) and node.op in (LEAVE_IF_FAULT, INDEX_WITHIN)

@@ -148,7 +148,9 @@ def reference_lrn(inputs: Any, a: LrnAttrs) -> Any:
     x = wide(inputs[0])
     moved = np.moveaxis(x * x, a.axis, 0)
     before = (a.size - 1) // 2
-    total = np.stack([moved[max(0, c - before) : c - before + a.size].sum(axis=0) for c in range(moved.shape[0])])
+    total = np.zeros_like(moved)
+    for c in range(moved.shape[0]):
+        total[c] = moved[max(0, c - before) : c - before + a.size].sum(axis=0)
     scale = a.bias + a.alpha / a.size * np.moveaxis(total, 0, a.axis)
     return (x / scale**a.beta).astype(inputs[0].dtype)
 
