@@ -200,7 +200,7 @@ def test_modules_and_values() -> None:
     assert (str(tvm.nd.array(np.ones(2))), repr(tvm.cpu(0)), tvm.gpu(0).exist) == ("[1. 1.]", "cpu(0)", False)
     assert tvm.DataType("bfloat16").type_code == tvm.DataTypeCode.BFLOAT
     target, host = tvm.target.Target.canon_target_and_host("cuda", "llvm")
-    assert (target.thread_warp_size, str(target.host), str(host)) == (32, "llvm", "llvm")
+    assert (target.thread_warp_size, str(target.host), str(host)) == (32, "llvm -keys=cpu", "llvm -keys=cpu")
 
 
 class TestSimplify(tvm.testing.CompareBeforeAfter):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from baton._src.ir.cpu import host_cpu
@@ -41,6 +43,26 @@ def test_strings_dicts_and_exports_agree() -> None:
         {"kind": "llvm", "mcpu": "znver4", "num-cores": 4, "mattr": ["+avx2", "-avx512f"]}
     )
     assert hash(Target(str(target))) == hash(Target(str(target)))
+
+
+@pytest.mark.parametrize(
+    ("given", "text", "short"),
+    [
+        ("llvm", "llvm -keys=cpu", "llvm"),
+        (
+            "llvm -num-cores=4 -mcpu=haswell",
+            "llvm -keys=cpu -mcpu=haswell -num-cores=4",
+            "llvm -mcpu=haswell -num-cores=4",
+        ),
+        ({"kind": "llvm", "keys": ["x", "cpu"]}, "llvm -keys=x,cpu", "llvm -keys=x,cpu"),
+        ("ext_dev", "ext_dev", "ext_dev"),
+    ],
+)
+def test_the_text_says_the_keys(given: Any, text: str, short: str) -> None:
+    """As TVM prints targets; the short text leaves out what the kind says. Both are read as the target."""
+    target = Target(given)
+    assert (str(target), target.short_text()) == (text, short)
+    assert Target(text) == Target(short) == target
 
 
 def test_current_target_nests() -> None:

@@ -22,7 +22,7 @@ class VDevice:
     def __post_init__(self) -> None:
         given: Any = self.target
         if not isinstance(given, str):
-            object.__setattr__(self, "target", str(Target(given)))
+            object.__setattr__(self, "target", Target(given).short_text())
 
     def script(self) -> str:
         """How TVMScript defines it."""

@@ -263,9 +263,16 @@ class Target:
         _stack.entered.pop()
 
     def __str__(self) -> str:
+        return self._text(self.keys)
+
+    def short_text(self) -> str:
+        """As `str`, without the keys that every target of the kind has."""
+        return self._text(self.keys if self.keys != self.kind.default_keys else ())
+
+    def _text(self, keys: tuple[str, ...]) -> str:
         words = [self.kind.name]
-        if self.keys != self.kind.default_keys:
-            words.append(f"-keys={','.join(self.keys)}")
+        if keys:
+            words.append(f"-keys={','.join(keys)}")
         for name, content in self.attributes:
             shown = ",".join(content) if isinstance(content, tuple) else str(content)
             words.append(f"-{name}={shown}")
