@@ -60,13 +60,13 @@ assert backend.run_model(onnx_model, [np.ones((2, 3), np.float32), np.array([0])
 - Files are not trusted: external data is read only from the model's folder, sizes are checked before memory is
   asked for, and a damaged file is a diagnostic.
 - Weights of 2, 4 and 8 bits (`MatMulNBits`) are made real numbers when compiling: they take the memory of float32.
-- Texts (features and classes of scikit-learn's models) are numbered at the border of what `baton.compile` makes: they
+- Strings (features and classes of scikit-learn's models) are numbered at the border of what `baton.compile` makes: they
   are compared, looked up, counted and moved about there. What looks into them (StringNormalizer, StringSplit,
-  RegexFullMatch, Tokenizer, casts from and to texts, ...) is done by the machine that runs the program; patterns are
+  RegexFullMatch, Tokenizer, casts from and to strings, ...) is done by the machine that runs the program; patterns are
   RE2's, without classes by name. ZipMap gives a list of dictionaries; a
   sequence is a list of arrays, as an input a list of arrays of one shape. `from_onnx` makes a module of tensors:
-  sequences of known length are tuples, texts are refused; export with `options={"zipmap": False}` and with classes that
-  are integers.
+  sequences of known length are tuples, strings are refused; export with `options={"zipmap": False}` and with
+  integer classes.
 - Resize with aligned corners aligns those of the tensor there is, as onnxruntime and PyTorch do; two cases of the
   onnx package take its size before it is rounded.
 - A loop of unknown length may append to sequences, one item of the same sizes in each iteration; what reads them comes
@@ -79,7 +79,7 @@ assert backend.run_model(onnx_model, [np.ones((2, 3), np.float32), np.array([0])
   run that takes it.
 - Models that onnxruntime has optimised can be imported up to `ORT_ENABLE_EXTENDED`; of quantised ones onnxruntime's
   optimised kernels differ by one quantum from what the nodes say, which is computed here.
-- Not supported: the order of texts, complex numbers, gradients of a graph. Random operators give the same numbers
+- Not supported: the order of strings, complex numbers, gradients of a graph. Random operators give the same numbers
   in every run (they follow from the seed, or the node's name).
 """
 

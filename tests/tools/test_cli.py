@@ -110,7 +110,7 @@ def test_outputs_may_be_called_what_numpy_calls_its_parameters(tmp_path: Path) -
         assert {n: written[n].tolist() for n in written.files} == {"file": [-1, 2], "allow_pickle": [1, -2]}
 
 
-def test_texts_and_dictionaries(tmp_path: Path) -> None:
+def test_strings_and_dictionaries(tmp_path: Path) -> None:
     """A classifier as scikit-learn exports it: a file has a column for each class."""
     tensor, learned = helper.make_tensor_value_info, {"domain": "ai.onnx.ml"}
     classes = {"classlabels_strings": ["cat", "dog"]}
@@ -132,9 +132,9 @@ def test_texts_and_dictionaries(tmp_path: Path) -> None:
     with np.load(tmp_path / "y.npz", allow_pickle=False) as written:
         assert written["label"].tolist() == ["cat", "dog"]
     np.savez(tmp_path / "objects.npz", x=np.array([["a"]], dtype=object))
-    assert "save texts as numpy.array(texts, str)" in refused("input-file", *run, "-i", tmp_path / "objects.npz")
+    assert "save strings as numpy.array(strings, str)" in refused("input-file", *run, "-i", tmp_path / "objects.npz")
     assert "label" in baton(*run, "--random").stdout
-    assert "texts" in baton("inspect", tmp_path / "classes.onnx").stdout
+    assert "string" in baton("inspect", tmp_path / "classes.onnx").stdout
 
 
 def test_names_and_texts_are_printed_as_they_are(tmp_path: Path) -> None:

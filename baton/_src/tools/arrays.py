@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from baton._src.support.diagnostics import fail
-from baton._src.values.meaning import TEXTS
+from baton._src.values.meaning import STRING_IDS
 from baton._src.values.tensor import AnyArray
 
-WITHOUT_OBJECTS = "save texts as numpy.array(texts, str); arrays of objects are pickles"
+WITHOUT_OBJECTS = "save strings as numpy.array(strings, str); arrays of objects are pickles"
 
 
 def read_arrays(path: Path, names: Sequence[str]) -> dict[str, AnyArray]:
@@ -47,7 +47,7 @@ def as_arrays(name: str, output: Any) -> dict[str, AnyArray]:
 
 
 def _plain(array: AnyArray) -> AnyArray:
-    """Texts as NumPy's own, so that a file of them holds no pickles."""
+    """Strings as NumPy's own, so that a file of them holds no pickles."""
     return array.astype(np.str_) if array.dtype.hasobject else array
 
 
@@ -86,7 +86,7 @@ def _numbers(spec: Any, sizes: Mapping[str, int]) -> tuple[int, ...]:
 
 def _random(random: np.random.Generator, spec: Any, shape: tuple[int, ...]) -> AnyArray:
     dtype = spec.dtype
-    if spec.meaning == TEXTS:
+    if spec.meaning == STRING_IDS:
         return random.integers(0, 2, shape).astype(np.str_)
     if dtype.is_float:
         return random.standard_normal(shape).astype(dtype.numpy)

@@ -1,6 +1,6 @@
 """What values at a model's border stand for, where they are not simply themselves.
 
-Programs compute with tensors of numbers. A model may also take and give texts, dictionaries and sequences: its border
+Programs compute with tensors of numbers. A model may also take and give strings, dictionaries and sequences: its border
 makes tensors of them and the other way round.
 """
 
@@ -18,8 +18,8 @@ class Meaning(NamedTuple):
 
 
 PLAIN = Meaning("tensor")
-TEXTS = Meaning("texts")
-"""Numbers of texts: places in the list of the texts that the model knows, or behind its end."""
+STRING_IDS = Meaning("string")
+"""Numbers of strings: places in the list of the strings that the model knows, or behind its end."""
 STACK = Meaning("stack")
 """A sequence of tensors, one behind the other along a new first axis."""
 
@@ -34,4 +34,4 @@ def sequence_of(count: int) -> Meaning:
     return Meaning("sequence", (), count)
 
 
-__all__ = ["PLAIN", "STACK", "TEXTS", "Meaning", "scores_by_key", "sequence_of"]
+__all__ = ["PLAIN", "STACK", "STRING_IDS", "Meaning", "scores_by_key", "sequence_of"]

@@ -257,7 +257,7 @@ def test_a_compiled_forest_of_open_size() -> None:
     ("name", "attributes", "said"),
     [
         ("ZipMap", {"classlabels_int64s": [0, 1, 2]}, "options=.'zipmap': False"),
-        ("LinearClassifier", {"coefficients": numbers(3), "classlabels_strings": ["a", "b"]}, "classes are texts"),
+        ("LinearClassifier", {"coefficients": numbers(3), "classlabels_strings": ["a", "b"]}, "classes are strings"),
         ("LinearRegressor", {"coefficients": numbers(3), "post_transform": "LOGISTIC"}, "LOGISTIC is read in two ways"),
         (
             "LinearRegressor",
@@ -285,7 +285,7 @@ def test_a_compiled_forest_of_open_size() -> None:
             },
             "2 base_values",
         ),
-        ("LabelEncoder", {"keys_strings": ["a"], "values_int64s": [1]}, "texts are not supported"),
+        ("LabelEncoder", {"keys_strings": ["a"], "values_int64s": [1]}, "strings are not supported"),
     ],
 )
 def test_what_is_not_supported_is_refused(name: str, attributes: Any, said: str) -> None:

@@ -65,7 +65,7 @@ SELECTION = {
     "adagrad": "adagrad_multiple",
     "adam": "adam adam_multiple",
     "momentum": "momentum nesterov_momentum momentum_multiple",
-    # texts and n-grams
+    # strings and n-grams
     "string_concat": "string_concat_broadcasting string_concat_utf8",
     "string_split": "string_split_maxsplit string_split_empty_tensor",
     "regex_full_match": "regex_full_match_email_domain",

@@ -10,10 +10,10 @@ from zipfile import is_zipfile
 
 import numpy as np
 
-from baton._src.driver.model.border import as_text
+from baton._src.driver.model.border import as_string
 from baton._src.driver.wiring import is_relay
 from baton._src.frontends.onnx.relax_graph import from_onnx
-from baton._src.frontends.onnx.texts import Texts
+from baton._src.frontends.onnx.strings import ModelStrings
 from baton._src.ir.module import IRModule
 from baton._src.relax import nodes as relax
 from baton._src.relay import nodes as relay
@@ -62,7 +62,7 @@ def read_program(
 
 def _from_onnx(model: Any, shapes: Mapping[str, Any] | None, params: dict[str, Any]) -> Program:
     values = {str(n): _array(v) for n, v in params.items()}
-    return from_onnx(model, shapes, sanitize_input_names=False, values=values, texts=Texts()), {}
+    return from_onnx(model, shapes, sanitize_input_names=False, values=values, strings=ModelStrings()), {}
 
 
 def _from_torch(exported: Any, shapes: Mapping[str, Any] | None, params: dict[str, Any]) -> Program:
@@ -73,8 +73,8 @@ def _from_torch(exported: Any, shapes: Mapping[str, Any] | None, params: dict[st
 
 
 def _array(value: Any) -> AnyArray:
-    if isinstance(value, np.ndarray) and value.dtype.kind in "OSU":  # texts
-        return np.array([as_text(t) for t in value.reshape(-1).tolist()], dtype=object).reshape(value.shape)
+    if isinstance(value, np.ndarray) and value.dtype.kind in "OSU":  # strings
+        return np.array([as_string(t) for t in value.reshape(-1).tolist()], dtype=object).reshape(value.shape)
     found = from_host(value)
     if isinstance(found, NDArray):
         return to_numpy(found)

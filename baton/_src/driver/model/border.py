@@ -1,6 +1,6 @@
-"""The border of a model that takes or gives texts, dictionaries or sequences: inside there are only tensors of numbers.
+"""The border of a model that takes or gives strings, dictionaries or sequences: inside are only tensors of numbers.
 
-A text is the number of its place among those the model knows; others in a run get the numbers behind these, so that
+A string is the number of its place among those the model knows; others in a run get the numbers behind these, so that
 they can be compared and given back.
 """
 
@@ -13,39 +13,39 @@ import numpy as np
 
 from baton._src.driver.model.tensor_spec import TensorSpec
 from baton._src.support.diagnostics import fail
-from baton._src.values.meaning import PLAIN, STACK, TEXTS, Meaning
+from baton._src.values.meaning import PLAIN, STACK, STRING_IDS, Meaning
+from baton._src.values.string_table import StringTable
 from baton._src.values.tensor import AnyArray
-from baton._src.values.texts import RunTexts
 
 
 class Border:
-    """What goes in and comes out of one function, and the texts that it knows, each with its number."""
+    """What goes in and comes out of one function, and the strings that it knows, each with its number."""
 
-    def __init__(self, texts: Sequence[str], inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec]) -> None:
-        self.numbers = {text: k for k, text in enumerate(texts)}
+    def __init__(self, strings: Sequence[str], inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec]) -> None:
+        self.numbers = {string: k for k, string in enumerate(strings)}
         self.inputs, self.outputs = tuple(inputs), tuple(outputs)
 
-    def enter(self, given: Sequence[Any]) -> tuple[list[Any], RunTexts]:
-        """(tensors, the texts of this run); `DiagnosticError` for what are no texts, and for lists of arrays of
+    def enter(self, given: Sequence[Any]) -> tuple[list[Any], StringTable]:
+        """(tensors, the strings of this run); `DiagnosticError` for what are no strings, and for lists of arrays of
         different shapes."""
-        texts = RunTexts(self.numbers)
-        return [self._inside(spec, value, texts) for spec, value in zip(self.inputs, given, strict=True)], texts
+        strings = StringTable(self.numbers)
+        return [self._inside(spec, value, strings) for spec, value in zip(self.inputs, given, strict=True)], strings
 
-    def _inside(self, spec: TensorSpec, given: Any, texts: RunTexts) -> Any:
-        if spec.meaning == TEXTS:
-            return _numbered(spec.name, given, texts)
+    def _inside(self, spec: TensorSpec, given: Any, strings: StringTable) -> Any:
+        if spec.meaning == STRING_IDS:
+            return _numbered(spec.name, given, strings)
         return _stacked(spec, given) if spec.meaning == STACK else given
 
-    def leave(self, tensors: Sequence[AnyArray], texts: RunTexts) -> list[Any]:
-        """The outputs as users see them: arrays of texts, lists of dictionaries, lists of arrays."""
+    def leave(self, tensors: Sequence[AnyArray], strings: StringTable) -> list[Any]:
+        """The outputs as users see them: arrays of strings, lists of dictionaries, lists of arrays."""
         left = iter(tensors)
-        return [_shown(spec.meaning, left, texts) for spec in self.outputs]
+        return [_shown(spec.meaning, left, strings) for spec in self.outputs]
 
 
-def _numbered(name: str, given: Any, texts: RunTexts) -> AnyArray:
+def _numbered(name: str, given: Any, strings: StringTable) -> AnyArray:
     array = given if isinstance(given, np.ndarray) else np.asarray(given, dtype=object)
-    found = [as_text(item, f"input {name} takes texts") for item in array.reshape(-1).tolist()]
-    return texts.numbers(found).reshape(array.shape)
+    found = [as_string(item, f"input {name} takes strings") for item in array.reshape(-1).tolist()]
+    return strings.numbers(found).reshape(array.shape)
 
 
 def _stacked(spec: TensorSpec, given: Any) -> AnyArray:
@@ -63,8 +63,8 @@ def _stacked(spec: TensorSpec, given: Any) -> AnyArray:
     return np.stack(items) if items else np.zeros((0, *known), spec.dtype.numpy)
 
 
-def as_text(item: Any, wanted: str = "texts are given as strings or bytes") -> str:
-    """`DiagnosticError` (`value-mismatch`), which starts by what is `wanted`, for what is no text."""
+def as_string(item: Any, wanted: str = "strings are given as str or bytes") -> str:
+    """`DiagnosticError` (`value-mismatch`), which starts by what is `wanted`, for what is no string."""
     if isinstance(item, str):
         return item
     if isinstance(item, bytes):
@@ -72,12 +72,12 @@ def as_text(item: Any, wanted: str = "texts are given as strings or bytes") -> s
     raise fail("value-mismatch", f"{wanted}; {item!r} is a {type(item).__name__}")
 
 
-def _shown(meaning: Meaning, left: Iterator[AnyArray], texts: RunTexts) -> Any:
+def _shown(meaning: Meaning, left: Iterator[AnyArray], strings: StringTable) -> Any:
     if meaning.kind == "sequence":
         return [next(left) for _ in range(meaning.length)]
     tensor = next(left)
-    if meaning == TEXTS:
-        return texts.texts(tensor)
+    if meaning == STRING_IDS:
+        return strings.strings(tensor)
     if meaning == STACK:
         return list(tensor)
     if meaning.kind == "scores":
@@ -91,4 +91,4 @@ def border_of(
     """The border of a public function; None where all that goes in and out are tensors."""
     if all(spec.meaning == PLAIN for spec in (*inputs, *outputs)):
         return None
-    return Border(facts["signatures"][function].get("texts", ()), inputs, outputs)
+    return Border(facts["signatures"][function].get("strings", ()), inputs, outputs)

@@ -28,8 +28,8 @@ from baton._src.runtime.vm.virtual_machine import VirtualMachine
 from baton._src.support.diagnostics import fail
 from baton._src.values.convert import contiguous, from_host
 from baton._src.values.shape import ShapeTuple
+from baton._src.values.string_table import StringTable, using_strings
 from baton._src.values.tensor import AnyArray, NDArray
-from baton._src.values.texts import RunTexts, running_with
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ class Model:
     def run(self, feed: Mapping[str, Any], num_threads: int | None = None) -> list[Any]:
         """The outputs for the inputs given by name: NumPy arrays, or anything NumPy or DLPack can read.
 
-        Outputs are arrays; of an ONNX model also lists of arrays (sequences) or of dictionaries (ZipMap). Texts are
+        Outputs are arrays; of an ONNX model also lists of arrays (sequences) or of dictionaries (ZipMap). Strings are
         arrays or lists of strings.
 
         Raises `DiagnosticError`: `input-names` (no mapping), `input-missing`, `input-unknown`, `value-mismatch` (wrong
@@ -133,10 +133,10 @@ class Model:
     def _run(self, arrays: Sequence[Any], num_threads: int | None) -> list[Any]:
         if self._border is None:
             return self._run_tensors(arrays, num_threads)
-        inside, texts = self._border.enter(arrays)
-        with running_with(texts):
+        inside, strings = self._border.enter(arrays)
+        with using_strings(strings):
             found = self._run_tensors(inside, num_threads)
-        return self._border.leave(found, texts)
+        return self._border.leave(found, strings)
 
     def _run_tensors(self, arrays: Sequence[Any], num_threads: int | None) -> list[AnyArray]:
         wanted = num_threads or self.num_threads or 0
@@ -199,9 +199,9 @@ class Model:
             if set(feed) != self._expected:
                 self._refuse_names(feed)
             feed = [feed[name] for name in self._names]
-        inside, texts = (feed, RunTexts({})) if self._border is None else self._border.enter(feed)
+        inside, strings = (feed, StringTable({})) if self._border is None else self._border.enter(feed)
         arrays = [NDArray(self._as_array(a, i)) for i, a in enumerate(inside)]
-        with running_with(texts), self._limited(num_threads or self.num_threads):
+        with using_strings(strings), self._limited(num_threads or self.num_threads):
             return self._machine.profile(self.function, *arrays).records
 
     @property

@@ -14,7 +14,7 @@ from baton._src.values.meaning import PLAIN, Meaning
 class TensorSpec:
     """One input or output: dims are ints, or the text of a symbolic dim; `shape` is None where the rank is unknown.
 
-    Where `meaning` says that it stands for texts, dictionaries or a sequence, `dtype` and `shape` are those of the
+    Where `meaning` says that it stands for strings, dictionaries or a sequence, `dtype` and `shape` are those of the
     numbers that these are inside.
     """
 

@@ -20,7 +20,7 @@ def signature_facts(module: IRModule) -> dict[str, Any]:
         var.name_hint: {
             "inputs": _with_meanings(function, "input_meanings", _inputs(function)),
             "outputs": _with_meanings(function, "output_meanings", _outputs(function)),
-            "texts": [str(t) for t in function.attrs.get("texts") or ()],
+            "strings": [str(t) for t in function.attrs.get("strings") or ()],
         }
         for var, function in module.functions.items()
         if isinstance(function, Function) and "global_symbol" in function.attrs

@@ -23,9 +23,9 @@ from baton._src.frontends.onnx.inputs import Inputs, described
 from baton._src.frontends.onnx.node import DynamicValueError, OnnxNode
 from baton._src.frontends.onnx.old_opsets import as_of_later
 from baton._src.frontends.onnx.order import in_order
+from baton._src.frontends.onnx.strings import ModelStrings, check_no_strings, check_operator, mark_strings, read_strings
 from baton._src.frontends.onnx.symbolic import fold_dims, folded_dtype
 from baton._src.frontends.onnx.table import CONVERTERS, DOMAINS
-from baton._src.frontends.onnx.texts import Texts, check_no_texts, check_operator, mark_texts, read_texts
 from baton._src.support.diagnostics import Diagnostic, DiagnosticError, fail
 from baton._src.support.operator_errors import UnsupportedOperatorError
 from baton._src.values.meaning import PLAIN, STACK
@@ -47,7 +47,7 @@ class Importer:
     """Imports one model through `language`.
 
     `shape`, `dtype`, `values` and `shown` are as of `Inputs`. (One dtype for all, which scripts written for TVM pass by
-    default, overrides nothing there either.) With `texts` the model may have texts, which are numbered there, inputs
+    default, overrides nothing there either.) With `strings` it may have strings, which are numbered there, inputs
     that are sequences, and results that are dictionaries or sequences of any length: values whose `meaning` somebody at
     the border heeds.
     """
@@ -62,12 +62,12 @@ class Importer:
         opset: int | None = None,
         values: Mapping[str, Any] | None = None,
         shown: Mapping[str, str] | None = None,
-        texts: Texts | None = None,
+        strings: ModelStrings | None = None,
     ) -> None:
         self.model, self.folder = model, folder
         self.builder = GraphBuilder(language)
-        self.inputs = Inputs(self.builder, shape, dtype, values, shown, texts)
-        self.texts = texts
+        self.inputs = Inputs(self.builder, shape, dtype, values, shown, strings)
+        self.strings = strings
         self.opset = opset or _opset_of(model)
         if self.opset < _opset_of(model):
             given = _opset_of(model)
@@ -91,8 +91,8 @@ class Importer:
         graph = self.model.graph
         if not graph.output:
             raise fail("onnx-graph", f"the graph {graph.name!r} has no outputs", help="name in it what it is to give")
-        if self.texts is None:
-            check_no_texts(graph)
+        if self.strings is None:
+            check_no_strings(graph)
         weights = read_tensors([t for t in graph.initializer if t.data_type != STRING], self.folder)
         scope: dict[str, Value] = {n: self.builder.constant(a) for n, a in weights.items()}
         scope.update({t.name: self._tensor(t) for t in graph.initializer if t.data_type == STRING})
@@ -118,7 +118,7 @@ class Importer:
 
     def _output(self, name: str, value: Value) -> Value:
         """What the program gives: of a sequence that stacks its items the stack, if there is a border."""
-        if value.stack is not None and self.texts is not None:
+        if value.stack is not None and self.strings is not None:
             return replace(value.stack, meaning=STACK)
         if value.stack is not None or value.grows:
             help = "return its tensors, or one that ConcatFromSequence makes of them"
@@ -126,10 +126,10 @@ class Importer:
         return value
 
     def _tensor(self, tensor: Any) -> Value:
-        """A constant of numbers or texts."""
-        if tensor.data_type != STRING or self.texts is None:
+        """A constant of numbers or strings."""
+        if tensor.data_type != STRING or self.strings is None:
             return self.builder.constant(read_tensor(tensor, self.folder))
-        return self.inputs.numbered(read_texts(tensor))
+        return self.inputs.numbered(read_strings(tensor))
 
     def _nodes(
         self, nodes: Sequence[Any], scope: dict[str, Value], outputs: Sequence[str], defined: set[str] | None = None
@@ -194,12 +194,12 @@ class Importer:
                     raise fail("onnx-graph", f"{graph.name!r} in {title!r} has no value for its output {output.name!r}")
             results = [inner[o.name] for o in graph.output]
             if any(v.meaning is not PLAIN for v in results):
-                raise fail("onnx-dtype", f"{graph.name!r} in {title!r} gives texts or dictionaries; it cannot here")
+                raise fail("onnx-dtype", f"{graph.name!r} in {title!r} gives strings or dictionaries; it cannot here")
             return results
 
         names = tuple(proto.output)
         return OnnxNode(
-            proto.op_type, title, self.opset, inputs, names, attributes, self.builder, run_graph, self.texts
+            proto.op_type, title, self.opset, inputs, names, attributes, self.builder, run_graph, self.strings
         )
 
     def _convert(self, node: OnnxNode, proto: Any) -> Sequence[Value]:
@@ -222,7 +222,7 @@ class Importer:
         except DiagnosticError as error:
             raise DiagnosticError(_located(error, node, proto)) from error
         results = [found] if isinstance(found, Value) else list(found)
-        mark_texts(node.op_type, node.inputs, results)
+        mark_strings(node.op_type, node.inputs, results)
         return results
 
     def _call_function(self, function: Any, node: OnnxNode, attributes: Iterable[Any]) -> list[Value]:
@@ -262,8 +262,8 @@ class Importer:
             return content.decode("utf-8", "replace")
         if field == "strings":
             return [s.decode("utf-8", "replace") for s in content]
-        if field == "t" and content.data_type == STRING and self.texts is not None:
-            return read_texts(content)
+        if field == "t" and content.data_type == STRING and self.strings is not None:
+            return read_strings(content)
         if field == "t":
             return read_tensor(content, self.folder)
         return list(content) if field in ("floats", "ints", "graphs") else content

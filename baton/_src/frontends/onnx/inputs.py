@@ -12,13 +12,13 @@ import numpy as np
 from baton._src.frontends.graph_builder.graph import GraphBuilder
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.files.reader import STRING, dtype_of
-from baton._src.frontends.onnx.texts import Texts
+from baton._src.frontends.onnx.strings import ModelStrings
 from baton._src.ir.tensor_info import Dim, TensorInfo
 from baton._src.ops.dims import show_shape
 from baton._src.support.diagnostics import fail
 from baton._src.tir.expr import Var
 from baton._src.values.dtype import INT64, DataType
-from baton._src.values.meaning import PLAIN, STACK, TEXTS
+from baton._src.values.meaning import PLAIN, STACK, STRING_IDS
 from baton._src.values.tensor import AnyArray
 
 
@@ -33,9 +33,9 @@ class Inputs:
         dtype: object,
         values: Mapping[str, Any] | None,
         shown: Mapping[str, str] | None,
-        texts: Texts | None,
+        strings: ModelStrings | None,
     ) -> None:
-        self.builder, self.texts = builder, texts
+        self.builder, self.strings = builder, strings
         self.values: dict[str, AnyArray] = {n: _read_only(v) for n, v in (values or {}).items()}
         self.shape = dict(shape or {})
         self.dtype = dict(dtype) if isinstance(dtype, Mapping) else {}
@@ -57,7 +57,7 @@ class Inputs:
 
     def bound(self, graph: Any, weights: Mapping[str, AnyArray]) -> dict[str, Value]:
         """The inputs and weights that `values` gives, checked against what the model declares."""
-        texts = {i.name for i in graph.input if _holds_texts(i)}
+        strings = {i.name for i in graph.input if _holds_strings(i)}
         found: dict[str, Value] = {}
         declared = {i.name: self._info(i) for i in graph.input if i.name in self.values}
         declared.update((n, self.builder.constant(weights[n]).info) for n in weights if n in self.values)
@@ -65,7 +65,7 @@ class Inputs:
             if name not in declared:
                 known = ", ".join(i.name for i in graph.input if i.name not in weights)
                 raise fail("onnx-input", f"the model has no input {name!r} to bind", help=f"its inputs: {known}")
-            found[name] = self.numbered(array) if name in texts else self.builder.constant(array)
+            found[name] = self.numbered(array) if name in strings else self.builder.constant(array)
             info, kept = declared[name], found[name].array
             array = array if kept is None else kept
             if array.dtype != info.dtype.numpy or info.ndim not in (-1, array.ndim):
@@ -74,9 +74,9 @@ class Inputs:
         return found
 
     def numbered(self, content: AnyArray) -> Value:
-        """A constant of texts."""
-        assert self.texts is not None
-        return replace(self.builder.constant(self.texts.numbered(content)), meaning=TEXTS)
+        """A constant of strings."""
+        assert self.strings is not None
+        return replace(self.builder.constant(self.strings.numbered(content)), meaning=STRING_IDS)
 
     def declare(self, declared: Any) -> tuple[Value, Value]:
         """(the program's input, what nodes see by its name): a sequence is a tensor that stacks its items."""
@@ -84,7 +84,7 @@ class Inputs:
             stack = self.tensor(declared.name, self._stack_info(declared))
             return replace(stack, meaning=STACK), Value(TensorInfo(), stack=stack)
         found = self.tensor(declared.name, self._info(declared))
-        found.meaning = TEXTS if _holds_texts(declared) else PLAIN
+        found.meaning = STRING_IDS if _holds_strings(declared) else PLAIN
         return found, found
 
     def tensor(self, name: str, info: TensorInfo) -> Value:
@@ -96,13 +96,13 @@ class Inputs:
         tensor = kind.tensor_type
         if not kind.HasField("tensor_type"):
             raise fail("onnx-input", f"input {declared.name!r} is no tensor; such inputs are not supported here")
-        dtype = INT64 if _holds_texts(declared) else dtype_of(tensor.elem_type, f"input {declared.name!r}")
+        dtype = INT64 if _holds_strings(declared) else dtype_of(tensor.elem_type, f"input {declared.name!r}")
         return TensorInfo(self._dims(declared.name, tensor), DataType(self.dtype.get(declared.name, dtype)))
 
     def _stack_info(self, declared: Any) -> TensorInfo:
         """The items of a sequence along a new first axis, whose size is open. An override is the shape of an item."""
         name, item = declared.name, _kind(declared).sequence_type.elem_type.tensor_type
-        if self.texts is None:
+        if self.strings is None:
             help = "use baton.compile, which takes lists of arrays"
             raise fail("onnx-input", f"input {name!r} is a sequence, which is not supported here", help=help)
         dtype, dims = dtype_of(item.elem_type, f"input {name!r}"), self._dims(name, item)
@@ -142,7 +142,7 @@ def _kind(declared: Any) -> Any:
     return kind.optional_type.elem_type if kind.HasField("optional_type") else kind
 
 
-def _holds_texts(declared: Any) -> bool:
+def _holds_strings(declared: Any) -> bool:
     return bool(_kind(declared).tensor_type.elem_type == STRING)
 
 

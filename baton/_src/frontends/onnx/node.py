@@ -9,11 +9,11 @@ from typing import Any, NoReturn
 from baton._src.frontends.graph_builder.graph import GraphBuilder
 from baton._src.frontends.graph_builder.operands import sources_of
 from baton._src.frontends.graph_builder.value import Value
-from baton._src.frontends.onnx.files.reader import WITHOUT_TEXTS
-from baton._src.frontends.onnx.texts import Texts
+from baton._src.frontends.onnx.files.reader import WITHOUT_STRINGS
+from baton._src.frontends.onnx.strings import ModelStrings
 from baton._src.ir.tensor_info import Dim
 from baton._src.support.diagnostics import Diagnostic, DiagnosticError
-from baton._src.values.meaning import TEXTS
+from baton._src.values.meaning import STRING_IDS
 from baton._src.values.tensor import AnyArray
 
 
@@ -38,8 +38,8 @@ class OnnxNode:
     graph: GraphBuilder
     run_graph: Callable[[Any, dict[str, Value]], list[Value]]
     """Import a subgraph inline, with names bound: `run_graph(graph_proto, {name: value}) -> outputs`."""
-    known_texts: Texts | None = None
-    """Where texts are numbered; None where they are refused."""
+    known_strings: ModelStrings | None = None
+    """Where strings are numbered; None where they are refused."""
 
     def __getitem__(self, index: int) -> Value:
         """Operand `index`, which must be there."""
@@ -74,17 +74,17 @@ class OnnxNode:
             self.fail_dynamic(f"{what} must be a constant here; it is computed at run time", found)
         return found.array
 
-    def texts(self, content: Any) -> Value:
-        """A constant of texts: their numbers."""
-        if self.known_texts is None:
-            self.fail("texts are not supported", code="onnx-dtype", help=WITHOUT_TEXTS)
-        found = self.graph.constant(self.known_texts.numbered(content))
-        found.meaning = TEXTS
+    def strings(self, content: Any) -> Value:
+        """A constant of strings: their numbers."""
+        if self.known_strings is None:
+            self.fail("strings are not supported", code="onnx-dtype", help=WITHOUT_STRINGS)
+        found = self.graph.constant(self.known_strings.numbered(content))
+        found.meaning = STRING_IDS
         return found
 
     def constant_tensor(self, content: AnyArray) -> Value:
-        """A constant from an attribute that is a tensor, of numbers or of texts."""
-        return self.texts(content) if content.dtype.hasobject else self.graph.constant(content)
+        """A constant from an attribute that is a tensor, of numbers or of strings."""
+        return self.strings(content) if content.dtype.hasobject else self.graph.constant(content)
 
     def ints(self, name: str, index: int | None = None) -> tuple[int, ...] | None:
         """Integers given as attribute `name` (older opsets) or as constant operand `index` (newer ones)."""

@@ -12,7 +12,7 @@ from baton._src.frontends.graph_builder.relax_graph import RelaxGraph
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.files.reader import read_model
 from baton._src.frontends.onnx.importer import Importer
-from baton._src.frontends.onnx.texts import Texts
+from baton._src.frontends.onnx.strings import ModelStrings
 from baton._src.ir.module import IRModule
 from baton._src.relax.nodes import Tuple
 from baton._src.values.meaning import PLAIN, Meaning, sequence_of
@@ -30,7 +30,7 @@ def from_onnx(
     keep_params_in_input: bool = False,
     sanitize_input_names: bool = True,
     values: Mapping[str, Any] | None = None,
-    texts: Texts | None = None,
+    strings: ModelStrings | None = None,
 ) -> IRModule:
     """Import an ONNX model (`ModelProto`, bytes or path) as a Relax module with the function `main`.
 
@@ -38,8 +38,8 @@ def from_onnx(
     dtypes by name (one dtype for all changes nothing: the model says them); `values` makes inputs constants: axes, pads
     and sizes that the model takes as inputs must be known when importing. Weights become constants, or parameters
     behind the inputs with `keep_params_in_input` (their values are in the function's attribute `params`).
-    What the model gives as a sequence of known length is a tuple. With `texts` texts are numbered there, and values at
-    the border may have a meaning: see the function's attributes `texts`, `input_meanings` and `output_meanings`.
+    What the model gives as a sequence of known length is a tuple. With `strings` these are numbered there, and values
+    at the border may have a meaning: see the function's attributes `strings`, `input_meanings` and `output_meanings`.
     `sanitize_input_names` makes identifiers of the inputs' names, with a warning for each that changes.
 
     Raises `DiagnosticError`: every unsupported operator at once (`onnx-unsupported-op`), damaged files (`onnx-file`),
@@ -50,15 +50,15 @@ def from_onnx(
     control = any(n.op_type in CONTROL_FLOW for body in bodies for n in body.node)
     with RelaxGraph(dataflow=not control) as language:
         shown = parameter_names(proto.graph, sanitize_input_names)
-        importer = Importer(proto, folder, language, shape_dict, dtype_dict, opset, values, shown, texts)
+        importer = Importer(proto, folder, language, shape_dict, dtype_dict, opset, values, shown, strings)
         inputs, outputs, weights = importer.run(keep_weights=keep_params_in_input)
         builder = importer.builder
         module = language.finish([_result(builder, v) for _, v in outputs], len(inputs))
     main = module.get_global_var("main")
     function = module[main].with_attr("output_names", tuple(name for name, _ in outputs))
     meanings = [tuple(_meaning(v) for _, v in values) for values in (inputs, outputs)]
-    if texts is not None and {*meanings[0], *meanings[1]} != {PLAIN}:
-        function = function.with_attr("texts", tuple(texts.numbers))
+    if strings is not None and {*meanings[0], *meanings[1]} != {PLAIN}:
+        function = function.with_attr("strings", tuple(strings.numbers))
         function = function.with_attr("input_meanings", meanings[0]).with_attr("output_meanings", meanings[1])
     if keep_params_in_input:
         function = function.with_attr("params", tuple(array(w) for w in weights.values()))

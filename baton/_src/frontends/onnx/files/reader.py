@@ -95,11 +95,11 @@ _DTYPES = {
     24: "float8_e8m0fnu", 25: "uint2", 26: "int2",
 }  # fmt: skip
 STRING = 8
-"""ONNX's number of texts."""
+"""ONNX's number of strings."""
 _NAMES = {STRING: "string", 14: "complex64", 15: "complex128"}
-WITHOUT_TEXTS = (
-    "number the texts before they get to the model: export it with integers for categories and classes, "
-    "or leave out the nodes that handle texts (baton.compile takes texts that are only compared and moved)"
+WITHOUT_STRINGS = (
+    "number the strings before they get to the model: export it with integers for categories and classes, "
+    "or leave out the nodes that handle strings (baton.compile takes strings that are only compared and moved)"
 )
 
 
@@ -107,7 +107,7 @@ def dtype_of(elem_type: int, where: str) -> DataType:
     """The data type of ONNX's number `elem_type`; `DiagnosticError` (`onnx-dtype`) where there is none here."""
     found = _DTYPES.get(elem_type)
     if found is None:
-        help = WITHOUT_TEXTS if elem_type == STRING else None
+        help = WITHOUT_STRINGS if elem_type == STRING else None
         name = _NAMES.get(elem_type, elem_type)
         raise fail("onnx-dtype", f"{where} has element type {name}, which is not supported", help=help)
     return DataType(found)
@@ -196,7 +196,7 @@ def _elements(content: AnyArray, dtype: DataType, count: int) -> AnyArray:
 
 __all__ = [
     "STRING",
-    "WITHOUT_TEXTS",
+    "WITHOUT_STRINGS",
     "dtype_of",
     "onnx_library",
     "onnx_type_of",

@@ -9,7 +9,7 @@ import numpy as np
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.node import Converter, OnnxNode
 from baton._src.values.dtype import FLOAT32, INT64
-from baton._src.values.meaning import TEXTS, scores_by_key
+from baton._src.values.meaning import STRING_IDS, scores_by_key
 from baton._src.values.tensor import AnyArray
 
 
@@ -102,30 +102,30 @@ def one_hot_encoder(node: OnnxNode) -> Value:
 
 def label_encoder(node: OnnxNode) -> Value:
     """The value that belongs to each key; the default for what is no key."""
-    if node.attr("classes_strings"):  # its first version: a text for its place, or the other way round
+    if node.attr("classes_strings"):  # its first version: a string for its place, or the other way round
         places = np.arange(len(node.attr("classes_strings")))
-        return _numbered(node, node.texts(node.attr("classes_strings")), places)
+        return _numbered(node, node.strings(node.attr("classes_strings")), places)
     values = _listed(node, "values")
     default = node.attr("default_tensor")
-    if default is None and values.meaning is not TEXTS:
+    if default is None and values.meaning is not STRING_IDS:
         default = node.attr("default_float", -0.0) if values.dtype.is_float else node.attr("default_int64", -1)
     elif default is None:
         default = node.attr("default_string", "_Unused")
-    default = np.asarray(default, None if values.meaning is not TEXTS else object).reshape(())
+    default = np.asarray(default, None if values.meaning is not STRING_IDS else object).reshape(())
     return _looked_up(node, _keys(node, "keys", node[0]), values, default)
 
 
 def category_mapper(node: OnnxNode) -> Value:
-    """The number of a text, or the text of a number."""
+    """The number of a string, or the string of a number."""
     numbers = np.array(node.needed("cats_int64s"), np.int64)
-    return _numbered(node, node.texts(node.needed("cats_strings")), numbers)
+    return _numbered(node, node.strings(node.needed("cats_strings")), numbers)
 
 
-def _numbered(node: OnnxNode, texts: Value, numbers: AnyArray) -> Value:
-    if node[0].meaning is TEXTS:
-        return _looked_up(node, texts, node.graph.constant(numbers), np.array(node.attr("default_int64", -1)))
+def _numbered(node: OnnxNode, strings: Value, numbers: AnyArray) -> Value:
+    if node[0].meaning is STRING_IDS:
+        return _looked_up(node, strings, node.graph.constant(numbers), np.array(node.attr("default_int64", -1)))
     default = np.array(node.attr("default_string", "_Unused"), dtype=object)
-    return _looked_up(node, node.graph.constant(numbers), texts, default)
+    return _looked_up(node, node.graph.constant(numbers), strings, default)
 
 
 def _looked_up(node: OnnxNode, keys: Value, values: Value, default: AnyArray) -> Value:
@@ -144,10 +144,10 @@ def _looked_up(node: OnnxNode, keys: Value, values: Value, default: AnyArray) ->
 
 
 def _keys(node: OnnxNode, name: str, x: Value) -> Value:
-    """What elements of `x` are compared with: texts if these are texts."""
+    """What elements of `x` are compared with: strings if these are strings."""
     found = _listed(node, name)
     if found.meaning is not x.meaning:
-        node.fail(f"its {name} and its input must both be numbers or both be texts", code="onnx-dtype")
+        node.fail(f"its {name} and its input must both be numbers or both be strings", code="onnx-dtype")
     return found
 
 
@@ -157,7 +157,7 @@ def _listed(node: OnnxNode, name: str) -> Value:
     if tensor is not None:
         return node.constant_tensor(np.asarray(tensor))
     if node.attr(f"{name}_strings"):
-        return node.texts(node.attr(f"{name}_strings"))
+        return node.strings(node.attr(f"{name}_strings"))
     if node.attr(f"{name}_int64s"):
         return node.graph.constant(node.attr(f"{name}_int64s"), INT64)
     if node.attr(f"{name}_floats"):
@@ -200,17 +200,17 @@ def _probit(node: OnnxNode, p: Value) -> Value:
 
 
 def labels_of(node: OnnxNode, name: str) -> Value:
-    """The classes; texts that nobody asks for are not needed."""
-    found, texts = node.attr(name), node.attr("classlabels_strings", ())
+    """The classes; strings that nobody asks for are not needed."""
+    found, strings = node.attr(name), node.attr("classlabels_strings", ())
     if found:
         return node.graph.constant(list(found), INT64)
-    if node.known_texts is None and any(node.outputs[:1]):
+    if node.known_strings is None and any(node.outputs[:1]):
         help = (
             "number the classes when training, export the model without its output of labels, or use baton.compile, "
-            "which takes texts"
+            "which takes strings"
         )
-        node.fail("its classes are texts, which are not supported", help=help)
-    return node.graph.constant(range(len(texts)), INT64) if node.known_texts is None else node.texts(texts)
+        node.fail("its classes are strings, which are not supported", help=help)
+    return node.graph.constant(range(len(strings)), INT64) if node.known_strings is None else node.strings(strings)
 
 
 def count_of(listed: Value) -> int:
@@ -280,7 +280,7 @@ def linear_classifier(node: OnnxNode) -> list[Value]:
 
 def zip_map(node: OnnxNode) -> Value:
     """The scores, which the border makes dictionaries of."""
-    if node.known_texts is None:
+    if node.known_strings is None:
         help = (
             "export the model with the scores as a tensor: options={'zipmap': False} in skl2onnx; or use "
             "baton.compile, which gives dictionaries"

@@ -1,4 +1,4 @@
-"""TfIdfVectorizer: how often each n-gram of a pool, of numbers or of texts, stands in a row."""
+"""TfIdfVectorizer: how often each n-gram of a pool, of numbers or of strings, stands in a row."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.node import Converter, OnnxNode
 from baton._src.values.dtype import FLOAT32, INT64
-from baton._src.values.meaning import TEXTS
+from baton._src.values.meaning import STRING_IDS
 from baton._src.values.tensor import AnyArray
 
 
@@ -51,11 +51,11 @@ def _grams(node: OnnxNode, count: int) -> list[AnyArray]:
 
 
 def _pool(node: OnnxNode) -> AnyArray:
-    """Numbers, or the numbers of texts if the operand is of texts."""
-    texts = node.attr("pool_strings")
-    if (node[0].meaning is TEXTS) != bool(texts):
-        node.fail("its pool and its input must both be numbers or both be texts", code="onnx-dtype")
-    found = node.texts(texts).array if texts else np.array(node.attr("pool_int64s") or (), np.int64)
+    """Numbers, or the numbers of strings if the operand is of strings."""
+    strings = node.attr("pool_strings")
+    if (node[0].meaning is STRING_IDS) != bool(strings):
+        node.fail("its pool and its input must both be numbers or both be strings", code="onnx-dtype")
+    found = node.strings(strings).array if strings else np.array(node.attr("pool_int64s") or (), np.int64)
     assert found is not None
     return found
 

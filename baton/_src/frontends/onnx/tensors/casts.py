@@ -7,17 +7,17 @@ from baton._src.frontends.onnx.files.reader import STRING, dtype_of
 from baton._src.frontends.onnx.node import Converter, OnnxNode
 from baton._src.frontends.onnx.tensors.strings import parsed, shown
 from baton._src.values.dtype import FLOAT32, DataType
-from baton._src.values.meaning import TEXTS
+from baton._src.values.meaning import STRING_IDS
 
 _POWERS = "float8_e8m0fnu"
 _ROUND = {"up": 0x7FFFFF, "nearest": 0x400000, "down": 0}
 
 
 def cast(node: OnnxNode) -> Value:
-    to, are_texts = int(node.needed("to")), node[0].meaning is TEXTS
-    if are_texts:
+    to, are_strings = int(node.needed("to")), node[0].meaning is STRING_IDS
+    if are_strings:
         return node[0] if to == STRING else parsed(node, dtype_of(to, node.title))
-    if to == STRING and node.known_texts is not None:
+    if to == STRING and node.known_strings is not None:
         return shown(node)
     return _cast_to(node, dtype_of(to, node.title))
 

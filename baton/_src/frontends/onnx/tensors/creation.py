@@ -19,12 +19,12 @@ def constant(node: OnnxNode) -> Value:
         if name == "value":
             return node.constant_tensor(content)
         if name in ("value_string", "value_strings"):
-            return node.texts(content)
+            return node.strings(content)
         if name in ("value_float", "value_floats"):
             return node.graph.constant(np.array(content, np.float32))
         if name in ("value_int", "value_ints"):
             return node.graph.constant(np.array(content, np.int64))
-    node.fail("only constants that are tensors, numbers or texts are supported")
+    node.fail("only constants that are tensors, numbers or strings are supported")
 
 
 def constant_of_shape(node: OnnxNode) -> Value:

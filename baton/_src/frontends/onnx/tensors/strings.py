@@ -1,4 +1,4 @@
-"""Operators that look into texts: calls of the machine's functions, which find the texts of a run by their numbers."""
+"""Operators that compute on strings: calls of functions of the machine, which finds them by their numbers."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.node import Converter, OnnxNode
 from baton._src.ir.tensor_info import TensorInfo
 from baton._src.values.dtype import BOOL, INT64, DataType
-from baton._src.values.meaning import TEXTS
+from baton._src.values.meaning import STRING_IDS
 from baton._src.values.text_patterns import text_pattern
 
 
 def _operand(node: OnnxNode, index: int = 0) -> Value:
     found = node[index]
-    if found.meaning is not TEXTS:
-        node.fail(f"input {index} has numbers, not texts", code="onnx-dtype")
+    if found.meaning is not STRING_IDS:
+        node.fail(f"input {index} has numbers, not strings", code="onnx-dtype")
     return found
 
 
 def _call(node: OnnxNode, name: str, *operands: Value | int | str, results: Sequence[TensorInfo]) -> tuple[Value, ...]:
-    return node.graph.packed(f"vm.builtin.texts.{name}", *operands, results=results)
+    return node.graph.packed(f"vm.builtin.strings.{name}", *operands, results=results)
 
 
-def _as_texts(value: Value) -> Value:
-    value.meaning = TEXTS
+def _as_strings(value: Value) -> Value:
+    value.meaning = STRING_IDS
     return value
 
 
@@ -32,7 +32,7 @@ def string_concat(node: OnnxNode) -> Value:
     a, b = _operand(node, 0), _operand(node, 1)
     alike = a.shape is not None and a.shape == b.shape
     info = a.info if alike else TensorInfo(None, INT64, -1 if min(a.rank, b.rank) < 0 else max(a.rank, b.rank))
-    return _as_texts(_call(node, "join", a, b, results=[info])[0])
+    return _as_strings(_call(node, "join", a, b, results=[info])[0])
 
 
 def regex_full_match(node: OnnxNode) -> Value:
@@ -54,11 +54,11 @@ def string_split(node: OnnxNode) -> Sequence[Value]:
         node.fail(f"maxsplit is {limit}", help="it takes 0 or more, or leave it out")
     parts, counts = _longer_by_one(x), TensorInfo(x.shape, INT64, x.rank)
     found, number = _call(node, "split", x, str(node.attr("delimiter", "")), limit, results=[parts, counts])
-    return _as_texts(found), number
+    return _as_strings(found), number
 
 
 def _longer_by_one(x: Value) -> TensorInfo:
-    """Texts of one more axis, whose size a run tells."""
+    """Strings of one more axis, whose size a run tells."""
     return TensorInfo(None, INT64, x.rank + 1 if x.rank >= 0 else -1)
 
 
@@ -66,10 +66,10 @@ def string_normalizer(node: OnnxNode) -> Value:
     x, case = _operand(node), str(node.attr("case_change_action", "NONE"))
     if case not in ("LOWER", "UPPER", "NONE"):
         node.fail(f"case_change_action is {case!r}", help="it takes one of LOWER, UPPER, NONE")
-    left_out = node.texts(node.attr("stopwords") or [])
+    left_out = node.strings(node.attr("stopwords") or [])
     by_case = int(node.attr("is_case_sensitive", 0))
     info = TensorInfo(None, INT64, x.rank)
-    return _as_texts(_call(node, "normalize", x, left_out, case, by_case, results=[info])[0])
+    return _as_strings(_call(node, "normalize", x, left_out, case, by_case, results=[info])[0])
 
 
 def tokenizer(node: OnnxNode) -> Value:
@@ -92,20 +92,20 @@ def tokenizer(node: OnnxNode) -> Value:
     for expression in [*separators, pattern]:
         _checked(node, expression)
     filler, marked = str(node.needed("pad_value")), int(node.needed("mark"))
-    cuts, info = node.texts(separators), _longer_by_one(x)
-    return _as_texts(_call(node, "words", x, cuts, pattern, shortest, filler, marked, results=[info])[0])
+    cuts, info = node.strings(separators), _longer_by_one(x)
+    return _as_strings(_call(node, "words", x, cuts, pattern, shortest, filler, marked, results=[info])[0])
 
 
 def parsed(node: OnnxNode, dtype: DataType) -> Value:
-    """The numbers that texts say."""
+    """The numbers that strings say."""
     x = _operand(node)
     return _call(node, "parse", x, str(dtype), results=[TensorInfo(x.shape, dtype, x.rank)])[0]
 
 
 def shown(node: OnnxNode) -> Value:
-    """Numbers as texts."""
+    """Numbers as strings."""
     x = node[0]
-    return _as_texts(_call(node, "show", x, results=[TensorInfo(x.shape, INT64, x.rank)])[0])
+    return _as_strings(_call(node, "show", x, results=[TensorInfo(x.shape, INT64, x.rank)])[0])
 
 
 STRINGS: dict[str, Converter] = {

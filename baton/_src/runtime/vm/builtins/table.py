@@ -14,8 +14,8 @@ from baton._src.runtime.vm.builtins import (
     memory,
     relay,
     shapes,
+    strings,
     structures,
-    texts,
 )
 
 BUILTINS: Mapping[str, Callable[..., Any]] = {
@@ -29,6 +29,6 @@ BUILTINS: Mapping[str, Callable[..., Any]] = {
     **relay.TABLE,
     **shapes.TABLE,
     **structures.TABLE,
-    **texts.TABLE,
+    **strings.TABLE,
 }
 """Functions of run-time values. Those that need the machine take it first: bytecode passes `%vm`."""

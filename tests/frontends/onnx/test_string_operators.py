@@ -1,4 +1,4 @@
-"""Operators that look into texts: they join, split, match, change and read them as onnxruntime does."""
+"""Operators that compute on strings: they join, split, match, change and read them as onnxruntime does."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MICROSOFT = "com.microsoft"
 LINES = ["  a b  c ", "", "a,b,,c", "ü, x y", "ab", "äbbc d"]
 
 
-def texts(*given: Any) -> Any:
+def strings(*given: Any) -> Any:
     return np.array(given, dtype=object)
 
 
@@ -45,7 +45,7 @@ def assert_as_onnxruntime(model: Any, *given: Any) -> None:
 )
 def test_splitting(attributes: Any) -> None:
     model = model_of([node("StringSplit", ("y", "z"), **attributes)], TEXT, outputs=("y", "z"))
-    assert_as_onnxruntime(model, texts(*LINES), texts("a b"), texts())
+    assert_as_onnxruntime(model, strings(*LINES), strings("a b"), strings())
 
 
 PATTERNS = [
@@ -65,7 +65,7 @@ PATTERNS = [
 
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_matching(pattern: str) -> None:
-    given = texts("ab", "AB", "12", "ä", "aa", "a\n", "\n", "a", "\u0663", "a$", "abcd", "\\")
+    given = strings("ab", "AB", "12", "ä", "aa", "a\n", "\n", "a", "\u0663", "a$", "abcd", "\\")
     assert_as_onnxruntime(model_of([node("RegexFullMatch", pattern=pattern)], TEXT), given, given[:1], given[:0])
 
 
@@ -89,7 +89,7 @@ def test_patterns_that_are_read_otherwise_are_refused(pattern: str) -> None:
     ],
 )
 def test_normalizing(attributes: Any) -> None:
-    given = texts("a", "A", "Strange", "b", "Z", "z")
+    given = strings("a", "A", "Strange", "b", "Z", "z")
     model = model_of([node("StringNormalizer", locale="C", **attributes)], TEXT)
     assert_as_onnxruntime(model, given, given[:1], given[-2:])
     model = model_of([node("StringNormalizer", locale="C", **attributes)], TEXT, (1, "n"))
@@ -99,7 +99,7 @@ def test_normalizing(attributes: Any) -> None:
 def test_no_letter_becomes_two() -> None:
     program = baton.compile(model_of([node("StringNormalizer", case_change_action="UPPER")], TEXT))
     assert program.run({"x": ["straße", "ä"]})[0].tolist() == ["STRAßE", "Ä"]
-    with pytest.raises(baton.DiagnosticError, match="takes texts of shape"):
+    with pytest.raises(baton.DiagnosticError, match="takes strings of shape"):
         baton.compile(model_of([node("StringNormalizer")], TEXT, ("m", "n"))).run({"x": [["a"], ["b"]]})
 
 
@@ -117,8 +117,8 @@ def test_no_letter_becomes_two() -> None:
 def test_words(attributes: Any) -> None:
     """What scikit-learn's vectorizers become: words, and characters."""
     words = node("Tokenizer", domain=MICROSOFT, pad_value="#", **attributes)
-    assert_as_onnxruntime(model_of([words], TEXT), texts(*LINES), texts("a"), texts("", ""))
-    assert_as_onnxruntime(model_of([words], TEXT, ("m", "n")), texts(*LINES).reshape(2, 3))
+    assert_as_onnxruntime(model_of([words], TEXT), strings(*LINES), strings("a"), strings("", ""))
+    assert_as_onnxruntime(model_of([words], TEXT, ("m", "n")), strings(*LINES).reshape(2, 3))
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_words_that_cannot_be(attributes: Any, said: str) -> None:
 
 
 def test_counts_of_words(tmp_path: Path) -> None:
-    """A text's way through a classifier of texts, one node after the other; compiled, saved and loaded."""
+    """A text's way through a classifier of strings, one node after the other; compiled, saved and loaded."""
     nodes = [
         helper.make_node("StringNormalizer", ["x"], ["low"], case_change_action="LOWER", locale="C"),
         helper.make_node("Tokenizer", ["low"], ["words"], tokenexp="[a-z0-9_]+", mark=0, mincharnum=2, pad_value="",
@@ -146,7 +146,7 @@ def test_counts_of_words(tmp_path: Path) -> None:
                          pool_strings=["ab", "cd", "ab", "cd"]),
     ]  # fmt: skip
     model = model_of(nodes, TEXT)
-    given = texts("AB cd ab", "x", "cd, ab; Ab CD")
+    given = strings("AB cd ab", "x", "cd, ab; Ab CD")
     assert_as_onnxruntime(model, given, given[:2])
     program = baton.compile(model)
     program.save(tmp_path / "words.baton")
@@ -158,27 +158,27 @@ def test_counts_of_words(tmp_path: Path) -> None:
 def test_joining() -> None:
     with_b = helper.make_node("Constant", [], ["b"], value_strings=["-b"])
     model = model_of([with_b, helper.make_node("StringConcat", ["x", "b"], ["y"])], TEXT, ("m", "n"))
-    assert_as_onnxruntime(model, texts(["a", ""], ["ü", "a-b"]), texts(["k"]))
-    with pytest.raises(baton.DiagnosticError, match="input 0 has numbers, not texts"):
+    assert_as_onnxruntime(model, strings(["a", ""], ["ü", "a-b"]), strings(["k"]))
+    with pytest.raises(baton.DiagnosticError, match="input 0 has numbers, not strings"):
         baton.compile(model_of([with_b, helper.make_node("StringConcat", ["x", "b"], ["y"])], FLOAT))
 
 
 @pytest.mark.parametrize("kind", [FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16, INT, TensorProto.UINT8, BOOL])
-def test_numbers_in_texts(kind: int) -> None:
+def test_numbers_in_strings(kind: int) -> None:
     said = ["1.5", "  2", "0", "-3", "100.7"]
-    given = texts(*(said[1:3] if kind in (TensorProto.UINT8, BOOL) else said))
+    given = strings(*(said[1:3] if kind in (TensorProto.UINT8, BOOL) else said))
     assert_as_onnxruntime(model_of([node("Cast", to=kind)], TEXT), given, given[:1])
 
 
-def test_special_numbers_in_texts() -> None:
+def test_special_numbers_in_strings() -> None:
     program = baton.compile(model_of([node("Cast", to=FLOAT)], TEXT))
-    given = texts("1e-5", "INF", "-inf", "+INF", "NaN")
+    given = strings("1e-5", "INF", "-inf", "+INF", "NaN")
     np.testing.assert_array_equal(program.run({"x": given})[0], np.array([1e-5, np.inf, -np.inf, np.inf, np.nan], "f4"))
     for wrong in ("", "abc", "1.5x", "1_0"):
-        with pytest.raises(baton.DiagnosticError, match=f"the text '{wrong}' is no number of dtype float32"):
-            program.run({"x": texts(wrong)})
-    with pytest.raises(baton.DiagnosticError, match="the text '300' is no number of dtype uint8"):
-        baton.compile(model_of([node("Cast", to=TensorProto.UINT8)], TEXT)).run({"x": texts("300")})
+        with pytest.raises(baton.DiagnosticError, match=f"the string '{wrong}' is no number of dtype float32"):
+            program.run({"x": strings(wrong)})
+    with pytest.raises(baton.DiagnosticError, match="the string '300' is no number of dtype uint8"):
+        baton.compile(model_of([node("Cast", to=TensorProto.UINT8)], TEXT)).run({"x": strings("300")})
 
 
 @pytest.mark.parametrize(
@@ -193,6 +193,6 @@ def test_special_numbers_in_texts() -> None:
     ],
     ids=lambda a: str(a.dtype),
 )
-def test_numbers_as_texts(given: Any) -> None:
+def test_numbers_as_strings(given: Any) -> None:
     model = model_of([node("Cast", to=TEXT)], helper.np_dtype_to_tensor_dtype(given.dtype))
     assert_as_onnxruntime(model, given, given[:1])

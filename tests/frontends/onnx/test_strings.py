@@ -1,4 +1,4 @@
-"""Texts: `baton.compile` numbers them at the border of the model; where there is none they are refused by name."""
+"""Strings: `baton.compile` numbers them at the border of the model; where there is none they are refused by name."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def model_with(
 
 
 def assert_as_onnxruntime(model: Any, *given: Any) -> None:
-    """Texts, dictionaries and all, at several sizes."""
+    """Strings, dictionaries and all, at several sizes."""
     program = baton.compile(model, num_threads=1)
     for x in given:
         found, wanted = program.run({"x": x}), onnxruntime_outputs(model, {"x": x})
@@ -144,8 +144,8 @@ def test_as_lists_as_bytes_and_bound_when_compiling() -> None:
     for given in (["k", "a"], np.array(["k", "a"]), np.array([b"k", b"a"])):
         assert program.run({"x": given})[0].tolist() == ["k", "a", "a", "b"]
     assert baton.compile(model, params={"x": np.array(["k"])}).run({})[0].tolist() == ["k", "a", "b"]
-    assert str(program.inputs[0]) == "x: texts[n]"
-    with pytest.raises(baton.DiagnosticError, match="input x takes texts; 1 is a int"):
+    assert str(program.inputs[0]) == "x: string[n]"
+    with pytest.raises(baton.DiagnosticError, match="input x takes strings; 1 is a int"):
         program.run({"x": np.array([1])})
 
 
@@ -169,22 +169,22 @@ WITHOUT_A_BORDER: list[tuple[str, Any, int, str]] = [
 @pytest.mark.parametrize(
     ("node", "kind", "named"), [c[1:] for c in WITHOUT_A_BORDER], ids=[c[0] for c in WITHOUT_A_BORDER]
 )
-def test_a_module_has_no_texts(node: Any, kind: int, named: str) -> None:
+def test_a_module_has_no_strings(node: Any, kind: int, named: str) -> None:
     said = refused(node, kind, relax.frontend.onnx.from_onnx)
     assert named in said
-    assert "help: number the texts before they get to the model" in said
+    assert "help: number the strings before they get to the model" in said
 
 
 BEYOND: list[tuple[str, Any, int, str]] = [
-    ("their order", helper.make_node("Unique", ["x"], ["y"], name="/u"), TEXT, "'/u' looks into texts"),
-    ("two kinds", helper.make_node("Concat", ["x", "words"], ["y"], axis=0, name="/c"), INT, "mixes texts and numbers"),
-    ("the keys", learned("LabelEncoder", ["x"], ["y"], keys_strings=["a"], values_int64s=[1]), FLOAT, "both be texts"),
-    ("categories", learned("OneHotEncoder", ["x"], ["y"], cats_int64s=[1]), TEXT, "both be texts"),
+    ("their order", helper.make_node("Unique", ["x"], ["y"], name="/u"), TEXT, "'/u' computes on strings"),
+    ("two kinds", helper.make_node("Concat", ["x", "words"], ["y"], axis=0, name="/c"), INT, "mixes strings"),
+    ("the keys", learned("LabelEncoder", ["x"], ["y"], keys_strings=["a"], values_int64s=[1]), FLOAT, "be strings"),
+    ("categories", learned("OneHotEncoder", ["x"], ["y"], cats_int64s=[1]), TEXT, "both be strings"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("node", "kind", "said"), [c[1:] for c in BEYOND], ids=[c[0] for c in BEYOND])
-def test_what_looks_into_texts_is_refused(node: Any, kind: int, said: str) -> None:
+def test_what_computes_on_strings_is_refused(node: Any, kind: int, said: str) -> None:
     assert said in refused(node, kind, baton.compile)
 
 
@@ -198,8 +198,8 @@ def test_words_that_stand_together(mode: str, size: list[str]) -> None:
         "ngram_indexes": [5, 0, 1, 2, 4, 3], "weights": [0.5, 2, 3, 4, 0.25, 1], "pool_strings": words,
     }  # fmt: skip
     node = helper.make_node("TfIdfVectorizer", ["x"], ["y"], mode=mode, **attributes)
-    texts = np.array(["b", "b", "a", "none", "b", "a", "a", "b", "b", "ä", "b", "a"], dtype=object)
-    given = [texts, texts[:2]] if len(size) == 1 else [texts.reshape(2, 6), texts.reshape(6, 2)]
+    strings = np.array(["b", "b", "a", "none", "b", "a", "a", "b", "b", "ä", "b", "a"], dtype=object)
+    given = [strings, strings[:2]] if len(size) == 1 else [strings.reshape(2, 6), strings.reshape(6, 2)]
     assert_as_onnxruntime(model_with([node], (TEXT, size)), *given)
 
 
@@ -208,5 +208,5 @@ def test_a_pool_of_other_things() -> None:
     node = helper.make_node("TfIdfVectorizer", ["x"], ["y"], ngram_counts=[0], ngram_indexes=[0], **attributes)
     with pytest.raises(baton.DiagnosticError, match="has 1 ngram_indexes for 0 n-grams"):
         baton.compile(model_with([node], (INT, ["n"])))
-    with pytest.raises(baton.DiagnosticError, match="must both be numbers or both be texts"):
+    with pytest.raises(baton.DiagnosticError, match="must both be numbers or both be strings"):
         baton.compile(model_with([node], (TEXT, ["n"])))
