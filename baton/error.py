@@ -11,5 +11,6 @@ __getattr__, __dir__, __all__ = attach(
         **renamed("support.diagnostics", TVMError="BatonError"),
         **names("support.operator_errors", "OpError OpNotImplemented OpNotInstalled OpAttributeRequired"),
         **names("support.operator_errors", "OpAttributeInvalid OpAttributeUnImplemented"),
+        **names("driver.tvm_names.local_session", "RPCError RPCSessionTimeoutError"),
     },
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from baton._src.driver.wiring import wire
-from baton._src.support.lazy import attach, names
+from baton._src.support.lazy import attach, names, renamed
 
 __getattr__, __dir__, __all__ = attach(
     __name__,
@@ -12,6 +12,7 @@ __getattr__, __dir__, __all__ = attach(
             "relax.nodes",
             "Expr Constant Var DataflowVar Tuple TupleGetItem ShapeExpr PrimValue StringImm DataTypeImm Call If",
         ),
+        **renamed("relax.nodes", ExprWithOp="Expr"),
         **names("relax.nodes", "Binding VarBinding MatchCast BindingBlock DataflowBlock SeqExpr Function ExternFunc"),
         **names("ir.expr", "GlobalVar"),
         **names("relax.literals", "const"),

@@ -61,6 +61,11 @@ def test_texts_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
         cprint(1)
 
 
+def test_expressions_that_take_operators() -> None:
+    assert isinstance(relax.PrimValue(1), relax.expr.ExprWithOp)
+    assert isinstance(relay.const(1), relay.expr.ExprWithOp)
+
+
 def test_unknown_names_are_attribute_errors() -> None:
     with pytest.raises(AttributeError, match="no attribute 'conv9d'"):
         _ = relay.nn.conv9d

@@ -203,8 +203,6 @@ REASONS |= {f"script.{name}": _BUILDER for name in ("relax.arg", "relax.If", "re
 _UNUSED = "not implemented: nothing in baton stands behind it"
 _OTHER = {
     "relay.expr.RelayExprWithFields": "nodes have with_fields, and Python's keyword arguments",
-    "error.RPCError": "programs run in the process that compiled or loaded them",
-    "error.RPCSessionTimeoutError": "programs run in the process that compiled or loaded them",
     "error.register_error": "errors are DiagnosticErrors with a code",
     "tir.schedule.BlockScope": _NO_TREE,
     "tir.schedule.StmtSRef": _NO_TREE,
