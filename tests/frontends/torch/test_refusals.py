@@ -83,6 +83,9 @@ def test_random_numbers_are_refused() -> None:
     assert [d.code for d in error.diagnostics] == ["torch-random"] * 2
     assert "aten.rand.default draws random numbers (used 1x: test_refusals.py:" in error.diagnostics[0].message
     assert "torch.manual_seed" in str(error.diagnostics[0].help)
+    torch._dynamo.reset()
+    with pytest.raises(torch._dynamo.exc.BackendCompilerFailed, match=r"(?s)test_refusals.*torch\.compiler\.disable"):
+        torch.compile(lambda x: torch.poisson(x.exp()), backend="baton")(ROWS)
 
 
 def test_effects_are_refused_by_name() -> None:
@@ -264,10 +267,11 @@ def test_masks_that_pick_another_number_than_is_given(write: Any) -> None:
     [
         (torch.fft.fft, ROWS, "returns a complex tensor"),
         (torch.abs, torch.ones(3, dtype=torch.complex64), "input '.*' is complex"),
+        (lambda x: torch.linalg.eig(torch.fft.fft(x[:, :3]))[0].real, ROWS, "eigenvalues of complex matrices"),
         (lambda x: torch.fft.fft(x).tanh().real, ROWS, r"aten.tanh.default of complex tensors is not supported"),
         (lambda x: torch.fft.rfft(x.repeat(1, 2500)).abs(), ROWS, "a transform of length 10000"),
     ],
-    ids=["output", "input", "operator", "length"],
+    ids=["output", "input", "eigenvalues", "operator", "length"],
 )
 def test_complex_tensors_that_do_not_fit(function: Any, given: Any, message: str) -> None:
     class Applied(nn.Module):

@@ -31,7 +31,17 @@ def solved_by_factors(x: Any, y: Any) -> Any:
     )
 
 
+def turned(x: Any) -> Any:
+    """Eigenvalues of matrices that are not symmetric: complex, as are their vectors, which nobody gives a phase."""
+    values, vectors = linalg.eig(x)
+    total = linalg.eigvals(x).sum(-1)
+    error = x @ vectors.real - (vectors * values[..., None, :]).real
+    return total.real, values.abs().sort()[0], vectors.abs().square().sum(-2), error
+
+
 FACTORS: list[Case] = [
+    (turned, (SQUARES,)),
+    (lambda x: (linalg.matrix_exp(x), linalg.matrix_exp(x[0] * 3), linalg.matrix_exp(x * 0)), (SQUARES,)),
     (lambda x: (linalg.inv(x), linalg.inv_ex(x * 0)[1], linalg.matrix_power(x, -2)), (SQUARES,)),
     (lambda x: (linalg.cholesky(x), linalg.cholesky(x[0], upper=True), linalg.cholesky_ex(x - 8)[1]), (POSITIVE,)),
     (lambda x, y: (torch.cholesky_solve(y, x), torch.cholesky_solve(y, x.mT, True)), (POSITIVE.tril(), RIGHT)),

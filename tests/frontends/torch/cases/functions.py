@@ -30,6 +30,8 @@ FUNCTIONS: list[Case] = [
     (lambda x: (torch.i0(x), torch.special.i1(x), torch.special.i0e(x), torch.special.i1e(x.double())), (SPREAD,)),
     (lambda x, n: (torch.ldexp(x, n), x.put(n.abs(), x[0] * 2), x.put(n[:2] * 0, x[0, :2], True)), (MATRIX, POWERS)),
     (lambda x: (torch.nonzero_static(x > 0, size=4), torch.nonzero_static(x > 0, size=40, fill_value=-7)), (MATRIX,)),
+    (lambda x: (*x.frexp(), *x.half().frexp(), *x.double().frexp()), (EDGES,)),
+    (torch.frexp, (torch.tensor([5e-324, 1.7e308, -1e-310, 2.0**-1000, 0.1, -(2.0**1023)], dtype=torch.float64),)),
     (torch.linalg.det, (PAIR,)),
     (lambda a, b, c: torch.addbmm(a, b, c, beta=0.6, alpha=1.2), (ints(5, 3), ints(2, 5, 4), ints(2, 4, 3))),
 ]

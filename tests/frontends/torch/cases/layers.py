@@ -49,6 +49,8 @@ POOLS: list[Case] = [
     (lambda x: functional.max_pool2d((x * 5).int(), 3, 2, 1, 1, True, return_indices=True), (IMAGE,)),
     (lambda x: functional.max_pool1d(x[0], 3, 2, 1, 1, True, return_indices=True), (IMAGE,)),
     (lambda x: functional.adaptive_max_pool2d(x, (3, 2), return_indices=True), (IMAGE,)),
+    (lambda x: functional.adaptive_max_pool2d(x, (4, 3), return_indices=True), (IMAGE,)),
+    (lambda x: functional.adaptive_max_pool1d((x[0, :, 0] * 2).round(), 5, return_indices=True), (IMAGE,)),
     (lambda x: functional.max_pool3d(x, 2, 2, 1, 1, True, return_indices=True), (floats(1, 2, 4, 5, 4),)),
     (lambda x: functional.max_pool2d(x, 3, 2, 1, return_indices=True), (IMAGE,)),
     (lambda x: functional.max_pool2d(x[0].relu(), 2, (2, 1), dilation=(1, 2), return_indices=True), (IMAGE,)),

@@ -14,6 +14,7 @@ from baton._src.frontends.torch.operators.padding import constant_pad
 from baton._src.frontends.torch.operators.reduction import REDUCTION
 from baton._src.frontends.torch.operators.shape import SHAPE
 from baton._src.frontends.torch.operators.special import atan2, hypotenuse
+from baton._src.ir.tensor_info import TensorInfo
 
 
 def as_real(node: AtenNode, x: Pair) -> Value:
@@ -93,6 +94,15 @@ def exponential(node: AtenNode, x: Pair) -> Pair:
     return polar(node, node.graph.call("exp", x.real), x.imag)
 
 
+def eigenvalues(node: AtenNode, x: Any) -> tuple[Pair, Pair]:
+    """(all eigenvalues of real matrices, their vectors), which are complex: the machine computes them."""
+    if isinstance(x, Pair):
+        node.fail("eigenvalues of complex matrices are not supported", help="torch.linalg.eig takes real ones")
+    values = TensorInfo(node.sizes(x)[:-1], node.dtype)
+    found = node.graph.packed("vm.builtin.matrices.eig", x, results=(values, values, x.info, x.info))
+    return Pair(*found[:2]), Pair(*found[2:])
+
+
 def padded(node: AtenNode, x: Pair, widths: Any, value: Any = 0) -> Pair:
     """Borders of one number, which may be real."""
     number = complex(value or 0)
@@ -148,6 +158,7 @@ COMPLEX: dict[str, Converter] = {
     "aten.view_as_real.default": as_real, "aten.view_as_complex.default": as_complex, "aten.complex.default": joined,
     "aten.polar.default": polar, "aten._conj.default": conjugate, "aten._conj_physical.default": conjugate,
     "aten.conj_physical.default": conjugate, "aten.real.default": real_part, "aten.imag.default": imaginary_part,
+    "aten.linalg_eig.default": eigenvalues,
 }  # fmt: skip
 """Operators of complex tensors."""
 

@@ -140,7 +140,7 @@ def _pool(
 
 
 def adaptive_max(rank: int) -> Converter:
-    """(maxima, where they are in their image, if the program takes that and all windows are of one size)"""
+    """(maxima, where they are in their image, if the program takes that)"""
 
     def convert(node: AtenNode, x: Value, size: Sequence[Dim | None]) -> tuple[Value, Value | None]:
         found = adaptive("max", rank)(node, x, size)
@@ -148,12 +148,28 @@ def adaptive_max(rank: int) -> Converter:
             return found, None
         counts = [node.known(d, "the size of the result") for d in node.sizes(found)[-rank:]]
         images = [node.known(d, "the size of an image") for d in node.sizes(x)[-rank:]]
-        if any(image % n for image, n in zip(images, counts, strict=True)):
-            node.fail("the places of maxima are supported where every window has the same size")
-        windows = tuple(image // n for image, n in zip(images, counts, strict=True))
-        return found, _places(node, x, counts, windows, windows, (0,) * rank, (1,) * rank)
+        wide, windows, origins = _side_by_side(node, x, counts, images)
+        places = _places(node, wide, counts, windows, windows, (0,) * rank, (1,) * rank)
+        return found, node.graph.call("take", node.graph.constant(origins, "int64"), places, axis=0)
 
     return convert
+
+
+def _side_by_side(
+    node: AtenNode, x: Value, counts: Sequence[int], images: Sequence[int]
+) -> tuple[Value, tuple[int, ...], AnyArray]:
+    """The uneven windows of adaptive pools side by side, all as wide as the widest; their sizes; where all elements
+    come from. Narrower ones have their last element several times, which changes neither maxima nor first places."""
+    windows, origins = [], np.zeros((), np.int64)
+    for axis, (n, image) in enumerate(zip(counts, images, strict=True), x.rank - len(counts)):
+        turns = np.arange(n)
+        starts, ends = turns * image // n, -(-(turns + 1) * image // n)
+        window = int((ends - starts).max())
+        along = np.minimum(starts[:, None] + np.arange(window), ends[:, None] - 1).reshape(-1)
+        x = node.graph.call("take", x, node.graph.constant(along, "int64"), axis=axis)
+        windows.append(window)
+        origins = np.add.outer(origins * image, along)
+    return x, tuple(windows), origins.reshape(-1)
 
 
 def adaptive(kind: str, rank: int) -> Converter:

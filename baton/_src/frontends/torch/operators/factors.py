@@ -97,6 +97,10 @@ def eigh(node: AtenNode, x: Value, triangle: str = "L", compute_v: bool = True) 
     return node.graph.packed(f"{_SPACE}eigh", x, triangle, int(compute_v), results=results)
 
 
+def exponential(node: AtenNode, x: Value) -> Value:
+    return node.graph.packed(f"{_SPACE}exponential", x, results=(x.info,))[0]
+
+
 def svd(
     node: AtenNode, x: Value, full_matrices: bool = False, compute_uv: bool = True, *, driver: str | None = None
 ) -> tuple[Value, ...]:
@@ -118,4 +122,5 @@ FACTORS: dict[str, Converter] = {
     "aten.linalg_lu_factor_ex.default": lu_factor, "aten.linalg_lu_solve.default": lu_solve,
     "aten.linalg_solve_triangular.default": triangular_solve, "aten.linalg_qr.default": qr,
     "aten._linalg_eigh.default": eigh, "aten._linalg_svd.default": svd, "aten.lu_unpack.default": lu_unpack,
+    "aten.linalg_matrix_exp.default": exponential,
 }  # fmt: skip

@@ -13,6 +13,7 @@ from baton._src.frontends.torch.library import torch_library
 from baton._src.frontends.torch.programs.fractional_pools import fractional_pool, fractional_pool_backward
 from baton._src.frontends.torch.programs.functions import (
     digamma,
+    fraction_and_exponent,
     greatest_divisor,
     in_bins,
     inverse_erf,
@@ -121,6 +122,7 @@ OURS: dict[str, Callable[..., Any]] = {
     "aten.gcd.default": greatest_divisor,
     "aten.lcm.default": least_multiple,
     "aten.histc.default": in_bins,
+    "aten.frexp.Tensor": fraction_and_exponent,
     "aten.digamma.default": digamma,
     "aten.i0.default": modified_bessel(0, scaled=False),
     "aten.special_i0e.default": modified_bessel(0, scaled=True),

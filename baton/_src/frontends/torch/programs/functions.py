@@ -153,3 +153,28 @@ def in_bins(x: Any, bins: int = 100, min: Any = 0, max: Any = 0) -> Any:
     inside = torch.where(seen, flat, torch.ones_like(flat) * min)
     places = ((inside - min) * bins / (max - min)).to(torch.int64).clamp(max=bins - 1)
     return torch.zeros(bins, dtype=x.dtype).index_add(0, places, seen.to(x.dtype))
+
+
+_TINY = 2.0**-1000
+"""Smaller numbers are made larger by this much: what is left of floats there may be read as zero by functions."""
+
+
+def fraction_and_exponent(x: Any) -> Any:
+    """(f, e) of x = f * 2**e with 1/2 <= |f| < 1; zeros, infinities and NaN have the exponent 0. Exact in float64.
+
+    The logarithm may round to the next whole number, which a second step makes good. The power is applied in halves,
+    as the reciprocal of 2**1024 has fewer bits, and many machines take it for zero.
+    """
+    torch = torch_library()
+    y = x.to(torch.float64)
+    plain = torch.isfinite(y) & (y != 0)
+    f = torch.where(plain, y, 1.0)
+    tiny = f.abs() < _TINY
+    f = torch.where(tiny, f / _TINY, f)
+    e = torch.floor(torch.log2(f.abs())) + 1
+    half = torch.floor(e / 2)
+    f = f * torch.exp2(-half) * torch.exp2(half - e)
+    for wrong, times, more in ((f.abs() >= 1, 0.5, 1), (f.abs() < 0.5, 2.0, -1)):
+        f, e = torch.where(wrong, f * times, f), torch.where(wrong, e + more, e)
+    e = torch.where(tiny, e + math.log2(_TINY), e)
+    return torch.where(plain, f, y).to(x.dtype), torch.where(plain, e, 0).to(torch.int32)

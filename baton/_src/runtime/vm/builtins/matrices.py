@@ -198,6 +198,33 @@ def svd(x: NDArray, full: int, vectors: int) -> tuple[NDArray, NDArray, NDArray]
     return _given(u, x.data), _given(values, x.data), _given(v, x.data)
 
 
+def eig(x: NDArray) -> tuple[NDArray, NDArray, NDArray, NDArray]:
+    """The parts, real and imaginary, of all eigenvalues of square matrices, and those of their vectors."""
+    values, found = np.linalg.eig(x.data)
+    real, imag = _given(values.real, x.data), _given(values.imag, x.data)
+    return real, imag, _given(found.real, x.data), _given(found.imag, x.data)
+
+
+_TERMS = 16
+"""Of e to the power of 1/2 and less: the next one is below what float64 tells from nothing."""
+
+
+def exponential(x: NDArray) -> NDArray:
+    """e to the power of matrices: Taylor's series of x / 2**s, squared s times. Computed in float64."""
+    a = x.data.astype(np.float64)
+    norm = np.abs(a).sum(-1).max(-1, initial=0)
+    halvings = np.maximum(np.frexp(norm)[1] + 1, 0)[..., None, None]
+    a = np.ldexp(a, -halvings)
+    total = term = np.broadcast_to(np.eye(a.shape[-1]), a.shape)
+    with np.errstate(over="ignore", invalid="ignore"):
+        for k in range(1, _TERMS):
+            term = term @ a / k
+            total = total + term
+        for turn in range(halvings.max(initial=0)):
+            total = np.where(turn < halvings, total @ total, total)
+        return _given(total, x.data)
+
+
 TABLE: Mapping[str, Callable[..., Any]] = {
     "vm.builtin.matrices.lu_factor": lu_factor,
     "vm.builtin.matrices.lu_solve": lu_solve,
@@ -208,4 +235,6 @@ TABLE: Mapping[str, Callable[..., Any]] = {
     "vm.builtin.matrices.qr": qr,
     "vm.builtin.matrices.eigh": eigh,
     "vm.builtin.matrices.svd": svd,
+    "vm.builtin.matrices.eig": eig,
+    "vm.builtin.matrices.exponential": exponential,
 }
