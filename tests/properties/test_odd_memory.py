@@ -23,6 +23,7 @@ from baton._src.values.shape import ShapeTuple
 from baton._src.values.tensor import array
 from tests.codegen import native_run
 from tests.relax.build import load, module
+from tests.relax.machines import everywhere
 
 PROGRAM = """
 @R.function
@@ -280,6 +281,27 @@ def test_slices_beside_a_tensor_that_is_inlined(mode: str, rows: str, reader: st
         for program in (main, interpreted):
             with pytest.raises(DiagnosticError):
                 program(x, ShapeTuple(outside))
+
+
+BY_SIZES = """
+@R.function
+def main(x: R.Tensor(("n", 3), "float32"), s: R.Shape(["b"])):
+    n, b = T.int64(), T.int64()
+    with R.dataflow():
+        y = R.strided_slice(x, axes=[0], begin=[b], end=[n - 2])
+        z = R.strided_slice(x, axes=[0], begin=[-2], end=[b + 1])
+        R.output(y, z)
+    return (y, z)
+"""
+
+
+def test_bounds_made_of_sizes_count_from_the_front() -> None:
+    """Guards the interpreter: to NumPy a bound of -1 is the last row, whatever it is made of."""
+    for rows, begin in ((1, 0), (1, 1), (0, 0), (5, 1), (2, 0)):
+        x = array(np.arange(rows * 3, dtype=np.float32).reshape(rows, 3))
+        y, z = everywhere(module(BY_SIZES), x, ShapeTuple((begin,)))
+        assert len(y.numpy()) == max(0, rows - 2 - begin)
+        assert len(z.numpy()) == max(0, min(begin + 1, rows) - max(rows - 2, 0))
 
 
 SLIGHTLY_TOO_WIDE = """

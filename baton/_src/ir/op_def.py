@@ -96,6 +96,8 @@ class Input:
 
     `default` is what builders put where a `prim` is left out (None and `optional`: the call has no such argument).
     `languages` leaves an operand out of one language's calls (Relay's reshape takes its target as an attribute).
+    `from_front`: numbers below 0 count from an end only where they are written as such; those that are made of sizes
+    count from the front, as the type says.
     """
 
     name: str
@@ -105,6 +107,7 @@ class Input:
     relay_name: str = ""
     default: Any = None
     languages: tuple[str, ...] = ("relay", "relax")
+    from_front: bool = False
 
     def named(self, language: str) -> str:
         """Its name in `relay` or `relax`."""

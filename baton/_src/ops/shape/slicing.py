@@ -222,7 +222,9 @@ def _tensor(make: Any, values: Any) -> Any:
 
 
 SLICE_BOUNDS = tuple(
-    Input(name, doc, kind="prims", optional=name == "strides", languages=("relax",))
+    Input(
+        name, doc, kind="prims", optional=name == "strides", languages=("relax",), from_front=name in ("begin", "end")
+    )
     for name, doc in (
         ("axes", "the axes that are cut"),
         ("begin", "first index"),

@@ -21,10 +21,14 @@ from baton._src.relax.literals import host_value
 from baton._src.relax.nodes import Call, Constant, ShapeExpr, StringImm, Tuple, Var
 from baton._src.relax.struct_info import ObjectStructInfo, TensorStructInfo
 from baton._src.support.diagnostics import fail
+from baton._src.tir.expr import IntImm
 from baton._src.values.prim import prim_dtype
 from baton._src.values.reference_values import from_reference, to_reference
 from baton._src.values.shape import ShapeTuple
 from baton._src.values.tensor import NDArray
+
+_BEFORE = -(2**31)
+"""A bound that no axis reaches: it is clipped to the front."""
 
 
 def by_reference(definition: OpDef[Any], args: Sequence[Any], call: Call, frame: Frame) -> Any:
@@ -32,6 +36,10 @@ def by_reference(definition: OpDef[Any], args: Sequence[Any], call: Call, frame:
     reference = definition.reference
     if isinstance(reference, NotApplicable):
         raise fail("relax-run", f"operator {definition.name} cannot be run: {reference.why}", span=call.span)
+    declared = [i for i in definition.inputs if "relax" in i.languages]
+    for n, operand in enumerate(declared[: len(args)]):
+        if operand.from_front:
+            args = [*args[:n], _counted_from_front(args[n], call.args[n]), *args[n + 1 :]]
     operands = [_operand(value, arg) for value, arg in zip(args, call.args)]
     said = None if call.attrs is None else _attrs_of_run(call.attrs, frame)
     deduce(Call(call.op, operands, said, call.sinfo_args, call.span), Context())
@@ -58,6 +66,14 @@ def _attrs_of_run(attrs: Any, frame: Frame) -> Any:
 
     changed = {name: new for name, old in attrs.items() if (new := number(old)) is not old}
     return attrs.with_attrs(**changed) if changed else attrs
+
+
+def _counted_from_front(value: Any, arg: Any) -> Any:
+    """Numbers, of which those that are made of sizes lie before everything where they are below 0."""
+    if not isinstance(arg, Tuple):
+        return value
+    known = [getattr(field.struct_info, "value", None) for field in arg.fields]
+    return tuple([_BEFORE if v < 0 and not (k is None or isinstance(k, IntImm)) else v for v, k in zip(value, known)])
 
 
 def _operand(value: Any, arg: Any) -> Any:
