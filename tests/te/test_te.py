@@ -154,3 +154,18 @@ def test_mistakes_are_diagnosed(wrong: Any) -> None:
     """Guards against tracebacks from wrong counts, misplaced reductions and foreign values."""
     with pytest.raises(DiagnosticError):
         wrong(placeholder((4, 6), name="A"), reduce_axis((0, 6), "k"))
+
+
+def test_operations_give_their_tensors() -> None:
+    """Guards `op.output(i)`, by which scripts find the tensors of a schedule's outputs: it was of scans only."""
+    a = placeholder((4,), "float32", "A")
+    both = compute((4,), lambda i: (a[i] + 1.0, a[i] * 2.0), "both")
+    made = extern((4,), [a], lambda ins, outs: BufferStore(outs[0], ins[0][0], [0]), "made")
+    for tensor in (*both, made):
+        given = tensor.op.output(tensor.value_index)
+        assert (given.op, given.value_index, given.dtype) == (tensor.op, tensor.value_index, tensor.dtype)
+        assert [int(n) for n in given.shape] == [4]
+    func = create_prim_func([a, *(both[0].op.output(i) for i in range(2))])
+    arrays = [np.arange(4, dtype="float32"), *(np.zeros(4, "float32") for _ in range(2))]
+    run_prim_func(func, arrays)
+    np.testing.assert_array_equal(arrays[2], arrays[0] * 2)

@@ -113,10 +113,7 @@ class Graph:
         return nests
 
     def _compute(self, op: ComputeOp) -> list[Stmt]:
-        outputs = [
-            self.declare(Tensor(tuple(axis.extent for axis in op.axis), body.dtype, op, i))
-            for i, body in enumerate(op.body)
-        ]
+        outputs = [self.declare(op.output(i)) for i in range(op.num_outputs)]
         first = op.body[0]
         if isinstance(first, Reduce):
             return [self._reduction(op, first, outputs)]
@@ -158,7 +155,7 @@ class Graph:
             replaced[own] = given
             replaced[own.data] = given.data
         body = substitute(op.body, replaced)
-        outputs = [self.declare(Tensor(b.shape, b.dtype, op, i)) for i, b in enumerate(op.output_buffers)]
+        outputs = [self.declare(op.output(i)) for i in range(op.num_outputs)]
         reads = [full_region(b) for b in dict.fromkeys(actual)]
         block = Block((), reads, [full_region(b) for b in outputs], self.unique_block(op.name), body)
         return BlockRealize((), _TRUE, block)

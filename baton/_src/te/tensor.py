@@ -43,6 +43,10 @@ class ComputeOp:
         found = (n.producer for body in self.body for n in post_order(body) if isinstance(n, ProducerLoad))
         return tuple(dict.fromkeys(found))
 
+    def output(self, index: int) -> Tensor:
+        """One of the tensors it gives."""
+        return Tensor(tuple(axis.extent for axis in self.axis), self.body[index].dtype, self, index)
+
 
 @dataclass(frozen=True, eq=False)
 class ExternOp:
@@ -64,6 +68,11 @@ class ExternOp:
     def num_outputs(self) -> int:
         """How many tensors it gives."""
         return len(self.output_buffers)
+
+    def output(self, index: int) -> Tensor:
+        """One of the tensors it gives."""
+        buffer = self.output_buffers[index]
+        return Tensor(buffer.shape, buffer.dtype, self, index)
 
 
 @dataclass(frozen=True, eq=False)

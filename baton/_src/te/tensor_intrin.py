@@ -68,7 +68,7 @@ class TensorIntrin:
         )
 
     def _description(self) -> PrimFunc:
-        return create_prim_func([*self.inputs, *_results(self.op)])
+        return create_prim_func([*self.inputs, *(self.op.output(place) for place in range(self.op.num_outputs))])
 
     def _implementation(self, body: Stmt, buffers: Sequence[Buffer]) -> PrimFunc:
         params = [Var(f"var_{buffer.name}", HANDLE) for buffer in buffers]
@@ -95,19 +95,16 @@ def decl_tensor_intrin(
         raise _refuse(name, "takes scalars, which nothing gives a tile", "read them from a tensor of one element")
     inputs = tuple(op.input_tensors)
     given = {(tensor.op, tensor.value_index): buffer for tensor, buffer in (binds or {}).items()}
+    outputs = (op.output(place) for place in range(op.num_outputs))
     buffers = tuple(
         given.get((t.op, t.value_index)) or decl_buffer(t.shape, t.dtype, t.name, **(default_buffer_params or {}))
-        for t in (*inputs, *_results(op))
+        for t in (*inputs, *outputs)
     )
     made = fcompute(list(buffers[: len(inputs)]), list(buffers[len(inputs) :]))
     code = [Evaluate(part) if isinstance(part, PrimExpr) else part for part in _listed(made)]
     if not 1 <= len(code) <= 3 or not isinstance(code[0], Stmt):
         raise _refuse(name, "has no code: the function gives a statement, or (body, reset, update)")
     return TensorIntrin(name, op, inputs, buffers, *code)
-
-
-def _results(op: ComputeOp) -> list[Tensor]:
-    return [Tensor(tuple(a.extent for a in op.axis), e.dtype, op, place) for place, e in enumerate(op.body)]
 
 
 def _listed(made: Any) -> list[Any]:
