@@ -17,11 +17,12 @@ from typing import Any
 
 from baton._src.ir.expr import Op
 from baton._src.ir.module import IRModule
-from baton._src.ir.op_def import NotApplicable, OpDef
+from baton._src.ir.op_def import OpDef
 from baton._src.ir.tensor_info import TensorInfo
 from baton._src.ops.builders import RELAX, Maker
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
+from baton._src.passes.relax.operators.decomposing import DecomposingRewriter
 from baton._src.relax.info import to_info
 from baton._src.relax.nodes import Call, ExternFunc, Function, MatchCast, ShapeExpr, Tuple, TupleGetItem, VarBinding
 from baton._src.relax.special_ops import special_op
@@ -43,21 +44,16 @@ class DecomposeOps(FunctionPass):
         return _Expander(module).function(function)
 
 
-class _Expander(BindingRewriter):
-    def __init__(self, module: IRModule) -> None:
-        super().__init__(module)
-        self.visits_emitted = True
-
+class _Expander(DecomposingRewriter):
     def rewrite_value(self, binding: VarBinding, value: Any) -> Any:
         definition = value.op.definition if isinstance(value, Call) and isinstance(value.op, Op) else None
-        if not isinstance(definition, OpDef) or isinstance(definition.decompose, NotApplicable):
+        if not isinstance(definition, OpDef):
             return value
         infos = [to_info(a.struct_info) for a in value.args]
         if any(isinstance(i, TensorInfo) and (i.ndim < 0 or i.dtype.is_void) for i in infos):
             return value
-        maker = Maker("relax", definition, CATALOGUE)
-        replacement = definition.decompose(maker, value.args, value.attrs, to_info(value.struct_info))
-        return value if replacement is None else self.rewrite_value(binding, self.normalized(replacement))
+        replacement = self.decomposed(binding.var, value, definition)
+        return value if replacement is None else self.rewrite_value(binding, replacement)
 
 
 # ------------------------------------------------------------------------------------------------------ as TVM does
@@ -95,11 +91,14 @@ def _decomposed(module: IRModule, func_name: str | None, rewriter: type[BindingR
     return module.with_functions({**module.functions, **changed}) if changed else module
 
 
-class _ForInference(BindingRewriter):
+class _ForInference(DecomposingRewriter):
+    keeps_results_apart = False
+
     def rewrite_value(self, binding: VarBinding, value: Any) -> Any:
         match _operator(value):
             case "nn.batch_norm" if not value.attrs.training:
-                return self.normalized(_with_statistics(value, value.args[3], value.args[4]))
+                normal = self.normalized(_with_statistics(value, value.args[3], value.args[4]))
+                return self.with_own_parts(binding.var, normal, value.args)
             case "tensor_to_shape":
                 return self.sizes_read(value)
             case _:

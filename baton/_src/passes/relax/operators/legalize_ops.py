@@ -21,9 +21,8 @@ from baton._src.ir.expr import GlobalVar, Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.op_def import NotApplicable, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo, TupleInfo
-from baton._src.ops.builders import Maker
-from baton._src.ops.catalogue import CATALOGUE
-from baton._src.passes.relax.binding_rewriter import BindingRewriter, rewrite_functions
+from baton._src.passes.relax.binding_rewriter import rewrite_functions
+from baton._src.passes.relax.operators.decomposing import DecomposingRewriter
 from baton._src.passes.relax.operators.kernel_of_call import Kernel, cache_key, is_known, make_kernel, variables
 from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.info import to_info
@@ -54,13 +53,12 @@ class LegalizeOps(Pass):
         return rewrite_functions(module, rewriter.function, rewriter.builder)
 
 
-class _Legalizer(BindingRewriter):
+class _Legalizer(DecomposingRewriter):
     def __init__(self, module: IRModule, options: LegalizeOps) -> None:
         super().__init__(module)
         self.options = options
         self.custom: Mapping[str, Customize] = options.customize_legalize_map or {}
         self.builder = BlockBuilder(module)
-        self.visits_emitted = True
         self.made: dict[Any, tuple[GlobalVar, Kernel, list[TirVar]]] = {}
 
     def rewrite_value(self, binding: VarBinding, value: Any) -> Any:
@@ -78,11 +76,9 @@ class _Legalizer(BindingRewriter):
         """The call in other words, or the call itself where too little is known."""
         out = to_info(call.struct_info)
         args = [to_info(a.struct_info) for a in call.args]
-        if not isinstance(definition.decompose, NotApplicable) and _ranks_known(args):
-            maker = Maker("relax", definition, CATALOGUE)
-            replacement = definition.decompose(maker, call.args, call.attrs, out)
-            if replacement is not None:
-                return self.rewrite_value(binding, self.normalized(replacement))
+        replacement = self.decomposed(binding.var, call, definition) if _ranks_known(args) else None
+        if replacement is not None:
+            return self.rewrite_value(binding, replacement)
         if not (_is_tensors(out) and is_known(out) and all(is_known(a) for a in args)):
             return call
         if isinstance(definition.compute, NotApplicable):

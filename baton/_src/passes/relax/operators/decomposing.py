@@ -1,0 +1,69 @@
+"""`DecomposingRewriter`: what LegalizeOps and the passes of `decompose_ops` share, operators in terms of simpler ones.
+
+    t = R.nn.dropout(x)     ->     lv = R.ones_like(x); t = (x, lv)
+
+Operators give fresh tensors (seed 001, Semantics), but a decomposition may hand an operand on: dropout its data,
+batch_norm the mean and variance. Where a call with effects may write either, or the caller receives it, the operand is
+copied; elsewhere nobody can tell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from baton._src.analysis.exposure import Exposure
+from baton._src.ir.module import IRModule
+from baton._src.ir.op_def import NotApplicable, OpDef
+from baton._src.ops.builders import RELAX, Maker
+from baton._src.ops.catalogue import CATALOGUE
+from baton._src.passes.relax.binding_rewriter import BindingRewriter
+from baton._src.relax.info import to_info
+from baton._src.relax.nodes import Call, Function, Tuple, Var
+
+_OPS: Any = RELAX
+
+
+class DecomposingRewriter(BindingRewriter):
+    """A rewriter that can take operators apart; what they come to is visited in turn."""
+
+    keeps_results_apart = True
+    """Whether a result the caller receives is copied in functions without effects, too (TVM's own passes do not)."""
+
+    def __init__(self, module: IRModule | None = None) -> None:
+        super().__init__(module)
+        self.visits_emitted = True
+        self._root: Function | None = None
+        self._exposure: Exposure | None = None
+
+    def function(self, function: Function) -> Function:
+        self._root, self._exposure = function, None
+        return super().function(function)
+
+    def decomposed(self, var: Var, call: Call, definition: OpDef[Any]) -> Any:
+        """What `call`, bound to `var`, comes to, in normal form; None where it has no decomposition."""
+        if isinstance(definition.decompose, NotApplicable):
+            return None
+        maker = Maker("relax", definition, CATALOGUE)
+        found = definition.decompose(maker, call.args, call.attrs, to_info(call.struct_info))
+        return None if found is None else self.with_own_parts(var, self.normalized(found), call.args)
+
+    def with_own_parts(self, var: Var, result: Any, operands: Sequence[Any]) -> Any:
+        """`result` with copies of those of its parts that are operands, where that can be seen."""
+        match result:
+            case Tuple(fields=fields):
+                parts = [self.with_own_parts(var, f, operands) for f in fields]
+                return result if all(a is b for a, b in zip(parts, fields)) else self.normalized(Tuple(parts))
+            case Var() if result in operands and self._can_be_told_apart(var, result):
+                return self.emit(_OPS.astype(result, result.struct_info.dtype), "copy")
+            case _:
+                return result
+
+    def _can_be_told_apart(self, result: Var, operand: Var) -> bool:
+        if self._exposure is None:
+            assert self._root is not None
+            self._exposure = Exposure(self._root)
+        exposed = self._exposure
+        if exposed.has_effects:
+            return result in exposed or operand in exposed
+        return self.keeps_results_apart and result in exposed
