@@ -23,6 +23,10 @@ FUNCTIONS: list[Case] = [
     (lambda x: (torch.erfinv(x), torch.erfinv(x.double())), (WITHIN_ONE,)),
     (lambda a, b: (torch.gcd(a, b), torch.lcm(a, b), torch.gcd(a[0, 0] * 0, b)), (COUNTS, DIVISORS)),
     (lambda a, b: (torch.gcd(a, b), torch.lcm(a, b)), (COUNTS.to(torch.int8), DIVISORS.to(torch.int8))),
+    (
+        torch.gcd,
+        (torch.tensor([-128, -128, 0, -128], dtype=torch.int8), torch.tensor([6, 0, 0, 127], dtype=torch.int8)),
+    ),
     (lambda x: (x.nanmedian(), x.nanmedian(1, True)[0], x[::2].nanmedian(1)[1], x.nanmedian(0)[0]), (HOLES,)),
     (lambda n: (*n.mode(1), *n.mode(0, True), n.float().mode(1)[0]), (ints(5, 9, low=0, high=4),)),
     (lambda x: (torch.histc(x, 5, -1, 1), torch.histc(x, 4, 0, 9), x.histc(7), (x * 0).histc(3)), (floats(4, 6),)),

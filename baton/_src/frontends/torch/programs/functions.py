@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from baton._src.frontends.torch.library import torch_library
@@ -87,6 +88,11 @@ def digamma(x: Any) -> Any:
 
 def modified_bessel(order: int, scaled: bool) -> Any:
     """I0 or I1, times exp(-|x|) if scaled: their power series, and from 20 on the one in 1 / x. Computed in float64."""
+    rising, falling = [0.5**order], [1.0]
+    for k in range(1, 50):
+        rising.append(rising[-1] / (k * (k + order)))
+    for k in range(1, 20):
+        falling.append(falling[-1] * ((2 * k - 1) ** 2 - 4 * order**2) / (8 * k))
 
     def take_apart(x: Any) -> Any:
         torch = torch_library()
@@ -94,18 +100,8 @@ def modified_bessel(order: int, scaled: bool) -> Any:
         y = given.to(torch.float64)
         size = y.abs()
         near, far = size.clamp(max=20), size.clamp(min=20)
-        quarter = near * near / 4
-        term = torch.ones_like(near) if order == 0 else near / 2
-        series = term
-        for k in range(1, 50):
-            term = term * (quarter / (k * (k + order)))
-            series = series + term
-        term = torch.ones_like(far)
-        tail = term
-        for k in range(1, 20):
-            term = term * (((2 * k - 1) ** 2 - 4 * order**2) / (8 * k)) / far
-            tail = tail + term
-        tail = tail / torch.sqrt(2 * math.pi * far)
+        series = _polynomial(rising, near * near / 4) * (near if order else 1)
+        tail = _polynomial(falling, 1 / far) / torch.sqrt(2 * math.pi * far)
         if scaled:
             found = torch.where(size < 20, series * torch.exp(-near), tail)
         else:
@@ -116,15 +112,29 @@ def modified_bessel(order: int, scaled: bool) -> Any:
     return take_apart
 
 
+def _polynomial(factors: Sequence[float], x: Any) -> Any:
+    """The sum of `factors[k] * x**k`, by Horner."""
+    total: Any = factors[-1]
+    for factor in reversed(factors[:-1]):
+        total = total * x + factor
+    return total
+
+
 def greatest_divisor(x: Any, y: Any) -> Any:
-    """Euclid's algorithm, as many steps as two numbers of the dtype can take (neighbours among Fibonacci's)."""
+    """Euclid's algorithm, as many steps as two numbers of the dtype can take (neighbours among Fibonacci's).
+
+    Pairs that are done stay so, as a number leaves nothing of itself; two zeros are 1 and 0 meanwhile. The least number
+    has no size within its dtype: it stays negative, as in PyTorch.
+    """
     torch = torch_library()
     a, b = torch.broadcast_tensors(x, y)
     a, b = a.abs(), b.abs()
+    nothing = (a == 0) & (b == 0)
+    a = torch.where(nothing, 1, a)
     for _ in range(math.ceil(torch.iinfo(a.dtype).bits * math.log(2) / math.log((1 + math.sqrt(5)) / 2)) + 1):
-        done = b == 0
-        a, b = torch.where(done, a, b), torch.where(done, b, torch.remainder(a, torch.where(done, 1, b)))
-    return a
+        divisor = torch.where(b == 0, a, b)
+        a, b = divisor, torch.fmod(a, divisor)
+    return torch.where(nothing, 0, a)
 
 
 def least_multiple(x: Any, y: Any) -> Any:
