@@ -238,3 +238,42 @@ def test_axes_in_another_order_and_regions_left_out() -> None:
     with pytest.raises(DiagnosticError, match="regions of kind read"):
         sch.unsafe_hide_buffer_access("C", "read", [7])
     assert "sch.reorder_block_iter_var(" in str(sch.trace)
+
+
+WHOLE_SUMS = """
+@T.prim_func
+def {name}(a: T.handle, b: T.handle):
+    A = T.match_buffer(a, (4,), "float32", offset_factor=1)
+    B = T.match_buffer(b, (1,), "float32", offset_factor=1)
+    with T.block("root"):
+        T.reads(A[0:4])
+        T.writes(B[0])
+        {body}
+"""
+SUM_OF_FOUR = """for i in range(4):
+            with T.block("sum"):
+                vi = T.axis.reduce(4, i)
+                with T.init():
+                    B[0] = T.float32(0)
+                B[0] = B[0] + A[vi]"""
+
+
+def test_intrinsics_of_whole_reductions() -> None:
+    """Guards descriptions with an initialisation: they stand for sums that end in the tile, and for no others."""
+    desc = parse_text(WHOLE_SUMS.format(name="desc", body=SUM_OF_FOUR))
+    impl = parse_text(WHOLE_SUMS.format(name="impl", body="B[0] = (A[0] + A[1]) + (A[2] + A[3])"))
+    TensorIntrin.register("test.sum4", desc, impl, override=True)
+
+    def change(s: Schedule) -> None:
+        s.tensorize(s.get_loops("S")[1], "test.sum4")
+        assert s.get("S_o").init is None
+
+    def sums(count: int) -> PrimFunc:
+        a, r = placeholder((6, count), "float32", "A"), reduce_axis((0, count), "r")
+        return create_prim_func([a, compute((6,), lambda i: reduction.sum(a[i, r], r), "S")])
+
+    same(sums(4), change, (6, 4), (6,))
+    longer = Schedule(sums(8))
+    inner = longer.split(longer.get_loops("S")[1], [None, 4])[1]
+    with pytest.raises(DiagnosticError, match="go on with its reductions"):
+        longer.tensorize(inner, "test.sum4")
