@@ -122,7 +122,7 @@ def test_former_spellings() -> None:
 
     assert kernel.buffer_map[kernel.params[2]].dtype == "float32"
     assert kernel.params[1].pointee == "float32"
-    assert "T.Ramp(i * 4, 1, 4)" in kernel.script()
+    assert "[i * 4:i * 4 + 4]" in kernel.script()
 
 
 def test_words_with_their_dtype_behind_and_pointers_of_buffers() -> None:

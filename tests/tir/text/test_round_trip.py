@@ -142,3 +142,28 @@ def test_wrong_statements_are_refused(body: str, code: str) -> None:
     with pytest.raises(DiagnosticError) as caught:
         parse_text(f"def f(A: T.Buffer((4,), 'int32'), n: T.int32):\n    {body}")
     assert caught.value.code == code
+
+
+@pytest.mark.parametrize("base", ["i", "i * 8", "T.int64(3) + j", "P[i]", "i // 3 * 8 + 5", "T.min(i, 7)"])
+@pytest.mark.parametrize("stride", [1, 3])
+def test_vectors_of_indices_are_slices(base: str, stride: int) -> None:
+    """Both forms are read; what is printed is the slice, as TVM prints it, and reads back the same."""
+    text = (
+        "@T.prim_func\ndef f(A: T.Buffer((99,), 'float32'), P: T.Buffer((9,), 'int32')):\n"
+        "    for i, j in T.grid(9, T.int64(8)):\n"
+        f"        A[T.Ramp({base}, {stride}, 8)] = T.Broadcast(T.float32(1), 8)\n"
+    )
+    func = parse_text(text)
+    printed = script(func)
+    assert "T.Ramp" not in printed
+    assert printed.count(":", printed.rindex("A[")) == (1 if stride == 1 else 2)
+    assert_structural_equal(func, parse_text(printed))
+
+
+@pytest.mark.parametrize("index", ["T.Ramp(9, -1, 8)", "T.Ramp(i, i, 8)"])
+def test_vectors_that_are_no_slices_stay_ramps(index: str) -> None:
+    text = (
+        "@T.prim_func\ndef f(A: T.Buffer((99,), 'float32')):\n"
+        f"    for i in range(9):\n        A[{index}] = T.Broadcast(T.float32(1), 8)\n"
+    )
+    assert f"A[{index}] = " in script(parse_text(text))

@@ -10,6 +10,8 @@ from typing import Any
 
 from baton._src.ir.expr import GlobalVar, PrimExpr
 from baton._src.tir import expr as tir
+from baton._src.tir import operators
+from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.expr import BufferLoad, Call, FloatImm, IntImm, Var
 from baton._src.tir.intrinsics import LEADING_DTYPE, definition, result_dtype
 from baton._src.tir.text.names import Names
@@ -104,10 +106,25 @@ def _is_bare(node: PrimExpr) -> bool:
 
 
 def index_pieces(indices: Any) -> list[_Item]:
-    """`[i, j]`"""
+    """`[i, j]`; vectors as slices, `[i, j * 8:j * 8 + 8]`."""
     if not indices:
         return ["[()]"]
-    return ["[", *_separated(indices), "]"]
+    found: list[_Item] = []
+    for index in indices:
+        found += [", "] if found else []
+        found += _slice(index) or [(index, OR)]
+    return ["[", *found, "]"]
+
+
+def _slice(index: PrimExpr) -> list[_Item]:
+    """`begin:end:step`; nothing where the parser would not find this vector in it."""
+    if not isinstance(index, tir.Ramp) or index.base.dtype.lanes > 1 or not isinstance(index.stride, IntImm):
+        return []
+    stride = index.stride.value
+    end = operators.add(index.base, index.lanes * stride)
+    if stride < 1 or not operators.is_const(Analyzer().simplify(end - index.base), index.lanes * stride):
+        return []
+    return [(index.base, OR), ":", (end, OR), *([":", (index.stride, OR)] if stride > 1 else [])]
 
 
 def _separated(parts: Any) -> list[_Item]:

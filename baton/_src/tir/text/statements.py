@@ -9,7 +9,7 @@ from baton._src.ir.traverse import post_order
 from baton._src.support.trampoline import Task
 from baton._src.tir import operators
 from baton._src.tir.buffer import Buffer
-from baton._src.tir.expr import IntImm, IterVar, Var
+from baton._src.tir.expr import BufferLoad, IntImm, IterVar, Var
 from baton._src.tir.stmt import (
     Allocate,
     AllocateConst,
@@ -184,8 +184,8 @@ class StatementPrinter:
         """A statement that opens a scope, or a single line."""
         match node:
             case BufferStore():
-                where = ", ".join(self.expr(i) for i in node.indices) or "()"
-                self.line(f"{self.names.of(node.buffer)}[{where}] = {self.expr(node.value)}")
+                place = BufferLoad(node.buffer, node.indices)
+                self.line(f"{self.expr(place)} = {self.expr(node.value)}")
             case Evaluate():
                 self.line(self._evaluated(node.value))
             case For():
