@@ -108,6 +108,7 @@ def test_scalars_that_a_kernel_cannot_hold(value: Any, message: str) -> None:
 def test_the_source_is_llvm_ir_or_assembly() -> None:
     a = te.placeholder((8,), name="a")
     module = tvm.build(te.create_prim_func([a, te.compute((8,), lambda i: a[i] * 2.0)]))
+    assert module.type_key == "llvm"
     assert "define" in module.get_source()
     assert module.get_source("ll") == module.get_source()
     assert "define" not in module.get_source("asm")

@@ -67,6 +67,11 @@ class KernelModule:
             raise fail("api", f"kernels are imported from what tvm.build gives, got {module!r}")
         self.imported_modules.append(module)
 
+    @property
+    def type_key(self) -> str:
+        """The kind of code that the module holds."""
+        return "llvm"
+
     def get_source(self, fmt: str = "") -> str:
         """The code as text (`Executable.get_source`)."""
         return self.executable.get_source(fmt)
