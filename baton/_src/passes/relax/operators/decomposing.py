@@ -49,15 +49,17 @@ class DecomposingRewriter(BindingRewriter):
         return None if found is None else self.with_own_parts(var, self.normalized(found), call.args)
 
     def with_own_parts(self, var: Var, result: Any, operands: Sequence[Any]) -> Any:
-        """`result` with copies of those of its parts that are operands, where that can be seen."""
-        match result:
-            case Tuple(fields=fields):
-                parts = [self.with_own_parts(var, f, operands) for f in fields]
-                return result if all(a is b for a, b in zip(parts, fields)) else self.normalized(Tuple(parts))
-            case Var() if result in operands and self._can_be_told_apart(var, result):
-                return self.emit(_OPS.astype(result, result.struct_info.dtype), "copy")
-            case _:
-                return result
+        """`result`, in normal form, with copies of those of its parts that are operands, where that can be seen."""
+        parts = result.fields if isinstance(result, Tuple) else (result,)
+        shared = [isinstance(p, Var) and p in operands and self._can_be_told_apart(var, p) for p in parts]
+        own = [self._copied(p) if copied else p for p, copied in zip(parts, shared)]
+        if not any(shared):
+            return result
+        return self.normalized(Tuple(own) if isinstance(result, Tuple) else own[0])
+
+    def _copied(self, operand: Var) -> Call:
+        copy: Call = _OPS.astype(operand, operand.struct_info.dtype)
+        return copy
 
     def _can_be_told_apart(self, result: Var, operand: Var) -> bool:
         if self._exposure is None:
