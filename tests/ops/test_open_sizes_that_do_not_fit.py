@@ -82,3 +82,20 @@ def test_parts_that_do_not_fill_an_axis() -> None:
     for size in (0, 3, 5):
         parts = everywhere(SPLIT, array(_rows(size, 2)))
         assert [len(p.numpy()) for p in parts] == {0: [0, 0, 0], 3: [1, 1, 1], 5: [2, 2, 1]}[size]
+
+
+ATTENTION = """
+@R.function
+def main(q: R.Tensor((1, 8, 2, 16), "float32"), k: R.Tensor((1, {}, 2, 16), "float32")):
+    return R.nn.attention(q, k, k)
+"""
+
+
+@pytest.mark.parametrize("keys", ['"n"', "0"])
+def test_attention_to_no_keys_is_zero(keys: str) -> None:
+    """Guards a sum of no powers: what was weighed by none of them was divided by it, 0 / 0."""
+    query = array(np.ones((1, 8, 2, 16), "float32"))
+    found = everywhere(ATTENTION.replace("{}", keys), query, array(np.zeros((1, 0, 2, 16), "float32")))
+    np.testing.assert_array_equal(found.numpy(), np.zeros((1, 8, 2, 16), "float32"))
+    if keys == '"n"':
+        everywhere(ATTENTION.replace("{}", keys), query, array(np.ones((1, 3, 2, 16), "float32")))

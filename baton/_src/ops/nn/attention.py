@@ -107,7 +107,18 @@ def compute(inputs: Any, a: AttentionAttrs, out: Any) -> Any:
         return k.reduce_sum(powers(b, h, i, n.var) * k.cast(kept, value), [n])
 
     weighed = k.compute(out.shape, weigh, "weighted_values")
-    return k.compute(out.shape, lambda b, i, h, e: k.cast(out.dtype, weighed(b, i, h, e) / total(b, h, i)), "attention")
+
+    def share(b: Any, i: Any, h: Any, e: Any) -> Any:
+        return k.cast(out.dtype, weighed(b, i, h, e) / sum_or_one(total(b, h, i), keys.shape[1]))
+
+    return k.compute(out.shape, share, "attention")
+
+
+def sum_or_one(total: Any, keys: Any) -> Any:
+    """The sum of `keys` powers; 1 for none, so that what is weighed by none of them stays 0."""
+    if isinstance(keys, k.tir.IntImm) and keys.value > 0:
+        return total
+    return k.select(k.tir.EQ(k.index(keys), k.index(0)), k.const(1, total.dtype), total)
 
 
 def _factor(a: AttentionAttrs, q: k.Tensor, kept: Any) -> Any:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, TypeGuard
 
 from baton._src.ir.expr import Op, PrimExpr
+from baton._src.ir.structural import structural_equal
 from baton._src.ir.target import Target
 from baton._src.ir.traverse import post_order
 from baton._src.lower.kernel_schedules.attention.attention_blocks import task
@@ -159,7 +160,7 @@ def _factors(scores: Stage, row: Axis, key: Axis) -> tuple[PrimExpr | None, Prim
 
 
 def _divides(result: Stage, weighed: Stage, total: Stage, weights: tir.BufferLoad) -> bool:
-    """Whether the last stage is weighed / total, possibly converted."""
+    """Whether the last stage is weighed / total, possibly converted; the total of no keys may count as 1."""
     value = result.value
     while isinstance(value, tir.Cast):
         value = value.value
@@ -170,11 +171,19 @@ def _divides(result: Stage, weighed: Stage, total: Stage, weights: tir.BufferLoa
     renamed = {own.var: mine.var for own, mine in zip(weighed.spatial, result.spatial)}
     wanted = [renamed.get(i) if isinstance(i, tir.Var) else None for i in weights.indices[:-1]]
     divisor = value.b
+    if isinstance(divisor, tir.Select) and isinstance(divisor.condition, tir.EQ) and _is_number(divisor.true_value, 1):
+        count, none = divisor.condition.a, divisor.condition.b
+        if _is_number(none, 0) and structural_equal(as_int64(count), as_int64(weighed.reduce[0].extent)):
+            divisor = divisor.false_value
     return (
         isinstance(divisor, tir.BufferLoad)
         and divisor.buffer is total.buffer
         and all(i is w for i, w in zip(divisor.indices, wanted))
     )
+
+
+def _is_number(value: PrimExpr, wanted: int) -> bool:
+    return isinstance(value, (tir.IntImm, tir.FloatImm)) and value.value == wanted
 
 
 # ------------------------------------------------------------------------------------------------- sharing

@@ -341,7 +341,8 @@ def _results(
         lane, share = index_var("v"), tir.Var("share", dtype)
         done = tir.Mul(value(row, lane), share)
         store = found.store(done, ops.add(first, i64(row)), ops.add(begin, lane))
-        inverse = tir.Div(ops.const(1, dtype), total)
+        one = ops.const(1, dtype)  # of no keys nothing is the share; total is 0, too, where all of them are masked
+        inverse = tir.Div(one, total if found.key.size else tir.Select(ops.equal(found.key.extent, 0), one, total))
         parts.append(st.LetStmt(share, inverse, loop(lane, wide, store, VECTORIZED)))
     return sequence(*parts)
 

@@ -11,6 +11,7 @@ from typing import Any
 from baton._src.ir.attrs import Attrs, attr, attrs
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpDef
 from baton._src.ops import kernel_words as k
+from baton._src.ops.nn.attention import sum_or_one
 from baton._src.ops.reduce.folds import fold_compute
 from baton._src.support.diagnostics import InternalError
 
@@ -87,7 +88,7 @@ def compute(inputs: Any, a: AttentionLayout, out: Any) -> Any:
 
     def divided(*i: Any) -> Any:
         places = dict(zip(a.result, i))
-        return k.cast(out.dtype, weighed(*i) / total(*(places[axis] for axis in range(b + 1))))
+        return k.cast(out.dtype, weighed(*i) / sum_or_one(total(*(places[axis] for axis in range(b + 1))), n))
 
     return k.compute(out.shape, divided, "attention")
 
