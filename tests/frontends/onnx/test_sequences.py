@@ -69,6 +69,33 @@ def test_split_of_an_open_size(keep: int) -> None:
     agrees([split, helper.make_node("ConcatFromSequence", ["parts"], ["y"], axis=1, new_axis=1 - keep)])
 
 
+@pytest.mark.parametrize("known", [True, False], ids=["constant", "of a run"])
+def test_split_by_a_list(known: bool) -> None:
+    """Of an open size: the parts are checked to make it up."""
+    lengths = np.array([1, 2, 0])
+    nodes = [
+        helper.make_node("SplitToSequence", ["x", "lengths"], ["parts"], axis=0, keepdims=0),
+        helper.make_node("SequenceAt", ["parts", "at"], ["middle"]),
+        helper.make_node("Neg", ["middle"], ["y"]),
+    ]
+    weights = [weight("at", np.int64(1))] + ([weight("lengths", lengths)] if known else [])
+    inputs = [("x", ["a", 2])] + ([] if known else [("lengths", ([3], TensorProto.INT64))])
+    model = model_of(nodes, inputs, weights=weights, opset=17)
+    program = baton.compile(model, num_threads=1)
+    feed = {"x": X} if known else {"x": X, "lengths": lengths}
+    assert_as_onnxruntime([np.asarray(o) for o in program.run(feed)], onnxruntime_outputs(model, feed))
+    with pytest.raises(baton.BatonError):
+        program.run(feed | {"x": X[:2]})
+
+
+@pytest.mark.parametrize(("rows", "size", "said"), [("a", 2, "parts of 2 of an open size"), (3, 0, "parts of 0")])
+def test_splits_that_are_refused(rows: Any, size: int, said: str) -> None:
+    split = helper.make_node("SplitToSequence", ["x", "size"], ["parts"], axis=0, name="/split")
+    join = helper.make_node("ConcatFromSequence", ["parts"], ["y"], axis=0)
+    with pytest.raises(baton.DiagnosticError, match=f"'/split': .*{said}"):
+        baton.compile(model_of([split, join], [("x", [rows, 2])], weights=[weight("size", np.int64(size))]))
+
+
 def test_no_iteration() -> None:
     """The items have their sizes nevertheless."""
     join = helper.make_node("ConcatFromSequence", ["all"], ["y"], axis=0, new_axis=1)

@@ -11,8 +11,10 @@ import numpy as np
 
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.node import Converter, OnnxNode
+from baton._src.frontends.onnx.tensors.parts import in_parts, pieces
 from baton._src.ir.tensor_info import Dim, TensorInfo
 from baton._src.values.dtype import INT64
+from baton._src.values.tensor import AnyArray
 
 
 def _sequence(items: tuple[Value, ...]) -> Value:
@@ -96,30 +98,36 @@ def length(node: OnnxNode) -> Value:
 
 
 def split_to_sequence(node: OnnxNode) -> Value:
-    g, x, axis, kept = node.graph, node[0], node.axis(0), bool(node.attr("keepdims", 1))
-    total = None if x.shape is None else x.shape[axis]
-    if x.shape is not None and not isinstance(total, int) and node.optional(1) is None:
-        order = [axis, *(k for k in range(x.rank) if k != axis)]
-        parts = g.transpose(x, order)
-        return Value(TensorInfo(), stack=g.call("expand_dims", parts, axis=(axis + 1,)) if kept else parts)
+    """Parts of one size, or of the sizes in a list, which a run may tell. Only a list drops no axis."""
+    x, axis, kept = node[0], node.axis(0), bool(node.attr("keepdims", 1))
+    if x.shape is None:
+        node.fail("the rank of what is split must be known", code="onnx-dynamic")
+    given = node.optional(1)
+    if given is not None and given.rank == 1:
+        lengths = node.sizes(1, "split")
+        return _sequence(pieces(node, in_parts(node, x, axis, lengths), axis, lengths))
+    each, total = node.constant(1, "split"), x.shape[axis]
     if not isinstance(total, int):
-        node.fail("the size of the split axis must be known", code="onnx-dynamic")
-    given = node.constant(1, "split")
-    if given is None or given.ndim == 0:
-        each = 1 if given is None else int(given)
-        lengths = [min(each, total - start) for start in range(0, total, each)]
-    else:
-        lengths = [int(n) for n in given]
-    if sum(lengths) != total:
-        node.fail(f"parts of {lengths} do not make up {total}")
-    ends = np.cumsum(lengths)
-    pieces = [
-        g.call("strided_slice", x, axes=(axis,), begin=(int(end - n),), end=(int(end),), strides=(1,))
-        for n, end in zip(lengths, ends, strict=True)
-    ]
-    if given is None and not kept:
-        pieces = [g.call("squeeze", p, axis=(axis,)) for p in pieces]
-    return _sequence(tuple(pieces))
+        return _split_of_open_size(node, x, axis, kept, each)
+    size = 1 if each is None else int(each.reshape(()))
+    if size < 1:
+        node.fail(f"parts of {size} are asked for")
+    even = [min(size, total - start) for start in range(0, total, size)]
+    parts = pieces(node, x, axis, even)
+    if each is None and not kept:
+        parts = tuple(node.graph.call("squeeze", p, axis=(axis,)) for p in parts)
+    return _sequence(parts)
+
+
+def _split_of_open_size(node: OnnxNode, x: Value, axis: int, kept: bool, each: AnyArray | None) -> Value:
+    """As many parts of 1 as there are: the items of a stack. Of larger parts the last one may be smaller."""
+    if each is not None and int(each.reshape(())) != 1:
+        help = "let the axis have a known size, or give the size of each part as a list"
+        node.fail(f"the number of parts of {int(each.reshape(()))} of an open size is not known", help=help)
+    g = node.graph
+    parts = g.transpose(x, [axis, *(k for k in range(x.rank) if k != axis)])
+    dropped = each is None and not kept
+    return Value(TensorInfo(), stack=parts if dropped else g.call("expand_dims", parts, axis=(axis + 1,)))
 
 
 def concat_from_sequence(node: OnnxNode) -> Value:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from baton._src.frontends.graph_builder.value import Value
@@ -31,7 +33,7 @@ def split(node: OnnxNode) -> tuple[Value, ...]:
     if "split" in node.attributes or node.optional(1) is not None:
         lengths = list(node.ints("split") or ()) or node.sizes(1, "split")
         if total is not None:
-            x = _in_parts(node, x, axis, lengths)
+            x = in_parts(node, x, axis, lengths)
     else:
         parts = int(node.attr("num_outputs", len(node.outputs)))
         if total is None:
@@ -42,12 +44,12 @@ def split(node: OnnxNode) -> tuple[Value, ...]:
         return (x,)
     known = [n for n in lengths if isinstance(n, int)]
     if len(known) < len(lengths):
-        return _pieces(node, x, axis, lengths)
+        return pieces(node, x, axis, lengths)
     places = [int(p) for p in np.cumsum(known)[:-1]]
     return g.call_many("split", x, indices_or_sections=tuple(places), axis=axis)
 
 
-def _in_parts(node: OnnxNode, x: Value, axis: int, lengths: list[Dim]) -> Value:
+def in_parts(node: OnnxNode, x: Value, axis: int, lengths: list[Dim]) -> Value:
     """`x`, whose axis is to be as long as these lengths together: known here, or checked at run time."""
     assert x.shape is not None
     if any(isinstance(n, int) and n < 0 for n in lengths):
@@ -58,7 +60,7 @@ def _in_parts(node: OnnxNode, x: Value, axis: int, lengths: list[Dim]) -> Value:
     return node.graph.of_shape(x, (*x.shape[:axis], whole, *x.shape[axis + 1 :]))
 
 
-def _pieces(node: OnnxNode, x: Value, axis: int, lengths: list[Dim]) -> tuple[Value, ...]:
+def pieces(node: OnnxNode, x: Value, axis: int, lengths: Sequence[Dim]) -> tuple[Value, ...]:
     """Parts of symbolic lengths."""
     found: list[Value] = []
     begin: Dim = 0
