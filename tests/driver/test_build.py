@@ -38,3 +38,20 @@ def test_programs_built_node_by_node_hear_what_is_wrong_with_them(mode: str) -> 
         builder.emit_func_output(builder.emit(zeros))
     with pytest.raises(DiagnosticError, match="shape variable n is used before it is bound"):
         baton.relax.build(builder.get(), "llvm", exec_mode=mode)
+
+
+@pytest.mark.rule("RELAX-WF-12", rejects=True)
+def test_modules_with_private_functions_only_are_not_built() -> None:
+    """Guards the two places that ask for a public function: the check that users call, and building."""
+    module = from_source("""
+@I.ir_module
+class Module:
+    @R.function(private=True)
+    def helper(x: R.Tensor((3,), "float32")) -> R.Tensor((3,), "float32"):
+        return x
+""")
+    with pytest.warns(UserWarning, match="nothing can call it"):
+        assert not baton.relax.analysis.well_formed(module)
+    with pytest.raises(DiagnosticError, match="nothing can call it"):
+        baton.relax.build(module, "llvm")
+    assert baton.relax.analysis.well_formed(module["helper"])

@@ -81,7 +81,7 @@ def _check_module(module: IRModule, findings: Findings, entry_required: bool) ->
             )
         if isinstance(function, Function):
             _check_local_recursion(var.name_hint, function, findings)
-    if entry_required and not public:
+    if entry_required and module.functions and not public:
         findings.add(
             "RELAX-WF-12", "no function of the module has a global_symbol, so nothing can call it",
             help="make one public: @R.function without private=True",

@@ -55,7 +55,7 @@ def relax_build(
     """
     if exec_mode not in EXEC_MODES:
         raise fail("api", f"unknown exec_mode {exec_mode!r}", help=f"one of {', '.join(EXEC_MODES)}")
-    module = as_module(mod)
+    module = _with_an_entry(as_module(mod))
     found = chosen_target(target)
     noted = stages or Stages()
     with _told_of_programs(module), rarely_collecting(), with_tunings(found), filling():
@@ -87,6 +87,18 @@ def _told_of_programs(module: IRModule) -> Iterator[None]:
         if not faults:
             raise
         raise DiagnosticError(faults) from error
+
+
+def _with_an_entry(module: IRModule) -> IRModule:
+    """A module with private functions only is well-formed while it is made, but not to be built: nothing could be
+    called.
+    """
+    if any("global_symbol" in f.attrs for f in module.functions.values() if isinstance(f, (Function, PrimFunc))):
+        return module
+    faults = [d for d in well_formed(module, check_struct_info=False, entry_required=True) if d.code == "RELAX-WF-12"]
+    if faults:
+        raise DiagnosticError(faults)
+    return module
 
 
 def _with_safe_kernels(module: IRModule) -> IRModule:

@@ -27,8 +27,10 @@ from baton._src.tir.prim_func import PrimFunc
 
 
 def well_formed(obj: IRModule | Function, check_struct_info: bool = True) -> bool:
-    """Whether a module (or a function alone) is well-formed, with nothing nested; warnings say what is wrong."""
-    found = violations(obj, check_struct_info, nested=False)
+    """Whether a module (or a function alone) is well-formed, with nothing nested and something that can be called;
+    warnings say what is wrong.
+    """
+    found = violations(obj, check_struct_info, nested=False, entry_required=isinstance(obj, IRModule))
     for diagnostic in found:
         warnings.warn(diagnostic.render(), stacklevel=2)
     return not found
