@@ -28,7 +28,7 @@ def flatten_buffers(body: st.Stmt) -> st.Stmt:
     def flattened(buffer: Buffer) -> Buffer:
         key = (buffer.data, buffer.dtype)
         if key not in flat:
-            flat[key] = Buffer(buffer.data, buffer.dtype, (element_count(buffer),), name=buffer.name)
+            flat[key] = flat_buffer(buffer)
         return flat[key]
 
     def rule(node: Any) -> Any:
@@ -77,6 +77,11 @@ def _flat_region(region: BufferRegion, flat: Buffer) -> BufferRegion:
 def as_int64(expr: PrimExpr) -> PrimExpr:
     """An index in 64 bits."""
     return expr if expr.dtype.bits == 64 else ops.cast(INT64.with_lanes(expr.dtype.lanes), expr)
+
+
+def flat_buffer(buffer: Buffer) -> Buffer:
+    """The same memory over one dim."""
+    return Buffer(buffer.data, buffer.dtype, (element_count(buffer),), name=buffer.name)
 
 
 def element_count(buffer: Buffer) -> PrimExpr:

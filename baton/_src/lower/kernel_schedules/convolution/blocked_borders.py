@@ -28,7 +28,7 @@ from baton._src.lower.kernel_schedules.shared.loops import (
     sequence,
 )
 from baton._src.lower.kernel_schedules.shared.stages import Axis, Declined
-from baton._src.passes.tir.flatten_buffers import as_int64, element_count, flat_index
+from baton._src.passes.tir.flatten_buffers import as_int64, flat_buffer, flat_index
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
@@ -73,7 +73,7 @@ class Border:
         each = product(self.inner)
         zeros = (i64(0),) * len(self.inner)
         into = flat_index(buffer, (*buffer_lead(buffer, lead, len(self.inner)), line, i64(0), *zeros))
-        flat, whole = _flat(buffer), ops.multiply(self.length, each)
+        flat, whole = flat_buffer(buffer), ops.multiply(self.length, each)
         left = ops.multiply(i64(window.begin), each)
         wanted = ops.subtract(self.length, i64(window.begin))
         count = ops.multiply(ops.max(i64(0), ops.min(as_int64(window.extent), wanted)), each)
@@ -82,7 +82,7 @@ class Border:
 
         def run(at: PrimExpr, number: PrimExpr, begin: PrimExpr | None) -> st.Stmt:
             v = index_var("v")
-            value = zero if begin is None else tir.BufferLoad(_flat(source), (ops.add(begin, v),))
+            value = zero if begin is None else tir.BufferLoad(flat_buffer(source), (ops.add(begin, v),))
             return loop(v, number, st.BufferStore(flat, value, (ops.add(at, v),)), VECTORIZED)
 
         def with_border(place: PrimExpr) -> st.Stmt:
@@ -181,7 +181,3 @@ def _reach(window: Window, points: PrimExpr) -> PrimExpr:
     """How much of the input, with its border, so many points see."""
     before = ops.multiply(ops.subtract(points, i64(1)), i64(window.stride))
     return ops.max(i64(0), ops.add(before, i64((window.taps - 1) * window.dilation + 1)))
-
-
-def _flat(buffer: Buffer) -> Buffer:
-    return Buffer(buffer.data, buffer.dtype, (element_count(buffer),), name=buffer.name)

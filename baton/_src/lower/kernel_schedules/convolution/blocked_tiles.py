@@ -12,7 +12,7 @@ from baton._src.lower.kernel_schedules.convolution.conv_window import Window
 from baton._src.lower.kernel_schedules.products.dots import Dot
 from baton._src.lower.kernel_schedules.shared.affine import step
 from baton._src.lower.kernel_schedules.shared.loops import i64, index_var
-from baton._src.passes.tir.flatten_buffers import as_int64, element_count, flat_index
+from baton._src.passes.tir.flatten_buffers import as_int64, flat_buffer, flat_index
 from baton._src.passes.tir.fold import substitute_and_fold
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
@@ -153,7 +153,7 @@ class Stream:
             assert found is not None
             steps.append(found)
         buffer = load.buffer
-        flat = Buffer(buffer.data, buffer.dtype, (element_count(buffer),), name=buffer.name)
+        flat = flat_buffer(buffer)
         at = substitute_and_fold(flat_index(buffer, load.indices), {**where, conv.lane.var: i64(0)})
         tap = 0 if conv.columns.tap is None else step(load, conv.columns.tap)
         assert tap is not None

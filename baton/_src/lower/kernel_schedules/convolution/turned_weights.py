@@ -26,7 +26,7 @@ from baton._src.lower.kernel_schedules.shared.loops import (
 )
 from baton._src.lower.kernel_schedules.shared.stages import Axis
 from baton._src.lower.kernel_schedules.transpose import MOST_DEINTERLEAVED, deinterleave
-from baton._src.passes.tir.flatten_buffers import element_count
+from baton._src.passes.tir.flatten_buffers import flat_buffer
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
@@ -52,7 +52,7 @@ def turned_weight(weight: tir.BufferLoad, taps: Sequence[Axis], target: Target) 
         return None
     buffer = decl_buffer([*weight.buffer.shape[place:], *weight.buffer.shape[:place]], weight.dtype, "turned")
     load = tir.BufferLoad(buffer, (*weight.indices[place:], *weight.indices[:place]))
-    return Turned(load, _turning(_flat(weight.buffer), _flat(buffer), channels, count, target))
+    return Turned(load, _turning(flat_buffer(weight.buffer), flat_buffer(buffer), channels, count, target))
 
 
 def _turning(source: Buffer, result: Buffer, channels: int, taps: int, target: Target) -> st.Stmt:
@@ -80,7 +80,3 @@ def _turning(source: Buffer, result: Buffer, channels: int, taps: int, target: T
         each = loop(tap, taps, store, UNROLLED)
         parts.append(parallel_rows((Axis(channel, i64(left)),), i64(taps), each, target.num_cores))
     return sequence(*parts)
-
-
-def _flat(buffer: Buffer) -> Buffer:
-    return Buffer(buffer.data, buffer.dtype, (element_count(buffer),), name=buffer.name)

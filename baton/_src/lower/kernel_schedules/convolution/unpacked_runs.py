@@ -31,7 +31,7 @@ from baton._src.lower.kernel_schedules.shared.loops import (
     sequence,
 )
 from baton._src.lower.kernel_schedules.shared.stages import Axis
-from baton._src.passes.tir.flatten_buffers import as_int64, element_count, flat_index
+from baton._src.passes.tir.flatten_buffers import as_int64, flat_buffer, flat_index
 from baton._src.passes.tir.fold import substitute_and_fold
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
@@ -280,7 +280,7 @@ def _run(conv: UnpackedConv, width: int, place: _Place, sums: Sums) -> st.Stmt:
     for axis, at in ((conv.lines, place.line), (conv.rows, place.row)):
         if axis is not None:
             where[axis.var] = ops.cast(axis.var.dtype, at)
-    data, weight = _flat(conv.data.buffer), _flat(conv.weight.buffer)
+    data, weight = flat_buffer(conv.data.buffer), flat_buffer(conv.weight.buffer)
     first, taps = index_var("first"), index_var("taps")
     far = 0 if conv.rows is None else step(conv.weight, conv.rows) or 0
 
@@ -346,7 +346,3 @@ def _kept(acc: Accumulators, row: int, sums: Sums, at: PrimExpr) -> st.Stmt:
     lane = index_var("v")
     store = st.BufferStore(sums.buffer, acc.load(row, lane), (ops.add(at, lane),))
     return loop(lane, acc.width, store, VECTORIZED)
-
-
-def _flat(buffer: Buffer) -> Buffer:
-    return Buffer(buffer.data, buffer.dtype, (element_count(buffer),), name=buffer.name)
