@@ -61,7 +61,6 @@ def well_formed(
 
 def _check_module(module: IRModule, findings: Findings, entry_required: bool) -> None:
     """Criteria on the module's functions as a whole: 8, 12, 13."""
-    public = False
     recursive = {v for group in detect_recursion(module) for v in group}
     for var, function in module.functions.items():
         if not isinstance(function, (Function, PrimFunc)):
@@ -69,7 +68,6 @@ def _check_module(module: IRModule, findings: Findings, entry_required: bool) ->
                 findings.add("RELAX-GRAMMAR-38", f"{var.name_hint} is a {type(function).__name__}, no function")
             continue
         symbol = function.attrs.get("global_symbol")
-        public = public or symbol is not None
         if symbol is not None and symbol != var.name_hint and isinstance(function, Function):
             findings.add(
                 "RELAX-WF-13", f"function {var.name_hint} has the global_symbol {symbol!r}", span=function.span,
@@ -81,7 +79,14 @@ def _check_module(module: IRModule, findings: Findings, entry_required: bool) ->
             )
         if isinstance(function, Function):
             _check_local_recursion(var.name_hint, function, findings)
-    if entry_required and module.functions and not public:
+    if entry_required:
+        check_entry(module, findings)
+
+
+def check_entry(module: IRModule, findings: Findings) -> None:
+    """Criterion 12, for modules that have functions at all."""
+    functions = module.functions.values()
+    if functions and not any("global_symbol" in f.attrs for f in functions if isinstance(f, (Function, PrimFunc))):
         findings.add(
             "RELAX-WF-12", "no function of the module has a global_symbol, so nothing can call it",
             help="make one public: @R.function without private=True",

@@ -23,8 +23,9 @@ from baton._src.lower.relax_to_vm.lower_module import lower_module
 from baton._src.lower.relax_to_vm.program import Program
 from baton._src.passes.shared.filled_arrays import filling
 from baton._src.passes.tir.safe_selects import with_safe_selects
+from baton._src.relax.check.findings import Findings
 from baton._src.relax.nodes import Function
-from baton._src.relax.well_formed import well_formed
+from baton._src.relax.well_formed import check_entry, well_formed
 from baton._src.runtime.executable.executable import Executable
 from baton._src.support.diagnostics import DiagnosticError, fail
 from baton._src.tir.arith.analyzer import Analyzer
@@ -93,11 +94,10 @@ def _with_an_entry(module: IRModule) -> IRModule:
     """A module with private functions only is well-formed while it is made, but not to be built: nothing could be
     called.
     """
-    if any("global_symbol" in f.attrs for f in module.functions.values() if isinstance(f, (Function, PrimFunc))):
-        return module
-    faults = [d for d in well_formed(module, check_struct_info=False, entry_required=True) if d.code == "RELAX-WF-12"]
-    if faults:
-        raise DiagnosticError(faults)
+    findings = Findings()
+    check_entry(module, findings)
+    if findings.diagnostics:
+        raise DiagnosticError(findings.diagnostics)
     return module
 
 
