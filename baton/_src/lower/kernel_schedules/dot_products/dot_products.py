@@ -73,15 +73,15 @@ def _emit(plan: WordPlan, target: Target) -> st.Stmt:
     def with_panel(rows: st.Stmt) -> st.Stmt:
         return rows if plan.packed else allocated(packed, sequence(pack_words(plan, packed, start), rows))
 
-    def tiles(first: PrimExpr, count: PrimExpr) -> st.Stmt:
-        later = ops.min(ops.add(number, i64(max(1, target.num_cores))), ops.subtract(panels, i64(1)))
+    def tiles(first: PrimExpr, count: PrimExpr, further: int = 1) -> st.Stmt:
+        later = ops.min(ops.add(number, i64(further)), ops.subtract(panels, i64(1)))
         ahead = asking_for(_ready_panel(plan, later), plan.words, width * plan.dot.group) if plan.packed else None
         return panel_tiles(matrix, plan.shape, width, number, first, count, packed, ahead, partial(_tile, plan))
 
     threads = target.num_cores
     if shares_rows(matrix, panels, threads, plan.dot.group):
         return row_blocks(matrix, plan.shape, panels, number, with_panel, tiles, threads)
-    body = with_panel(nest(matrix.outer, tiles(i64(0), as_int64(matrix.rows.extent))))
+    body = with_panel(nest(matrix.outer, tiles(i64(0), as_int64(matrix.rows.extent), max(1, threads))))
     each, vectors = product([a.extent for a in (*matrix.outer, matrix.rows)]), max(1, plan.words * width // 16)
     count, rows = constant(panels), constant(each)
     streams = plan.packed and count is not None and rows is not None and rows <= FEW_ROWS
