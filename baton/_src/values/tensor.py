@@ -9,7 +9,7 @@ from typing import Any, SupportsIndex
 import numpy as np
 import numpy.typing as npt
 
-from baton._src.support.diagnostics import fail
+from baton._src.support.diagnostics import DiagnosticError, fail
 from baton._src.values.device import CPU, Device
 from baton._src.values.dtype import DataType
 
@@ -22,7 +22,8 @@ class NDArray:
     __slots__ = ("__weakref__", "data", "device")
 
     def __init__(self, data: AnyArray, device: Device = CPU) -> None:
-        self.data = data
+        # Kernels read bytes as the machine orders them.
+        self.data = data if data.dtype.isnative else data.astype(data.dtype.newbyteorder("="))
         self.device = device
 
     @property
@@ -140,12 +141,20 @@ def array(source: object, device: Device = CPU, dtype: object = None, mem_scope:
     """A new tensor with a copy of `source` (anything NumPy reads; NDArray too), C-contiguous."""
     data = source.data if isinstance(source, NDArray) else source
     wanted = None if dtype is None else DataType(dtype).numpy
-    made = np.array(data, dtype=wanted, order="C", copy=True)
+    try:
+        made = np.array(data, dtype=wanted, order="C", copy=True)
+    except (TypeError, ValueError) as error:
+        raise _no_tensor(source) from error
     if made.dtype.kind not in "fiubcV":
-        shown = repr(source) if len(repr(source)) < 60 else f"a {type(source).__name__}"
-        message = f"no tensor can be made of {shown}"
-        raise fail("value-mismatch", message, help="give numbers, lists of them or arrays", kind=ValueError)
+        raise _no_tensor(source)
+    DataType(made.dtype)  # complex numbers and NumPy's records are no elements of tensors
     return NDArray(made, _there(device))
+
+
+def _no_tensor(source: object) -> DiagnosticError:
+    shown = repr(source) if len(repr(source)) < 60 else f"a {type(source).__name__}"
+    message = f"no tensor can be made of {shown}"
+    return fail("value-mismatch", message, help="give numbers, lists of them or arrays", kind=ValueError)
 
 
 def empty(

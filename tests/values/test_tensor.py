@@ -1,0 +1,44 @@
+"""What a tensor can be made of: numbers of any byte order, and nothing whose elements no kernel knows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from baton._src.support.diagnostics import DiagnosticError
+from baton._src.values.tensor import NDArray, array
+from tests.relax.machines import everywhere
+
+DOUBLED = """
+    @R.function
+    def main(x: R.Tensor((3,), "float32")):
+        return R.add(x, x)
+"""
+
+
+@pytest.mark.rule("RELAX-VALUE-02")
+@pytest.mark.parametrize("make", [NDArray, array])
+def test_bytes_in_the_other_order_are_turned(make: type[NDArray]) -> None:
+    """Kernels read memory as the machine orders it; a file's big-endian floats were read backwards."""
+    swapped = np.array([1, 2, 3], np.float32).astype(">f4")
+    tensor = make(swapped)
+    assert tensor.data.dtype.isnative
+    np.testing.assert_array_equal(everywhere(DOUBLED, tensor).numpy(), [2, 4, 6])
+
+
+@pytest.mark.rule("RELAX-VALUE-02", rejects=True)
+@pytest.mark.parametrize(
+    ("source", "code"),
+    [
+        (np.array([object()]), "value-mismatch"),
+        (["a"], "value-mismatch"),
+        ([[1], 2], "value-mismatch"),
+        (1j, "dtype-unknown"),
+        (np.zeros(2, [("a", "i4")]), "dtype-unknown"),
+    ],
+)
+def test_what_is_no_number_makes_no_tensor(source: object, code: str) -> None:
+    """Refused when the tensor is made, not when somebody asks for its dtype."""
+    with pytest.raises(DiagnosticError) as error:
+        array(source)
+    assert error.value.code == code
