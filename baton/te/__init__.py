@@ -12,6 +12,8 @@ __getattr__, __dir__, __all__ = attach(
         **names("te.tensor", "Tensor TensorSlice ComputeOp PlaceholderOp ExternOp ScanOp"),
         **names("te.scan", "scan"),
         **names("te.tensor_intrin", "decl_tensor_intrin"),
+        **names("te.gradient", "gradient"),
+        **names("te.tag", "tag_scope"),
         **names("te.reduction", "comm_reducer sum max min prod any all"),
         **names("te.prim_func", "create_prim_func"),
         **names("te.schedule", "create_schedule thread_axis Schedule Stage"),
@@ -29,7 +31,7 @@ __getattr__, __dir__, __all__ = attach(
         **names("tir.scalar_functions", "popcount"),
         **names("tir.system_calls", "trace"),
         **names("tir.operators", "div power truncdiv truncmod floordiv floormod indexdiv indexmod"),
-        **submodules("baton.te", "operation schedule tensor"),
+        **submodules("baton.te", "autodiff operation schedule tag tensor"),
     },
     before=wire,
 )

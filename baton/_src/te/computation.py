@@ -17,6 +17,7 @@ from typing import Any
 from baton._src.ir.expr import PrimExpr, Range
 from baton._src.ir.traverse import post_order
 from baton._src.support.diagnostics import fail
+from baton._src.te.tag import chosen_tag
 from baton._src.te.tensor import ComputeOp, ExternOp, PlaceholderOp, Tensor
 from baton._src.tir import operators
 from baton._src.tir.buffer import Buffer, decl_buffer
@@ -90,7 +91,7 @@ def compute(
     body = tuple(_element(e, name) for e in (result if isinstance(result, (tuple, list)) else (result,)))
     first = body[0]
     reduce_axes = first.axis if isinstance(first, Reduce) else ()
-    op = ComputeOp(name, axes, reduce_axes, body, tag, dict(attrs or {}))
+    op = ComputeOp(name, axes, reduce_axes, body, chosen_tag(tag), dict(attrs or {}))
     outputs = tuple(Tensor(sizes, e.dtype, op, i) for i, e in enumerate(body))
     return outputs[0] if len(outputs) == 1 else outputs
 
@@ -148,7 +149,7 @@ def extern(
     body = Evaluate(made) if isinstance(made, PrimExpr) else made
     if not isinstance(body, Stmt):
         raise fail("te-extern", f"{name}: the function gives a statement or a call, not a {type(made).__name__}")
-    op = ExternOp(name, tuple(inputs), tuple(ins), tuple(outs), body, tag)
+    op = ExternOp(name, tuple(inputs), tuple(ins), tuple(outs), body, chosen_tag(tag))
     outputs = tuple(Tensor(b.shape, b.dtype, op, i) for i, b in enumerate(outs))
     return outputs[0] if len(outputs) == 1 else outputs
 

@@ -18,6 +18,7 @@ from baton._src.ir.expr import PrimExpr, Range
 from baton._src.ir.traverse import post_order
 from baton._src.support.diagnostics import DiagnosticError, fail
 from baton._src.te.prim_func import computed_operations
+from baton._src.te.tag import chosen_tag
 from baton._src.te.tensor import ComputeOp, PlaceholderOp, ScanOp, Tensor
 from baton._src.tir import operators
 from baton._src.tir.arith.analyzer import Analyzer
@@ -50,7 +51,8 @@ def scan(
     _check_states_are_earlier(name, steps, states, axis)
     read = (tensor for op in steps for tensor in op.input_tensors if tensor.op not in steps and tensor not in states)
     outside = tuple(dict.fromkeys((*(inputs or ()), *read)))
-    op = ScanOp(name, axis, tuple(inits), tuple(updates), tuple(states), outside, steps, tag, dict(attrs or {}))
+    parts = (tuple(inits), tuple(updates), tuple(states), outside, steps)
+    op = ScanOp(name, axis, *parts, chosen_tag(tag), dict(attrs or {}))
     outputs = [op.output(i) for i in range(op.num_outputs)]
     return outputs[0] if len(outputs) == 1 else outputs
 
