@@ -15,12 +15,12 @@ from baton._src.analysis.variables import (
     all_global_vars,
     all_vars,
     bound_vars,
-    defined_symbolic_vars,
     free_symbolic_vars,
     free_vars,
 )
 from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
+from baton._src.relax.check.variables import defined_symbolic_vars
 from baton._src.relax.nodes import Call, Function, SeqExpr, Tuple, TupleGetItem
 from baton._src.relax.struct_info import FuncStructInfo
 from tests.passes.relax.programs import R, bindings, dim, printing, program, tensor

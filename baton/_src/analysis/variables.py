@@ -6,8 +6,8 @@ from typing import Any
 
 from baton._src.ir.expr import GlobalVar
 from baton._src.ir.traverse import bound_variables, children, post_order
-from baton._src.relax.check.variables import definable_tir_vars_in_struct_info, free_tir_vars
-from baton._src.relax.nodes import Function, MatchCast, Var
+from baton._src.relax.check.variables import defined_symbolic_vars, free_tir_vars
+from baton._src.relax.nodes import Var
 from baton._src.relax.struct_info import FuncStructInfo
 from baton._src.tir.expr import Var as TirVar
 
@@ -31,19 +31,6 @@ def free_vars(expr: Any) -> list[Var]:
 def all_global_vars(expr: Any) -> list[GlobalVar]:
     """The global variables that occur."""
     return [n for n in post_order(expr) if isinstance(n, GlobalVar)]
-
-
-def defined_symbolic_vars(function: Any) -> list[TirVar]:
-    """The shape variables that `function` binds: in its parameters' annotations and in match_casts."""
-    found: dict[TirVar, None] = {}
-    for item in post_order(function):
-        if isinstance(item, Function):
-            for param in item.params:
-                if param.struct_info_ is not None:
-                    found.update((v, None) for v in definable_tir_vars_in_struct_info(param.struct_info))
-        elif isinstance(item, MatchCast):
-            found.update((v, None) for v in definable_tir_vars_in_struct_info(item.struct_info))
-    return list(found)
 
 
 def free_symbolic_vars(function: Any) -> list[TirVar]:

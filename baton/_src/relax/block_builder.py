@@ -25,6 +25,7 @@ from baton._src.relax.check.deduce import Context
 from baton._src.relax.check.report import API, Report
 from baton._src.relax.check.signatures import function_info
 from baton._src.relax.frames import Frame
+from baton._src.relax.fresh_names import FreshNames
 from baton._src.relax.global_names import normalize_global_vars
 from baton._src.relax.known_functions import KnownFunctions
 from baton._src.relax.nodes import (
@@ -39,6 +40,7 @@ from baton._src.relax.nodes import (
     VarBinding,
 )
 from baton._src.relax.normalize import Normalizer
+from baton._src.relax.own_variables import copy_with_new_vars
 from baton._src.relax.struct_info import StructInfo
 from baton._src.support.diagnostics import Diagnostic, fail
 from baton._src.support.spans import Span
@@ -52,11 +54,15 @@ _building: ContextVar[tuple[BlockBuilder, ...]] = ContextVar("builders", default
 class _OpenFunction:
     """The function being built."""
 
-    def __init__(self, name: str, params: tuple[Var, ...] | None, attrs: dict[str, Any], pure: bool) -> None:
+    def __init__(
+        self, name: str, params: tuple[Var, ...] | None, attrs: dict[str, Any], pure: bool, nested: bool
+    ) -> None:
         self.name = name
         self.params = params
         self.attrs = attrs
         self.pure = pure
+        self.nested = nested
+        """Whether it was opened inside another one, whose variables it may have."""
         self.result: GlobalVar | None = None
 
 
@@ -98,18 +104,19 @@ class BlockBuilder:
     ) -> Iterator[None]:
         """Build a function of the module. `params` may be given here or to `emit_func_output`; public unless `private`.
 
-        Errors (`relax-api`): opened inside another function, left without `emit_func_output`.
+        Opened inside another function it is a further function of the module, in which what is built here is called:
+        it may be written with the outer one's variables as parameters, and is given variables of its own.
+        Errors (`relax-api`): opened inside a scope that is no function, left without `emit_func_output`.
         """
-        if self._open is not None:
-            raise fail(API, f"function {name!r} is opened inside function {self._open.name!r}")
-        if self.normalizer.frames:
+        outer = self._open
+        if outer is None and self.normalizer.frames:
             raise fail(API, f"function {name!r} is opened inside a scope")
         found = dict(attrs or {})
         if not private:
             found["global_symbol"] = name
-        opened = self._open = _OpenFunction(name, _as_params(params), found, pure)
+        opened = self._open = _OpenFunction(name, _as_params(params), found, pure, nested=outer is not None)
         token = _building.set((*_building.get(), self))
-        self.normalizer.names.forget()
+        outer_names, self.normalizer.names = self.normalizer.names, FreshNames()
         self.normalizer.frames.append(Frame())
         try:
             with self.normalizer.shapes.scope(opened.params or ()):
@@ -123,7 +130,8 @@ class BlockBuilder:
         finally:
             _building.reset(token)
             self.normalizer.frames.pop()
-            self._open = None
+            self.normalizer.names = outer_names
+            self._open = outer
 
     def emit_func_output(self, output: Any, params: Any = None) -> GlobalVar:
         """End the function, which returns `output` (an expression or nested tuples of them); gives its GlobalVar."""
@@ -146,7 +154,8 @@ class BlockBuilder:
         function = Function(given, seq, None, opened.pure, opened.attrs)
         # The body's scope ends here: what its casts bound must not show in the result that is deduced (criterion 4).
         with self.normalizer.shapes.outside_scope(given):
-            opened.result = self.add_func(self.normalizer.function(function), opened.name)
+            function = self.normalizer.function(function)
+        opened.result = self.add_func(copy_with_new_vars(function) if opened.nested else function, opened.name)
         return opened.result
 
     def add_func(self, func: Any, func_name: str) -> GlobalVar:
@@ -286,7 +295,7 @@ class BlockBuilder:
 
     def match_cast(self, value: Any, struct_info: StructInfo, name_hint: str = "", *, span: Span | None = None) -> Var:
         """Bind `value`, cast to `struct_info`: checked when run; the variables new in it get their values then."""
-        found = self.normalizer.expression(_as_expr(value))
+        found = self.normalizer.atom(_as_expr(value))
         var = self.normalizer.fresh_var(struct_info, name_hint)
         self.normalizer.add_binding(MatchCast(var, found, struct_info, span))
         return var

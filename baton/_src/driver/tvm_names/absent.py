@@ -190,7 +190,6 @@ REASONS: dict[str, str] = {
     "tir.schedule.Dependency": _NO_TREE,
     "tir.schedule.DepKind": _NO_TREE,
     "tir.schedule.analysis": _TUNING,
-    "te.hybrid": "write the kernel as te.compute or as a T.prim_func",
     "target.cuda": _GPU,
     "target.datatype": "baton's dtypes are those of NumPy and bfloat16",
     "_ffi.libinfo": _TOOLCHAIN,

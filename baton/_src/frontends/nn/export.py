@@ -77,6 +77,12 @@ class Exporter:
             self.builder.emit_func_output(output)
 
 
+def exported_effects() -> list[Effect]:
+    """What keeps prints in order in the model that is being exported, if anything does."""
+    found = _exporting.get()
+    return [] if found is None or found.io_effect is None else [found.io_effect]
+
+
 class _Method:
     """One function in the making. Shape variables of inputs and of parameters are known apart, as in TVM."""
 

@@ -6,15 +6,19 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, ClassVar
 
 from baton._src.frontends.nn.effects import Effect
-from baton._src.frontends.nn.export import Exporter
+from baton._src.frontends.nn.export import Exporter, exported_effects
 from baton._src.frontends.nn.spec import ModuleSpec
+from baton._src.frontends.nn.subroutine import SubroutineMixin
 from baton._src.frontends.nn.tensor import Parameter
 from baton._src.ir.module import IRModule
 from baton._src.support.diagnostics import fail
 
 
-class Module:
-    """The base of models: define `__init__` and `forward`; then `export_tvm`."""
+class Module(SubroutineMixin):
+    """The base of models: define `__init__` and `forward`; then `export_tvm`.
+
+    Of a class with `define_subroutine = True` every `forward` is a private function, which is called where it is.
+    """
 
     compiled: ClassVar[Callable[..., Any]]
     """What `jit` does; the driver's to give."""
@@ -51,6 +55,10 @@ class Module:
     def parameters(self) -> Iterator[Parameter]:
         """The parameters of the module and of all modules inside it."""
         return (p for _, p in self.named_parameters())
+
+    def effects(self) -> list[Effect]:
+        """The effects of the module and of all modules inside it; where prints are kept in order, that first."""
+        return [*exported_effects(), *(effect for _, effect in self.named_of(Effect))]
 
     def state_dict(self, *, prefix: str = "", destination: dict[str, Any] | None = None) -> dict[str, Parameter]:
         """The parameters by path."""

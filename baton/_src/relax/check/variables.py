@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.traverse import post_order
-from baton._src.relax.nodes import ShapeExpr, Var
+from baton._src.relax.nodes import Function, MatchCast, ShapeExpr, Var
 from baton._src.relax.struct_info import (
     FuncStructInfo,
     PrimStructInfo,
@@ -72,6 +72,19 @@ def definable_tir_vars_in_struct_info(info: StructInfo) -> list[TirVar]:
     return _unique(
         dim for leaf in leaf_infos(info, into_functions=False) for dim in leaf_dims(leaf) if isinstance(dim, TirVar)
     )
+
+
+def defined_symbolic_vars(function: Any) -> list[TirVar]:
+    """The shape variables that `function` binds: in its parameters' annotations and in match_casts."""
+    found: dict[TirVar, None] = {}
+    for item in post_order(function):
+        if isinstance(item, Function):
+            for param in item.params:
+                if param.struct_info_ is not None:
+                    found.update((v, None) for v in definable_tir_vars_in_struct_info(param.struct_info))
+        elif isinstance(item, MatchCast):
+            found.update((v, None) for v in definable_tir_vars_in_struct_info(item.struct_info))
+    return list(found)
 
 
 def shape_holders(info: StructInfo) -> list[Var]:

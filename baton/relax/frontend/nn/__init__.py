@@ -12,6 +12,7 @@ __getattr__, __dir__, __all__ = attach(
         **OPERATORS,
         **names("frontends.nn.tensor", "Tensor Parameter Object"),
         **names("frontends.nn.module", "Module ModuleList"),
+        **names("frontends.nn.subroutine", "SubroutineMixin"),
         **names("frontends.nn.effects", "Effect IOEffect KVCache"),
         **names("frontends.nn.mutator", "Mutator"),
         **names("frontends.nn.extern", "ExternModule ObjectModule SourceModule add_extern"),
@@ -22,7 +23,7 @@ __getattr__, __dir__, __all__ = attach(
         ),
         **names("frontends.nn.layers", "Conv1D Conv2D Conv3D ConvTranspose1D"),
         **names("frontends.nn.diffusion", "TimestepEmbedding Timesteps Attention"),
-        **submodules("baton.relax.frontend.nn", "core modules op spec"),
+        **submodules("baton.relax.frontend.nn", "core modules op spec subroutine"),
     },
     before=wire_nn,
 )

@@ -88,7 +88,7 @@ def collect_non_negative_expressions(sinfo: StructInfo) -> list[PrimExpr]:
 
 def defined_symbolic_vars(func: Function) -> list[TirVar]:
     """The shape variables that a function defines."""
-    return symbols.defined_symbolic_vars(func)
+    return variables.defined_symbolic_vars(func)
 
 
 def free_symbolic_vars(func: Function) -> list[TirVar]:

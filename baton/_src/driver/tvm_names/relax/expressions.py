@@ -1,4 +1,4 @@
-"""Functions of `tvm.relax` on expressions and programs that need several layers: shapes, te tensors, copies."""
+"""Functions of `tvm.relax` on expressions and programs that need several layers: shapes, te tensors."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from baton._src.ir.traverse import bound_variables, substitute
+from baton._src.ir.traverse import substitute
 from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.call_te import call_te_arguments
-from baton._src.relax.nodes import Call, ExternFunc, Function, ShapeExpr
+from baton._src.relax.nodes import Call, ExternFunc, ShapeExpr
 from baton._src.relax.special_ops import special_op
 from baton._src.relax.struct_info import ShapeStructInfo, StructInfo, TensorStructInfo, TupleStructInfo
 from baton._src.support.diagnostics import fail
@@ -41,12 +41,6 @@ def te_tensor(value: Any, tir_var_map: Any = None, name: str = "rxplaceholder") 
         raise fail("relax-api", f"a te tensor has a known shape and dtype; this is {info}")
     dims = [substitute(d, dict(tir_var_map or {})) for d in info.shape.values]
     return placeholder(dims, info.dtype, name)
-
-
-def copy_with_new_vars(func: Function) -> Function:
-    """The function with variables of its own, shape variables included."""
-    found: Function = substitute(func, {v: v.copy() for v in bound_variables(func)})
-    return found
 
 
 def gen_call_tir_inputs(

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from baton._src.frontends.nn.subroutine import SubroutineMixin
 from baton._src.ir.module import IRModule
 from baton._src.ops.builders import RELAX
 from baton._src.relax.block_builder import BlockBuilder
@@ -47,7 +48,7 @@ def _info(shape: Any, dtype: object) -> TensorStructInfo:
     return TensorStructInfo(shape, dtype)
 
 
-class Module:
+class Module(SubroutineMixin):
     """A part of a model: its attributes that are parameters or modules belong to it; calling it runs `forward`."""
 
     def parameters(self) -> list[Var]:

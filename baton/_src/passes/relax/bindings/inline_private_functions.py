@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from baton._src.analysis.call_graph import call_graph, components, detect_recursion
-from baton._src.analysis.variables import defined_symbolic_vars
+from baton._src.relax.check.variables import defined_symbolic_vars
 from baton._src.ir.expr import GlobalVar, PrimExpr
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import substitute, with_fresh_binders

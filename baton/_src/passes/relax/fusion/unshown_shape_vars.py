@@ -7,12 +7,13 @@ from typing import Any
 
 from baton._src.ir.traverse import post_order
 from baton._src.relax.check.variables import definable_tir_vars_in_struct_info, tir_vars_in_struct_info
-from baton._src.relax.nodes import Binding, Var
+from baton._src.relax.nodes import Var
 from baton._src.tir.expr import Var as TirVar
 
 
-def unshown_shape_vars(group: Iterable[Binding], outside: Iterable[Any]) -> list[TirVar]:
-    """The shape variables that the group mentions and that none of its inputs, `outside`, has as a dim."""
+def unshown_shape_vars(group: Iterable[Any], outside: Iterable[Any]) -> list[TirVar]:
+    """The shape variables that the group (bindings, expressions) mentions and that none of its inputs, `outside`, has as a
+    dim."""
     shown = {v for arg in outside for v in definable_tir_vars_in_struct_info(arg.struct_info)}
     mentioned: dict[TirVar, None] = {}
     for item in (n for b in group for n in post_order(b)):

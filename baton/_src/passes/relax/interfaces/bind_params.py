@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from baton._src.analysis.variables import defined_symbolic_vars
+from baton._src.relax.check.variables import defined_symbolic_vars
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import rewrite, substitute
 from baton._src.relax.block_builder import BlockBuilder
