@@ -8,6 +8,7 @@ import pytest
 
 from baton._src.ir.expr import GlobalVar, Op
 from baton._src.ir.module import IRModule
+from baton._src.ir.structural import assert_structural_equal
 from baton._src.ir.types import Constructor
 from baton._src.passes.relay.first_order.defunctionalization import Defunctionalize, defunctionalization
 from baton._src.passes.relay.first_order.to_cps import ToCPS
@@ -15,6 +16,7 @@ from baton._src.passes.relay.gradients.lazy_gradient_init import LazyGradientIni
 from baton._src.passes.relay.infer_type import InferType
 from baton._src.relay.expressions import walk
 from baton._src.relay.nodes import Call, Function
+from baton._src.relay.text.printer import astext
 from tests.passes.relay.test_to_cps import HIGHER_ORDER, value
 from tests.relay.programs import error_of, read, read_module
 
@@ -35,6 +37,15 @@ def test_the_whole_language(flag: bool) -> None:
     after = Defunctionalize()(before)
     assert value(before, 1.5, flag) == value(after, 1.5, flag)
     assert is_first_order(after)
+
+
+@pytest.mark.rule("RELAY-TEXT-10")
+def test_constructors_are_told_apart_and_read_back() -> None:
+    """Their tags were those of other types' constructors; a printed program was not the one that was read."""
+    after = Defunctionalize()(read_module(HIGHER_ORDER))
+    tags = [c.tag for data in after.type_definitions.values() for c in data.constructors]
+    assert len(set(tags)) == len(tags)
+    assert_structural_equal(after, read_module(astext(after)))
 
 
 def test_one_function_into_a_module() -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
 from baton._src.ir.structural import assert_structural_equal
 from baton._src.ops.catalogue import CATALOGUE
@@ -16,6 +17,7 @@ from baton._src.relay.check.infer_type import infer_type
 from baton._src.relay.nodes import Call, Constant, Function, Let, Var, var
 from baton._src.relay.text.parser import parse
 from baton._src.relay.text.printer import astext
+from baton._src.support.diagnostics import DiagnosticError
 from baton._src.values.dtype import DataType
 from baton._src.values.tensor import array
 from tests.relay.programs import NAT, read, read_module
@@ -49,6 +51,36 @@ def test_generated_programs(module: IRModule) -> None:
 )
 def test_every_construct(text: str) -> None:
     module = read_module(text)
+    assert_structural_equal(module, parse(astext(module), CATALOGUE))
+
+
+@pytest.mark.rule("RELAY-TEXT-10")
+@pytest.mark.parametrize("said", ['a"b', "a\\b", "two\nlines", "\\", '"', "é\t\x01", "// no", "/* no", ""])
+def test_strings_and_odd_names(said: str) -> None:
+    """Quotes were printed as apostrophes; names that differ in signs only (f-1, f_1) became one function."""
+    x = var("x", shape=(2,), dtype="float32")
+    functions = {GlobalVar(name): Function([x], x, attrs={"said": said}) for name in ("f-1" + said, "f_1", "1", said)}
+    module = IRModule(functions)
+    assert_structural_equal(module, parse(astext(module), CATALOGUE))
+
+
+@pytest.mark.rule("RELAY-TEXT-2")
+@pytest.mark.parametrize("string", [r'"a\q"', r'"\u12"'])
+def test_escapes_that_mean_nothing_are_errors(string: str) -> None:
+    with pytest.raises(DiagnosticError, match="escape that means nothing"):
+        parse(f"def @f(%x, said={string}) {{ %x }}", CATALOGUE)
+
+
+@pytest.mark.rule("RELAY-TEXT-10")
+@pytest.mark.rule("RELAY-GRAPH-4")
+def test_what_a_block_names_is_read_after_it() -> None:
+    """%0 is computed in a branch, which prints first, and below: names stood before they were given."""
+    module = read_module(
+        """def @main(%x: float32, %c: bool) -> float32 {
+          %0 = (fn (%a: float32) -> float32 { %a + %x }, %x);
+          %1 = if (%c) { %0.0 } else { fn (%a: float32) -> float32 { %a * %0.1 } };
+          %1(%0.1) }"""
+    )
     assert_structural_equal(module, parse(astext(module), CATALOGUE))
 
 

@@ -2,11 +2,13 @@
 
 Comments are `// line`, nested `/* */`, and `#` to the end of the line unless `[` follows. Dots between letters belong
 to a name (`nn.conv2d`); a number never contains the dot of a projection: the parser takes `%t.0.1` apart. The metadata
-section's JSON is not tokenised; it is the text of the token `metadata`.
+section's JSON is not tokenised; it is the text of the token `metadata`. Strings have JSON's escapes; a global whose
+name is no word is written as one: `@"a name"`.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from bisect import bisect_right
 from enum import Enum
@@ -31,7 +33,8 @@ class Kind(Enum):
 
 
 class Token(NamedTuple):
-    """`text` is as written (strings without quotes); `start`, `stop` are offsets; `first` if it begins its line."""
+    """`text` is as written (of strings and quoted names, what they say); `start` and `stop` are offsets; `first` if it
+    begins its line."""
 
     kind: Kind
     text: str
@@ -50,9 +53,9 @@ _TOKEN = re.compile(
   | (?P<NUMBER>\d+(?:\.(?:\d+|(?=f\d*\b)))?(?:[eE][+-]?\d+)?[A-Za-z_0-9]*)
   | (?P<GRAPH>%\d+)
   | (?P<LOCAL>%[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)
-  | (?P<GLOBAL>@[A-Za-z_]\w*(?:[./][A-Za-z_]\w*)*)
+  | (?P<GLOBAL>@(?:[A-Za-z_]\w*(?:[./][A-Za-z_]\w*)*|"(?:[^"\\\n]|\\.)*"))
   | (?P<NAME>match\?|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)
-  | (?P<STRING>"[^"\n]*")
+  | (?P<STRING>"(?:[^"\\\n]|\\.)*")
   | (?P<SIGN>\#\[|->|=>|==|!=|<=|>=|&&|\|\||[-+*/<>=(){}\[\],.;:?!&|@%])
   | (?P<end>\Z)
     )
@@ -96,7 +99,7 @@ def tokenize(text: Text) -> tuple[list[Token], list[Diagnostic]]:
     tokens: list[Token] = []
     errors: list[Diagnostic] = []
     content, position, first = text.text, 0, True
-    length, add, new, string = len(text.text), tokens.append, tuple.__new__, Kind.STRING
+    length, add, new = len(text.text), tokens.append, tuple.__new__
     matches = _TOKEN.finditer(content)
     while position < length:
         found = next(matches, None)
@@ -109,7 +112,9 @@ def tokenize(text: Text) -> tuple[list[Token], list[Diagnostic]]:
         start, position = found.span(group)
         if kind is not None:
             shown = content[start:position]
-            add(new(Token, (kind, shown[1:-1] if kind is string else shown, start, position, first)))
+            if shown[-1] == '"':
+                shown = _unquoted(text, shown, start, errors)
+            add(new(Token, (kind, shown, start, position, first)))
             first = False
         elif group == _NEWLINE:
             first = True
@@ -125,6 +130,21 @@ def tokenize(text: Text) -> tuple[list[Token], list[Diagnostic]]:
             break
     add(Token(Kind.END, "", length, length, True))
     return tokens, errors
+
+
+def _unquoted(text: Text, shown: str, start: int, errors: list[Diagnostic]) -> str:
+    """What a string says; of a quoted name, `@` and what it says."""
+    sign, quoted = shown[: shown.index('"')], shown[shown.index('"') :]
+    if "\\" not in quoted:
+        return sign + quoted[1:-1]
+    try:
+        return sign + str(json.loads(quoted, strict=False))
+    except json.JSONDecodeError as error:
+        first = start + len(sign) + error.pos
+        place = text.span(first, min(first + 2, start + len(shown)))
+        help = r"the escapes are \" \\ \/ \b \f \n \r \t and \uXXXX"
+        errors.append(Diagnostic("relay-parse", "this string has an escape that means nothing", span=place, help=help))
+        return sign + quoted[1:-1]
 
 
 def _unreadable(text: Text, position: int, errors: list[Diagnostic]) -> int:

@@ -66,7 +66,7 @@ def show_value(content: Any) -> str:
         case bool() | np.bool_():
             return "True" if content else "False"
         case str():
-            return '"' + content.replace('"', "'").replace("\n", " ") + '"'
+            return json.dumps(content, ensure_ascii=False)
         case int() | np.integer():
             return str(int(content))
         case float() | np.floating():

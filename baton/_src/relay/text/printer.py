@@ -46,6 +46,7 @@ from baton._src.relay.nodes import (
     TupleGetItem,
     Var,
 )
+from baton._src.relay.text.closed_blocks import ClosedBlocks
 from baton._src.relay.text.literals import Metadata, call_attributes, scalar, show_value
 from baton._src.relay.text.type_text import TypeText
 from baton._src.relay.text.unique_names import UniqueNames, global_name
@@ -110,6 +111,8 @@ class Printer:
         self._pending: dict[Any, str] = {}
         self._free: set[Any] = set()
         self._uses: dict[Any, int] = {}
+        self._numbers: dict[Any, int] = {}
+        self._closed = ClosedBlocks()
 
     # ---- modules
 
@@ -157,6 +160,7 @@ class Printer:
         """The statements of a block and its value; a chain of lets is one loop. With `inside` the first let, though it
         is shared, is written here."""
         lines: list[str] = []
+        first = self._temporaries
         while type(expr) is Let and expr not in self._texts and (inside or self._uses.get(expr, 0) <= 1):
             bound = self._binding(expr.var)
             value = yield self._flat(expr.value, lines)
@@ -164,6 +168,7 @@ class Printer:
             expr, inside = expr.body, False
         value = yield self._flat(expr, lines)
         _append(lines, value)
+        self._closed.close(first, self._temporaries)
         return lines
 
     def _flat(self, root: Any, lines: list[str]) -> Task[str]:
@@ -174,7 +179,9 @@ class Printer:
         for node in post_order(root, below=self._below):
             if node in texts or node in pending:
                 continue
+            closed = len(self._closed)
             text: str = yield self._one(node, lines)
+            self._closed.belong_to(node, since=closed)
             if isinstance(node, _ATOMS):
                 texts[node] = text if isinstance(node, Var) else text + self._comment(node)
             else:
@@ -185,9 +192,16 @@ class Printer:
 
     def _operand(self, node: Any, lines: list[str]) -> str:
         """What `node` is read as; it gets its number where it is first read, a free variable its declaration."""
+        number = self._numbers.get(node)
+        if number is not None:
+            owner = self._closed.owner(number)
+            if owner in self._pending:
+                self._operand(owner, lines)
+            return self._texts[node]
         text = self._pending.pop(node, None)
         if text is not None:
             name = f"%{self._temporaries}"
+            self._numbers[node] = self._temporaries
             self._temporaries += 1
             _append(lines, f"{name} = {text}{self._comment(node)};")
             self._texts[node] = name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
@@ -75,6 +76,6 @@ def _readable(hint: str) -> str:
 
 
 def global_name(var: GlobalVar) -> str:
-    """A global's name as text; characters the lexer does not take become underscores."""
+    """A global's name as text; one that is no word (`fused-1`, `a b`) is quoted."""
     name = var.name_hint
-    return name if _GLOBAL.match(name) else _readable(name)
+    return name if _GLOBAL.match(name) else json.dumps(name, ensure_ascii=False)

@@ -181,7 +181,7 @@ class TypeTwins:
         constructors = []
         for old in data.constructors:
             inputs = tuple(substitute_types(self.type(substitute_types(t, given)), own) for t in old.inputs)
-            twin = Constructor(old.name_hint + number, inputs, made, tag=old.tag)
+            twin = Constructor(old.name_hint + number, inputs, made)
             self._constructors[made, old.tag] = twin
             constructors.append(twin)
         self._making -= 1

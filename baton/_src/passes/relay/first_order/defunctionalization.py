@@ -203,7 +203,7 @@ class _Body(TwinBody):
         number = whole.fresh("Closure")
         kind = whole.kind(function.checked_type)
         inputs = tuple(whole.twins.type(v.checked_type) for v in captured)
-        constructor = Constructor(f"Closure{number}", inputs, kind.name, tag=len(kind.clauses))
+        constructor = Constructor(f"Closure{number}", inputs, kind.name)
         body = GlobalVar(f"closure{number}")
         kind.clauses.append((constructor, body))
         named = (name, constructor) if recursive and name is not None else None
