@@ -31,7 +31,7 @@ __getattr__, __dir__, __all__ = attach(
         **names("tir.scalar_functions", "popcount"),
         **names("tir.system_calls", "trace"),
         **names("tir.operators", "div power truncdiv truncmod floordiv floormod indexdiv indexmod"),
-        **submodules("baton.te", "autodiff operation schedule tag tensor"),
+        **submodules("baton.te", "autodiff hybrid operation schedule tag tensor"),
     },
     before=wire,
 )

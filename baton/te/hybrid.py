@@ -1,0 +1,8 @@
+"""Kernels written as Python loops (`tvm.te.hybrid`)."""
+
+from __future__ import annotations
+
+from baton._src.driver.wiring import wire
+from baton._src.support.lazy import attach, names
+
+__getattr__, __dir__, __all__ = attach(__name__, names("script.hybrid.decorator", "script"), before=wire)
