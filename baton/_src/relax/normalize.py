@@ -327,9 +327,10 @@ class Normalizer:
                 )
 
     def _bind_cast(self, binding: MatchCast) -> Task[Binding]:
+        """What is cast is a leaf afterwards: passes and machines look for calls among the values of variables."""
         value, want = binding.value, binding.struct_info
-        if not self._is_settled(value):
-            value = yield self._value(value)
+        if not self._is_settled_leaf(value):
+            value = yield self._leaf(value)
         have = value.struct_info
         self.shapes.define_shape_vars(want)
         prover = self.context.prover

@@ -187,7 +187,7 @@ class Assignments:
         said = call.args[1] if len(call.args) > 1 else given.get("struct_info")
         if value is None or said is None or len(call.args) + len(given) != 2:
             raise self._error("script-value", "R.match_cast takes a value and an annotation", call)
-        found = self.normalizer.expression(self.evaluator.expr(value))
+        found = self.normalizer.atom(self.evaluator.expr(value))
         info = self.evaluator.info(said)
         var = None
         if target is not None:
