@@ -127,3 +127,28 @@ def test_what_does_not_belong_is_refused(body: Any, says: str) -> None:
 def test_words_need_a_builder() -> None:
     with pytest.raises(DiagnosticError, match="builder"):
         R.arg("x", relax.ObjectStructInfo())
+
+
+def test_frames_are_of_the_classes_that_their_modules_name() -> None:
+    from baton.script.ir_builder.ir import frame as ir_frame
+    from baton.script.ir_builder.relax import frame as relax_frame
+    from baton.script.ir_builder.tir import frame as tir_frame
+
+    with IRBuilder(), I.ir_module() as module, R.function() as function:
+        R.func_name("main")
+        c = R.arg("c", relax.TensorStructInfo((), "bool"))
+        with R.If(c) as branch:
+            with R.Then() as then, R.dataflow() as block:
+                R.output(IRBuilder.name("y", R.emit(R.logical_not(c))))
+            with R.Else() as other:
+                IRBuilder.name("y", R.emit(c))
+        R.func_ret_value(branch.var)
+    assert isinstance(module, ir_frame.IRModuleFrame)
+    found = [type(f) for f in (function, branch, then, other, block)]
+    assert [c.__name__ for c in found] == ["FunctionFrame", "IfFrame", "ThenFrame", "ElseFrame", "BlockFrame"]
+    assert all(issubclass(c, relax_frame.RelaxFrame) for c in found)
+    assert all(issubclass(c, relax_frame.SeqExprFrame) == (c.__name__ not in ("IfFrame", "BlockFrame")) for c in found)
+    with IRBuilder(), T.prim_func() as kernel, T.Assert(True, "true") as check:
+        pass
+    assert isinstance(kernel, tir_frame.PrimFuncFrame)
+    assert isinstance(check, tir_frame.AssertFrame)

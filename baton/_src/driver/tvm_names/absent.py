@@ -206,6 +206,7 @@ _OTHER = {
     "error.register_error": "errors are DiagnosticErrors with a code",
     "tir.schedule.BlockScope": _NO_TREE,
     "tir.schedule.StmtSRef": _NO_TREE,
+    **{f"te.schedule.{name}": _OLD_LOWERING for name in ("InferBound", "ScheduleOps")},
     "te.extern_primfunc": "call kernels from Relax: R.call_tir",
     "te.span_if_all_batch": _UNUSED,
     "target.generic": _TUNING,
@@ -309,7 +310,6 @@ REASONS |= {
     "tir.tensor_intrin": "intrinsics of your own are tir.TensorIntrin.register; those of TVM are not shipped",
 }
 _PAGES = "caches in pages, for batches of sequences, are not implemented; relax.frontend.nn.KVCache holds one"
-_FRAMES = "frames are what the words of the builder give; IRBuilderFrame is their class"
 _READER = "scripts are read by tvm.script.from_source and the decorators; Python's own syntax trees are used inside"
 REASONS |= ASK_THE_PACKAGE | {
     "contrib.explicit_import": _TUNING,
@@ -326,7 +326,6 @@ REASONS |= ASK_THE_PACKAGE | {
     **{f"script.parser.{name}.parser": _READER for name in ("ir", "relax", "tir")},
     "script.parser.tir.operation": _READER,
     "script.printer": "texts are printed by script() and show()",
-    **{f"script.ir_builder.{name}.frame": _FRAMES for name in ("ir", "relax", "tir")},
     "relax.testing.ast_printer": "func.script() shows programs, func.astext() those of Relay",
     "runtime.script_printer": "texts are printed by script() and show(), which take the options there are",
     "target.detect_target": "Target('llvm') is this machine",

@@ -18,7 +18,7 @@ variables that its outputs have become. Of a branch, the last variable is the va
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import substitute
@@ -37,7 +37,7 @@ class RelaxFrame(IRBuilderFrame):
     """A scope of a Relax function."""
 
 
-class SequenceFrame(RelaxFrame):
+class SeqExprFrame(RelaxFrame):
     """Collects bindings: a function or a branch."""
 
     def __init__(self) -> None:
@@ -51,7 +51,7 @@ class SequenceFrame(RelaxFrame):
         return _builder().normalizer.frames.pop().finish()
 
 
-class FunctionFrame(SequenceFrame):
+class FunctionFrame(SeqExprFrame):
     """A function: what it is called, takes, says of itself, and gives."""
 
     def __init__(self, is_pure: bool, is_private: bool) -> None:
@@ -102,7 +102,7 @@ class BlockFrame(RelaxFrame):
         self.ended = False
 
     def open(self, builder: IRBuilder) -> None:
-        if not builder.frames or not isinstance(builder.frames[-1], SequenceFrame):
+        if not builder.frames or not isinstance(builder.frames[-1], SeqExprFrame):
             raise fail("ir-builder", "R.dataflow belongs directly into a function or a branch")
 
     def entered(self) -> BlockFrame:
@@ -148,12 +148,10 @@ class IfFrame(RelaxFrame):
         self.var = _builder().emit(nodes.If(self.condition, *self.branches), self.names[0])
 
 
-class BranchFrame(SequenceFrame):
+class BranchFrame(SeqExprFrame):
     """One branch; `number` is its place."""
 
-    def __init__(self, number: int) -> None:
-        super().__init__()
-        self.number = number
+    number: ClassVar[int]
 
     def open(self, builder: IRBuilder) -> None:
         around = builder.frames[-1] if builder.frames else None
@@ -174,6 +172,18 @@ class BranchFrame(SequenceFrame):
         assert isinstance(around, IfFrame)
         around.branches.append(SeqExpr(blocks, last))
         around.names.append(last.name_hint)
+
+
+class ThenFrame(BranchFrame):
+    """What is done if the condition holds."""
+
+    number = 0
+
+
+class ElseFrame(BranchFrame):
+    """What is done if it does not."""
+
+    number = 1
 
 
 # ----------------------------------------------------------------------------------------------------------- words
@@ -293,14 +303,14 @@ def If(condition: Any) -> IfFrame:
     return IfFrame(condition)
 
 
-def Then() -> BranchFrame:
+def Then() -> ThenFrame:
     """The frame of its first branch."""
-    return BranchFrame(0)
+    return ThenFrame()
 
 
-def Else() -> BranchFrame:
+def Else() -> ElseFrame:
     """The frame of its second branch."""
-    return BranchFrame(1)
+    return ElseFrame()
 
 
 BUILDER_WORDS: dict[str, Any] = {

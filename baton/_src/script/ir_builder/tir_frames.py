@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.traverse import post_order
@@ -164,6 +164,38 @@ class WrapFrame(TIRFrame):
         add_statement(builder, self.wrap(self.body()))
 
 
+class AssertFrame(WrapFrame):
+    """What is only done if a condition holds: anything else fails."""
+
+
+class LetFrame(WrapFrame):
+    """What knows a value under a name."""
+
+
+class AttrFrame(WrapFrame):
+    """What an annotation is about."""
+
+
+class AllocateFrame(WrapFrame):
+    """What has memory."""
+
+
+class AllocateConstFrame(WrapFrame):
+    """What has numbers that are only read."""
+
+
+class DeclBufferFrame(WrapFrame):
+    """What has a buffer."""
+
+
+class WhileFrame(WrapFrame):
+    """A loop as long as a condition holds."""
+
+
+class LaunchThreadFrame(WrapFrame):
+    """What threads do along an axis."""
+
+
 class IfFrame(TIRFrame):
     """A branch: it holds a `T.Then()`, and perhaps a `T.Else()`."""
 
@@ -181,9 +213,7 @@ class IfFrame(TIRFrame):
 class BranchFrame(TIRFrame):
     """One branch of the `T.If` around it."""
 
-    def __init__(self, branch: str) -> None:
-        super().__init__()
-        self.branch = branch
+    branch: ClassVar[str]
 
     def open(self, builder: IRBuilder) -> None:
         self._choice(builder)
@@ -203,3 +233,15 @@ class BranchFrame(TIRFrame):
 
     def _misplaced(self, message: str) -> DiagnosticError:
         return fail("ir-builder", message)
+
+
+class ThenFrame(BranchFrame):
+    """What is done if the condition holds."""
+
+    branch = "then"
+
+
+class ElseFrame(BranchFrame):
+    """What is done if it does not."""
+
+    branch = "else"

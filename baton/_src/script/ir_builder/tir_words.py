@@ -12,11 +12,19 @@ from baton._src.script.ir_builder.base import IRBuilder
 from baton._src.script.ir_builder.tir_blocks import BLOCK_WORDS
 from baton._src.script.ir_builder.tir_buffers import BUFFER_WORDS, new_buffer
 from baton._src.script.ir_builder.tir_frames import (
-    BranchFrame,
+    AllocateConstFrame,
+    AllocateFrame,
+    AssertFrame,
+    AttrFrame,
+    DeclBufferFrame,
+    ElseFrame,
     ForFrame,
     IfFrame,
+    LaunchThreadFrame,
+    LetFrame,
     PrimFuncFrame,
-    WrapFrame,
+    ThenFrame,
+    WhileFrame,
     add_statement,
     current_function,
 )
@@ -125,42 +133,42 @@ def grid(*extents: Any) -> ForFrame:
 # --------------------------------------------------------------------------------- statements around others
 
 
-def Assert(condition: Any, message: str) -> WrapFrame:
+def Assert(condition: Any, message: str) -> AssertFrame:
     """Fails with `message` unless `condition`."""
     held = literal(condition, BOOL)
-    return WrapFrame(lambda body: AssertStmt(held, StringImm(str(message)), body))
+    return AssertFrame(lambda body: AssertStmt(held, StringImm(str(message)), body))
 
 
-def LetStmt_(value: Any, type_annotation: Any = None, *, var: Var | None = None) -> WrapFrame:
+def LetStmt_(value: Any, type_annotation: Any = None, *, var: Var | None = None) -> LetFrame:
     """A variable that stands for `value`."""
     kind = type_annotation() if callable(type_annotation) else type_annotation
     content = operators.convert(value)
     named = var or (Var("v", content.dtype) if kind is None else _variable(kind))
-    return WrapFrame(lambda body: LetStmt(named, content, body), named)
+    return LetFrame(lambda body: LetStmt(named, content, body), named)
 
 
 def _variable(kind: Any) -> Var:
     return kind.with_fields(name="v") if isinstance(kind, Var) else Var("v", kind)
 
 
-def attr(node: Any, attr_key: str, value: Any) -> WrapFrame:
+def attr(node: Any, attr_key: str, value: Any) -> AttrFrame:
     """An annotation."""
     held = operators.convert(value)
-    return WrapFrame(lambda body: AttrStmt(node, attr_key, held, body))
+    return AttrFrame(lambda body: AttrStmt(node, attr_key, held, body))
 
 
 def allocate(
     extents: Any, dtype: object, scope: str = "global", condition: Any = None, annotations: Any = None
-) -> WrapFrame:
+) -> AllocateFrame:
     """Memory; `with ... as` gives its pointer."""
     pointer = Var("v", HANDLE, pointee=DataType(dtype), scope=scope)
-    return WrapFrame(lambda body: Allocate(pointer, dtype, extents, condition, body, annotations), pointer)
+    return AllocateFrame(lambda body: Allocate(pointer, dtype, extents, condition, body, annotations), pointer)
 
 
-def allocate_const(data: Any, dtype: object, extents: Any, annotations: Any = None) -> WrapFrame:
+def allocate_const(data: Any, dtype: object, extents: Any, annotations: Any = None) -> AllocateConstFrame:
     """Numbers that are only read; `with ... as` gives their pointer."""
     pointer = Var("v", HANDLE, pointee=DataType(dtype), scope="global")
-    return WrapFrame(lambda body: AllocateConst(pointer, dtype, extents, data, body, annotations), pointer)
+    return AllocateConstFrame(lambda body: AllocateConst(pointer, dtype, extents, data, body, annotations), pointer)
 
 
 def decl_buffer(
@@ -174,7 +182,7 @@ def decl_buffer(
     offset_factor: int = 0,
     buffer_type: str = "",
     axis_separators: Any = None,
-) -> WrapFrame:
+) -> DeclBufferFrame:
     """A buffer in the memory `data`, or in memory of its own."""
     options = (strides, elem_offset, scope, align, offset_factor, buffer_type, axis_separators)
     made = new_buffer(shape, dtype, data, *options)
@@ -183,13 +191,13 @@ def decl_buffer(
         inner = DeclBuffer(made, body=body)
         return inner if data is not None else Allocate(made.data, made.dtype, made.shape, None, inner)
 
-    return WrapFrame(wrap, made)
+    return DeclBufferFrame(wrap, made)
 
 
-def While_(condition: Any) -> WrapFrame:
+def While_(condition: Any) -> WhileFrame:
     """A loop as long as `condition` holds."""
     held = literal(condition, BOOL)
-    return WrapFrame(lambda body: While(held, body))
+    return WhileFrame(lambda body: While(held, body))
 
 
 def env_thread(thread_tag: str, dtype: object = "int32") -> IterVar:
@@ -197,12 +205,12 @@ def env_thread(thread_tag: str, dtype: object = "int32") -> IterVar:
     return IterVar(None, Var("", dtype), IterVar.ThreadIndex, thread_tag)
 
 
-def launch_thread(thread: IterVar | str, extent: Any) -> WrapFrame:
+def launch_thread(thread: IterVar | str, extent: Any) -> LaunchThreadFrame:
     """`extent` threads along an axis; `with ... as` gives the number of the thread."""
     axis = env_thread(thread) if isinstance(thread, str) else thread
     count = literal(extent, axis.var.dtype)
     launched = axis.with_fields(dom=Range(literal(0, count.dtype), count))
-    return WrapFrame(lambda body: launch(launched, body), launched.var)
+    return LaunchThreadFrame(lambda body: launch(launched, body), launched.var)
 
 
 # --------------------------------------------------------------------------------------------------- branches
@@ -213,14 +221,14 @@ def If(condition: Any) -> IfFrame:
     return IfFrame(literal(condition, BOOL))
 
 
-def Then() -> BranchFrame:
+def Then() -> ThenFrame:
     """What is done if the condition holds."""
-    return BranchFrame("then")
+    return ThenFrame()
 
 
-def Else() -> BranchFrame:
+def Else() -> ElseFrame:
     """What is done if it does not."""
-    return BranchFrame("else")
+    return ElseFrame()
 
 
 # ------------------------------------------------------------------------------------------------- statements
