@@ -153,8 +153,22 @@ def node(cls: type[T]) -> type[T]:
     built: Any = dataclasses.dataclass(frozen=True, slots=True, eq=False, repr=False)(cls)
     built.specs = tuple(FieldSpec(f.name, f.metadata.get("role", Role.VALUE)) for f in dataclasses.fields(built))
     built.field_names = tuple(spec.name for spec in built.specs)
+    built.__setattr__, built.__delattr__ = _set_attribute, _delete_attribute
     found: type[T] = built
     return found
+
+
+def _set_attribute(self: Node, name: str, content: object) -> None:
+    """Fields never change. Classes of users below a node (which are not declared with `@node`) may hold more."""
+    if name in self.field_names or not hasattr(self, "__dict__"):
+        raise dataclasses.FrozenInstanceError(f"cannot assign to {name!r} of a {type(self).__name__}")
+    object.__setattr__(self, name, content)
+
+
+def _delete_attribute(self: Node, name: str) -> None:
+    if name in self.field_names or not hasattr(self, "__dict__"):
+        raise dataclasses.FrozenInstanceError(f"cannot delete {name!r} of a {type(self).__name__}")
+    object.__delattr__(self, name)
 
 
 def set_note(target: Node, name: str, content: object) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from typing import Any, ClassVar, SupportsIndex
+from typing import Any, ClassVar, Self, SupportsIndex
 
 from baton._src.ir.attrs import DictAttrs
 from baton._src.ir.expr import GlobalVar, GraphExpr, Op, Operators
@@ -370,7 +370,16 @@ class Match(Expr):
 
 @node
 class TempExpr(Expr):
-    """Something a pass inserts and must take out again; `realize()` gives the ordinary expression."""
+    """Something a pass inserts and must take out again; `realize()` gives the ordinary expression.
+
+    A subclass declares its state as fields (`@node`) or keeps it in attributes of its own, as Python classes do.
+    """
+
+    def __new__(cls, *state: Any, **named_state: Any) -> Self:
+        """Whatever `__init__` a subclass has, nothing is said about the expression yet."""
+        made = object.__new__(cls)
+        _fill(made, None)
+        return made
 
     def realize(self) -> Expr:
         """The expression it stands for; to be overridden."""

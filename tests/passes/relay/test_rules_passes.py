@@ -173,6 +173,16 @@ class Scaled(TempExpr):
         return Call(CATALOGUE.relay("multiply"), (self.value, self.scale))
 
 
+class PlainlyScaled(TempExpr):
+    """The same without `@node`, as Python classes are written: it could not be made."""
+
+    def __init__(self, value: Any, scale: Any) -> None:
+        self.value, self.scale = value, scale
+
+    def realize(self) -> Any:
+        return Call(CATALOGUE.relay("multiply"), (self.value, self.scale))
+
+
 @dataclass(frozen=True)
 class LeavesOne(RelayFunctionPass):
     """A pass that forgets its temporary expression."""
@@ -190,9 +200,10 @@ def test_a_leftover_is_an_error() -> None:
 
 @pytest.mark.rule("RELAY-TEMP-1")
 @pytest.mark.rule("RELAY-TEMP-3")
-def test_a_temporary_expression_is_realised_by_its_pass() -> None:
+@pytest.mark.parametrize("kind", [Scaled, PlainlyScaled])
+def test_a_temporary_expression_is_realised_by_its_pass(kind: Any) -> None:
     module = main("%x: float32", "%x")
-    held = Scaled(module["main"].body, read("2f"))
+    held = kind(module["main"].body, read("2f"))
     made = held.realize()
     assert made.op.name == "multiply"
     assert isinstance(made.args[1], Constant)
