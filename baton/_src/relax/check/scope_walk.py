@@ -270,9 +270,9 @@ class ScopeWalk:
         self.scope.claim_shape_vars(self.scope.shape_trail[marks[1] :], expr.span)
         for param in expr.params:
             self._param(param)
-        if expr.ret_struct_info is not None:
-            self.annotations.check(expr.ret_struct_info, Place.RETURN, expr.span, "the return annotation")
         yield self._scoped(expr.body)
+        if expr.ret_struct_info is not None:  # after the body: a deduced one repeats what is wrong there
+            self.annotations.check(expr.ret_struct_info, Place.RETURN, expr.span, "the return annotation")
         self.scope.leave(marks)
 
     def _param(self, param: Var) -> None:
