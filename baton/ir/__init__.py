@@ -23,7 +23,7 @@ __getattr__, __dir__, __all__ = attach(
         **names("support.spans", "Span"),
         **names("driver.tvm_names.relay.spans", "SequentialSpan"),
         **renamed("support.spans", SourceName="Source"),
-        **names("ir.global_info", "VDevice DummyGlobalInfo"),
+        **names("ir.global_info", "GlobalInfo VDevice DummyGlobalInfo"),
         **names("ir.node", "Node"),
         **names("driver.tvm_names.node_json", "load_json save_json"),
         **names("driver.tvm_names.objects", "Array BaseFunc CallingConv Map Object make_node"),

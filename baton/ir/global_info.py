@@ -8,7 +8,7 @@ from baton._src.support.lazy import attach, names
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **names("ir.global_info", "VDevice DummyGlobalInfo"),
+        **names("ir.global_info", "GlobalInfo VDevice DummyGlobalInfo"),
     },
     before=wire,
 )

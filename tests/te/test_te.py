@@ -11,6 +11,7 @@ from baton._src.support.diagnostics import DiagnosticError
 from baton._src.te import reduction
 from baton._src.te.computation import compute, extern, placeholder, reduce_axis, var
 from baton._src.te.prim_func import create_prim_func
+from baton._src.te.schedule import create_schedule
 from baton._src.tir import operators as ops
 from baton._src.tir.check import check_prim_func
 from baton._src.tir.expr import IntImm, Var
@@ -169,3 +170,14 @@ def test_operations_give_their_tensors() -> None:
     arrays = [np.arange(4, dtype="float32"), *(np.zeros(4, "float32") for _ in range(2))]
     run_prim_func(func, arrays)
     np.testing.assert_array_equal(arrays[2], arrays[0] * 2)
+
+
+def test_texts_of_tensors_and_operations() -> None:
+    """As TVM prints them: scripts show them while people work out a schedule."""
+    n = var("n")
+    A = placeholder((n,), name="A")
+    B = compute((n,), lambda i: A[i] + 1.0, name="B")
+    assert str(B) == "Tensor(shape=[n], op.name=B)"
+    axis = 'T.iter_var(i, I.Range(0, n), "DataPar", "")'
+    assert str(B.op) == f"compute(B, body=[A[i] + T.float32(1)], axis=[{axis}], reduce_axis=[], tag=, attrs={{}})"
+    assert str(create_schedule(B.op)[A]) == "stage(A, placeholder(A))"

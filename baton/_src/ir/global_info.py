@@ -8,8 +8,21 @@ from typing import Any
 from baton._src.ir.target import Target
 
 
-@dataclass(frozen=True, slots=True)
-class VDevice:
+class GlobalInfo:
+    """A fact about a module, as TVMScript defines it under `I.module_global_infos`."""
+
+    __slots__ = ()
+
+    def script(self) -> str:
+        """How TVMScript defines it."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        return self.script()
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class VDevice(GlobalInfo):
     """A place tensors can live: a target (by its text), a number among those of that target, and a kind of memory.
 
     A target may be given as whatever `Target` takes, a dictionary of its options, say.
@@ -33,8 +46,8 @@ class VDevice:
         return f"{self.target}:{self.vdevice_id}:{self.memory_scope}"
 
 
-@dataclass(frozen=True, slots=True)
-class DummyGlobalInfo:
+@dataclass(frozen=True, slots=True, repr=False)
+class DummyGlobalInfo(GlobalInfo):
     """A global info without contents (`I.dummy_global_info()`)."""
 
     def script(self) -> str:

@@ -131,6 +131,11 @@ class Target:
         return dict(self.attributes)
 
     @property
+    def tag(self) -> str:
+        """The name that a dict gave it (`"tag"`), or an empty string."""
+        return str(self.attrs.get("tag", ""))
+
+    @property
     def mcpu(self) -> str:
         """LLVM's name of the CPU; empty means this machine."""
         return str(self.attrs.get("mcpu", ""))
@@ -236,6 +241,18 @@ class Target:
         """One target or several, each with the host."""
         found = Target.canon_multi_target(target)
         return [t.with_host(target_host) for t in found] if target_host is not None else found
+
+    @staticmethod
+    def canon_target_map_and_host(
+        target_map: Mapping[Any, Any], target_host: Any = None
+    ) -> tuple[dict[Target, Any], Target | None]:
+        """What is compiled for each target, the targets with one host, and that host."""
+        host, found = Target.canon_target(target_host), {}
+        for described, content in target_map.items():
+            target, host = Target.canon_target_and_host(described, host)
+            if target is not None:
+                found[target] = content
+        return found, host
 
     @staticmethod
     def list_tags() -> dict[str, Target]:

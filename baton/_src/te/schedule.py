@@ -49,6 +49,9 @@ class Stage:
             self.leaf_iter_vars = [*self.op.axis, *self.op.reduce_axis]
         self.root_axes = list(self.leaf_iter_vars)
 
+    def __repr__(self) -> str:
+        return f"stage({self.origin.name}, {self.op})"
+
     def leave_out(self, step: IterVar) -> None:
         """The axis of a scan's steps: one loop around all that a step computes, which no stage has for itself."""
         self.leaf_iter_vars = [axis for axis in self.leaf_iter_vars if axis is not step]
@@ -190,6 +193,9 @@ class Schedule:
         for stage in list(self.stages):
             for op, place in stage.op.steps.items() if isinstance(stage.op, ScanOp) else ():
                 self[op].leave_out(op.axis[place])
+
+    def __repr__(self) -> str:
+        return f"schedule({', '.join(map(str, self.stages))})"
 
     def __getitem__(self, key: Any) -> Stage:
         """The stage that computes an operation or a tensor. Error: it is none of this schedule."""

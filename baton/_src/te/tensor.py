@@ -20,6 +20,9 @@ class PlaceholderOp:
     input_tensors: ClassVar[tuple[Tensor, ...]] = ()
     num_outputs: ClassVar[int] = 1
 
+    def __repr__(self) -> str:
+        return f"placeholder({self.name})"
+
 
 @dataclass(frozen=True, eq=False)
 class ComputeOp:
@@ -47,6 +50,12 @@ class ComputeOp:
         """One of the tensors it gives."""
         return Tensor(tuple(axis.extent for axis in self.axis), self.body[index].dtype, self, index)
 
+    def __repr__(self) -> str:
+        """As TVM prints it."""
+        parts = {"body": self.body, "axis": self.axis, "reduce_axis": self.reduce_axis}
+        listed = ", ".join(f"{name}={list(part)}" for name, part in parts.items())
+        return f"compute({self.name}, {listed}, tag={self.tag}, attrs={self.attrs})"
+
 
 @dataclass(frozen=True, eq=False)
 class ExternOp:
@@ -73,6 +82,9 @@ class ExternOp:
         """One of the tensors it gives."""
         buffer = self.output_buffers[index]
         return Tensor(buffer.shape, buffer.dtype, self, index)
+
+    def __repr__(self) -> str:
+        return f"extern({self.name})"
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,6 +117,9 @@ class ScanOp:
         """One of the tensors it gives."""
         return Tensor(self.update[index].shape, self.update[index].dtype, self, index)
 
+    def __repr__(self) -> str:
+        return f"scan({self.name})"
+
 
 @dataclass(frozen=True, eq=False)
 class Tensor(Operators):
@@ -134,6 +149,10 @@ class Tensor(Operators):
     def astype(self, dtype: object) -> Any:
         """Every element converted to `dtype`."""
         return type(self).build("cast", self, dtype)
+
+    def __repr__(self) -> str:
+        """As TVM prints it."""
+        return f"Tensor(shape={list(self.shape)}, op.name={self.op.name})"
 
     def __call__(self, *indices: Any) -> ProducerLoad:
         if len(indices) != self.ndim:

@@ -472,7 +472,7 @@ class IterVar(Node, Operators):
         kind = DataType("int32") if dom is None else dom.extent.dtype
         init_field(self, "dom", dom)
         init_field(self, "var", Var(var, kind) if isinstance(var, str) else var)
-        init_field(self, "iter_type", _ITER_TYPES[iter_type] if isinstance(iter_type, int) else iter_type)
+        init_field(self, "iter_type", tuple(_KINDS)[iter_type] if isinstance(iter_type, int) else iter_type)
         init_field(self, "thread_tag", thread_tag)
         init_field(self, "span", span)
 
@@ -481,9 +481,14 @@ class IterVar(Node, Operators):
         assert self.dom is not None
         return self.dom.extent
 
+    @property
+    def kind_name(self) -> str:
+        """TVM's name of `iter_type`, which texts have: `DataPar`."""
+        return _KINDS.get(self.iter_type, self.iter_type)
 
-_ITER_TYPES = ("spatial", "thread", "reduce", "scan", "opaque", "unrolled", "vectorized", "parallelized", "tensorized")
-"""TVM's numbers of kinds of axes, in order."""
+
+_KINDS = {kind: name for name, kind in vars(IterVar).items() if name[0].isupper() and isinstance(kind, str)}
+"""TVM's names of kinds of axes, in the order of its numbers."""
 
 
 @node

@@ -151,3 +151,21 @@ def test_graphs_say_what_their_nodes_make() -> None:
     assert (attrs["shape"][0], attrs["dltype"][0]) == ([2, 3], "float32")
     assert (attrs["shape"][result], attrs["dltype"][result]) == ([2, 3], "float64")
     assert attrs["storage_id"][0] != attrs["storage_id"][result]
+
+
+def test_targets_of_boards() -> None:
+    """The functions that scripts for boards call give targets by the board's name."""
+    board = baton.target.arm_cpu("rasp4b64", options="-num-cores=4")
+    assert (board.mcpu, board.mtriple, board.num_cores) == ("cortex-a72", "aarch64-linux-gnu", 4)
+    assert board.keys == baton.target.riscv_cpu().keys == ("arm_cpu", "cpu")
+    assert (board.tag, baton.target.Target({"kind": "llvm", "tag": "mine"}).tag) == ("", "mine")
+    with pytest.raises(AttributeError, match="compiles for CPUs"):
+        baton.target.mali  # noqa: B018
+
+
+def test_texts_of_types_and_facts() -> None:
+    """A pointer's text ended in a recursion; facts about modules have one base class."""
+    assert str(baton.ir.PointerType(baton.ir.PrimType("float32"))) == 'T.handle("float32", "global")'
+    device = baton.ir.VDevice("llvm", 1)
+    assert isinstance(device, baton.ir.GlobalInfo)
+    assert str(device) == 'I.vdevice("llvm", 1, "global")'

@@ -87,7 +87,7 @@ def test_parts_of_a_program_print_alone() -> None:
     blocks = [n for n in post_order(func.body) if isinstance(n, Block) and n.name_hint == "C"]
     assert node_text(blocks[0]).startswith('with T.block("C"):')
     assert node_text(blocks[0].reads[0]) == "A[v_i, v_k]"
-    assert node_text(blocks[0].iter_vars[2]) == "T.iter_var(v_k, I.Range(0, 8), 'reduce')"
+    assert node_text(blocks[0].iter_vars[2]) == 'T.iter_var(v_k, I.Range(0, 8), "CommReduce", "")'
     assert node_text(blocks[0].reads[0].buffer) == "A"
     assert node_text(func).endswith("D[v_i, v_j] = C[v_i, v_j] + T.float32(1)")
 

@@ -32,6 +32,7 @@ _SOLVER_NAMES = (
     "solve_linear_inequalities IntGroupBounds int_solver.solve_linear_inequalities int_solver.IntGroupBounds"
 )
 
+_GPU_TARGETS = "cuda rocm mali bifrost intel_graphics adreno hexagon vta"
 _REMOTE = (
     "RPCSession TrackerSession PopenSession Server MinRPCServer connect connect_tracker with_minrpc client server "
     "tracker proxy minrpc base testing server_ios_launcher"
@@ -151,7 +152,6 @@ REASONS: dict[str, str] = {
     "relax.transform.RewriteCUDAGraph": _GPU,
     "relax.transform.IPCAllReduceRewrite": _GPU,
     "relax.transform.LowerGPUIPCAllocStorage": _GPU,
-    "relax.backend.patterns": _BYOC,
     "relax.analysis.suggest_layout_transforms": "it serves AlterOpImpl's replacements of kernels by others written for "
     "a layout; baton's layouts are chosen by its own pipeline (ConvertLayout, BlockChannels)",
     "relax.pipeline.static_shape_tuning_pipeline": _TUNING,
@@ -190,7 +190,7 @@ REASONS: dict[str, str] = {
     "tir.schedule.Dependency": _NO_TREE,
     "tir.schedule.DepKind": _NO_TREE,
     "tir.schedule.analysis": _TUNING,
-    **{f"target.{name}": _GPU for name in "cuda rocm mali bifrost intel_graphics adreno hexagon vta".split()},
+    **{f"target.{name}": _GPU for name in _GPU_TARGETS.split()},
     **{f"target.{name}": "baton generates code for processes, not for bare devices" for name in ("micro", "stm32")},
     "target.datatype": "baton's dtypes are those of NumPy and bfloat16",
     "_ffi.libinfo": _TOOLCHAIN,
@@ -207,7 +207,6 @@ _OTHER = {
     "tir.schedule.BlockScope": _NO_TREE,
     "tir.schedule.StmtSRef": _NO_TREE,
     **{f"te.schedule.{name}": _OLD_LOWERING for name in ("InferBound", "ScheduleOps")},
-    "te.extern_primfunc": "call kernels from Relax: R.call_tir",
     "te.span_if_all_batch": _UNUSED,
     "target.generic": _TUNING,
     "ir.diagnostics": "errors are DiagnosticErrors: str(error) is the report",
@@ -307,7 +306,8 @@ REASONS |= {
     "relay.transform.flexible_shape": "programs with `?` or named dims compile once for all sizes",
     "runtime.name_transforms": "there are no generated C functions to name",
     "testing.aot": "baton generates code for processes, not for bare devices",
-    "tir.tensor_intrin": "intrinsics of your own are tir.TensorIntrin.register; those of TVM are not shipped",
+    **{f"tir.tensor_intrin.{name}": _GPU for name in ("cuda", "rocm", "metal", "hexagon", "dot_product_common")},
+    "tir.tensor_intrin.riscv_cpu": "intrinsics of your own are tir.TensorIntrin.register",
 }
 _PAGES = "caches in pages, for batches of sequences, are not implemented; relax.frontend.nn.KVCache holds one"
 _READER = "scripts are read by tvm.script.from_source and the decorators; Python's own syntax trees are used inside"
@@ -329,7 +329,6 @@ REASONS |= ASK_THE_PACKAGE | {
     "relax.testing.ast_printer": "func.script() shows programs, func.astext() those of Relay",
     "runtime.script_printer": "texts are printed by script() and show(), which take the options there are",
     "target.detect_target": "Target('llvm') is this machine",
-    "te.tensor_intrin": "tile kernels are intrinsics of tir: tir.TensorIntrin.register and Schedule.tensorize",
     "tir.schedule.block_scope": _NO_TREE,
     "tir.schedule.transform": _TUNING,
     "utils": "bench measures the machine",

@@ -9,6 +9,7 @@ from baton._src.ir.types import (
     FuncType,
     GlobalTypeVar,
     IncompleteType,
+    PointerType,
     PrimType,
     RelayRefType,
     TensorType,
@@ -41,6 +42,8 @@ def show_type(type_: Any, names: Names = NO_NAMES) -> str:
             return names.get(type_, type_.name_hint)
         case PrimType():
             return str(type_.dtype)
+        case PointerType():
+            return f'T.handle("{show_type(type_.element_type, names)}", "{type_.storage_scope or "global"}")'
         case TensorType():
             return _show_tensor(type_, names)
         case TupleType():

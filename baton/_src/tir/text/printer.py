@@ -70,7 +70,7 @@ def node_text(node: Node) -> str:
             return f"I.Range({printer.expr(node.min)}, {printer.expr(operators.add(node.min, node.extent))})"
         case IterVar():
             dom = "None" if node.dom is None else node_text(node.dom)
-            return f"T.iter_var({printer.names.of(node.var)}, {dom}, {node.iter_type!r})"
+            return f'T.iter_var({printer.names.of(node.var)}, {dom}, "{node.kind_name}", "{node.thread_tag}")'
         case CommReducer():
             params = ", ".join(printer.names.of(v) for v in (*node.lhs, *node.rhs))
             result = ", ".join(printer.expr(r) for r in node.result)

@@ -218,8 +218,7 @@ class StatementPrinter:
             shown = self.names.of(owner)
         elif isinstance(owner, IterVar):
             dom = "None" if owner.dom is None else f"({self.expr(owner.dom.min)}, {self.expr(owner.dom.extent)})"
-            kind = f'T.iter_var({self.names.of(owner.var)}, {dom}, "{owner.iter_type}")'
-            shown = kind
+            shown = f'T.iter_var({self.names.of(owner.var)}, {dom}, "{owner.kind_name}", "{owner.thread_tag}")'
         else:
             shown = self.value(owner)
         return f'T.attr({shown}, "{node.attr_key}", {self.expr(node.value)})'
