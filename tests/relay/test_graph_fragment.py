@@ -55,6 +55,8 @@ UNKNOWN = {
 def @f(%n: int32) -> int32 { if (%n == 0) { 1 } else { @f(%n - 1) } }
 def @main(%n: int32) -> int32 { @f(%n) }
 """,
+    "gives data of the type N": "type N { Z, S(N) } def @main(%x: int32) -> N { S(Z) }",
+    "takes or gives functions": "def @main(%f: fn (int32) -> int32) -> int32 { %f(1) }",
     "unknown until run time": "def @main(%x: Tensor[(?), float32]) { let %f = fn (%y: int32) { %y }; (%f(1), %x) }",
 }
 

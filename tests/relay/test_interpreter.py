@@ -210,3 +210,23 @@ def test_writing_into_a_result_of_the_machine_changes_no_argument() -> None:
     machine.set_input("main", given)
     machine.run().copyfrom(np.zeros(3, "float32"))
     assert given.numpy().all()
+
+
+@pytest.mark.rule("RELAY-EXEC-4")
+@pytest.mark.parametrize("kind", ["debug", "vm", "graph", "aot"])
+def test_free_variables_of_functions_are_bound(kind: str) -> None:
+    """`binds` was forgotten where the expression is a function."""
+    x, y, z = (relay.var(name, "float32") for name in "xyz")
+    run_it = relay.create_executor(kind).evaluate(
+        relay.Function([x], x + y * z), {y: np.float32(3), z: relay.const(2.0)}
+    )
+    assert float(run_it(np.float32(1)).numpy()) == 7
+
+
+@pytest.mark.rule("RELAY-EXEC-4", rejects=True)
+@pytest.mark.parametrize("kind", ["debug", "vm", "graph", "aot"])
+def test_an_argument_is_given_once(kind: str) -> None:
+    """That by name was forgotten."""
+    x, y = relay.var("x", "float32"), relay.var("y", "float32")
+    run_it = relay.create_executor(kind, tvm.IRModule.from_expr(relay.Function([x, y], x + y))).evaluate()
+    assert "given twice" in str(error_of(lambda: run_it(np.float32(1), np.float32(2), y=np.float32(3))))

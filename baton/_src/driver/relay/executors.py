@@ -20,7 +20,7 @@ from baton._src.relay.analysis import free_vars
 from baton._src.relay.check.infer_type import infer_expr
 from baton._src.relay.check.show import show_type
 from baton._src.relay.interpreter import Interpreter
-from baton._src.relay.nodes import Expr, Function, Let
+from baton._src.relay.nodes import Constant, Expr, Function, Let
 from baton._src.relay.running_values import to_value
 from baton._src.support.diagnostics import fail
 from baton._src.tir.expr import IntImm
@@ -49,6 +49,8 @@ class Executor:
         For a function the result is a Python function that takes the arguments, by position or by name.
         """
         target = self.module.get_global_var("main") if expr is None else expr
+        if isinstance(target, Function) and binds:
+            target = target.with_fields(body=_let(binds, target.body), checked_type_=None)
         if isinstance(target, (Function, GlobalVar)):
             function = self.module[target] if isinstance(target, GlobalVar) else target
             return self._callable(target, function)
@@ -89,6 +91,9 @@ class Executor:
             near = get_close_matches(unknown[0], names, n=1) if unknown else []
             message = f"the function takes {len(names)} arguments ({', '.join(names)}); {given}"
             raise fail("argument-count", message, help=f"did you mean {near[0]!r}?" if near else None)
+        twice = [n for n in names[: len(args)] if n in kwargs]
+        if twice:
+            raise fail("argument-count", f"argument {twice[0]!r} is given twice: by position and by name")
         known = {**self.params, **kwargs}
         values = list(args)
         for name in names[len(args) :]:
@@ -134,6 +139,21 @@ class AotExecutor(Executor):
 
     def __init__(self, mod: IRModule, device: Device | None = None, target: Any = "llvm") -> None:
         super().__init__("aot", mod, device or CPU, target, None)
+
+
+def _let(binds: Mapping[Any, Any], body: Any) -> Any:
+    """`body` with variables bound to expressions, or to tensors (as constants)."""
+    for variable, bound in binds.items():
+        body = Let(variable, bound if isinstance(bound, Expr) else _constant(bound), body)
+    return body
+
+
+def _constant(value: Any) -> Constant:
+    given = to_value(value)
+    if not isinstance(given, NDArray):
+        message = f"a function's free variable is bound to a tensor or an expression, not to a {type(value).__name__}"
+        raise fail("value-mismatch", message, help="relay.Tuple([...]) is an expression")
+    return Constant(given)
 
 
 def _names(stem: str) -> Iterator[str]:

@@ -11,6 +11,7 @@ from typing import Any
 from baton._src.analysis.call_graph import call_graph, components, reachable
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import post_order
+from baton._src.ir.types import FuncType, GlobalTypeVar
 from baton._src.passes.relay.memory.dissolve_memory import DissolveMemory
 from baton._src.passes.relay.partial_evaluation.partial_evaluate import PartialEvaluate
 from baton._src.passes.relay.remove_unused_functions import RemoveUnusedFunctions
@@ -56,8 +57,9 @@ def why_no_graph(module: IRModule, entry: str = "main") -> DiagnosticError | Non
     main = typed[entry]
     if not isinstance(main, Function):
         return fail("graph-fragment", f"{entry} is not a Relay function", help="relax.build takes modules of Relax")
-    if _has_unknown_dims(main):
-        return _outside("it has shapes unknown until run time (?)", main.span)
+    what = _outside_of_type(main)
+    if what is not None:
+        return _outside(what, main.span)
     graph = call_graph(typed)
     reached = reachable(graph, [typed.get_global_var(entry)])
     for var in sorted(reached, key=lambda v: (v.name_hint != entry, v.name_hint)):
@@ -72,9 +74,18 @@ def why_no_graph(module: IRModule, entry: str = "main") -> DiagnosticError | Non
     return None
 
 
-def _has_unknown_dims(function: Function) -> bool:
-    found = function.checked_type_
-    return found is not None and any(isinstance(node, AnyDim) for node in post_order(found))
+def _outside_of_type(function: Function) -> str | None:
+    """What is neither a tensor of known shape nor a tuple of such among what goes in and comes out."""
+    type_ = function.checked_type
+    for part in (p for side in (*type_.arg_types, type_.ret_type) for p in post_order(side)):
+        match part:
+            case AnyDim():
+                return "it has shapes unknown until run time (?)"
+            case FuncType():
+                return "it takes or gives functions"
+            case GlobalTypeVar():
+                return f"it takes or gives data of the type {part.name_hint}"
+    return None
 
 
 def _is_closure(node: Any) -> bool:
