@@ -1,25 +1,31 @@
-"""ToMixedPrecision: heavy operators get float16 operands; their sums and results have `out_dtype`.
+"""ToMixedPrecision: heavy operators get float16 operands; they add up in `out_dtype`.
 
-    lv = R.matmul(x, w)      ->      lv = R.astype(x, "float16"); lv1 = R.astype(w, "float16")
-                                     gv = R.matmul(lv, lv1, out_dtype="float32")
+    gv = R.nn.softmax(R.matmul(x, w))     ->      lv = R.astype(x, "float16");  lv1 = R.astype(w, "float16")
+                                                  lv2 = R.matmul(lv, lv1, out_dtype="float32")
+                                                  lv3 = R.astype(lv2, "float16")
+                                                  gv = R.nn.softmax(R.astype(lv3, "float32"))
 
-ALWAYS operators (products and convolutions) compute so; operators that only move or combine elements FOLLOW: they
-compute in float16 where all their floating operands are there in float16; the rest gets float32. The function's results
-keep their dtype. `fp16_input_names`: parameters that come in as float16 (their annotation changes).
+Within dataflow blocks, operator by operator as `mixed_precision_policy` says. A variable of the block has one dtype:
+what an ALWAYS operator gives is kept in float16, and so is what only ALWAYS operators read (`narrow_uses`); parameters
+of that kind are cast where the block begins. Every other use casts for itself, which keeps casts beside their readers
+for fusion. Outputs of blocks keep their dtype.
+`fp16_input_names`: parameters that come in as float16 (their annotation changes).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from baton._src.ir.expr import Op
+import numpy as np
+
 from baton._src.ir.module import IRModule
-from baton._src.ir.op_def import Fusion, OpDef
+from baton._src.ir.traverse import post_order
 from baton._src.ops.builders import RELAX
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
-from baton._src.passes.relax.bindings.dead_code_elimination import remove_all_unused
+from baton._src.passes.relax.operators.mixed_precision_policy import Policy, policy_of
+from baton._src.passes.relax.operators.narrow_uses import narrow_uses
 from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.nodes import (
     Binding,
@@ -27,23 +33,24 @@ from baton._src.relax.nodes import (
     Call,
     Constant,
     DataflowBlock,
+    DataflowVar,
     Function,
+    MatchCast,
     SeqExpr,
     Tuple,
+    TupleGetItem,
     Var,
     VarBinding,
 )
-from baton._src.relax.struct_info import TensorStructInfo, TupleStructInfo
+from baton._src.relax.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
 from baton._src.support.diagnostics import fail
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import FunctionPass
 from baton._src.values.dtype import DataType
 
 R: Any = RELAX
-ALWAYS = ("matmul", "nn.conv1d", "nn.conv2d", "nn.conv3d", "nn.conv1d_transpose", "nn.conv2d_transpose")
-NEVER = ("exp", "log", "erf", "power", "astype", "sinh", "cosh", "tan", "square", "sqrt", "rsqrt")
-"""Elementwise operators whose results suffer, and casts, which say themselves what they want."""
 _WIDE, _NARROW = DataType("float32"), DataType("float16")
+_LARGEST = float(np.finfo(np.float16).max)
 
 
 @dataclass(frozen=True)
@@ -59,118 +66,216 @@ class ToMixedPrecision(FunctionPass):
             raise fail("api", f"ToMixedPrecision: out_dtype {self.out_dtype}", help='give "float32" or "float16"')
 
     def run_function(self, function: Function, module: IRModule, ctx: PassContext) -> Function:
-        rewriter = _Narrower(module, DataType(self.out_dtype))
-        narrow = set(self.fp16_input_names or ())
-        prepared = _with_narrow_params(function, narrow) if narrow else function
-        found = rewriter.function(prepared)
-        if found is function:
-            return function
-        if narrow:
-            found = BlockBuilder(module).normalize(found.with_fields(struct_info_=None))
-        return remove_all_unused(found)
+        narrow = _narrow_params(function, set(self.fp16_input_names or ()))
+        found = _Narrower(module, DataType(self.out_dtype), function, narrow).function(function)
+        if not narrow:
+            return found
+        params = [narrow.get(p, p) for p in function.params]
+        body = _with_wide_params(found.body, narrow)
+        return BlockBuilder(module).normalize(found.with_fields(params=tuple(params), body=body, struct_info_=None))
 
 
-def _with_narrow_params(function: Function, names: set[str]) -> Function:
-    """The function with some parameters in float16; its body starts by casting them."""
-    params, made = [], []
-    for param in function.params:
-        info = param.struct_info_
-        if param.name_hint not in names or not _is_wide(info):
-            params.append(param)
-            continue
-        narrow = Var(param.name_hint, info.with_fields(dtype=_NARROW))
-        params.append(narrow)
-        cast: Any = R.astype(narrow, _WIDE)
-        made.append(VarBinding(param, cast.with_fields(struct_info_=info)))
-    body = function.body
-    if not made or not isinstance(body, SeqExpr):
-        return function
-    return function.with_fields(params=tuple(params), body=body.with_fields(blocks=(BindingBlock(made), *body.blocks)))
+def _narrow_params(function: Function, names: set[str]) -> dict[Var, Var]:
+    """For the parameters of these names, what they come in as."""
+    chosen = [p for p in function.params if p.name_hint in names and _is_float(p.struct_info_, _WIDE)]
+    return {p: Var(p.name_hint, _with_dtype(p.struct_info, _NARROW), p.span) for p in chosen}
+
+
+def _with_wide_params(body: Any, narrow: dict[Var, Var]) -> Any:
+    """The body with those parameters cast that it still reads as they were."""
+    read = {n for n in post_order(body) if isinstance(n, Var)}
+    casts = [VarBinding(wide, R.astype(here, _WIDE)) for wide, here in narrow.items() if wide in read]
+    if not casts or not isinstance(body, SeqExpr):
+        return body
+    return body.with_fields(blocks=(BindingBlock(casts), *body.blocks))
 
 
 class _Narrower(BindingRewriter):
-    """`narrow[var]` is the variable that has the value of `var` in float16."""
-
-    def __init__(self, module: IRModule, out_dtype: DataType) -> None:
+    def __init__(self, module: IRModule, out_dtype: DataType, function: Function, params: dict[Var, Var]) -> None:
         super().__init__(module)
         self.out_dtype = out_dtype
-        self.narrow: dict[Any, Any] = {}
+        self.uses = narrow_uses(function)
+        self.current: dict[Any, Any] = dict(params)
+        """For variables whose dtype changed: the variable that has their value now."""
+        self.outer: list[dict[Any, Any]] = []
+        self.params: list[Sequence[Var]] = []
+
+    def enter_function(self, function: Function) -> None:
+        self.params.append(function.params)
+        self.outer.append(self.current)
+        self.current = {v: here for v, here in self.current.items() if not isinstance(here, DataflowVar)}
+
+    def leave_function(self, function: Function) -> Function:
+        self.params.pop()
+        self.current = self.outer.pop()
+        return function
+
+    def enter_block(self, block: BindingBlock) -> None:
+        self.outer.append(dict(self.current))
+        if isinstance(block, DataflowBlock):
+            read = {n for b in block.bindings for n in post_order(b.value) if isinstance(n, Var)}
+            for param in self.params[-1]:
+                if param in read:
+                    self._narrow_if_wanted(param)
 
     def leave_block(self, block: BindingBlock, bindings: list[Binding]) -> Any:
-        if isinstance(block, DataflowBlock):
-            self.narrow = {}  # what the block does not give out is gone with it
+        self.current = self.outer.pop()  # what the block does not give out is gone with it
         return super().leave_block(block, bindings)
 
     def visit_binding(self, binding: Binding) -> None:
-        value = binding.value if isinstance(binding, VarBinding) else None
-        definition = value.op.definition if isinstance(value, Call) and isinstance(value.op, Op) else None
-        if not isinstance(definition, OpDef) or not _is_wide(binding.var.struct_info_):
-            if isinstance(value, Call) and _widens(value):
-                self.narrow[binding.var] = value.args[0]
+        if not self.in_dataflow:
             self.keep(binding)
-        elif definition.name in ALWAYS:
-            self._always(binding, value)
-        elif self._follows(definition, value):
-            self._follow(binding, value)
-        else:
-            if isinstance(value, Call) and _widens(value):
-                self.narrow[binding.var] = value.args[0]
+            return
+        self._rewrite(binding)
+        if binding.var is not None:
+            self._narrow_if_wanted(binding.var)
+
+    # ------------------------------------------------------------------------------------------- bindings by kind
+
+    def _rewrite(self, binding: Binding) -> None:
+        match binding:
+            case VarBinding(value=Call() as call) if (policy := policy_of(call)) is not None:
+                self._bind(binding, self._called(call, policy, isinstance(binding.var, DataflowVar)))
+            case VarBinding(value=Tuple() | TupleGetItem() as value):
+                self._bind(binding, self._map(value, lambda var: self.current.get(var, var)))
+            case VarBinding(value=value):
+                self._bind(binding, self._map(value, self._as_before))
+            case MatchCast(value=value):
+                made = self._map(value, self._as_before)
+                self.keep(binding if made is value else binding.with_fields(value=self.emit(made)))
+            case _:
+                raise TypeError(type(binding).__name__)
+
+    def _called(self, call: Call, policy: Policy, may_change: bool) -> Any:
+        """The call of an operator, its operands as its policy wants them."""
+        if call.op.name == "relax.wrap_param" and may_change:
+            return call.args[0]
+        args = [self._map(a, lambda var: self.current.get(var, var)) for a in call.args]
+        if policy is Policy.NEVER:
+            args = [_as_said(new, old.struct_info) for new, old in zip(args, call.args)]
+            return call if all(a is b for a, b in zip(args, call.args)) else _call_with(call, args)
+        dtype = _NARROW if policy is Policy.ALWAYS or _all_narrow(args) else _WIDE
+        made = self.normalized(_call_with(call, [_as_dtype(a, dtype) for a in args], self._sums(call, policy)))
+        return _as_dtype(made, _NARROW) if policy is Policy.ALWAYS and may_change else made
+
+    def _sums(self, call: Call, policy: Policy) -> Any:
+        """The attributes, with the dtype that an ALWAYS operator of floats adds up in."""
+        names = () if call.attrs is None else call.attrs.names
+        if policy is Policy.ALWAYS and "out_dtype" in names and _is_float(call.struct_info_, _WIDE):
+            return call.attrs.with_attrs(out_dtype=self.out_dtype)
+        return call.attrs
+
+    def _bind(self, binding: Binding, value: Any) -> None:
+        """Bind the value, in the dtype that it has, or that it had where others look at it."""
+        assert isinstance(binding, VarBinding)
+        var = binding.var
+        value = self.normalized(value)
+        if not isinstance(var, DataflowVar) and _differs(value.struct_info, var.struct_info):
+            is_tuple_call = isinstance(value, Call) and isinstance(value.struct_info, TupleStructInfo)
+            value = self.normalized(_as_said(self.emit(value) if is_tuple_call else value, var.struct_info))
+        if value is binding.value:
             self.keep(binding)
+            return
+        if _differs(value.struct_info, var.struct_info):
+            self.current[var] = var = type(var)(var.name_hint, value.struct_info, var.span)
+        self.keep(VarBinding(var, value, binding.span))
 
-    def _narrowed(self, arg: Any) -> Any:
-        """The operand in float16."""
-        if isinstance(arg, Tuple):
-            return Tuple([self._narrowed(f) for f in arg.fields])
-        if not _is_wide(arg.struct_info_):
-            return arg
-        if isinstance(arg, Constant):
-            return Constant(arg.data.data.astype("float16"))
-        if arg not in self.narrow:
-            self.narrow[arg] = self.emit(R.astype(arg, _NARROW))
-        return self.narrow[arg]
+    def _narrow_if_wanted(self, var: Var) -> None:
+        """A copy in float16 of what only ALWAYS operators read."""
+        here = self.current.get(var, var)
+        made = _narrowed(here, self.uses.wanted(var))
+        if made is not here:
+            self.current[var] = self.emit(made)
 
-    def _always(self, binding: Any, value: Any) -> None:
-        args = [self._narrowed(a) for a in value.args]
-        attrs = value.attrs.with_attrs(out_dtype=self.out_dtype)
-        made = Call(value.op, args, attrs, span=value.span)
-        if self.out_dtype == _WIDE:
-            self.keep(VarBinding(binding.var, self.normalized(made), binding.span))
-        else:
-            self._keep_narrow(binding, made)
+    # ------------------------------------------------------------------------------------------------- operands
 
-    def _follows(self, definition: OpDef[Any], value: Any) -> bool:
-        """Whether the operator takes the dtype of its operands, which are there in float16 (one at least made)."""
-        kinds = (Fusion.ELEMWISE, Fusion.BROADCAST, Fusion.INJECTIVE)
-        if definition.fusion not in kinds or definition.name in NEVER or "dtype" in definition.attrs.names:
-            return False
-        floats = [a for a in _leaves(value.args) if _is_wide(a.struct_info_)]
-        ready = [a for a in floats if a in self.narrow]
-        return bool(ready) and all(a in self.narrow or isinstance(a, Constant) for a in floats)
+    def _map(self, expr: Any, change: Callable[[Var], Any]) -> Any:
+        """`expr` with its variables changed; calls, tuples and projections are looked into."""
+        match expr:
+            case Var():
+                return change(expr)
+            case Tuple(fields=fields):
+                made = [self._map(f, change) for f in fields]
+                return expr if all(a is b for a, b in zip(made, fields)) else Tuple(made, expr.span)
+            case TupleGetItem(tuple_value=whole, index=index):
+                new = self._map(whole, change)
+                return expr if new is whole else TupleGetItem(new, index, expr.span)
+            case Call(args=args):
+                parts = [self._map(a, change) for a in args]
+                return expr if all(a is b for a, b in zip(parts, args)) else _call_with(expr, parts)
+            case _:
+                return expr
 
-    def _follow(self, binding: Any, value: Any) -> None:
-        made = Call(value.op, [self._narrowed(a) for a in value.args], value.attrs, span=value.span)
-        self._keep_narrow(binding, made)
-
-    def _keep_narrow(self, binding: Any, made: Call) -> None:
-        """Bind the float16 value to a new variable, and the old one to its cast (dropped where nobody needs it)."""
-        var = self.emit(made, binding.var.name_hint)
-        self.keep(VarBinding(binding.var, self.normalized(R.astype(var, _WIDE)), binding.span))
-        self.narrow[binding.var] = var
+    def _as_before(self, var: Var) -> Any:
+        here = self.current.get(var, var)
+        return here if here is var else _as_said(here, var.struct_info)
 
 
-def _leaves(args: Sequence[Any]) -> list[Any]:
-    return [f for a in args for f in (a.fields if isinstance(a, Tuple) else (a,))]
+def _call_with(call: Call, args: Sequence[Any], attrs: Any = None) -> Call:
+    return Call(call.op, args, call.attrs if attrs is None else attrs, call.sinfo_args, call.span)
 
 
-def _is_wide(info: Any) -> bool:
+def _is_float(info: Any, dtype: DataType) -> bool:
+    return isinstance(info, TensorStructInfo) and info.dtype == dtype
+
+
+def _all_narrow(args: Sequence[Any]) -> bool:
+    """Whether all tensors among the operands are float16, or constants that fit into it."""
+    return all(_is_narrow(a) for a in args if isinstance(a.struct_info_, (TensorStructInfo, TupleStructInfo)))
+
+
+def _is_narrow(arg: Any) -> bool:
+    if isinstance(arg, Tuple):
+        return _all_narrow(arg.fields)
+    if isinstance(arg, Constant) and _is_float(arg.struct_info_, _WIDE):
+        return bool(np.all(np.abs(np.asarray(arg.data.data)) <= _LARGEST))
+    return _is_float(arg.struct_info_, _NARROW)
+
+
+# -------------------------------------------------------------------------------------------------------- casts
+
+
+def _with_dtype(info: Any, dtype: DataType) -> Any:
+    """`info`, its tensors of float32 and float16 in `dtype`."""
     if isinstance(info, TupleStructInfo):
-        return False
-    return isinstance(info, TensorStructInfo) and info.dtype == _WIDE
+        return TupleStructInfo([_with_dtype(f, dtype) for f in info.fields])
+    return info.with_fields(dtype=dtype) if _is_float(info, _WIDE) or _is_float(info, _NARROW) else info
 
 
-def _widens(call: Call) -> bool:
-    """Whether the call casts a float16 tensor to float32."""
-    if getattr(call.op, "name", "") != "relax.astype":
+def _as_dtype(expr: Any, dtype: DataType) -> Any:
+    return _as_said(expr, _with_dtype(expr.struct_info, dtype))
+
+
+def _narrowed(expr: Any, wanted: Any) -> Any:
+    """`expr` with those tensors in float16 of which `wanted` (nested as they are) says so."""
+    return _as_said(expr, _where(expr.struct_info, wanted))
+
+
+def _where(info: StructInfo, wanted: Any) -> StructInfo:
+    if isinstance(info, TupleStructInfo) and isinstance(wanted, tuple):
+        return TupleStructInfo([_where(f, w) for f, w in zip(info.fields, wanted)])
+    return _with_dtype(info, _NARROW) if wanted is True else info
+
+
+def _as_said(expr: Any, info: Any) -> Any:
+    """`expr` with casts where `info` has its tensors in the other of the two dtypes."""
+    have = expr.struct_info
+    if not _differs(have, info):
+        return expr
+    if isinstance(have, TensorStructInfo):
+        return R.astype(expr, info.dtype)
+    parts = expr.fields if isinstance(expr, Tuple) else [TupleGetItem(expr, i) for i in range(len(have.fields))]
+    return Tuple([_as_said(_informed(p, f), wanted) for p, f, wanted in zip(parts, have.fields, info.fields)])
+
+
+def _informed(part: Any, info: StructInfo) -> Any:
+    return part if part.struct_info_ is not None else part.with_fields(struct_info_=info)
+
+
+def _differs(have: Any, info: Any) -> bool:
+    """Whether tensors of the two are of float32 here and of float16 there."""
+    if isinstance(have, TupleStructInfo) and isinstance(info, TupleStructInfo):
+        return any(_differs(a, b) for a, b in zip(have.fields, info.fields))
+    if not isinstance(have, TensorStructInfo) or not isinstance(info, TensorStructInfo):
         return False
-    info = call.args[0].struct_info_
-    return isinstance(info, TensorStructInfo) and info.dtype == _NARROW and _is_wide(call.struct_info_)
+    return have.dtype != info.dtype and {have.dtype, info.dtype} == {_WIDE, _NARROW}

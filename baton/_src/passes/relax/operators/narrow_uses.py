@@ -1,0 +1,73 @@
+"""What reads the variables of a function's dataflow blocks: ALWAYS operators of mixed precision only, or others too.
+
+Tuples hand on what is asked of them: of `t = (a, b)`, `a` is wanted as `t[0]` is. Answers are nested as the variable's
+tensors are, so that of a tuple one field may be wanted in float16 and another as it was.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from baton._src.ir.traverse import post_order
+from baton._src.passes.relax.operators.mixed_precision_policy import Policy, policy_of
+from baton._src.relax.nodes import Call, DataflowBlock, Function, SeqExpr, Tuple, TupleGetItem, Var
+from baton._src.relax.struct_info import TupleStructInfo
+
+_Wanted = Any
+"""None: not read. True: by ALWAYS operators only. False: by others, too. A tuple of these for a tuple."""
+
+
+def narrow_uses(function: Function) -> NarrowUses:
+    """The uses in `function` and the functions inside it, looked at from the last to the first."""
+    found = NarrowUses()
+    for node in reversed(list(post_order(function))):
+        if isinstance(node, SeqExpr):
+            found.read(node.body, False)
+        elif isinstance(node, DataflowBlock):
+            for binding in reversed(node.bindings):
+                found.note(binding)
+    return found
+
+
+class NarrowUses:
+    """Asked by `wanted`."""
+
+    def __init__(self) -> None:
+        self._wanted: dict[Var, _Wanted] = {}
+
+    def wanted(self, var: Var) -> _Wanted:
+        """How the variable is read, see `_Wanted`."""
+        return self._wanted.get(var)
+
+    def note(self, binding: Any) -> None:
+        """What the value of a binding reads; its variable's uses are noted already."""
+        value = binding.value
+        if isinstance(value, Call):
+            narrow = policy_of(value) is Policy.ALWAYS
+            for arg in value.args:
+                self.read(arg, narrow)
+        elif isinstance(value, TupleGetItem):
+            info = value.tuple_value.struct_info_
+            fields = range(len(info.fields) if isinstance(info, TupleStructInfo) else 0)
+            self.read(value.tuple_value, tuple(self.wanted(binding.var) if i == value.index else None for i in fields))
+        else:
+            self.read(value, self.wanted(binding.var) if isinstance(value, Tuple) else False)
+
+    def read(self, expr: Any, wanted: _Wanted) -> None:
+        """`expr`, a leaf, is read so."""
+        if isinstance(expr, Tuple):
+            parts = wanted if isinstance(wanted, tuple) else (wanted,) * len(expr.fields)
+            for field, part in zip(expr.fields, parts):
+                self.read(field, part)
+        elif isinstance(expr, Var):
+            self._wanted[expr] = _both(self._wanted.get(expr), wanted)
+
+
+def _both(one: _Wanted, other: _Wanted) -> _Wanted:
+    if one is None or other is None:
+        return other if one is None else one
+    if isinstance(one, tuple) or isinstance(other, tuple):
+        size = len(one if isinstance(one, tuple) else other)
+        ones, others = (w if isinstance(w, tuple) else (w,) * size for w in (one, other))
+        return tuple(_both(a, b) for a, b in zip(ones, others))
+    return one and other
