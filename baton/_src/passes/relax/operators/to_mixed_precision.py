@@ -72,7 +72,9 @@ class ToMixedPrecision(FunctionPass):
             return found
         params = [narrow.get(p, p) for p in function.params]
         body = _with_wide_params(found.body, narrow)
-        return BlockBuilder(module).normalize(found.with_fields(params=tuple(params), body=body, struct_info_=None))
+        made = found.with_fields(params=tuple(params), body=body, struct_info_=None)
+        normal: Function = BlockBuilder(module).normalize(made)
+        return normal
 
 
 def _narrow_params(function: Function, names: set[str]) -> dict[Var, Var]:
