@@ -124,6 +124,16 @@ def test_rewriting() -> None:
 
 
 @pytest.mark.rule("RELAY-DFP-3")
+def test_what_is_no_expression_does_not_become_one() -> None:
+    """A number that a callback gave was the rewritten program."""
+    function = read(BODY.format("exp(%x)"))
+    pattern = is_op("exp")(wildcard())
+    for given in (5, None, np.ones(3)):
+        assert error_of(lambda given=given: pattern.rewrite(lambda *_: given, function)).code == "relay-node"
+    assert error_of(lambda: rewrite(5, function)).code == "api"
+
+
+@pytest.mark.rule("RELAY-DFP-3")
 def test_partitioning() -> None:
     pattern = is_op("nn.relu")(is_op("add")(wildcard(), wildcard()))
     function = read(BODY.format("exp(nn.relu(%x + %y))"))

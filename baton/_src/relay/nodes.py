@@ -74,7 +74,7 @@ class Var(Expr):
         return found
 
 
-def _unwrapped(part: Any) -> Any:
+def as_expr(part: Any) -> Any:
     """The tuple itself where a builder's wrapper around one is given (`ops.tuple_wrapper`, of a later layer).
 
     Raises `DiagnosticError` (`relay-node`) for what is no node: numbers, texts, arrays.
@@ -92,7 +92,7 @@ def _unwrapped(part: Any) -> Any:
 def _listed(parts: Any, what: str) -> tuple[Any, ...]:
     """`parts` as a tuple; one expression where a list of them is wanted is a frequent slip."""
     try:
-        return tuple([p if isinstance(p, Node) else _unwrapped(p) for p in parts])
+        return tuple([p if isinstance(p, Node) else as_expr(p) for p in parts])
     except TypeError:
         raise fail("api", f"{what} are given as a list, not as a {type(parts).__name__}", help="write [x]") from None
 
@@ -137,7 +137,7 @@ class TupleGetItem(Expr):
     def __init__(self, tuple_value: Any, index: int, span: Span | None = None) -> None:
         if not isinstance(index, SupportsIndex):
             raise fail("api", f"a tuple is indexed by a constant integer, not by {index!r}")
-        _fill(self, span, tuple_value=_unwrapped(tuple_value), index=operator.index(index))
+        _fill(self, span, tuple_value=as_expr(tuple_value), index=operator.index(index))
 
 
 @node
@@ -154,7 +154,7 @@ class Call(Expr):
 
     def __init__(self, op: Any, args: Any, attrs: Any = None, type_args: Any = None, span: Span | None = None) -> None:
         put = object.__setattr__  # as init_field does; calls are what long programs are made of
-        put(self, "op", op if isinstance(op, Node) else _unwrapped(op))
+        put(self, "op", op if isinstance(op, Node) else as_expr(op))
         put(self, "args", _listed(args, "the arguments of a call"))
         put(self, "attrs", attrs)
         imposed = type_args and not isinstance(type_args, InferredTypes) and not isinstance(op, Op)
@@ -196,7 +196,7 @@ class Let(Expr):
 
     def __init__(self, variable: Var, value: Any, body: Any, span: Span | None = None) -> None:
         _variables((variable,))
-        _fill(self, span, var=variable, value=_unwrapped(value), body=_unwrapped(body))
+        _fill(self, span, var=variable, value=as_expr(value), body=as_expr(body))
 
 
 @node
@@ -208,8 +208,8 @@ class If(Expr):
     false_branch: Any
 
     def __init__(self, cond: Any, true_branch: Any, false_branch: Any, span: Span | None = None) -> None:
-        branches = {"true_branch": _unwrapped(true_branch), "false_branch": _unwrapped(false_branch)}
-        _fill(self, span, cond=_unwrapped(cond), **branches)
+        branches = {"true_branch": as_expr(true_branch), "false_branch": as_expr(false_branch)}
+        _fill(self, span, cond=as_expr(cond), **branches)
 
 
 @node
@@ -242,7 +242,7 @@ class Function(Expr):
             self,
             span,
             params=_variables(_listed(params, "the parameters of a function")),
-            body=_unwrapped(body),
+            body=as_expr(body),
             ret_annotation=ret_type,
             type_params=tuple(type_params or ()),
             attrs=DictAttrs(attrs or {}),
@@ -277,7 +277,7 @@ class RefCreate(Expr):
     value: Any
 
     def __init__(self, value: Any, span: Span | None = None) -> None:
-        _fill(self, span, value=_unwrapped(value))
+        _fill(self, span, value=as_expr(value))
 
 
 @node
@@ -287,7 +287,7 @@ class RefRead(Expr):
     ref: Any
 
     def __init__(self, ref: Any, span: Span | None = None) -> None:
-        _fill(self, span, ref=_unwrapped(ref))
+        _fill(self, span, ref=as_expr(ref))
 
 
 @node
@@ -298,7 +298,7 @@ class RefWrite(Expr):
     value: Any
 
     def __init__(self, ref: Any, value: Any, span: Span | None = None) -> None:
-        _fill(self, span, ref=_unwrapped(ref), value=_unwrapped(value))
+        _fill(self, span, ref=as_expr(ref), value=as_expr(value))
 
 
 @node
@@ -365,7 +365,7 @@ class Match(Expr):
     complete: bool = True
 
     def __init__(self, data: Any, clauses: Any, complete: bool = True, span: Span | None = None) -> None:
-        _fill(self, span, data=_unwrapped(data), clauses=tuple(clauses), complete=complete)
+        _fill(self, span, data=as_expr(data), clauses=tuple(clauses), complete=complete)
 
 
 @node

@@ -23,7 +23,7 @@ from baton._src.ir.structural import structural_equal
 from baton._src.ir.types import Constructor
 from baton._src.relay.check.infer_type import infer_expr
 from baton._src.relay.expressions import binders, parts, walk, with_parts
-from baton._src.relay.nodes import Call, Constant, Function, TupleGetItem, Var
+from baton._src.relay.nodes import Call, Constant, Function, TupleGetItem, Var, as_expr
 from baton._src.relay.pattern_match import Matcher
 from baton._src.relay.patterns import (
     CallPattern,
@@ -67,9 +67,14 @@ class DFPatternCallback:
 def rewrite(callbacks: DFPatternCallback | Sequence[DFPatternCallback], expr: Any, mod: Any = None) -> Any:
     """Apply each callback wherever its pattern matches, again and again until nothing changes (structurally).
 
-    The outermost match is rewritten first; matches do not overlap, nor hold what is used outside of them.
+    The outermost match is rewritten first; matches do not overlap, nor hold what is used outside of them. Error
+    `relay-node`: a callback gives something that is no expression.
     """
     steps = [callbacks] if isinstance(callbacks, DFPatternCallback) else list(callbacks)
+    for one in steps:
+        if not isinstance(one, DFPatternCallback):
+            message = f"a {type(one).__name__} is no DFPatternCallback"
+            raise fail("api", message, help="a function is a callback of pattern.rewrite(function, expr)")
     for _ in range(MAX_ROUNDS):
         before = expr
         for one in steps:
@@ -89,7 +94,8 @@ def _once(one: DFPatternCallback, expr: Any) -> Any:
         made = with_parts(node, done)
         if node in groups:
             done[node] = made
-            done[node] = one.callback(node, made, {p: [done.get(m, m)] for p, m in groups[node].found.items()})
+            node_map = {p: [done.get(m, m)] for p, m in groups[node].found.items()}
+            done[node] = as_expr(one.callback(node, made, node_map))
         elif made is not node:
             done[node] = made
     return done.get(expr, expr)
