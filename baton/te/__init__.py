@@ -14,6 +14,7 @@ __getattr__, __dir__, __all__ = attach(
         **names("te.tensor_intrin", "decl_tensor_intrin"),
         **names("te.gradient", "gradient"),
         **names("te.tag", "tag_scope"),
+        **names("te.extern_primfunc", "extern_primfunc"),
         **names("te.reduction", "comm_reducer sum max min prod any all"),
         **names("te.prim_func", "create_prim_func"),
         **names("te.schedule", "create_schedule thread_axis Schedule Stage"),
@@ -31,7 +32,7 @@ __getattr__, __dir__, __all__ = attach(
         **names("tir.scalar_functions", "popcount"),
         **names("tir.system_calls", "trace"),
         **names("tir.operators", "div power truncdiv truncmod floordiv floormod indexdiv indexmod"),
-        **submodules("baton.te", "autodiff hybrid operation schedule tag tensor"),
+        **submodules("baton.te", "autodiff hybrid operation schedule tag tensor tensor_intrin"),
     },
     before=wire,
 )

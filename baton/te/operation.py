@@ -9,6 +9,7 @@ __getattr__, __dir__, __all__ = attach(
     __name__,
     {
         **names("te.computation", "var size_var placeholder reduce_axis compute extern"),
+        **names("te.extern_primfunc", "extern_primfunc"),
         **names("te.scan", "scan"),
         **names("te.prim_func", "create_prim_func"),
         **names("te.schedule", "thread_axis"),

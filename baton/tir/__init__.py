@@ -64,7 +64,8 @@ __getattr__, __dir__, __all__ = attach(
         **names("tir.index_map", "IndexMap"),
         **submodules(
             "baton.tir",
-            "analysis buffer data_layout expr function generic ir_builder op schedule stmt stmt_functor transform",
+            "analysis buffer data_layout expr function generic ir_builder op schedule stmt stmt_functor tensor_intrin "
+            "transform",
         ),
     },
     before=wire,

@@ -21,6 +21,7 @@ from baton._src.te.computation import compute, reduce_axis
 from baton._src.te.derivative import guarded, shares
 from baton._src.te.index_equations import solve
 from baton._src.te.prim_func import computed_operations
+from baton._src.te.shown import kind_text
 from baton._src.te.tensor import ComputeOp, Tensor
 from baton._src.tir import operators as ops
 from baton._src.tir.arith.analyzer import Analyzer
@@ -78,8 +79,8 @@ def _prefix(head: Tensor, output: Tensor) -> tuple[PrimExpr, ...]:
     rank = head.ndim - output.ndim
     pairs = zip(head.shape[max(rank, 0) :], output.shape)
     if rank < 0 or not all(Analyzer().can_prove_equal(a, b) for a, b in pairs) or head.dtype != output.dtype:
-        shown = ", ".join(f"{t.dtype}({', '.join(map(str, t.shape))})" for t in (head, output))
-        raise fail("te-gradient", f"the head {head.name} does not fit {output.name}: {shown}")
+        kinds = f"{kind_text(head)}, {kind_text(output)}"
+        raise fail("te-gradient", f"the head {head.name} does not fit {output.name}: {kinds}")
     return head.shape[:rank]
 
 

@@ -18,6 +18,7 @@ from baton._src.ir.expr import PrimExpr, Range
 from baton._src.ir.traverse import post_order
 from baton._src.support.diagnostics import DiagnosticError, fail
 from baton._src.te.prim_func import computed_operations
+from baton._src.te.shown import shape_text
 from baton._src.te.tag import chosen_tag
 from baton._src.te.tensor import ComputeOp, PlaceholderOp, ScanOp, Tensor
 from baton._src.tir import operators
@@ -72,7 +73,7 @@ def _check_fit(name: str, first: Tensor, step: Tensor, state: Tensor) -> None:
         raise _refuse(name, f"start, update and state are {first.dtype}, {step.dtype} and {state.dtype}")
     same = _same_sizes(step.shape, state.shape) and _same_sizes(first.shape[1:], state.shape[1:])
     if not same or not state.ndim:
-        shapes = ", ".join(f"({', '.join(map(str, t.shape))})" for t in (first, step, state))
+        shapes = ", ".join(map(shape_text, (first, step, state)))
         raise _refuse(name, f"start, update and state have the shapes {shapes}", help="(k, ...), (T, ...), (T, ...)")
 
 

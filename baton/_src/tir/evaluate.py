@@ -7,6 +7,7 @@ their dtype; vectors are NumPy arrays of their lanes; a pointer is the uint8 arr
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -24,6 +25,7 @@ from baton._src.tir.buffer import Buffer
 from baton._src.tir.expr import BinaryOp, BufferLoad, Call, FloatImm, IntImm, StringImm, Var
 from baton._src.tir.intrinsics import definition
 from baton._src.tir.scalar_values import Env, Run, converter, from_numpy, pair
+from baton._src.tir.vector_rows import runs_past_row
 
 
 def evaluate(expr: PrimExpr, values: Mapping[Var, Any] | None = None) -> Any:
@@ -40,6 +42,15 @@ def evaluate(expr: PrimExpr, values: Mapping[Var, Any] | None = None) -> Any:
             return run(env)
         except ZeroDivisionError:
             raise fail("tir-zero", f"division by zero in {expr!r}") from None
+
+
+def _row_major(indices: tuple[Any, ...], shape: list[int], name: str) -> tuple[Any, ...]:
+    """Places counted on from row to row as places within their rows."""
+    flat = sum(index * math.prod(shape[axis + 1 :]) for axis, index in enumerate(indices))
+    try:
+        return np.unravel_index(flat, shape)
+    except ValueError:
+        raise fail("tir-bounds", f"a vector of {name} ends outside its shape {tuple(shape)}") from None
 
 
 class ExprCompiler:
@@ -219,6 +230,9 @@ class ExprCompiler:
                 raise fail("tir-bounds", f"an index of {name}{list(found)} is negative")
             return found
 
+        if runs_past_row(buffer, indices):
+            shape = [d.value for d in buffer.shape if isinstance(d, IntImm)]
+            return lambda env: _row_major(run_vector(env), shape, name)
         return run_vector if any(i.dtype.lanes > 1 for i in indices) else run
 
     def _load(self, node: BufferLoad) -> Run:

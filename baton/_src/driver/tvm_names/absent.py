@@ -5,6 +5,9 @@ from __future__ import annotations
 from baton._src.driver.tvm_names.split_modules import ASK_THE_PACKAGE
 
 _TUNING = "baton's schedules need no tuning: build for a target, and a rule for it is chosen"
+_OLD_TUNING = "it is older than meta_schedule, which is served: tvm.meta_schedule, and passes named MetaSchedule..."
+_MEASURED = "every candidate is measured: no model of costs or features of programs is asked"
+_RULES = "rules schedule whole kernels (PostOrderApply leaves open what they do); a script's own space is ScheduleFn"
 _GPU = "baton compiles for CPUs"
 _IMPORTER = "baton imports ONNX models (from_onnx) and PyTorch programs (from_exported_program, from_pytorch)"
 _BYOC = "baton generates all code itself; it hands no part of a program to other libraries"
@@ -59,7 +62,6 @@ REASONS: dict[str, str] = {
     "ir.memory_pools": "memory is planned in Relax, for whole programs",
     "autotvm": _TUNING,
     "auto_scheduler": _TUNING,
-    "meta_schedule": _TUNING,
     "exec": "baton serves no devices; its command line is `baton`",
     **{f"rpc.{name}": "baton runs programs in its own process: rpc.LocalSession" for name in _REMOTE.split()},
     "contrib.rpc": "baton runs programs in the process that compiled or loaded them",
@@ -148,22 +150,17 @@ REASONS: dict[str, str] = {
     "relax.backend.cuda": _BYOC,
     "relax.transform.SplitCallTIRByPattern": _BYOC,
     "relax.transform.AttachExternModules": "packed functions are registered with register_func; no code is linked in",
-    "relax.transform.FewShotTuning": _TUNING,
     "relax.transform.RewriteCUDAGraph": _GPU,
     "relax.transform.IPCAllReduceRewrite": _GPU,
     "relax.transform.LowerGPUIPCAllocStorage": _GPU,
     "relax.analysis.suggest_layout_transforms": "it serves AlterOpImpl's replacements of kernels by others written for "
     "a layout; baton's layouts are chosen by its own pipeline (ConvertLayout, BlockChannels)",
-    "relax.pipeline.static_shape_tuning_pipeline": _TUNING,
     "relax.distributed": _ONE_PROCESS,
     "relax.op.ccl": _ONE_PROCESS,
     "relax.op.distributed": _ONE_PROCESS,
     "script.relax.ccl": _ONE_PROCESS,
     "script.relax.dist": _ONE_PROCESS,
     "relax.op.nn.attention_var_len": "batches of sequences of different lengths are for GPUs; pad, or call attention",
-    "relax.transform.MetaScheduleApplyDatabase": _TUNING,
-    "relax.transform.MetaScheduleTuneIRMod": _TUNING,
-    "relax.transform.MetaScheduleTuneTIR": _TUNING,
     "relax.frontend.stablehlo": _IMPORTER,
     "tir.transform": "not implemented: tvm.build lowers kernels in one step; a script's own passes are "
     "tir.transform.prim_func_pass",
@@ -309,19 +306,35 @@ REASONS |= {
     **{f"tir.tensor_intrin.{name}": _GPU for name in ("cuda", "rocm", "metal", "hexagon", "dot_product_common")},
     "tir.tensor_intrin.riscv_cpu": "intrinsics of your own are tir.TensorIntrin.register",
 }
-_PAGES = "caches in pages, for batches of sequences, are not implemented; relax.frontend.nn.KVCache holds one"
 _READER = "scripts are read by tvm.script.from_source and the decorators; Python's own syntax trees are used inside"
+REASONS |= {
+    **{
+        f"meta_schedule.{name}": _MEASURED
+        for name in ("cost_model", "CostModel", "feature_extractor", "FeatureExtractor")
+    },
+    **{
+        f"meta_schedule.{name}": _RULES for name in ("schedule_rule", "ScheduleRule", "postproc", "Postproc", "mutator")
+    },
+    "meta_schedule.Mutator": _RULES,
+    "meta_schedule.schedule": _RULES,
+    "meta_schedule.runner.RPCRunner": "candidates are run on this machine: runner.LocalRunner",
+    "meta_schedule.runner.RPCConfig": "candidates are run on this machine: runner.LocalRunner",
+    "meta_schedule.runner.PyRunner": "candidates are built and run by baton's own process: runner.LocalRunner",
+    "meta_schedule.builder.PyBuilder": "candidates are built and run by baton's own process: builder.LocalBuilder",
+    "meta_schedule.Profiler": "tuning tells its progress as compilation does",
+    "meta_schedule.testing": "it is TVM's own test equipment",
+    "meta_schedule.post_optimization": _MEASURED,
+}
 REASONS |= ASK_THE_PACKAGE | {
     "contrib.explicit_import": _TUNING,
     "ir.json_compact": "JSON of TVM v0.19 is read; older one is not",
     "ir.worker_pool": "memory is planned in Relax, for whole programs",
     "relax.backend_tir": _BYOC,
-    "relax.frontend.nn.llm": _PAGES,
     "relax.transform.attach_external_modules": "packed functions are registered with register_func",
     "relax.transform.ipc_allreduce_rewrite": _GPU,
     "relax.transform.legalize_ops": "kernels of operators are baton's own; relax.transform.LegalizeOps takes others in "
     "customize_legalize_map",
-    "relax.transform.tuning_api": _TUNING,
+    "relax.transform.tuning_api": _OLD_TUNING,
     "script.parser.core": _READER,
     **{f"script.parser.{name}.parser": _READER for name in ("ir", "relax", "tir")},
     "script.parser.tir.operation": _READER,

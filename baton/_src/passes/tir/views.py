@@ -17,6 +17,7 @@ from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.buffer import Buffer, BufferRegion
+from baton._src.tir.vector_rows import runs_past_row
 
 
 def view_as_source(body: st.Stmt, match: st.MatchBufferRegion) -> st.Stmt:
@@ -28,6 +29,8 @@ def view_as_source(body: st.Stmt, match: st.MatchBufferRegion) -> st.Stmt:
     starts = [r.min for r in source.region]
 
     def moved(indices: tuple[PrimExpr, ...]) -> tuple[PrimExpr, ...]:
+        if runs_past_row(view, indices):
+            _require_same_steps(view, source.buffer, "read or written across its rows")
         shifted = [ops.add(s, i) for s, i in zip(starts[missing:], indices)]
         return (*starts[:missing], *shifted)
 
@@ -86,7 +89,7 @@ def strides_of(buffer: Buffer) -> list[PrimExpr]:
 def _place_of(view: Buffer, source: BufferRegion, used: set[tir.Var]) -> dict[tir.Var, PrimExpr]:
     """The offset a view leaves open, and its pointer, where they are used by themselves."""
     if view.data in used:
-        _require_same_steps(view, source.buffer)
+        _require_same_steps(view, source.buffer, "used through its pointer")
     place = source.buffer.offset_of([r.min for r in source.region])[0]
     offset = _opened(view.elem_offset)
     if isinstance(offset, tir.Var):
@@ -99,8 +102,8 @@ def _place_of(view: Buffer, source: BufferRegion, used: set[tir.Var]) -> dict[ti
     raise _unfit(view, f"starts {stated} elements behind its pointer, but lies {place} behind that of its buffer")
 
 
-def _require_same_steps(view: Buffer, buffer: Buffer) -> None:
-    """Through its pointer, a view that states no strides is compact: so its elements must lie in the buffer."""
+def _require_same_steps(view: Buffer, buffer: Buffer, how: str) -> None:
+    """To whom counts its elements, a view that states no strides is compact: so they must lie in the buffer."""
     if view.strides:
         return
     prover = Analyzer()
@@ -108,7 +111,7 @@ def _require_same_steps(view: Buffer, buffer: Buffer) -> None:
     for dim, step, stride in zip(view.shape, strides_of(view), actual):
         one = prover.can_prove_equal(dim, tir.literal(1, dim.dtype))
         if not one and not prover.can_prove_equal(step, ops.cast(step.dtype, stride)):
-            raise _unfit(view, f"is used through its pointer as a compact one, but {buffer.name} has a stride {stride}")
+            raise _unfit(view, f"is {how} as a compact one, but {buffer.name} has a stride {stride}")
 
 
 def _unfit(view: Buffer, why: str) -> DiagnosticError:

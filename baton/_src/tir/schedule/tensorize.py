@@ -21,11 +21,12 @@ from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
 from baton._src.tir.buffer import Buffer, BufferRegion
 from baton._src.tir.prim_func import PrimFunc
+from baton._src.tir.schedule.dot_products import DOT_PRODUCTS, dot_product
 from baton._src.tir.schedule.tree import find_block, refuse, replace, simplify, without_blocks
 
 
 class TensorIntrin:
-    """A description and an implementation. Registered ones are found by name."""
+    """A description and an implementation. Registered ones are found by name, as are those of `dot_products`."""
 
     registered: ClassVar[dict[str, TensorIntrin]] = {}
     """What the program has registered; only users fill it."""
@@ -49,10 +50,12 @@ class TensorIntrin:
     @staticmethod
     def get(name: str, allow_missing: bool = False) -> TensorIntrin | None:
         """The intrinsic of this name."""
-        found = TensorIntrin.registered.get(name)
+        found, shipped = TensorIntrin.registered.get(name), dot_product(name)
+        if found is None and shipped is not None:
+            return TensorIntrin(*shipped)
         if found is None and not allow_missing:
-            known = ", ".join(sorted(TensorIntrin.registered)) or "none"
-            raise fail("schedule", f"there is no tensor intrinsic {name!r}", help=f"registered are: {known}")
+            known = ", ".join(sorted({*TensorIntrin.registered, *DOT_PRODUCTS}))
+            raise fail("schedule", f"there is no tensor intrinsic {name!r}", help=f"there are: {known}")
         return found
 
 

@@ -1,0 +1,10 @@
+"""Dot products of bytes on x86 (`tvm.tir.tensor_intrin.x86`)."""
+
+from __future__ import annotations
+
+from baton._src.driver.wiring import wire
+from baton._src.support.lazy import attach, names
+
+__getattr__, __dir__, __all__ = attach(
+    __name__, names("tir.schedule.dot_products", "VNNI_DOT_16x4_INTRIN AVX512_DOT_16x4_INTRIN"), before=wire
+)
