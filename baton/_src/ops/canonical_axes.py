@@ -28,7 +28,7 @@ def from_canonical(x: AnyArray, order: AxisOrder, letters: str) -> AnyArray:
         block = order.block(letter)
         where[letter, False] = len(shape)
         shape.append(extent // block)
-        if block > 1:
+        if order.is_blocked(letter):
             where[letter, True] = len(shape)
             shape.append(block)
     return np.ascontiguousarray(x.reshape(shape).transpose([where[a, bool(size)] for a, size in order.axes]))

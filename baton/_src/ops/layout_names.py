@@ -35,6 +35,10 @@ class AxisOrder:
     def rank(self) -> int:
         return len(self.axes)
 
+    def is_blocked(self, letter: str) -> bool:
+        """Whether the axis is cut into blocks, be they of one element."""
+        return any(size for a, size in self.axes if a == letter)
+
     def block(self, letter: str) -> int:
         """The block size of an axis; 1 if it is not blocked."""
         return prod(size for a, size in self.axes if a == letter and size)
@@ -60,7 +64,7 @@ class AxisOrder:
         shape: list[Dim] = []
         for letter, size in self.axes:
             block = self.block(letter)
-            shape.append(size if size else extents[letter] if block == 1 else math.floor_divide(extents[letter], block))
+            shape.append(size or (extents[letter] if block == 1 else math.floor_divide(extents[letter], block)))
         return tuple(shape)
 
     def indices(self, at: Mapping[str, Any]) -> list[Any]:
@@ -70,7 +74,7 @@ class AxisOrder:
     def _index(self, value: Any, place: int) -> Any:
         letter, size = self.axes[place]
         block = self.block(letter)
-        if block == 1:
+        if not self.is_blocked(letter):
             return value.flat() if isinstance(value, Split) else value
         if isinstance(value, Split) and value.block == block:
             found = value.inner if size else value.outer
@@ -87,7 +91,7 @@ class AxisOrder:
         found: dict[str, Any] = {}
         for (letter, size), value in zip(self.axes, indices):
             if not size:
-                found[letter] = value if self.block(letter) == 1 else Split(value, None, self.block(letter))
+                found[letter] = Split(value, None, self.block(letter)) if self.is_blocked(letter) else value
         for (letter, size), value in zip(self.axes, indices):
             if size:
                 found[letter] = Split(found[letter].outer, value, size)

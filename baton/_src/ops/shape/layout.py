@@ -93,9 +93,9 @@ def rearranged(x: Any, source: AxisOrder, target: AxisOrder) -> Any:
     shape: list[int] = []
     names: list[tuple[str, bool]] = []
     for letter, extent in zip(letters, extents):
-        block = target.block(letter)
-        shape += [extent] if block == 1 else [extent // block, block]
-        names += [(letter, False)] if block == 1 else [(letter, False), (letter, True)]
+        block, is_blocked = target.block(letter), target.is_blocked(letter)
+        shape += [extent // block, block] if is_blocked else [extent]
+        names += [(letter, False), (letter, True)] if is_blocked else [(letter, False)]
     found = plain.reshape(shape).transpose([names.index((a, size != 0)) for a, size in target.axes])
     return np.ascontiguousarray(found)
 
@@ -123,6 +123,8 @@ RELAY_LAYOUT_TRANSFORM = OpDef(
         Sample((Arr((1, 2, 3, 2, 4)),), NamedLayoutAttrs("NCHW4c", "NHWC")),
         Sample((Arr((8, 4, 3, 3)),), NamedLayoutAttrs("OIHW", "OIHW2i4o")),
         Sample((Arr((1, 2, 3, 2, 4)),), NamedLayoutAttrs("NCHW4c", "NCHW2c")),
+        Sample((Arr((1, 2, 3, 2)),), NamedLayoutAttrs("NCHW", "NCHW1c")),
+        Sample((Arr((1, 2, 3, 2, 1)),), NamedLayoutAttrs("NCHW1c", "NHWC")),
     ),
     summary="A tensor in another named layout.",
 )
