@@ -70,7 +70,7 @@ def rewrite(callbacks: DFPatternCallback | Sequence[DFPatternCallback], expr: An
     The outermost match is rewritten first; matches do not overlap, nor hold what is used outside of them. Error
     `relay-node`: a callback gives something that is no expression.
     """
-    steps = [callbacks] if isinstance(callbacks, DFPatternCallback) else list(callbacks)
+    steps = list(callbacks) if isinstance(callbacks, (list, tuple)) else [callbacks]
     for one in steps:
         if not isinstance(one, DFPatternCallback):
             message = f"a {type(one).__name__} is no DFPatternCallback"
