@@ -23,7 +23,7 @@ __getattr__, __dir__, __all__ = attach(
         ),
         **names("frontends.nn.layers", "Conv1D Conv2D Conv3D ConvTranspose1D"),
         **names("frontends.nn.diffusion", "TimestepEmbedding Timesteps Attention"),
-        **submodules("baton.relax.frontend.nn", "core modules op spec subroutine"),
+        **submodules("baton.relax.frontend.nn", "core llm modules op spec subroutine"),
     },
     before=wire_nn,
 )

@@ -1,0 +1,106 @@
+"""Caches of keys and values in pages, as models use them (`tvm.relax.frontend.nn.llm.kv_cache`).
+
+    def create(self, max_batch_size: tir.Var, ..., page_size: tir.Var) -> PagedKVCache:
+        return TIRPagedKVCache(max_batch_size, ..., rope_mode=RopeMode.NORMAL, ..., dtype="float32", target=target)
+
+    def forward(self, x: Tensor, cache: PagedKVCache) -> Tensor:
+        return cache.attention_with_fused_qkv(layer, qkv(x), heads)
+
+The cache is the machine's (`runtime/vm/builtins/paged_cache`), which attends to it by itself: no kernels are passed on.
+Scripts manage its sequences by `get_global_func("vm.builtin.kv_state_add_sequence")` and the like.
+"""
+
+from __future__ import annotations
+
+import enum
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from baton._src.frontends.nn.tensor import Object, Tensor, builder_for
+from baton._src.ir.expr import GraphExpr
+from baton._src.relax.call_builders import call_dps_packed, call_pure_packed
+from baton._src.relax.nodes import PrimValue, ShapeExpr, StringImm
+from baton._src.relax.struct_info import ObjectStructInfo, TensorStructInfo
+from baton._src.support.diagnostics import fail
+
+_NAME = "attention_with_fused_qkv"
+
+
+class RopeMode(enum.IntEnum):
+    """Whether the cache embeds positions: not at all, before keys are stored, or whenever it attends. The last two mean
+    the same here."""
+
+    NONE = 0
+    NORMAL = 1
+    INLINE = 2
+
+
+class PagedKVCache(Object):
+    """A cache that a function gets, or makes."""
+
+    def attention_with_fused_qkv(
+        self, layer_id: int, qkv: Tensor, num_qo_heads: int, attn_score_scaling_factor: float = 1.0,
+        sm_scale: float | None = None,
+    ) -> Tensor:  # fmt: skip
+        """Append the keys and values of new tokens, and attend to all of their sequences.
+
+        qkv (batch, length, queries + 2 keys, size) -> (batch, length, num_qo_heads, size). Scores are multiplied by
+        `attn_score_scaling_factor` / sqrt(size), or by `sm_scale` instead.
+        """
+        batch, length, fused, size = qkv.shape
+        factor = attn_score_scaling_factor if sm_scale is None else sm_scale * math.sqrt(size)
+        tokens = qkv.reshape(batch * length, fused, size)
+        call = call_dps_packed(
+            "vm.builtin.attention_kv_cache_attention_with_fused_qkv",
+            [self._expr, PrimValue(layer_id), PrimValue(float(factor)), tokens._expr],
+            TensorStructInfo((batch * length, num_qo_heads, size), qkv.dtype),
+        )
+        return Tensor(_expr=builder_for(_NAME).emit(call, _NAME)).reshape(batch, length, num_qo_heads, size)
+
+    def get_query_positions(self, total_length: Any) -> Tensor:
+        """Where in their sequences the new tokens stand: int32 (total_length,)."""
+        info = TensorStructInfo((total_length,), "int32")
+        call = call_pure_packed("vm.builtin.attention_kv_cache_get_query_positions", self._expr, sinfo_args=[info])
+        return Tensor(_expr=builder_for("get_query_positions").emit(call, "query_positions"))
+
+
+class TIRPagedKVCache(PagedKVCache):
+    """A new cache. Sizes may be dims of the function that makes it; `rope_scaling` is what models' configurations say
+    (`rope_type` and its numbers). `target` tells nothing: it is the CPU that runs.
+
+    Errors: `NotImplementedError` for attention other than "mha" (`attn_kind`) and for heads of two sizes.
+    """
+
+    def __init__(
+        self, *, max_batch_size: Any, max_total_seq_len: Any, prefill_chunk_size: Any, page_size: Any,
+        support_sliding_window: Any, layer_partition: Any, num_hidden_layers: int, num_attention_heads: int,
+        num_key_value_heads: int, rope_mode: RopeMode, rope_scale: float, rope_theta: float,
+        rope_scaling: Mapping[str, Any], rotary_dim: int, dtype: str, target: Any = None, head_dim: int | None = None,
+        rope_ext_factors: Any = None, attn_kind: str = "mha", qk_head_dim: int | None = None,
+        v_head_dim: int | None = None, name: str = "paged_kv_cache", **of_other_kinds: Any,
+    ) -> None:  # fmt: skip
+        size = qk_head_dim if head_dim is None else head_dim
+        if attn_kind != "mha" or size is None or (v_head_dim or size) != size:
+            raise fail("nn-cache", "caches are for heads of one size", help='attn_kind="mha"', kind=NotImplementedError)
+        call = call_pure_packed(
+            "vm.builtin.paged_attention_kv_cache_create",
+            ShapeExpr([max_batch_size, max_total_seq_len, prefill_chunk_size, page_size, support_sliding_window]),
+            layer_partition if isinstance(layer_partition, GraphExpr) else ShapeExpr(list(layer_partition)),
+            *(PrimValue(number) for number in (num_attention_heads, num_key_value_heads, size, int(rope_mode))),
+            *(PrimValue(float(number)) for number in (rope_scale, rope_theta)),
+            StringImm(json.dumps(dict(rope_scaling))),
+            rope_ext_factors if isinstance(rope_ext_factors, GraphExpr) else PrimValue(0),
+            PrimValue(rotary_dim),
+            StringImm(str(dtype)),
+            sinfo_args=[ObjectStructInfo()],
+        )
+        super().__init__(_expr=call, _name=name)
+
+
+class FlashInferPagedKVCache(PagedKVCache):
+    """A cache that a library for GPUs attends to: refused."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        raise fail("nn-cache", "FlashInfer is for GPUs", help="TIRPagedKVCache", kind=NotImplementedError)

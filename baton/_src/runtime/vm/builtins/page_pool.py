@@ -1,0 +1,44 @@
+"""Which pages of a cache are free, and how many sequences have each of the others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class Pages:
+    """`count` pages by number."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self.clear()
+
+    def clear(self) -> None:
+        """All of them are free."""
+        self._users = [0] * self.count
+        self._free = list(range(self.count - 1, -1, -1))
+
+    @property
+    def available(self) -> int:
+        return len(self._free)
+
+    def take(self, count: int) -> list[int]:
+        """Free pages, for one sequence; there must be as many."""
+        taken = [self._free.pop() for _ in range(count)]
+        self.share(taken)
+        return taken
+
+    def share(self, pages: Sequence[int]) -> None:
+        """One more sequence has these pages."""
+        for page in pages:
+            self._users[page] += 1
+
+    def release(self, pages: Sequence[int]) -> None:
+        """One sequence less has them; those that none has are free."""
+        for page in pages:
+            self._users[page] -= 1
+            if self._users[page] == 0:
+                self._free.append(page)
+
+    def is_shared(self, page: int) -> bool:
+        """Whether more than one sequence has it."""
+        return self._users[page] > 1

@@ -1,0 +1,160 @@
+"""Caches of keys and values in pages, for batches of sequences (`relax.frontend.nn.llm.PagedKVCache`).
+
+    cache.add(0, Row());  cache.begin([0], [n]);  out = cache.attend(layer, 1.0, qkv) for every layer
+
+A sequence is a list of pages and a length; forked sequences share pages until one of them writes. What is begun, every
+layer goes on with: it appends the keys and values of the new tokens, which lie one sequence after the other, and
+attends to all of the sequence so far. Scores are computed in float32.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from baton._src.runtime.vm.builtins.page_pool import Pages
+from baton._src.runtime.vm.builtins.rotary import Rotary
+from baton._src.support.diagnostics import fail
+from baton._src.values.dtype import DataType
+
+Array = np.ndarray[Any, Any]
+CODE = "value-mismatch"
+
+
+@dataclass
+class Row:
+    """One sequence: its pages in order, and how many tokens they hold."""
+
+    pages: list[int] = field(default_factory=list)
+    length: int = 0
+
+
+@dataclass(frozen=True)
+class New:
+    """The tokens of a sequence that are being appended: those from `start` on."""
+
+    row: Row
+    start: int
+    count: int
+
+    @property
+    def positions(self) -> Array:
+        return np.arange(self.start, self.start + self.count)
+
+
+class PagedCache:
+    """See the module. `rotary` None: positions are not embedded here."""
+
+    def __init__(
+        self, limits: Sequence[int], layers: Sequence[int], heads: tuple[int, int], size: int, rotary: Rotary | None,
+        dtype: str,
+    ) -> None:  # fmt: skip
+        self.max_rows, tokens, self.max_new, self.page_size, *_ = limits
+        self.first_layer, self.heads, self.rotary = layers[0], heads, rotary
+        self.pages = Pages(-(-tokens // self.page_size) + 1)
+        shape = (layers[-1] - layers[0], 2, self.pages.count, self.page_size, heads[1], size)
+        self.memory = np.zeros(shape, DataType(dtype).numpy)
+        self.rows: dict[int, Row] = {}
+        self.batch: list[New] = []
+
+    def row(self, number: int) -> Row:
+        """A sequence by its number. Error `value-mismatch`: there is none."""
+        if number not in self.rows:
+            raise fail(CODE, f"the cache has no sequence {number}", help="vm.builtin.kv_state_add_sequence")
+        return self.rows[number]
+
+    def add(self, number: int, row: Row) -> None:
+        """A new sequence. Errors: the number is taken, or there are as many as there may be."""
+        if number in self.rows:
+            raise fail(CODE, f"the cache has a sequence {number} already")
+        if len(self.rows) == self.max_rows:
+            raise fail(CODE, f"the cache holds {self.max_rows} sequences at most")
+        self.rows[number] = row
+        self.pages.share(row.pages)
+
+    def shorten(self, row: Row, length: int) -> None:
+        """Forget the tokens from `length` on."""
+        needed = -(-length // self.page_size)
+        self.pages.release(row.pages[needed:])
+        del row.pages[needed:]
+        row.length = length
+
+    def begin(self, numbers: Sequence[int], counts: Sequence[int]) -> None:
+        """Make room for `counts` new tokens of sequences. Errors, before anything is changed: too many tokens."""
+        if len(numbers) != len(counts) or len(set(numbers)) != len(numbers):
+            raise fail(CODE, f"sequences {tuple(numbers)} do not fit the numbers of new tokens {tuple(counts)}")
+        rows = [self.row(number) for number in numbers]
+        if sum(counts) > self.max_new or any(count <= 0 for count in counts):
+            message = f"{tuple(counts)} new tokens cannot be appended at once: 1 to {self.max_new} together"
+            raise fail(CODE, message, help="prefill in pieces, or create the cache with a larger prefill_chunk_size")
+        borders = [(row, -(-(row.length + count) // self.page_size)) for row, count in zip(rows, counts, strict=True)]
+        needed = sum(last - len(row.pages) + self._writes_shared(row) for row, last in borders)
+        if needed > self.pages.available:
+            message = f"{needed} more pages are needed, the cache has {self.pages.available} left"
+            raise fail(CODE, message, help="remove sequences, or create the cache with a larger max_total_seq_len")
+        for row, last in borders:
+            if self._writes_shared(row):
+                self._own_last_page(row)
+            row.pages += self.pages.take(last - len(row.pages))
+        self.batch = [New(row, row.length, count) for row, count in zip(rows, counts, strict=True)]
+        for new in self.batch:
+            new.row.length += new.count
+
+    def _writes_shared(self, row: Row) -> bool:
+        """Whether new tokens go into a page that another sequence has, too."""
+        return row.length % self.page_size != 0 and self.pages.is_shared(row.pages[-1])
+
+    def _own_last_page(self, row: Row) -> None:
+        shared, (own,) = row.pages[-1], self.pages.take(1)
+        self.memory[:, :, own] = self.memory[:, :, shared]
+        self.pages.release([shared])
+        row.pages[-1] = own
+
+    def attend(self, layer: int, factor: float, qkv: Array) -> Array:
+        """Append the keys and values of `qkv` (tokens, heads, size: queries, keys, values) and attend."""
+        if not self.batch or len(qkv) != sum(new.count for new in self.batch):
+            message = f"{len(qkv)} tokens are given, {sum(new.count for new in self.batch)} were announced"
+            raise fail(CODE, message, help="vm.builtin.kv_state_begin_forward")
+        queries, shared = self.heads
+        q, k, v = np.split(qkv, (queries, queries + shared), axis=1)
+        if self.rotary is not None:
+            positions = np.concatenate([new.positions for new in self.batch])
+            q, k = self.rotary.rotated(q, positions), self.rotary.rotated(k, positions)
+        out, place = np.empty_like(q), 0
+        for new in self.batch:
+            part = slice(place, place + new.count)
+            keys, values = self._appended(layer - self.first_layer, new, k[part], v[part])
+            out[part] = attention(q[part], keys, values, factor, new.start)
+            place += new.count
+        return out
+
+    def _appended(self, layer: int, new: New, k: Array, v: Array) -> tuple[Array, Array]:
+        """Write keys and values of new tokens; all of their sequence."""
+        table = np.array(new.row.pages)
+        memory = self.memory[layer]
+        memory[0, table[new.positions // self.page_size], new.positions % self.page_size] = k
+        memory[1, table[new.positions // self.page_size], new.positions % self.page_size] = v
+        return self.stored(layer, 0, new.row), self.stored(layer, 1, new.row)
+
+    def stored(self, layer: int, which: int, row: Row) -> Array:
+        """The keys (0) or values (1) of a sequence: (tokens, heads, size)."""
+        found: Array = self.memory[layer, which, np.array(row.pages, dtype=int)]
+        tokens: Array = found.reshape(-1, *found.shape[2:])
+        return tokens[: row.length]
+
+
+def attention(q: Array, k: Array, v: Array, factor: float, start: int) -> Array:
+    """Causal attention of the queries from position `start` on: (tokens, heads, size); keys serve groups of heads."""
+    (count, heads, size), (total, shared, _) = q.shape, k.shape
+    grouped = q.astype(np.float32).reshape(count, shared, heads // shared, size).transpose(1, 2, 0, 3)
+    keys, values = (x.astype(np.float32).transpose(1, 2, 0)[:, None] for x in (k, v))
+    products = grouped @ keys * np.float32(factor / math.sqrt(size))
+    seen = np.arange(total) <= np.arange(start, start + count)[:, None]
+    scores = np.where(seen, products, np.float32(-np.inf))
+    powers = np.exp(scores - scores.max(-1, keepdims=True))
+    weighed: Array = powers / powers.sum(-1, keepdims=True) @ values.swapaxes(-1, -2)
+    return weighed.transpose(2, 0, 1, 3).reshape(count, heads, size).astype(q.dtype)
