@@ -50,8 +50,9 @@ __getattr__, __dir__, __all__ = attach(
         **names("passes.relax.fusion.run_codegen", "RunCodegen"),
         **names(
             "passes.relax.products.matmul_rewrites",
-            "AdjustMatmulOrder ExpandMatmulOfSum ReorderTakeAfterMatmul ReorderPermuteDimsAfterConcat",
+            "ExpandMatmulOfSum ReorderTakeAfterMatmul ReorderPermuteDimsAfterConcat",
         ),
+        **names("passes.relax.products.adjust_matmul_order", "AdjustMatmulOrder"),
         **names(
             "passes.relax.products.combine_parallel_matmul",
             "CombineParallelMatmul",
@@ -78,6 +79,10 @@ __getattr__, __dir__, __all__ = attach(
         **names("passes.relax.layouts.alter_op_impl", "AlterOpImpl"),
         **names("passes.relax.operators.dispatch", "SplitLayoutRewritePreproc"),
         **names("passes.relax.layouts.optimize_layout_transform", "OptimizeLayoutTransform"),
+        **names(
+            "driver.tvm_names.tuning.meta_schedule.passes",
+            "MetaScheduleTuneIRMod MetaScheduleTuneTIR MetaScheduleApplyDatabase FewShotTuning",
+        ),
         **names("transform.passes", "Pass Sequential FunctionPass"),
         **names("transform.context", "PassContext PassInfo"),
         **names("transform.decorators", "module_pass"),

@@ -18,9 +18,9 @@ from baton._src.passes.relax.fusion.fuse_ops_by_pattern import FuseOpsByPattern
 from baton._src.passes.relax.fusion.merge_composite_functions import MergeCompositeFunctions
 from baton._src.passes.relax.machine.dataflow_use_inplace_calls import DataflowUseInplaceCalls
 from baton._src.passes.relax.operators.legalize_ops import LegalizeOps
+from baton._src.passes.relax.products.adjust_matmul_order import AdjustMatmulOrder
 from baton._src.passes.relax.products.combine_parallel_matmul import CombineParallelMatmul
 from baton._src.passes.relax.products.matmul_rewrites import (
-    AdjustMatmulOrder,
     ExpandMatmulOfSum,
     ReorderPermuteDimsAfterConcat,
 )

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from baton._src.analysis.bindings import body_bindings, used_vars
-from baton._src.analysis.compile_time import computable_at_compile_time
+from baton._src.analysis.compile_time import liftable_variables
 from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
 from baton._src.ir.structural import structural_equal
@@ -64,7 +64,7 @@ class LiftTransformParams(Pass):
             if shared:
                 changed.update(share_transform(builder, shared))
         for var, function in targets.items():
-            lifted = computable_at_compile_time(function)
+            lifted = liftable_variables(function)
             if not lifted:
                 continue
             transform, rest = _split(builder, function, lifted)
@@ -87,7 +87,7 @@ def share_transform(builder: BlockBuilder, targets: Mapping[GlobalVar, Function]
     own = [DataflowVar(f"param_{n}", info) for n, info in enumerate(infos)]
     made: list[Binding] = [VarBinding(p, TupleGetItem(packed, n)) for n, p in enumerate(own)]
     known: dict[int, list[tuple[Any, Var]]] = {}
-    moved = {v: computable_at_compile_time(f) for v, f in targets.items()}
+    moved = {v: liftable_variables(f) for v, f in targets.items()}
     given: dict[GlobalVar, dict[Any, Any]] = {}
     results: dict[Any, None] = {}
     for var, function in targets.items():

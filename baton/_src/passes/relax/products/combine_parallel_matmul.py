@@ -4,40 +4,32 @@
     lv1 = R.matmul(x, w1)          ->       lv = R.matmul(x, w)
                                             s = R.split(lv, [n0], axis=1);  lv0 = s[0];  lv1 = s[1]
 
-Within a dataflow block; the weights have one shape but for their columns, which are numbers, and are known where the
-first product stands. What follows each product (a bias, an activation) stays behind its part. `check(x, weights, {})`
-may refuse.
+Within a dataflow block; the weights have one shape but for their columns, and are known where the first product stands.
+Numbers of columns are constants, but for one that may come last. A bias (of one rank) and an activation that follow
+each of the products are joined, too; where only some products have them, they stay behind their parts.
+`check(x, weights, biases, {variable: value})` may refuse.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from baton._src.ir.expr import Op
+from baton._src.analysis.bindings import get_var2val
 from baton._src.ir.module import IRModule
 from baton._src.ops.builders import RELAX
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
-from baton._src.relax.nodes import (
-    Binding,
-    BindingBlock,
-    Call,
-    DataflowBlock,
-    Function,
-    ShapeExpr,
-    Tuple,
-    TupleGetItem,
-    Var,
-    VarBinding,
-)
-from baton._src.relax.struct_info import TensorStructInfo
+from baton._src.passes.relax.bindings.dead_code_elimination import remove_all_unused
+from baton._src.passes.relax.products.parallel_branches import Branch, branches_of, common_ends
+from baton._src.relax.nodes import Binding, BindingBlock, DataflowBlock, Function, Tuple, TupleGetItem, Var, VarBinding
 from baton._src.tir.expr import IntImm
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import FunctionPass
 
 R: Any = RELAX
+Check = Callable[[Any, list[Any], list[Any], dict[Any, Any]], bool]
 
 
 @dataclass(frozen=True)
@@ -45,84 +37,105 @@ class CombineParallelMatmul(FunctionPass):
     """See the module."""
 
     function_class = Function
-    check: Callable[[Any, list[Any], dict[Any, Any]], bool] | None = None
+    check: Check | None = None
 
     def run_function(self, function: Function, module: IRModule, ctx: PassContext) -> Function:
-        return _Combiner(module, self.check).function(function)
+        found = _Combiner(module, self.check, get_var2val(function)).function(function)
+        return function if found is function else remove_all_unused(found)
 
 
 @dataclass(eq=False)
-class _Branches:
-    """Products of one operand: their bindings, and what has been made of them."""
+class _Group:
+    """Branches that become one product: the left operand, where each branch ends, and what has been made of them."""
 
-    bindings: list[VarBinding]
+    left: Any
+    branches: list[Branch]
+    ends: list[VarBinding]
     parts: Any = None
 
 
 class _Combiner(BindingRewriter):
-    def __init__(self, module: IRModule, check: Any) -> None:
+    def __init__(self, module: IRModule, check: Check | None, values: dict[Any, Any]) -> None:
         super().__init__(module)
         self.check = check
-        self.groups: dict[Any, _Branches] = {}
+        self.all_values = values
+        self.groups: dict[Any, _Group] = {}
 
     def enter_block(self, block: BindingBlock) -> None:
         self.groups = {}
         if not isinstance(block, DataflowBlock):
             return
-        found: dict[Any, list[VarBinding]] = {}
-        bound_here: dict[Any, int] = {b.var: n for n, b in enumerate(block.bindings)}
-        first: dict[Any, int] = {}
-        for number, binding in enumerate(block.bindings):
-            if not isinstance(binding, VarBinding) or (key := _key(binding)) is None:
-                continue
-            first.setdefault(key, number)
-            weight = binding.value.args[1]
-            if bound_here.get(weight, -1) < first[key]:
-                found.setdefault(key, []).append(binding)
-        for group in found.values():
-            if len(group) > 1 and self._agrees(group):
-                branches = _Branches(group)
-                self.groups.update((b.var, branches) for b in group)
+        places = {b.var: n for n, b in enumerate(block.bindings)}
+        for left, branches in branches_of(block).items():
+            ends = dict(zip(branches, common_ends(branches)))
+            for alike in _alike(branches, ends):
+                chosen = _known_at_first_end(_one_open_width(alike), ends, places)
+                if len(chosen) > 1 and self._agrees(left, chosen, ends):
+                    group = _Group(left, chosen, [ends[b] for b in chosen])
+                    self.groups.update((end.var, group) for end in group.ends)
 
-    def _agrees(self, group: list[VarBinding]) -> bool:
+    def _agrees(self, left: Var, branches: list[Branch], ends: dict[Branch, VarBinding]) -> bool:
         if self.check is None:
             return True
-        return bool(self.check(group[0].value.args[0], [b.value.args[1] for b in group], {}))
+        biases = [b.bias for b in branches if ends[b] is not b.product and b.bias is not None]
+        return bool(self.check(left, [b.weight for b in branches], biases, self.all_values))
 
     def visit_binding(self, binding: Binding) -> None:
-        branches = self.groups.get(binding.var)
-        if branches is None:
+        group = self.groups.get(binding.var)
+        if group is None:
             self.keep(binding)
             return
-        if branches.parts is None:
-            branches.parts = self._combined(branches.bindings)
-        number = next(n for n, b in enumerate(branches.bindings) if b.var is binding.var)
-        item = self.normalized(TupleGetItem(branches.parts, number))
+        if group.parts is None:
+            group.parts = self._combined(group)
+        number = next(n for n, end in enumerate(group.ends) if end.var is binding.var)
+        item = self.normalized(TupleGetItem(group.parts, number))
         self.keep(VarBinding(binding.var, item, getattr(binding, "span", None)))
 
-    def _combined(self, group: list[VarBinding]) -> Var:
+    def _combined(self, group: _Group) -> Var:
         """The tuple of all results, made before the present binding."""
-        calls = [b.value for b in group]
-        weights = [self._use(c.args[1]) for c in calls]
-        rank = weights[0].struct_info.ndim
-        joined = self.emit(R.concat(Tuple(weights), axis=rank - 1), "w")
-        product = self.emit(R.matmul(self._use(calls[0].args[0]), joined, out_dtype=calls[0].struct_info.dtype), "lv")
-        widths = [w.struct_info.shape.values[-1].value for w in weights]
-        places = list(itertools.accumulate(widths))[:-1]
-        axis = product.struct_info.ndim - 1
-        return self.emit(R.split(product, places, axis=axis), "s")
+        first, end = group.branches[0], group.ends[0]
+        weights = [b.weight for b in group.branches]
+        dtype = first.product.var.struct_info.dtype
+        whole = self.emit(R.matmul(self._use(group.left), self._joined(weights, "w"), out_dtype=dtype))
+        if first.bias is not None and end is not first.product:
+            whole = self.emit(R.add(whole, self._joined([b.bias for b in group.branches], "bias")))
+        if end is first.activated:
+            activation: Any = end.value
+            whole = self.emit(activation.with_fields(args=(whole, *activation.args[1:]), struct_info_=None))
+        widths = [w.struct_info.shape.values[-1] for w in weights[:-1]]
+        places = list(itertools.accumulate(w.value for w in widths))
+        return self.emit(R.split(whole, places, axis=whole.struct_info.ndim - 1), "s")
+
+    def _joined(self, parts: Sequence[Any], name: str) -> Var:
+        """Columns beside columns."""
+        rank = parts[0].struct_info.ndim
+        return self.emit(R.concat(Tuple([self._use(p) for p in parts]), axis=rank - 1), name)
 
 
-def _key(binding: VarBinding) -> Any:
-    """What products that may be combined have in common; None for everything else."""
-    value = binding.value
-    if not isinstance(value, Call) or not isinstance(value.op, Op) or value.op.name != "relax.matmul":
-        return None
-    data, weight = value.args
-    info, left = weight.struct_info_, data.struct_info_
-    if not isinstance(info, TensorStructInfo) or not isinstance(info.shape, ShapeExpr) or info.ndim < 2:
-        return None
-    if not isinstance(left, TensorStructInfo) or left.ndim < 2 or not isinstance(info.shape.values[-1], IntImm):
-        return None
-    dims = tuple(d.value if isinstance(d, IntImm) else id(d) for d in info.shape.values[:-1])
-    return data, dims, str(info.dtype), str(value.attrs.out_dtype)
+def _alike(branches: Sequence[Branch], ends: dict[Branch, VarBinding]) -> list[list[Branch]]:
+    """The branches whose weights, biases and results differ in their columns only."""
+    found: dict[Any, list[Branch]] = {}
+    for branch in branches:
+        bias = None if branch.bias is None or ends[branch] is branch.product else branch.bias
+        kinds = [_but_columns(branch.weight), bias and _but_columns(bias), str(branch.product.var.struct_info.dtype)]
+        found.setdefault(tuple(kinds), []).append(branch)
+    return list(found.values())
+
+
+def _but_columns(tensor: Any) -> Any:
+    info = tensor.struct_info
+    return str(info.dtype), *(d.value if isinstance(d, IntImm) else id(d) for d in info.shape.values[:-1])
+
+
+def _one_open_width(branches: Sequence[Branch]) -> list[Branch]:
+    """Those of known width, and behind them the first other one."""
+    known = [b for b in branches if isinstance(b.weight.struct_info.shape.values[-1], IntImm)]
+    return [*known, *[b for b in branches if b not in known][:1]]
+
+
+def _known_at_first_end(branches: list[Branch], ends: dict[Branch, VarBinding], places: dict[Any, int]) -> list[Branch]:
+    """Those whose operands are there where the first branch ends; all results are made at that place."""
+    if not branches:
+        return []
+    first = min(places[ends[b].var] for b in branches)
+    return [b for b in branches if places.get(b.weight, -1) < first and places.get(b.bias, -1) < first]

@@ -1,0 +1,165 @@
+"""AdjustMatmulOrder: of `x @ (a @ b)` and `(x @ a) @ b`, the one that is made ahead, or else the cheaper one.
+
+    y = R.matmul(x, R.matmul(a, b))                   ->  y = R.matmul(R.matmul(x, a), b)
+    y = R.matmul(x, R.permute_dims(R.matmul(b, a)))   ->  y = R.matmul(R.matmul(x, aT), bT)
+
+Two weights in a row (parameters from `num_input` on, and what follows from them) are multiplied with one another.
+Otherwise multiplications are counted: the order changes where fewer are proved for all sizes, given what the function's
+attributes `tir_var_lower_bound` and `tir_var_upper_bound` ({name: number}) say of shape variables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from baton._src.analysis.compile_time import computable_at_compile_time
+from baton._src.ir.expr import PrimExpr
+from baton._src.ops.builders import RELAX
+from baton._src.passes.relax.products.product_rules import (
+    ProductRules,
+    Rule,
+    axes_of,
+    broadcast,
+    dims_of,
+    matmul,
+    permuted,
+)
+from baton._src.relax.check.variables import defined_symbolic_vars
+from baton._src.relax.nodes import Function
+from baton._src.relax.patterns.builders import DFPattern, wildcard
+from baton._src.tir.arith.analyzer import Analyzer
+from baton._src.tir.expr import literal
+from baton._src.tir.operators import add, greater_equal, less, less_equal, multiply
+from baton._src.values.dtype import INT64
+
+R: Any = RELAX
+Shape = tuple[PrimExpr, ...]
+
+
+@dataclass(frozen=True)
+class AdjustMatmulOrder(ProductRules):
+    """See the module."""
+
+    def rules(self, function: Function) -> list[Rule]:
+        order = _Order(set(computable_at_compile_time(function)), _sizes(function))
+        a, b, c = wildcard(), wildcard(), wildcard()
+        left, right = matmul(a, b), matmul(b, c)
+        turned_left, turned_right = permuted(matmul(b, a)), permuted(matmul(c, b))
+
+        def rule(pattern: DFPattern, inner: DFPattern, adjusted: Callable[..., Any]) -> Rule:
+            def rewrite(expr: Any, found: Mapping[DFPattern, Any]) -> Any:
+                factors = found[a], found[b], found[c]
+                dtypes = {v.struct_info.dtype for v in (*factors, found[inner], expr)}
+                return adjusted(*factors, found) if len(dtypes) == 1 else None
+
+            return pattern, rewrite
+
+        def from_turned(turned: DFPattern, which: slice) -> Callable[..., Any]:
+            def adjusted(*given: Any) -> Any:
+                factors = list(given[:3])
+                parts = [_turned(v, axes_of(given[3][turned])) for v in factors[which]]
+                if all(v in order.weights for v in factors) or None in parts:
+                    return None
+                factors[which] = [p[0] for p in parts if p]
+                shapes = [dims_of(v) for v in given[:3]]
+                shapes[which] = [p[1] for p in parts if p]
+                return order.cheaper(factors, shapes, stands_left=which.start == 0)
+
+            return adjusted
+
+        return [
+            rule(matmul(left, c), left, lambda x, y, z, _: order.better(x, y, z, stands_left=True)),
+            rule(matmul(a, right), right, lambda x, y, z, _: order.better(x, y, z, stands_left=False)),
+            rule(matmul(turned_left, c), turned_left, from_turned(turned_left, slice(0, 2))),
+            rule(matmul(a, turned_right), turned_right, from_turned(turned_right, slice(1, 3))),
+        ]
+
+
+def _turned(expr: Any, axes: list[int] | None) -> tuple[Any, Shape] | None:
+    """The transpose of a factor, and its dims, where the product's transpose swaps rows and columns."""
+    shape = dims_of(expr)
+    if shape is None or axes is None or len(shape) != len(axes):
+        return None
+    rank = len(shape)
+    swap = [*range(rank - 2), rank - 1, rank - 2]
+    if rank < 2 or axes != swap:
+        return None
+    return R.permute_dims(expr, axes=None if rank == 2 else swap), (*shape[:-2], shape[-1], shape[-2])
+
+
+def _sizes(function: Function) -> Analyzer:
+    """What is known of the function's shape variables."""
+    analyzer = Analyzer()
+    named = {v.name: v for v in defined_symbolic_vars(function)}
+    for var in named.values():
+        analyzer.assume(greater_equal(var, 1))
+    for attribute, holds in (("tir_var_lower_bound", greater_equal), ("tir_var_upper_bound", less_equal)):
+        for name, bound in function.attrs.get(attribute, {}).items():
+            if str(name) in named:
+                analyzer.assume(holds(named[str(name)], int(bound)))
+    return analyzer
+
+
+class _Order:
+    """Decides for one function."""
+
+    def __init__(self, weights: set[Any], analyzer: Analyzer) -> None:
+        self.weights = weights
+        self.analyzer = analyzer
+
+    def better(self, a: Any, b: Any, c: Any, *, stands_left: bool) -> Any:
+        """The product in the other order, if that is better; None if it stands as it should."""
+        ahead = [v in self.weights for v in (a, b, c)]
+        if all(ahead):
+            return None
+        shapes = [dims_of(v) for v in (a, b, c)]
+        if ahead[1] and (ahead[0] or ahead[2]) and _associate(shapes):
+            return None if ahead[0] == stands_left else _product((a, b, c), left=ahead[0])
+        return self.cheaper((a, b, c), shapes, stands_left=stands_left)
+
+    def cheaper(self, factors: Sequence[Any], shapes: Sequence[Shape | None], *, stands_left: bool) -> Any:
+        """The product in the other order, if that takes fewer multiplications for all sizes."""
+        costs = self._costs(*shapes) if _associate(shapes) else None
+        if costs is None:
+            return None
+        now, then = costs if stands_left else reversed(costs)
+        return _product(factors, left=not stands_left) if self.analyzer.prove(less(then, now)) else None
+
+    def _costs(self, a: Any, b: Any, c: Any) -> tuple[PrimExpr, PrimExpr] | None:
+        """Multiplications of (a @ b) @ c and of a @ (b @ c); None where batch dims are not known to fit."""
+        rows, inner = (literal(1, INT64), a[0]) if len(a) == 1 else a[-2:]
+        outer, columns = (c[0], literal(1, INT64)) if len(c) == 1 else c[-2:]
+        batch = [v[:-2] for v in (a, b, c)]
+        left, right = self._together(batch[:2]), self._together(batch[1:])
+        whole = self._together(batch)
+        if left is None or right is None or whole is None:
+            return None
+        left_first = add(_count(*left, rows, inner, outer), _count(*whole, rows, outer, columns))
+        right_first = add(_count(*right, inner, outer, columns), _count(*whole, rows, inner, columns))
+        return left_first, right_first
+
+    def _together(self, batches: Sequence[Sequence[PrimExpr]]) -> Sequence[PrimExpr] | None:
+        found: Sequence[PrimExpr] | None = ()
+        for batch in batches:
+            found = None if found is None else broadcast(found, batch, self.analyzer)
+        return found
+
+
+def _associate(shapes: Sequence[Shape | None]) -> bool:
+    """Whether both orders mean the same: a vector may stand at either end of matrices, and nowhere else."""
+    ranks = [0 if s is None else len(s) for s in shapes]
+    return 0 not in ranks and ranks[1] > 1 and (1 not in ranks or max(ranks) == 2)
+
+
+def _count(*dims: PrimExpr) -> PrimExpr:
+    total: PrimExpr = literal(1, INT64)
+    for dim in dims:
+        total = multiply(total, dim)
+    return total
+
+
+def _product(factors: Sequence[Any], *, left: bool) -> Any:
+    a, b, c = factors
+    return R.matmul(R.matmul(a, b), c) if left else R.matmul(a, R.matmul(b, c))
