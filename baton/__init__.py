@@ -29,7 +29,10 @@ __getattr__, __dir__, __all__ = attach(
         **names("driver.tvm_names.objects", "Object"),
         **names("driver.tir.build", "build lower"),
         **names("tir.operators", "const"),
-        **submodules("baton", "alias arith contrib driver error frontend ir nd parser relax relay rpc runtime script"),
+        **submodules(
+            "baton",
+            "alias arith contrib driver error frontend ir meta_schedule nd parser relax relay rpc runtime script",
+        ),
         **submodules("baton", "_ffi support target te testing tir topi transform"),
         "instrument": "baton.ir.instrument",
     },

@@ -10,7 +10,10 @@ __getattr__, __dir__, __all__ = attach(
     {
         **names("passes.pipelines", "get_pipeline register_pipeline"),
         **renamed("passes.pipelines", PIPELINE_MAP="PIPELINES"),
-        **names("driver.tvm_names.relax.pipelines", "zero_pipeline default_build_pipeline get_default_pipeline"),
+        **names(
+            "driver.tvm_names.relax.pipelines",
+            "zero_pipeline default_build_pipeline get_default_pipeline static_shape_tuning_pipeline",
+        ),
     },
     before=wire,
 )

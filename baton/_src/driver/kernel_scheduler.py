@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from baton._src.codegen.llvm.module import Scheduler
-from baton._src.driver.tuning_records.records import record_text, tunings
+from baton._src.driver.tuning_records.in_force import best_kernels
+from baton._src.driver.tuning_records.records import answers, record_text
 from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.choices import Choices, Record, consulted, using
 from baton._src.lower.kernel_schedules.schedule import decide
 from baton._src.support.source_fingerprint import source_fingerprint
-from baton._src.tir.prim_func import PrimFunc
+from baton._src.tir.kernel_digest import kernel_digest
+from baton._src.tir.prim_func import CHOICES, PrimFunc, as_scheduled
 from baton._src.transform.context import PassContext
 
 SOURCES = ("lower/kernel_schedules", "passes/shared", "transform", "te")
@@ -18,19 +20,28 @@ SOURCES = ("lower/kernel_schedules", "passes/shared", "transform", "te")
 def scheduler(target: Target) -> Scheduler:
     """The rules for `target`, under the settings of the current PassContext.
 
-    Records come from whoever is consulted, else from the database of tuning, for all the target's cores.
+    Records are those that a kernel itself says, else come from whoever is consulted, else from the database that is in
+    force or that of tuning, for all the target's cores.
     """
+    found = best_kernels()
     settings = repr(sorted(PassContext.current().config.items(), key=lambda item: item[0]))
-    lookup = consulted() or tunings(target).of
+    lookup = consulted() or answers(target)
     records: dict[PrimFunc, Record] = {}
+    loops: dict[PrimFunc, PrimFunc] = {}
 
     def choices(symbol: str, function: PrimFunc) -> str:
         if function.attrs.get("tir.is_scheduled"):
             return ""
-        records[function] = lookup(symbol, function, False)
+        best = found.best(function) if found is not None else None
+        if best is not None and best.loops_chosen:
+            loops[function] = as_scheduled(best)
+            return repr(kernel_digest(loops[function]))
+        records[function] = function.attrs.get(CHOICES) or lookup(symbol, function, False)
         return record_text(records[function])
 
     def run(function: PrimFunc) -> tuple[PrimFunc, str]:
+        if function in loops:
+            return loops[function], "none: loops from the database in force"
         record = records.get(function)
         if not record:
             decision = decide(function, target)

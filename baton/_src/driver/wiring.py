@@ -18,6 +18,7 @@ from baton._src.ir.structural import structural_equal
 from baton._src.ir.types import Constructor, TensorType, Type
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.ops.syntax import build_relax, build_relay, call_global
+from baton._src.passes.pipelines import PIPELINES
 from baton._src.passes.relax.interfaces.bind_params import BindParams, BindSymbolicVars
 from baton._src.relax import nodes as relax
 from baton._src.relax.check.base_check import BaseCheckResult, struct_info_base_check
@@ -72,12 +73,15 @@ def wire() -> None:
     DFPattern.rewriting = staticmethod(rewrite_with)
     DFPattern.partitioning = staticmethod(partition)
     Analyzer.intervals = staticmethod(values_of)
+    PIPELINES["static_shape_tuning"] = later(
+        "baton._src.driver.tvm_names.relax.pipelines", "static_shape_tuning_pipeline"
+    )
     Pass.find = staticmethod(later("baton._src.driver.passes_by_name", "find_pass"))
 
 
 def later(module: str, name: str) -> Callable[..., Any]:
     """A function whose module is imported when it is first called: most programs do without it."""
-    return lambda *args: getattr(import_module(module), name)(*args)
+    return lambda *args, **options: getattr(import_module(module), name)(*args, **options)
 
 
 def alone(function: relax.Function, step: Callable[[str], Pass]) -> relax.Function:

@@ -17,13 +17,16 @@ from baton._src.tir.expr import Var, literal
 from baton._src.tir.stmt import Stmt
 from baton._src.values.dtype import HANDLE
 
+CHOICES = "baton.choices"
+
 
 @node
 class PrimFunc(BaseExpr):
     """Scalars and buffers in; everything out goes through buffers. `buffer_map` gives handle params their buffers.
 
     Attributes with a meaning: `global_symbol` (public name), `tir.noalias`, `tir.overwrites` (pairs of parameters that
-    may be one memory all the same: an operand and the result written over it), `op_pattern` (fusion class).
+    may be one memory all the same: an operand and the result written over it), `op_pattern` (fusion class), `CHOICES`
+    (answers to what schedule rules leave open, by name).
     """
 
     params: tuple[Var, ...] = binder()

@@ -9,21 +9,17 @@ from __future__ import annotations
 import atexit
 import contextlib
 import json
-import os
-import selectors
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator, Sequence
 from importlib import import_module
 from typing import Any, Protocol
 
+from baton._src.driver.tuning.child import WORKER, Child, NoAnswer
 from baton._src.driver.tuning.task import Outcome, Trial
 from baton._src.support.diagnostics import fail
 
 TIME_OUT = 30.0
 """Seconds that a trial may take beyond those it measures: two compilations."""
-_WORKER = "baton._src.driver.tuning.worker"
 
 
 class Measurer(Protocol):
@@ -39,64 +35,20 @@ class Measurer(Protocol):
 class LocalMeasurer:
     """A child process, one trial after the other: side by side they would disturb each other."""
 
-    def __init__(self, time_out: float = TIME_OUT, command: Sequence[str] = (sys.executable, "-m", _WORKER)) -> None:
+    def __init__(self, time_out: float = TIME_OUT, command: Sequence[str] = WORKER) -> None:
         self.time_out = time_out
-        self.command = tuple(command)
-        self._process: subprocess.Popen[str] | None = None
-        self._lock = threading.Lock()
+        self.child = Child(command)
 
     def all(self, trials: Sequence[Trial]) -> list[Outcome]:
         return [self.one(trial) for trial in trials]
 
     def one(self, trial: Trial) -> Outcome:
-        """The outcome of a trial; a child that dies or takes too long is replaced."""
-        with self._lock:
-            line = self._answer(trial.to_text(), trial.seconds + self.time_out)
-            if isinstance(line, Outcome):
-                self._end()
-                return line
-            return Outcome.from_data(json.loads(line))
-
-    def _answer(self, text: str, seconds: float) -> str | Outcome:
-        process = self._running()
-        assert process.stdin is not None
-        assert process.stdout is not None
-        try:
-            process.stdin.write(text + "\n")
-            process.stdin.flush()
-        except OSError:
-            return Outcome(error="the measuring process cannot be reached")
-        with selectors.DefaultSelector() as selector:
-            selector.register(process.stdout, selectors.EVENT_READ)
-            if not selector.select(seconds):
-                return Outcome(error=f"no answer after {seconds:.0f} s")
-        line = process.stdout.readline()
-        if not line.endswith("\n"):
-            return Outcome(error=f"the measuring process died (status {process.wait()})")
-        return line
-
-    def _running(self) -> subprocess.Popen[str]:
-        if self._process is None:
-            pipe = subprocess.PIPE
-            environment = {**os.environ, "BATON_TUNING": "0"}
-            self._process = subprocess.Popen(
-                self.command, stdin=pipe, stdout=pipe, text=True, env=environment, encoding="utf-8"
-            )
-        return self._process
-
-    def _end(self) -> None:
-        process, self._process = self._process, None
-        if process is not None:
-            process.kill()
-            process.wait()
-            for stream in (process.stdin, process.stdout):
-                with contextlib.suppress(OSError):
-                    if stream is not None:
-                        stream.close()
+        """The outcome of a trial."""
+        line = self.child.answer(trial.to_text(), trial.seconds + self.time_out)
+        return Outcome(error=line.why) if isinstance(line, NoAnswer) else Outcome.from_data(json.loads(line))
 
     def close(self) -> None:
-        with self._lock:
-            self._end()
+        self.child.close()
 
 
 _here: list[LocalMeasurer] = []

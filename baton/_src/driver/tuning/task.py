@@ -21,7 +21,7 @@ FEWEST = 7
 
 
 @dataclass(frozen=True)
-class _Message:
+class Message:
     """A dataclass of JSON values."""
 
     def to_text(self) -> str:
@@ -35,7 +35,7 @@ class _Message:
 
 
 @dataclass(frozen=True)
-class Task(_Message):
+class Task(Message):
     """A kernel by its digest (`key`); `target` as `Target.export` says it; `place` what it has to come out as.
 
     `writes` are the parameters it writes; `constant`: a convolution whose weight is known when compiling.
@@ -53,7 +53,7 @@ class Task(_Message):
 
 
 @dataclass(frozen=True)
-class Trial(_Message):
+class Trial(Message):
     """Measure `task` with the choices `base` and `other` in turn, for about so many seconds."""
 
     task: Task
@@ -67,7 +67,7 @@ class Trial(_Message):
 
 
 @dataclass(frozen=True)
-class Outcome(_Message):
+class Outcome(Message):
     """Seconds of a call, round by round, and how far the results are apart; or what went wrong (`error`).
 
     `offered` is what the rule `rule` leaves open while `other` is in force: by name, its answer and all candidates.

@@ -45,7 +45,7 @@ WINOGRAD_ALLOWED = 1e-4
 
 
 @dataclass(frozen=True)
-class _Way:
+class Way:
     """A compiled kernel, and what it wants of the task's arguments."""
 
     kernel: KernelFunction
@@ -68,12 +68,12 @@ class _Way:
 class Workshop:
     """Makes ways, and keeps the latest: what is best so far is asked for again and again."""
 
-    _kept: dict[tuple[str, str], _Way] = field(default_factory=dict)
+    _kept: dict[tuple[str, str], Way] = field(default_factory=dict)
 
-    def way(self, func: PrimFunc, task: Task, record: Record, target: Target) -> _Way:
+    def way(self, func: PrimFunc, task: Task, record: Record, target: Target) -> Way:
         """The way of a task with `record`."""
         key = (task.to_text(), repr(sorted(record.items())))
-        found = self._kept.pop(key, None) or _made(func, task, record, target)
+        found = self._kept.pop(key, None) or made(func, task, record, target)
         self._kept[key] = found
         while len(self._kept) > KEPT:
             del self._kept[next(iter(self._kept))]
@@ -92,29 +92,42 @@ def measured(trial: Trial, workshop: Workshop) -> Outcome:
     pool = thread_pool()
     pool.have(task.threads)
     with pool.limited(task.threads):
-        apart = _apart(ways, arrays, task.writes)
+        distance = apart(ways, arrays, task.writes)
         calls = [_calls(way, arrays, target) for way in ways]
         base, other = _interleaved(calls[0], calls[1], trial.seconds)
     offered = {n: (o.default, list(o.candidates)) for n, o in ways[1].choices.offered.items()}
-    return Outcome(base, other, apart, offered, ways[1].rule)
+    return Outcome(base, other, distance, offered, ways[1].rule)
 
 
-def _made(func: PrimFunc, task: Task, record: Record, target: Target) -> _Way:
-    """The kernel, scheduled with `record`; Winograd's way where that is chosen, as TransformWeights does."""
+@dataclass(frozen=True)
+class Scheduled:
+    """A kernel as a rule schedules it with a record, and what the rule left open meanwhile."""
+
+    func: PrimFunc
+    rule: str
+    choices: Choices
+    plan: Winograd | None = None
+    place: int = -1
+
+
+def scheduled(func: PrimFunc, constant: bool, record: Record, target: Target) -> Scheduled:
+    """The kernel with `record`; Winograd's way where that is chosen, as TransformWeights does."""
     with using(Choices(record)) as choices:
-        found = candidate(func) if task.constant else Declined("not constant")
+        found = candidate(func) if constant else Declined("not constant")
         plan = Declined("") if isinstance(found, Declined) else chosen(found, target)
         if isinstance(found, Declined) or isinstance(plan, Declined):
             decision = decide(func, target)
-            scheduled, way = decision.func, (decision.rule, choices)
-        else:
-            scheduled, way = found.scheduled(plan, target), ("winograd", choices)
+            return Scheduled(decision.func, decision.rule, choices)
+        return Scheduled(found.scheduled(plan, target), "winograd", choices, plan, found.place)
+
+
+def made(func: PrimFunc, task: Task, record: Record, target: Target) -> Way:
+    """The kernel with `record`, compiled."""
+    found = scheduled(func, task.constant, record, target)
     options = CompileOptions(workers=1, cache=CacheOptions(None))
-    library = load(compile_kernels({task.name: scheduled}, target, options).code)
-    kernel = KernelFunction(kernel_signature(task.name, scheduled), library.address(task.name), library)
-    if isinstance(found, Declined) or isinstance(plan, Declined):
-        return _Way(kernel, *way)
-    return _Way(kernel, *way, plan, found.place)
+    library = load(compile_kernels({task.name: found.func}, target, options).code)
+    kernel = KernelFunction(kernel_signature(task.name, found.func), library.address(task.name), library)
+    return Way(kernel, found.rule, found.choices, found.plan, found.place)
 
 
 def made_up(func: PrimFunc, shapes: Sequence[Sequence[int]]) -> list[AnyArray]:
@@ -132,7 +145,7 @@ def made_up(func: PrimFunc, shapes: Sequence[Sequence[int]]) -> list[AnyArray]:
     return found
 
 
-def _apart(ways: Sequence[_Way], arrays: Sequence[AnyArray], writes: Sequence[int]) -> float:
+def apart(ways: Sequence[Way], arrays: Sequence[AnyArray], writes: Sequence[int]) -> float:
     """How far the results of the ways are apart, 1.0 being what is allowed."""
     results = []
     for way in ways:
@@ -158,7 +171,7 @@ def difference(first: Any, second: Any, by_winograd: bool = False) -> float:
     return most / (largest * allowed) if largest > 0 else float(most > 0)
 
 
-def _calls(way: _Way, arrays: Sequence[AnyArray], target: Target) -> list[Callable[[], None]]:
+def _calls(way: Way, arrays: Sequence[AnyArray], target: Target) -> list[Callable[[], None]]:
     """The kernel on several copies of its arguments."""
     size = max(1, sum(a.nbytes for a in arrays))
     copies = max(1, min(COPIES, 4 * target.cpu.l2_bytes // size, MOST_BYTES // size))

@@ -1,4 +1,4 @@
-"""`python -m baton._src.driver.tuning.worker`: a process that measures, one trial a line in, one outcome a line out.
+"""`python -m baton._src.driver.tuning.worker`: measuring. A line in is a trial or run, a line out its answer.
 
 What crashes or hangs here costs one candidate: whoever waits for the line ends the process and starts another.
 """
@@ -9,6 +9,8 @@ import json
 import os
 import sys
 
+from baton._src.driver.tuning.run import References, ran
+from baton._src.driver.tuning.runs import Run, Times
 from baton._src.driver.tuning.task import Outcome, Trial
 from baton._src.driver.tuning.trial import Workshop, measured
 
@@ -21,13 +23,23 @@ def answer(line: str, workshop: Workshop) -> Outcome:
         return Outcome(error=f"{type(error).__name__}: {error}"[:500])
 
 
+def times(line: str, references: References) -> Times:
+    """The answer to a run as text; whatever goes wrong with it is its answer, too."""
+    try:
+        return ran(Run.from_data(json.loads(line)), references)
+    except Exception as error:
+        return Times(error=f"{type(error).__name__}: {error}"[:500])
+
+
 def main() -> None:
     """Serve until the input ends. Standard output is for outcomes only."""
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # whatever prints, prints elsewhere
-    workshop = Workshop()
+    workshop, references = Workshop(), References()
     for line in sys.stdin:
-        out.write(answer(line, workshop).to_text() + "\n")
+        is_run = "way" in json.loads(line)
+        found = times(line, references) if is_run else answer(line, workshop)
+        out.write(found.to_text() + "\n")
         out.flush()
 
 

@@ -15,6 +15,7 @@ from importlib import import_module
 from pathlib import Path
 
 from baton._src.codegen.llvm.jit import target_text
+from baton._src.driver.tuning_records.in_force import best_kernels
 from baton._src.ir.target import Target
 from baton._src.support.cache_folder import cache_folder
 
@@ -59,6 +60,9 @@ def _is_on() -> bool:
 
 def tuning_version(target: Target, threads: int | None = None) -> str:
     """Stands for all records of a place in the key of a whole program; empty if there are none."""
+    own = best_kernels()
+    if own is not None:
+        return own.version()
     path = consulted_database()
     if path is None:
         return ""

@@ -7,11 +7,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 from baton._src.driver.tuning_records.database import Database
+from baton._src.driver.tuning_records.in_force import best_kernels
 from baton._src.driver.tuning_records.place import Place, consulted_database
 from baton._src.ir.target import Target
-from baton._src.lower.kernel_schedules.choices import Record, consulted, consulting
+from baton._src.lower.kernel_schedules.choices import Lookup, Record, consulted, consulting
 from baton._src.tir.kernel_digest import kernel_digest
-from baton._src.tir.prim_func import PrimFunc
+from baton._src.tir.prim_func import CHOICES, PrimFunc
 
 
 @dataclass(frozen=True)
@@ -40,13 +41,26 @@ def tunings(target: Target, threads: int | None = None) -> Tunings:
     return Tunings({kernel: entry.record for kernel, entry in entries.items()})
 
 
+def answers(target: Target, threads: int | None = None) -> Lookup:
+    """Whom compilation asks for records: the database in force, else what tuning has found."""
+    found = best_kernels()
+    if found is None:
+        return tunings(target, threads).of
+
+    def record(name: str, func: PrimFunc, prepared: bool) -> Record:
+        best = found.best(func)
+        return {} if best is None else best.attrs.get(CHOICES, {})
+
+    return record
+
+
 @contextmanager
 def with_tunings(target: Target, threads: int | None = None) -> Iterator[None]:
-    """Let schedules consult `tunings(target, threads)`, unless somebody is consulted already: `compile`, or tuning."""
+    """Let schedules consult `answers(target, threads)`, unless somebody is consulted already: `compile`, or tuning."""
     if consulted() is not None:
         yield
         return
-    with consulting(tunings(target, threads).of):
+    with consulting(answers(target, threads)):
         yield
 
 

@@ -33,6 +33,7 @@ from baton._src.tir.schedule import loops as nests
 from baton._src.tir.schedule.buffer_primitives import BufferPrimitives
 from baton._src.tir.schedule.handles import BlockRV, LoopRV
 from baton._src.tir.schedule.handles import block_name as _name
+from baton._src.tir.schedule.rules import RulePrimitives
 from baton._src.tir.schedule.state import ScheduleState, StmtSRef
 from baton._src.tir.schedule.tile_primitives import TilePrimitives
 from baton._src.tir.schedule.trace import ExprRV, Trace, recorded
@@ -51,7 +52,7 @@ _ABSENT = {
 }
 
 
-class Schedule(BufferPrimitives, TilePrimitives):
+class Schedule(BufferPrimitives, TilePrimitives, RulePrimitives):
     """See the module. `func` is the function as it stands now."""
 
     def __init__(self, mod: PrimFunc | IRModule, func_name: str | None = None, **options: Any) -> None:

@@ -135,7 +135,7 @@ class Trace:
         used: set[int] = set()
         kept: list[Instruction] = []
         for inst in reversed(self.insts):
-            looks = inst.kind.startswith("get_") or inst.decision is not None
+            looks = inst.kind.startswith(("get_", "sample_"))
             if looks and not any(id(o) in used for o in inst.outputs):
                 continue
             kept.append(inst)

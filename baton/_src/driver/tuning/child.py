@@ -1,0 +1,85 @@
+"""A process beside this one that answers lines: what crashes or hangs there costs one answer.
+
+child = Child()
+line = child.answer(request, seconds=30.0)      the answer, or why there is none
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import selectors
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+WORKER = (sys.executable, "-m", "baton._src.driver.tuning.worker")
+"""The process that measures, as a command."""
+
+
+@dataclass(frozen=True)
+class NoAnswer:
+    """Why a child did not answer."""
+
+    why: str
+
+
+class Child:
+    """The process `command`, started when it is first asked; one that died or took too long is replaced."""
+
+    def __init__(self, command: Sequence[str] = WORKER) -> None:
+        self.command = tuple(command)
+        self._process: subprocess.Popen[str] | None = None
+        self._lock = threading.Lock()
+
+    def answer(self, text: str, seconds: float) -> str | NoAnswer:
+        """The line that answers the line `text` within so many seconds."""
+        with self._lock:
+            found = self._answer(text, seconds)
+            if isinstance(found, NoAnswer):
+                self._end()
+            return found
+
+    def _answer(self, text: str, seconds: float) -> str | NoAnswer:
+        process = self._running()
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            process.stdin.write(text + "\n")
+            process.stdin.flush()
+        except OSError:
+            return NoAnswer("the measuring process cannot be reached")
+        with selectors.DefaultSelector() as selector:
+            selector.register(process.stdout, selectors.EVENT_READ)
+            if not selector.select(seconds):
+                return NoAnswer(f"no answer after {seconds:.0f} s")
+        line = process.stdout.readline()
+        if not line.endswith("\n"):
+            return NoAnswer(f"the measuring process died (status {process.wait()})")
+        return line
+
+    def _running(self) -> subprocess.Popen[str]:
+        if self._process is None:
+            pipe = subprocess.PIPE
+            environment = {**os.environ, "BATON_TUNING": "0"}
+            self._process = subprocess.Popen(
+                self.command, stdin=pipe, stdout=pipe, text=True, env=environment, encoding="utf-8"
+            )
+        return self._process
+
+    def _end(self) -> None:
+        process, self._process = self._process, None
+        if process is not None:
+            process.kill()
+            process.wait()
+            for stream in (process.stdin, process.stdout):
+                with contextlib.suppress(OSError):
+                    if stream is not None:
+                        stream.close()
+
+    def close(self) -> None:
+        """End the process."""
+        with self._lock:
+            self._end()

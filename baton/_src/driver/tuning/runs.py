@@ -1,0 +1,99 @@
+"""Running one way of computing a kernel in another process: what is asked (`Run`), the answer (`Times`), who asks.
+
+with Runner() as runner:
+    times = runner.run(Run.of(kernel, way, target, repeat=3))
+
+A `Trial` compares two records in turn; a `Run` takes any schedule of a kernel, and says how long its calls take. Its
+results are held against the rules' way of computing the kernel, so that what is fast and wrong is an error.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import statistics
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from baton._src.driver.tuning.child import WORKER, Child, NoAnswer
+from baton._src.driver.tuning.task import Message
+from baton._src.driver.tuning_records.place import Place
+from baton._src.ir.target import Target
+from baton._src.support.diagnostics import fail
+from baton._src.tir.buffer import constant_shape
+from baton._src.tir.prim_func import PrimFunc, as_scheduled
+from baton._src.tir.text.printer import script
+
+NAME = "main"
+TIME_OUT = 30.0
+"""Seconds that a run may take, compilation included."""
+
+
+@dataclass(frozen=True)
+class Run(Message):
+    """Measure the kernel `way`, which is to compute what `kernel` does: `repeat` times the mean of `number` calls.
+
+    `number` grows until it takes `min_repeat_ms`. With `from_memory` calls meet arguments that are in no cache.
+    `constant`: a convolution whose weight is known when compiling.
+    """
+
+    kernel: str
+    way: str
+    shapes: list[list[int]]
+    target: dict[str, Any]
+    place: str
+    number: int = 3
+    repeat: int = 1
+    min_repeat_ms: int = 0
+    from_memory: bool = False
+    constant: bool = False
+
+    @classmethod
+    def of(cls, kernel: PrimFunc, way: PrimFunc, target: Target, **options: Any) -> Run:
+        """The run of `way`. Error `tuning-kernel` for kernels of open sizes, or with parameters that are no tensors."""
+        texts = (script(kernel, NAME), script(as_scheduled(way), NAME))
+        return cls(*texts, known_shapes(kernel), target.export(), Place.of(target).target, **options)
+
+
+@dataclass(frozen=True)
+class Times(Message):
+    """Seconds of a call, for each repetition; or why there are none."""
+
+    seconds: list[float] = field(default_factory=list)
+    error: str = ""
+
+    @property
+    def mean(self) -> float:
+        """The mean over the repetitions; infinite where the run failed."""
+        return math.inf if self.error or not self.seconds else statistics.fmean(self.seconds)
+
+
+def known_shapes(kernel: PrimFunc) -> list[list[int]]:
+    """The shapes of a kernel's parameters."""
+    found = []
+    for param in kernel.params:
+        shape = constant_shape(kernel.buffer_map[param]) if param in kernel.buffer_map else None
+        if shape is None:
+            help = "tune the kernel at one size: PrimFunc.specialize gives it"
+            raise fail("tuning-kernel", f"parameter {param.name} is no tensor of a known shape", help=help)
+        found.append([int(n) for n in shape])
+    return found
+
+
+class Runner:
+    """A child process that runs ways, one after the other; it is started when it is first needed."""
+
+    def __init__(self, time_out: float | None = None, command: tuple[str, ...] = WORKER) -> None:
+        self.time_out = TIME_OUT if time_out is None else time_out
+        self._child = Child(command)
+
+    def run(self, run: Run) -> Times:
+        """How long the calls take; a way that crashes the process or takes too long is an error of its own."""
+        line = self._child.answer(run.to_text(), self.time_out)
+        return Times(error=line.why) if isinstance(line, NoAnswer) else Times.from_data(json.loads(line))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *caught: object) -> None:
+        self._child.close()

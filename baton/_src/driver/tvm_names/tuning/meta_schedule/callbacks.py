@@ -1,0 +1,69 @@
+"""What hears of measurements: the database, the log, a script's own callbacks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from baton._src.driver.tvm_names.tuning.meta_schedule.records import (
+    FAILED,
+    MeasureCandidate,
+    RunnerResult,
+    TuningRecord,
+)
+from baton._src.support.diagnostics import fail
+
+if TYPE_CHECKING:
+    from baton._src.driver.tvm_names.tuning.meta_schedule.tune import TaskScheduler
+
+_OF_MODELS = ("update-cost-model", "remove-build-artifact")
+"""TVM's callbacks for what there is none of: models of costs, files of candidates."""
+
+
+class MeasureCallback:
+    """Hears of every batch of a task. Scripts derive from it and give `apply`."""
+
+    def apply(
+        self,
+        task_scheduler: TaskScheduler,
+        task_id: int,
+        measure_candidates: Sequence[MeasureCandidate],
+        builder_results: Sequence[Any],
+        runner_results: Sequence[RunnerResult],
+    ) -> None:
+        """Hear that candidates of a task were measured. (Building is part of running: failures are in its results.)"""
+        raise NotImplementedError
+
+    @staticmethod
+    def create(kind: Any = "default") -> list[MeasureCallback]:
+        """Callbacks by name ("default", "add-to-database"), one callback or a list of them."""
+        if isinstance(kind, MeasureCallback):
+            return [kind]
+        if isinstance(kind, (list, tuple)):
+            return [callback for one in kind for callback in MeasureCallback.create(one)]
+        if kind in ("default", "add-to-database"):
+            return [AddToDatabase()]
+        if kind in _OF_MODELS:
+            return []
+        raise fail("api", f"there is no measure callback {kind!r}", help='"default", or your own', kind=ValueError)
+
+
+class AddToDatabase(MeasureCallback):
+    """Writes a record of every candidate; one that failed took `FAILED` seconds."""
+
+    def apply(
+        self,
+        task_scheduler: TaskScheduler,
+        task_id: int,
+        measure_candidates: Sequence[MeasureCandidate],
+        builder_results: Sequence[Any],
+        runner_results: Sequence[RunnerResult],
+    ) -> None:
+        task, database = task_scheduler.tasks[task_id], task_scheduler.database
+        if database is None:
+            return
+        workload = database.commit_workload(task.module)
+        for candidate, result in zip(measure_candidates, runner_results):
+            seconds = result.run_secs or [FAILED]
+            record = TuningRecord(candidate.sch.trace, workload, seconds, task.target, candidate.args_info)
+            database.commit_tuning_record(record)

@@ -1,0 +1,172 @@
+"""`tune_tasks`: several kernels in turn, a batch of candidates at a time, until the trials are spent."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from baton._src.driver.tuning.runs import known_shapes
+from baton._src.driver.tvm_names.tuning.meta_schedule.callbacks import MeasureCallback
+from baton._src.driver.tvm_names.tuning.meta_schedule.database import Database, check_equality
+from baton._src.driver.tvm_names.tuning.meta_schedule.databases import JSONDatabase
+from baton._src.driver.tvm_names.tuning.meta_schedule.measuring import LocalBuilder, LocalRunner, Measuring
+from baton._src.driver.tvm_names.tuning.meta_schedule.task import TuneContext
+from baton._src.driver.tvm_names.tuning.workloads import only_kernel
+from baton._src.support.diagnostics import fail
+from baton._src.support.progress import report
+
+COST_MODELS = ("xgb", "mlp", "random", "none")
+"""Names of TVM's models, which are accepted: every candidate is measured, so nothing has to be predicted."""
+
+
+@dataclass
+class _State:
+    """How far a task is."""
+
+    weight: float
+    is_over: bool = False
+    best: float = math.inf
+    why: str = ""
+    """Why the last candidate that failed did."""
+
+
+class TaskScheduler:
+    """Whose turn it is: the tasks one after the other."""
+
+    def __init__(self) -> None:
+        self.tasks: list[TuneContext] = []
+        self.database: Database | None = None
+        self._states: list[_State] = []
+        self._turn = -1
+
+    @staticmethod
+    def create(kind: Any = "gradient", *args: Any, **kwargs: Any) -> TaskScheduler:
+        """A scheduler by its name: "round-robin", or "gradient"."""
+        if isinstance(kind, TaskScheduler):
+            return kind
+        if kind not in _KINDS:
+            help = f"one of {', '.join(_KINDS)}"
+            raise fail("api", f"there is no task scheduler {kind!r}", help=help, kind=ValueError)
+        return _KINDS[kind](*args, **kwargs)
+
+    def tune(
+        self,
+        tasks: Sequence[TuneContext],
+        task_weights: Sequence[float],
+        max_trials_global: int,
+        max_trials_per_task: int,
+        num_trials_per_iter: int,
+        builder: LocalBuilder,
+        runner: LocalRunner,
+        measure_callbacks: Sequence[MeasureCallback],
+        database: Database | None,
+        cost_model: Any = None,
+    ) -> None:
+        """Measure until the trials are spent, or nothing is left to try; warns of tasks whose candidates all failed.
+
+        Error `tuning-kernel`: a kernel takes something else than tensors of known shapes.
+        """
+        for task in tasks:
+            known_shapes(only_kernel(task.module))
+        self.tasks, self.database, self._turn = list(tasks), database, -1
+        self._states = [_State(weight) for weight in task_weights]
+        for task in self.tasks:
+            task.pre_tuning(max_trials_per_task, num_trials_per_iter, None, database, cost_model)
+        left = max_trials_global
+        with Measuring(builder, runner) as measuring:
+            while left > 0 and (alive := [i for i, state in enumerate(self._states) if not state.is_over]):
+                number = self._turn = self.next_task(alive)
+                left -= self._batch(number, left, measuring, measure_callbacks)
+                report("tuning", max_trials_global - left, max_trials_global)
+        for task, state in zip(self.tasks, self._states):
+            task.post_tuning()
+            if state.why and not math.isfinite(state.best):
+                warnings.warn(f"{task.task_name}: no candidate could be run: {state.why}", stacklevel=4)
+
+    def _batch(self, number: int, left: int, measuring: Measuring, callbacks: Sequence[MeasureCallback]) -> int:
+        """Measure the next candidates of a task, at most `left`: how many there were."""
+        task, state = self.tasks[number], self._states[number]
+        candidates = (task.generate_measure_candidates() or [])[:left]
+        if not candidates:
+            state.is_over = True
+            return 0
+        results = measuring.results(task.module, task.target, candidates)
+        task.notify_runner_results(candidates, results)
+        for callback in callbacks:
+            callback.apply(self, number, candidates, [], results)
+        seconds = [math.fsum(r.run_secs) / len(r.run_secs) for r in results if r.run_secs]
+        state.best = min([state.best, *seconds])
+        for result in results:
+            if result.error_msg:
+                state.why = result.error_msg
+                task.logger.warning("%s: a candidate failed: %s", task.task_name, result.error_msg)
+        task.logger.info("%s: %.3f us", task.task_name, state.best * 1e6)
+        return len(candidates)
+
+    def next_task(self, alive: Sequence[int]) -> int:
+        """The task whose turn it is: the next one after that which was last."""
+        return next((i for i in alive if i > self._turn), alive[0])
+
+
+class RoundRobin(TaskScheduler):
+    """The tasks one after the other."""
+
+
+class GradientBased(TaskScheduler):
+    """First each task once, then that whose kernel takes most of the program: its best time, times its weight."""
+
+    def __init__(self, *, alpha: float = 0.2, window_size: int = 3, seed: int = -1) -> None:
+        super().__init__()
+
+    def next_task(self, alive: Sequence[int]) -> int:
+        return max(alive, key=lambda i: self._states[i].best * self._states[i].weight)
+
+
+_KINDS: dict[str, Callable[..., TaskScheduler]] = {"round-robin": RoundRobin, "gradient": GradientBased}
+
+
+def tune_tasks(
+    *,
+    tasks: Sequence[TuneContext],
+    task_weights: Sequence[float],
+    work_dir: str | Path,
+    max_trials_global: int,
+    max_trials_per_task: int | None = None,
+    num_trials_per_iter: int = 64,
+    builder: Any = "local",
+    runner: Any = "local",
+    database: Any = "json",
+    cost_model: Any = "xgb",
+    measure_callbacks: Any = "default",
+    task_scheduler: Any = "gradient",
+    module_equality: str = "structural",
+    post_optimization: bool = False,
+) -> Database:
+    """Measure schedules of the tasks, and give the database of all that was measured.
+
+    A "json" database lies in `work_dir`. `cost_model` and `post_optimization` are TVM's and change nothing.
+    """
+    check_equality(module_equality)
+    if isinstance(cost_model, str) and cost_model not in COST_MODELS:
+        raise fail("api", f"there is no cost model {cost_model!r}", help=f"one of {', '.join(COST_MODELS)}")
+    if len(tasks) != len(task_weights):
+        raise fail("api", f"{len(tasks)} tasks have {len(task_weights)} weights", kind=ValueError)
+    found = JSONDatabase(work_dir=work_dir) if database == "json" else Database.create(database)
+    scheduler = TaskScheduler.create(task_scheduler)
+    scheduler.tune(
+        tasks,
+        task_weights,
+        max_trials_global,
+        max_trials_global if max_trials_per_task is None else max_trials_per_task,
+        num_trials_per_iter,
+        LocalBuilder.create(builder),
+        LocalRunner.create(runner),
+        MeasureCallback.create(measure_callbacks),
+        found,
+        cost_model,
+    )
+    return found

@@ -1,0 +1,48 @@
+"""The space that a schedule rule leaves open for a kernel: records, from the rule's own choice outwards.
+
+Every record is right for the kernel: a rule takes only answers that it offers. What is offered depends on the answers
+so far, so neighbours are asked for by record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from random import Random
+
+from baton._src.driver.tuning.search import neighbours
+from baton._src.driver.tuning.trial import scheduled
+from baton._src.ir.target import Target
+from baton._src.lower.kernel_schedules.choices import Offer, Record
+from baton._src.tir.prim_func import PrimFunc
+
+
+@dataclass(frozen=True)
+class RuleSpace:
+    """The records of a kernel for a target. `constant`: a convolution whose weight is known when compiling."""
+
+    func: PrimFunc
+    target: Target
+    constant: bool = False
+
+    def offers(self, record: Record | None = None) -> Mapping[str, Offer]:
+        """What the rule leaves open while `record` holds."""
+        return scheduled(self.func, self.constant, record or {}, self.target).choices.offered
+
+    def drawn(self, random: Random) -> dict[str, int]:
+        """Any record: an answer to every choice that comes up."""
+        record: dict[str, int] = {}
+        while left := [name for name in self.offers(record) if name not in record]:
+            record[left[0]] = random.choice(self.offers(record)[left[0]].candidates)
+        return record
+
+    def changed(self, record: Record, random: Random) -> dict[str, int]:
+        """The record with another answer to one choice, near to that which holds; itself if nothing is open."""
+        offers = self.offers(record)
+        open_names = [name for name, offer in offers.items() if len(offer.candidates) > 1]
+        if not open_names:
+            return dict(record)
+        name = random.choice(open_names)
+        offer = offers[name]
+        near = neighbours(list(offer.candidates), record.get(name, offer.default))
+        return {**record, name: random.choice(near)}

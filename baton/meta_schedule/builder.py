@@ -1,0 +1,17 @@
+"""Builders of candidates (`tvm.meta_schedule.builder`)."""
+
+from __future__ import annotations
+
+from baton._src.driver.wiring import wire
+from baton._src.support.lazy import attach, names, renamed
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        **names("driver.tvm_names.tuning.meta_schedule.measuring", "LocalBuilder"),
+        **renamed(
+            "driver.tvm_names.tuning.meta_schedule.measuring", Builder="LocalBuilder", create="LocalBuilder.create"
+        ),
+    },
+    before=wire,
+)

@@ -1,0 +1,16 @@
+"""Runners of candidates (`tvm.meta_schedule.runner`)."""
+
+from __future__ import annotations
+
+from baton._src.driver.wiring import wire
+from baton._src.support.lazy import attach, names, renamed
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        **names("driver.tvm_names.tuning.meta_schedule.measuring", "LocalRunner EvaluatorConfig"),
+        **names("driver.tvm_names.tuning.meta_schedule.records", "RunnerResult"),
+        **renamed("driver.tvm_names.tuning.meta_schedule.measuring", Runner="LocalRunner", create="LocalRunner.create"),
+    },
+    before=wire,
+)

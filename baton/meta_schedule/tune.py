@@ -1,0 +1,14 @@
+"""The loop of tuning (`tvm.meta_schedule.tune`)."""
+
+from __future__ import annotations
+
+from baton._src.driver.wiring import wire
+from baton._src.support.lazy import attach, names
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        **names("driver.tvm_names.tuning.meta_schedule.tune", "tune_tasks"),
+    },
+    before=wire,
+)
