@@ -1,4 +1,4 @@
-"""Systems of equations over the integers (`tvm.arith.int_solver`)."""
+"""Systems of equations and inequalities over the integers (`tvm.arith.int_solver`)."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ from baton._src.support.lazy import attach, names
 
 __getattr__, __dir__, __all__ = attach(
     __name__,
-    names("tir.arith.linear_systems", "solve_linear_equations IntConstraints IntConstraintsTransform"),
+    {
+        **names("tir.arith.linear_systems", "solve_linear_equations IntConstraints IntConstraintsTransform"),
+        **names("tir.arith.linear_inequalities", "solve_linear_inequalities IntGroupBounds"),
+    },
     before=wire,
 )

@@ -30,11 +30,6 @@ _GPU_CALLS = (
     "ptx_arrive_barrier_expect_tx ptx_wait_barrier create_barriers"
 )
 
-_NO_SOLVER = "not implemented: arith.solve_linear_equations solves equations, deduce_bound single inequalities"
-_SOLVER_NAMES = (
-    "solve_linear_inequalities IntGroupBounds int_solver.solve_linear_inequalities int_solver.IntGroupBounds"
-)
-
 _GPU_TARGETS = "cuda rocm mali bifrost intel_graphics adreno hexagon vta"
 _REMOTE = (
     "RPCSession TrackerSession PopenSession Server MinRPCServer connect connect_tracker with_minrpc client server "
@@ -144,8 +139,6 @@ REASONS: dict[str, str] = {
     "relax.Id": "variables are known by identity: Var.same_as",
     "relax.expr.Id": "variables are known by identity: Var.same_as",
     "relax.testing.transform": "it looks into TVM's own passes",
-    "relax.testing.lib_comparator": "kernels are parts of native functions here; relax.VirtualMachine.set_instrument "
-    "sees every call of the machine",
     "relax.backend.contrib": _BYOC,
     "relax.backend.cuda": _BYOC,
     "relax.transform.SplitCallTIRByPattern": _BYOC,
@@ -172,7 +165,6 @@ REASONS: dict[str, str] = {
     **{f"tir.stmt.{name}": _OLD_LOWERING for name in ("BufferRealize", "ProducerStore", "ProducerRealize", "Prefetch")},
     "tir.DataProducer": _OLD_LOWERING,
     "tir.buffer.DataProducer": _OLD_LOWERING,
-    **{f"arith.{name}": _NO_SOLVER for name in _SOLVER_NAMES.split()},
     "arith.PresburgerSet": "it is MLIR's; arith.IntSet has intervals",
     "arith.int_set.PresburgerSet": "it is MLIR's; arith.IntSet has intervals",
     "tir.ScheduleState": _NO_TREE,
@@ -339,7 +331,6 @@ REASONS |= ASK_THE_PACKAGE | {
     **{f"script.parser.{name}.parser": _READER for name in ("ir", "relax", "tir")},
     "script.parser.tir.operation": _READER,
     "script.printer": "texts are printed by script() and show()",
-    "relax.testing.ast_printer": "func.script() shows programs, func.astext() those of Relay",
     "runtime.script_printer": "texts are printed by script() and show(), which take the options there are",
     "target.detect_target": "Target('llvm') is this machine",
     "tir.schedule.block_scope": _NO_TREE,

@@ -50,8 +50,8 @@ def _conditions(expr: PrimExpr) -> list[PrimExpr]:
     return found
 
 
-def _at_least_zero(condition: PrimExpr) -> list[PrimExpr] | None:
-    """What must be >= 0 for a comparison to hold; None for other conditions."""
+def at_least_zero(condition: PrimExpr) -> list[PrimExpr] | None:
+    """What must be >= 0 for a comparison of integers to hold; None for other conditions."""
     match condition:
         case tir.LT():
             return [condition.b - condition.a - 1]
@@ -72,7 +72,7 @@ def detect_clip_bound(expr: PrimExpr, var_list: Sequence[Var]) -> list[PrimExpr 
     least: dict[Var, PrimExpr] = {}
     greatest: dict[Var, PrimExpr] = {}
     for condition in _conditions(expr):
-        differences = _at_least_zero(condition)
+        differences = at_least_zero(condition)
         if differences is None:
             return []
         for difference in differences:
@@ -103,7 +103,7 @@ def deduce_bound(
     nothing = IntervalSet(1, 0)
     if isinstance(cond, tir.Call) and cond.op is intrinsic("likely"):
         cond = cond.args[0]
-    differences = _at_least_zero(cond)
+    differences = at_least_zero(cond)
     analyzer = Analyzer()
     for known, domain in hint_map.items():
         if isinstance(domain, Range):

@@ -52,7 +52,7 @@ def solve_linear_equations(
     `variables` are those to solve for (default: all). What the new variables have to satisfy besides their ranges
     (where ranges of the given ones bound them) is among the relations of `dst`: `False` if nothing does.
     """
-    given = _constraints(equations, variables, ranges)
+    given = constraints(equations, variables, ranges)
     rows, sides, others = _split(given)
     system = _Diagonal(rows, len(given.variables))
     analyzer = Analyzer()
@@ -84,7 +84,8 @@ def solve_linear_equations(
     return IntConstraintsTransform(given, _described(given, forward, back, fresh, conditions), forward, back)
 
 
-def _constraints(equations: Any, variables: Sequence[Var] | None, ranges: Mapping[Var, Range] | None) -> IntConstraints:
+def constraints(equations: Any, variables: Sequence[Var] | None, ranges: Mapping[Var, Range] | None) -> IntConstraints:
+    """A system as solvers are given it: one relation or several, or a description that is complete already."""
     if isinstance(equations, IntConstraints):
         return equations
     relations = [ops.convert(e) for e in (equations if isinstance(equations, (list, tuple)) else [equations])]
