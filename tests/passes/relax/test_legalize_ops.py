@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from baton._src.driver.tvm_names.scripts import from_source
 from baton._src.passes.relax.operators.legalize_ops import LegalizeOps
 from baton._src.relax.nodes import Call, Function, If, SeqExpr, TupleGetItem
 from baton._src.relax.struct_info import TensorStructInfo
@@ -101,3 +102,30 @@ def test_branches_and_inner_functions_are_legalised() -> None:
     after = check(LegalizeOps(), before, *arrays((3,)), True)
     assert sorted(kernels(after)) == ["add", "exp"]
     assert all(isinstance(f, (Function, PrimFunc)) for f in after.functions.values())
+
+
+def test_kernels_name_what_they_read_after_the_call() -> None:
+    """As in TVM: by the variables of the first call that needs the kernel, by letters where it has none."""
+    module = LegalizeOps()(
+        from_source("""
+@I.ir_module
+class Module:
+    @R.function
+    def main(x: R.Tensor((2, 3), "float32"), y: R.Tensor((2, 3), "float32")):
+        with R.dataflow():
+            both = R.add(x, y)
+            again = R.add(both, x)
+            joined = R.concat((again, both))
+            scaled = R.multiply(joined, R.const(2.0, "float32"))
+            R.output(scaled)
+        return scaled
+""")
+    )
+    names = {
+        name: [buffer.name for buffer in module[name].buffer_map.values()] for name in ("add", "concat", "multiply")
+    }
+    assert names == {
+        "add": ["x", "y", "T_add"],
+        "concat": ["again", "both", "T_concat"],
+        "multiply": ["joined", "B", "T_multiply"],
+    }

@@ -7,7 +7,7 @@ of different functions are equal.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -73,14 +73,20 @@ def variables(args: Sequence[Info], out: Info) -> list[Var]:
     return list(found)
 
 
-def make_kernel(definition: OpDef[Any], args: Sequence[Info], attrs: Any, out: Info) -> Kernel:
-    """The kernel of `definition(args)` with these attributes, giving `out`; every info must be known (`is_known`)."""
+def make_kernel(
+    definition: OpDef[Any], args: Sequence[Info], attrs: Any, out: Info, names: Sequence[str] = ()
+) -> Kernel:
+    """The kernel of `definition(args)` with these attributes, giving `out`; every info must be known (`is_known`).
+
+    `names` are those of the tensors it reads, in order; without them they have the names of the operator's inputs.
+    """
     assert not isinstance(definition.compute, NotApplicable)
     own = {v: Var(v.name, v.dtype) for v in variables(args, out)}
-    names = [i.name for i in definition.inputs if "relax" in i.languages]
+    inputs = [i.name for i in definition.inputs if "relax" in i.languages]
     given = [_renamed(a, own) for a in args]
-    operands = [_operand(a, names[i] if i < len(names) else f"x{i}") for i, a in enumerate(given)]
-    operands += [None] * (len(names) - len(operands))
+    chosen = iter(names)
+    operands = [_operand(a, inputs[i] if i < len(inputs) else f"x{i}", chosen) for i, a in enumerate(given)]
+    operands += [None] * (len(inputs) - len(operands))
     computed = definition.compute(tuple(operands), NO_ATTRS if attrs is None else attrs, _renamed(out, own))
     tensors = [t for o in operands for t in _tensors(o)]
     outputs = _tensors(computed)
@@ -91,17 +97,17 @@ def make_kernel(definition: OpDef[Any], args: Sequence[Info], attrs: Any, out: I
     return Kernel(function.with_attr("op_pattern", int(definition.fusion)), tuple(hidden))
 
 
-def _operand(info: Info, name: str) -> Any:
-    """What `compute` gets for an operand."""
+def _operand(info: Info, name: str, chosen: Iterator[str]) -> Any:
+    """What `compute` gets for an operand; its tensors are called as chosen, else by the operator's own name."""
     match info:
         case TensorInfo(shape=shape, dtype=dtype):
-            return placeholder([literal(d, INT64) for d in shape or ()], dtype, name)
+            return placeholder([literal(d, INT64) for d in shape or ()], dtype, next(chosen, name))
         case ShapeInfo(values=values):
             return tuple(literal(d) for d in values or ())
         case PrimInfo(value=value, dtype=dtype):
             return literal(value, dtype)
         case TupleInfo(fields=fields):
-            return tuple(_operand(f, f"{name}_{i}") for i, f in enumerate(fields))
+            return tuple(_operand(f, f"{name}_{i}", chosen) for i, f in enumerate(fields))
         case _:
             return None
 

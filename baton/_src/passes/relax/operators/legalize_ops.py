@@ -12,6 +12,7 @@ and special operators such as call_tir.
 
 from __future__ import annotations
 
+import string
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -26,7 +27,7 @@ from baton._src.passes.relax.operators.decomposing import DecomposingRewriter
 from baton._src.passes.relax.operators.kernel_of_call import Kernel, cache_key, is_known, make_kernel, variables
 from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.info import to_info
-from baton._src.relax.nodes import Call, ShapeExpr, Tuple, TupleGetItem, VarBinding
+from baton._src.relax.nodes import Call, ShapeExpr, Tuple, TupleGetItem, Var, VarBinding
 from baton._src.relax.special_ops import special_op
 from baton._src.relax.struct_info import TupleStructInfo
 from baton._src.tir.expr import Var as TirVar
@@ -85,14 +86,20 @@ class _Legalizer(DecomposingRewriter):
             if self.options.enable_warning:
                 warnings.warn(f"no kernel for relax.{definition.name}: {definition.compute.why}", stacklevel=2)
             return call
-        return self.call_tir(call, *self.kernel(definition, args, call.attrs, out))
+        operands = [tensor for arg in call.args for tensor in self.tensors(arg)]
+        return self.call_tir(call, operands, *self.kernel(definition, args, call.attrs, out, _names(operands)))
 
-    def kernel(self, definition: OpDef[Any], args: list[Info], attrs: Any, out: Info) -> tuple[GlobalVar, Any]:
-        """The kernel's name in the module, and the shape variables to pass, as the present call knows them."""
+    def kernel(
+        self, definition: OpDef[Any], args: list[Info], attrs: Any, out: Info, names: list[str]
+    ) -> tuple[GlobalVar, Any]:
+        """The kernel's name in the module, and the shape variables to pass, as the present call knows them.
+
+        The first call names what the kernel reads.
+        """
         key = cache_key(definition, args, attrs, out)
         found = None if key is None else self.made.get(key)
         if found is None:
-            kernel = make_kernel(definition, args, attrs, out)
+            kernel = make_kernel(definition, args, attrs, out, names)
             name = definition.name.rsplit(".", 1)[-1]
             var = self.builder.add_func(kernel.function, name)
             self.context.functions[var] = self.builder.context.functions[var]
@@ -103,11 +110,8 @@ class _Legalizer(DecomposingRewriter):
         ours: dict[Any, Any] = dict(zip(theirs, variables(args, out)))
         return var, tuple(ours[v] for v in kernel.tir_vars)
 
-    def call_tir(self, call: Call, var: GlobalVar, tir_vars: Any) -> Call:
-        """The call of the kernel, its operands opened into one tuple of tensors."""
-        operands: list[Any] = []
-        for arg in call.args:
-            operands.extend(self.tensors(arg))
+    def call_tir(self, call: Call, operands: list[Any], var: GlobalVar, tir_vars: Any) -> Call:
+        """The call of the kernel on the tensors that its operands consist of."""
         args: list[Any] = [var, Tuple(operands)]
         if tir_vars:
             args.append(ShapeExpr(tir_vars))
@@ -133,6 +137,12 @@ def _is_tensors(info: Info) -> bool:
     if isinstance(info, TupleInfo):
         return bool(info.fields) and all(isinstance(f, TensorInfo) for f in info.fields)
     return isinstance(info, TensorInfo)
+
+
+def _names(tensors: list[Any]) -> list[str]:
+    """What TVM calls the parameters of kernels: as the call's variables, A, B, .. where it has none."""
+    letters = [*string.ascii_uppercase, *(f"tensor_input_{n}" for n in range(26, len(tensors)))]
+    return [t.name_hint if isinstance(t, Var) else letter for t, letter in zip(tensors, letters)]
 
 
 def _ranks_known(args: list[Info]) -> bool:
