@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from baton import relax
+from baton._src.support.diagnostics import DiagnosticError
 from baton.relax import dpl
 from baton.relax.dpl import (
     PatternContext,
@@ -198,6 +199,40 @@ def test_a_pattern_used_twice_refuses_two_things() -> None:
     p = wildcard()
     assert not is_op("relax.add")(p, p).match(BOUND["a"])
     assert is_op("relax.add")(p.dup(), p).match(BOUND["a"])
+
+
+@pytest.mark.rule("RELAX-DPL-3")
+@pytest.mark.rule("RELAX-DPL-4")
+def test_a_copy_matches_other_operands() -> None:
+    """`p.dup()` kept the very operands of `p`, so two equal calls of different things were none of them."""
+
+    @R.function
+    def twice(x: R.Tensor((2, 3), "float32"), y: R.Tensor((2, 3), "float32")):
+        with R.dataflow():
+            a = R.exp(x)
+            b = R.exp(y)
+            c = R.add(a, b)
+            R.output(c)
+        return c
+
+    with PatternContext() as ctx:
+        left = is_op("relax.exp")(wildcard())
+        right, total = left.dup(), is_op("relax.add")(wildcard(), wildcard())
+        left.used_by(total, 0)
+        right.used_by(total, 1)
+    found = ctx.match_dfb(twice.body.blocks[0])
+    assert found is not None
+    assert [found[p].name_hint for p in (left, right, total)] == ["a", "b", "c"]
+    p = wildcard()
+    doubled = is_op("relax.add")(p, p).dup()
+    assert doubled.match(BOUND["c"])
+    assert not doubled.match(BOUND["a"])
+
+
+@pytest.mark.rule("RELAX-DPL-4", rejects=True)
+def test_constraints_are_no_patterns() -> None:
+    with PatternContext(), pytest.raises(DiagnosticError, match="SameShapeConstraint is no pattern"):
+        wildcard().used_by(wildcard().same_shape_as(wildcard()))
 
 
 @pytest.mark.rule("RELAX-DPL-4")

@@ -18,6 +18,7 @@ from baton._src.relax.nodes import DataflowBlock, Var
 from baton._src.relax.patterns.match import extract
 from baton._src.relax.patterns.match_block import match_block
 from baton._src.relax.patterns.nodes import CallPattern, DFPattern
+from baton._src.support.diagnostics import fail
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,6 +139,10 @@ def _sequence(patterns: Any) -> PatternSeq:
 
 def _joined(left: PatternSeq, right: Any, only: bool, index: int) -> PatternSeq:
     after = right.patterns if isinstance(right, PatternSeq) else (right,)
+    if not all(isinstance(p, DFPattern) for p in after):
+        raise fail(
+            "api", f"a {type(right).__name__} is no pattern that could use another", help="name the pattern itself"
+        )
     _edge(left.patterns[-1], after[0], only, index)
     return _sequence((*left.patterns, *after))
 

@@ -83,9 +83,8 @@ class DFPattern:
         return found
 
     def dup(self) -> DFPattern:
-        """A pattern that says the same and may match something else."""
-        copy = object.__new__(type(self))
-        copy.__dict__.update({k: v for k, v in self.__dict__.items() if k != "_constraints"})
+        """A pattern that says the same and may match something else, and so may what it consists of."""
+        copy: DFPattern = _fresh(self, {})
         return copy
 
     def used_by(self, other: Any, index: int = -1) -> Any:
@@ -310,6 +309,18 @@ class ShapePattern(DFPattern):
 
     def __post_init__(self) -> None:
         self.shape = dims("ShapePattern", self.shape)
+
+
+def _fresh(part: Any, made: dict[int, Any]) -> Any:
+    """A copy of a pattern and the patterns in it, without constraints; one that occurs twice does so in the copy."""
+    if isinstance(part, tuple):
+        return tuple(_fresh(p, made) for p in part)
+    if not isinstance(part, DFPattern):
+        return part
+    if id(part) not in made:
+        copy = made[id(part)] = object.__new__(type(part))
+        copy.__dict__.update({k: _fresh(v, made) for k, v in part.__dict__.items() if k != "_constraints"})
+    return made[id(part)]
 
 
 class SameShapeConstraint:
