@@ -7,6 +7,6 @@ from baton._src.support.lazy import attach, submodules
 
 __getattr__, __dir__, __all__ = attach(
     __name__,
-    {**submodules("baton.relax.testing", "nn relay_translator runtime_builtin vm")},
+    {**submodules("baton.relax.testing", "ast_printer lib_comparator nn relay_translator runtime_builtin vm")},
     before=wire,
 )

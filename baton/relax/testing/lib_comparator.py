@@ -1,0 +1,14 @@
+"""Kernels compared with those of another library (`tvm.relax.testing.lib_comparator`)."""
+
+from __future__ import annotations
+
+from baton._src.driver.wiring import wire
+from baton._src.support.lazy import attach, names
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        **names("driver.tvm_names.relax.lib_comparator", "LibCompareVMInstrument"),
+    },
+    before=wire,
+)
