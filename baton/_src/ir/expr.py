@@ -126,6 +126,10 @@ class PrimExpr(BaseExpr, Operators):
 
     __hash__ = Node.__hash__
 
+    def equal(self, other: Any) -> Any:
+        """The comparison `self == other` as an expression, of two literals too."""
+        return type(self).build("equal", self, other)
+
     def __bool__(self) -> bool:
         raise fail(
             "tir-truth",

@@ -157,9 +157,9 @@ class IRModule(Node):
             raise fail("module-duplicate", f"the module defines @{name} already", help=help)
         self.functions[var] = content
 
-    def update_func(self, var: GlobalVar, function: Any) -> None:
-        """Define `var` (anew) as `function`, in place."""
-        self[var] = function
+    def update_func(self, var: GlobalVar, func: Any) -> None:
+        """Define `var` (anew) as `func`, in place."""
+        self[var] = func
 
     def update(self, other: IRModule | Mapping[Any, Any]) -> None:
         """Take over every definition of `other`, in place."""
@@ -229,19 +229,19 @@ class IRModule(Node):
         """A copy with several attributes more."""
         return IRModule(self.functions, self.type_definitions, {**self.attrs, **attr_map}, self.global_infos)
 
-    def get_attr(self, name: str) -> Any:
-        """The attribute `name` of the module, None if it has none."""
-        return self.attrs.get(name)
+    def get_attr(self, attr_key: str) -> Any:
+        """The attribute `attr_key` of the module, None if it has none."""
+        return self.attrs.get(attr_key)
 
     def get_attrs(self) -> Any:
         """All attributes."""
         return self.attrs
 
-    def with_attr(self, name: str, content: object) -> IRModule:
+    def with_attr(self, attr_key: str, attr_value: object) -> IRModule:
         """A copy with one attribute more."""
-        return IRModule(self.functions, self.type_definitions, {**self.attrs, name: content}, self.global_infos)
+        return self.with_attrs({attr_key: attr_value})
 
-    def without_attr(self, name: str) -> IRModule:
-        """A module without the attribute `name`."""
-        kept = {k: v for k, v in self.attrs.items() if k != name}
+    def without_attr(self, attr_key: str) -> IRModule:
+        """A module without the attribute `attr_key`."""
+        kept = {k: v for k, v in self.attrs.items() if k != attr_key}
         return IRModule(self.functions, self.type_definitions, kept, self.global_infos)

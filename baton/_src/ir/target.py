@@ -62,11 +62,14 @@ _KINDS = {
     )
 }
 _INTS = {"num-cores", "max_num_threads", "vector-width", "opt-level"}
-_LISTS = {"mattr", "keys", "libs"}
+_LISTS = {"mattr", "keys", "libs", "cl-opt"}
+_FAST_MATH = {f"fast-math{flag}" for flag in ("", "-nnan", "-ninf", "-nsz", "-arcp", "-contract", "-reassoc")}
+"""Permissions to compute less exactly. None is made use of."""
 _KNOWN = (
     _INTS
     | _LISTS
-    | {"mcpu", "mtriple", "mfloat-abi", "mabi", "device", "tag", "model", "system-lib", "arch", "runtime"}
+    | _FAST_MATH
+    | {"mcpu", "mtriple", "mfloat-abi", "mabi", "device", "tag", "model", "system-lib", "arch", "runtime", "jit"}
 )
 _OPTIONS = sorted(_KNOWN)
 

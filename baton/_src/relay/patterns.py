@@ -76,9 +76,9 @@ class DFPattern:
         """What matches this pattern and is a tensor of this shape."""
         return ShapePattern(self, tuple(literal(d) for d in shape))
 
-    def optional(self, option: Callable[[DFPattern], DFPattern]) -> AltPattern:
-        """This, or `option` of this around it."""
-        return AltPattern(option(self), self)
+    def optional(self, option_constructor: Callable[[DFPattern], DFPattern]) -> AltPattern:
+        """This, or what `option_constructor` makes around it."""
+        return AltPattern(option_constructor(self), self)
 
     def dominates(self, parent: DFPattern, path: DFPattern | None = None) -> DominatorPattern:
         """Everything that flows from `parent` comes here, through nodes that match `path`."""

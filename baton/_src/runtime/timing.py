@@ -152,9 +152,9 @@ class Profile:
         return json.dumps({"calls": self.calls, "device_metrics": self.device_metrics, "configuration": {}})
 
     @classmethod
-    def from_json(cls, text: str) -> Profile:
+    def from_json(cls, s: str) -> Profile:
         """The profile that `json` wrote."""
-        given = json.loads(text)
+        given = json.loads(s)
         found = cls(total=given["device_metrics"]["cpu0"]["Duration (us)"] / 1e6)
         for row in given["calls"]:
             found._found[row["Name"]] = [row["Count"], row["Duration (us)"] / 1e6, row["Argument Shapes"]]

@@ -31,7 +31,7 @@ class Options:
         if found is None:
             near = get_close_matches(name, self._options, 1)
             hint = f"did you mean {near[0]!r}?" if near else f"known: {', '.join(sorted(self._options))}"
-            raise fail("config-unknown", f"there is no setting {name!r}", help=hint)
+            raise fail("config-unknown", f"there is no setting {name!r}", help=hint, kind=AttributeError)
         return found
 
     def __contains__(self, name: object) -> bool:
@@ -55,5 +55,6 @@ class Options:
                 "config-type",
                 f"the setting {name!r} takes {option.type.__name__}, got {type(value).__name__} {value!r}",
                 help=option.doc or None,
+                kind=AttributeError,
             )
         return found

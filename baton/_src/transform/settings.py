@@ -10,7 +10,8 @@ _UNUSED = """
     tir.merge_static_smem tir.detect_global_barrier tir.debug_keep_trivial_loop tir.instrument_bound_checkers
     tir.instrument_lwp tir.ptx_ldg32 tir.vtcm_capacity tir.usmp.enable tir.usmp.algorithm tir.Simplify
     tir.experimental_dma_bypass_cache tir.enable_debug tir.HoistExpression tir.HoistIfThenElse
-    tir.InjectDoubleBuffer tir.ReduceBranchingThroughOvercompute
+    tir.InjectDoubleBuffer tir.ReduceBranchingThroughOvercompute tir.RemoveNoOp tir.lwp_disable_func_prof
+    tir.lwp_max_depth tir.lwp_min_height tir.instr_siblings tir.reset_start_id
 """
 """Switches of steps that kernels do not take here. None asks for other numbers, so scripts that set them run."""
 

@@ -44,8 +44,9 @@ class NDArray:
 
     asnumpy = numpy
 
-    def copyto(self, target: NDArray | Device) -> NDArray:
-        """Copy the contents into `target`, or into a new tensor on the device `target`."""
+    def copyto(self, target: NDArray | Device, mem_scope: str | None = None) -> NDArray:
+        """Copy the contents into `target`, or into a new tensor on the device `target`. Memory has one scope."""
+        del mem_scope
         if isinstance(target, Device):
             return NDArray(self.data.copy(), _there(target))
         if target.shape != self.shape:
@@ -57,9 +58,11 @@ class NDArray:
         target.data[...] = self.data
         return target
 
-    def copyfrom(self, source: object) -> NDArray:
-        """Overwrite the contents with `source` (anything NumPy can read); the shapes must agree."""
-        array = np.asarray(source.data if isinstance(source, NDArray) else source, dtype=self.data.dtype)
+    def copyfrom(self, source_array: object) -> NDArray:
+        """Overwrite the contents with `source_array` (anything NumPy can read); the shapes must agree."""
+        array = np.asarray(
+            source_array.data if isinstance(source_array, NDArray) else source_array, dtype=self.data.dtype
+        )
         if array.shape != self.shape:
             raise fail(
                 "tensor-shape",

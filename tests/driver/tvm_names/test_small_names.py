@@ -159,6 +159,8 @@ def test_targets_of_boards() -> None:
     assert (board.mcpu, board.mtriple, board.num_cores) == ("cortex-a72", "aarch64-linux-gnu", 4)
     assert board.keys == baton.target.riscv_cpu().keys == ("arm_cpu", "cpu")
     assert (board.tag, baton.target.Target({"kind": "llvm", "tag": "mine"}).tag) == ("", "mine")
+    allowed = baton.target.Target("llvm -fast-math -cl-opt=-unroll-threshold:uint=100 -jit=orcjit -num-cores=2")
+    assert (allowed.num_cores, allowed.attrs["cl-opt"]) == (2, ("-unroll-threshold:uint=100",))
     with pytest.raises(AttributeError, match="compiles for CPUs"):
         baton.target.mali  # noqa: B018
 
@@ -169,3 +171,40 @@ def test_texts_of_types_and_facts() -> None:
     device = baton.ir.VDevice("llvm", 1)
     assert isinstance(device, baton.ir.GlobalInfo)
     assert str(device) == 'I.vdevice("llvm", 1, "global")'
+
+
+def test_faces_of_modules() -> None:
+    """What was built, an instance of it and a library are asked for functions as any module of TVM."""
+    x = relay.var("x", shape=(2,))
+    built = relay.build(baton.IRModule.from_expr(relay.exp(x)), "llvm")
+    assert (built.type_key, built.get_lib().mod) == ("GraphExecutorFactory", built.get_lib())
+    assert built.implements_function("default")
+    assert not built.implements_function("other")
+    instance = built.get_function("default")(baton.cpu())
+    instance.get_function("set_input")("x", np.zeros(2, "float32"))
+    instance["run"]()
+    assert instance.get_function("get_output")(0).numpy().tolist() == [1, 1]
+    machine = baton.runtime.vm.VirtualMachine(relay.vm.compile(baton.IRModule.from_expr(relay.exp(x)), "llvm"))
+    assert machine.benchmark(baton.cpu(), np.zeros(2, "float32"), number=1, repeat=1, end_to_end=True).results
+
+
+def test_settings_are_refused_as_attributes() -> None:
+    """Scripts catch an `AttributeError`, as TVM raises, for settings that there are not or that hold another kind."""
+    for config in ({"relay.FuseOps.max_dept": 3}, {"relay.FuseOps.max_depth": "3"}):
+        with pytest.raises(AttributeError, match=r"setting 'relay\.FuseOps\.max_dept"):
+            baton.transform.PassContext(config=config)
+
+
+def test_names_of_parameters() -> None:
+    """Scripts give these by name."""
+    module = baton.IRModule.from_expr(relay.var("x", shape=(2,))).with_attr(attr_key="k", attr_value=1)
+    assert module.get_attr(attr_key="k") == 1
+    assert module.without_attr(attr_key="k").get_attr("k") is None
+    module.update_func(var=module.get_global_var("main"), func=relay.Function([], relay.const(1)))
+    tensor = baton.nd.empty((2,))
+    tensor.copyfrom(source_array=np.ones(2)).copyto(target=tensor, mem_scope=None)
+    i = baton.tir.Var("i", "int32")
+    analyzer = baton.arith.Analyzer()
+    analyzer.bind(var=i, expr=baton.ir.Range(0, 4))
+    with analyzer.constraint_scope(constraint=i > 2):
+        assert analyzer.can_prove_equal(lhs=i, rhs=3)

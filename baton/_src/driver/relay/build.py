@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from baton._src.driver.relay.executable import as_relay_module, bind_known, build_executable, optimized
 from baton._src.driver.relay.graph_fragment import as_graph
@@ -16,6 +16,7 @@ from baton._src.relay.nodes import Function
 from baton._src.runtime.executable.executable import Executable
 from baton._src.runtime.graph.graph_executor import GraphRuntime
 from baton._src.runtime.graph.graph_json import graph_json
+from baton._src.runtime.module_face import ModuleFace
 from baton._src.support.diagnostics import fail
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Sequential
@@ -26,8 +27,10 @@ EXECUTORS = ("graph", "vm", "aot")
 
 
 @dataclass(frozen=True)
-class GraphExecutorFactory:
+class GraphExecutorFactory(ModuleFace):
     """What `relay.build` gives: ``lib["default"](device)`` is an instance to run."""
+
+    type_key: ClassVar[str] = "GraphExecutorFactory"
 
     executable: Executable
     params: dict[str, NDArray] = field(default_factory=dict)

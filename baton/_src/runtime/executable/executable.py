@@ -28,6 +28,8 @@ from baton._src.values.tensor import NDArray
 class Executable:
     """Functions, bytecode, constants, native code and what describes them."""
 
+    type_key: ClassVar[str] = "relax.Executable"
+
     functions: tuple[FunctionEntry, ...]
     instructions: tuple[Instruction, ...] = field(repr=False, default=())
     constants: tuple[Any, ...] = field(repr=False, default=())
@@ -42,6 +44,11 @@ class Executable:
     listing: Callable[[str], str] | None = field(default=None, repr=False, compare=False)
     """Writes the kernels as LLVM IR ("ll") or assembly ("asm"); None if it was loaded from a file, which has machine
     code only."""
+
+    @property
+    def mod(self) -> Executable:
+        """The module that TVM keeps apart: what it can do, an executable can."""
+        return self
 
     @cached_property
     def library(self) -> NativeLibrary | None:

@@ -70,8 +70,16 @@ class GraphModuleDebug(GraphModule):
         """The nodes in the order they run."""
         return [step.name for step in self._steps()]
 
-    def run_individual(self, number: int = 10, repeat: int = 1, min_repeat_ms: int = 0) -> list[list[float]]:
-        """Seconds of every node, for each repetition."""
+    def run_individual(
+        self,
+        number: int = 10,
+        repeat: int = 1,
+        min_repeat_ms: int = 0,
+        limit_zero_time_iterations: int = 100,
+        cooldown_interval_ms: int = 0,
+        repeats_to_cooldown: int = 1,
+    ) -> list[list[float]]:
+        """Seconds of every node, for each repetition; the last three options have no effect."""
         times: list[list[float]] = []
 
         def hook(kernel: str, name: str, run: Callable[[], None], tensors: Sequence[AnyArray]) -> None:
@@ -110,8 +118,10 @@ class GraphModuleDebug(GraphModule):
         """Forget what the nodes computed."""
         self._node_outputs = []
 
-    def profile(self, **input_dict: Any) -> Profile:
-        """Time by node of one run."""
+    def profile(self, collectors: Any = None, **input_dict: Any) -> Profile:
+        """Time by node of one run. Collectors of other metrics are refused (`api`)."""
+        if collectors:
+            raise fail("api", "profiles measure time", help="perf and likes measure the rest")
         if input_dict:
             self.set_input(**input_dict)
         return self.module.machine.profile("main", *self.module.inputs)

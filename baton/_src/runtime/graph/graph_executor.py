@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from itertools import chain, repeat, zip_longest
-from typing import Any
+from typing import Any, ClassVar
 
 from baton._src.runtime.executable.executable import Executable
 from baton._src.runtime.graph.given_inputs import as_input, as_tensor, input_spec
+from baton._src.runtime.module_face import ModuleFace
 from baton._src.runtime.param_dict import load_param_dict
 from baton._src.runtime.timing import BenchmarkResult, measure
 from baton._src.runtime.value_info import FunctionValue, TupleValue
@@ -24,8 +25,10 @@ from baton._src.values.device import CPU, Device
 from baton._src.values.tensor import NDArray, empty
 
 
-class GraphRuntime:
+class GraphRuntime(ModuleFace):
     """Inputs and outputs of one instance of an executable's `main`; functions by name: ``runtime["run"]()``."""
+
+    type_key: ClassVar[str] = "GraphExecutor"
 
     def __init__(self, executable: Executable, device: Device = CPU, params: Mapping[str, Any] | None = None) -> None:
         self.executable = executable

@@ -125,9 +125,9 @@ class Analyzer:
             return None if number is None else bool(number)
         return number == 0
 
-    def can_prove_equal(self, a: Any, b: Any) -> bool:
-        """Whether `a` and `b` are certainly equal."""
-        return self.equal(a, b) is True
+    def can_prove_equal(self, lhs: Any, rhs: Any) -> bool:
+        """Whether `lhs` and `rhs` are certainly equal."""
+        return self.equal(lhs, rhs) is True
 
     def prove(self, condition: Any) -> bool:
         """Whether the condition certainly holds."""
@@ -221,17 +221,17 @@ class Analyzer:
             self._ctx.facts.narrow(index, low, high)
         self._ctx.forget()
 
-    def bind(self, var: Var | IterVar, domain: Any, allow_override: bool = True) -> None:
+    def bind(self, var: Var | IterVar, expr: Any, allow_override: bool = True) -> None:
         """Note that `var` ranges over a `Range` (taken not to be empty) or equals an expression."""
         given = var.var if isinstance(var, IterVar) else var
         index = self.atom(given)
         facts = self._ctx.facts
         for known in (facts.bounds, facts.lower, facts.upper, facts.definitions, facts.modular):
             known.pop(index, None)
-        if isinstance(domain, Range):
-            self._bind_range(index, self._poly(domain.min), self._poly(domain.extent))
+        if isinstance(expr, Range):
+            self._bind_range(index, self._poly(expr.min), self._poly(expr.extent))
         else:
-            facts.definitions[index] = self._poly(domain)
+            facts.definitions[index] = self._poly(expr)
         self._ctx.forget()
 
     def _bind_range(self, index: int, begin: Poly, extent: Poly) -> None:
@@ -284,9 +284,9 @@ class Analyzer:
             self._ctx.facts = outer
             self._ctx.forget()
 
-    def constraint_scope(self, condition: Any) -> Any:
+    def constraint_scope(self, constraint: Any) -> Any:
         """`constrained` under TVM's name."""
-        return self.constrained(condition)
+        return self.constrained(constraint)
 
     def _assume(self, condition: Poly) -> None:
         if p.as_constant(condition) is not None:

@@ -1,0 +1,36 @@
+"""What TVM lets scripts ask of every runtime module, for those that give their functions by `module[name]`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from baton._src.support.diagnostics import DiagnosticError
+
+
+class ModuleFace:
+    """Functions by name in TVM's words, and the facts about code that is in the process and needs no linking."""
+
+    type_key: ClassVar[str]
+    """The kind of module."""
+    format: ClassVar[str] = "so"
+    is_runnable: ClassVar[bool] = True
+    is_binary_serializable: ClassVar[bool] = True
+    is_dso_exportable: ClassVar[bool] = False
+    is_device_module: ClassVar[bool] = False
+
+    def __getitem__(self, name: str) -> Callable[..., Any]:
+        raise NotImplementedError
+
+    def get_function(self, name: str, query_imports: bool = False) -> Callable[..., Any]:
+        """The function `name`; `AttributeError` if there is none. Nothing is imported, so there is nothing to query."""
+        del query_imports
+        return self[name]
+
+    def implements_function(self, name: str, query_imports: bool = False) -> bool:
+        """Whether `get_function` finds it."""
+        try:
+            self.get_function(name, query_imports)
+        except (AttributeError, DiagnosticError):
+            return False
+        return True
