@@ -26,7 +26,7 @@ def test_trees_show_nodes_fields_and_what_is_known() -> None:
   ]
 )"""
     assert dump_ast(value, "  ", include_struct_info_annotations=False) == plain
-    assert "struct_info=PrimStructInfo(dtype=int32)" in dump_ast(value)
+    assert "struct_info=PrimStructInfo(dtype=int32)" in dump_ast(relax.Var("p", relax.PrimStructInfo("int32")))
     assert "values=[PrimExpr(value=`T.int64(4)`)]" in dump_ast(x)
 
 
