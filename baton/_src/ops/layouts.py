@@ -1,7 +1,9 @@
 """What an operator does to layouts: the facet that layout passes ask.
 
-`follows_input(axis="axis")`: takes its operand in any layout and gives its result in the same, with the attribute
-`axis` renumbered. `anchor(...)`: has layout attributes of its own and decides (convolution, pooling).
+`anchor(...)`: has layout attributes of its own and decides (convolution, pooling). The others take their first operand
+in any layout; what they say of its axes is renumbered, which tells how: elementwise or along one axis
+(`follows_input`), folding axes (`folds`), with an entry for every axis (`per_axis`), cutting some (`cuts_axes`) or
+only naming them in another order (`permutes`).
 """
 
 from __future__ import annotations
@@ -11,25 +13,72 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class FollowsInput:
-    """Elementwise in all but the axes named by attributes (`axis`: the attribute's name, or None)."""
+    """Elementwise in all but the axes named by attributes (`axis`: the attribute's name, or None).
+
+    `operands`: how many operands share the layout, the others being of one element; None: all.
+    """
 
     axis: str | None = None
+    operands: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Folds:
+    """The attributes `axis`, `keepdims` and perhaps `exclude` say which axes are folded. `numbered`: the result counts
+    along the folded axes, so their order matters.
+    """
+
+    numbered: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PerAxis:
+    """`entries` names an attribute with an entry for every axis; further operands have no layout."""
+
+    entries: str
+
+
+@dataclass(frozen=True, slots=True)
+class CutsAxes:
+    """The attribute `axes` names the axes that entries of the attribute `begin` are for; None: the first ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class Permutes:
+    """The attribute `axes` is the new order of the axes; None: the reverse."""
 
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
     """An operator with layout attributes: `data` names that of operand 0, `kernel` that of operand 1, `out` the
-    result's.
+    result's. Unless it takes `blocks`, axes are whole (no NCHW8c).
     """
 
     data: str
     kernel: str | None = None
     out: str | None = None
+    blocks: bool = True
 
 
-def follows_input(axis: str | None = None) -> FollowsInput:
-    return FollowsInput(axis)
+def follows_input(axis: str | None = None, operands: int | None = None) -> FollowsInput:
+    return FollowsInput(axis, operands)
 
 
-def anchor(data: str, kernel: str | None = None, out: str | None = None) -> Anchor:
-    return Anchor(data, kernel, out)
+def folds(numbered: bool = False) -> Folds:
+    return Folds(numbered)
+
+
+def per_axis(entries: str) -> PerAxis:
+    return PerAxis(entries)
+
+
+def cuts_axes() -> CutsAxes:
+    return CutsAxes()
+
+
+def permutes() -> Permutes:
+    return Permutes()
+
+
+def anchor(data: str, kernel: str | None = None, out: str | None = None, blocks: bool = True) -> Anchor:
+    return Anchor(data, kernel, out, blocks)

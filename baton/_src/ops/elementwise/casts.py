@@ -81,6 +81,7 @@ CAST_LIKE: OpDef[Any] = OpDef(
     reference=lambda inputs, a: np.asarray(convert(inputs[0], DataType(inputs[1].dtype))),
     gradient=lambda b, args, a, out, grad: [b.op("astype", grad, dtype=args[0].struct_info.dtype), None],
     fusion=Fusion.ELEMWISE,
+    layout=follows_input(),
     in_relax=False,
     samples=lambda: (Sample((Arr(("n", 4)), Arr((1,), "int32"))),),
     summary="The elements converted to the dtype of another tensor.",

@@ -153,7 +153,7 @@ _SHARED: dict[str, Any] = {
     "inputs": (Input("data", "the images"),),
     "infer": infer,
     "fusion": Fusion.INJECTIVE,
-    "layout": anchor("layout"),
+    "layout": anchor("layout", blocks=False),
 }
 
 DEPTH_TO_SPACE = OpDef(

@@ -17,6 +17,7 @@ from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.dims import DimMath, show_shape
+from baton._src.ops.layouts import per_axis
 from baton._src.ops.linear_axes import known_extents, transposed
 from baton._src.ops.samples import Arr, Sample
 
@@ -186,6 +187,7 @@ PAD = OpDef(
     reference=reference,
     gradient=gradient,
     fusion=Fusion.INJECTIVE,
+    layout=per_axis("pad_width"),
     relay_builder=relay_pad,
     relay_to_relax=pad_to_relax,
     samples=lambda: (
@@ -243,6 +245,7 @@ MIRROR_PAD = OpDef(
     reference=reference,
     gradient=lambda b, args, a, out, grad: [_from_copies(b, args[0].struct_info, a, grad)],
     fusion=Fusion.INJECTIVE,
+    layout=per_axis("pad_width"),
     in_relax=False,
     samples=lambda: (
         Sample((Arr(("n", 4)),), MirrorPadAttrs(((0, 0), (2, 1)))),

@@ -18,6 +18,7 @@ from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import from_front, normal_axis
 from baton._src.ops.broadcasting import like
 from baton._src.ops.dims import DimMath, show_shape
+from baton._src.ops.layouts import follows_input
 from baton._src.ops.precision import wide
 from baton._src.ops.samples import Arr, Sample
 from baton._src.values.dtype import DataType
@@ -139,6 +140,7 @@ QUANTIZE = OpDef(
     reference=reference_quantize,
     gradient=NotApplicable("piecewise constant"),
     fusion=Fusion.ELEMWISE,
+    layout=follows_input(axis="axis"),
     relay_name="qnn.quantize",
     samples=lambda: (
         Sample((Arr(("n", 4)), Arr((), low=0.01, high=0.1), Arr((), "int8", -5, 5)), QuantizeAttrs()),
@@ -159,6 +161,7 @@ DEQUANTIZE = OpDef(
     reference=reference_dequantize,
     gradient=NotApplicable("integers"),
     fusion=Fusion.ELEMWISE,
+    layout=follows_input(axis="axis"),
     relay_name="qnn.dequantize",
     samples=lambda: (
         Sample(

@@ -15,6 +15,7 @@ from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
 from baton._src.ir.tensor_info import Info
 from baton._src.ops import kernel_words as k
 from baton._src.ops.broadcasting import broadcast, same_dtype
+from baton._src.ops.layouts import follows_input
 from baton._src.ops.quant.requantize import (
     NO_SLOPE,
     REAL,
@@ -74,6 +75,7 @@ def _binary(name: str, te: Callable[[Any, Any], Any], numpy: Callable[[Any, Any]
         reference=reference,
         gradient=NO_SLOPE,
         fusion=Fusion.BROADCAST,
+        layout=follows_input(operands=2),
         in_relax=False,
         samples=lambda: (
             Sample((Arr(("n", 4), "uint8", 0, 255), Arr((4,), "uint8", 0, 255), *scalars(3)), BinaryAttrs()),

@@ -82,6 +82,7 @@ def _function(
         decompose=decompose,
         gradient=_NO_SLOPE,
         fusion=plain.fusion,
+        layout=plain.layout,
         in_relax=False,
         relay_builder=builder,
         samples=samples,

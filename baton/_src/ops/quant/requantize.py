@@ -18,6 +18,7 @@ from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import from_front, normal_axis
 from baton._src.ops.broadcasting import like
 from baton._src.ops.dims import show_shape
+from baton._src.ops.layouts import follows_input
 from baton._src.ops.samples import Arr, Sample
 from baton._src.values.dtype import DataType
 
@@ -126,6 +127,7 @@ REQUANTIZE = OpDef(
     reference=reference_requantize,
     gradient=NO_SLOPE,
     fusion=Fusion.ELEMWISE,
+    layout=follows_input(axis="axis"),
     in_relax=False,
     samples=lambda: (
         Sample((Arr(("n", 4), "int32", -999, 999), *scalars(2)), RequantizeAttrs()),

@@ -14,6 +14,7 @@ from baton._src.ir.attrs import attr, attrs
 from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
 from baton._src.ir.tensor_info import Info
 from baton._src.ops import kernel_words as k
+from baton._src.ops.layouts import folds
 from baton._src.ops.precision import computed_wide
 from baton._src.ops.reduce.folds import (
     ReduceAttrs,
@@ -85,6 +86,7 @@ def _variance(name: str) -> OpDef[Any]:
         compute=compute,
         reference=reference,
         fusion=Fusion.OPAQUE,
+        layout=folds(),
         gradient=_deviation_gradient if root else _variance_gradient,
         samples=lambda: fold_samples(("float32", "float16"), VarianceAttrs),
         summary=f"The {'standard deviation' if root else 'variance'} over axes.",

@@ -17,6 +17,7 @@ from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import as_axes, from_front, normal_axes
 from baton._src.ops.dims import DimMath, show_shape
+from baton._src.ops.layouts import permutes
 from baton._src.ops.samples import Arr, Sample
 
 
@@ -73,6 +74,7 @@ PERMUTE_DIMS = OpDef(
     ),
     gradient=gradient_permute,
     fusion=Fusion.INJECTIVE,
+    layout=permutes(),
     relay_name="transpose",
     samples=lambda: (
         Sample((Arr(("n", 4)),), PermuteAttrs()),

@@ -15,6 +15,7 @@ from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
 from baton._src.ir.tensor_info import Info
 from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import as_axes, from_front, normal_axes, normal_axis
+from baton._src.ops.layouts import follows_input
 from baton._src.ops.nn.normalization.normalized import (
     check_float,
 )
@@ -91,6 +92,7 @@ L2_NORMALIZE = OpDef(
     reference=reference_l2,
     gradient=gradient_l2,
     fusion=Fusion.OUT_EWISE_FUSABLE,
+    layout=follows_input(axis="axis"),
     in_relax=False,
     samples=lambda: (Sample((Arr(("n", 4, 5)),), L2NormalizeAttrs(1e-6, (1,)), rtol=1e-4),),
     summary="x / sqrt(max(sum(x²), eps)) over the axes.",
@@ -191,6 +193,7 @@ LRN = OpDef(
     reference=reference_lrn,
     gradient=gradient_lrn,
     fusion=Fusion.OUT_EWISE_FUSABLE,
+    layout=follows_input(axis="axis"),
     in_relax=False,
     samples=lambda: (
         Sample((Arr(("n", 7, 3)),), LrnAttrs(alpha=0.5), rtol=1e-4),

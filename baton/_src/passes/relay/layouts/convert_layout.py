@@ -4,7 +4,8 @@
 
 Each operator is given the layout of its data (and of its kernel; "default" for the one that goes with it). A blocked
 layout makes a convolution `nn.contrib_conv2d_NCHWc`, if its channels are multiples of the block; few input channels
-become one block. Poolings, elementwise operators and those along one axis pass the layout on (`layout_changes`).
+become one block. Poolings, resizings, elementwise operators (`layout_changes`) and those that speak of axes by number
+(`axis_changes`) pass the layout on.
 
 What users registered comes first: `register_convert_op_layout(name, rule)`, a rule `(attrs, args, types, desired)` that
 gives the call with other layout attributes, or None.
@@ -25,7 +26,8 @@ from baton._src.ops.layout_names import parse_layout
 from baton._src.ops.layouts import Anchor
 from baton._src.passes.relay.building import Build, is_generalized, shape_of
 from baton._src.passes.relay.infer_type import InferType
-from baton._src.passes.relay.layouts.layout_changes import TransposedExpr, fits, follow, follow_axis, in_layout
+from baton._src.passes.relay.layouts.axis_changes import follow_axes
+from baton._src.passes.relay.layouts.layout_changes import TransposedExpr, fits, follow, in_layout
 from baton._src.passes.relay.operators.canonicalize_ops import CanonicalizeOps
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
 from baton._src.passes.relay.temporaries import Realized, rewrite_with_temporaries
@@ -127,7 +129,7 @@ def convert(function: Any, rule: LayoutRule) -> Any:
         chosen = rule(call, [a.checked_type for a in call.args])
         if chosen is not None and chosen is not call:
             return _adopted(build, call, chosen, args, realized)
-        following = _following_pool(build, call, args) or follow_axis(build, call, args, realized)
+        following = _following_anchor(build, call, args) or follow_axes(build, call, args, realized)
         return following or follow(build, call, args)
 
     return rewrite_with_temporaries(function, converted, tuples=True)
@@ -146,7 +148,8 @@ def in_wanted_layout(call: Call, wanted: Sequence[str]) -> Call | None:
         return _blocked_convolution(call, data, kernel or "", blocked[1], int(blocked[2]))
     if blocked is not None:
         shape = shape_of(call.args[0])
-        if sorted(blocked[1]) != sorted(data) or out != data or shape is None or not fits(shape, target, data):
+        fitting = facet.blocks and sorted(blocked[1]) == sorted(data) and out == data
+        if not fitting or shape is None or not fits(shape, target, data):
             return None
     elif sorted(target) != sorted(data) and target.isalpha() and data.isalpha():
         help = f"its axes are those of {data}, in another order or with a block: {data}8c"
@@ -214,13 +217,13 @@ def _adopted(build: Build, call: Call, chosen: Any, args: list[Any], realized: R
     return TransposedExpr(value, new_out, out, build).with_fields(checked_type_=call.checked_type_)
 
 
-def _following_pool(build: Build, call: Call, args: list[Any]) -> Any:
-    """A pooling works in the layout that its operand has already; None for everything else."""
+def _following_anchor(build: Build, call: Call, args: list[Any]) -> Any:
+    """A pooling or resizing works in the layout that its operand has already; None for everything else."""
     facet = call.op.definition.layout
-    if not isinstance(facet, Anchor) or "pool" not in call.op.name or not isinstance(args[0], TransposedExpr):
+    if not isinstance(facet, Anchor) or facet.kernel is not None or not isinstance(args[0], TransposedExpr):
         return None
     data, _, out = layouts_of(call)
-    if args[0].was != data or out != data:
+    if args[0].was != data or out != data or not (facet.blocks or args[0].now.isalpha()):
         return None
     attributes = replace(call.attrs, **{facet.data: args[0].now, **({facet.out: ""} if facet.out else {})})
     value = build.call(Call(call.op, (args[0].value, *args[1:]), attributes, span=call.span))

@@ -2,22 +2,20 @@
 
 `TransposedExpr` is a temporary expression: the value in layout `now` where the program has `was`; `now` may block
 axes (`NCHW8c`).
-Elementwise operators pass it on, and those that work along one axis (normalisation, softmax, concatenation, splitting);
-whatever else uses it realises it, one transform a value. So two convolutions in a row need one in and one out.
+Elementwise operators pass it on, and those that speak of axes by number (`axis_changes`); whatever else uses it
+realises it, one transform a value. So two convolutions in a row need one in and one out.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from baton._src.ir.node import node
-from baton._src.ir.op_def import Fusion
-from baton._src.ir.types import TupleType
+from baton._src.ir.types import TensorType, TupleType
 from baton._src.ops.layout_names import layout_over
 from baton._src.ops.layouts import FollowsInput
 from baton._src.passes.relay.building import Build, shape_of
-from baton._src.passes.relay.temporaries import Realized, TemporaryTuple
+from baton._src.passes.relay.temporaries import TemporaryTuple
 from baton._src.relay.nodes import Call, TempExpr
 
 
@@ -55,63 +53,60 @@ def fits(shape: tuple[int, ...], now: str, was: str) -> bool:
     return all(shape[was.index(a)] % size == 0 for a, size in order.axes if size)
 
 
-def follow_axis(build: Build, call: Call, args: list[Any], realized: Realized) -> Any:
-    """An operator along one axis, on a value (or on several, joined) in another layout, works there along the axis of
-    the same name; None for everything else. Results of the operand's rank are laid out as it is, vectors as they were.
-    """
-    facet = call.op.definition.layout
-    if not isinstance(facet, FollowsInput) or facet.axis is None or not args:
-        return None
-    given = args[0].fields if isinstance(args[0], TemporaryTuple) else args[:1]
-    moved = next((a for a in given if isinstance(a, TransposedExpr)), None)
-    axis = getattr(call.attrs, facet.axis)
-    if moved is None or not isinstance(axis, int) or not (moved.now.isalpha() and moved.was.isalpha()):
-        return None
-    if any(len(g.checked_type.shape) != len(moved.was) for g in given):
-        return None
-    laid_out = [in_layout(build, g, moved.now, moved.was) for g in given]
-    first = build.tuple(*laid_out) if isinstance(args[0], TemporaryTuple) else laid_out[0]
-    attrs = replace(call.attrs, **{facet.axis: moved.now.index(moved.was[axis])})
-    value = build.call(Call(call.op, (first, *map(realized, call.args[1:])), attrs, span=call.span))
-    return _laid_out_as(moved, value, call.checked_type)
-
-
-def _laid_out_as(operand: TransposedExpr, value: Any, type_: Any) -> Any:
+def laid_out_as(operand: TransposedExpr, value: Any, type_: Any) -> Any:
     """`value`, computed in the layout of `operand`, as the value of this type that the program means; of a tuple, every
     field of the operand's rank."""
     build = operand.maker
     if isinstance(type_, TupleType):
-        fields = (_laid_out_as(operand, build.item(value, i), field) for i, field in enumerate(type_.fields))
+        fields = (laid_out_as(operand, build.item(value, i), field) for i, field in enumerate(type_.fields))
         return TemporaryTuple(tuple(fields)).with_fields(checked_type_=type_)
     if len(type_.shape) != len(operand.was):
         return value
-    return TransposedExpr(value, operand.now, operand.was, build).with_fields(checked_type_=type_)
+    return named(value, operand.now, operand.was, build, type_)
+
+
+def named(value: Any, now: str, was: str, build: Build, type_: Any) -> Any:
+    """`value`, laid out as `now`, of the type that it has in the program; no temporary if both layouts are one."""
+    if now == was:
+        return value
+    return TransposedExpr(value, now, was, build).with_fields(checked_type_=type_)
 
 
 def follow(build: Build, call: Call, args: list[Any]) -> Any:
     """An elementwise operator on values in another layout works there; None if it cannot."""
-    definition = call.op.definition
-    moved = next((a for a in args if isinstance(a, TransposedExpr)), None)
-    if moved is None or definition.fusion not in (Fusion.ELEMWISE, Fusion.BROADCAST):
+    facet, type_ = call.op.definition.layout, call.checked_type
+    moved = max((a for a in args if isinstance(a, TransposedExpr)), key=lambda a: len(a.was), default=None)
+    if moved is None or not isinstance(facet, FollowsInput) or facet.axis is not None:
         return None
-    if call.attrs is not None and "axis" in call.attrs.names:
+    if isinstance(type_, TensorType) and len(type_.shape) != len(moved.was):
         return None
-    rank = len(moved.was)
     made = []
-    for arg, before in zip(args, call.args):
-        shape = shape_of(before)
-        if shape is None:
+    for place, (arg, before) in enumerate(zip(args, call.args)):
+        alone = facet.operands is not None and place >= facet.operands
+        found = _beside(build, moved, arg, shape_of(before), alone)
+        if found is None:
             return None
-        if all(extent == 1 for extent in shape) and not isinstance(arg, TransposedExpr):
-            made.append(build.op("reshape", before, newshape=()) if shape else before)
-        elif isinstance(arg, TransposedExpr) or len(shape) == rank:
-            if not fits(shape, moved.now, moved.was):
-                return None
-            made.append(in_layout(build, arg, moved.now, moved.was))
-        else:
-            if not fits((1,) * (rank - len(shape)) + shape, moved.now, moved.was):
-                return None
-            padded = build.op("reshape", before, newshape=(1,) * (rank - len(shape)) + shape)
-            made.append(transposed(build, padded, moved.was, moved.now))
+        made.append(found)
     value = build.call(Call(call.op, made, call.attrs, span=call.span))
-    return _laid_out_as(moved, value, call.checked_type)
+    return laid_out_as(moved, value, type_)
+
+
+def _beside(build: Build, moved: TransposedExpr, arg: Any, shape: tuple[int, ...] | None, alone: bool) -> Any:
+    """An operand of an elementwise operator, to be computed with `moved` in its layout; None where it has no place
+    there, or is to stand `alone` and is more than one element."""
+    rank = len(moved.was)
+    if shape is None:
+        return None
+    if isinstance(arg, TempExpr) and not (isinstance(arg, TransposedExpr) and len(arg.was) == rank):
+        arg = arg.realize()
+    if isinstance(arg, TransposedExpr) and not alone:
+        return in_layout(build, arg, moved.now, moved.was) if fits(shape, moved.now, moved.was) else None
+    if all(extent == 1 for extent in shape):
+        return build.op("reshape", arg, newshape=()) if shape else arg
+    if alone or len(shape) > rank:
+        return None
+    padded = (1,) * (rank - len(shape)) + shape
+    if not fits(padded, moved.now, moved.was):
+        return None
+    aligned = arg if padded == shape else build.op("reshape", arg, newshape=padded)
+    return transposed(build, aligned, moved.was, moved.now)
