@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -201,19 +202,14 @@ class ModuleReader:
         return FunctionReader(self.source, self.environment, self.builder, self._vdevice)
 
     def _vdevice(self, said: Any) -> Any:
-        """`"llvm:0:global"`, `"llvm"` or a number: one of the module's virtual devices."""
+        """One of the module's virtual devices: by its number among them, or by name (`_named_device`)."""
         if said is None or isinstance(said, VDevice):
             return said
         devices = [d for d in self.global_infos.get("vdevice", ()) if isinstance(d, VDevice)]
         if isinstance(said, int) and 0 <= said < len(devices):
             return devices[said]
-        if isinstance(said, str):
-            kind, _, rest = said.partition(":")
-            number, _, scope = rest.partition(":")
-            for device in devices:
-                fits = device.target == kind and device.memory_scope == (scope or device.memory_scope)
-                if fits and (not number or str(device.vdevice_id) == number):
-                    return device
+        if isinstance(said, str) and (named := _named_device(said, devices)) is not None:
+            return named
         known = ", ".join(d.reference() for d in devices) or "none"
         raise fail("script-annotation", f"the module has no virtual device {said!r}", help=f"it has: {known}")
 
@@ -270,3 +266,17 @@ def read_prim_func(node: ast.FunctionDef, source: ScriptSource, environment: Env
     names = environment.visible()
     trusted = environment.is_trusted
     return parse_prim_func(node, source.source, names, roots=tir_roots(names), span=source.span, is_trusted=trusted)
+
+
+def _named_device(said: str, devices: Sequence[VDevice]) -> VDevice | None:
+    """The device of a target, a number and a memory scope, of which the last may be left out: `"llvm:0:global"`.
+
+    As in TVM, the number also counts the devices of a kind of target (`"llvm:1"`), or all of them (`"vdevice:1"`).
+    """
+    target, _, rest = said.partition(":")
+    number, _, scope = rest.partition(":")
+    fitting = [d for d in devices if d.memory_scope == (scope or d.memory_scope)]
+    exact = [d for d in fitting if d.target == target and number in ("", str(d.vdevice_id))]
+    alike = [d for d in fitting if target in ("vdevice", d.target.split()[0])]
+    counted = alike[int(number) :] if number.isdigit() else alike
+    return next(iter([*exact, *counted]), None)

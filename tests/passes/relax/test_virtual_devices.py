@@ -123,6 +123,22 @@ class Module:
         load('@R.function\ndef main(x: R.Tensor((3,))):\n    y = R.to_vdevice(x, "llvm:7")\n    return y\n')
 
 
+@pytest.mark.rule("RELAX-PASS-25")
+@pytest.mark.parametrize("name", ["llvm:1", "vdevice:1", "llvm:1:global", "llvm -mcpu=core2:0:global"])
+def test_numbers_count_the_devices_of_a_kind(name: str) -> None:
+    """As in TVM: `llvm:1` is the second device whose target is of that kind, whatever its options."""
+    found = load(f"""
+@I.ir_module
+class Module:
+    I.module_global_infos({{"vdevice": [I.vdevice("llvm"), I.vdevice("llvm -mcpu=core2")]}})
+
+    @R.function
+    def main(x: R.Tensor((3,), "float32", "{name}")):
+        return x
+""")
+    assert found["main"].params[0].struct_info.vdevice == VDevice("llvm -mcpu=core2")
+
+
 def test_builders_read_names_of_devices() -> None:
     assert to_vdevice(tensor("x", 3), "llvm:1:local").attrs.dst_vdevice == VDevice("llvm", 1, "local")
     with pytest.raises(DiagnosticError, match="names no device"):
