@@ -145,7 +145,6 @@ REASONS: dict[str, str] = {
     "relax.transform.RewriteCUDAGraph": _GPU,
     "relax.transform.IPCAllReduceRewrite": _GPU,
     "relax.transform.LowerGPUIPCAllocStorage": _GPU,
-    "a layout; baton's layouts are chosen by its own pipeline (ConvertLayout, BlockChannels)",
     "relax.distributed": _ONE_PROCESS,
     "relax.op.ccl": _ONE_PROCESS,
     "relax.op.distributed": _ONE_PROCESS,
