@@ -15,7 +15,7 @@ __getattr__, __dir__, __all__ = attach(
         **names("passes.tir.block_steps", "ConvertBlocksToOpaque FlattenBuffer LowerInitBlock LowerMatchBuffer"),
         **names("passes.tir.block_steps", "LowerOpaqueBlock"),
         **names("passes.tir.buffer_placement", "CompactBufferAllocation PlanAndUpdateBufferAllocationLocation"),
-        **names("passes.tir.loop_steps", "ConvertForLoopsToSerial RewriteUnsafeSelect UnrollLoop"),
+        **names("passes.tir.loop_steps", "ConvertForLoopsToSerial RewriteUnsafeSelect UnrollLoop InjectVirtualThread"),
         **names("passes.tir.loop_steps", "VectorizeLoop"),
         **names(
             "passes.tir.hoist_expression", "HoistExpression HoistIfThenElse HoistedConditionals HoistedLetBindings"
@@ -25,6 +25,8 @@ __getattr__, __dir__, __all__ = attach(
         **names("passes.tir.narrow_data_type", "ForceNarrowIndexToInt32 NarrowDataType"),
         **names("passes.tir.compute_legalize", "BF16ComputeLegalize FP8ComputeLegalize"),
         **names("passes.tir.ssa", "ConvertSSA"),
+        **names("passes.tir.software_pipeline", "InjectSoftwarePipeline"),
+        **names("passes.tir.lower_intrin", "LowerIntrin"),
         **names("passes.tir.common_subexpressions", "CommonSubexprElimTIR"),
     },
     before=wire,

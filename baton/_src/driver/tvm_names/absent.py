@@ -27,10 +27,12 @@ _GPU_CALLS = (
     "tvm_thread_allreduce tvm_load_matrix_sync tvm_store_matrix_sync tvm_mma_sync tvm_bmma_sync tvm_fill_fragment "
     "ptx_mma ptx_mma_sp mma_store mma_fill ptx_ldmatrix ptx_cp_async ptx_cp_async_bulk ptx_commit_group "
     "ptx_wait_group ptx_cp_async_barrier ptx_init_barrier_thread_count ptx_arrive_barrier "
-    "ptx_arrive_barrier_expect_tx ptx_wait_barrier create_barriers"
+    "ptx_arrive_barrier_expect_tx ptx_wait_barrier create_barriers dp4a tvm_thread_invariant"
 )
 
 _GPU_TARGETS = "cuda rocm mali bifrost intel_graphics adreno hexagon vta"
+_COLLECTIVE = "allreduce allgather broadcast_from_worker0"
+_POOLS = "PoolInfo ConstantPoolInfo WorkspacePoolInfo PoolInfoProperties ConstantMemoryPools WorkspaceMemoryPools"
 _REMOTE = (
     "RPCSession TrackerSession PopenSession Server MinRPCServer connect connect_tracker with_minrpc client server "
     "tracker proxy minrpc base testing server_ios_launcher"
@@ -38,6 +40,7 @@ _REMOTE = (
 
 REASONS: dict[str, str] = {
     "register_object": _NO_OBJECTS,
+    "register_extension": _NO_OBJECTS,
     "_ffi.register_object": _NO_OBJECTS,
     "_ffi.init_api": _NO_OBJECTS,
     "_ffi.registry.register_object": _NO_OBJECTS,
@@ -49,12 +52,12 @@ REASONS: dict[str, str] = {
     "runtime.profiling.PAPIMetricCollector": "profiles measure time; perf and likes measure the rest",
     "runtime.profiling.profile_function": "time_evaluator measures, and the debug executor profiles",
     "runtime.system_lib": "libraries are files: export_library and load_module",
+    "runtime.load_static_library": "libraries are files: export_library and load_module",
     "relay.backend.executor_factory.AOTExecutorFactoryModule": 'what is built for the executor "aot" is a '
     "GraphExecutorFactoryModule too",
     "relay.setrecursionlimit": "no program is too deep for baton's passes: Python's stack is not used for them",
     "relay.Id": "variables are known by identity: Var.same_as",
-    "ir.PoolInfo": "memory is planned in Relax, for whole programs",
-    "ir.memory_pools": "memory is planned in Relax, for whole programs",
+    **{f"ir.{name}": "memory is planned in Relax, for whole programs" for name in ("memory_pools", *_POOLS.split())},
     "auto_scheduler": _TUNING,
     "exec": "baton serves no devices; its command line is `baton`",
     **{f"rpc.{name}": "baton runs programs in its own process: rpc.LocalSession" for name in _REMOTE.split()},
@@ -147,6 +150,7 @@ REASONS: dict[str, str] = {
     "relax.transform.LowerGPUIPCAllocStorage": _GPU,
     "relax.distributed": _ONE_PROCESS,
     "relax.op.ccl": _ONE_PROCESS,
+    **{f"relax.frontend.nn.op.ccl_{name}": _ONE_PROCESS for name in _COLLECTIVE.split()},
     "relax.op.distributed": _ONE_PROCESS,
     "script.relax.ccl": _ONE_PROCESS,
     "script.relax.dist": _ONE_PROCESS,
@@ -215,7 +219,7 @@ REASONS |= _OTHER
 
 _DEVICE_CODE = (
     "AnnotateDeviceRegions CombineContextCall DecorateDeviceScope DefaultGPUSchedule InferFragment InjectPTXAsyncCopy "
-    "InjectPTXLDG32 InjectPermutedLayout InjectVirtualThread LowerAsyncDMA LowerCrossThreadReduction "
+    "InjectPTXLDG32 InjectPermutedLayout LowerAsyncDMA LowerCrossThreadReduction "
     "LowerDeviceKernelLaunch LowerDeviceStorageAccessInfo LowerThreadAllreduce LowerVtcmAlloc LowerWarpMemory "
     "ManifestSharedMemoryLocalStage MergeSharedMemoryAllocations RemapThreadAxis SplitHostDevice ThreadSync "
     "TransformMmaBufferLayout UnifyThreadBinding LiftThreadBinding LowerAutoCopy CoProcSync TextureFlatten"
@@ -223,7 +227,7 @@ _DEVICE_CODE = (
 REASONS |= {f"tir.transform.{name}": _GPU for name in _DEVICE_CODE.split()}
 _CODEGEN = "it prepares TVM's code generator; baton's takes kernels as lower_prim_func leaves them (tvm.build)"
 _FOR_CODEGEN = (
-    "MakePackedAPI MakeUnpackedAPI LowerTVMBuiltin LowerIntrin LowerCustomDatatypes LegalizePackedCalls "
+    "MakePackedAPI MakeUnpackedAPI LowerTVMBuiltin LowerCustomDatatypes LegalizePackedCalls "
     "BF16StorageLegalize FP8StorageLegalize PointerValueTypeRewrite ExtractPrimFuncConstants InstallDebugSpans "
     "InstrumentBoundCheckers InstrumentProfileIntrinsics"
 )
@@ -340,6 +344,7 @@ REASONS |= ASK_THE_PACKAGE | {
     **{f"script.parser.{name}.parser": _READER for name in ("ir", "relax", "tir")},
     "script.parser.tir.operation": _READER,
     "script.printer": "texts are printed by script() and show()",
+    "runtime.Scriptable": "texts are printed by script() and show(), which take the options there are",
     "runtime.script_printer": "texts are printed by script() and show(), which take the options there are",
     "target.detect_target": "Target('llvm') is this machine",
     "tir.schedule.block_scope": _NO_TREE,

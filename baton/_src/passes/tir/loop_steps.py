@@ -1,6 +1,6 @@
 """Loop annotations carried out, one kind a pass, and selects that read memory.
 
-    UnrollLoop, VectorizeLoop, ConvertForLoopsToSerial, RewriteUnsafeSelect
+    UnrollLoop, VectorizeLoop, ConvertForLoopsToSerial, InjectVirtualThread, RewriteUnsafeSelect
 
 `VectorizeLoop` makes one vector of a whole loop, which is what the mark means; `lower_prim_func` cuts it to the
 target's registers instead.
@@ -129,6 +129,25 @@ class ConvertForLoopsToSerial(PrimFuncPass):
 
 
 @dataclass(frozen=True)
+class InjectVirtualThread(PrimFuncPass):
+    """Virtual threads (`vthread`) run one after the other, each a whole iteration of a serial loop."""
+
+    def body(self, body: st.Stmt, function: PrimFunc, ctx: PassContext) -> st.Stmt:
+        def rule(node: Any) -> Any:
+            if isinstance(node, st.AttrStmt) and _is_virtual(st.launched_axis(node)):
+                return st.thread_loop(node)
+            axis = node.thread_binding if isinstance(node, st.For) else None
+            return node.with_fields(kind=SERIAL, thread_binding=None) if _is_virtual(axis) else None
+
+        found: st.Stmt = rewrite(body, rule)
+        return found
+
+
+def _is_virtual(axis: tir.IterVar | None) -> bool:
+    return axis is not None and axis.thread_tag.startswith("vthread")
+
+
+@dataclass(frozen=True)
 class RewriteUnsafeSelect(PrimFuncPass):
     """`Select` evaluates both values: where one reads memory or calls something, it becomes `if_then_else`."""
 
@@ -144,4 +163,4 @@ class RewriteUnsafeSelect(PrimFuncPass):
         return found
 
 
-__all__ = ["ConvertForLoopsToSerial", "RewriteUnsafeSelect", "UnrollLoop", "VectorizeLoop"]
+__all__ = ["ConvertForLoopsToSerial", "InjectVirtualThread", "RewriteUnsafeSelect", "UnrollLoop", "VectorizeLoop"]

@@ -1,0 +1,63 @@
+"""LowerIntrin and InjectVirtualThread: what they leave computes the same, without what they take out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from baton import tir
+from baton._src.ir.module import IRModule
+from baton._src.tir.interpreter import run_prim_func
+from baton._src.tir.schedule.schedule import Schedule
+from baton._src.tir.text.parser import parse_text
+from baton.script import tir as T
+from tests.passes.tir.test_steps import LOWERED, X, after, of, twice
+
+
+@T.prim_func
+def places(A: T.Buffer((24,), "int32"), B: T.Buffer((24,), "int32")):
+    for i in range(24):
+        if T.likely(i < 20):
+            B[i] = A[i // 4 * 4 + i % 4] + T.floordiv(A[i] - 5, 3) + T.floormod(A[i] - 5, 3)
+
+
+def test_floor_division_becomes_truncating_division() -> None:
+    """Guards both forms: plain where nothing is negative, with a choice elsewhere; hints go."""
+    made = after(places, X.LowerIntrin())
+    assert not of(tir.FloorDiv, made)
+    assert not of(tir.FloorMod, made)
+    assert len(of(tir.Select, made)) == 2
+    assert not any(call.op.name == "tir.likely" for call in of(tir.Call, made))
+
+
+@pytest.mark.parametrize("dtype", ["int32", "int64", "uint8"])
+def test_every_sign_rounds_down(dtype: str) -> None:
+    """Guards quotients and remainders of all signs against Python's."""
+    func = parse_text(f"""
+@T.prim_func
+def main(A: T.Buffer((64,), "{dtype}"), B: T.Buffer((64,), "{dtype}"), Q: T.Buffer((64,), "{dtype}"),
+         R: T.Buffer((64,), "{dtype}")):
+    for i in range(64):
+        Q[i] = T.floordiv(A[i], B[i]) + T.floordiv(A[i], T.Cast("{dtype}", 3))
+        R[i] = T.floormod(A[i], B[i])
+""")
+    made = X.LowerIntrin()(IRModule({"main": func}))["main"]
+    reach = [n for n in range(-4, 5) if n] if dtype != "uint8" else range(1, 9)
+    a, b = (np.array(values, dtype) for values in zip(*((x, y) for x in reach for y in reach)))
+    q, r = np.zeros((2, 64), dtype)
+    run_prim_func(made, [a, b, q, r])
+    assert q.tolist() == [int(x) // int(y) + int(x) // 3 for x, y in zip(a, b)]
+    assert r.tolist() == [int(x) % int(y) for x, y in zip(a, b)]
+
+
+def test_virtual_threads_become_loops() -> None:
+    """Guards loops that a schedule bound to virtual threads; threads of devices stay."""
+    sch = Schedule(twice)
+    i, j = sch.get_loops("C")
+    sch.bind(i, "vthread.x")
+    sch.bind(j, "threadIdx.x")
+    made = after(sch.func, X.InjectVirtualThread())
+    bound = [loop.thread_binding.thread_tag for loop in of(tir.For, made) if loop.thread_binding is not None]
+    assert bound == ["threadIdx.x"]
+    lowered = after(sch.func, *LOWERED, X.InjectVirtualThread())
+    assert {attr.attr_key for attr in of(tir.AttrStmt, lowered)} <= {"thread_extent"}
