@@ -13,7 +13,10 @@ __getattr__, __dir__, __all__ = attach(
         **names("passes.tir.ssa", "verify_ssa"),
         **names("driver.tvm_names.tir.analysis", "undefined_vars get_block_access_region get_block_read_write_region"),
         **names("driver.tvm_names.tir.analysis", "detect_buffer_access_lca calculate_workspace_bytes verify_memory"),
-        **names("driver.tvm_names.tir.analysis", "calculate_allocated_bytes estimate_tir_flops find_anchor_block"),
+        **names(
+            "driver.tvm_names.tir.analysis",
+            "calculate_allocated_bytes calculate_constant_bytes estimate_tir_flops find_anchor_block",
+        ),
         **names("driver.tvm_names.tir.analysis", "is_pure_function assert_pure_function OOBChecker"),
         **names("tir.buffer", "BufferRegion"),
         **names("tir.expr", "Var"),

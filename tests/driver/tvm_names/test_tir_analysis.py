@@ -42,6 +42,20 @@ def test_work_and_memory() -> None:
     assert A.find_anchor_block(IRModule({"main": product})) is block("C")
 
 
+def test_constants() -> None:
+    """Each kernel's own, rounded up."""
+
+    @T.prim_func
+    def shifted(X: T.Buffer((3,), "float32"), Y: T.Buffer((3,), "float32")):
+        held = T.allocate_const([1.0, 2.0, 3.0], "float32", [3])
+        shift = T.Buffer((3,), "float32", data=held)
+        for i in range(3):
+            Y[i] = X[i] + shift[i]
+
+    assert (A.calculate_constant_bytes(shifted, 1), A.calculate_constant_bytes(shifted, 16)) == (12, 16)
+    assert A.calculate_constant_bytes(product, 16) == 0
+
+
 def test_accesses() -> None:
     """Reads and writes from the body; the scope around all accesses; free variables."""
     reads, writes = A.get_block_read_write_region(block("Z"))

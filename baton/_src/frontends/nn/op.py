@@ -114,6 +114,11 @@ def permute_dims(x: Tensor, axes: Any = None, name: str | None = None) -> Any:
     return emit(_RELAX.permute_dims(x._expr, axes=None if axes is None else tuple(axes)), name)
 
 
+def permute(x: Tensor, axes: Any = None, name: str = "permute") -> Any:
+    """`permute_dims` under its other name."""
+    return permute_dims(x, axes, name)
+
+
 def broadcast_to(x: Tensor, shape: Sequence[Any], name: str = "broadcast_to") -> Any:
     """Repeated along axes of extent one."""
     return emit(_RELAX.broadcast_to(x._expr, tuple(shape)), name)

@@ -20,7 +20,7 @@ OPERATORS = {
     ),
     **names("frontends.nn.op", "add subtract multiply divide maximum minimum"),
     **names("frontends.nn.op", "less less_equal greater greater_equal equal not_equal"),
-    **names("frontends.nn.op", "chunk empty pad relu6 softplus prelu"),
+    **names("frontends.nn.op", "chunk empty pad permute relu6 softplus prelu"),
     **names("frontends.nn.ordering_ops", "cumsum sort argsort topk multinomial_from_uniform"),
     **names("frontends.nn.sampling_ops", "sample_top_p_top_k_from_sorted_prob renormalize_top_p_top_k_prob"),
     **names("frontends.nn.image_ops", "interpolate get_timestep_embedding"),

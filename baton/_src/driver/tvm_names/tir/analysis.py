@@ -101,6 +101,12 @@ def calculate_workspace_bytes(func: PrimFunc, workspace_byte_alignment: int = 1)
     return held[func.body]
 
 
+def calculate_constant_bytes(func: PrimFunc, constant_byte_alignment: int = 1) -> int:
+    """What the constants that `func` holds (`T.allocate_const`) take, each rounded up to the alignment."""
+    sizes = (node.data.data.nbytes for node in post_order(func.body) if isinstance(node, st.AllocateConst))
+    return sum(-(-size // constant_byte_alignment) * constant_byte_alignment for size in sizes)
+
+
 def calculate_allocated_bytes(func_or_mod: PrimFunc | IRModule) -> dict[str, Any]:
     """For each kernel the bytes of all its allocations by storage scope."""
     if isinstance(func_or_mod, PrimFunc):
