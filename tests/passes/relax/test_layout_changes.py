@@ -8,11 +8,13 @@ import numpy as np
 import pytest
 
 from baton._src.ir.module import IRModule
+from baton._src.ir.structural import assert_structural_equal
 from baton._src.passes.relax.bindings.dead_code_elimination import DeadCodeElimination
 from baton._src.passes.relax.layouts.alter_op_impl import AlterOpImpl
 from baton._src.passes.relax.layouts.optimize_layout_transform import OptimizeLayoutTransform
 from baton._src.relax.nodes import Call
 from baton._src.support.diagnostics import DiagnosticError
+from baton._src.tir.index_map import IndexMap
 from tests.passes.relax.programs import R, arrays, called, check, dim, program, tensor
 from tests.relax.build import load
 
@@ -68,6 +70,15 @@ def test_kernels_are_replaced_and_layouts_changed_at_borders() -> None:
     assert altered()(after) is after
 
 
+def test_transforms_are_maps_functions_or_either_with_separators() -> None:
+    plain = altered()(two_adds(16))
+    separated = IndexMap.from_func_with_separators(lambda i: (i // 4, IndexMap.AXIS_SEPARATOR, i % 4))
+    for form in (separated[0], separated, lambda i: (i // 4, IndexMap.AXIS_SEPARATOR, i % 4)):
+        again = AlterOpImpl({"relax.add": BLOCKED}, {"relax.add": [form] * 3}, None, None)(two_adds(16))
+        assert called(again) == called(plain)
+        check(AlterOpImpl({"relax.add": BLOCKED}, {"relax.add": [form] * 3}), two_adds(16), *arrays((16,), (16,)))
+
+
 def test_transforms_that_meet_go_away() -> None:
     """Between the two kernels nothing is left; what becomes of operands and the result stays."""
     before = altered()(two_adds(16))
@@ -98,6 +109,16 @@ def test_what_does_not_fit_is_refused() -> None:
         altered((by_four, by_four))(two_adds(16))
     plain = program([tensor("x", 16)], lambda b, x: R.exp(x))
     assert altered()(plain) is plain
+
+
+def test_none_stands_for_no_transform_or_separator_of_any_tensor() -> None:
+    """Scripts give it for each operator."""
+    none = {"relax.add": None}
+    separate = AlterOpImpl({"relax.add": BLOCKED}, {"relax.add": [by_four] * 3}, none, none)
+    assert_structural_equal(separate(two_adds(16)), altered()(two_adds(16)))
+    plain = two_adds(16)
+    same_layout = AlterOpImpl({"relax.add": plain["add"]}, none)
+    assert called(check(same_layout, plain, *arrays((16,), (16,)))) == ["relax_add_replacement"] * 2
 
 
 def test_two_transforms_are_one() -> None:

@@ -7,15 +7,15 @@
                                                               out_sinfo=R.Tensor((4, 4), "float32"))
                                                           lv = R.layout_transform(l, inverse of m)
 
-`op_buffer_transforms` says for each operator what is done to each of its tensors, operands first: an `IndexMap`, a
-function of the indices, or None. A layout with padding is filled with zeros, and the padding of results is cut off.
+`op_buffer_transforms` says for each operator what is done to each of its tensors, operands first: an `IndexMap` (also
+in a tuple with axis separators), a function of the indices, or None. A layout with padding is filled with zeros, and the padding of results is cut off.
 Errors `pass-alter`: a replacement or a list of transforms that does not fit the kernel.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ir.expr import GlobalVar
@@ -40,12 +40,13 @@ R: Any = RELAX
 
 @dataclass(frozen=True)
 class AlterOpImpl(Pass):
-    """See the module. Axis separators are kept in the transforms' attributes, by operator and tensor."""
+    """See the module. Axis separators are kept in the transforms' attributes, by operator and tensor; None for an
+    operator stands for none of its tensors."""
 
     op_impl_map: Mapping[str, PrimFunc]
-    op_buffer_transforms: Mapping[str, Sequence[Any]]
-    op_buffer_axis_separators: Mapping[str, Sequence[Any]] = field(default_factory=dict)
-    op_buffer_input_axis_separators: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    op_buffer_transforms: Mapping[str, Sequence[Any] | None]
+    op_buffer_axis_separators: Mapping[str, Sequence[Any] | None] = field(default_factory=dict)
+    op_buffer_input_axis_separators: Mapping[str, Sequence[Any] | None] = field(default_factory=dict)
 
     def run(self, module: IRModule, ctx: PassContext) -> IRModule:
         rewriter = _Alterer(module, self)
@@ -98,16 +99,13 @@ class _Alterer(BindingRewriter):
     def _maps(self, name: str, infos: Sequence[Any], outputs: Sequence[Any]) -> list[IndexMap | None]:
         """The transforms of an operator's tensors; the identity is None."""
         known = [*infos, *outputs]
-        given = list(self.wanted.op_buffer_transforms.get(name, [None] * len(known)))
+        given = list(self.wanted.op_buffer_transforms.get(name) or [None] * len(known))
         if len(given) != len(known):
             raise fail("pass-alter", f"{name} has {len(known)} tensors, but {len(given)} transforms are given")
-        return [
-            m if m is None or isinstance(m, IndexMap) else IndexMap.from_func(m, getattr(info, "ndim", None))
-            for m, info in zip(given, known)
-        ]
+        return [_index_map(m, getattr(info, "ndim", None)) for m, info in zip(given, known)]
 
-    def _separators(self, said: Mapping[str, Sequence[Any]], name: str, count: int) -> list[tuple[int, ...]]:
-        given = list(said.get(name, [()] * count))
+    def _separators(self, said: Mapping[str, Sequence[Any] | None], name: str, count: int) -> list[tuple[int, ...]]:
+        given = list(said.get(name) or [()] * count)
         if len(given) != count:
             raise fail("pass-alter", f"{name} has {count} tensors, but separators of {len(given)} are given")
         return [tuple(int(s) for s in part or ()) for part in given]
@@ -151,6 +149,18 @@ class _Alterer(BindingRewriter):
         whole = self.emit(back)
         axes = list(range(len(shape)))
         return self.normalized(R.strided_slice(whole, axes, [0] * len(shape), shape, [1] * len(shape)))
+
+
+def _index_map(given: Any, ndim: int | None) -> IndexMap | None:
+    """A transform as users write it: a map, one with its axis separators, or a function; None is the identity.
+
+    Separators are said apart, by operator: those that come with a map tell nothing new.
+    """
+    if given is None or isinstance(given, IndexMap):
+        return given
+    if isinstance(given, (tuple, list)):
+        return _index_map(given[0], ndim)
+    return IndexMap.from_func_with_separators(given, ndim)[0]
 
 
 def _moved(info: TensorStructInfo, index_map: IndexMap | None) -> TensorStructInfo:
