@@ -1,7 +1,8 @@
 """How far elements lie from their mean: variance, std. Attributes are those of folds.
 
 Two stages over float32 for 16-bit floats: the mean, then the squares of what is beyond it. The variance divides by the
-count (by count - 1 with Relay's `unbiased`). Source: facts relax-ops-passes-vm §1, relay-language §6 level 4.
+count (by count - 1 with Relay's `unbiased`). Relay's variance may be given what it is taken about (`with_mean`): a
+tensor as the data with folded axes of extent 1. Source: facts relax-ops-passes-vm §1, relay-language §6 level 4.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ from typing import Any
 import numpy as np
 
 from baton._src.ir.attrs import attr, attrs
-from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
-from baton._src.ir.tensor_info import Info
+from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
+from baton._src.ops.dims import show_shape
 from baton._src.ops.layouts import folds
 from baton._src.ops.precision import computed_wide
 from baton._src.ops.reduce.folds import (
@@ -25,6 +27,7 @@ from baton._src.ops.reduce.folds import (
     infer_fold,
     spread,
 )
+from baton._src.ops.samples import Arr, Sample
 
 
 @attrs
@@ -35,17 +38,19 @@ class VarianceAttrs(ReduceAttrs):
 
 
 def _variance_gradient(b: Any, args: Any, attributes: Any, out: Any, grad: Any) -> list[Any]:
-    """2 (x - mean) / count, the count less one where unbiased."""
-    x = args[0]
+    """2 (x - mean) / count, the count less one where unbiased; for a mean that is given the opposite, summed."""
+    x, *given = args
     axes = folded_axes(x.struct_info.ndim, attributes)
-    if not axes:
+    if not axes and not given:
         return [b.full_like(x, 0)]
-    centred = b.op("subtract", x, b.op("mean", x, axis=axes, keepdims=True))
+    mean = given[0] if given else b.op("mean", x, axis=axes, keepdims=True)
+    centred = b.op("subtract", x, mean)
     count = b.op("sum", b.full_like(x, 1), axis=axes, keepdims=True)
     if getattr(attributes, "unbiased", False):
         count = b.op("subtract", count, b.full_like(count, 1))
     slope = b.op("divide", b.op("add", centred, centred), count)
-    return [b.op("multiply", slope, spread(b, attributes, x, grad))]
+    to_x = b.op("multiply", slope, spread(b, attributes, x, grad))
+    return [to_x, *(b.op("negative", b.op("sum", to_x, axis=axes, keepdims=True)) for _ in given)]
 
 
 def _deviation_gradient(b: Any, args: Any, attributes: Any, out: Any, grad: Any) -> list[Any]:
@@ -53,51 +58,132 @@ def _deviation_gradient(b: Any, args: Any, attributes: Any, out: Any, grad: Any)
     return _variance_gradient(b, args, attributes, out, b.op("divide", grad, b.op("add", out, out)))
 
 
-def _variance(name: str) -> OpDef[Any]:
-    root = name == "std"
+def _compute(inputs: Any, attributes: Any, out: Any, root: bool = False) -> Any:
+    """Sum of squares over count, the mean in a stage before them unless it is given."""
+    x, *given = inputs
+    axes = folded_axes(x.ndim, attributes)
+    mean = given[0] if given else mean_stage(x, axes)
+    squares = centred_squares(x, mean, axes, attributes.keepdims)
+    count = count_of(x, axes, squares.dtype)
+    if getattr(attributes, "unbiased", False):
+        count = count - k.const(1, squares.dtype)
 
-    def compute(inputs: Any, attributes: Any, out: Any) -> Any:
-        (x,) = inputs
-        axes = folded_axes(x.ndim, attributes)
-        mean = mean_stage(x, axes)
-        squares = centred_squares(x, mean, axes, attributes.keepdims)
-        count = count_of(x, axes, squares.dtype)
-        if getattr(attributes, "unbiased", False):
-            count = count - k.const(1, squares.dtype)
+    def finish(*i: Any) -> Any:
+        value = squares(*i) / count
+        return k.cast(out.dtype, k.sqrt(value) if root else value)
 
-        def finish(*i: Any) -> Any:
-            value = squares(*i) / count
-            return k.cast(out.dtype, k.sqrt(value) if root else value)
-
-        return k.compute(squares.shape, finish) if root else k.compute(squares.shape, finish, "T_divide", axes="ax")
-
-    def reference(inputs: Any, attributes: Any) -> Any:
-        (x,) = inputs
-        axes = folded_axes(np.asarray(x).ndim, attributes)
-        function = np.std if root else np.var
-        less = int(getattr(attributes, "unbiased", False))
-        return computed_wide(lambda v: function(v, axis=axes, keepdims=attributes.keepdims, ddof=less), np.asarray(x))
-
-    return OpDef(
-        name,
-        VarianceAttrs,
-        inputs=(Input("x", relay_name="data"),),
-        infer=_infer_floating_fold,
-        compute=compute,
-        reference=reference,
-        fusion=Fusion.OPAQUE,
-        layout=folds(),
-        gradient=_deviation_gradient if root else _variance_gradient,
-        samples=lambda: fold_samples(("float32", "float16"), VarianceAttrs),
-        summary=f"The {'standard deviation' if root else 'variance'} over axes.",
-    )
+    return k.compute(squares.shape, finish) if root else k.compute(squares.shape, finish, "T_divide", axes="ax")
 
 
-def _infer_floating_fold(call: OpCall[Any]) -> Info:
+def _reference(inputs: Any, attributes: Any, root: bool = False) -> Any:
+    x, *given = map(np.asarray, inputs)
+    axes = folded_axes(x.ndim, attributes)
+    less = int(getattr(attributes, "unbiased", False))
+
+    def value(v: Any, *mean: Any) -> Any:
+        if not mean:
+            return (np.std if root else np.var)(v, axis=axes, keepdims=attributes.keepdims, ddof=less)
+        count = np.prod([v.shape[axis] for axis in axes]) - less
+        return np.sum((v - mean[0]) ** 2, axis=axes, keepdims=attributes.keepdims) / v.dtype.type(count)
+
+    return computed_wide(value, x, *given)
+
+
+def _infer(call: OpCall[Any]) -> Info:
     x = call.tensor(0)
     if not x.dtype.is_void and not x.dtype.is_float:
         call.fail(f"takes floating-point elements, got {x.dtype}", code="op-dtype", help="astype first")
+    if len(call.args) > 1:
+        _check_mean(call, x, call.tensor(1))
     return infer_fold(call)
+
+
+def _check_mean(call: OpCall[Any], x: TensorInfo, mean: TensorInfo) -> None:
+    if not (x.dtype.is_void or mean.dtype.is_void) and mean.dtype != x.dtype:
+        call.fail(f"the mean is {mean.dtype}, the data {x.dtype}", code="op-dtype")
+    if x.shape is None or mean.ndim < 0:
+        return
+    gone = folded_axes(x.ndim, call.attrs)
+    wanted = [1 if axis in gone else dim for axis, dim in enumerate(x.shape)]
+    fits = mean.ndim == x.ndim and (
+        mean.shape is None or all(call.prover.equal(w, m) is not False for w, m in zip(wanted, mean.shape))
+    )
+    if not fits:
+        message = f"the mean has shape {show_shape(mean.shape, mean.ndim)}, where {show_shape(tuple(wanted))} is taken"
+        call.fail(message, help="mean(data, axis, keepdims=True)")
+
+
+def relay_variance(
+    make: Any,
+    data: Any,
+    axis: Any = None,
+    keepdims: bool = False,
+    exclude: bool = False,
+    unbiased: bool = False,
+    with_mean: Any = None,
+) -> Any:
+    """TVM's order: the mean comes last."""
+    operands = (data,) if with_mean is None else (data, with_mean)
+    return make(*operands, axis=axis, keepdims=keepdims, exclude=exclude, unbiased=unbiased)
+
+
+def _about_samples() -> tuple[Sample, ...]:
+    return (
+        Sample((Arr(("n", 4)), Arr((1, 4))), VarianceAttrs(axis=(0,)), rtol=1e-4),
+        Sample((Arr((2, 3), "float16"), Arr((2, 1), "float16")), VarianceAttrs(-1, keepdims=True), rtol=1e-2),
+        Sample((Arr((2, 3)), Arr((1, 1))), VarianceAttrs(unbiased=True), rtol=1e-4),
+    )
+
+
+def _variance_to_relax(args: Any, a: VarianceAttrs) -> Any:
+    """In Relax the variance about a given mean is an operator of its own."""
+    return (args, a) if len(args) < 2 else (args, a, VARIANCE_ABOUT)
+
+
+VARIANCE = OpDef(
+    "variance",
+    VarianceAttrs,
+    inputs=(Input("x", relay_name="data"), Input("mean", "computed if left out", optional=True, languages=("relay",))),
+    infer=_infer,
+    compute=_compute,
+    reference=_reference,
+    fusion=Fusion.OPAQUE,
+    layout=folds(),
+    gradient=_variance_gradient,
+    relay_builder=relay_variance,
+    relay_to_relax=_variance_to_relax,
+    samples=lambda: fold_samples(("float32", "float16"), VarianceAttrs),
+    summary="The variance over axes.",
+)
+
+VARIANCE_ABOUT = OpDef(
+    "variance_about",
+    VarianceAttrs,
+    inputs=(Input("x"), Input("mean")),
+    infer=_infer,
+    compute=_compute,
+    reference=_reference,
+    fusion=Fusion.OPAQUE,
+    gradient=_variance_gradient,
+    in_relax=False,
+    relay_name=NotApplicable("Relay's variance has the mean as an operand"),
+    samples=_about_samples,
+    summary="The mean square of what lies beyond a given mean.",
+)
+
+STD = OpDef(
+    "std",
+    VarianceAttrs,
+    inputs=(Input("x", relay_name="data"),),
+    infer=_infer,
+    compute=lambda inputs, a, out: _compute(inputs, a, out, root=True),
+    reference=lambda inputs, a: _reference(inputs, a, root=True),
+    fusion=Fusion.OPAQUE,
+    layout=folds(),
+    gradient=_deviation_gradient,
+    samples=lambda: fold_samples(("float32", "float16"), VarianceAttrs),
+    summary="The standard deviation over axes.",
+)
 
 
 def mean_stage(x: k.Tensor, axes: tuple[int, ...]) -> k.Tensor:
@@ -119,11 +205,11 @@ def centred_squares(x: k.Tensor, mean: k.Tensor, axes: tuple[int, ...], keepdims
         full = list(indices) if keepdims else [None if i in axes else next(kept) for i in range(x.ndim)]
         where = [reduced[i].var if i in axes else full[i] for i in range(x.ndim)]
         centre = [k.index(0) if i in axes else full[i] for i in range(x.ndim)]
-        difference = k.wide(x(*where)) - mean(*centre)
+        difference = k.wide(x(*where)) - k.wide(mean(*centre))
         value = difference * difference
         return k.reduce_sum(value, list(reduced.values())) if axes else value
 
     return k.compute(shape, body, "T_multiply_red", axes="ax")
 
 
-VARIANCES: tuple[OpDef[Any], ...] = (_variance("variance"), _variance("std"))
+VARIANCES: tuple[OpDef[Any], ...] = (VARIANCE, VARIANCE_ABOUT, STD)
