@@ -8,14 +8,15 @@
                                                           lv = R.layout_transform(l, inverse of m)
 
 `op_buffer_transforms` says for each operator what is done to each of its tensors, operands first: an `IndexMap` (also
-in a tuple with axis separators), a function of the indices, or None. A layout with padding is filled with zeros, and the padding of results is cut off.
+in a tuple with axis separators), a function of the indices, or None. A layout with padding is filled with zeros, and
+the padding of results is cut off.
 Errors `pass-alter`: a replacement or a list of transforms that does not fit the kernel.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from baton._src.ir.expr import GlobalVar
@@ -45,8 +46,8 @@ class AlterOpImpl(Pass):
 
     op_impl_map: Mapping[str, PrimFunc]
     op_buffer_transforms: Mapping[str, Sequence[Any] | None]
-    op_buffer_axis_separators: Mapping[str, Sequence[Any] | None] = field(default_factory=dict)
-    op_buffer_input_axis_separators: Mapping[str, Sequence[Any] | None] = field(default_factory=dict)
+    op_buffer_axis_separators: Mapping[str, Sequence[Any] | None] | None = None
+    op_buffer_input_axis_separators: Mapping[str, Sequence[Any] | None] | None = None
 
     def run(self, module: IRModule, ctx: PassContext) -> IRModule:
         rewriter = _Alterer(module, self)
@@ -104,8 +105,10 @@ class _Alterer(BindingRewriter):
             raise fail("pass-alter", f"{name} has {len(known)} tensors, but {len(given)} transforms are given")
         return [_index_map(m, getattr(info, "ndim", None)) for m, info in zip(given, known)]
 
-    def _separators(self, said: Mapping[str, Sequence[Any] | None], name: str, count: int) -> list[tuple[int, ...]]:
-        given = list(said.get(name) or [()] * count)
+    def _separators(
+        self, said: Mapping[str, Sequence[Any] | None] | None, name: str, count: int
+    ) -> list[tuple[int, ...]]:
+        given = list((said or {}).get(name) or [()] * count)
         if len(given) != count:
             raise fail("pass-alter", f"{name} has {count} tensors, but separators of {len(given)} are given")
         return [tuple(int(s) for s in part or ()) for part in given]
