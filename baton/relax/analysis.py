@@ -10,6 +10,7 @@ __getattr__, __dir__, __all__ = attach(
     {
         **names("analysis.variables", "all_vars bound_vars free_vars all_global_vars"),
         **names("analysis.purity", "contains_impure_call"),
+        **names("analysis.layout_transforms", "suggest_layout_transforms"),
         **names("analysis.memory_usage", "estimate_memory_usage"),
         **names("relax.check.base_check", "BaseCheckResult"),
         **names(
