@@ -16,6 +16,7 @@ from baton._src.frontends.torch.bounds import within
 from baton._src.frontends.torch.complex.fourier import FOURIER
 from baton._src.frontends.torch.complex.pair import PARTS, Pair, Part, has_pair, part_of
 from baton._src.frontends.torch.complex.paired import COMPLEX, PAIRED
+from baton._src.frontends.torch.demands import demands
 from baton._src.frontends.torch.library import torch_library
 from baton._src.frontends.torch.node import AtenNode, Converter
 from baton._src.frontends.torch.programs.program import Program, name_of, source_of
@@ -24,7 +25,7 @@ from baton._src.frontends.torch.symbols import Symbols
 from baton._src.frontends.torch.table import CONVERTERS, IGNORED
 from baton._src.frontends.torch.tensors import array_of, dtype_of
 from baton._src.ir.expr import PrimExpr
-from baton._src.ir.tensor_info import TensorInfo
+from baton._src.ir.tensor_info import Dim, TensorInfo
 from baton._src.support.diagnostics import Diagnostic, DiagnosticError, InternalError, fail
 from baton._src.support.operator_errors import UnsupportedOperatorError
 from baton._src.values.dtype import BOOL, DataType
@@ -61,7 +62,8 @@ class Importer:
         self._check_supported()
         weights = {w.placeholder: array_of(w.tensor) for w in self.program.weights}
         counts = {n.name: self.symbols.count(n.meta["val"]) for n in self.program.unseen}
-        infos = {n.name: self._input_info(n) for n in self.program.inputs}
+        measured = self.symbols.measured([n.meta["val"].shape for n in self.program.inputs])
+        infos = {n.name: self._input_info(n, measured.get(k, {})) for k, n in enumerate(self.program.inputs)}
         infos.update((name, TensorInfo((size, 0), BOOL)) for name, (size, _) in counts.items())
         for placeholder, name in parameters:
             info = infos[placeholder] if placeholder in infos else self.builder.constant(weights[placeholder]).info
@@ -70,6 +72,7 @@ class Importer:
             self.values[node.name] = counts[node.name][1] if node.name in counts else self.symbols.dim(node.meta["val"])
         self._bind_constants(weights)
         self.builder.language.start()
+        self._check_inputs([self.program.inputs[k] for k in measured])
         self._walk(self.program.module)
         return [self._output(self._operand(o)) for o in self.program.outputs if o is not None]
 
@@ -103,12 +106,25 @@ class Importer:
             return self.builder.constant(array)
         return Pair(self.builder.constant(array.real), self.builder.constant(array.imag))
 
-    def _input_info(self, node: Any) -> TensorInfo:
+    def _check_inputs(self, measured: Sequence[Any]) -> None:
+        """Inputs have the sizes that the program says; those `measured` are called as it says from here on."""
+        for node in measured:
+            self.builder.hint = node.name
+            dims = tuple(self.symbols.dim(d) for d in node.meta["val"].shape)
+            self.values[node.name] = self.builder.of_shape(self.values[node.name], dims)
+        for node, axis, size in demands(self.program, self.symbols):
+            self.builder.hint = node.name
+            value = self.values[node.name]
+            dims = value.shape or ()
+            self.builder.of_shape(value, (*dims[:axis], size, *dims[axis + 1 :]))  # checked, and nothing else
+
+    def _input_info(self, node: Any, measured: Mapping[int, Dim]) -> TensorInfo:
         found = node.meta["val"]
         if found.dtype.is_complex:
             help = "take its parts as a last axis: f(x), with x = torch.view_as_complex(parts) within the program"
             raise fail("torch-dtype", f"input {node.name!r} is complex, which functions cannot take", help=help)
-        return TensorInfo(tuple(self.symbols.dim(d) for d in found.shape), dtype_of(found.dtype))
+        dims = tuple(measured[k] if k in measured else self.symbols.dim(d) for k, d in enumerate(found.shape))
+        return TensorInfo(dims, dtype_of(found.dtype))
 
     def _attribute(self, module: Any, node: Any) -> Any:
         """A tensor of a graph, or a graph within it as a function of its operands."""

@@ -45,7 +45,31 @@ class Symbols:
         """A size that PyTorch gives: an int or a SymInt."""
         if isinstance(size, int):
             return size
-        return self._expression(size.node.expr)
+        return self.expression(size.node.expr)
+
+    def measured(self, shapes: Sequence[Sequence[Any]]) -> dict[int, dict[int, Dim]]:
+        """Sizes of inputs that tell a symbol which none is alone, as 8 * k does: by input and axis, a variable each.
+
+        The symbol is what is left by division; that nothing remains is to be checked.
+        """
+        sizes = [
+            (k, axis, d.node.expr) for k, s in enumerate(shapes) for axis, d in enumerate(s) if not isinstance(d, int)
+        ]
+        known = {str(e) for _, _, e in sizes if e.is_Symbol} | set(self.variables)
+        found: dict[int, dict[int, Dim]] = {}
+        for place, axis, expression in sizes:
+            open_symbols = [s for s in expression.free_symbols if str(s) not in known]
+            if len(expression.free_symbols) != 1 or not open_symbols:
+                continue
+            (symbol,) = open_symbols
+            factor = expression.coeff(symbol)
+            rest = expression - factor * symbol
+            if factor.is_Integer and rest.is_Integer and factor > 0:
+                size = Var(f"size_{symbol}", "int64")
+                self.variables[str(symbol)] = floordiv(size - int(rest), int(factor))
+                known.add(str(symbol))
+                found.setdefault(place, {})[axis] = size
+        return found
 
     def count(self, number: Any) -> tuple[Var, Dim]:
         """A variable for how far from zero an `unseen` number is, and the number in terms of it.
@@ -58,13 +82,14 @@ class Symbols:
             self.variables[str(number.node.expr)] = found
         return size, found
 
-    def _expression(self, expression: Any) -> Dim:
+    def expression(self, expression: Any) -> Dim:
+        """A size as PyTorch writes it inside of SymInts."""
         if expression.is_Integer:
             return int(expression)
         if expression.is_Symbol:
             name = str(expression)
             return self.variables.setdefault(name, Var(name, "int64"))
-        parts = [self._expression(a) for a in expression.args]
+        parts = [self.expression(a) for a in expression.args]
         kind = type(expression).__name__
         if kind == "Add":
             return sum(parts[1:], start=parts[0])

@@ -96,7 +96,9 @@ def _check_payloads(path: Path, payloads: Any) -> None:
 
 def _checked(path: Path, content: Any) -> Any:
     """The program's description without what is not needed to compile it, when all else in it is harmless."""
-    content["guards_code"] = []
+    content["guards_code"] = [str(guard) for guard in content.get("guards_code", [])]
+    for guard in content["guards_code"]:
+        _check_guard(path, guard)
     for part in _parts(content):
         if "expr_str" in part:
             _check_expression(path, part["expr_str"])
@@ -109,6 +111,14 @@ def _checked(path: Path, content: Any) -> Any:
     for symbol in content.get("range_constraints", {}):
         _check_expression(path, symbol)
     return content
+
+
+def _check_guard(path: Path, guard: str) -> None:
+    """Guards are read as comparisons, and never run: they need to be Python and no more."""
+    try:
+        ast.parse(guard, mode="eval")
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        _refuse(path, f"{guard!r} is no comparison of sizes")
 
 
 def _parts(content: Any) -> Iterator[dict[str, Any]]:

@@ -10,10 +10,11 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from baton._src.frontends.torch.demands import bounds_of, sources_of
 from baton._src.frontends.torch.library import torch_library
 from baton._src.frontends.torch.programs.decompositions import decompositions
 from baton._src.frontends.torch.sizes import SIZES
@@ -42,7 +43,8 @@ class Program:
 
     `inputs`: the placeholders of the user's tensors, in order. `outputs`: nodes, or constants. `numbers`: placeholders
     of sizes, which are read from the shapes of the inputs; those `unseen` there are inputs, too: a tensor without
-    elements for each, whose first axis is as long as the number is far from zero.
+    elements for each, whose first axis is as long as the number is far from zero. `bounds`, `guards`: what the sizes of
+    the inputs are to be (`demands`), in which they are named as `sources` has them.
     """
 
     graph: Any
@@ -51,6 +53,9 @@ class Program:
     weights: tuple[Weight, ...]
     outputs: tuple[Any, ...]
     numbers: tuple[Any, ...] = ()
+    bounds: Mapping[Any, tuple[int, int | None]] = field(default_factory=dict)
+    guards: tuple[str, ...] = ()
+    sources: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def unseen(self) -> tuple[Any, ...]:
@@ -98,7 +103,10 @@ def read_program(exported: Any, supported: Collection[str]) -> Program:
             raise fail("torch-input", f"input {name!r} is a number that is open, which is not supported", help=help)
     kinds = [s.kind.name for s in signature.output_specs]
     results = [r for r, kind in zip(plain.graph.output_node().args[0], kinds, strict=True) if kind != "TOKEN"]
-    return Program(plain.graph, plain.graph_module, tuple(inputs), tuple(weights), tuple(results))
+    return Program(
+        plain.graph, plain.graph_module, tuple(inputs), tuple(weights), tuple(results),
+        bounds=bounds_of(plain), guards=tuple(plain._guards_code), sources=sources_of(plain, placeholders),
+    )  # fmt: skip
 
 
 def read_graph(module: Any) -> Program:
