@@ -16,7 +16,7 @@ Errors `pass-alter`: a replacement or a list of transforms that does not fit the
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ir.expr import GlobalVar
@@ -37,6 +37,7 @@ from baton._src.transform.passes import Pass
 
 OPERATOR_NAME = "operator_name"
 R: Any = RELAX
+_Separators = Mapping[str, Sequence[Any] | None] | None
 
 
 @dataclass(frozen=True)
@@ -46,8 +47,8 @@ class AlterOpImpl(Pass):
 
     op_impl_map: Mapping[str, PrimFunc]
     op_buffer_transforms: Mapping[str, Sequence[Any] | None]
-    op_buffer_axis_separators: Mapping[str, Sequence[Any] | None] | None = None
-    op_buffer_input_axis_separators: Mapping[str, Sequence[Any] | None] | None = None
+    op_buffer_axis_separators: _Separators = None
+    op_buffer_input_axis_separators: _Separators = None
 
     def run(self, module: IRModule, ctx: PassContext) -> IRModule:
         rewriter = _Alterer(module, self)
