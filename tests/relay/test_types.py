@@ -295,3 +295,9 @@ def test_functions_beside_literals(function: str) -> None:
     assert error.code == "op-argument"
     assert "add(%f: fn" in str(error)
     assert "int32" in str(error)
+
+
+@pytest.mark.parametrize("name", ["negative", "sign"])
+def test_bools_have_no_sign(name: str) -> None:
+    """The interpreter refused what compiled: NumPy knows no negative of bools."""
+    assert error_of(lambda: read(f"fn (%x: Tensor[(3), bool]) {{ {name}(%x) }}")).code == "op-dtype"

@@ -27,8 +27,8 @@ from baton._src.values.dtype import BOOL
 
 @dataclass(frozen=True)
 class Row:
-    """One function. `domain` bounds the samples; `slope(b, x, y)` builds dy/dx in operators; `stage`
-    and `axes` name the kernel's block and loops."""
+    """One function. `of_bools`: if not only of floats, it is one of bools, too. `domain` bounds the samples;
+    `slope(b, x, y)` builds dy/dx in operators; `stage` and `axes` name the kernel's block and loops."""
 
     name: str
     scalar: Callable[[Any], Any]
@@ -37,6 +37,7 @@ class Row:
     domain: tuple[float, float] = (-2.0, 2.0)
     result: str = "same"
     operands: str = "float"
+    of_bools: bool = True
     in_relax: bool = True
     slope: Callable[[Any, Any, Any], Any] | None = None
     no_slope: str = "piecewise constant"
@@ -160,9 +161,9 @@ ROWS = (
     Row("floor", _rounded("floor"), _whole(np.floor), False),
     Row("round", _rounded("nearbyint"), _whole(np.rint), False, domain=(-4, 4)),
     Row("trunc", _rounded("trunc"), _whole(np.trunc), False, domain=(-4, 4)),
-    Row("sign", _sign, np.sign, False, stage="T_sign", axes="ax"),
+    Row("sign", _sign, np.sign, False, of_bools=False, stage="T_sign", axes="ax"),
     Row("abs", _absolute, np.abs, False, slope=lambda b, x, y: b.op("sign", x)),
-    Row("negative", _negative, np.negative, False, slope=lambda b, x, y: b.full_like(y, -1)),
+    Row("negative", _negative, np.negative, False, of_bools=False, slope=lambda b, x, y: b.full_like(y, -1)),
     Row(
         "square",
         lambda x: x * x,
@@ -199,6 +200,8 @@ def _define(row: Row) -> OpDef[Any]:
                 call.fail(f"takes floating-point elements, got {dtype}", code="op-dtype", help="astype first")
             if row.operands == "bool" and not dtype.is_bool:
                 call.fail(f"takes bool elements, got {dtype}", code="op-dtype", help='astype(x, "bool") first')
+            if dtype.is_bool and not row.of_bools:
+                call.fail("takes numbers, got bool", code="op-dtype", help='astype(x, "int32") first, or logical_not')
             if row.operands == "int" and dtype.is_float:
                 call.fail(f"takes integer or bool elements, got {dtype}", code="op-dtype")
         return like(x, BOOL) if row.result == "bool" else x
