@@ -60,8 +60,8 @@ import baton, tvm
 assert tvm.__version__ == "0.19.0" and baton.__version__ != tvm.__version__
 assert tvm.relay is baton.relay and "relay" in dir(tvm)
 for name, why in {
-    "tvm.autotvm": "no tuning",
-    "tvm.autotvm.tuner": "no tuning",
+    "tvm.auto_scheduler": "no tuning",
+    "tvm.autotvm.tophub": "scheduled by rules",
     "tvm.rpc.server": "in its own process",
     "tvm.relay.frontend.tensorflow": "from_onnx",
     "tvm.contrib.nvcc": "for CPUs",
@@ -100,7 +100,7 @@ for line, why in {
     "from tvm.contrib import nvcc": "tvm.contrib.nvcc: baton compiles for CPUs",
     "from tvm.contrib import utils, ndk": "tvm.contrib.ndk: baton's libraries need no compiler",
     "from tvm.driver.tvmc import micro": "tvm.driver.tvmc.micro: baton generates code for processes",
-    "from tvm import autotvm": "no tuning",
+    "from tvm.autotvm import tophub": "scheduled by rules",
     "from tvm.relay.op.contrib import tensorrt": "register_pattern_table",
     "from tvm.relay.op.contrib.dnnl import partition_for_dnnl": "register_pattern_table",
     "from tvm.target import datatype": "dtypes are those of NumPy",

@@ -1,0 +1,151 @@
+"""Measuring configurations, in a process beside this one."""
+
+from __future__ import annotations
+
+import math
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from enum import IntEnum
+from typing import Any, NamedTuple
+
+from baton._src.driver.tuning.runs import Run, Runner
+from baton._src.driver.tvm_names.tuning.autotvm.config import ConfigEntity
+from baton._src.driver.tvm_names.tuning.autotvm.task import Task
+from baton._src.ir.target import Target
+from baton._src.support.diagnostics import BatonError, fail
+
+
+class MeasureErrorNo(IntEnum):
+    """What became of a measurement."""
+
+    NO_ERROR = 0
+    INSTANTIATION_ERROR = 1
+    COMPILE_HOST = 2
+    COMPILE_DEVICE = 3
+    RUNTIME_DEVICE = 4
+    WRONG_ANSWER = 5
+    BUILD_TIMEOUT = 6
+    RUN_TIMEOUT = 7
+    UNKNOWN_ERROR = 8
+
+
+class MeasureInput(NamedTuple):
+    """What is measured: a configuration of a task."""
+
+    target: Target
+    task: Task
+    config: ConfigEntity
+
+
+class MeasureResult(NamedTuple):
+    """Seconds of a call, repetition by repetition, or a text that says why there are none; when it was measured."""
+
+    costs: tuple[Any, ...]
+    error_no: int
+    all_cost: float
+    timestamp: float
+
+    @property
+    def mean(self) -> float:
+        """The mean seconds; infinite where nothing was measured."""
+        return statistics.fmean(self.costs) if self.error_no == 0 else math.inf
+
+
+class LocalBuilder:
+    """Configurations are compiled by the process that runs them, within `timeout` seconds."""
+
+    def __init__(
+        self, timeout: float = 10, n_parallel: int | None = None, build_func: Any = "default", **_o: Any
+    ) -> None:
+        if build_func != "default":
+            raise fail("api", "configurations are compiled by baton's own process", help="leave build_func out")
+        self.timeout = timeout
+        self.n_parallel = n_parallel
+
+
+class LocalRunner:
+    """Configurations are run one after the other: `repeat` means of `number` calls, within `timeout` seconds."""
+
+    def __init__(
+        self,
+        timeout: float = 5,
+        number: int = 4,
+        repeat: int = 3,
+        min_repeat_ms: int = 0,
+        cooldown_interval: float = 0.1,
+        enable_cpu_cache_flush: bool = False,
+        module_loader: Any = None,
+    ) -> None:
+        if module_loader is not None:
+            raise fail("api", "configurations are run by baton's own process", help="leave module_loader out")
+        self.timeout = timeout
+        self.options = {
+            "number": number,
+            "repeat": repeat,
+            "min_repeat_ms": min_repeat_ms,
+            "from_memory": enable_cpu_cache_flush,
+        }
+
+
+def measure_option(builder: Any, runner: Any) -> dict[str, Any]:
+    """How configurations are measured: by a LocalBuilder (or "local") and a LocalRunner."""
+    found = {
+        "builder": LocalBuilder() if builder == "local" else builder,
+        "runner": LocalRunner() if runner == "local" else runner,
+    }
+    for name, cls in (("builder", LocalBuilder), ("runner", LocalRunner)):
+        if not isinstance(found[name], cls):
+            raise fail(
+                "api", f"{found[name]!r} is no {cls.__name__}", help="configurations are measured on this machine"
+            )
+    return found
+
+
+class Measuring:
+    """Measures configurations of a task until the `with` block ends."""
+
+    def __init__(self, option: dict[str, Any]) -> None:
+        self._options = option["runner"].options
+        self._runner = Runner(option["builder"].timeout + option["runner"].timeout)
+
+    def __enter__(self) -> Measuring:
+        self._runner.__enter__()
+        return self
+
+    def __exit__(self, *caught: object) -> None:
+        self._runner.__exit__(*caught)
+
+    def results(self, inputs: Sequence[MeasureInput]) -> list[MeasureResult]:
+        """The results, in order; what fails costs that configuration only."""
+        return [self._result(one) for one in inputs]
+
+    def _result(self, asked: MeasureInput) -> MeasureResult:
+        begin = time.time()
+        made = _run_of(asked, self._options)
+        if isinstance(made, MeasureResult):
+            return made
+        times = self._runner.run(made)
+        spent = time.time() - begin
+        if not times.error:
+            return MeasureResult(tuple(times.seconds), MeasureErrorNo.NO_ERROR, spent, time.time())
+        return MeasureResult((times.error,), _error_number(times.error), spent, time.time())
+
+
+def _run_of(asked: MeasureInput, options: dict[str, Any]) -> Run | MeasureResult:
+    """The run of a configuration; the result, if its template makes no schedule of it."""
+    try:
+        kernel, way = asked.task.way(asked.config)
+        return Run.of(kernel, way, asked.target, constant=asked.task.constant, **options)
+    except BatonError as error:
+        return MeasureResult((str(error),), MeasureErrorNo.INSTANTIATION_ERROR, 0.0, time.time())
+
+
+def _error_number(error: str) -> MeasureErrorNo:
+    if "tuning-results" in error:
+        return MeasureErrorNo.WRONG_ANSWER
+    return MeasureErrorNo.RUN_TIMEOUT if error.startswith("no answer") else MeasureErrorNo.RUNTIME_DEVICE
+
+
+Callback = Callable[[Any, Sequence[MeasureInput], Sequence[MeasureResult]], None]
+"""Hears of each batch: the tuner, what was measured, and the results."""

@@ -1,0 +1,75 @@
+"""Logs of tuning: a line of JSON for each measurement, in the form of TVM's (version 0.2)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from baton._src.driver.targets import chosen_target
+from baton._src.driver.tvm_names.tuning.autotvm.config import ConfigEntity
+from baton._src.driver.tvm_names.tuning.autotvm.measure import MeasureInput, MeasureResult
+from baton._src.driver.tvm_names.tuning.autotvm.task import Task
+from baton._src.support.diagnostics import DiagnosticError, fail
+
+VERSION = 0.2
+_API = "0.19.0"
+
+
+def encode(inp: MeasureInput, result: MeasureResult, protocol: str = "json") -> str:
+    """A measurement as a line."""
+    if protocol != "json":
+        raise fail("api", f"logs are written as json, not {protocol!r}")
+    name, *args = inp.task.workload
+    data = {
+        "input": [str(inp.target), name, args],
+        "config": inp.config.to_json_dict(),
+        "result": [list(result.costs), int(result.error_no), result.all_cost, result.timestamp],
+        "version": VERSION,
+        "tvm_version": _API,
+    }
+    return json.dumps(data)
+
+
+def decode(row: str, protocol: str = "json") -> tuple[MeasureInput, MeasureResult]:
+    """The inverse of `encode`. Error `autotvm-record`: the line is none of it."""
+    if protocol != "json":
+        raise fail("api", f"logs are read as json, not {protocol!r}")
+    try:
+        data = json.loads(row)
+        target, name, args, *_ = data["input"]
+        task = Task(str(name), tuple(_as_tuples(arg) for arg in args), chosen_target(target))
+        config = ConfigEntity.from_json_dict(data["config"])
+        costs, error_no, all_cost, timestamp = data["result"]
+    except (ValueError, TypeError, LookupError, DiagnosticError) as error:
+        raise fail("autotvm-record", f"a line of the log is malformed: {row[:60]!r}: {error}") from error
+    return MeasureInput(task.target, task, config), MeasureResult(tuple(costs), error_no, all_cost, timestamp)
+
+
+def _as_tuples(arg: Any) -> Any:
+    return tuple(_as_tuples(item) for item in arg) if isinstance(arg, list) else arg
+
+
+def load_from_file(filepath: str | Path) -> Iterator[tuple[MeasureInput, MeasureResult]]:
+    """The measurements of a log, in order; lines that begin with # are none."""
+    with Path(filepath).open(encoding="utf-8") as stream:
+        for line in stream:
+            if line.strip() and not line.startswith("#"):
+                yield decode(line)
+
+
+def fastest(records: Iterable[tuple[MeasureInput, MeasureResult]]) -> list[tuple[MeasureInput, MeasureResult]]:
+    """The fastest measurement of each workload."""
+    found: dict[tuple[Any, ...], tuple[MeasureInput, MeasureResult]] = {}
+    for asked, result in records:
+        known = found.get(asked.task.workload)
+        if result.error_no == 0 and (known is None or result.mean < known[1].mean):
+            found[asked.task.workload] = (asked, result)
+    return list(found.values())
+
+
+def pick_best(in_file: str | Path, out_file: str | Path) -> None:
+    """Write the fastest measurement of each workload of one log to another."""
+    lines = [encode(*pair) + "\n" for pair in fastest(load_from_file(in_file))]
+    Path(out_file).write_text("".join(lines), encoding="utf-8")

@@ -1,0 +1,175 @@
+"""Tasks: a template with arguments, or a kernel of a program, each with the space of its knobs.
+
+@autotvm.template("tutorial/matmul")
+def matmul(n): ...; return s, [A, B, C]
+task = autotvm.task.create("tutorial/matmul", args=(64,), target="llvm")
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any
+
+from baton._src.driver.targets import chosen_target
+from baton._src.driver.tvm_names.tuning.autotvm.config import Config, ConfigEntity, ConfigSpace
+from baton._src.driver.tvm_names.tuning.autotvm.dispatch import DispatchContext
+from baton._src.driver.tvm_names.tuning.program_kernels import ProgramKernel
+from baton._src.driver.tvm_names.tuning.rule_space import RuleSpace
+from baton._src.driver.tvm_names.tuning.workloads import CONSTANT_WEIGHT, workload_key
+from baton._src.ir.target import Target
+from baton._src.support.diagnostics import fail
+from baton._src.te.apply_schedule import scheduled_prim_func
+from baton._src.te.prim_func import create_prim_func
+from baton._src.te.tensor import Tensor
+from baton._src.tir.prim_func import CHOICES, PrimFunc
+
+KERNEL = "baton.kernel"
+"""The name of tasks that are kernels of programs, in logs."""
+
+_templates: dict[str, Callable[..., Any]] = {}
+_config: ContextVar[Config | None] = ContextVar("config", default=None)
+
+
+def get_config() -> Config:
+    """The configuration that the template at work is to use."""
+    found = _config.get()
+    if found is None:
+        raise fail("autotvm-task", "no template is at work", help="get_config is called by functions under @template")
+    return found
+
+
+def template(task_name: Any, func: Callable[..., Any] | None = None) -> Any:
+    """Name a function that gives `(schedule, tensors)`, and that asks `get_config()` for its knobs.
+
+    Called, it uses the configuration in force (`apply_history_best`), else the first value of each knob.
+    """
+
+    def decorate(made: Callable[..., Any]) -> Callable[..., Any]:
+        _templates[str(task_name)] = made
+
+        @functools.wraps(made)
+        def call(*args: Any) -> Any:
+            workload = (str(task_name), *serialized(args))
+            return _with_config(made, args, DispatchContext.query_current(chosen_target(None), workload))
+
+        return call
+
+    return decorate if func is None else decorate(func)
+
+
+def _with_config(made: Callable[..., Any], args: Sequence[Any], config: Config) -> Any:
+    token = _config.set(config)
+    try:
+        return made(*args)
+    finally:
+        _config.reset(token)
+
+
+def serialized(args: Sequence[Any]) -> tuple[Any, ...]:
+    """Arguments of a template as logs have them: tensors by shape and dtype."""
+    return tuple(_serialized(arg) for arg in args)
+
+
+def _serialized(arg: Any) -> Any:
+    if isinstance(arg, Tensor):
+        return ("TENSOR", tuple(_serialized(n) for n in arg.shape), str(arg.dtype))
+    if isinstance(arg, (tuple, list)):
+        return tuple(_serialized(item) for item in arg)
+    if arg is None or isinstance(arg, (bool, int, float, str)):
+        return arg
+    value = getattr(arg, "value", None)
+    if isinstance(value, (int, float)):
+        return value
+    raise fail("autotvm-task", f"{arg!r} is no argument of templates", help="numbers, texts, tuples and tensors are")
+
+
+@dataclass
+class Task:
+    """What is tuned. `workload` names it in logs."""
+
+    name: str
+    args: tuple[Any, ...]
+    target: Target
+    config_space: ConfigSpace = field(default_factory=ConfigSpace)
+    flop: float = 0.0
+
+    @property
+    def workload(self) -> tuple[Any, ...]:
+        """Its name and arguments."""
+        return (self.name, *serialized(self.args))
+
+    @property
+    def title(self) -> str:
+        """The name for people."""
+        return self.name
+
+    def way(self, config: ConfigEntity) -> tuple[PrimFunc, PrimFunc]:
+        """The kernel as it is to be computed, and as `config` computes it."""
+        raise NotImplementedError
+
+    @property
+    def constant(self) -> bool:
+        """Whether it is a convolution whose weight is known when compiling."""
+        return False
+
+
+@dataclass
+class TemplateTask(Task):
+    """A template with arguments."""
+
+    def instantiate(self, config: Config) -> Any:
+        """`(schedule, tensors)` of a configuration."""
+        with self.target:
+            return _with_config(_templates[self.name], self.args, config)
+
+    def way(self, config: ConfigEntity) -> tuple[PrimFunc, PrimFunc]:
+        schedule, tensors = self.instantiate(config)
+        return create_prim_func(list(tensors)), scheduled_prim_func(schedule, list(tensors))
+
+
+@dataclass
+class KernelTask(Task):
+    """A kernel of a program; its knobs are what the rule for the target leaves open."""
+
+    func: PrimFunc | None = None
+
+    @property
+    def title(self) -> str:
+        return str(self.args[0])
+
+    def way(self, config: ConfigEntity) -> tuple[PrimFunc, PrimFunc]:
+        assert self.func is not None
+        return self.func, with_choices(self.func, config)
+
+    @property
+    def constant(self) -> bool:
+        return self.func is not None and bool(self.func.attrs.get(CONSTANT_WEIGHT))
+
+
+def with_choices(func: PrimFunc, config: ConfigEntity) -> PrimFunc:
+    """The kernel with a configuration's answers to what its rule leaves open."""
+    return func.with_attr(CHOICES, {name: int(one.value) for name, one in config.values.items()})
+
+
+def create(task_name: str, args: Sequence[Any], target: Any, target_host: Any = None) -> Task:
+    """The task of a template: it is called once, to define its knobs. Error `autotvm-task`: there is no such one."""
+    if task_name not in _templates:
+        known = ", ".join(sorted(_templates)) or "none"
+        raise fail("autotvm-task", f"there is no template {task_name!r}", help=f"known: {known}")
+    task = TemplateTask(task_name, tuple(args), chosen_target(target))
+    schedule, _ = task.instantiate(task.config_space)
+    task.flop = task.config_space.flop
+    del schedule
+    return task
+
+
+def kernel_task(kernel: ProgramKernel, target: Target) -> KernelTask:
+    """The task of a program's kernel."""
+    task = KernelTask(KERNEL, (kernel.name, workload_key(kernel.func)), target, func=kernel.func)
+    constant = bool(kernel.func.attrs.get(CONSTANT_WEIGHT))
+    for name, offer in RuleSpace(kernel.func, target, constant).offers().items():
+        task.config_space.define_knob(name, offer.candidates)
+    return task

@@ -1,0 +1,24 @@
+"""Tasks of tuning (`tvm.autotvm.task`)."""
+
+from __future__ import annotations
+
+from baton._src.driver.wiring import wire
+from baton._src.support.lazy import attach, names, renamed
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        **names("driver.tvm_names.tuning.autotvm.task", "Task create get_config template"),
+        **names("driver.tvm_names.tuning.autotvm.extract", "extract_from_program extract_from_multiple_program"),
+        **names("driver.tvm_names.tuning.autotvm.config", "ConfigSpace ConfigEntity"),
+        **names(
+            "driver.tvm_names.tuning.autotvm.entities", "SplitEntity ReorderEntity AnnotateEntity OtherOptionEntity"
+        ),
+        **names(
+            "driver.tvm_names.tuning.autotvm.dispatch",
+            "DispatchContext ApplyConfig ApplyHistoryBest apply_history_best",
+        ),
+        **renamed("driver.tvm_names.tuning.autotvm.config", FallbackConfigEntity="FallbackConfig"),
+    },
+    before=wire,
+)
