@@ -182,9 +182,19 @@ def test_stateful_calls() -> None:
     assert vm.get_outputs("f") == 5
     vm.save_function("f", "saved", 7)
     assert vm["saved"]() == 7
+    vm.save_function("f", "saved", 8)
+    assert vm["saved"]() == 8
     assert vm.module["get_function_arity"]("f") == 1
     assert vm.module["get_function_param_name"]("f", 0) == "arg0"
     assert vm.module["get_output_arity"]("f") == -1
+
+
+@pytest.mark.rule("RELAX-VM-4", rejects=True)
+def test_calls_are_not_saved_over_functions() -> None:
+    vm = VirtualMachine(countdown(False).get(), functions=table(**NUMBERS))
+    with pytest.raises(DiagnosticError, match="f is a function of the program"):
+        vm.save_function("f", "f", 7)
+    assert vm["f"](3) == 3
 
 
 @pytest.mark.rule("RELAX-VM-4", rejects=True)

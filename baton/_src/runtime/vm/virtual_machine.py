@@ -105,7 +105,15 @@ class VirtualMachine:
     def save_function(
         self, func_name: str, saved_name: str, *args: Any, include_return: bool = True, **kwargs: Any
     ) -> None:
-        """Make ``machine[saved_name]()`` call `func_name` with these arguments (for measuring without conversions)."""
+        """Make ``machine[saved_name]()`` call `func_name` with these arguments (for measuring without conversions).
+
+        A name saved before means the new call from here on. Errors (`vm-state`): the name of one of the program's
+        functions, which would be called no more.
+        """
+        if saved_name in self.executable.function_index:
+            raise fail(
+                "vm-state", f"{saved_name} is a function of the program", help="save the call under another name"
+            )
         values = self._arguments(func_name, args, kwargs)
         number = self.executable.function_index[func_name]
 
