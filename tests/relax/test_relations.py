@@ -12,8 +12,7 @@ from baton._src.relax.check.erase import erase_struct_info, erase_to_well_define
 from baton._src.relax.check.lub import struct_info_lca
 from baton._src.relax.check.shape_map import get_shape_var_mapping
 from baton._src.relax.check.variables import definable_tir_vars_in_struct_info, tir_vars_in_struct_info
-from baton._src.relax.derive_funcs import default_derive, empty_derive
-from baton._src.relax.struct_info import StructInfo
+from baton._src.relax.struct_info import StructInfo, default_derive, empty_derive
 from baton._src.relax.types import DynTensorType, PackedFuncType
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.expr import IntImm

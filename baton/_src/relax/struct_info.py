@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.node import init_field, match_part, node, part
 from baton._src.relax.any_struct_info import StructInfo as StructInfo  # its kinds and it are looked up here
-from baton._src.relax.nodes import ShapeExpr, as_dim
+from baton._src.relax.nodes import Call, ShapeExpr, as_dim
 from baton._src.support.diagnostics import fail
 from baton._src.support.spans import Span
 from baton._src.tir.expr import literal
 from baton._src.values.dtype import VOID, DataType
+from baton._src.values.packed_func import PROCESS_FUNCTIONS
 
 
 @node
@@ -101,7 +103,10 @@ class TupleStructInfo(StructInfo):
 
 @node
 class FuncStructInfo(StructInfo):
-    """A function. `params` None: opaque, results come from `derive_func(call, context)`; then `ret` is ignored."""
+    """A function. `params` None: opaque, results come from `derive_func(call, context)`; then `ret` is ignored.
+
+    A derive_func may be given by name: `default_derive`, `empty_derive`, or what `register_func` made known.
+    """
 
     params: tuple[StructInfo, ...] | None = match_part(kw_only=True, default=None)
     ret: StructInfo = part(kw_only=True)
@@ -120,7 +125,7 @@ class FuncStructInfo(StructInfo):
         init_field(self, "params", None if params is None else _infos("a parameter of a FuncStructInfo", params))
         init_field(self, "ret", ret if ret is not None else ObjectStructInfo())
         init_field(self, "purity", purity)
-        init_field(self, "derive_func", derive_func)
+        init_field(self, "derive_func", _derive_func(derive_func))
         init_field(self, "span", span)
 
     @staticmethod
@@ -131,12 +136,54 @@ class FuncStructInfo(StructInfo):
         return FuncStructInfo(None, ret, purity, span, derive_func=derive_func)
 
 
+def default_derive(call: Call, context: Any) -> StructInfo:
+    """What the call says itself: no struct info argument means any object, one means it, several their tuple."""
+    said = call.sinfo_args
+    if not said:
+        return ObjectStructInfo()
+    return said[0] if len(said) == 1 else TupleStructInfo(said)
+
+
+def empty_derive(call: Call, context: Any) -> StructInfo:
+    """Any object."""
+    return ObjectStructInfo()
+
+
+_DERIVE_FUNCS: dict[str, Any] = {
+    "default_derive": default_derive,
+    "tvm.relax.struct_info.infer_by_sinfo_args": default_derive,
+    "empty_derive": empty_derive,
+}
+"""The derivations every packed function can have (facts: relax-language §6), by name."""
+
+
+def _derive_func(said: Any) -> Any:
+    if said is None or callable(said):
+        return said
+    found = (_DERIVE_FUNCS.get(said) or PROCESS_FUNCTIONS.get(said)) if isinstance(said, str) else None
+    if found is None:
+        known = ", ".join(sorted(_DERIVE_FUNCS))
+        raise fail(
+            "api",
+            f"there is no derive_func named {said!r}",
+            help=f"known are {known}, and every function made known by register_func",
+        )
+    return found
+
+
+def extern_func_info() -> FuncStructInfo:
+    """The StructInfo of an `ExternFunc`: opaque and impure, results by `default_derive`."""
+    return FuncStructInfo.opaque_func(ret=ObjectStructInfo(), derive_func=default_derive)
+
+
 def _check_ndim(what: str, ndim: int) -> None:
     if ndim < -1:
         raise fail("api", f"{what}: ndim {ndim} is no rank", help="-1 stands for an unknown rank")
 
 
 def _infos(what: str, infos: Any) -> tuple[StructInfo, ...]:
+    if not isinstance(infos, Iterable):
+        raise fail("api", f"{what} is a StructInfo in a sequence of them, got {infos!r}")
     found = tuple(infos)
     for info in found:
         if not isinstance(info, StructInfo):
@@ -148,7 +195,7 @@ def _rank(shape: Any) -> int | None:
     """The rank a shape expression (or variable) is known to have."""
     if isinstance(shape, ShapeExpr):
         return len(shape.values)
-    info = None if shape is None else shape.struct_info_
+    info = getattr(shape, "struct_info_", None)
     if isinstance(info, ShapeStructInfo):
         return None if info.ndim == -1 else info.ndim
     if shape is not None:

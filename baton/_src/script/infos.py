@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
-from baton._src.relax.derive_funcs import default_derive, empty_derive
 from baton._src.relax.nodes import ShapeExpr, Var
 from baton._src.relax.struct_info import (
     FuncStructInfo,
@@ -21,16 +20,10 @@ from baton._src.relax.struct_info import (
     StructInfo,
     TensorStructInfo,
     TupleStructInfo,
+    empty_derive,
 )
 from baton._src.support.diagnostics import fail
 from baton._src.values.dtype import VOID, DataType
-from baton._src.values.packed_func import PROCESS_FUNCTIONS
-
-DERIVE_FUNCS: dict[str, Callable[..., Any]] = {
-    "default_derive": default_derive,
-    "tvm.relax.struct_info.infer_by_sinfo_args": default_derive,
-    "empty_derive": empty_derive,
-}
 
 
 class Scalars:
@@ -155,26 +148,11 @@ def _callable(
 ) -> StructInfo:
     result = ObjectStructInfo() if ret is None else resolve(ret, scalars)
     if params is None:
-        derive = _derive(derive_func) if derive_func is not None else empty_derive if ret is None else None
+        derive = derive_func if derive_func is not None else empty_derive if ret is None else None
         return FuncStructInfo.opaque_func(ret=result, derive_func=derive, purity=bool(purity))
     items = params if isinstance(params, (list, tuple)) else (params,)
     found = [resolve(p, scalars) for p in items]
-    derive = None if derive_func is None else _derive(derive_func)
-    return FuncStructInfo(found, result, True if purity is None else bool(purity), derive_func=derive)
-
-
-def _derive(said: Any) -> Any:
-    if not isinstance(said, str):
-        return said
-    found = DERIVE_FUNCS.get(said) or PROCESS_FUNCTIONS.get(said)
-    if found is None:
-        known = ", ".join(sorted(DERIVE_FUNCS))
-        raise fail(
-            "script-annotation",
-            f"there is no derive_func named {said!r}",
-            help=f"known are {known}, and every function made known by register_func",
-        )
-    return found
+    return FuncStructInfo(found, result, True if purity is None else bool(purity), derive_func=derive_func)
 
 
 def _prim(scalars: Scalars, dtype: Any = None, value: Any = None) -> StructInfo:

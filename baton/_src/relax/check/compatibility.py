@@ -18,7 +18,6 @@ from baton._src.ir.op_def import DimProver
 from baton._src.relax.check.dims import Answer, combine, same_dim, same_dims, same_shape
 from baton._src.relax.check.erase import substitute_info
 from baton._src.relax.check.shape_map import map_parameters
-from baton._src.relax.derive_funcs import empty_derive
 from baton._src.relax.struct_info import (
     FuncStructInfo,
     ObjectStructInfo,
@@ -27,6 +26,7 @@ from baton._src.relax.struct_info import (
     StructInfo,
     TensorStructInfo,
     TupleStructInfo,
+    empty_derive,
 )
 
 Pairs = list[tuple[StructInfo, StructInfo]]

@@ -21,7 +21,6 @@ from baton._src.relax.check.report import STRUCT_INFO, Report, described
 from baton._src.relax.check.shape_map import map_parameters
 from baton._src.relax.check.signatures import function_info
 from baton._src.relax.check.variables import bound_by_params, definable_tir_vars_in_struct_info
-from baton._src.relax.derive_funcs import extern_func_info
 from baton._src.relax.info import OBJECT_INFO, UNIT_INFO, from_info, to_info
 from baton._src.relax.nodes import (
     Call,
@@ -49,6 +48,7 @@ from baton._src.relax.struct_info import (
     StructInfo,
     TensorStructInfo,
     TupleStructInfo,
+    extern_func_info,
 )
 from baton._src.support.diagnostics import Diagnostic, DiagnosticError, fail
 from baton._src.support.spans import Span

@@ -12,7 +12,6 @@ from baton._src.relax.check.compatibility import is_subtype
 from baton._src.relax.check.dims import Answer, same_dim, same_dims, same_shape
 from baton._src.relax.check.erase import substitute_info
 from baton._src.relax.check.shape_map import map_parameters
-from baton._src.relax.derive_funcs import empty_derive
 from baton._src.relax.info import OBJECT_INFO
 from baton._src.relax.struct_info import (
     FuncStructInfo,
@@ -21,6 +20,7 @@ from baton._src.relax.struct_info import (
     StructInfo,
     TensorStructInfo,
     TupleStructInfo,
+    empty_derive,
 )
 from baton._src.support.trampoline import Task, run
 from baton._src.values.dtype import VOID

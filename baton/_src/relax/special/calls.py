@@ -15,7 +15,6 @@ from baton._src.relax.check.dims import Answer
 from baton._src.relax.check.erase import substitute_info
 from baton._src.relax.check.report import STRUCT_INFO, described
 from baton._src.relax.check.shape_map import map_parameters
-from baton._src.relax.derive_funcs import default_derive
 from baton._src.relax.info import OBJECT_INFO, UNIT_INFO
 from baton._src.relax.nodes import Call, ExternFunc, ShapeExpr, Tuple, TupleGetItem, Var
 from baton._src.relax.special_op import SpecialOp
@@ -26,6 +25,7 @@ from baton._src.relax.struct_info import (
     StructInfo,
     TensorStructInfo,
     TupleStructInfo,
+    default_derive,
 )
 from baton._src.support.diagnostics import fail
 from baton._src.tir.prim_func import PrimFunc

@@ -7,7 +7,6 @@ from typing import Any
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.relax.check.variables import prim_vars
-from baton._src.relax.derive_funcs import empty_derive
 from baton._src.relax.nodes import ShapeExpr
 from baton._src.relax.struct_info import (
     FuncStructInfo,
@@ -17,6 +16,7 @@ from baton._src.relax.struct_info import (
     StructInfo,
     TensorStructInfo,
     TupleStructInfo,
+    empty_derive,
 )
 from baton._src.relax.text.scalars import NameOf, scalar_text
 from baton._src.relax.types import DynTensorType, PackedFuncType, ShapeType, StaticType

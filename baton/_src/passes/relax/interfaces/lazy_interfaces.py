@@ -24,7 +24,6 @@ from baton._src.ir.traverse import post_order
 from baton._src.passes.relax.bindings.dataflow_blocks import ToNonDataflow
 from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.check.variables import tir_vars_in_struct_info
-from baton._src.relax.derive_funcs import empty_derive
 from baton._src.relax.nodes import (
     Binding,
     BindingBlock,
@@ -40,7 +39,7 @@ from baton._src.relax.nodes import (
     Var,
     VarBinding,
 )
-from baton._src.relax.struct_info import FuncStructInfo, ObjectStructInfo, TupleStructInfo
+from baton._src.relax.struct_info import FuncStructInfo, ObjectStructInfo, TupleStructInfo, empty_derive
 from baton._src.tir.expr import Var as TirVar
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import FunctionPass
