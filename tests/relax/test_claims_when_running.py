@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from baton._src.values.packed_func import PROCESS_FUNCTIONS
 from baton._src.values.tensor import NDArray, array
 from tests.relax.machines import everywhere, f32, fails_everywhere, table
 
@@ -97,3 +98,36 @@ def test_an_operator_gives_what_its_rule_said() -> None:
     """Guards the interpreter: it added up the two elements there were, where the type says three."""
     assert everywhere(FEWER, f32(4, 1, 2, 3)).numpy() == 9
     fails_everywhere(FEWER, f32(4, 1), code="value-mismatch")
+
+
+@pytest.mark.rule("RELAX-SINFO-08")
+def test_what_a_derive_func_says_is_a_claim() -> None:
+    """The machines handed on what it gave; kernels that read it trust its shape."""
+    PROCESS_FUNCTIONS.register("test.two", lambda call, context: call.args[0].struct_info, override=True)
+    program = """
+@R.function(pure=False)
+def main(f: R.Callable(derive_func="test.two"), x: R.Tensor((2,), "float32")):
+    return f(x)
+"""
+    fails_everywhere(program, lambda x: NDArray(x.numpy()[:1].copy()), array(f32(1, 2)), code="value-mismatch")
+    kept = everywhere(program, lambda x: array(x.numpy() * np.float32(2)), array(f32(1, 2)))
+    np.testing.assert_array_equal(kept.numpy(), [2, 4])
+
+
+@pytest.mark.rule("RELAX-OP-09")
+@pytest.mark.parametrize("said", ["R.Tensor((3,), 'float32')", "R.Tuple(R.Tensor((2,), 'float32'))"])
+def test_what_is_said_of_a_closure_made_here_is_a_claim(said: str) -> None:
+    """Compiled as a whole, the function called the kernel inside, and read beyond what that gave."""
+    program = f"""
+@R.function(private=True)
+def inner(a: R.Tensor((2,), "float32"), b: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+    return R.subtract(a, b)
+
+@R.function
+def main(x: R.Tensor((2,), "float32")):
+    closure = R.make_closure(cls.inner, (x,))
+    return R.invoke_pure_closure(closure, (x,), sinfo_args={said})
+"""
+    fails_everywhere(program, array(f32(1, 2)), code="value-mismatch")
+    right = program.replace(said, "R.Tensor((2,), 'float32')")
+    np.testing.assert_array_equal(everywhere(right, array(f32(1, 2))).numpy(), [0, 0])

@@ -12,6 +12,7 @@ from baton._src.ir.structural import assert_structural_equal
 from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.check.purity import contains_impure_call, infer_purity
 from baton._src.relax.check.recursion import detect_recursion
+from baton._src.relax.check.report import StructInfoWarning
 from baton._src.relax.literals import const
 from baton._src.relax.nodes import (
     Call,
@@ -34,7 +35,8 @@ from baton._src.relax.struct_info import FuncStructInfo, StructInfo
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.te.computation import compute
 from baton._src.tir.expr import Var as TirVar
-from tests.relax.build import RELAX, Fn, Ob, Pr, Sh, Ts, Tu, k, m, module, n, packed
+from baton._src.values.packed_func import PROCESS_FUNCTIONS
+from tests.relax.build import RELAX, Fn, Ob, Pr, Sh, Ts, Tu, codes, k, m, module, n, packed
 
 
 def info(expr: Any, strict: bool = False) -> StructInfo:
@@ -54,6 +56,61 @@ def refuses(expr: Any, code: str = "relax-struct-info", strict: bool = False) ->
 
 def tensor(*args: Any, **kwargs: Any) -> Var:
     return Var("x", Ts(*args, **kwargs))
+
+
+@pytest.mark.rule("RELAX-MATCH-11")
+@pytest.mark.rule("RELAX-MATCH-11", rejects=True)
+@pytest.mark.parametrize(
+    ("declared", "implied"),
+    [
+        ("R.Tensor", True),
+        ("R.Object", True),
+        ("R.Tensor((n,))", True),
+        ('R.Tensor((n,), "float32")', False),
+        ("R.Tensor((3,))", False),
+        ("R.Shape", False),
+    ],
+)
+def test_a_cast_implies_what_its_variable_is_declared(declared: str, implied: bool) -> None:
+    """Nothing checks more than the cast: a run went on with tensors that were not what the variable says."""
+    text = f"""
+@R.function
+def main(x: R.Tensor):
+    n = T.int64()
+    v: {declared} = R.match_cast(x, R.Tensor((n,)))
+    return v
+"""
+    if implied:
+        assert codes(module(text)) == []
+    else:
+        with pytest.raises(DiagnosticError, match="is declared"):
+            module(text)
+
+
+@pytest.mark.rule("RELAX-MATCH-10")
+def test_a_script_warns_once() -> None:
+    """Bindings are judged when they are read and in the whole function: one warning for both."""
+    with pytest.warns(StructInfoWarning) as found:
+        module("""
+@R.function
+def main(x: R.Tensor((3,))):
+    v = R.match_cast(x, R.Shape(ndim=1))
+    return v
+""")
+    assert len(found) == 1
+
+
+@pytest.mark.rule("RELAX-SINFO-08")
+def test_derivations_are_found_by_name() -> None:
+    """`opaque_func(derive_func="name")`, as in TVM: a name stayed a name, which no call could be judged by."""
+    PROCESS_FUNCTIONS.register("test.derive", lambda call, context: call.sinfo_args[0], override=True)
+    for name in ("test.derive", "default_derive"):
+        known = FuncStructInfo.opaque_func(derive_func=name)
+        made = BlockBuilder().normalize(Call(Var("f", known), [], None, [Ts((2,))]))
+        assert_structural_equal(made.struct_info, Ts((2,)))
+        assert repr(known) == f'R.Callable(derive_func="{name}")'
+    with pytest.raises(DiagnosticError, match=r"no derive_func named 'test\.absent'"):
+        FuncStructInfo.opaque_func(derive_func="test.absent")
 
 
 @pytest.mark.rule("RELAX-DERIVE-02")

@@ -13,8 +13,9 @@ from baton._src.relax.nodes import Call, ShapeExpr, Var
 from baton._src.relax.special_builders import SPECIAL_BUILDERS
 from baton._src.relax.struct_info import TensorStructInfo, TupleStructInfo
 from baton._src.support.diagnostics import DiagnosticError
+from baton._src.values.tensor import array
 from tests.relax.build import RELAX, Ob, Ts, load, module, n
-from tests.relax.machines import everywhere, f32
+from tests.relax.machines import MODES, everywhere, f32, machine
 from tests.relax.test_deduce import info, refuses
 
 KERNELS = """
@@ -186,3 +187,19 @@ def main(x: R.Tensor((4,), "float32")):
     assert isinstance(first, TensorStructInfo)
     assert isinstance(second, TupleStructInfo)
     assert_structural_equal(from_source(function.script()), function)
+
+
+@pytest.mark.rule("RELAX-OP-12")
+def test_conditions_over_sizes_are_asserted() -> None:
+    """`R.assert_op(n > 2, n)`: a scalar expression is a prim value, as in TVM."""
+    program = """
+@R.function(pure=False)
+def main(x: R.Tensor(("n",), "float32")):
+    n = T.int64()
+    R.assert_op(n > 2, n, format="n is {}")
+    return x
+"""
+    assert everywhere(program, array(f32(1, 2, 3))).shape == (3,)
+    for mode in MODES:
+        with pytest.raises(AssertionError, match="n is 2"):
+            machine(program, mode)["main"](array(f32(1, 2)))

@@ -15,7 +15,7 @@ from baton._src.ir.module import IRModule
 from baton._src.ir.op_def import OpDef
 from baton._src.relax.check.compatibility import is_subtype
 from baton._src.relax.check.dims import Answer
-from baton._src.relax.check.signatures import function_info
+from baton._src.relax.check.signatures import function_info, is_claimed
 from baton._src.relax.interpret.checks import Checker, as_said, claimed, describe_value
 from baton._src.relax.interpret.environment import Frame, FunctionClosure, PartialClosure, PrimFuncValue
 from baton._src.relax.interpret.mentioned_variables import mentioned_variables
@@ -183,7 +183,7 @@ class Interpreter:
         if isinstance(expr, If):
             branch = yield self._branch(expr, frame)
             return (yield self._body(branch, frame))
-        if isinstance(expr, Call) and not isinstance(expr.op, Op) and not expr.sinfo_args:
+        if isinstance(expr, Call) and not isinstance(expr.op, Op) and not is_claimed(expr):
             callee, args = yield self._callee_and_args(expr, frame)
             if isinstance(callee, FunctionClosure):
                 return TailCall(callee, args)

@@ -15,7 +15,7 @@ from typing import Any
 
 from baton._src.ir.expr import GlobalVar, GraphExpr, Op
 from baton._src.ir.node import set_note
-from baton._src.relax.check.compatibility import check_compatibility
+from baton._src.relax.check.compatibility import check_compatibility, is_subtype
 from baton._src.relax.check.deduce import Context, deduce
 from baton._src.relax.check.dims import Answer
 from baton._src.relax.check.report import STRUCT_INFO, described
@@ -326,6 +326,19 @@ class Normalizer:
                     span=span or var.span,
                 )
 
+    def _annotate_cast(self, var: Var, info: StructInfo, span: Span | None) -> None:
+        """As `annotate`; but nothing checks what is declared besides the cast, so the cast has to imply it."""
+        declared = var.struct_info_
+        if declared is None:
+            self.annotate(var, info, span)
+        elif declared is not info and is_subtype(info, declared, self.context.prover) is not Answer.YES:
+            raise fail(
+                STRUCT_INFO,
+                f"{var.name_hint} is cast to {described(info)} but {described(declared)} is declared",
+                span=span or var.span,
+                help="cast to what is declared, or declare no more than the cast checks",
+            )
+
     def _bind_cast(self, binding: MatchCast) -> Task[Binding]:
         """What is cast is a leaf afterwards: passes and machines look for calls among the values of variables."""
         value, want = binding.value, binding.struct_info
@@ -342,7 +355,7 @@ class Normalizer:
                 f"match_cast of {described(have)} to {described(want)} always fails", span=binding.span
             )
         if binding.var is not None:
-            self.annotate(binding.var, want, binding.span)
+            self._annotate_cast(binding.var, want, binding.span)
         if value is not binding.value:
             binding = MatchCast(binding.var, value, want, binding.span)
         self._append(binding, value)

@@ -68,7 +68,7 @@ def assert_op(condition: Any, format_args: Any = None, *more: Any, format: Any =
 
 
 def _condition(condition: Any) -> Any:
-    return const(condition, "bool") if isinstance(condition, (bool, np.bool_)) else condition
+    return const(condition, "bool") if isinstance(condition, (bool, np.bool_)) else as_expr(condition)
 
 
 def _format(text: Any) -> StringImm:

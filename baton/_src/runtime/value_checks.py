@@ -93,7 +93,7 @@ class Matcher:
                 pass
             case TensorValue():
                 array = self._tensor(value, info, place)
-                self._dims(array.shape, self._wanted(info), place, "dimension")
+                self._dims(array.shape, self._wanted(array, info, place), place, "dimension")
             case ShapeValue(ndim, dims):
                 self._shape(value, ndim, place)
                 self._dims(value, dims, place, "member")
@@ -133,8 +133,13 @@ class Matcher:
             if is_slot(dim) and self.heap[dim[1]] is None:
                 self.heap[dim[1]] = length
 
-    def _wanted(self, info: TensorValue) -> Sequence[DimExpr] | None:
-        return info.dims if info.shape_argument < 0 else tuple(self.extra[info.shape_argument])
+    def _wanted(self, array: NDArray, info: TensorValue, place: str) -> Sequence[DimExpr] | None:
+        if info.shape_argument < 0:
+            return info.dims
+        held = tuple(self.extra[info.shape_argument])
+        if len(held) != array.ndim:
+            raise mismatch(place, f"a tensor of shape {held}", f"shape {array.shape}")
+        return held
 
     def _tensor(self, value: Any, info: TensorValue, place: str) -> NDArray:
         if not isinstance(value, NDArray):
@@ -144,9 +149,6 @@ class Matcher:
             raise mismatch(place, f"a tensor of rank {info.ndim}", f"rank {rank}, shape {value.shape}")
         if info.dtype and value.dtype != info.dtype:
             raise mismatch(place, f"a tensor of dtype {info.dtype}", f"dtype {value.dtype}")
-        if info.shape_argument >= 0 and len(self.extra[info.shape_argument]) != rank:
-            wanted = self.extra[info.shape_argument]
-            raise mismatch(place, f"a tensor of shape {tuple(wanted)}", f"shape {value.shape}")
         return value
 
     def _shape(self, value: Any, ndim: int, place: str) -> None:

@@ -92,8 +92,9 @@ def _misplaced(node: ast.ClassDef | ast.FunctionDef, options: Options, source: S
 
 
 def _warn(reader: ModuleReader) -> None:
-    for found in reader.builder.warnings:
-        warnings.warn(found.render(), StructInfoWarning, stacklevel=4)
+    """Every warning once: bindings are judged when they are read, and again in the whole function."""
+    for text in dict.fromkeys(found.render() for found in reader.builder.warnings):
+        warnings.warn(text, StructInfoWarning, stacklevel=4)
 
 
 def _top_level(

@@ -12,9 +12,10 @@ from typing import Any
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.relax.block_builder import BlockBuilder
+from baton._src.relax.check.signatures import signature_info
 from baton._src.relax.frames import Frame
 from baton._src.relax.nodes import Function, SeqExpr, Var
-from baton._src.relax.struct_info import FuncStructInfo, ObjectStructInfo, StructInfo
+from baton._src.relax.struct_info import FuncStructInfo, ShapeStructInfo, StructInfo
 from baton._src.script.environment import Environment
 from baton._src.script.evaluate import Evaluator, Poisoned
 from baton._src.script.infos import Scalars
@@ -109,17 +110,17 @@ class FunctionReader:
 
     def signature(self, node: ast.FunctionDef, options: Options) -> FuncStructInfo:
         """What is known of a function before its body is read."""
-        scalars = self._scalars(node)
-        params, ret = self._annotations(node, scalars)
-        infos = [info for _, info in params]
-        return FuncStructInfo(infos, ret if ret is not None else ObjectStructInfo(), options.pure)
+        with self.environment.scope() as names:
+            params, ret = self._annotated(node, self._scalars(node), names)
+        return signature_info(params, ret, options.pure)
 
     def _scalars(self, node: ast.FunctionDef) -> SignatureScalars:
         return SignatureScalars(self.source, self.environment, declared_scalars(node), self.vdevice)
 
-    def _annotations(
-        self, node: ast.FunctionDef, scalars: SignatureScalars
-    ) -> tuple[list[tuple[ast.arg, StructInfo]], StructInfo | None]:
+    def _annotated(
+        self, node: ast.FunctionDef, scalars: SignatureScalars, names: dict[str, Any]
+    ) -> tuple[tuple[Var, ...], StructInfo | None]:
+        """The parameters and the return annotation; annotations see the parameters before them that are shapes."""
         evaluator = Evaluator(self.source, self.environment, scalars)
         args = node.args
         odd = [*args.posonlyargs, *args.kwonlyargs, *args.defaults, *args.kw_defaults, args.vararg, args.kwarg]
@@ -127,17 +128,20 @@ class FunctionReader:
         if wrong is not None:
             raise evaluator.error("script-signature", "a Relax function has plain parameters only", wrong)
         scalars.open = True
-        params: list[tuple[ast.arg, StructInfo]] = []
+        params: list[Var] = []
         for arg in args.args:
             if arg.annotation is None:
                 raise evaluator.error(
                     "script-signature", f"parameter {arg.arg} has no annotation", arg, help="R.Object fits anything"
                 )
-            params.append((arg, evaluator.info(arg.annotation)))
+            info = evaluator.info(arg.annotation)
+            params.append(Var(arg.arg, info, self.source.span(arg)))
+            if isinstance(info, ShapeStructInfo):
+                names[arg.arg] = params[-1]
         scalars.of_result = True
         ret = None if node.returns is None else evaluator.info(node.returns)
         scalars.open = False
-        return params, ret
+        return tuple(params), ret
 
     # ----------------------------------------------------------------------------------------------- functions
 
@@ -145,11 +149,10 @@ class FunctionReader:
         """Read one function; problems in its body are collected, those in its signature raise."""
         with self.environment.scope() as names:
             scalars = self._scalars(node)
-            annotated, ret = self._annotations(node, scalars)
-            params = [Var(arg.arg, info, self.source.span(arg)) for arg, info in annotated]
+            params, ret = self._annotated(node, scalars, names)
             names.update(scalars.own)
-            names.update((arg.arg, var) for (arg, _), var in zip(annotated, params))
-            return self._body(node, tuple(params), ret, options, scalars, local)
+            names.update((param.name_hint, param) for param in params)
+            return self._body(node, params, ret, options, scalars, local)
 
     def _body(
         self,

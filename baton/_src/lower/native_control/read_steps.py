@@ -30,6 +30,7 @@ from baton._src.lower.relax_to_vm.cast_conditions import is_narrowed
 from baton._src.lower.relax_to_vm.kernel_calls import as_kernel_call, as_view, is_known
 from baton._src.relax.check.base_check import BaseCheckResult, struct_info_base_check
 from baton._src.relax.check.variables import definable_tir_vars_in_struct_info, tir_vars_in_struct_info
+from baton._src.relax.check.variables import leaf_infos as infos_inside
 from baton._src.relax.nodes import (
     Binding,
     Call,
@@ -172,7 +173,10 @@ class _Reader:
         if isinstance(call.op, GlobalVar):
             kernel = self._function_call(call.op, call.args)
         elif is_op(call, "relax.invoke_pure_closure"):
-            kernel = self._function_call(*self._called(call))
+            function, args = self._called(call)
+            kernel = self._function_call(function, args)
+            if kernel is None or not self._keeps_word(call, function, kernel):
+                raise NotNative
         else:
             kernel = as_kernel_call(call, self.module, self.value)
         if kernel is None or any(place >= 0 for place in kernel.inplace):
@@ -188,6 +192,11 @@ class _Reader:
         if made is None or not isinstance(made.args[0], GlobalVar) or not isinstance(given, Tuple):
             raise NotNative
         return made.args[0], (*given.fields, *made.args[1].fields)
+
+    def _keeps_word(self, call: Call, function: GlobalVar, kernel: KernelCall) -> bool:
+        """Whether what a closure gives is certain to be what the call says of it: what reads it relies on that."""
+        said, made = call.struct_info_, self.module[function].struct_info_.ret
+        return _nesting(said) == _nesting(made) and all(map(self._covers, infos_inside(said), kernel.outputs))
 
     def _function_call(self, function: GlobalVar, args: Sequence[Any]) -> KernelCall | None:
         """A call of a function that is a kernel by now, its dims in terms of the arguments'."""
@@ -309,6 +318,11 @@ def _without_renaming(seq: Any) -> tuple[list[Binding], Any]:
             break
         body = bindings.pop().value
     return bindings, body
+
+
+def _nesting(info: Any) -> Any:
+    """How tuples lie in each other; everything else is None."""
+    return tuple(map(_nesting, info.fields)) if isinstance(info, TupleStructInfo) else None
 
 
 def _nested(info: Any, leaves: Iterator[Value]) -> Value:

@@ -32,6 +32,7 @@ from baton._src.lower.relax_to_vm.variable_uses import Overlay, last_uses, read_
 from baton._src.lower.relax_to_vm.waiting_kernels import WaitingKernels
 from baton._src.relax.check.base_check import BaseCheckResult, struct_info_base_check
 from baton._src.relax.check.erase import erase_to_well_defined
+from baton._src.relax.check.signatures import is_claimed
 from baton._src.relax.check.variables import tir_vars_in_struct_info
 from baton._src.relax.nodes import (
     Binding,
@@ -90,10 +91,12 @@ class FunctionLowering:
 
     def _check_arguments(self) -> None:
         params = self.function.params
-        infos = TupleValue(tuple(to_value_info(p.struct_info_, self.scope.slots) for p in params))
+        holders: list[Var] = []
+        infos = TupleValue(tuple(to_value_info(p.struct_info_, self.scope.slots, holders) for p in params))
         if all(isinstance(i, ObjectValue) for i in infos.fields):
             return
-        facts = Data([self.name, [p.name_hint for p in params], self.scope.slot_names])
+        held = [params.index(h) for h in holders]
+        facts = Data([self.name, [p.name_hint for p in params], self.scope.slot_names, *held])
         arguments = [self.program.builder.r(i) for i in range(len(params))]
         self.scope.call("vm.builtin.check_signature", [self.scope.heap(), infos, facts, *arguments])
 
@@ -276,13 +279,13 @@ class FunctionLowering:
         return self._claimed(self.scope.call_into("vm.builtin.invoke_closure", operands), call, callee, "a function")
 
     def _claimed(self, register: int, call: Call, callee: Any, name: str) -> int:
-        """What a function gave, checked against what the call says of it by `sinfo_args`: kernels rely on that.
+        """What a function gave, checked against what is only said of it: kernels rely on that.
 
         Unit is not checked: that is how calls for their effect are written, whatever they give. A function that states
         its checks itself (`VMShapeLower` has run) has them all.
         """
         said = call.struct_info_
-        if self.checked or not call.sinfo_args or said is None or isinstance(said, ObjectStructInfo):
+        if self.checked or not is_claimed(call) or said is None or isinstance(said, ObjectStructInfo):
             return register
         if isinstance(said, TupleStructInfo) and not said.fields:
             return register

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from baton._src.ir.expr import Op
+from baton._src.relax.check.erase import drop_variables
 from baton._src.relax.check.report import STRUCT_INFO
 from baton._src.relax.info import OBJECT_INFO, UNIT_INFO
-from baton._src.relax.nodes import Function, ShapeExpr
-from baton._src.relax.struct_info import FuncStructInfo, PrimStructInfo, StructInfo, TensorStructInfo
+from baton._src.relax.nodes import Call, Function, ShapeExpr, Var
+from baton._src.relax.struct_info import FuncStructInfo, PrimStructInfo, ShapeStructInfo, StructInfo, TensorStructInfo
 from baton._src.support.diagnostics import fail
 from baton._src.tir.prim_func import PrimFunc
 
@@ -24,8 +27,23 @@ def function_info(function: Any) -> StructInfo:
     ret = function.ret_struct_info
     if ret is None and isinstance(function.struct_info_, FuncStructInfo):
         ret = function.struct_info_.ret
-    params = [p.struct_info_ if p.struct_info_ is not None else OBJECT_INFO for p in function.params]
-    return FuncStructInfo(params, ret if ret is not None else OBJECT_INFO, function.is_pure)
+    return signature_info(function.params, ret, function.is_pure)
+
+
+def signature_info(params: Sequence[Var], ret: StructInfo | None, pure: bool) -> FuncStructInfo:
+    """What is known outside of a function with these parameters: no tensor is said to have the shape one holds."""
+    infos = [p.struct_info_ if p.struct_info_ is not None else OBJECT_INFO for p in params]
+    found = FuncStructInfo(infos, ret if ret is not None else OBJECT_INFO, pure)
+    outside = drop_variables(found, (), {p for p in params if isinstance(p.struct_info_, ShapeStructInfo)})
+    assert isinstance(outside, FuncStructInfo)
+    return outside
+
+
+def is_claimed(call: Call) -> bool:
+    """Whether a result is only said to be so, by `sinfo_args` or a derive_func: closures check what they give."""
+    callee = call.args[0] if isinstance(call.op, Op) else call.op
+    known = callee.struct_info_
+    return bool(call.sinfo_args) or (isinstance(known, FuncStructInfo) and known.params is None)
 
 
 def prim_func_info(function: PrimFunc) -> FuncStructInfo:

@@ -13,6 +13,7 @@ from baton._src.ir.expr import PrimExpr
 from baton._src.relax.check.compatibility import is_subtype
 from baton._src.relax.check.dims import Answer
 from baton._src.relax.check.erase import substitute_info
+from baton._src.relax.check.signatures import is_claimed
 from baton._src.relax.check.variables import prim_vars, tir_vars_in_struct_info
 from baton._src.relax.interpret.environment import Frame, PrimFuncValue
 from baton._src.relax.nodes import Call, ShapeExpr, Var
@@ -229,12 +230,12 @@ def as_said(value: Any, call: Call, frame: Frame) -> Any:
 
 
 def claimed(value: Any, call: Call, frame: Frame) -> Any:
-    """What a function gave, checked against what the call says of it by `sinfo_args`.
+    """What a function gave, checked against what is only said of it.
 
     Unit is not checked: that is how calls for their effect are written, whatever they give.
     """
     said = call.struct_info_
-    if not call.sinfo_args or (isinstance(said, TupleStructInfo) and not said.fields):
+    if not is_claimed(call) or (isinstance(said, TupleStructInfo) and not said.fields):
         return value
     return as_said(value, call, frame)
 

@@ -22,16 +22,18 @@ from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import children, post_order, rewrite, substitute
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.relax.block_builder import BlockBuilder
-from baton._src.relax.check.erase import without_holders
+from baton._src.relax.check.erase import substitute_holders, without_holders
 from baton._src.relax.check.signatures import function_info
-from baton._src.relax.check.variables import definable_tir_vars_in_struct_info
+from baton._src.relax.check.variables import definable_tir_vars_in_struct_info, shape_holders
 from baton._src.relax.nodes import (
     Binding,
     BindingBlock,
     Call,
+    DataflowBlock,
     DataflowVar,
     Function,
     MatchCast,
+    SeqExpr,
     ShapeExpr,
     Tuple,
     Var,
@@ -143,8 +145,12 @@ def _with_captures(
             return node.with_fields(op=name, args=(*node.args, *passed))
         return None
 
-    body = substitute(function.body, dict(zip(captured, own)))
-    body = rewrite(body, call_itself)
+    params = [Var(p.name_hint, without_holders(p.struct_info), p.span) for p in function.params]
+    values = dict(zip((*captured, *function.params), (*own, *params)))
+    checks = _holder_checks(function, values)
+    values.update((p, check.var) for p, check in checks.items())
+    body = rewrite(substitute(function.body, values), call_itself)
+    start: list[Binding] = list(checks.values())
     if any(n is var for n in post_order(body)):  # it also passes itself on
         value: Any = name
         if passed:
@@ -152,21 +158,37 @@ def _with_captures(
             made = made.with_fields(struct_info_=ObjectStructInfo())
             held = Var(var.name_hint, ObjectStructInfo())
             itself = Var(var.name_hint, function_info(function))
-            start = BindingBlock([VarBinding(held, made), MatchCast(itself, held, function_info(function))])
-            body = body.with_fields(blocks=(start, *body.blocks))
+            start += [VarBinding(held, made), MatchCast(itself, held, function_info(function))]
             value = itself
         body = substitute(body, {var: value}, notes=False)
     attrs = {k: v for k, v in function.attrs.items() if k != "global_symbol"}
-    params = [Var(p.name_hint, without_holders(p.struct_info), p.span) for p in function.params]
-    body = substitute(body, dict(zip(function.params, params)))
-    ret = None if function.ret_struct_info is None else without_holders(function.ret_struct_info)
+    ret = None if function.ret_struct_info is None else substitute_holders(function.ret_struct_info, values)
     lifted = function.with_fields(
-        params=(*params, *extra), body=body, ret_struct_info=ret, attrs=attrs, struct_info_=None
+        params=(*params, *extra), body=_begun_with(start, body), ret_struct_info=ret, attrs=attrs, struct_info_=None
     )
     lifted = _without_strange_holders(lifted)
     known = {n for n in post_order(lifted, notes=True) if isinstance(n, TirVar)}
     fresh: Function = substitute(lifted, {v: v.copy() for v in known})
     return fresh.with_fields(struct_info_=function_info(fresh))
+
+
+def _holder_checks(function: Function, values: dict[Var, Var]) -> dict[Var, MatchCast]:
+    """Casts of the parameters whose shapes other variables hold: captures come last, no annotation can name them."""
+    found: dict[Var, MatchCast] = {}
+    for param in function.params:
+        info = substitute_holders(param.struct_info, values)
+        if shape_holders(info):
+            found[param] = MatchCast(Var(param.name_hint, info), values[param], info, param.span)
+    return found
+
+
+def _begun_with(start: list[Binding], body: SeqExpr) -> SeqExpr:
+    """`body` with the bindings of `start` before its own."""
+    if not start:
+        return body
+    ordinary = bool(body.blocks) and not isinstance(body.blocks[0], DataflowBlock)
+    first = (*start, *body.blocks[0].bindings) if ordinary else start
+    return body.with_fields(blocks=(BindingBlock(first), *body.blocks[ordinary:]))
 
 
 def _without_strange_holders(function: Function) -> Function:

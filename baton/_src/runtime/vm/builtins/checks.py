@@ -26,15 +26,16 @@ from baton._src.values.tensor import NDArray
 def check_signature(heap: list[Any], infos: TupleValue, facts: Data, *arguments: Any) -> tuple[()]:
     """The arguments of a function against its parameters: bind all shape variables first, then check left to right.
 
-    `facts` is [function name, parameter names, slot names].
+    `facts` is [function name, parameter names, slot names, and the numbers of the parameters that hold others' shapes].
     """
     remembered = facts.remembered
     wanted = remembered.get("wanted", False)
     if wanted is False:
         wanted = remembered["wanted"] = _known_tensors(infos)
     if wanted is None or len(arguments) != len(infos.fields) or not _are(arguments, wanted):
-        function, names, slots = facts.content
-        check_values(arguments, infos.fields, names, Matcher(heap, slots), function)
+        function, names, slots, *holders = facts.content
+        held = [arguments[i] for i in holders] if len(arguments) == len(infos.fields) else []
+        check_values(arguments, infos.fields, names, Matcher(heap, slots, held), function)
     return ()
 
 
