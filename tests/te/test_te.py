@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+import baton
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.te import reduction
 from baton._src.te.computation import compute, extern, placeholder, reduce_axis, var
 from baton._src.te.prim_func import create_prim_func
 from baton._src.te.schedule import create_schedule
 from baton._src.tir import operators as ops
+from baton._src.tir.buffer import decl_buffer
 from baton._src.tir.check import check_prim_func
 from baton._src.tir.expr import IntImm, Var
 from baton._src.tir.interpreter import run_prim_func
@@ -181,3 +183,20 @@ def test_texts_of_tensors_and_operations() -> None:
     axis = 'T.iter_var(i, I.Range(0, n), "DataPar", "")'
     assert str(B.op) == f"compute(B, body=[A[i] + T.float32(1)], axis=[{axis}], reduce_axis=[], tag=, attrs={{}})"
     assert str(create_schedule(B.op)[A]) == "stage(A, placeholder(A))"
+
+
+def test_arguments_that_scripts_give() -> None:
+    """`runtime` stands before the name, buffers stand for the tensors they are bound to, spans and tags are taken."""
+    n, k = var("n", span=None), reduce_axis((0, 4), "k", thread_tag="", span=None)
+    A = placeholder((n, 4), name="A")
+    B = compute((n,), lambda i: reduction.sum(A[i, k], axis=k), name="B")
+    buffers = {t: decl_buffer(t.shape, t.dtype, t.name) for t in (A, B)}
+    schedule = create_schedule(B.op)
+    built = baton.build(schedule, list(buffers.values()), "llvm", "llvm", None, "sums", buffers)
+    assert built.entry_name == "sums"
+    out = baton.nd.empty((2,))
+    built(baton.nd.array(np.ones((2, 4), "float32")), out)
+    assert out.numpy().tolist() == [4, 4]
+    strided = decl_buffer(A.shape, A.dtype, "A", strides=[8, 1])
+    with pytest.raises(DiagnosticError, match="with strides"):
+        baton.lower(schedule, [strided, B], binds={A: strided})

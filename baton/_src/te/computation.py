@@ -11,12 +11,13 @@ Sizes given as Python ints make int32 axes, unless the other sizes are int64 exp
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr, Range
 from baton._src.ir.traverse import post_order
 from baton._src.support.diagnostics import fail
+from baton._src.support.spans import Span
 from baton._src.te.tag import chosen_tag
 from baton._src.te.tensor import ComputeOp, ExternOp, PlaceholderOp, Tensor
 from baton._src.tir import operators
@@ -26,14 +27,14 @@ from baton._src.tir.stmt import Evaluate, Stmt
 from baton._src.values.dtype import INT32, INT64, DataType
 
 
-def var(name: str = "tindex", dtype: object = "int32") -> Var:
+def var(name: str = "tindex", dtype: object = "int32", span: Span | None = None) -> Var:
     """A scalar variable."""
-    return Var(name, dtype)
+    return Var(name, dtype, span)
 
 
-def size_var(name: str = "size", dtype: object = "int32") -> SizeVar:
+def size_var(name: str = "size", dtype: object = "int32", span: Span | None = None) -> SizeVar:
     """A scalar variable known to be >= 0."""
-    return SizeVar(name, dtype)
+    return SizeVar(name, dtype, span)
 
 
 def dims(shape: Any) -> tuple[PrimExpr, ...]:
@@ -58,16 +59,16 @@ def placeholder(shape: Any, dtype: object = None, name: str = "placeholder") -> 
     return Tensor(dims(shape), DataType("float32" if dtype is None else dtype), PlaceholderOp(name))
 
 
-def reduce_axis(dom: Any, name: str = "rv") -> IterVar:
+def reduce_axis(dom: Any, name: str = "rv", thread_tag: str = "", span: Span | None = None) -> IterVar:
     """An axis to reduce over: `dom` is (begin, end) or a `Range`."""
     if isinstance(dom, Range):
-        return IterVar(dom, Var(name, dom.extent.dtype), "reduce")
+        return IterVar(dom, Var(name, dom.extent.dtype), "reduce", thread_tag, span)
     ends = dims(dom)
     if len(ends) != 2:
         raise fail("te-axes", f"a reduced axis runs over (begin, end), not {dom!r}", help="te.reduce_axis((0, n))")
     begin, end = ends
     extent = operators.subtract(end, begin)
-    return IterVar(Range(begin, extent), Var(name, extent.dtype), "reduce")
+    return IterVar(Range(begin, extent), Var(name, extent.dtype), "reduce", thread_tag, span)
 
 
 def compute(
@@ -132,6 +133,7 @@ def extern(
     in_buffers: Sequence[Buffer] | None = None,
     out_buffers: Sequence[Buffer] | None = None,
     tag: str = "",
+    attrs: Mapping[str, Any] | None = None,
 ) -> Any:
     """Tensors written by hand-made TIR: `fcompute(input buffers, output buffers)` gives the statement (or call).
 
@@ -149,7 +151,7 @@ def extern(
     body = Evaluate(made) if isinstance(made, PrimExpr) else made
     if not isinstance(body, Stmt):
         raise fail("te-extern", f"{name}: the function gives a statement or a call, not a {type(made).__name__}")
-    op = ExternOp(name, tuple(inputs), tuple(ins), tuple(outs), body, chosen_tag(tag))
+    op = ExternOp(name, tuple(inputs), tuple(ins), tuple(outs), body, chosen_tag(tag), dict(attrs or {}))
     outputs = tuple(Tensor(b.shape, b.dtype, op, i) for i, b in enumerate(outs))
     return outputs[0] if len(outputs) == 1 else outputs
 

@@ -12,12 +12,13 @@ leaves the kernel to the rules baton has for the target. What a CPU cannot do (b
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from baton._src.ir.expr import Range
 from baton._src.support.diagnostics import DiagnosticError, fail
+from baton._src.support.spans import Span
 from baton._src.te.tensor import ComputeOp, ExternOp, PlaceholderOp, ScanOp, Tensor
 from baton._src.te.tensor_intrin import TensorIntrin
 from baton._src.tir import operators
@@ -187,6 +188,8 @@ class Schedule:
     stages: list[Stage] = field(default_factory=list)
     structure: list[tuple[Any, ...]] = field(default_factory=list)
     """Stages that were added, in order: (primitive, of which stage or tensor, the new stage, arguments...)."""
+    answers: Mapping[str, int] | None = None
+    """Answers to what the rule leaves open that schedules the tensors if nothing is said here; tuning gives them."""
 
     def __post_init__(self) -> None:
         self.stages = [Stage(op) for op in _operations(self.outputs)]
@@ -293,10 +296,10 @@ def create_schedule(ops: Any) -> Schedule:
     return Schedule([item.op if isinstance(item, Tensor) else item for item in given])
 
 
-def thread_axis(dom: Any = None, tag: str = "", name: str = "") -> IterVar:
+def thread_axis(dom: Any = None, tag: str = "", name: str = "", span: Span | None = None) -> IterVar:
     """A GPU thread's axis, so that scripts load; binding to it is refused."""
     tag, dom = (dom, None) if isinstance(dom, str) else (tag, dom)
-    return IterVar(_range(dom) if isinstance(dom, int) else dom, name or tag or "thread", "opaque", tag)
+    return IterVar(_range(dom) if isinstance(dom, int) else dom, name or tag or "thread", "opaque", tag, span)
 
 
 def _operations(outputs: Sequence[Operation]) -> list[Operation]:

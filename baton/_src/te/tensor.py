@@ -67,6 +67,7 @@ class ExternOp:
     output_buffers: tuple[Any, ...]
     body: Any
     tag: str = ""
+    attrs: dict[str, Any] = field(default_factory=dict)
 
     @property
     def input_tensors(self) -> tuple[Tensor, ...]:

@@ -143,16 +143,18 @@ class Sequential(Pass):
 
     def __init__(
         self,
-        passes: Sequence[Any] = (),
+        passes: Sequence[Any] | None = None,
         opt_level: int = 0,
         name: str = "sequential",
         required: Sequence[str] | None = None,
+        traceable: bool = False,
     ) -> None:
-        for step in passes:
+        for step in passes or ():
             if not isinstance(step, Pass):
                 message = f"a Sequential holds passes, got {type(step).__name__} {step!r}"
                 raise fail("api", message, help="make passes by calling them: relay.transform.FoldConstant()")
-        object.__setattr__(self, "passes", tuple(passes))
+        object.__setattr__(self, "passes", tuple(passes or ()))
+        object.__setattr__(self, "traceable", traceable)
         object.__setattr__(self, "title", name)
         object.__setattr__(self, "level", opt_level)
         object.__setattr__(self, "needs", tuple(required or ()))
@@ -167,7 +169,7 @@ class Sequential(Pass):
 
     @property
     def info(self) -> PassInfo:
-        return PassInfo(self.level, self.title, self.needs)
+        return PassInfo(self.level, self.title, self.needs, self.traceable)
 
     def run(self, module: IRModule, ctx: PassContext) -> IRModule:
         for number, step in enumerate(self.passes):

@@ -7,7 +7,7 @@ module(x, y, out)                       or module["main"], module.entry_name, mo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from baton._src.codegen.llvm.module import compile_kernels, sources
@@ -25,6 +25,7 @@ from baton._src.driver.tir.packed_steps import in_steps
 from baton._src.driver.wiring import wire
 from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
+from baton._src.ir.structural import structural_equal
 from baton._src.ir.target import Target
 from baton._src.ir.traverse import post_order
 from baton._src.lower.relax_to_vm.kernel_arguments import kernel_signature
@@ -36,6 +37,7 @@ from baton._src.te.apply_schedule import scheduled_prim_func
 from baton._src.te.prim_func import create_prim_func
 from baton._src.te.schedule import Schedule
 from baton._src.te.tensor import Tensor
+from baton._src.tir.buffer import Buffer
 from baton._src.tir.check import check_prim_func
 from baton._src.tir.expr import Call, Var
 from baton._src.tir.outside_indices import outside_indices
@@ -45,9 +47,18 @@ from baton._src.values.dtype import DataType
 
 
 def build(
-    inputs: Any, args: Any = None, target: Any = None, target_host: Any = None, name: str = "main", binds: Any = None
+    inputs: Any,
+    args: Any = None,
+    target: Any = None,
+    target_host: Any = None,
+    runtime: Any = None,
+    name: str = "main",
+    binds: Any = None,
 ) -> KernelModule | Executable:
     """Compile a PrimFunc, a module of them, or `te` tensors (inputs and outputs, in the order they are passed).
+
+    `binds` gives tensors buffers that stand for them in `args`. `target_host` and `runtime` are accepted for scripts
+    written for TVM: there is one host and one runtime.
 
     Relax functions, and modules that contain any, are built by `relax_build` and give an `Executable`. A PrimFunc that
     was not scheduled by hand gets a schedule for the target. Raises `DiagnosticError` for kernels that are not
@@ -57,7 +68,7 @@ def build(
     found = chosen_target(args if target is None and isinstance(args, (str, Target)) else target)
     if _is_relax(inputs):
         return relax_build(inputs, found)
-    functions = {symbol: as_scheduled(func) for symbol, func in _lowered(inputs, args, name).items()}
+    functions = {symbol: as_scheduled(func) for symbol, func in _lowered(inputs, _unbound(args, binds), name).items()}
     faults = [d for n, f in functions.items() for d in check_prim_func(f, n)]
     faults = faults or [d for n, f in functions.items() for d in outside_indices(f, n)]
     if faults:
@@ -86,10 +97,25 @@ def _called(functions: dict[str, PrimFunc]) -> set[str]:
     return {n.op.name_hint for n in nodes if isinstance(n, Call) and isinstance(n.op, GlobalVar)}
 
 
-def lower(inputs: Any, args: Any = None, name: str = "main", **options: Any) -> IRModule:
-    """The module of kernels that `build` would compile, before scheduling."""
+def lower(inp: Any, args: Any = None, name: str = "main", binds: Any = None, simple_mode: bool = False) -> IRModule:
+    """The module of kernels that `build` would compile, before scheduling; `simple_mode` changes nothing."""
+    del simple_mode
     wire()
-    return IRModule(_lowered(inputs, args, name))
+    return IRModule(_lowered(inp, _unbound(args, binds), name))
+
+
+def _unbound(args: Any, binds: Mapping[Tensor, Buffer] | None) -> Any:
+    """`args` with tensors in place of the buffers bound to them. Only dense buffers are what kernels take: others are
+    refused (`api`)."""
+    if not binds or not isinstance(args, (list, tuple)):
+        return args
+    for tensor, buffer in binds.items():
+        if buffer.strides or not structural_equal(buffer.shape, tensor.shape):
+            raise fail(
+                "api", f"{tensor.name} is bound to a buffer of another shape or with strides", help="pass the tensor"
+            )
+    tensors = {buffer: tensor for tensor, buffer in binds.items()}
+    return [tensors.get(arg, arg) if isinstance(arg, Buffer) else arg for arg in args]
 
 
 def _lowered(inputs: Any, args: Any, name: str) -> dict[str, PrimFunc]:
