@@ -20,6 +20,7 @@ __getattr__, __dir__, __all__ = attach(
         **names("relax.struct_info", "StructInfo"),
         **names("ir.types", "Type"),
         **names("support.spans", "Span"),
+        **renamed("relax.nodes", Id="Var"),
     },
     before=wire,
 )

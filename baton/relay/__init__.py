@@ -54,6 +54,7 @@ __getattr__, __dir__, __all__ = attach(
             "TupleGetItemWithFields RefCreateWithFields RefReadWithFields RefWriteWithFields",
         ),
         **names("driver.tvm_names.relay.with_fields", "FunctionWithFields"),
+        **renamed("relay.nodes", Id="Var"),
     },
     before=wire,
     more=relay_builders,

@@ -238,3 +238,11 @@ def test_classes_of_attributes() -> None:
     assert isinstance(relax.op.sum(x).attrs, attrs.StatisticalAttrs)
     assert isinstance(relax.op.matmul(x, x).attrs, attrs.MatmulAttrs)
     assert not isinstance(relax.op.matmul(x, x).attrs, attrs.AstypeAttrs)
+
+
+def test_a_variable_is_its_own_identity() -> None:
+    x, y = relax.Var("x"), relax.Var("x")
+    assert isinstance(x.vid, relax.Id)
+    assert x.vid.name_hint == "x"
+    assert x.vid.same_as(x.vid)
+    assert not x.vid.same_as(y.vid)

@@ -109,8 +109,9 @@ class Var(Expr):
         _init(self, span, _annotation(struct_info), name_hint=name_hint)
 
     @property
-    def vid(self) -> str:
-        return self.name_hint
+    def vid(self) -> Var:
+        """What makes it this variable and no other: itself. TVM's variables have an object for it."""
+        return self
 
 
 @node
