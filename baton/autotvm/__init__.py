@@ -15,10 +15,8 @@ __getattr__, __dir__, __all__ = attach(
         **names(
             "driver.tvm_names.tuning.autotvm.entities", "SplitEntity ReorderEntity AnnotateEntity OtherOptionEntity"
         ),
-        **names(
-            "driver.tvm_names.tuning.autotvm.dispatch",
-            "DispatchContext ApplyConfig ApplyHistoryBest apply_history_best",
-        ),
+        **names("driver.tvm_names.tuning.autotvm.dispatch", "DispatchContext ApplyConfig"),
+        **names("driver.tvm_names.tuning.autotvm.history", "ApplyHistoryBest apply_history_best"),
         **renamed("driver.tvm_names.tuning.autotvm.config", FallbackConfigEntity="FallbackConfig"),
         **submodules("baton.autotvm", "callback measure record task tuner"),
     },

@@ -19,7 +19,7 @@ from baton._src.te.schedule import Schedule, Stage
 from baton._src.te.tensor import ComputeOp, ScanOp
 from baton._src.te.tensorized import tensorized
 from baton._src.tir.expr import IntImm, IterVar, Var
-from baton._src.tir.prim_func import PrimFunc
+from baton._src.tir.prim_func import CHOICES, PrimFunc
 from baton._src.tir.schedule.handles import LoopRV
 from baton._src.tir.schedule.schedule import Schedule as TIRSchedule
 
@@ -27,7 +27,8 @@ from baton._src.tir.schedule.schedule import Schedule as TIRSchedule
 def scheduled_prim_func(schedule: Schedule, args: Sequence[Any], name: str = "main") -> PrimFunc:
     """The kernel with these parameters, computed as the schedule says. One that says nothing is left to the rules."""
     if not schedule.structure and all(not stage.history for stage in schedule.stages):
-        return prim_func_with_blocks(args, name)[0]
+        func = prim_func_with_blocks(args, name)[0]
+        return func if schedule.answers is None else func.with_attr(CHOICES, dict(schedule.answers))
     joined = [stage.origin for stage in schedule.stages if stage.attached != ("inline",)]
     func, blocks = prim_func_with_blocks(args, name, joined=joined)
     work = _Application(func, schedule)

@@ -21,7 +21,7 @@ _NO_OBJECTS = "nodes are Python classes of baton's own; no library of C++ object
 _RESULT_SIZE = "its result's size depends on the elements, which no kernel can write: call it in Relay or Relax"
 _ARM = "it is one of TVM's kernels for ARM CPUs; baton chooses its own: call conv2d"
 
-_NO_TREE = "schedules name blocks and loops; there are no references into trees"
+_NO_TREE = "schedules name blocks and loops: Schedule.get_producers and get_consumers tell what depends on what"
 _OLD_LOWERING = "te computations become blocks (te.create_prim_func); nothing between them and kernels is kept"
 _GPU_CALLS = (
     "tvm_thread_allreduce tvm_load_matrix_sync tvm_store_matrix_sync tvm_mma_sync tvm_bmma_sync tvm_fill_fragment "
@@ -56,9 +56,7 @@ REASONS: dict[str, str] = {
     "relay.backend.executor_factory.AOTExecutorFactoryModule": 'what is built for the executor "aot" is a '
     "GraphExecutorFactoryModule too",
     "relay.setrecursionlimit": "no program is too deep for baton's passes: Python's stack is not used for them",
-    "relay.Id": "variables are known by identity: Var.same_as",
     **{f"ir.{name}": "memory is planned in Relax, for whole programs" for name in ("memory_pools", *_POOLS.split())},
-    "auto_scheduler": _TUNING,
     "exec": "baton serves no devices; its command line is `baton`",
     **{f"rpc.{name}": "baton runs programs in its own process: rpc.LocalSession" for name in _REMOTE.split()},
     "contrib.rpc": "baton runs programs in the process that compiled or loaded them",
@@ -89,7 +87,6 @@ REASONS: dict[str, str] = {
     "topi.arm_cpu": _TUNING,
     **{f"topi.{target}": _GPU for target in ("gpu", "mali", "bifrost", "intel_graphics", "adreno", "rocm")},
     "topi.hexagon": _GPU,
-    "topi.sparse": "sparse matrices are operands of topi.nn.sparse_dense, sparse_add, sparse_transpose, sparse_conv2d",
     "topi.argwhere": _RESULT_SIZE,
     "topi.unique": _RESULT_SIZE,
     "topi.nonzero": _RESULT_SIZE,
@@ -138,8 +135,6 @@ REASONS: dict[str, str] = {
     "relay.data_dep_optimization.csr_conv2d": _SPARSE,
     "relay.transform.FlexibleShapeDispatch": "programs with `?` or named dims compile once for all sizes",
     "relay.backend.te_compiler": "Relay is lowered through Relax: relax.from_relay gives the program",
-    "relax.Id": "variables are known by identity: Var.same_as",
-    "relax.expr.Id": "variables are known by identity: Var.same_as",
     "relax.testing.transform": "it looks into TVM's own passes",
     "relax.backend.contrib": _BYOC,
     "relax.backend.cuda": _BYOC,
@@ -168,14 +163,10 @@ REASONS: dict[str, str] = {
     "tir.buffer.DataProducer": _OLD_LOWERING,
     "arith.PresburgerSet": "it is MLIR's; arith.IntSet has intervals",
     "arith.int_set.PresburgerSet": "it is MLIR's; arith.IntSet has intervals",
-    "tir.ScheduleState": _NO_TREE,
-    "tir.StmtSRef": _NO_TREE,
     "tir.BlockScope": _NO_TREE,
     "tir.BlockDependenceInfo": _NO_TREE,
     "tir.block_scope": _NO_TREE,
     "tir.block_dependence_info": _NO_TREE,
-    "tir.schedule.state": _NO_TREE,
-    "tir.schedule.ScheduleState": _NO_TREE,
     "tir.schedule.ScheduleDebugMask": _NO_TREE,
     "tir.schedule.Dependency": _NO_TREE,
     "tir.schedule.DepKind": _NO_TREE,
@@ -195,7 +186,6 @@ _OTHER = {
     "relay.expr.RelayExprWithFields": "nodes have with_fields, and Python's keyword arguments",
     "error.register_error": "errors are DiagnosticErrors with a code",
     "tir.schedule.BlockScope": _NO_TREE,
-    "tir.schedule.StmtSRef": _NO_TREE,
     **{f"te.schedule.{name}": _OLD_LOWERING for name in ("InferBound", "ScheduleOps")},
     "te.span_if_all_batch": _UNUSED,
     "target.generic": _TUNING,
@@ -239,7 +229,6 @@ _DEVICE_LIBRARIES = (
 )
 REASONS |= {
     **{f"contrib.{name}": _BYOC for name in _DEVICE_LIBRARIES.split()},
-    "contrib.sparse": "sparse matrices are operands of relay.nn.sparse_dense and its likes",
     "contrib.binutil": _TOOLCHAIN,
     "contrib.tvmjs": "baton makes code for the processors of processes, not for browsers",
     "contrib.pipeline_executor": _ONE_PROCESS,
@@ -310,6 +299,18 @@ REASONS |= {
     },
     "meta_schedule.Mutator": _RULES,
     "meta_schedule.schedule": _RULES,
+    **{
+        f"auto_scheduler.{name}": "candidates are run on this machine: auto_scheduler.LocalRunner"
+        for name in ("RPCRunner", "LocalRPCMeasureContext")
+    },
+    **{
+        f"auto_scheduler.{name}": "there is one way to search: TaskScheduler(tasks).tune, SearchTask.tune"
+        for name in ("SketchPolicy", "EmptyPolicy", "PreloadMeasuredStates", "PreloadCustomSketchRule", "auto_schedule")
+    },
+    **{f"auto_scheduler.{name}": _MEASURED for name in ("XGBModel", "RandomModel", "cost_model", "feature")},
+    "auto_scheduler.ComputeDAG": "tensors are scheduled as they are: te.create_prim_func gives their kernel",
+    "auto_scheduler.HardwareParams": "targets know the machine: tvm.target.Target",
+    "auto_scheduler.is_auto_scheduler_enabled": "records are in force within ApplyHistoryBest",
     "autotvm.RPCRunner": "configurations are run on this machine: autotvm.LocalRunner",
     "autotvm.measure.RPCRunner": "configurations are run on this machine: autotvm.LocalRunner",
     "autotvm.tophub": "kernels without records are scheduled by rules; there is no collection of records to fetch",

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from baton._src.driver.targets import chosen_target
+from baton._src.driver.tvm_names.tuning.meta_schedule.passes import MetaScheduleApplyDatabase, MetaScheduleTuneIRMod
 from baton._src.ir.module import IRModule
 from baton._src.passes.pipelines import get_pipeline
 from baton._src.passes.relax.bindings.canonicalize_bindings import CanonicalizeBindings
@@ -37,8 +38,6 @@ def static_shape_tuning_pipeline(
 
     `cpu_weight_prepack` is accepted: baton's compilation lays constant weights out for the kernels that read them.
     """
-    from baton._src.driver.tvm_names.tuning.meta_schedule.passes import MetaScheduleApplyDatabase, MetaScheduleTuneIRMod
-
     found = chosen_target(target)
     steps = Sequential(
         [

@@ -3,36 +3,23 @@
 from __future__ import annotations
 
 import random
-import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from baton._src.driver.targets import chosen_target
+from baton._src.driver.tvm_names.tuning.meta_schedule.apply import with_best_kernels
 from baton._src.driver.tvm_names.tuning.meta_schedule.database import Database
 from baton._src.driver.tvm_names.tuning.meta_schedule.databases import JSONDatabase, MemoryDatabase
+from baton._src.driver.tvm_names.tuning.meta_schedule.relax_integration import tune_relax
+from baton._src.driver.tvm_names.tuning.meta_schedule.tir_integration import tune_tir
 from baton._src.driver.tvm_names.tuning.program_kernels import is_measurable
 from baton._src.ir.module import IRModule
-from baton._src.ir.op_def import Fusion
 from baton._src.support.diagnostics import fail
-from baton._src.tir.prim_func import PrimFunc, as_scheduled
+from baton._src.tir.prim_func import PrimFunc
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
-
-
-def with_best_kernels(module: IRModule, best: Callable[[PrimFunc], PrimFunc | None], warn: bool = False) -> IRModule:
-    """The module with the kernels that are known replaced. They are not fused any more: records are of them alone."""
-    changed: dict[Any, Any] = {}
-    for var, func in module.functions.items():
-        if not isinstance(func, PrimFunc) or func.attrs.get("tir.is_scheduled"):
-            continue
-        found = best(func)
-        if found is not None:
-            changed[var] = as_scheduled(found).with_attr("op_pattern", int(Fusion.OPAQUE))
-        elif warn:
-            warnings.warn(f"the database has no record of kernel {var.name_hint}", stacklevel=3)
-    return module.with_functions({**module.functions, **changed}) if changed else module
 
 
 @dataclass(frozen=True)
@@ -61,8 +48,6 @@ class MetaScheduleTuneIRMod(Pass):
     op_names: Sequence[str] | None = None
 
     def run(self, module: IRModule, ctx: PassContext) -> IRModule:
-        from baton._src.driver.tvm_names.tuning.meta_schedule.relax_integration import tune_relax
-
         tune_relax(
             module,
             dict(self.params or {}),
@@ -83,8 +68,6 @@ class MetaScheduleTuneTIR(Pass):
     max_trials_global: int
 
     def run(self, module: IRModule, ctx: PassContext) -> IRModule:
-        from baton._src.driver.tvm_names.tuning.meta_schedule.tir_integration import tune_tir
-
         kernels = {v: f for v, f in module.functions.items() if isinstance(f, PrimFunc) and is_measurable(f)}
         tune_tir(IRModule(kernels), chosen_target(None), self.work_dir, self.max_trials_global)
         return module
@@ -102,8 +85,6 @@ class FewShotTuning(Pass):
     _seed: int = field(default_factory=lambda: random.SystemRandom().getrandbits(31), repr=False)
 
     def run(self, module: IRModule, ctx: PassContext) -> IRModule:
-        from baton._src.driver.tvm_names.tuning.meta_schedule.tir_integration import tune_tir
-
         if self.valid_count < 1:
             raise fail("api", f"valid_count counts from 1, got {self.valid_count}", kind=ValueError)
         kernels = {v: f for v, f in module.functions.items() if isinstance(f, PrimFunc) and is_measurable(f)}

@@ -15,13 +15,13 @@ from baton._src.driver.relax.build import as_module, relax_build
 from baton._src.driver.relax.params import bind_params
 from baton._src.driver.targets import chosen_target
 from baton._src.driver.tuning_records.in_force import consulting_kernels
+from baton._src.driver.tvm_names.tuning.meta_schedule.apply import with_best_kernels
 from baton._src.driver.tvm_names.tuning.meta_schedule.database import Database
 from baton._src.driver.tvm_names.tuning.meta_schedule.extracted import (
     ExtractedTask,
     extracted_task,
     extracted_tasks_to_tune_contexts,
 )
-from baton._src.driver.tvm_names.tuning.meta_schedule.passes import with_best_kernels
 from baton._src.driver.tvm_names.tuning.meta_schedule.tune import tune_tasks
 from baton._src.driver.tvm_names.tuning.program_kernels import ProgramKernel, is_measurable, program_kernels
 from baton._src.driver.tvm_names.tuning.workloads import workload_key

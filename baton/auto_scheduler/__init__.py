@@ -1,0 +1,21 @@
+"""Tuning of computations without schedules (`tvm.auto_scheduler`)."""
+
+from __future__ import annotations
+
+from baton._src.driver.wiring import wire
+from baton._src.support.lazy import attach, names, submodules
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        **names("driver.tvm_names.tuning.auto_scheduler.task", "SearchTask register_workload make_workload_key"),
+        **names("driver.tvm_names.tuning.auto_scheduler.task", "create_task"),
+        **names("driver.tvm_names.tuning.auto_scheduler.search", "TuningOptions RecordToFile TaskScheduler"),
+        **names("driver.tvm_names.tuning.auto_scheduler.search", "LocalBuilder LocalRunner"),
+        **names("driver.tvm_names.tuning.auto_scheduler.records", "MeasureInput MeasureResult"),
+        **names("driver.tvm_names.tuning.auto_scheduler.records", "load_records load_best_record save_records"),
+        **names("driver.tvm_names.tuning.auto_scheduler.programs", "extract_tasks ApplyHistoryBest"),
+        **submodules("baton.auto_scheduler", "measure_record"),
+    },
+    before=wire,
+)

@@ -1,0 +1,15 @@
+"""Logs of measurements (`tvm.auto_scheduler.measure_record`)."""
+
+from __future__ import annotations
+
+from baton._src.driver.wiring import wire
+from baton._src.support.lazy import attach, names
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        **names("driver.tvm_names.tuning.auto_scheduler.search", "RecordToFile"),
+        **names("driver.tvm_names.tuning.auto_scheduler.records", "load_records load_best_record save_records"),
+    },
+    before=wire,
+)

@@ -1,0 +1,114 @@
+"""`tvm.auto_scheduler`: computations and programs are tuned, logs written and read, and the fastest line is built."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import baton as tvm
+from baton import auto_scheduler, relay, te
+from baton._src.support.diagnostics import DiagnosticError
+
+TARGET = "llvm -num-cores=1"
+RUNNER = auto_scheduler.LocalRunner(timeout=300, number=1, repeat=2, min_repeat_ms=0)
+"""Times do not matter here, and the machine may be slow."""
+
+
+@auto_scheduler.register_workload
+def matmul_add(n: int, k: int, dtype: str) -> list[Any]:
+    a, b = te.placeholder((n, k), name="A", dtype=dtype), te.placeholder((k, n), name="B", dtype=dtype)
+    c = te.placeholder((n, n), name="C", dtype=dtype)
+    r = te.reduce_axis((0, k), "k")
+    product = te.compute((n, n), lambda i, j: te.sum(a[i, r] * b[r, j], r), "product")
+    return [a, b, c, te.compute((n, n), lambda i, j: product[i, j] + c[i, j], "out")]
+
+
+def make() -> Any:
+    return auto_scheduler.SearchTask(func=matmul_add, args=(16, 12, "float32"), target=TARGET)
+
+
+def assert_right(module: Any) -> None:
+    rng = np.random.default_rng(0)
+    a, b, c = (rng.standard_normal(shape).astype("float32") for shape in ((16, 12), (12, 16), (16, 16)))
+    out = tvm.nd.array(np.zeros((16, 16), "float32"))
+    module(tvm.nd.array(a), tvm.nd.array(b), tvm.nd.array(c), out)
+    np.testing.assert_allclose(out.numpy(), a @ b + c, rtol=1e-4, atol=1e-5)
+
+
+def options(trials: int, log: Path, **more: Any) -> Any:
+    callbacks = [auto_scheduler.RecordToFile(str(log))]
+    return auto_scheduler.TuningOptions(trials, runner=RUNNER, measure_callbacks=callbacks, **more)
+
+
+def test_a_computation_is_tuned(tmp_path: Path) -> None:
+    """Guards the whole way: the rule's own choice first, other answers then, the fastest of the log built."""
+    log, task = tmp_path / "logs" / "matmul.json", make()
+    task.tune(options(4, log, num_measures_per_round=2))
+    pairs = list(auto_scheduler.load_records(log))
+    assert pairs[0][0].record == {}
+    assert len({str(asked.record) for asked, _ in pairs}) == 4
+    assert all(len(result.costs) == 2 and not result.error_no for _, result in pairs)
+    fastest = min(pairs, key=lambda pair: pair[1].mean)
+    assert auto_scheduler.load_best_record(log, task.workload_key) == fastest
+    schedule, tensors = make().apply_best(str(log))
+    lowered = tvm.lower(schedule, tensors)["main"]
+    assert lowered.attrs["baton.choices"] == fastest[0].record
+    assert_right(tvm.build(schedule, tensors, TARGET))
+    assert task.print_best(log) == f"sch.schedule_by_rule(decision={fastest[0].record!r})"
+
+
+def test_searches_go_on_from_a_log_and_end(tmp_path: Path) -> None:
+    """Guards load_log_file (nothing is measured twice) and early_stopping."""
+    log, task = tmp_path / "matmul.json", make()
+    auto_scheduler.save_records(
+        log,
+        [auto_scheduler.MeasureInput(task.workload_key, TARGET, {})],
+        [auto_scheduler.MeasureResult([0.0])],
+    )
+    more = tmp_path / "more.json"
+    tuner = auto_scheduler.TaskScheduler([task], load_log_file=log)
+    tuner.tune(options(9, more, num_measures_per_round=1, early_stopping=2))
+    records = [asked.record for asked, _ in auto_scheduler.load_records(more)]
+    assert len(records) == 2  # nothing is faster than 0 s
+    assert all(records)
+
+
+def test_mistakes_are_named(tmp_path: Path) -> None:
+    with pytest.raises(DiagnosticError, match="no registered workload"):
+        auto_scheduler.SearchTask(func=len, args=(), target=TARGET)
+    with pytest.raises(DiagnosticError, match="registered already"):
+        auto_scheduler.register_workload("matmul_add", list)
+    log = tmp_path / "empty.json"
+    log.write_text("")
+    with pytest.raises(DiagnosticError, match="no valid record of matmul_add"):
+        make().apply_best(log)
+    log.write_text('{"i": [], "r": [], "v": "v0.6"}\n')
+    with pytest.raises(DiagnosticError, match="malformed"):
+        make().apply_best(log)
+
+
+def test_relay_programs(tmp_path: Path) -> None:
+    """Guards extract_tasks, several tasks by weight, and that relay.build asks the log."""
+    x, w = relay.var("x", shape=(4, 32)), relay.var("w", shape=(48, 32))
+    module = tvm.IRModule.from_expr(relay.Function([x, w], relay.nn.relu(relay.nn.dense(x, w))))
+    rng = np.random.default_rng(0)
+    params = {"w": rng.standard_normal((48, 32)).astype("float32")}
+    tasks, weights = auto_scheduler.extract_tasks(module["main"], params, TARGET)
+    assert weights == [1]
+    log = tmp_path / "dense.json"
+    auto_scheduler.TaskScheduler(tasks, weights).tune(options(2, log))
+    asked, result = auto_scheduler.load_best_record(log)
+    assert not result.error_no
+    with pytest.raises(DiagnosticError, match="kernel of a program"):
+        tasks[0].apply_best(log)
+    with auto_scheduler.ApplyHistoryBest(str(log)) as best:
+        assert best.best(tasks[0].func).attrs["baton.choices"] == asked.record
+        with tvm.transform.PassContext(opt_level=3, config={"relay.backend.use_auto_scheduler": True}):
+            library = relay.build(module, TARGET, params=params)
+    graph = tvm.contrib.graph_executor.GraphModule(library["default"](tvm.cpu()))
+    data = rng.standard_normal((4, 32)).astype("float32")
+    graph.run(x=data)
+    np.testing.assert_allclose(graph.get_output(0).numpy(), np.maximum(data @ params["w"].T, 0), rtol=1e-4, atol=1e-4)
