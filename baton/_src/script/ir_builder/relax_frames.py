@@ -45,9 +45,11 @@ class SeqExprFrame(RelaxFrame):
         self.output: Any = None
 
     def begin(self) -> None:
+        """Collect what is bound from here on."""
         _builder().normalizer.frames.append(Frame())
 
     def finish(self) -> tuple[Any, ...]:
+        """The blocks of what was bound."""
         return _builder().normalizer.frames.pop().finish()
 
 
