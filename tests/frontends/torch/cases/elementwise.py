@@ -53,7 +53,12 @@ BINARY: list[Case] = [
     (lambda x: (x.type_as(x), x + torch.tensor([1.0, 2, 3, 4])), (X,)),
 ]
 
+FAR, APART = torch.linspace(-16, -2, 15), torch.linspace(0, 4, 9)
+
 ACTIVATIONS: list[Case] = [
+    (lambda x: (functional.softplus(x) * torch.exp(-x), functional.mish(x) * torch.exp(-x)), (FAR,)),
+    (lambda x: (functional.logsigmoid(-x) * torch.exp(-x), functional.softplus(x, 2) * torch.exp(-2 * x)), (FAR,)),
+    (lambda x: torch.erfc(x) * torch.exp(x * x), (APART,)),
     *((f, (X * 3,)) for f in (functional.relu, functional.relu6, functional.silu, functional.hardsigmoid)),
     *((f, (X * 3,)) for f in (functional.hardswish, functional.softplus, functional.mish, functional.logsigmoid)),
     *((f, (X * 3,)) for f in (functional.elu, functional.selu, functional.celu, functional.gelu, functional.hardtanh)),

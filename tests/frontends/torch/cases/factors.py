@@ -39,7 +39,14 @@ def turned(x: Any) -> Any:
     return total.real, values.abs().sort()[0], vectors.abs().square().sum(-2), error
 
 
+def of_nothing(x: Any, y: Any, z: Any) -> Any:
+    """No matrix, matrices without rows, both."""
+    found = (linalg.inv(x), linalg.inv(y), linalg.cholesky(x), linalg.solve(y, y), *linalg.lu_factor(y))
+    return *found, linalg.pinv(x), linalg.pinv(z), linalg.slogdet(x)[1], linalg.svdvals(y), linalg.eigvalsh(x)
+
+
 FACTORS: list[Case] = [
+    (of_nothing, (torch.zeros(0, 0), torch.zeros(0, 5, 5), torch.zeros(2, 0))),
     (turned, (SQUARES,)),
     (lambda x: (linalg.matrix_exp(x), linalg.matrix_exp(x[0] * 3), linalg.matrix_exp(x * 0)), (SQUARES,)),
     (lambda x: (linalg.inv(x), linalg.inv_ex(x * 0)[1], linalg.matrix_power(x, -2)), (SQUARES,)),

@@ -26,6 +26,16 @@ ENCODER = [
 ]
 
 
+LABELS = torch.tensor([[0, -1, 2, 3], [1, 2, 3, 0], [2, 0, -1, -1], [-1, 0, 0, 0]])
+
+
+def margins(x: Any, labels: Any) -> Any:
+    """Labels behind a -1 are none."""
+    ways = ("none", "mean", "sum")
+    found = [functional.multilabel_margin_loss(x, labels, reduction=way) for way in ways]
+    return *found, functional.multilabel_margin_loss(x[0], labels[2])
+
+
 def bags(weight: Any, words: Any, starts: Any, counts: Any) -> Any:
     """The ways of `nn.EmbeddingBag`; the second of the bags is empty."""
     modes = [functional.embedding_bag(words, weight, starts, mode=m, padding_idx=2) for m in ("sum", "mean", "max")]
@@ -52,6 +62,8 @@ WHOLE_IN_PYTORCH: list[Case] = [
         (floats(2, 5, 8), floats(2, 5, 8, seed=1), torch.ones(5, 5).triu(1).bool(), *ENCODER[:4]),
     ),
     (bags, (floats(5, 3), torch.tensor([0, 2, 4, 4, 1, 3]), torch.tensor([0, 3, 3]), floats(6))),
+    (lambda x: tuple(functional.pdist(x, p) for p in (0.0, 1.0, 2.0, 3.0, float("inf"))), (floats(4, 3),)),
+    (margins, (floats(4, 4), LABELS)),
     (lambda a, b: tuple(torch.cdist(a, b, p) for p in (0.0, 1.0, 2.0, 3.0, float("inf"))), (X, floats(2, 5, 4))),
     (lambda x: (*x.cummax(1), *x.cummin(1), *x.cummax(0), *(x > 1).int().cummax(1)), (TIES,)),
     (lambda x: (x.logcumsumexp(1), (x * 50).logcumsumexp(-1)), (X,)),

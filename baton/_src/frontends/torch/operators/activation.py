@@ -82,8 +82,9 @@ def softplus(node: AtenNode, x: Value, beta: float = 1, threshold: float = 20) -
     """log(1 + exp(beta * x)) / beta without overflow; x where beta * x is above the threshold."""
     g = node.graph
     steep = x if beta == 1 else g.call("multiply", x, g.scalar(beta, x))
-    tail = g.call("log", g.call("add", g.call("exp", g.call("negative", g.call("abs", steep))), g.scalar(1, x)))
-    found = g.call("add", g.call("maximum", steep, g.scalar(0, x)), tail)
+    small = g.call("exp", g.call("negative", g.call("abs", steep)))
+    half = g.call("atanh", g.call("divide", small, g.call("add", small, g.scalar(2, x))))  # of log(1 + small), exactly
+    found = g.call("add", g.call("maximum", steep, g.scalar(0, x)), g.call("add", half, half))
     found = found if beta == 1 else g.call("divide", found, g.scalar(beta, x))
     return g.call("where", g.call("greater", steep, g.scalar(threshold, x)), x, found)
 

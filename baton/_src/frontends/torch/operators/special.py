@@ -58,8 +58,9 @@ def log1p(node: AtenNode, x: Value) -> Value:
 
 
 def erfc(node: AtenNode, x: Value) -> Value:
-    g, found = node.graph, node.graph.call("erf", node.graph.cast(x, node.dtype))
-    return g.call("subtract", g.scalar(1, found), found)
+    """1 - erf(x), in float64: little is left of it where x is large."""
+    g, found = node.graph, node.graph.call("erf", node.graph.cast(x, "float64"))
+    return g.cast(g.call("subtract", g.scalar(1, found), found), node.dtype)
 
 
 def atan2(node: AtenNode, y: Operand, x: Operand) -> Value:

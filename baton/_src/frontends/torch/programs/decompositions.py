@@ -35,9 +35,11 @@ from baton._src.frontends.torch.programs.matrices import (
 from baton._src.frontends.torch.programs.quantized import QUANTIZED
 from baton._src.frontends.torch.programs.whole_layers import (
     attention,
+    distances_of_pairs,
     embedding_bag,
     embedding_bag_backward,
     encoder_layer,
+    margins_of_labels,
     pairwise_distances,
     trilinear,
 )
@@ -100,6 +102,8 @@ OURS: dict[str, Callable[..., Any]] = {
     "aten._embedding_bag.default": embedding_bag,
     "aten._embedding_bag_forward_only.default": embedding_bag,
     "aten._cdist_forward.default": pairwise_distances,
+    "aten._pdist_forward.default": distances_of_pairs,
+    "aten.multilabel_margin_loss_forward.default": margins_of_labels,
     "aten.cummax.default": running_extreme("ge"),
     "aten.cummin.default": running_extreme("le"),
     "aten.logcumsumexp.default": log_running_sum,

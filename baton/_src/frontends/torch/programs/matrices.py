@@ -72,6 +72,8 @@ def pseudo_inverse(x: Any, *, atol: Any = None, rtol: Any = None, hermitian: boo
         v = u.mT
     else:
         u, values, v = torch.linalg.svd(x, full_matrices=False)
+    if not values.shape[-1]:
+        return x.mT.clone()
     size = values.abs()
     given = torch.zeros((), dtype=x.dtype) if atol is None else atol
     usual = max(x.shape[-2:]) * torch.finfo(x.dtype).eps

@@ -212,6 +212,11 @@ def _slice(items: list[Any], start: int | None, end: int | None, step: int) -> l
     return items[start:end:step]
 
 
+def _set_item(items: Any, place: Any, item: Any) -> Any:
+    items[place] = item
+    return items
+
+
 def _size(x: Any, dim: int | None = None) -> Any:
     return list(x.shape) if dim is None else x.shape[dim]
 
@@ -251,7 +256,7 @@ ON_TENSORS: dict[str, Callable[..., Any]] = {
     "aten::is_floating_point": lambda x: x.is_floating_point(), "aten::__is__": operator.is_,
     "aten::__isnot__": operator.is_not, "aten::append": lambda items, item: [items.append(item), items][1],
     "aten::ScalarImplicit": _item, "aten::IntImplicit": _item, "aten::FloatImplicit": _item, "aten::item": _item,
-    "aten::format": _formatted,
+    "aten::format": _formatted, "aten::_set_item": _set_item,
 }  # fmt: skip
 """What is the same with tensors among the operands. A number that TorchScript makes a tensor of stays a number."""
 
@@ -268,6 +273,12 @@ ON_NUMBERS: dict[str, Callable[..., Any]] = {
     "aten::clone": _itself, "aten::len": len, "aten::list": list, "aten::__getitem__": operator.getitem,
     "aten::__contains__": operator.contains, "aten::slice": _slice, "aten::extend": list.extend,
     "aten::insert": list.insert, "aten::pop": list.pop, "aten::keys": lambda d: list(d.keys()),
-    "aten::values": lambda d: list(d.values()),
+    "aten::values": lambda d: list(d.values()), "aten::items": lambda d: list(d.items()), "aten::get": dict.get,
+    "aten::Delete": operator.delitem, "aten::reverse": list.reverse, "aten::clear": lambda items: items.clear(),
+    "aten::copy": lambda items: items.copy(), "aten::remove": list.remove, "aten::index": list.index,
+    "aten::count": list.count, "aten::sort": lambda items, down=False: items.sort(reverse=down),
+    "aten::sorted": sorted, "aten::sum": sum, "aten::any": any, "aten::all": all, "aten::round": round,
+    "aten::str": str, "aten::lower": str.lower, "aten::upper": str.upper, "aten::startswith": str.startswith,
+    "aten::endswith": str.endswith, "aten::join": str.join,
 }  # fmt: skip
 """What is about numbers, lists and texts, as long as no operand is a tensor."""

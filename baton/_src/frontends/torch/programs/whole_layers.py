@@ -112,7 +112,17 @@ def embedding_bag_backward(
 
 def pairwise_distances(x1: Any, x2: Any, p: float, compute_mode: int | None) -> Any:
     """The p-norms of the differences of all rows of one and all rows of the other."""
-    apart = (x1.unsqueeze(-2) - x2.unsqueeze(-3)).abs()
+    return _norms((x1.unsqueeze(-2) - x2.unsqueeze(-3)).abs(), p)
+
+
+def distances_of_pairs(x: Any, p: float = 2) -> Any:
+    """The p-norms of the differences of every row and all that follow it."""
+    first, second = torch_library().triu_indices(x.shape[0], x.shape[0], 1).unbind()
+    return _norms((x[first] - x[second]).abs(), p)
+
+
+def _norms(apart: Any, p: float) -> Any:
+    """Of the last axis of absolute differences."""
     match p:
         case 0:
             return (apart != 0).sum(-1).to(apart.dtype)
@@ -137,3 +147,22 @@ def trilinear(
             tensor = tensor.unsqueeze(axis)
         whole.append(tensor)
     return (whole[0] * whole[1] * whole[2]).sum(tuple(sumdim), dtype=i1.dtype)
+
+
+def margins_of_labels(x: Any, target: Any, reduction: int) -> tuple[Any, Any]:
+    """(how far other classes come near to those before the first -1 of a row, by the number of classes; the labels)
+
+    PyTorch's own way to take this apart counts what stands behind the -1, too.
+    """
+    torch = torch_library()
+    rows, listed = torch.atleast_2d(x), torch.atleast_2d(target)
+    classes = rows.shape[1]
+    order = torch.arange(classes)
+    given = order < torch.where(listed == -1, order, classes).amin(-1, keepdim=True)
+    labels = torch.where(given, listed, 0)
+    is_label = ((labels.unsqueeze(-1) == order) & given.unsqueeze(-1)).any(1)
+    near = (1 - rows.gather(1, labels).unsqueeze(-1) + rows.unsqueeze(1)).clamp_min(0)  # row, label, class
+    counted = given.unsqueeze(-1) & ~is_label.unsqueeze(1)
+    losses = (torch.where(counted, near, 0).sum((1, 2)) / classes).reshape(x.shape[:-1])
+    found = (losses, losses.mean(), losses.sum())[reduction]
+    return found, is_label.to(x.dtype).reshape(target.shape)

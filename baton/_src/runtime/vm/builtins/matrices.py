@@ -6,6 +6,7 @@ pivot or leading minor failed. `wanted_by` names who cannot go on without: then 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
@@ -17,6 +18,12 @@ from baton._src.values.tensor import AnyArray, NDArray
 
 def _given(array: Any, like: AnyArray) -> NDArray:
     return NDArray(np.ascontiguousarray(array, like.dtype))
+
+
+def _batch(x: AnyArray, inner: int) -> AnyArray:
+    """The outer axes as one, also where there is nothing along one of the `inner` last ones."""
+    outer = x.ndim - inner
+    return x.reshape(math.prod(x.shape[:outer]), *x.shape[outer:])
 
 
 def _told(info: AnyArray, wanted_by: str, reason: str) -> NDArray:
@@ -36,7 +43,7 @@ _INDEFINITE = "leading minor {} is not positive, the matrix is not positive-defi
 def _factorised(x: AnyArray, pivoted: bool = True) -> tuple[AnyArray, AnyArray, AnyArray]:
     """(L below the diagonal and U, the row that each one was exchanged with, counted from 1, the first zero pivot)"""
     rows, columns = x.shape[-2:]
-    a = x.reshape(-1, rows, columns).copy()
+    a = _batch(x, 2).copy()
     batch = np.arange(len(a))
     pivots = np.empty((len(a), min(rows, columns)), np.int32)
     info = np.zeros(len(a), np.int32)
@@ -49,7 +56,7 @@ def _factorised(x: AnyArray, pivoted: bool = True) -> tuple[AnyArray, AnyArray, 
         a[:, c + 1 :, c] /= np.where(is_zero, 1, a[:, c, c])[:, None]
         a[:, c + 1 :, c + 1 :] -= a[:, c + 1 :, c, None] * a[:, None, c, c + 1 :]
     outer = x.shape[:-2]
-    return a.reshape(x.shape), pivots.reshape(*outer, -1), info.reshape(outer)
+    return a.reshape(x.shape), pivots.reshape(*outer, min(rows, columns)), info.reshape(outer)
 
 
 def lu_factor(x: NDArray, pivoted: int, wanted_by: str) -> tuple[NDArray, NDArray, NDArray]:
@@ -60,7 +67,7 @@ def lu_factor(x: NDArray, pivoted: int, wanted_by: str) -> tuple[NDArray, NDArra
 
 def _order(pivots: AnyArray, rows: int) -> AnyArray:
     """The rows in the order that exchanges bring them to."""
-    flat = pivots.reshape(-1, pivots.shape[-1])
+    flat = _batch(pivots, 1)
     batch, order = np.arange(len(flat)), np.tile(np.arange(rows), (len(flat), 1))
     for c in range(flat.shape[1]):
         p = flat[:, c] - 1
@@ -142,7 +149,7 @@ def cholesky(x: NDArray, upper: int, wanted_by: str) -> tuple[NDArray, NDArray]:
     Only that triangle is read. A matrix without the factor has NaN for it.
     """
     given = np.swapaxes(x.data, -1, -2) if upper else x.data
-    flat = given.reshape(-1, *given.shape[-2:])
+    flat = _batch(given, 2)
     found, info = np.full_like(flat, np.nan), np.zeros(len(flat), np.int32)
     for k, matrix in enumerate(flat):
         info[k] = _failing_minor(matrix)
