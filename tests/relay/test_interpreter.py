@@ -230,3 +230,20 @@ def test_an_argument_is_given_once(kind: str) -> None:
     x, y = relay.var("x", "float32"), relay.var("y", "float32")
     run_it = relay.create_executor(kind, tvm.IRModule.from_expr(relay.Function([x, y], x + y))).evaluate()
     assert "given twice" in str(error_of(lambda: run_it(np.float32(1), np.float32(2), y=np.float32(3))))
+
+
+@pytest.mark.rule("RELAY-EXEC-1")
+@pytest.mark.parametrize("kind", ["debug", "graph"])
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "int64"])
+def test_means_of_integers(kind: str, dtype: str) -> None:
+    """Kernels summed in the dtype of the elements, whose mean came out as another number; none have the mean 0."""
+    top = np.iinfo(dtype).max // (4 if dtype == "int64" else 1)
+    data = np.array([[top, top, top - 4], [-7 if dtype[0] == "i" else 7, 2, 3]], dtype)
+    wanted = [sum(map(int, row)) // 3 if sum(map(int, row)) > 0 else -(-sum(map(int, row)) // 3) for row in data]
+    x, none = relay.var("x", shape=(2, 3), dtype=dtype), relay.var("none", shape=(0,), dtype=dtype)
+    run_it = relay.create_executor(
+        kind, tvm.IRModule.from_expr(relay.Function([x, none], relay.Tuple([relay.mean(x, 1), relay.mean(none)])))
+    ).evaluate()
+    means, empty = run_it(data, np.zeros(0, dtype))
+    assert means.numpy().tolist() == wanted
+    assert empty.numpy() == 0

@@ -28,12 +28,14 @@ tir = k.tir
 
 @dataclass(frozen=True)
 class Row:
-    """One operator. `operands`: number, int (and bool), bool. `slopes(b, x, y, out, grad)` builds both gradients."""
+    """One operator. `operands`: number (and bool if `of_bools`), int (and bool), int only, bool.
+    `slopes(b, x, y, out, grad)` builds both gradients."""
 
     name: str
     scalar: Callable[[Any, Any], Any]
     numpy: Callable[[Any, Any], Any]
     operands: str = "number"
+    of_bools: bool = True
     compares: bool = False
     low: float = -4.0
     high: float = 5.0
@@ -117,14 +119,14 @@ def _extremum_slopes(comparison: str) -> Callable[[Any, Any, Any, Any, Any], tup
 
 ROWS = (
     Row("add", tir.Add, np.add, slopes=_add_slopes),
-    Row("subtract", tir.Sub, np.subtract, slopes=_subtract_slopes),
+    Row("subtract", tir.Sub, np.subtract, of_bools=False, slopes=_subtract_slopes),
     Row("multiply", tir.Mul, np.multiply, slopes=_multiply_slopes),
-    Row("divide", _divide, _np_divide, right_low=1.0, slopes=_divide_slopes),
-    Row("floor_divide", _floor_divide, _np_floor_divide, right_low=1.0),
-    Row("mod", _mod, np.fmod, right_low=1.0),
-    Row("floor_mod", tir.FloorMod, np.mod, right_low=1.0),
-    Row("trunc_divide", _trunc_divide, _np_trunc_divide, right_low=1.0, in_relax=False),
-    Row("trunc_mod", _mod, np.fmod, right_low=1.0, in_relax=False),
+    Row("divide", _divide, _np_divide, of_bools=False, right_low=1.0, slopes=_divide_slopes),
+    Row("floor_divide", _floor_divide, _np_floor_divide, of_bools=False, right_low=1.0),
+    Row("mod", _mod, np.fmod, of_bools=False, right_low=1.0),
+    Row("floor_mod", tir.FloorMod, np.mod, of_bools=False, right_low=1.0),
+    Row("trunc_divide", _trunc_divide, _np_trunc_divide, of_bools=False, right_low=1.0, in_relax=False),
+    Row("trunc_mod", _mod, np.fmod, of_bools=False, right_low=1.0, in_relax=False),
     Row("power", k.power, power, low=1.0, high=4.0, slopes=_power_slopes),
     Row("maximum", tir.Max, np.maximum, slopes=_extremum_slopes("greater_equal")),
     Row("minimum", tir.Min, np.minimum, slopes=_extremum_slopes("less_equal")),
@@ -158,6 +160,8 @@ def _check_dtype(call: OpCall[Any], row: Row) -> None:
         if not dtype.is_void and not _ALLOWED[row.operands](dtype):
             wanted = {"bool": "bool", "int": "integer or bool", "int only": "integer"}[row.operands]
             call.fail(f"takes {wanted} operands, got {dtype}", code="op-dtype", help="cast with astype")
+        if dtype.is_bool and not row.of_bools:
+            call.fail("takes numbers, got bool", code="op-dtype", help='astype(x, "int32") first, or logical_xor')
 
 
 def _define(row: Row) -> OpDef[Any]:

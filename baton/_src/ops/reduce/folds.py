@@ -128,12 +128,15 @@ def _define(row: Row) -> OpDef[Any]:
         x = call.tensor(0)
         if row.bools and not x.dtype.is_void and not x.dtype.is_bool:
             call.fail(f"takes bool elements, got {x.dtype}", code="op-dtype", help='astype(x, "bool") first')
+        if row.divides and x.dtype.is_bool:
+            call.fail("takes numbers, got bool", code="op-dtype", help='astype(x, "float32") first')
         return infer_fold(call)
 
     def compute(inputs: Any, attributes: Any, out: Any) -> Any:
         (x,) = inputs
         axes = folded_axes(x.ndim, attributes)
-        folded = fold_compute(x, axes, attributes.keepdims, row.fold)
+        element = _summand if row.divides else k.wide
+        folded = fold_compute(x, axes, attributes.keepdims, row.fold, element=element)
         if row.divides:
             count = count_of(x, axes, folded.dtype)
             return k.compute(
@@ -194,14 +197,23 @@ def _range(dtype: np.dtype[Any]) -> tuple[float, float]:
     return (-np.inf, np.inf) if known is None else (known.min, known.max)
 
 
+def _summand(value: k.Scalar) -> k.Scalar:
+    """An element of a mean. Integers are summed in 64 bits: a mean lies in their range, a sum may not."""
+    return k.cast("int64", value) if value.dtype.is_int and value.dtype.bits < 64 else k.wide(value)
+
+
 def _np_mean(x: Any, axis: Any, keepdims: bool) -> Any:
-    found = np.mean(x, axis=axis, keepdims=keepdims)
-    return np.trunc(found) if np.issubdtype(x.dtype, np.integer) else found
+    """NumPy's; of integers cut off, and 0 of none, as kernels divide."""
+    if not np.issubdtype(x.dtype, np.integer):
+        return np.mean(x, axis=axis, keepdims=keepdims)
+    total = np.sum(x, axis=axis, keepdims=keepdims, dtype=x.dtype if x.dtype.itemsize == 8 else np.int64)
+    count = x.size // max(total.size, 1)
+    return np.sign(total) * (np.abs(total) // max(count, 1))
 
 
 def spread(b: Any, attributes: Any, x: Any, value: Any) -> Any:
-    """A folded tensor spread over the shape of `x` again."""
-    if not attributes.keepdims:
+    """A folded tensor spread over the shape of `x` again; a scalar needs no axes for that."""
+    if not attributes.keepdims and attributes.axis is not None:
         axes = folded_axes(x.struct_info.ndim, attributes)
         if axes:
             value = b.op("expand_dims", value, axis=axes)
