@@ -8,7 +8,8 @@ __getattr__, __dir__, __all__ = attach(
     __name__,
     {
         **submodules(
-            "baton.contrib", "cc debugger dlpack download graph_executor graph_runtime popen_pool relay_viz tar utils"
+            "baton.contrib",
+            "cc debugger dlpack download graph_executor graph_runtime popen_pool relay_viz sparse tar utils",
         ),
     },
 )

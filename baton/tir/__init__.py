@@ -60,6 +60,7 @@ __getattr__, __dir__, __all__ = attach(
         **names("driver.tvm_names.tir.scalar_kinds", "CallEffectKind"),
         **names("driver.tvm_names.tir.layouts", "Layout BijectiveLayout layout bijective_layout"),
         **names("tir.schedule.schedule", "Schedule"),
+        **names("tir.schedule.state", "ScheduleState StmtSRef"),
         **names("tir.schedule.tensorize", "TensorIntrin"),
         **names("tir.index_map", "IndexMap"),
         **submodules(

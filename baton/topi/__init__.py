@@ -10,7 +10,7 @@ from baton._src.support.lazy import attach, submodules
 
 __getattr__, __dir__, __all__ = attach(
     __name__,
-    submodules("baton.topi", "generic image nn tag testing utils vision x86"),
+    submodules("baton.topi", "generic image nn sparse tag testing utils vision x86"),
     before=wire,
     more=partial(topi_functions, ""),
 )

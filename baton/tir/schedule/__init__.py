@@ -13,7 +13,8 @@ __getattr__, __dir__, __all__ = attach(
         **names("tir.schedule.trace", "ExprRV"),
         **names("support.diagnostics", "ScheduleError"),
         **names("tir.schedule.trace", "Trace Instruction InstructionKind"),
-        **submodules("baton.tir.schedule", "instruction schedule testing trace"),
+        **names("tir.schedule.state", "ScheduleState StmtSRef"),
+        **submodules("baton.tir.schedule", "instruction schedule state testing trace"),
     },
     before=wire,
 )

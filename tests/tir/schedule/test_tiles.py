@@ -219,11 +219,6 @@ def test_traces_as_json() -> None:
             Trace.apply_json_to_schedule(wrong, Schedule(matmul()))
 
 
-def test_what_is_not_there_says_so() -> None:
-    with pytest.raises(AttributeError, match="not implemented"):
-        Schedule(chain()).rolling_buffer()
-
-
 def test_axes_in_another_order_and_regions_left_out() -> None:
     sch = same(matmul(), lambda s: s.reorder_block_iter_var("C", (2, 0, 1)), *MATMUL)
     realize = sch.realize("C")

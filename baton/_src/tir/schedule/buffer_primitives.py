@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, SupportsIndex
 
 from baton._src.tir import stmt as st
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.index_map import IndexMap, index_map_of
 from baton._src.tir.operators import convert
 from baton._src.tir.prim_func import PrimFunc
-from baton._src.tir.schedule import block_axes, cache, compute_at, layout, reindex
+from baton._src.tir.schedule import block_axes, cache, cached_indices, compute_at, layout, reindex, rolling
 from baton._src.tir.schedule.handles import BlockRV, LoopRV, block_name
 from baton._src.tir.schedule.trace import recorded
 from baton._src.tir.schedule.tree import find_block, refuse
@@ -55,6 +55,41 @@ class BufferPrimitives:
         body, name = cache.cache_write(self.func.body, block_name(block), write_buffer_index, storage_scope, readers)
         self._set(body)
         return BlockRV(name)
+
+    @recorded
+    def cache_inplace(
+        self, block: BlockRV | str, read_buffer_index: int | str | Buffer, storage_scope: str
+    ) -> list[BlockRV]:
+        """Let a block change a copy of a buffer that it reads and writes; returns the blocks that copy there and back.
+
+        The buffer is given by its number among those the block reads, or by itself or by name.
+        """
+        index = self._number_of_read(block, read_buffer_index)
+        body, names = cached_indices.cache_inplace(self.func.body, block_name(block), index, storage_scope)
+        self._set(body)
+        return [BlockRV(name) for name in names]
+
+    def _number_of_read(self, block: BlockRV | str, which: int | str | Buffer) -> int:
+        if isinstance(which, SupportsIndex):
+            return int(which)
+        reads = self._block(block).reads
+        found = [n for n, region in enumerate(reads) if region.buffer is which or region.buffer.name == which]
+        if not found:
+            raise refuse(f"block {block_name(block)} reads no buffer {which!r}")
+        return found[0]
+
+    @recorded
+    def cache_index(self, block: BlockRV | str, storage_scope: str, cse_thresh: int = 0) -> list[BlockRV]:
+        """Compute the indices of a block's loads beforehand, those that occur more than `cse_thresh` times; returns the
+        blocks that do."""
+        body, names = cached_indices.cache_index(self.func.body, block_name(block), storage_scope, int(cse_thresh))
+        self._set(body)
+        return [BlockRV(name) for name in names]
+
+    @recorded
+    def rolling_buffer(self, block: BlockRV | str, write_buffer_index: int) -> None:
+        """Keep what windows of successive iterations have in common, in a buffer as large as one window."""
+        self._set(rolling.rolling_buffer(self.func.body, block_name(block), int(write_buffer_index)))
 
     @recorded
     def set_scope(self, block: BlockRV | str, buffer_index: int, storage_scope: str) -> None:

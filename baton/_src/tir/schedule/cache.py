@@ -35,14 +35,14 @@ def cache_read(root: st.Stmt, name: str, index: int, scope: str, readers: Sequen
     source = _pick(realize.block.reads, index, name, "reads").buffer
     if _uses(realize.block.writes, source):
         raise refuse(f"block {name} also writes {source.name}: a copy made before it would not follow")
-    copy = _like(source, scope)
+    copy = like(source, scope)
     wanted = {find_block(root, r) for r in (readers or (name,))}
     first = next(r for r in in_order(root) if r in wanted)
     spot = find_spot(root, first, lambda other: _uses(other.block.writes, source))
     if any(r not in realizes(spot.around) for r in wanted):
         raise refuse(f"{source.name} is made inside a loop that does not hold all of its readers")
     box = _box(spot, spot.around, source, 0)
-    nest, block_name = _copy_nest(source, copy, box)
+    nest, block_name = copy_nest(source, copy, box)
     root = insert_at(root, spot, first, replace_buffer(first, source, copy), nest, copy, before=True)
     for other in wanted - {first}:
         root = replace(root, {other: replace_buffer(other, source, copy)})
@@ -62,7 +62,7 @@ def cache_write(root: st.Stmt, name: str, index: int, scope: str, readers: Seque
     realize = find_block(root, name)
     target = _pick(realize.block.writes, index, name, "writes").buffer
     require_own_start(root, realize, target)
-    copy = _like(target, scope)
+    copy = like(target, scope)
     moved = replace_buffer(realize, target, copy)
     order = in_order(root)
     changed: dict[st.Stmt, st.Stmt] = {
@@ -78,7 +78,7 @@ def cache_write(root: st.Stmt, name: str, index: int, scope: str, readers: Seque
     spot = find_spot(root, realize, depends)
     box = _box(spot, spot.statement, target, 1)
     _require_filled(realize, spot, target, box)
-    nest, block_name = _copy_nest(copy, target, box, name=copy.name)
+    nest, block_name = copy_nest(copy, target, box, name=copy.name)
     root = insert_at(root, spot, realize, moved, nest, copy, before=False)
     return replace(root, changed), block_name
 
@@ -185,11 +185,13 @@ def _pick(regions: tuple[BufferRegion, ...], index: int, name: str, what: str) -
     return regions[index]
 
 
-def _like(buffer: Buffer, scope: str) -> Buffer:
+def like(buffer: Buffer, scope: str) -> Buffer:
+    """A buffer for a copy of another."""
     return decl_buffer(buffer.shape, buffer.dtype, f"{buffer.name}_{scope or 'global'}", scope=scope)
 
 
-def _copy_nest(source: Buffer, target: Buffer, box: list[Range], name: str | None = None) -> tuple[st.Stmt, str]:
+def copy_nest(source: Buffer, target: Buffer, box: list[Range], name: str | None = None) -> tuple[st.Stmt, str]:
+    """The loops that copy a box, and the name of their block (default: that of the target)."""
     loops = [tir.Var(f"ax{i}", d.dtype) for i, d in enumerate(target.shape)]
     axes = [tir.Var(f"v{i}", d.dtype) for i, d in enumerate(target.shape)]
     iters = [IterVar(Range(tir.IntImm(d.dtype, 0), d), v) for d, v in zip(target.shape, axes)]

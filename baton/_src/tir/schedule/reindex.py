@@ -33,7 +33,7 @@ def reindex(root: st.Stmt, name: str, index: int, which: str) -> tuple[st.Stmt, 
     block = realize.block
     buffer = buffer_of(root, name, index, which)
     indices = _only_indices(block, buffer)
-    axes = _axes_in(block, indices)
+    axes = axes_in(block, indices)
     copy = decl_buffer([axis.extent for axis in axes], buffer.dtype, f"{buffer.name}_reindex")
     return _through(root, realize, axes, (buffer, indices), (copy, tuple(axis.var for axis in axes)), which)
 
@@ -51,7 +51,7 @@ def reindex_cache(
     buffer = buffer_of(root, name, index, which)
     indices = _only_indices(block, buffer)
     places = tuple(index_map.map_indices([axis.var for axis in block.iter_vars]))
-    axes = _axes_in(block, (*indices, *places))
+    axes = axes_in(block, (*indices, *places))
     _check_determined(name, buffer, axes, indices, places)
     domains = {axis.var: Range(tir.IntImm(axis.var.dtype, 0), axis.extent) for axis in axes}
     copy = decl_buffer([_size(p, domains, name) for p in places], buffer.dtype, f"{buffer.name}_{scope}", scope=scope)
@@ -87,7 +87,7 @@ def _axes_of(axes: Iterable[IterVar], exprs: Iterable[PrimExpr]) -> list[IterVar
     return [axis for axis in axes if axis.var in found]
 
 
-def _axes_in(block: st.Block, exprs: Sequence[PrimExpr]) -> list[IterVar]:
+def axes_in(block: st.Block, exprs: Sequence[PrimExpr]) -> list[IterVar]:
     """The block's axes that occur, which must start at 0."""
     axes = _axes_of(block.iter_vars, exprs)
     for axis in axes:

@@ -9,8 +9,7 @@
     sch.func
 
 Each primitive checks that it keeps the meaning and raises `DiagnosticError` (`schedule`) if it cannot tell. Blocks
-are named; a loop handle stays valid until a primitive replaces the loop. Primitives of TVM that are not here
-say so when they are asked for (`_ABSENT`).
+are named; a loop handle stays valid until a primitive replaces the loop.
 """
 
 from __future__ import annotations
@@ -44,12 +43,6 @@ _OPTIONS = {"seed", "debug_mask", "error_render_level", "enable_check"}
 """Options of TVM's schedules. `debug_mask` and `enable_check` have no effect: every primitive is checked."""
 
 _RENDER_LEVELS = ("detail", "fast", "none")
-
-_ABSENT = {
-    "rolling_buffer": "the primitive is not implemented: compute_at computes what each iteration needs",
-    "cache_inplace": "the primitive is not implemented: cache_read and cache_write make the copies one by one",
-    "cache_index": "the primitive is not implemented: CommonSubexprElimTIR computes indices once",
-}
 
 
 class Schedule(BufferPrimitives, TilePrimitives, RulePrimitives):
@@ -106,10 +99,6 @@ class Schedule(BufferPrimitives, TilePrimitives, RulePrimitives):
     def show(self, *args: Any, **kwargs: Any) -> None:
         """Print the module as it stands."""
         print(repr(self.mod))
-
-    def __getattr__(self, name: str) -> Any:
-        why = "; ".join((_ABSENT[name], "the schedule's result is sch.mod")) if name in _ABSENT else "no such primitive"
-        raise AttributeError(f"baton's Schedule has no {name!r}: {why}")
 
     def show_in(self, error: ScheduleError, primitive: str, given: Sequence[Any]) -> None:
         """Let an error show the program, the loops and blocks that the primitive was given underlined."""

@@ -1,0 +1,159 @@
+"""Rolling buffers: windows that move on keep what they have in common, in a buffer as large as one window.
+
+for i: {for r in 3: B[i + r] = ..; C[i] = B[i] + B[i + 1] + B[i + 2]}
+    ->  for i: {for r in 3: if i == 0 or i + r >= i + 2: B[(i + r) % 3] = ..; C[i] = B[i % 3] + ...}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from baton._src.ir.expr import PrimExpr, Range
+from baton._src.ir.traverse import post_order, rewrite, substitute
+from baton._src.tir import expr as tir
+from baton._src.tir import operators as ops
+from baton._src.tir import stmt as st
+from baton._src.tir.arith.linear import detect_linear_equation
+from baton._src.tir.buffer import Buffer, decl_buffer
+from baton._src.tir.regions import point_regions
+from baton._src.tir.schedule.layout import buffer_of
+from baton._src.tir.schedule.tree import (
+    find_block,
+    path_to,
+    realizes,
+    refreshed,
+    refuse,
+    replace,
+    simplify,
+    with_condition,
+    without_blocks,
+)
+
+
+@dataclass(frozen=True)
+class _Window:
+    """Along `axis`, iteration `i` of the loop needs `size` elements from `step * i + begin` on."""
+
+    loop: st.For
+    axis: int
+    step: int
+    begin: PrimExpr
+    size: int
+
+
+def rolling_buffer(root: st.Stmt, name: str, index: int) -> st.Stmt:
+    """The buffer that a block writes for later blocks of an iteration, as large as the window of an iteration; what the
+    one before has made is not made again."""
+    realize = find_block(root, name)
+    buffer = buffer_of(root, name, index, "write")
+    others = [r for r in realizes(root) if r is not realize and _uses(r.block, buffer)]
+    readers = [r for r in others if r.block.iter_vars]
+    if any(_writes(r.block, buffer) for r in readers) or not readers:
+        raise refuse(f"{buffer.name} is not written by block {name} alone, or nobody reads it")
+    window = _window(realize, buffer, _loops_around(root, realize, readers, buffer))
+    made = _made_once(realize, buffer, window)
+    return _folded(replace(root, {realize: made}), buffer, window)
+
+
+def _uses(block: st.Block, buffer: Buffer) -> bool:
+    return any(region.buffer is buffer for region in (*block.reads, *block.writes))
+
+
+def _writes(block: st.Block, buffer: Buffer) -> bool:
+    return any(region.buffer is buffer for region in block.writes)
+
+
+def _loops_around(
+    root: st.Stmt, realize: st.BlockRealize, readers: Sequence[st.BlockRealize], buffer: Buffer
+) -> list[st.For]:
+    """The loops around the block and all readers, inside of the block that allocates the buffer."""
+    path = path_to(root, realize)
+    owners = [n for n, item in enumerate(path) if isinstance(item, st.Block) and buffer in item.alloc_buffers]
+    if not owners:
+        raise refuse(f"{buffer.name} is no buffer of the function's own: it keeps its size")
+    shared = [item for item in path[owners[0] :] if all(reader in realizes(item) for reader in readers)]
+    loops = [item for item in shared if isinstance(item, st.For)]
+    if not loops:
+        raise refuse(
+            f"block {realize.block.name_hint} and the readers of {buffer.name} share no loop",
+            help="compute_at brings them together",
+        )
+    return loops
+
+
+def _window(realize: st.BlockRealize, buffer: Buffer, loops: Sequence[st.For]) -> _Window:
+    """The outermost loop, and the axis, along which windows overlap."""
+    nest = without_blocks(loops[-1].body)
+    region = next(r for r in point_regions(nest)[1] if r.buffer is buffer)
+    for place, loop in enumerate(loops):
+        inner = {other.loop_var for other in loops[place + 1 :]}
+        for axis, part in enumerate(region.region):
+            found = _along(loop, axis, part, inner)
+            if found is not None:
+                return found
+    raise refuse(
+        f"no iterations overlap in what they need of {buffer.name}, by a number of elements that is known",
+        help=f"the loops around are over {', '.join(loop.loop_var.name for loop in loops)}",
+    )
+
+
+def _along(loop: st.For, axis: int, part: Range, inner: set[tir.Var]) -> _Window | None:
+    parts = detect_linear_equation(part.min, [loop.loop_var])
+    size = simplify(part.extent)
+    if not parts or not isinstance(parts[0], tir.IntImm) or not isinstance(size, tir.IntImm):
+        return None
+    step, begin = parts[0].value, parts[1]
+    serial = loop.kind in (st.ForKind.SERIAL, st.ForKind.UNROLLED)
+    if not serial or not 0 < step < size.value or any(n in inner for n in post_order(begin)):
+        return None
+    return _Window(loop, axis, step, begin, size.value)
+
+
+def _made_once(realize: st.BlockRealize, buffer: Buffer, window: _Window) -> st.BlockRealize:
+    """The block for elements only that the iteration before did not make; its axes go on from one another."""
+    stores = [n for n in post_order(realize.block.body) if isinstance(n, st.BufferStore) and n.buffer is buffer]
+    values = {axis.var: value for axis, value in zip(realize.block.iter_vars, realize.iter_values)}
+    places = {simplify(substitute(store.indices[window.axis], values)) for store in stores}
+    if len(places) != 1:
+        raise refuse(f"block {realize.block.name_hint} writes {buffer.name} at several places")
+    place, loop = places.pop(), window.loop
+    known = ops.add(ops.multiply(loop.loop_var, window.step), ops.add(window.begin, window.size - window.step))
+    is_new = ops.logical_or(ops.equal(loop.loop_var, loop.min), ops.greater_equal(place, known))
+    axes = tuple(
+        axis.with_fields(iter_type="opaque") if loop.loop_var in post_order(values[axis.var]) else axis
+        for axis in realize.block.iter_vars
+    )
+    return with_condition(realize.with_fields(block=realize.block.with_fields(iter_vars=axes)), is_new)
+
+
+def _folded(root: st.Stmt, buffer: Buffer, window: _Window) -> st.Stmt:
+    """The function with the buffer as large as a window, counted around."""
+    axis, dim = window.axis, buffer.shape[window.axis]
+    shape = (*buffer.shape[:axis], tir.IntImm(dim.dtype, window.size), *buffer.shape[axis + 1 :])
+    new = decl_buffer(shape, buffer.dtype, buffer.name, scope=buffer.scope())
+
+    def around(indices: Sequence[PrimExpr]) -> tuple[PrimExpr, ...]:
+        index = indices[axis]
+        return (*indices[:axis], ops.floormod(index, tir.IntImm(index.dtype, window.size)), *indices[axis + 1 :])
+
+    def rule(node: Any) -> Any:
+        match node:
+            case tir.BufferLoad() if node.buffer is buffer:
+                return tir.BufferLoad(new, around(node.indices))
+            case st.BufferStore() if node.buffer is buffer:
+                return st.BufferStore(new, node.value, around(node.indices))
+            case st.MatchBufferRegion() if node.source.buffer is buffer:
+                raise refuse(f"a region of {buffer.name} is matched: it cannot be counted around")
+            case st.Block():
+                kept = tuple(new if b is buffer else b for b in node.alloc_buffers)
+                node = node.with_fields(alloc_buffers=kept)
+                return refreshed(node) if node.iter_vars else node
+            case _:
+                return None
+
+    if any(n is buffer.data for call in post_order(root) if isinstance(call, tir.Call) for n in call.args):
+        raise refuse(f"the pointer of {buffer.name} is used: its layout cannot be changed")
+    found: st.Stmt = rewrite(root, rule)
+    return found

@@ -1,0 +1,8 @@
+"""The program of a schedule as references (`tvm.tir.schedule.state`)."""
+
+from __future__ import annotations
+
+from baton._src.driver.wiring import wire
+from baton._src.support.lazy import attach, names
+
+__getattr__, __dir__, __all__ = attach(__name__, names("tir.schedule.state", "ScheduleState StmtSRef"), before=wire)

@@ -1,0 +1,10 @@
+"""Products with sparse matrices (`tvm.topi.sparse`)."""
+
+from __future__ import annotations
+
+from baton._src.driver.wiring import wire
+from baton._src.support.lazy import attach, names
+
+__getattr__, __dir__, __all__ = attach(
+    __name__, names("driver.tvm_names.topi.sparse", "csrmv csrmm dense"), before=wire
+)
