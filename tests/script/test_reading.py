@@ -13,6 +13,7 @@ from baton._src.relax.nodes import Call, DataflowBlock, DataflowVar, Function, I
 from baton._src.relax.struct_info import FuncStructInfo, ObjectStructInfo
 from baton._src.relax.text.printer import script
 from baton._src.support.diagnostics import Diagnostic, DiagnosticError
+from baton.script import relax as R
 from tests.relax.build import load, module
 
 
@@ -100,6 +101,7 @@ def test_callable_purity() -> None:
     assert (with_params.purity, opaque.purity) == (True, False)
     assert with_params.derive_func is None
     assert opaque.derive_func is not None
+    assert (R.Callable([R.Tensor], R.Tensor).purity, R.Callable().purity) == (True, False)  # said in Python, too
 
 
 @pytest.mark.rule("RELAX-SCRIPT-06")
@@ -162,6 +164,24 @@ return out
     block = found.body.blocks[0]
     assert isinstance(block, DataflowBlock)
     assert [isinstance(b.var, DataflowVar) for b in block.bindings] == [True, True, False]
+
+
+@pytest.mark.rule("RELAX-SCRIPT-07")
+@pytest.mark.parametrize(
+    ("then", "other"),
+    [
+        ("with R.dataflow():\n        z = R.abs(x)\n        y = R.exp(z)\n        R.output(y)", "y = x"),
+        ("w, y = (x, x)", "with R.dataflow():\n        y = R.exp(x)\n        R.output(y)"),
+    ],
+)
+def test_branches_that_end_with_a_block_or_several_names(then: str, other: str) -> None:
+    """What is bound last counts, wherever that stands: such names were lost."""
+    found = function(
+        f"if c:\n    {then}\nelse:\n    {other}\nreturn y",
+        params='x: R.Tensor((2,), "float32"), c: R.Tensor((), "bool")',
+    )
+    assert found.body.body.name_hint == "y"
+    assert found.body.blocks[0].bindings[-1].var is found.body.body
 
 
 @pytest.mark.rule("RELAX-SCRIPT-07")

@@ -107,7 +107,7 @@ def _has_text(dims: Any) -> bool:
 
 
 def _has_pending(items: Any) -> bool:
-    return any(isinstance(i, (Pending, InfoKind)) or (isinstance(i, (list, tuple)) and _has_pending(i)) for i in items)
+    return any(isinstance(i, Pending) or (isinstance(i, (list, tuple)) and _has_pending(i)) for i in items)
 
 
 def _dims(scalars: Scalars, dims: Any) -> list[Any]:

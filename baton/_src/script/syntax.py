@@ -63,7 +63,10 @@ class Announced:
 
 
 def common_result(node: ast.If) -> str | None:
-    """The name that the last statements of both branches assign, if it is one and the same."""
+    """The name that the last statements of both branches assign, if it is one and the same.
+
+    Of a dataflow block that is the last statement before R.output, if it lists the name.
+    """
     if not node.orelse:
         return None
     ends = [_last_target(node.body[-1]), _last_target(node.orelse[-1])]
@@ -86,8 +89,13 @@ def _last_simple(node: ast.stmt) -> str | None:
     match node:
         case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
             return name
+        case ast.Assign(targets=[ast.Tuple(elts=[*_, ast.Name(id=name)])]):
+            return name
         case ast.FunctionDef(name=name):
             return name
+        case ast.With(body=[*_, last, ast.Expr(value=ast.Call(func=ast.Attribute(attr="output"), args=outputs))]):
+            bound = _last_simple(last)
+            return bound if any(isinstance(o, ast.Name) and o.id == bound for o in outputs) else None
         case _:
             return None
 
