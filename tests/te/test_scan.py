@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import baton
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.te import reduction
 from baton._src.te.apply_schedule import scheduled_prim_func
@@ -163,3 +164,16 @@ def test_placeholders_that_are_no_parameters_are_refused() -> None:
     """Kernels read memory that nothing had written."""
     with pytest.raises(DiagnosticError, match="X comes from outside and is no parameter"):
         create_prim_func([FIRST])
+
+
+def test_sums_along_columns_without_a_schedule() -> None:
+    """The first row is computed by itself and read where there may be none: its size is tested."""
+    rows, columns = var("rows"), var("columns")
+    X, state = (placeholder((rows, columns), name=name) for name in ("X", "state"))
+    first = compute((1, columns), lambda _, i: X[0, i])
+    step = compute((rows, columns), lambda t, i: state[t - 1, i] + X[t, i])
+    sums = scan(first, step, state, inputs=[X])
+    data = np.arange(12, dtype="float32").reshape(4, 3)
+    out = baton.nd.empty((4, 3))
+    baton.build(create_schedule(sums.op), [X, sums], "llvm")(baton.nd.array(data), out)
+    assert (out.numpy() == data.cumsum(0)).all()

@@ -200,3 +200,17 @@ def test_arguments_that_scripts_give() -> None:
     strided = decl_buffer(A.shape, A.dtype, "A", strides=[8, 1])
     with pytest.raises(DiagnosticError, match="with strides"):
         baton.lower(schedule, [strided, B], binds={A: strided})
+
+
+def test_sizes_that_are_tested_are_those_of_the_schedule() -> None:
+    """Schedules have sizes of 64 bits: a test of an index named those of te, which nothing defined any more."""
+    n, m = var("n"), var("m")
+    A = placeholder((n,), name="A")
+    B = compute((m,), lambda i: A[i] + 1.0, name="B")
+    C = compute((m,), lambda i: B[i] * A[0], name="C")
+    built = baton.build(create_schedule(C.op), [A, C], "llvm")
+    out = baton.nd.empty((3,))
+    built(baton.nd.array(np.ones(5, "float32")), out)
+    assert out.numpy().tolist() == [2, 2, 2]
+    with pytest.raises(DiagnosticError, match="out of range for axis 0 of operand 0, which has 2"):
+        built(baton.nd.array(np.ones(2, "float32")), out)

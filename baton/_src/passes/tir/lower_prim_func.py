@@ -11,7 +11,7 @@ from typing import Any
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.target import Target
-from baton._src.ir.traverse import post_order
+from baton._src.ir.traverse import post_order, substitute
 from baton._src.passes.tir.check_indices import INDEX_WITHIN, check_indices, has_suspects, numbers
 from baton._src.passes.tir.check_sizes import SizeTests, size_tests
 from baton._src.passes.tir.flatten_buffers import element_count, flatten_buffers
@@ -42,7 +42,9 @@ def lower_prim_func(func: PrimFunc, target: Target, unscheduled: PrimFunc | None
         if tests.inside or has_suspects(unscheduled or func):
             operands = [p.buffer.data for p in abi if p.buffer is not None]
             body = check_indices(body, operands, numbers(func), tests.inside)
-        body = st.SeqStmt((*tests.first, body)) if tests.first else body
+        if unscheduled is not None and tests.first:
+            renamed = _renamed_sizes(unscheduled, func)
+            body = st.SeqStmt((*(substitute(test, renamed) for test in tests.first), body))
     body = flatten_buffers(body)
     body = vectorize_loops(body, target)
     body = unroll_loops(body)
@@ -62,6 +64,17 @@ def lower_prim_func(func: PrimFunc, target: Target, unscheduled: PrimFunc | None
     for var, wide in reversed(narrow):
         body = st.LetStmt(var, tir.Cast(var.dtype, wide), body)
     return PrimFunc(params, body, func.ret_type, {}, {**func.attrs, "buffer_extents": extents}, func.span)
+
+
+def _renamed_sizes(unscheduled: PrimFunc, func: PrimFunc) -> dict[Any, PrimExpr]:
+    """The sizes of `unscheduled` as `func` has them: scheduling may have made them wider, which are other variables."""
+    shapes = ((b.shape, func.buffer_map[p].shape) for p, b in unscheduled.buffer_map.items() if p in func.buffer_map)
+    dims = (pair for old, new in shapes for pair in zip(old, new))
+    return {
+        old: tir.Cast(old.dtype, new)
+        for old, new in dims
+        if isinstance(old, tir.Var) and isinstance(new, tir.Var) and old is not new
+    }
 
 
 def may_fault(func: PrimFunc) -> bool:
