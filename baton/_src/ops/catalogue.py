@@ -50,6 +50,7 @@ from baton._src.ops.linalg.sparse_coordinates import SPARSE_COORDINATES
 from baton._src.ops.memory.copies import COPIES
 from baton._src.ops.memory.storages import STORAGES
 from baton._src.ops.nn.attention import ATTENTIONS
+from baton._src.ops.nn.attention_var_len import ATTENTION_VAR_LEN
 from baton._src.ops.nn.bitpack import BITPACK
 from baton._src.ops.nn.convolution.bitserial import BITSERIAL
 from baton._src.ops.nn.convolution.convolution import CONV1D, CONV2D, CONV2D_BLOCKED, CONV3D
@@ -209,6 +210,7 @@ NN: tuple[OpDef[Any], ...] = (
     *PADDINGS,
     DYN_PAD,
     *ATTENTIONS,
+    ATTENTION_VAR_LEN,
     DROPOUT,
     *DEPTH_AND_SPACE,
     *CROSS_ENTROPIES,

@@ -87,10 +87,10 @@ def compute(inputs: Any, a: AttentionAttrs, out: Any) -> Any:
 
     shape = (q.shape[0], q.shape[2], q.shape[1], keys.shape[1])
     products = k.compute(shape, dot, "scores")
-    factor = _factor(a, q, kept)
+    scale = factor(a, q, kept)
 
     def score(b: Any, h: Any, i: Any, j: Any) -> Any:
-        value = products(b, h, i, j) * factor
+        value = products(b, h, i, j) * scale
         if bias:
             value = value + k.cast(kept, bias[0](*k.stretched_indices(bias[0], (b, h, i, j), shape)))
         seen = _visible(a, i, j, q.shape[1], keys.shape[1])
@@ -121,7 +121,8 @@ def sum_or_one(total: Any, keys: Any) -> Any:
     return k.select(k.tir.EQ(k.index(keys), k.index(0)), k.const(1, total.dtype), total)
 
 
-def _factor(a: AttentionAttrs, q: k.Tensor, kept: Any) -> Any:
+def factor(a: AttentionAttrs, q: k.Tensor, kept: Any) -> Any:
+    """What products of queries and keys are multiplied by."""
     d = q.shape[3]
     if a.scale is not None or isinstance(d, k.tir.IntImm):
         return k.const(_scale(a, d.value if isinstance(d, k.tir.IntImm) else None), kept)

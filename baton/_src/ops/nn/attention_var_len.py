@@ -1,0 +1,176 @@
+"""Attention over sequences of different lengths that lie one after the other in a batch of one.
+
+q (1, m, heads, d), k (1, n, heads or fewer, d), v (1, n, heads or fewer, e) -> (1, m, heads, e). The queries of
+sequence s are those from `seqstart_q[s]` up to `seqstart_q[s + 1]`, its keys those between `seqstart_k[s]` and the
+next: each sequence attends to itself as in `nn.attention`, masks counting from its own start. Queries of no sequence,
+and those that see no key of theirs, give 0. `max_seqlen_q` and `max_seqlen_k` tell kernels of other compilers the
+longest; nothing is read of them here. Source: facts relax-ops-passes-vm §1 (nn, attention).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.tensor_info import Info
+from baton._src.ops import kernel_words as k
+from baton._src.ops.dims import DimMath, show_shape
+from baton._src.ops.nn import attention
+from baton._src.ops.nn.attention import AttentionAttrs
+from baton._src.ops.reduce.folds import fold_compute
+from baton._src.ops.samples import Arr, Sample
+
+NAMES = ("queries", "keys", "values", "seqstart_q", "seqstart_k", "max_seqlen_q", "max_seqlen_k")
+
+
+def infer(call: OpCall[AttentionAttrs]) -> Info:
+    """(1, m, heads, e)"""
+    found = attention.infer(replace(call, args=call.args[:3]))
+    dims = DimMath(call.prover)
+    for place, name in enumerate(NAMES):
+        tensor = call.tensor(place)
+        if place < 3:
+            if tensor.shape is not None and dims.equal(tensor.shape[0], 1) is False:
+                call.fail(f"{name} has a batch of {tensor.shape[0]}: sequences lie one after the other in a batch of 1")
+        elif not tensor.dtype.is_void and not tensor.dtype.is_int:
+            call.fail(f"{name} counts tokens: it is of integers, not {tensor.dtype}", code="op-dtype")
+        elif place < 5 and tensor.ndim not in (-1, 1):
+            call.fail(f"{name} must have rank 1, got {show_shape(tensor.shape, tensor.ndim)}")
+    starts = [call.tensor(place).shape for place in (3, 4)]
+    if starts[0] is not None and starts[1] is not None and dims.equal(starts[0][0], starts[1][0]) is False:
+        call.fail(f"starts of {starts[0][0]} sequences of queries, of {starts[1][0]} of keys")
+    return found
+
+
+def compute(inputs: Any, a: AttentionAttrs, out: Any) -> Any:
+    """As attention, where a query sees the keys of its own sequence."""
+    q, keys, v, starts_q, starts_k, *_ = inputs
+    kept, count = k.sum_dtype(q.dtype), starts_q.shape[0]
+    group = k.index(q.shape[2]) // k.index(keys.shape[2])
+    own_q, own_k = _sequences(starts_q, q.shape[1], "of_query"), _sequences(starts_k, keys.shape[1], "of_key")
+    d = k.reduce_axis(q.shape[3], "d")
+
+    def head(h: Any) -> Any:
+        return h if k.is_one(group) else h // group
+
+    def seen(i: Any, j: Any) -> Any:
+        """Whether query i sees key j."""
+        s, last = own_q(i), k.index(count) - 1
+        at = k.if_then_else(s < last, s, k.index(0))  # the next start is read, too
+        first_q, first_k = k.index(starts_q(at)), k.index(starts_k(at))
+        conditions = [s >= 0, s < last, own_k(j) == s]
+        if a.causal_mask is not None:
+            place = i - first_q
+            if a.causal_mask == "BottomRight":
+                place = place + (k.index(starts_k(at + 1)) - first_k) - (k.index(starts_q(at + 1)) - first_q)
+            conditions.append(j - first_k <= place)
+            if a.window_size is not None:
+                conditions.append(j - first_k > place - int(a.window_size))
+        return k.all_of(conditions)
+
+    shape = (q.shape[2], q.shape[1], keys.shape[1])
+    visible = k.compute(shape[1:], seen, "visible")
+
+    def dot(h: Any, i: Any, j: Any) -> Any:
+        left, right = q(0, i, h, d.var), keys(0, j, head(h), d.var)
+        return k.reduce_sum(k.cast(kept, left) * k.cast(kept, right), [d])
+
+    products = k.compute(shape, dot, "scores")
+    factor = attention.factor(a, q, kept)
+    scores = k.compute(
+        shape,
+        lambda h, i, j: k.select(visible(i, j), products(h, i, j) * factor, k.lowest(kept)),
+        "masked_scores",
+    )
+    top = fold_compute(scores, (2,), False, k.reduce_max, "softmax_max")
+    powers = k.compute(
+        shape,
+        lambda h, i, j: k.select(visible(i, j), k.exp(scores(h, i, j) - top(h, i)), k.const(0, kept)),
+        "softmax_exp",
+    )
+    total = fold_compute(powers, (2,), False, k.reduce_sum, "softmax_sum")
+    n = k.reduce_axis(keys.shape[1], "n")
+    weighed = k.compute(
+        out.shape,
+        lambda b, i, h, e: k.reduce_sum(powers(h, i, n.var) * k.cast(kept, v(0, n.var, head(h), e)), [n]),
+        "weighted_values",
+    )
+
+    def share(b: Any, i: Any, h: Any, e: Any) -> Any:
+        whole = total(h, i)
+        divisor = k.select(whole > k.const(0, kept), whole, k.const(1, kept))
+        return k.cast(out.dtype, weighed(b, i, h, e) / divisor)
+
+    return k.compute(out.shape, share, "attention")
+
+
+def _sequences(starts: k.Tensor, tokens: Any, name: str) -> k.Tensor:
+    """The sequence of each token: how many starts are at it or before it, less one."""
+    s = k.reduce_axis(starts.shape[0], "s")
+
+    def begun(i: Any) -> Any:
+        return k.reduce_sum(k.select(k.index(starts(s.var)) <= i, k.index(1), k.index(0)), [s])
+
+    counts = k.compute((tokens,), begun, f"{name}_starts")
+    return k.compute((tokens,), lambda i: counts(i) - k.index(1), name)
+
+
+def reference(inputs: Any, a: AttentionAttrs) -> Any:
+    """Attention, sequence by sequence."""
+    q, keys, v, starts_q, starts_k = inputs[:5]
+    out = np.zeros((*q.shape[:3], v.shape[3]), q.dtype)
+    for s in range(len(starts_q) - 1):
+        own_q, own_k = slice(starts_q[s], starts_q[s + 1]), slice(starts_k[s], starts_k[s + 1])
+        seeing = _seeing(q[:, own_q].shape[1], keys[:, own_k].shape[1], a)
+        if seeing.any():
+            with np.errstate(invalid="ignore"):  # rows that see no key
+                found = attention.reference((q[:, own_q], keys[:, own_k], v[:, own_k]), a)
+            out[:, own_q][:, seeing] = found[:, seeing]
+    return out
+
+
+def _seeing(m: int, n: int, a: AttentionAttrs) -> np.ndarray[Any, Any]:
+    """Which of m queries see any of n keys."""
+    if a.causal_mask is None:
+        return np.full(m, n > 0)
+    place = np.arange(m) + (n - m if a.causal_mask == "BottomRight" else 0)
+    first = place - int(a.window_size) + 1 if a.window_size is not None else np.zeros(m, int)
+    seeing: np.ndarray[Any, Any] = np.minimum(place, n - 1) >= np.maximum(first, 0)
+    return seeing
+
+
+def samples() -> tuple[Sample, ...]:
+    def call(
+        heads: tuple[int, int], starts: tuple[list[int], list[int]], a: AttentionAttrs, dtype: str = "float32"
+    ) -> Sample:
+        tolerance = 2e-2 if "16" in dtype else 1e-4
+        m, n = (part[-1] for part in starts)
+        tensors = (Arr((1, m, heads[0], 4), dtype), *(Arr((1, n, heads[1], 4), dtype) for _ in range(2)))
+        given = (Arr((len(part),), "int32", values=part) for part in starts)
+        longest = (Arr((), "int32", values=max(np.diff(part))) for part in starts)
+        return Sample((*tensors, *given, *longest), a, rtol=tolerance, atol=tolerance)
+
+    return (
+        call((2, 2), ([0, 3, 4, 9], [0, 3, 4, 9]), AttentionAttrs()),
+        call((4, 2), ([0, 3, 3, 5], [0, 4, 6, 7]), AttentionAttrs(0.5, "BottomRight")),
+        call((2, 1), ([0, 2, 5], [0, 0, 6]), AttentionAttrs(None, "TopLeft", 2)),
+        call((2, 2), ([0, 3, 7], [0, 3, 7]), AttentionAttrs(None, "TopLeft"), "float16"),
+    )
+
+
+ATTENTION_VAR_LEN: OpDef[Any] = OpDef(
+    "nn.attention_var_len",
+    AttentionAttrs,
+    inputs=tuple(Input(name) for name in NAMES),
+    infer=infer,
+    compute=compute,
+    reference=reference,
+    gradient=NotApplicable("not yet"),
+    fusion=Fusion.OPAQUE,
+    relay_name=NotApplicable("Relay composes it of other operators"),
+    samples=samples,
+    summary="Attention over sequences of different lengths that lie one after the other.",
+)
