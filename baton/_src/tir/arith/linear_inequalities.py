@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr, Range
+from baton._src.ir.structural import structural_equal
 from baton._src.ir.traverse import substitute
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
@@ -24,7 +25,6 @@ from baton._src.tir.arith.int_set import eval_set
 from baton._src.tir.arith.linear import at_least_zero, detect_linear_equation
 from baton._src.tir.arith.linear_systems import IntConstraints, IntConstraintsTransform, constraints
 from baton._src.tir.expr import IntImm, Var
-from baton._src.tir.same_value import same_value
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +148,7 @@ def _put(rows: list[Row], row: Row) -> None:
     base = analyzer.simplify(base)
     if not common and analyzer.prove(base >= 0):
         return
-    if not any(numbers == other and same_value(base, known) for other, known in rows):
+    if not any(numbers == other and structural_equal(base, known) for other, known in rows):
         rows.append((numbers, base))
 
 
@@ -172,10 +172,10 @@ def _other_side(given: IntConstraints, row: Row, place: int, scale: int) -> Prim
 
 
 def _grouped(coef: PrimExpr, lower: list[PrimExpr], upper: list[PrimExpr]) -> IntGroupBounds:
-    equal = [e for e in lower if any(same_value(e, other) for other in upper)]
+    equal = [e for e in lower if any(structural_equal(e, other) for other in upper)]
 
     def rest(bounds: list[PrimExpr]) -> tuple[PrimExpr, ...]:
-        return tuple(e for e in bounds if not any(same_value(e, one) for one in equal))
+        return tuple(e for e in bounds if not any(structural_equal(e, one) for one in equal))
 
     return IntGroupBounds(coef, rest(lower), tuple(equal), rest(upper))
 
