@@ -3,7 +3,7 @@
 topi.nn.relu(a);  topi.add(a, b);  topi.nn.softmax(a, axis=-1);  topi.nn.conv2d_nchw(a, w, 1, 0, 1)
 
 Every operator is there by its own names, with its arguments in Relax's order; names and orders of TVM v0.19's topi that
-differ are in the tables of `elements`, `tensors`, `convolutions`, `pooling`, `layers`, `lstm` and `images`.
+differ are in the tables of `elements`, `tensors`, `convolutions`, `pooling`, `layers`, `rare_layers`, `lstm`, `images`.
 """
 
 from __future__ import annotations
@@ -19,10 +19,22 @@ from baton._src.driver.tvm_names.topi.images import IMAGES
 from baton._src.driver.tvm_names.topi.layers import LAYERS
 from baton._src.driver.tvm_names.topi.lstm import LSTM
 from baton._src.driver.tvm_names.topi.pooling import POOLING
+from baton._src.driver.tvm_names.topi.rare_layers import RARE_LAYERS
 from baton._src.driver.tvm_names.topi.tensors import TENSORS
 from baton._src.ir.op_def import NotApplicable
 from baton._src.ops.builders import Namespace
 from baton._src.ops.catalogue import CATALOGUE
+
+_OWN: Mapping[str, Any] = {
+    **ELEMENTS,
+    **TENSORS,
+    **CONVOLUTIONS,
+    **POOLING,
+    **LAYERS,
+    **RARE_LAYERS,
+    **LSTM,
+    **IMAGES,
+}
 
 
 def topi_functions(namespace: str = "") -> Mapping[str, Any]:
@@ -36,7 +48,7 @@ def topi_functions(namespace: str = "") -> Mapping[str, Any]:
             path = name.split(".")
             vars(function)["__name__"] = path[-1]  # what emit_te names its kernel by
             _put(found, path, function)
-    for name, own in {**ELEMENTS, **TENSORS, **CONVOLUTIONS, **POOLING, **LAYERS, **LSTM, **IMAGES}.items():
+    for name, own in _OWN.items():
         path = name.split(".")
         own.__name__ = path[-1]
         _put(found, path, own)
