@@ -101,13 +101,13 @@ def test_sparse_coordinates() -> None:
 
 
 def test_quantisation_to_a_dtype_known_at_run_time() -> None:
-    """Guards dtypes by name and by number, and vectors along an axis."""
+    """Guards dtypes by name and by number (TVM's: int8 is 1, uint8 is 2), and vectors along an axis."""
     x, code = relay.var("x", shape=(2, 3)), relay.var("code", shape=(), dtype="int32")
     scale, zero = relay.const(np.float32([0.5, 0.25, 1.0])), relay.const(np.int32([0, 1, 2]))
     data = np.float32([[-100, 0.3, 300], [1.25, -7, 0.5]])
     body = relay.qnn.simulated_quantize(x, scale, zero, axis=1, out_dtype=code)
     quantised = np.rint(data / [0.5, 0.25, 1.0]) + np.arange(3)
-    for number, bounds in enumerate(((-np.inf, np.inf), (0, 255), (-128, 127), (-(2**31), 2**31 - 1))):
+    for number, bounds in enumerate(((-np.inf, np.inf), (-128, 127), (0, 255), (-(2**31), 2**31 - 1))):
         wanted = np.clip(quantised, *bounds) if number else data
         np.testing.assert_allclose(run([x, code], body, data, np.int32(number)), wanted)
     module = relay.transform.InferType()(baton.IRModule.from_expr(relay.Function([x, code], body)))

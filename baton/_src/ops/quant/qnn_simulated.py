@@ -3,7 +3,7 @@
     simulated_quantize     clip(round(x / scale) + zero_point) to the range of the dtype, as floats
     simulated_dequantize   (x - zero_point) * scale
 
-The dtype is an int32 scalar: 0 leaves the data alone, 1 is uint8, 2 int8, 3 int32. So one program tries out what the
+The dtype is an int32 scalar: 0 leaves the data alone, 1 is int8, 2 uint8, 3 int32. So one program tries out what the
 dtypes cost, without being compiled again. Halves go to the even neighbour, as in quantize; scales and zero points are
 vectors along `axis`, or have one element. Source: facts relay-language §6 level 11.
 """
@@ -24,7 +24,7 @@ from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.samples import Arr, Sample
 from baton._src.values.dtype import DataType
 
-CODES = {"disable": 0, "uint8": 1, "int8": 2, "int32": 3}
+CODES = {"disable": 0, "int8": 1, "uint8": 2, "int32": 3}
 """What the scalar that names the dtype holds."""
 
 _RANGES = {code: DataType(name).int_range for name, code in CODES.items() if code}
