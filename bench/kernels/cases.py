@@ -247,9 +247,13 @@ def cases() -> list[Case]:
     """All of them."""
     return [
         matmul(64, 64, 64),
+        matmul(128, 128, 128),
+        matmul(200, 200, 200),
         matmul(256, 256, 256),
         matmul(512, 512, 512),
         matmul(1024, 1024, 1024),
+        matmul(3072, 3072, 3072),
+        packed(4096, 3072, 768),
         matmul(128, 768, 768),
         matmul(128, 768, 768, transposed=True),
         matmul(128, 3072, 768),

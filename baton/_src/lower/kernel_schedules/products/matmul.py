@@ -32,6 +32,7 @@ from baton._src.lower.kernel_schedules.products.panel_packing import (
 from baton._src.lower.kernel_schedules.products.products import Product, exactly, find_product, merged_rows, renamed
 from baton._src.lower.kernel_schedules.products.row_dots import TALL, dot_tiles, most_rows, suits
 from baton._src.lower.kernel_schedules.products.row_tiles import multiply_add_tile, panel_tiles, rows_in_place
+from baton._src.lower.kernel_schedules.products.rows_ahead import asked_ahead
 from baton._src.lower.kernel_schedules.products.sharing import row_blocks, shared_panels, shares_rows
 from baton._src.lower.kernel_schedules.products.streamed_rows import MOST as STREAMED_ROWS
 from baton._src.lower.kernel_schedules.products.streamed_rows import (
@@ -174,7 +175,7 @@ class _Packed:
     """Panels of B, some of which may take turns, and the tiles of rows that read them."""
 
     def __init__(self, matrix: Product, target: Target) -> None:
-        self.matrix, self.threads = matrix, target.num_cores
+        self.matrix, self.target, self.threads = matrix, target, target.num_cores
         self.shape = shape_for(matrix, target)
         vectors = _width(matrix, self.shape) // self.shape.lanes
         self.width = self.shape.lanes * tuned("tile_vectors", vectors, range(1, 5))
@@ -221,8 +222,9 @@ class _Packed:
         elif self.factor is not None:
             later = ops.add(start, i64(self.width * self.together * further))
             ahead = fetching(self.factor, later, self.width, self.shape.lanes)
+        asked = asked_ahead(self.matrix, self.target, ahead)
         kind = in_turn(self.together, self.turn, multiply_add_tile)
-        return panel_tiles(self.matrix, self.shape, self.width, self.panel, first, count, self.packed, ahead, kind)
+        return panel_tiles(self.matrix, self.shape, self.width, self.panel, first, count, self.packed, asked, kind)
 
 
 def shape_for(matrix: Product, target: Target) -> TileShape:

@@ -31,8 +31,9 @@ LOW = 4
 
 Beside = Callable[[PrimExpr], st.Stmt]
 """What a step along k does beside its multiplications."""
-Ahead = Callable[[int, PrimExpr, PrimExpr], Beside | None]
-"""From the rows of a tile, its number and how many there are: what its steps do beside, if anything."""
+Ahead = Callable[[int, PrimExpr, PrimExpr, PrimExpr], Beside | None]
+"""From the rows of a tile, the first of them, its number and how many there are: what its steps do beside, if anything.
+"""
 
 
 @dataclass(frozen=True)
@@ -124,7 +125,7 @@ def packing_beside(factor: Factor, buffer: Buffer, start: PrimExpr, width: int) 
     line = max(1, LINE // load.dtype.itemsize)
     end = () if factor.columns.size is not None and factor.columns.size % line == 0 else (width - 1,)  # one line more
 
-    def of_tile(rows: int, tile: PrimExpr, tiles: PrimExpr) -> Beside:
+    def of_tile(rows: int, first: PrimExpr, tile: PrimExpr, tiles: PrimExpr) -> Beside:
         def at(k: PrimExpr) -> st.Stmt:
             later = ops.min(ops.add(k, i64(FAR)), last[1])
             columns = [ops.min(ops.add(start, i64(n)), last[0]) for n in (*range(0, width, line), *end)]
@@ -156,7 +157,7 @@ def fetching(factor: Factor, start: PrimExpr, width: int, lanes: int) -> Ahead:
     load, vectors = load_of(factor.value), max(1, width // lanes)
     last = [ops.subtract(as_int64(axis.extent), i64(1)) for axis in (factor.columns, factor.k)]
 
-    def of_tile(rows: int, tile: PrimExpr, tiles: PrimExpr) -> Beside | None:
+    def of_tile(rows: int, first: PrimExpr, tile: PrimExpr, tiles: PrimExpr) -> Beside | None:
         if rows <= LOW:
             return None
         # The last tiles ask; those before them go on naming one place, which costs next to nothing.
@@ -185,7 +186,7 @@ def asking_for(panel: Buffer, steps: int, width: int) -> Ahead:
     each of `steps` along k, so that weights arrive from memory evenly instead of all at once when a panel begins.
     """
 
-    def of_tile(rows: int, tile: PrimExpr, tiles: PrimExpr) -> Beside | None:
+    def of_tile(rows: int, first: PrimExpr, tile: PrimExpr, tiles: PrimExpr) -> Beside | None:
         if rows <= LOW:
             return None
         share = ops.max(i64(1), ops.floordiv(i64(width), ops.max(tiles, i64(1))))

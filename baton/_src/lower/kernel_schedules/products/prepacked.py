@@ -26,6 +26,7 @@ from baton._src.lower.kernel_schedules.products.row_tiles import (
     multiply_add_tile,
     panel_tiles,
 )
+from baton._src.lower.kernel_schedules.products.rows_ahead import asked_ahead
 from baton._src.lower.kernel_schedules.products.sharing import row_blocks, shared_panels, shares_rows
 from baton._src.lower.kernel_schedules.products.tiles import tile_shape
 from baton._src.lower.kernel_schedules.shared.anchors import find_anchor
@@ -113,7 +114,8 @@ def _tiles(panels: Panels, target: Target) -> st.Stmt:
         return allocated(packed, sequence(loop(at, source.shape[0], convert, VECTORIZED), rows))
 
     def tiles(first: PrimExpr, count: PrimExpr, further: int = 1) -> st.Stmt:
-        ahead, kind = panels.ahead(number, together * further), in_turn(together, turn, multiply_add_tile)
+        ahead = asked_ahead(matrix, target, panels.ahead(number, together * further))
+        kind = in_turn(together, turn, multiply_add_tile)
         return panel_tiles(matrix, shape, panels.width, number, first, count, packed, ahead, kind)
 
     threads = target.num_cores

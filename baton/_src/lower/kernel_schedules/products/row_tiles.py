@@ -15,9 +15,10 @@ from math import gcd
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.traverse import post_order
 from baton._src.lower.kernel_schedules.choices import tuned
-from baton._src.lower.kernel_schedules.products.even_tiles import even_tiles
-from baton._src.lower.kernel_schedules.products.panel_packing import Ahead, Beside
+from baton._src.lower.kernel_schedules.products.even_tiles import EvenTiles, even_tiles
+from baton._src.lower.kernel_schedules.products.panel_packing import Ahead, Beside, where
 from baton._src.lower.kernel_schedules.products.products import Product
+from baton._src.lower.kernel_schedules.products.rows_ahead import AskedAhead
 from baton._src.lower.kernel_schedules.products.tiles import Accumulators, TileShape, tile_rows, unrolled_by
 from baton._src.lower.kernel_schedules.shared.affine import depends, step
 from baton._src.lower.kernel_schedules.shared.factors import bound, load_of
@@ -101,7 +102,7 @@ def panel_tiles(
     first: PrimExpr,
     count: PrimExpr,
     packed: Buffer,
-    ahead: Ahead | None = None,
+    asked: AskedAhead,
     kind: Callable[..., st.Stmt] | None = None,
 ) -> st.Stmt:
     """Tiles of rows for one panel, of multiply-adds or another `kind`; the last panel's no wider than they must be."""
@@ -110,7 +111,7 @@ def panel_tiles(
 
     def tiles(width: int, masked: bool | None) -> st.Stmt:
         make = partial(kind or multiply_add_tile, pitch=pitch, masked=masked)
-        return row_tiles(matrix, shape, width, first, count, start, packed, ahead, make)
+        return row_tiles(matrix, shape, width, first, count, start, packed, asked, make)
 
     if columns.whole is None:  # where masks cost nothing, a second set of tiles without any would
         return tiles(pitch, True if shape.masks else None)
@@ -130,35 +131,68 @@ def row_tiles(
     count: PrimExpr,
     start: PrimExpr,
     packed: Buffer,
-    ahead: Ahead | None,
+    asked: AskedAhead,
     make: Tile,
 ) -> st.Stmt:
     """Tiles of as many rows as registers hold, then a smaller one for what is left; an unknown number of rows in even
-    tiles. `ahead` says what they do beside, `make` makes a tile.
+    tiles, behind tall ones if they are many. `asked` says what they do beside, `make` makes a tile.
     """
     pieces = -(-width // shape.lanes)
 
-    def tile(rows: int, below: PrimExpr, number: PrimExpr, tiles: PrimExpr) -> st.Stmt:
-        beside = None if ahead is None else ahead(rows, number, tiles)
-        place = ops.add(first, below)
-        return named("row", place, lambda row: make(matrix, rows, width, row, start, packed, beside))
+    def tile(ahead: Ahead | None, rows: int, below: PrimExpr, number: PrimExpr, tiles: PrimExpr) -> st.Stmt:
+        def at(row: PrimExpr) -> st.Stmt:
+            beside = None if ahead is None else ahead(rows, row, number, tiles)
+            return make(matrix, rows, width, row, start, packed, beside)
+
+        return named("row", ops.add(first, below), at)
 
     size = constant(count)
     if size is None:
         narrow = TALLEST_UNKNOWN_NARROW if width == shape.lanes else TALLEST_UNKNOWN_HALF
         usual = shape.tallest_unknown if pieces > 1 else narrow
         tallest = tuned("tile_rows", usual, shape.heights(pieces))
-        every = partial(even_tiles, count, tallest, least=matrix.least_rows)
-        return every(lambda even: even.each(partial(tile, tiles=even.tiles)))
+        return _even_behind_tall(matrix, count, tallest, asked, tile)
     most = min(TALLEST, shape.rows * shape.vectors // pieces)
     tall = tuned("tile_rows", tile_rows(matrix.rows.size, most), shape.heights(pieces))
     full, rest = divmod(size, tall)
     number, tiles, parts = index_var("tile"), i64(max(1, full)), []
+    ahead = asked.many if (matrix.rows.size or 0) > asked.most else asked.few
     if full:
-        parts.append(loop(number, full, tile(tall, ops.multiply(number, i64(tall)), number, tiles)))
+        parts.append(loop(number, full, tile(ahead, tall, ops.multiply(number, i64(tall)), number, tiles)))
     if rest:
-        parts.append(tile(rest, i64(full * tall), i64(full), tiles))
+        parts.append(tile(ahead, rest, i64(full * tall), i64(full), tiles))
     return sequence(*parts)
+
+
+def _even_behind_tall(
+    matrix: Product, count: PrimExpr, tallest: int, asked: AskedAhead, tile: Callable[..., st.Stmt]
+) -> st.Stmt:
+    """Even tiles of an unknown number of rows; if they are many and ask for more then, all but the last of them are
+    `tallest`.
+    """
+
+    def even_from(tall: PrimExpr) -> st.Stmt:
+        done = ops.multiply(tall, i64(tallest))
+
+        def each(even: EvenTiles) -> st.Stmt:
+            def of(rows: int, below: PrimExpr, number: PrimExpr) -> st.Stmt:
+                return tile(asked.few, rows, ops.add(done, below), ops.add(tall, number), ops.add(tall, even.tiles))
+
+            return even.each(of)
+
+        return even_tiles(ops.subtract(count, done), tallest, each, least=matrix.least_rows)
+
+    if not asked.differ:
+        return even_from(i64(0))
+    full = ops.subtract(ops.floordiv(count, i64(tallest)), i64(1))
+    enough = tir.GT(as_int64(matrix.rows.extent), i64(max(asked.most, tallest)))
+
+    def both(tall: PrimExpr) -> st.Stmt:
+        number = index_var("tile")
+        below, tiles = ops.multiply(number, i64(tallest)), ops.add(tall, i64(1))
+        return sequence(loop(number, tall, tile(asked.many, tallest, below, number, tiles)), even_from(tall))
+
+    return named("tall", where(enough, ops.max(full, i64(0)), i64(0)), both)
 
 
 def rows_in_place(matrix: Product) -> int:

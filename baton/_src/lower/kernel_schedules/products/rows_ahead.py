@@ -1,0 +1,86 @@
+"""Rows of A are asked for while the tile before theirs is computed.
+
+A tile runs along its rows of A side by side. Where A is much larger than the second-level cache, a processor foresees
+such streams within a page only, and each of a dozen rows waits anew every 4 KB. So each step along k asks for a piece
+of the next tile's rows, to arrive in that cache. On a Zen 5, of one core's peak: 4096x3072x768 with packed weights 89
+to 98 %, 2048x768x3072 86 to 96 %, 3072x3072x3072 81 to 97 %. An A of few such caches gains nothing, or loses 2 %.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from baton._src.ir.expr import PrimExpr
+from baton._src.ir.target import Target
+from baton._src.lower.kernel_schedules.products.panel_packing import LOW, Ahead, Beside
+from baton._src.lower.kernel_schedules.products.products import Product
+from baton._src.lower.kernel_schedules.shared.affine import step
+from baton._src.lower.kernel_schedules.shared.factors import bound, load_of
+from baton._src.lower.kernel_schedules.shared.loops import i64, sequence
+from baton._src.lower.kernel_schedules.shared.prefetch import prefetched
+from baton._src.passes.tir.flatten_buffers import as_int64, flat_buffer, flat_index
+from baton._src.tir import expr as tir
+from baton._src.tir import operators as ops
+from baton._src.tir import stmt as st
+from baton._src.values.aligned import LINE
+
+CACHES = 6
+"""An A of more second-level caches is asked for."""
+
+
+@dataclass(frozen=True)
+class AskedAhead:
+    """What the tiles of a panel ask for: of few rows, and of more than `most`."""
+
+    few: Ahead | None
+    many: Ahead | None
+    most: int
+
+    @property
+    def differ(self) -> bool:
+        return self.few is not self.many
+
+
+def asked_ahead(matrix: Product, target: Target, panel: Ahead | None, terms: int = 1) -> AskedAhead:
+    """`panel`, and the next tile's rows if A is large; a step along k has `terms` terms."""
+    rows = _next_rows(matrix, terms)
+    if rows is None:
+        return AskedAhead(panel, panel, 0)
+    of_row = (matrix.k.size or 1) * load_of(matrix.left).dtype.itemsize
+    return AskedAhead(panel, rows if panel is None else _both(panel, rows), CACHES * target.cpu.l2_bytes // of_row)
+
+
+def _both(panel: Ahead, rows: Ahead) -> Ahead:
+    def of_tile(count: int, first: PrimExpr, tile: PrimExpr, tiles: PrimExpr) -> Beside | None:
+        found = [ahead(count, first, tile, tiles) for ahead in (panel, rows)]
+        besides = [beside for beside in found if beside is not None]
+        return (lambda k: sequence(*(beside(k) for beside in besides))) if besides else None
+
+    return of_tile
+
+
+def _next_rows(matrix: Product, terms: int) -> Ahead | None:
+    """What a tile asks for of the rows below its own; None if A lies neither along k, row after row, nor along rows."""
+    load, depth = load_of(matrix.left), matrix.k.size
+    along_rows = step(load, matrix.rows) == 1
+    if depth is None or not (along_rows or (step(load, matrix.k) == 1 and step(load, matrix.rows) == depth)):
+        return None
+    every, line = as_int64(matrix.rows.extent), LINE // load.dtype.itemsize
+
+    def of_tile(rows: int, first: PrimExpr, tile: PrimExpr, tiles: PrimExpr) -> Beside | None:
+        if rows <= LOW:
+            return None
+        below = ops.min(ops.add(first, i64(rows)), ops.subtract(every, i64(rows)))
+        start = load_of(bound(load, {matrix.k: i64(0), matrix.rows: below})).indices
+        piece = i64(min(line, rows * terms))  # at most a line, so that none is left out
+
+        def at(k: PrimExpr) -> st.Stmt:
+            if along_rows:
+                places = {matrix.k: ops.multiply(k, i64(terms)), matrix.rows: ops.add(below, i64(rows - 1))}
+                return prefetched(load_of(bound(load, places)), near=False)
+            index = ops.add(flat_index(load.buffer, start), ops.multiply(k, piece))
+            return prefetched(tir.BufferLoad(flat_buffer(load.buffer), (index,)), near=False)
+
+        return at
+
+    return of_tile
