@@ -149,7 +149,6 @@ REASONS: dict[str, str] = {
     "relax.op.distributed": _ONE_PROCESS,
     "script.relax.ccl": _ONE_PROCESS,
     "script.relax.dist": _ONE_PROCESS,
-    "relax.op.nn.attention_var_len": "batches of sequences of different lengths are for GPUs; pad, or call attention",
     "relax.frontend.stablehlo": _IMPORTER,
     "tir.transform": "not implemented: tvm.build lowers kernels in one step; a script's own passes are "
     "tir.transform.prim_func_pass",
