@@ -104,17 +104,32 @@ class BlockBuilder:
     ) -> Iterator[None]:
         """Build a function of the module. `params` may be given here or to `emit_func_output`; public unless `private`.
 
-        Opened inside another function it is a further function of the module, in which what is built here is called:
-        it may be written with the outer one's variables as parameters, and is given variables of its own.
-        Errors (`relax-api`): opened inside a scope that is no function, left without `emit_func_output`.
+        Errors (`relax-api`): opened inside another function, left without `emit_func_output`.
         """
-        outer = self._open
-        if outer is None and self.normalizer.frames:
+        if self._open is not None:
+            raise fail(API, f"function {name!r} is opened inside function {self._open.name!r}")
+        if self.normalizer.frames:
             raise fail(API, f"function {name!r} is opened inside a scope")
         found = dict(attrs or {})
         if not private:
             found["global_symbol"] = name
-        opened = self._open = _OpenFunction(name, _as_params(params), found, pure, nested=outer is not None)
+        with self._opened(_OpenFunction(name, _as_params(params), found, pure, nested=False)):
+            yield
+
+    @contextmanager
+    def subroutine(self, name: str) -> Iterator[None]:
+        """Build a further, private function of the module while another one is open, in which it is called.
+
+        It may be written with the outer one's variables as parameters, and is given variables of its own.
+        Errors (`relax-api`): left without `emit_func_output`.
+        """
+        with self._opened(_OpenFunction(name, None, {}, True, nested=True)):
+            yield
+
+    @contextmanager
+    def _opened(self, opened: _OpenFunction) -> Iterator[None]:
+        """`opened` is what is built here, with names of its own."""
+        outer, self._open = self._open, opened
         token = _building.set((*_building.get(), self))
         outer_names, self.normalizer.names = self.normalizer.names, FreshNames()
         self.normalizer.frames.append(Frame())
@@ -124,7 +139,7 @@ class BlockBuilder:
             if opened.result is None:
                 raise fail(
                     API,
-                    f"function {name!r} was left without emit_func_output",
+                    f"function {opened.name!r} was left without emit_func_output",
                     help="end it: builder.emit_func_output(value)",
                 )
         finally:

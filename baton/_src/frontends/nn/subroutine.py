@@ -107,7 +107,7 @@ class _Subroutine:
         builder, dataflow = self.builder, self.builder.current_block_is_dataflow()
         token = _entered.set((*_entered.get(), self.module))
         try:
-            with builder.function(self.name, private=True):
+            with builder.subroutine(self.name):
                 builder.normalizer.shapes.define_params(tuple(self.params))
                 with builder.dataflow() if dataflow else nullcontext():
                     for effect, state in zip(effects, states, strict=True):
