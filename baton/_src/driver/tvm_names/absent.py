@@ -172,6 +172,10 @@ REASONS: dict[str, str] = {
     "tir.schedule.analysis": _TUNING,
     **{f"target.{name}": _GPU for name in _GPU_TARGETS.split()},
     **{f"target.{name}": "baton generates code for processes, not for bare devices" for name in ("micro", "stm32")},
+    **{
+        f"te.hybrid.{name}": "kernels are read from Python by te.hybrid.script; schedules are built by tvm.build"
+        for name in ("build", "parse", "parser", "module", "HybridModule", "source_to_op", "decorate")
+    },
     "target.datatype": "baton's dtypes are those of NumPy and bfloat16",
     "_ffi.libinfo": _TOOLCHAIN,
     "runtime.disco": "baton runs programs in the process that compiled or loaded them",
