@@ -363,3 +363,33 @@ def main_adjoint(x: R.Tensor((3, 3), "float32"), y: R.Tensor((3,), "float32"), z
     found = Gradient("main", wanted)(module_before)
     assert [d.render() for d in well_formed(found)] == []
     assert_structural_equal(found, module(after), map_free_vars=True)
+
+
+@pytest.mark.rule("RELAX-PASS-23")
+def test_the_adjoint_of_a_sum_of_all_elements_is_spread_as_it_is() -> None:
+    """Summed axes are put back where some were named; a scalar is broadcast without."""
+    before = """
+@R.function
+def main(x: R.Tensor((3, 4), "float32")):
+    with R.dataflow():
+        rows = R.sum(x, axis=[1])
+        gv = R.sum(rows)
+        R.output(gv)
+    return gv
+"""
+    after = """
+@R.function
+def main_adjoint(x: R.Tensor((3, 4), "float32")):
+    with R.dataflow():
+        rows = R.sum(x, axis=[1])
+        gv = R.sum(rows)
+        gv_adjoint = R.ones(R.shape([]), "float32")
+        rows_adjoint = R.broadcast_to(gv_adjoint, R.shape([3]))
+        column = R.expand_dims(rows_adjoint, axis=[1])
+        x_adjoint = R.broadcast_to(column, R.shape([3, 4]))
+        x_adjoint_out = x_adjoint
+        R.output(gv, x_adjoint_out)
+    return (gv, (x_adjoint_out,))
+"""
+    found = Gradient("main")(module(before))
+    assert_structural_equal(found["main_adjoint"], module(after)["main_adjoint"], map_free_vars=True)
