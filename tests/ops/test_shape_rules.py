@@ -181,6 +181,15 @@ def test_split_gives_a_tuple() -> None:
     assert [f.shape for f in infer("split", t(6), indices_or_sections=[1, 4]).fields] == [(1,), (3,), (2,)]
 
 
+@pytest.mark.rule("RELAX-OPSHAPE-12", rejects=True)
+@pytest.mark.parametrize("places", [[4, 1], [-2], [9, 2], [-1, 3]])
+@pytest.mark.parametrize("data", [t(6), t(N), TensorInfo()])
+def test_parts_of_split_begin_in_order(places: list[int], data: TensorInfo) -> None:
+    """Kernels read each from where the one before it ends: they read beyond the tensor."""
+    with pytest.raises(DiagnosticError, match="ascending order"):
+        infer("split", data, indices_or_sections=places)
+
+
 @pytest.mark.rule("RELAX-OPSHAPE-13")
 @pytest.mark.parametrize(
     ("name", "operands", "attributes"),

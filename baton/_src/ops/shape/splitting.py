@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import pairwise
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -32,7 +33,7 @@ class SplitAttrs(Attrs):
 
     def __post_init__(self) -> None:
         given = self.indices_or_sections
-        set_attr(self, "indices_or_sections", tuple(given) if isinstance(given, (tuple, list)) else int(given))
+        set_attr(self, "indices_or_sections", tuple(given) if isinstance(given, (tuple, list)) else index(given))
 
 
 def part_count(attributes: SplitAttrs) -> int:
@@ -47,6 +48,7 @@ def infer_split(call: OpCall[SplitAttrs]) -> Info:
     parts = part_count(call.attrs)
     if parts < 1:
         call.fail(f"the number of parts must be positive, got {given}", code="op-attribute")
+    refuse_disorder(call)
     if x.ndim == 0:
         call.fail("a scalar cannot be split")
     axis = normal_axis(call, call.attrs.axis, x.ndim) if x.ndim >= 0 else 0
@@ -85,6 +87,16 @@ def cuts(math: DimMath, total: Dim, given: Any) -> list[Dim]:
     return [0, *(math.minimum(p, total) if isinstance(total, int) else p for p in given), total]
 
 
+def refuse_disorder(call: OpCall[SplitAttrs]) -> None:
+    """Parts follow each other: each is read from where the one before it ends."""
+    given = call.attrs.indices_or_sections
+    if not isinstance(given, int) and any(stop < start for start, stop in pairwise((0, *given))):
+        call.fail(
+            f"the parts must begin in ascending order, got {given}", code="op-attribute",
+            help="places count from the front; strided_slice cuts pieces that overlap or count from the end",
+        )  # fmt: skip
+
+
 def refuse_uneven(call: OpCall[SplitAttrs]) -> None:
     """Relay's parts are equal if their number is given, and otherwise begin in order and within the axis."""
     x, given = call.tensor(0), call.attrs.indices_or_sections
@@ -96,9 +108,9 @@ def refuse_uneven(call: OpCall[SplitAttrs]) -> None:
         if isinstance(extent, int) and given > 0 and extent % given:
             help = f"say where the parts begin: indices_or_sections=({', '.join(map(str, _evenly(extent, given)))},)"
             call.fail(f"{where} cannot be cut into {given} equal parts", help=help)
-    elif any(stop < start for start, stop in pairwise((0, *given))):
-        call.fail(f"the parts of {where} must begin in ascending order, got {given}", code="op-attribute")
-    elif isinstance(extent, int) and given and given[-1] > extent:
+        return
+    refuse_disorder(call)
+    if isinstance(extent, int) and given and given[-1] > extent:
         call.fail(f"{where} ends before a part begins: the parts begin at {given}", code="op-attribute")
 
 
