@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import baton
+from baton._src.driver.wiring import wire
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.te import reduction
 from baton._src.te.computation import compute, extern, placeholder, reduce_axis, var
@@ -33,6 +34,7 @@ def run(outputs: Any, inputs: dict[Any, np.ndarray], shapes: list[tuple[int, ...
     return arrays
 
 
+wire()
 RNG = np.random.default_rng(1)
 
 
@@ -197,6 +199,8 @@ def test_arguments_that_scripts_give() -> None:
     out = baton.nd.empty((2,))
     built(baton.nd.array(np.ones((2, 4), "float32")), out)
     assert out.numpy().tolist() == [4, 4]
+    again = baton.build({"llvm": baton.lower(schedule, [A, B], name="again")})
+    assert again.entry_name == "again"
     strided = decl_buffer(A.shape, A.dtype, "A", strides=[8, 1])
     with pytest.raises(DiagnosticError, match="with strides"):
         baton.lower(schedule, [strided, B], binds={A: strided})

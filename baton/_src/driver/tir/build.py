@@ -55,7 +55,8 @@ def build(
     name: str = "main",
     binds: Any = None,
 ) -> KernelModule | Executable:
-    """Compile a PrimFunc, a module of them, or `te` tensors (inputs and outputs, in the order they are passed).
+    """Compile a PrimFunc, a module of them (or ``{target: module}``), or `te` tensors (inputs and outputs, in the order
+    they are passed).
 
     `binds` gives tensors buffers that stand for them in `args`. `target_host` and `runtime` are accepted for scripts
     written for TVM: there is one host and one runtime.
@@ -65,6 +66,10 @@ def build(
     well-formed, or certainly use elements outside of their buffers.
     """
     wire()
+    if isinstance(inputs, Mapping):
+        if len(inputs) != 1:
+            raise fail("api", f"kernels are built for one target, got {len(inputs)}", help="build each by itself")
+        ((target, inputs),) = inputs.items()
     found = chosen_target(args if target is None and isinstance(args, (str, Target)) else target)
     if _is_relax(inputs):
         return relax_build(inputs, found)
