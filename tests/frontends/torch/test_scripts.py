@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 import torch
 from torch import nn
 
 import baton
+from baton._src.support.diagnostics import DiagnosticError
 from baton.relay.frontend import from_pytorch
 from tests.frontends.torch.cases.inputs import floats
 from tests.frontends.torch.comparing import as_array, assert_same
@@ -47,3 +49,66 @@ class Lists(nn.Module):
 def test_lists_and_texts() -> None:
     x = floats(2, 3)
     assert_same(compiled(Lists(), x)(as_array(x)), [Lists()(x)], "lists")
+
+
+class Choosing(nn.Module):
+    """Asks for elements, more than once and one within the other, with layers on the ways."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.layer = nn.Linear(3, 3)
+
+    def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        z = x * 2
+        if bool(x.sum() > 0):
+            z = self.layer(z) + y
+            if y[0, 0] > 1:
+                z = z * 3
+        elif not bool(y.mean() > 0):
+            z = z - 1
+        if x[0, 0] > 0 and y[0, 0] > 0:
+            return z + 10
+        return z
+
+
+def test_conditions_over_tensors() -> None:
+    """Every way is taken by some inputs."""
+    torch.manual_seed(0)
+    module, x, y = Choosing().eval(), floats(2, 3), floats(2, 3, seed=1)
+    model = compiled(module, x, y)
+    for a in (x.abs(), -x.abs()):
+        for b in (y.abs() + 2, y.abs() * 0.1, -y.abs()):
+            assert_same(model(as_array(a), as_array(b)), [module(a, b)], "conditions")
+
+
+class Counting(nn.Module):
+    """A whole number from a way."""
+
+    def forward(self, x: torch.Tensor, n: torch.Tensor) -> torch.Tensor:
+        times = 2
+        if x.max() > 1:
+            times = 5
+        return x.sum() + n * times
+
+
+def test_numbers_from_conditions() -> None:
+    x, n = floats(2, 3), torch.tensor([3, -7])
+    model = compiled(Counting(), x, n)
+    for factor in (0.1, 40.0):
+        assert_same(model(as_array(x.abs() * factor), as_array(n)), [Counting()(x.abs() * factor, n)], "numbers")
+
+
+class Scaling(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        share = 0.1
+        if x.max() > 1:
+            share = 0.2
+        return x * share
+
+
+def test_floats_from_conditions_are_refused() -> None:
+    """A tensor in their place would round them, or make results wide."""
+    with pytest.raises(
+        DiagnosticError, match=r"test_scripts\.py:\d+: if x\.max\(\) > 1: chooses 0\.2, which is no tensor"
+    ):
+        compiled(Scaling(), floats(2, 3))

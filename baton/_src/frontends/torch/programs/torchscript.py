@@ -9,12 +9,13 @@ from __future__ import annotations
 import math
 import operator
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from baton._src.frontends.torch.library import torch_library
 from baton._src.frontends.torch.programs.program import SOURCE, of_pytorch
+from baton._src.frontends.torch.programs.script_ways import Way, chosen, nodes_of, used_in
 from baton._src.support.diagnostics import fail
 
 _DTYPES = (
@@ -66,9 +67,12 @@ class ScriptRun:
             case "prim::Constant":
                 return [None if node.mustBeNone() else _constant(node.output().toIValue())]
             case "prim::GetAttr":
-                return [_attribute(node, given[0])]
+                name = node.output().debugName()  # a graph within the graph has been given its own tensor for it
+                return [self.values[name] if name in self.values else _attribute(node, given[0])]
             case "prim::If":
                 then, otherwise = node.blocks()
+                if isinstance(given[0], torch_library().Tensor):
+                    return self._chosen(node, given[0])
                 return self._block(then if given[0] else otherwise)
             case "prim::Loop":
                 return self._loop(node, *given)
@@ -87,6 +91,25 @@ class ScriptRun:
                 raise fail("torch-script", message, help=help)
             case _:
                 return self._results(node, given)
+
+    def _chosen(self, node: Any, condition: Any) -> list[Any]:
+        """What a condition over the elements of a tensor gives."""
+        blocks = list(node.blocks())
+        for inner in nodes_of(blocks):
+            if inner.kind() == "prim::GetAttr":
+                self._bind(list(inner.outputs()), self._run(inner))
+
+        def way(block: Any) -> Way:
+            def run(own: Mapping[str, Any]) -> list[Any]:
+                outer, self.values = self.values, {**self.values, **own}
+                try:
+                    return self._block(block)
+                finally:
+                    self.values = outer
+
+            return run
+
+        return chosen(condition, [way(b) for b in blocks], used_in(blocks, self.values), line_of(node))
 
     @staticmethod
     def _results(node: Any, given: list[Any]) -> list[Any]:
@@ -142,10 +165,18 @@ def _call(node: Any, given: list[Any]) -> Any:
     packet = getattr(getattr(torch.ops, space), name, None)
     if schema is None or packet is None:
         raise fail("torch-script", f"{line_of(node)}: {kind} of TorchScript is not supported")
-    overload = getattr(packet, schema.overload_name or "default")
+    overload = getattr(packet, _overload(packet, schema, given))
     positional, keywords = _arguments(schema, given)
     with torch.fx.traceback.annotate({SOURCE: line_of(node)}):
         return overload(*positional, **keywords)
+
+
+def _overload(packet: Any, schema: Any, given: list[Any]) -> str:
+    """The one that TorchScript says; that of tensors where a number is one, as it depends on elements."""
+    tensor = torch_library().Tensor
+    numbers = [g for declared, g in zip(schema.arguments, given, strict=True) if str(declared.real_type) == "number"]
+    as_tensor = schema.overload_name == "Scalar" and any(isinstance(g, tensor) for g in numbers)
+    return "Tensor" if as_tensor and "Tensor" in packet.overloads() else schema.overload_name or "default"
 
 
 def _arguments(schema: Any, given: list[Any]) -> tuple[list[Any], dict[str, Any]]:
@@ -204,8 +235,13 @@ def _item(tensor: Any) -> Any:
     return tensor.item() if isinstance(tensor, torch_library().Tensor) else tensor
 
 
-def _as_bool(value: Any) -> bool:
-    return bool(value)
+def _as_bool(value: Any) -> Any:
+    """The answer of a tensor is a tensor, as only a run tells it."""
+    return value if isinstance(value, torch_library().Tensor) else bool(value)
+
+
+def _not(value: Any) -> Any:
+    return value.logical_not() if isinstance(value, torch_library().Tensor) else not value
 
 
 def _slice(items: list[Any], start: int | None, end: int | None, step: int) -> list[Any]:
@@ -256,7 +292,7 @@ ON_TENSORS: dict[str, Callable[..., Any]] = {
     "aten::is_floating_point": lambda x: x.is_floating_point(), "aten::__is__": operator.is_,
     "aten::__isnot__": operator.is_not, "aten::append": lambda items, item: [items.append(item), items][1],
     "aten::ScalarImplicit": _item, "aten::IntImplicit": _item, "aten::FloatImplicit": _item, "aten::item": _item,
-    "aten::format": _formatted, "aten::_set_item": _set_item,
+    "aten::format": _formatted, "aten::Bool": _as_bool, "aten::__not__": _not, "aten::_set_item": _set_item,
 }  # fmt: skip
 """What is the same with tensors among the operands. A number that TorchScript makes a tensor of stays a number."""
 
@@ -268,8 +304,8 @@ ON_NUMBERS: dict[str, Callable[..., Any]] = {
     "aten::floor": math.floor, "aten::ceil": math.ceil, "aten::abs": abs, "prim::abs": abs, "prim::min": min,
     "prim::max": max, "aten::eq": operator.eq, "aten::ne": operator.ne, "aten::lt": operator.lt,
     "aten::le": operator.le, "aten::gt": operator.gt, "aten::ge": operator.ge, "aten::__and__": operator.and_,
-    "aten::__or__": operator.or_, "aten::__xor__": operator.xor, "aten::__not__": operator.not_,
-    "aten::Int": _whole, "aten::Float": float, "aten::Bool": _as_bool, "aten::to": _itself, "aten::detach": _itself,
+    "aten::__or__": operator.or_, "aten::__xor__": operator.xor,
+    "aten::Int": _whole, "aten::Float": float, "aten::to": _itself, "aten::detach": _itself,
     "aten::clone": _itself, "aten::len": len, "aten::list": list, "aten::__getitem__": operator.getitem,
     "aten::__contains__": operator.contains, "aten::slice": _slice, "aten::extend": list.extend,
     "aten::insert": list.insert, "aten::pop": list.pop, "aten::keys": lambda d: list(d.keys()),
