@@ -247,3 +247,27 @@ def test_means_of_integers(kind: str, dtype: str) -> None:
     means, empty = run_it(data, np.zeros(0, dtype))
     assert means.numpy().tolist() == wanted
     assert empty.numpy() == 0
+
+
+ODD = {
+    "means of windows": (lambda x: relay.nn.avg_pool2d(x, (2, 2)), (1, 2, 3, 3), "int8"),
+    "means of whole images": (lambda x: relay.nn.global_avg_pool2d(x), (1, 2, 3, 3), "uint8"),
+    "a float behind the end": (
+        lambda x: relay.sequence_mask(x, relay.const(np.int32([1, 2])), 7.0, axis=1),
+        (2, 3),
+        "int32",
+    ),
+    "weights without rows": (lambda x: relay.nn.dense(x, relay.ones_like(x)), (0, 3), "bfloat16"),
+}
+
+
+@pytest.mark.rule("RELAY-EXEC-1")
+@pytest.mark.parametrize("name", ODD)
+def test_operators_on_odd_inputs(name: str) -> None:
+    """Kernels summed windows in 8 bits, had two dtypes in one select, and packed weights into no blocks."""
+    build, shape, dtype = ODD[name]
+    x = relay.var("x", shape=shape, dtype=dtype)
+    module = tvm.IRModule.from_expr(relay.Function([x], build(x)))
+    given = (np.arange(np.prod(shape)).reshape(shape) * 7 % 120 + 5).astype(x.type_annotation.dtype.numpy)
+    values = [relay.create_executor(kind, module).evaluate()(given).numpy() for kind in ("debug", "graph")]
+    np.testing.assert_array_equal(values[0].astype("float64"), values[1].astype("float64"))

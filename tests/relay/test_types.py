@@ -304,3 +304,15 @@ def test_functions_beside_literals(function: str) -> None:
 def test_bools_are_no_numbers(call: str) -> None:
     """Some machines refused what others ran: NumPy has no difference of bools, kernels no quotient."""
     assert error_of(lambda: read(f"fn (%x: Tensor[(3), bool]) {{ {call} }}")).code == "op-dtype"
+
+
+@pytest.mark.parametrize("call", ["nn.avg_pool2d(%x)", "nn.global_avg_pool2d(%x)", "nn.adaptive_avg_pool2d(%x)"])
+def test_bools_have_no_mean(call: str) -> None:
+    assert error_of(lambda: read(f"fn (%x: Tensor[(1, 2, 3, 3), bool]) {{ {call} }}")).code == "op-dtype"
+
+
+@pytest.mark.parametrize("call", ["nn.nll_loss(%x, %t, %w)", "nn.cross_entropy(%x, %x)"])
+def test_losses_are_of_floats(call: str) -> None:
+    """They were interpreted, and compiled to errors about expressions nobody wrote."""
+    params = "%x: Tensor[(2, 3), int32], %t: Tensor[(2), int32], %w: Tensor[(3), int32]"
+    assert error_of(lambda: read(f"fn ({params}) {{ {call} }}")).code == "op-dtype"

@@ -92,7 +92,7 @@ class _Packer(BindingRewriter):
         if weight is None or weight.place >= len(operands.fields):
             return value
         constant = operands.fields[weight.place]
-        if not isinstance(constant, Constant):
+        if not isinstance(constant, Constant) or 0 in constant.data.shape:
             return value
         fields = list(operands.fields)
         fields[weight.place] = self._constant(constant, weight)

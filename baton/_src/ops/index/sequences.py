@@ -44,10 +44,12 @@ def infer_mask(call: OpCall[MaskAttrs]) -> Info:
 def compute_mask(inputs: Any, a: MaskAttrs, out: Any) -> Any:
     """A comparison an element."""
     x, lengths = inputs
+    kind = float if x.dtype.is_float else bool if x.dtype.is_bool else int
+    behind = k.const(kind(a.mask_value), x.dtype)
 
     def body(*i: Any) -> Any:
         valid = i[a.axis] < k.cast("int64", lengths(i[1 - a.axis]))
-        return k.select(valid, x(*i), k.const(a.mask_value, x.dtype))
+        return k.select(valid, x(*i), behind)
 
     return k.compute(out.shape, body, "T_sequence_mask", axes="ax")
 

@@ -24,6 +24,8 @@ def infer_entropy(call: OpCall[Any]) -> Info:
     """A scalar, from two tensors of one shape."""
     a, b = call.tensor(0), call.tensor(1)
     dtype, device = same_dtype(call, (a, b)), same_vdevice(call, (a, b))
+    if not dtype.is_void and not dtype.is_float:
+        call.fail(f"takes floating-point elements, got {dtype}", code="op-dtype", help="astype first")
     if a.shape is not None and b.shape is not None:
         math = DimMath(call.prover)
         if len(a.shape) != len(b.shape) or any(math.equal(x, y) is False for x, y in zip(a.shape, b.shape)):

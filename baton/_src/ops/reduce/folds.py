@@ -20,6 +20,7 @@ from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import as_axes, from_front, normal_axes
 from baton._src.ops.layouts import folds
+from baton._src.ops.linalg.products import refuse_bools, summing_dtype
 from baton._src.ops.precision import computed_wide
 from baton._src.ops.samples import Arr, Sample
 
@@ -128,14 +129,15 @@ def _define(row: Row) -> OpDef[Any]:
         x = call.tensor(0)
         if row.bools and not x.dtype.is_void and not x.dtype.is_bool:
             call.fail(f"takes bool elements, got {x.dtype}", code="op-dtype", help='astype(x, "bool") first')
-        if row.divides and x.dtype.is_bool:
-            call.fail("takes numbers, got bool", code="op-dtype", help='astype(x, "float32") first')
+        if row.divides:
+            refuse_bools(call, x)
         return infer_fold(call)
 
     def compute(inputs: Any, attributes: Any, out: Any) -> Any:
         (x,) = inputs
         axes = folded_axes(x.ndim, attributes)
-        element = _summand if row.divides else k.wide
+        summed = summing_dtype(x.dtype)
+        element = (lambda value: k.cast(summed, value)) if row.divides else k.wide
         folded = fold_compute(x, axes, attributes.keepdims, row.fold, element=element)
         if row.divides:
             count = count_of(x, axes, folded.dtype)
@@ -195,11 +197,6 @@ def _range(dtype: np.dtype[Any]) -> tuple[float, float]:
         return False, True
     known = np.iinfo(dtype) if np.issubdtype(dtype, np.integer) else None
     return (-np.inf, np.inf) if known is None else (known.min, known.max)
-
-
-def _summand(value: k.Scalar) -> k.Scalar:
-    """An element of a mean. Integers are summed in 64 bits: a mean lies in their range, a sum may not."""
-    return k.cast("int64", value) if value.dtype.is_int and value.dtype.bits < 64 else k.wide(value)
 
 
 def _np_mean(x: Any, axis: Any, keepdims: bool) -> Any:

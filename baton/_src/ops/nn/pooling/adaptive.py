@@ -18,7 +18,7 @@ from baton._src.ir.tensor_info import Info
 from baton._src.ops import kernel_words as k
 from baton._src.ops.canonical_axes import from_canonical, to_canonical
 from baton._src.ops.layouts import anchor
-from baton._src.ops.linalg.products import computing_dtype
+from baton._src.ops.linalg.products import refuse_bools, summing_dtype
 from baton._src.ops.nn.pooling.adaptive_gradient import gradient_max, gradient_mean
 from baton._src.ops.nn.pooling.pooling import pool_orders, pooled_info
 from baton._src.ops.precision import computed_wide
@@ -146,6 +146,12 @@ def _is_zero(value: Any) -> bool:
     return isinstance(value, k.tir.IntImm) and value.value == 0
 
 
+def infer_mean(call: OpCall[Any]) -> Info:
+    """The same, of numbers."""
+    refuse_bools(call, call.tensor(0))
+    return infer(call)
+
+
 def compute_max(inputs: Any, a: Any, out: Any) -> Any:
     """One reduction."""
     (x,) = inputs
@@ -155,7 +161,7 @@ def compute_max(inputs: Any, a: Any, out: Any) -> Any:
 def compute_mean(inputs: Any, a: Any, out: Any) -> Any:
     """A sum, then the division by the length of each window."""
     (x,) = inputs
-    kept = computing_dtype(x.dtype)
+    kept = summing_dtype(x.dtype)
     total, window = _fold(x, a, out, k.reduce_sum, kept, k.const(0, kept), "adaptive_pool_sum")
     _, result = pool_orders(a)
 
@@ -238,7 +244,7 @@ def _define(kind: str, spatial: int, record: Any, is_global: bool) -> OpDef[Any]
         f"nn.{prefix}{kind}_pool{spatial}d",
         record,
         inputs=(Input("data", "the images"),),
-        infer=infer,
+        infer=infer if is_max else infer_mean,
         compute=compute_max if is_max else compute_mean,
         reference=reference_max if is_max else reference_mean,
         gradient=_global_gradient(kind) if is_global else gradient_max if is_max else gradient_mean,

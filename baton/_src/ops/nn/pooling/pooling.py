@@ -22,7 +22,7 @@ from baton._src.ops.canonical_axes import from_canonical, to_canonical
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.layout_names import AxisOrder, layout_over
 from baton._src.ops.layouts import anchor
-from baton._src.ops.linalg.products import computing_dtype
+from baton._src.ops.linalg.products import refuse_bools, summing_dtype
 from baton._src.ops.precision import computed_wide
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.windows import SPATIAL, both_sides, padded, per_axis, window_extent, windows
@@ -154,6 +154,12 @@ def _fold(x: k.Tensor, source: k.Tensor, a: Any, out: Any, fold: Any, kept: Any,
     return k.compute(out.shape, body, name, "", axes="ax", **attrs)
 
 
+def infer_mean(call: OpCall[Any]) -> Info:
+    """The same, of numbers."""
+    refuse_bools(call, call.tensor(0))
+    return infer(call)
+
+
 def compute_max(inputs: Any, a: Any, out: Any) -> Any:
     """A border of the lowest value, then one reduction."""
     (x,) = inputs
@@ -165,7 +171,7 @@ def compute_mean(inputs: Any, a: Any, out: Any) -> Any:
     """A border of zeros, a sum, then the division by the number of elements that count."""
     (x,) = inputs
     source, begins = _windows(x, a, out, 0)
-    total = _fold(x, source, a, out, k.reduce_sum, computing_dtype(x.dtype), "pool_sum")
+    total = _fold(x, source, a, out, k.reduce_sum, summing_dtype(x.dtype), "pool_sum")
     _, result = pool_orders(a)
 
     def body(*indices: Any) -> Any:
@@ -276,7 +282,7 @@ def _define(spatial: int, record: Any, kind: str) -> OpDef[Any]:
         f"nn.{kind}_pool{spatial}d",
         record,
         inputs=(Input("data", "the images"),),
-        infer=infer,
+        infer=infer if is_max else infer_mean,
         compute=compute_max if is_max else compute_mean,
         reference=reference_max if is_max else reference_mean,
         gradient=_gradient(f"grad.{kind}_pool{spatial}d_backward"),
