@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from baton._src.driver.tuning.runs import Run, Runner
 from baton._src.driver.tvm_names.tuning.auto_scheduler.records import (
@@ -17,11 +17,11 @@ from baton._src.driver.tvm_names.tuning.auto_scheduler.records import (
     load_records,
     save_records,
 )
+from baton._src.driver.tvm_names.tuning.rule_space import RuleSpace
+from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.choices import Record
 from baton._src.support.diagnostics import fail
-
-if TYPE_CHECKING:
-    from baton._src.driver.tvm_names.tuning.auto_scheduler.task import SearchTask
+from baton._src.tir.prim_func import PrimFunc
 
 PATIENCE = 100
 """Proposals in a row that were measured before, until a task counts as searched."""
@@ -29,6 +29,26 @@ PARENTS = 4
 """Of how many of the fastest records neighbours are tried."""
 DRAWN = 0.2
 """How often a record is drawn rather than a neighbour taken."""
+
+
+class Task(Protocol):
+    """What a search asks of a task."""
+
+    workload_key: str
+    desc: str
+    func: PrimFunc
+    target: Target
+
+    @property
+    def space(self) -> RuleSpace:
+        """What the rule leaves open."""
+
+    @property
+    def constant(self) -> bool:
+        """Whether it is a convolution whose weight is known when compiling."""
+
+    def way(self, record: Record) -> PrimFunc:
+        """The kernel with the answers of a record."""
 
 
 class RecordToFile:
@@ -99,7 +119,7 @@ class TuningOptions:
 class _Search:
     """The search for one task: the rule's own choice, then neighbours of the fastest, and draws."""
 
-    def __init__(self, task: SearchTask, random: Random) -> None:
+    def __init__(self, task: Task, random: Random) -> None:
         self.task = task
         self.random = random
         self.measured: list[tuple[float, dict[str, int]]] = []
@@ -149,7 +169,7 @@ class TaskScheduler:
 
     def __init__(
         self,
-        tasks: Sequence[SearchTask],
+        tasks: Sequence[Task],
         task_weights: Sequence[float] | None = None,
         load_log_file: str | Path | None = None,
         strategy: str = "gradient",
@@ -203,7 +223,7 @@ class TaskScheduler:
         return len(records)
 
 
-def _measured(task: SearchTask, record: Record, option: TuningOptions, runner: Runner) -> MeasureResult:
+def _measured(task: Task, record: Record, option: TuningOptions, runner: Runner) -> MeasureResult:
     run = Run.of(task.func, task.way(record), task.target, constant=task.constant, **option.runner.options)
     times = runner.run(run)
     return MeasureResult(times.seconds, times.error, time.time())

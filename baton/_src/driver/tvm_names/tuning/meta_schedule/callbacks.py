@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
+from baton._src.driver.tvm_names.tuning.meta_schedule.database import Database
 from baton._src.driver.tvm_names.tuning.meta_schedule.records import (
     FAILED,
     MeasureCandidate,
     RunnerResult,
     TuningRecord,
 )
+from baton._src.driver.tvm_names.tuning.meta_schedule.task import TuneContext
 from baton._src.support.diagnostics import fail
-
-if TYPE_CHECKING:
-    from baton._src.driver.tvm_names.tuning.meta_schedule.tune import TaskScheduler
 
 _OF_MODELS = ("update-cost-model", "remove-build-artifact")
 """TVM's callbacks for what there is none of: models of costs, files of candidates."""
+
+
+class Scheduling(Protocol):
+    """What callbacks ask of a task scheduler."""
+
+    tasks: list[TuneContext]
+    database: Database | None
 
 
 class MeasureCallback:
@@ -25,7 +31,7 @@ class MeasureCallback:
 
     def apply(
         self,
-        task_scheduler: TaskScheduler,
+        task_scheduler: Scheduling,
         task_id: int,
         measure_candidates: Sequence[MeasureCandidate],
         builder_results: Sequence[Any],
@@ -53,7 +59,7 @@ class AddToDatabase(MeasureCallback):
 
     def apply(
         self,
-        task_scheduler: TaskScheduler,
+        task_scheduler: Scheduling,
         task_id: int,
         measure_candidates: Sequence[MeasureCandidate],
         builder_results: Sequence[Any],

@@ -12,7 +12,7 @@ import hashlib
 import json
 from collections.abc import Callable
 from contextlib import ExitStack
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from baton._src.driver.tuning_records.in_force import best_kernels, consulting_kernels
 from baton._src.driver.tvm_names.tuning.meta_schedule.records import TuningRecord, Workload
@@ -37,12 +37,20 @@ class Database:
     `get_top_k`, `get_all_tuning_records` and `__len__`.
     """
 
+    kinds: ClassVar[dict[str, Callable[..., Database]]] = {}
+    """By name what makes a database; filled by `databases`."""
+
     @staticmethod
     def create(kind: Any = "json", *args: Any, **kwargs: Any) -> Database:
         """A database by the name of its kind: "json", "memory", "union", "ordered_union", or a schedule function."""
-        from baton._src.driver.tvm_names.tuning.meta_schedule import databases
-
-        return databases.create(kind, *args, **kwargs)
+        if isinstance(kind, Database):
+            return kind
+        if callable(kind):
+            return Database.kinds["schedule_fn"](kind, *args, **kwargs)
+        if kind not in Database.kinds:
+            help = f"one of {', '.join(Database.kinds)}"
+            raise fail("api", f"there is no kind of database {kind!r}", help=help, kind=ValueError)
+        return Database.kinds[kind](*args, **kwargs)
 
     @staticmethod
     def current() -> Database | None:

@@ -157,25 +157,13 @@ class ScheduleFnDatabase(Database):
         return 0
 
 
-_CLASSES: dict[str, Callable[..., Database]] = {
+Database.kinds |= {
     "json": JSONDatabase,
     "memory": MemoryDatabase,
     "union": UnionDatabase,
     "ordered_union": OrderedUnionDatabase,
+    "schedule_fn": ScheduleFnDatabase,
 }
-
-
-def create(kind: Any = "json", *args: Any, **kwargs: Any) -> Database:
-    """See `Database.create`."""
-    if isinstance(kind, Database):
-        return kind
-    if callable(kind):
-        return ScheduleFnDatabase(kind, *args, **kwargs)
-    if kind not in _CLASSES:
-        raise fail(
-            "api", f"there is no kind of database {kind!r}", help=f"one of {', '.join(_CLASSES)}", kind=ValueError
-        )
-    return _CLASSES[kind](*args, **kwargs)
 
 
 def _inside(folder: Path | None, name: str) -> Path:

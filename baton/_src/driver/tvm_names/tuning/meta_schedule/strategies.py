@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from baton._src.driver.tvm_names.tuning.meta_schedule.records import MeasureCandidate, RunnerResult, TensorInfo
 from baton._src.driver.tvm_names.tuning.meta_schedule.spaces import Resampler
 from baton._src.driver.tvm_names.tuning.workloads import only_kernel
+from baton._src.ir.module import IRModule
+from baton._src.ir.target import Target
 from baton._src.support.diagnostics import DiagnosticError, fail
 from baton._src.tir.schedule.schedule import Schedule
-
-if TYPE_CHECKING:
-    from baton._src.driver.tvm_names.tuning.meta_schedule.task import TuneContext
 
 PATIENCE = 100
 """Proposals in a row that were measured before, or cannot be made, until a space counts as searched."""
@@ -21,12 +20,26 @@ PARENTS = 4
 """Of how many of the fastest schedules neighbours are tried."""
 
 
+class Task(Protocol):
+    """What strategies ask of a `TuneContext`."""
+
+    target: Target
+    rand_state: int
+
+    @property
+    def module(self) -> IRModule:
+        """The kernel as a module."""
+
+    def generate_design_space(self) -> list[Schedule]:
+        """The schedules that the search begins with."""
+
+
 class SearchStrategy:
     """What all strategies share: no schedule is measured twice, and no more than were asked for."""
 
     def __init__(self, max_fail_count: int = PATIENCE) -> None:
         self.max_fail_count = max_fail_count
-        self._context: TuneContext | None = None
+        self._context: Task | None = None
         self._left = self._batch = self._proposals = 0
         self._spaces: list[Schedule] = []
         self._seen: set[str] = set()
@@ -42,12 +55,12 @@ class SearchStrategy:
             raise fail("api", f"there is no search strategy {kind!r}", help=help, kind=ValueError)
         return _KINDS[kind](*args, **kwargs)
 
-    def initialize(self, context: TuneContext) -> None:
+    def initialize(self, context: Task) -> None:
         """Take over the task that is searched."""
         self._context = context
 
     @property
-    def task(self) -> TuneContext:
+    def task(self) -> Task:
         """The task that is searched."""
         if self._context is None:
             raise fail("api", "the strategy has no task yet", help="TuneContext(mod, ..., search_strategy=strategy)")
