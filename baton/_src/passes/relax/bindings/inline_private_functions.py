@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from baton._src.analysis.call_graph import call_graph, components, detect_recursion
-from baton._src.relax.check.variables import defined_symbolic_vars
 from baton._src.ir.expr import GlobalVar, PrimExpr
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import substitute, with_fresh_binders
@@ -25,7 +24,7 @@ from baton._src.passes.relax.same_info import same_info
 from baton._src.relax.check.compatibility import is_subtype
 from baton._src.relax.check.dims import Answer
 from baton._src.relax.check.shape_map import map_parameters
-from baton._src.relax.check.variables import leaf_dims, leaf_infos, prim_vars
+from baton._src.relax.check.variables import defined_symbolic_vars, leaf_dims, leaf_infos, prim_vars
 from baton._src.relax.nodes import (
     Binding,
     Call,

@@ -12,12 +12,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from baton._src.relax.check.variables import defined_symbolic_vars
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import rewrite, substitute
 from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.check.deduce import constant_info
 from baton._src.relax.check.signatures import function_info
+from baton._src.relax.check.variables import defined_symbolic_vars
 from baton._src.relax.nodes import Constant, Function, ShapeExpr, Var, as_dim
 from baton._src.relax.struct_info import TensorStructInfo
 from baton._src.support.diagnostics import fail
