@@ -74,7 +74,8 @@ with torch.inference_mode():
 - Complex tensors live within a program, as pairs of real ones: `torch.fft`, `stft`, `view_as_complex`, arithmetic.
   Inputs and results are real (`torch.view_as_real`), and transforms at most 8192 long: they are products with matrices.
 - Control flow that depends on tensors is imported: `torch.cond`, `while_loop` (of any number of turns), and `scan` and
-  `map` of up to 1024 steps, which are written out. Quantised models of PT2E (`quantized_decomposed`, a scale for the
+  `map` of up to 1024 steps, which are written out. In TorchScript these are conditions over elements; a loop as long as
+  an element says is refused. Quantised models of PT2E (`quantized_decomposed`, a scale for the
   tensor, a channel or a token) are whole numbers beside scales.
 - Random numbers are PyTorch's own: through `torch.compile` they are drawn before each call, so that `torch.manual_seed`
   gives what it gives without compiling. Exported programs that draw are refused, as functions have no state.
@@ -84,6 +85,9 @@ with torch.inference_mode():
 - Sizes stay open in arithmetic, too: quotients, roots and products with floats are numbers of the program, and what is
   rounded is a size again where that is exact (`x.shape[0] * 0.5`, not `* 0.7`). Through `torch.compile` whole numbers
   may be arguments that change, such as the position in a cache.
+- What an exported program was told of open sizes (`Dim("n", min=4, max=20)`, `8 * Dim("n")`), or asked of them while it
+  was traced (`if x.shape[0] > 8`), is checked at every call, in Relax; sizes 0 and 1 are let in as PyTorch lets them in.
+  Relay has no such checks: give sizes that decide the way through a program.
 - Results of `torch.compile` lie in memory as PyTorch's do: views share elements with what they look at, one that is
   given twice is the same tensor, and strides are those of the program (channels last, transposed).
 - Images may have any size in training, too: one compilation serves all. `F.pad` takes widths that follow from sizes,
@@ -92,8 +96,8 @@ with torch.inference_mode():
 - Linear algebra of `torch.linalg` (`inv`, `solve`, `cholesky`, `lu`, `qr`, `eigh`, `svd`, `pinv`, `slogdet`, triangular
   systems, and what PyTorch makes of these) is NumPy's LAPACK at run time, in Relax only; a matrix without an inverse or
   a factor is an error where PyTorch checks it. `det` is a kernel in both languages, without gradients.
-- Not supported: tensors of quantised dtypes (`torch.qint8`), packed sequences, `eig`, `lstsq` and `matrix_exp`, whole
-  numbers as inputs of exported programs that stay open.
+- Not supported: tensors of quantised dtypes (`torch.qint8`), packed sequences, `lstsq`, whole numbers as inputs of
+  exported programs that stay open, numbers that elements decide (`x.sum().item()`) in exported programs.
 """
 
 
