@@ -76,15 +76,20 @@ class OpCall(Generic[A]):
         found = self.args[index]
         if not isinstance(found, TensorInfo):
             name = self.op.inputs[index].name if index < len(self.op.inputs) else f"argument {index}"
-            self.fail(f"{name} must be a tensor, got {_kind(found)}", code="op-argument")
+            self.fail(f"{name} must be a tensor, got {kind_in_words(found)}", code="op-argument")
         return found
 
 
-def _kind(found: Any) -> str:
-    """What an argument is that is no tensor, in a word or two."""
+def kind_in_words(found: Any) -> str:
+    """What an argument is, in a word or two."""
     if isinstance(found, TupleInfo):
         return f"a tuple of {len(found.fields)}"
-    words = {ShapeInfo: "a shape", PrimInfo: "a number", ObjectInfo: "a value of another kind, such as a function"}
+    words = {
+        TensorInfo: "a tensor",
+        ShapeInfo: "a shape",
+        PrimInfo: "a number",
+        ObjectInfo: "a value of another kind, such as a function",
+    }
     return words.get(type(found), repr(found))
 
 

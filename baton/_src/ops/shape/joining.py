@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs
-from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
+from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef, kind_in_words
 from baton._src.ir.tensor_info import Dim, Info, TensorInfo, TupleInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import from_front, normal_axis
@@ -41,10 +41,10 @@ def tensors_of(call: OpCall[Any]) -> list[TensorInfo]:
     """The fields of the only operand, which must be a tuple of tensors, at least one."""
     fields = call.args[0]
     if not isinstance(fields, TupleInfo) or not fields.fields:
-        call.fail(f"takes a tuple of one or more tensors, got {fields}", code="op-argument")
+        call.fail(f"takes a tuple of one or more tensors, got {kind_in_words(fields)}", code="op-argument")
     for field in fields.fields:
         if not isinstance(field, TensorInfo):
-            call.fail(f"takes a tuple of tensors, one field is {field}", code="op-argument")
+            call.fail(f"takes a tuple of tensors, one field is {kind_in_words(field)}", code="op-argument")
     return [f for f in fields.fields if isinstance(f, TensorInfo)]
 
 
