@@ -72,3 +72,21 @@ def test_gradients_of_depthwise_convolutions(stride: int, padding: int) -> None:
     np.testing.assert_allclose((gw * dw).sum(), (run(out, {data: x, weight: dw}) * h).sum(), rtol=1e-5)
     with pytest.raises(DiagnosticError, match="oshape is"):
         topi.nn.depthwise_conv2d_backward_input_nhwc(weight, head, (1, 1, 1, 2), ishape, stride, padding)
+
+
+@pytest.mark.parametrize("padding", [0, 1])
+def test_winograds_convolutions(padding: int) -> None:
+    """Guards both layouts, and matrices that belong together."""
+    x, w = RNG.standard_normal((1, 3, 9, 10)), RNG.standard_normal((2, 3, 3, 3))
+    data, weight = te.placeholder(x.shape, "float64", "data"), te.placeholder(w.shape, "float64", "weight")
+    wanted = topi.testing.conv2d_nchw_python(x, w, 1, padding)
+    found = topi.nn.conv2d_winograd_nchw(data, weight, 1, padding, 1, "float64")
+    np.testing.assert_allclose(run(found, {data: x, weight: w}), wanted, rtol=1e-6, atol=1e-8)
+    images, kernel = x.transpose(0, 2, 3, 1).copy(), w.transpose(2, 3, 1, 0).copy()
+    data, weight = te.placeholder(images.shape, "float64", "data"), te.placeholder(kernel.shape, "float64", "weight")
+    found = topi.nn.conv2d_winograd_nhwc(data, weight, 1, padding, 1, "float64")
+    values = run(found, {data: images, weight: kernel})
+    np.testing.assert_allclose(values.transpose(0, 3, 1, 2), wanted, rtol=1e-6, atol=1e-8)
+    a, b, g = (run(table, {}) for table in topi.nn.winograd_transform_matrices(4, 3, "float64"))
+    line, taps = RNG.standard_normal(6), RNG.standard_normal(3)
+    np.testing.assert_allclose(a.T @ ((g @ taps) * (b.T @ line)), np.correlate(line, taps, "valid"))

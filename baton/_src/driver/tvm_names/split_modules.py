@@ -7,6 +7,15 @@ whose name is not also that of something else in the package are served: an impo
 from __future__ import annotations
 
 _SPLIT = {
+    "auto_scheduler": "measure relay_integration search_task task_scheduler workload_registry",
+    "autotvm.measure": "measure measure_methods",
+    "autotvm.task": "dispatcher relay_integration space task",
+    "autotvm.tuner": "droplet_tuner ga_tuner index_based_tuner tuner xgboost_tuner",
+    "meta_schedule.builder": "builder local_builder",
+    "meta_schedule.database": "database json_database memory_database",
+    "meta_schedule.runner": "config local_runner runner",
+    "meta_schedule.search_strategy": "evolutionary_search replay_func replay_trace search_strategy",
+    "meta_schedule.space_generator": "post_order_apply schedule_fn space_generator",
     "relay.op.annotation": "annotation",
     "relay.op.image": "image",
     "relay.op.memory": "memory",
@@ -40,6 +49,7 @@ _SPLIT = {
     "target": "target virtual_device",
     "tir.analysis": "analysis",
     "topi": "broadcast math reduction scan signal tensor transform",
+    "topi.nn": "bnn qnn winograd_util",
 }
 SERVED_BY = {f"{package}.{module}": package for package, modules in _SPLIT.items() for module in modules.split()}
 SERVED_BY["contrib.debugger.debug_runtime"] = "contrib.debugger.debug_executor"
