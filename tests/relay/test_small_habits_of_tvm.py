@@ -21,7 +21,7 @@ def test_arguments_by_position() -> None:
     x, i = relay.var("x", shape=(2, 3, 4)), relay.var("i", shape=(5,), dtype="int32")
     assert relay.take(x, i, 1).attrs.axis == 1
     assert result_type(relay.take(x, i, 1)) == "Tensor[(2, 5, 4), float32]"
-    assert relay.mean_variance(x, 1, True, False, True)[1].attrs.unbiased
+    assert relay.mean_variance(x, 1, True, False, True).astuple().fields[1].attrs.unbiased
     boxes, count, places = relay.var("b", shape=(1, 4, 6)), relay.const([4]), relay.const([[0, 1, 2, 3]])
     kept = relay.vision.non_max_suppression(boxes, count, places, -1, 0.5, True, 2, 2, 1, 0, False)
     assert (kept.attrs.force_suppress, kept.attrs.top_k, kept.attrs.return_indices) == (True, 2, False)

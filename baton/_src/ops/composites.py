@@ -17,6 +17,7 @@ from baton._src.ops.arguments import relay_constant
 from baton._src.ops.random.threefry_bits import threefry_key
 from baton._src.ops.tuple_wrapper import TupleWrapper
 from baton._src.ops.windows import both_sides
+from baton._src.relay import nodes as relay
 from baton._src.support.diagnostics import fail
 
 
@@ -46,7 +47,7 @@ def mean_variance(
 ) -> Any:
     """(mean, variance) over axes."""
     options = {"axis": axis, "keepdims": keepdims, "exclude": exclude}
-    return op.mean(data, **options), op.variance(data, **options, unbiased=unbiased)
+    return _pair(op.mean(data, **options), op.variance(data, **options, unbiased=unbiased))
 
 
 def mean_std(
@@ -54,7 +55,11 @@ def mean_std(
 ) -> Any:
     """(mean, standard deviation) over axes."""
     options = {"axis": axis, "keepdims": keepdims, "exclude": exclude}
-    return op.mean(data, **options), op.std(data, **options, unbiased=unbiased)
+    return _pair(op.mean(data, **options), op.std(data, **options, unbiased=unbiased))
+
+
+def _pair(first: Any, second: Any) -> TupleWrapper:
+    return TupleWrapper(relay.Tuple((first, second)), 2)
 
 
 def logsumexp(op: Any, data: Any, axis: Any = None, keepdims: bool = False) -> Any:
