@@ -11,7 +11,8 @@ from baton._src.driver.wiring import wire
 from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
 from baton._src.passes.relay.first_order.specialize import Specialize
-from baton._src.relay.analysis import is_dataflow
+from baton._src.relay.analysis import is_dataflow, unmatched_cases
+from baton._src.relay.check.exhaustiveness import show_pattern
 from baton._src.relay.check.infer_type import infer_type
 from tests.relay.programs import error_of, plain, read, read_module
 
@@ -237,3 +238,12 @@ def test_an_empty_module_is_text_that_reads_back() -> None:
     text = IRModule().astext()
     assert text.startswith('#[version = "0.0.5"]')
     assert not relay.parse(text).functions
+
+
+@pytest.mark.rule("RELAY-MATCH-3")
+def test_cases_are_those_of_the_types_of_a_module() -> None:
+    """A module without the type was told that nothing is missing."""
+    module = read_module("type N { Z, S(N) } def @main(%x: N) { match? (%x) { S(S(_)) => 1 } }")
+    body = module["main"].body
+    assert [show_pattern(p) for p in unmatched_cases(body, module)] == ["Z()", "S(Z())"]
+    assert error_of(lambda: unmatched_cases(body)).code == "module-missing"

@@ -11,7 +11,7 @@ from typing import Any
 from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import post_order
-from baton._src.ir.types import FuncType, GlobalTypeVar, TypeData, TypeKind, TypeVar
+from baton._src.ir.types import Constructor, FuncType, GlobalTypeVar, TypeData, TypeKind, TypeVar
 from baton._src.relay.check.exhaustiveness import coverage
 from baton._src.relay.check.kinds import definition_errors, kind_errors, kind_of
 from baton._src.relay.expressions import binders, parts, walk
@@ -90,8 +90,14 @@ def check_kind(t: Any, mod: IRModule | None = None) -> TypeKind:
 
 
 def unmatched_cases(match: Match, mod: IRModule | None = None) -> list[Pattern]:
-    """Patterns that no clause of `match` covers."""
+    """Patterns that no clause of `match` covers. Error `module-missing`: `mod` does not define what is matched."""
     definitions = mod.type_definitions if mod is not None else {}
+    for constructor in (n for clause in match.clauses for n in post_order(clause.lhs) if isinstance(n, Constructor)):
+        if constructor.belong_to not in definitions:
+            message = (
+                f"the module does not define {constructor.belong_to.name_hint}, of which {constructor.name_hint} is"
+            )
+            raise fail("module-missing", message, help="pass the module that the match belongs to")
     return list(coverage([c.lhs for c in match.clauses], definitions).missing)
 
 
