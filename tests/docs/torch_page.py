@@ -86,7 +86,7 @@ with torch.inference_mode():
   rounded is a size again where that is exact (`x.shape[0] * 0.5`, not `* 0.7`). Through `torch.compile` whole numbers
   may be arguments that change, such as the position in a cache.
 - What an exported program was told of open sizes (`Dim("n", min=4, max=20)`, `8 * Dim("n")`), or asked of them while it
-  was traced (`if x.shape[0] > 8`), is checked at every call, in Relax; sizes 0 and 1 are let in as PyTorch lets them in.
+  was traced (`if x.shape[0] > 8`), is checked at every call, in Relax; sizes 0 and 1 are let in, as PyTorch does.
   Relay has no such checks: give sizes that decide the way through a program.
 - Results of `torch.compile` lie in memory as PyTorch's do: views share elements with what they look at, one that is
   given twice is the same tensor, and strides are those of the program (channels last, transposed).
