@@ -30,7 +30,7 @@ __getattr__, __dir__, __all__ = attach(
         **submodules(
             "baton.meta_schedule",
             "arg_info builder database extracted_task measure_callback relax_integration relay_integration runner "
-            "search_strategy space_generator task_scheduler tir_integration tune tune_context",
+            "search_strategy space_generator task_scheduler tir_integration tune tune_context utils",
         ),
     },
     before=wire,

@@ -111,6 +111,11 @@ def test_databases_answer_with_the_fastest(tmp_path: Path) -> None:
     assert [r.run_secs for r in pruned.get_all_tuning_records()] == [[1.0]]
 
 
+def test_scripts_ask_for_the_number_of_cpus() -> None:
+    assert ms.utils.cpu_count(logical=True) >= 1
+    assert ms.utils.cpu_count(logical=False) == tvm.target.Target("llvm").num_cores
+
+
 def test_unions_of_databases() -> None:
     first, second = ms.database.MemoryDatabase(), ms.database.MemoryDatabase()
     kernel = product()

@@ -74,6 +74,7 @@ def tune_relay(
     space: Any = "post-order-apply",
     strategy: Any = "evolutionary",
     seed: int | None = None,
+    opt_level: int = 3,
     module_equality: str = "structural",
     num_tuning_cores: int | str = "physical",
     disabled_pass: Sequence[str] | None = None,
@@ -82,7 +83,13 @@ def tune_relay(
 ) -> Database:
     """Tune the kernels of a program. `options` are those of `tune_tasks`."""
     extracted = extract_tasks(
-        mod, target, params, module_equality=module_equality, disabled_pass=disabled_pass, instruments=instruments
+        mod,
+        target,
+        params,
+        opt_level=opt_level,
+        module_equality=module_equality,
+        disabled_pass=disabled_pass,
+        instruments=instruments,
     )
     tasks, weights = extracted_tasks_to_tune_contexts(extracted, work_dir, space, strategy, num_tuning_cores, seed)
     return tune_tasks(

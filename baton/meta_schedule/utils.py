@@ -1,0 +1,15 @@
+"""Helpers of scripts that tune (`tvm.meta_schedule.utils`)."""
+
+from __future__ import annotations
+
+from baton._src.driver.wiring import wire
+from baton._src.support.lazy import attach, names
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        **names("driver.tvm_names.tuning.meta_schedule.cpus", "cpu_count"),
+        **names("driver.tvm_names.tuning.meta_schedule.derived", "derived_object"),
+    },
+    before=wire,
+)
