@@ -21,7 +21,7 @@ def @main(%n: int32) { (@even(%n), @odd(%n), @even(1)) }
     assert [graph.is_recursive(name) for name in ("even", "odd", "main")] == [True, True, False]
     assert graph.global_call_count("main") == 2
     assert graph.global_call_count(module.get_global_var("odd")) == 1
-    assert graph.reference_count("even") == 2
+    assert graph.ref_count("even") == 2
     assert "@odd" in graph.print_var("main")
 
 

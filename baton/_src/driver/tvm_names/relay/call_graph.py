@@ -30,7 +30,7 @@ class CallGraph:
         """How many functions `var` mentions."""
         return len(self._graph[self._var(var)])
 
-    def reference_count(self, var: str | GlobalVar) -> int:
+    def ref_count(self, var: str | GlobalVar) -> int:
         """How many functions mention `var`."""
         return self._counts[self._var(var).name_hint]
 
@@ -43,9 +43,7 @@ class CallGraph:
         """`var` and what it mentions, a line each."""
         start = self._var(var)
         callees = [f"  @{v.name_hint}" for v in self._graph[start]]
-        return "\n".join(
-            [f"@{start.name_hint}, mentioned by {self.reference_count(start)} functions, mentions", *callees]
-        )
+        return "\n".join([f"@{start.name_hint}, mentioned by {self.ref_count(start)} functions, mentions", *callees])
 
     def __str__(self) -> str:
         return "\n".join(self.print_var(v) for v in self._graph)
