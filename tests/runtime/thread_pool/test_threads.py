@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import os
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from typing import Any
@@ -212,3 +214,25 @@ def test_workers_leave_the_callers_cpu_to_it(program: Program, pool: ThreadPool)
     left = os.sched_getaffinity(worker.native_id)
     assert left <= allowed
     assert len(left) == max(1, len(allowed) - 1)
+
+
+@pytest.mark.skipif(System.here().name != "linux", reason="other systems place threads themselves")
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="there is no CPU for a worker")
+def test_workers_that_lose_their_cpu_are_helped_and_leave_again(program: Program, pool: ThreadPool) -> None:
+    """Guards jobs while other processes keep every CPU busy, and that helped workers do not stay with the caller."""
+    pool.stop()
+    pool.start(2)
+    allowed = os.sched_getaffinity(0)
+    busy = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in allowed]
+    try:
+        for _ in range(3000):
+            assert program(64) == 64
+    finally:
+        for process in busy:
+            process.kill()
+            process.wait()
+    for _ in range(2 * JOBS_A_LOOK):
+        assert program(8) == 8
+    (worker,) = (t for t in threading.enumerate() if t.name == "baton-1")
+    assert worker.native_id is not None
+    assert len(os.sched_getaffinity(worker.native_id)) == len(allowed) - 1

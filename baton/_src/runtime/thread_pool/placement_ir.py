@@ -17,8 +17,9 @@ from __future__ import annotations
 MOST_WORKERS = 256
 """Workers with higher numbers are left to the system."""
 
-_WORDS = 16
+WORDS = 16
 """Of 64 CPUs each: what the C library's own mask has. On larger machines the system places the threads."""
+CPUS = 64 * WORDS
 
 IMPORTS = ("sched_getcpu", "sched_getaffinity", "sched_setaffinity")
 
@@ -123,5 +124,5 @@ declare i64 @llvm.vector.reduce.or.v{words}i64(<{words} x i64>)
 
 def placement_ir(linux: bool) -> str:
     """The module's functions, for Linux or for systems without a word on placement."""
-    sizes = {"most": MOST_WORKERS, "most_bytes": 4 * MOST_WORKERS, "words": _WORDS, "bytes": 8 * _WORDS}
-    return (_LINUX if linux else _FREE).format(**sizes, cpus=64 * _WORDS)
+    sizes = {"most": MOST_WORKERS, "most_bytes": 4 * MOST_WORKERS, "words": WORDS, "bytes": 8 * WORDS}
+    return (_LINUX if linux else _FREE).format(**sizes, cpus=CPUS)

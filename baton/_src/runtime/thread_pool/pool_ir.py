@@ -19,8 +19,9 @@ says what is in it), so calls from several threads do not meet. A worker has its
 a chunk.
 
 Waiting. A worker spins for `spin` rounds and then sleeps until `wake` changes, as the operating system lets it
-(`system_ir`). The caller waits for claimed chunks with a bounded spin and then yields its time slice again and
-again. Before it wakes workers it keeps them off its own CPU (`placement_ir`).
+(`system_ir`). The caller waits for claimed chunks with a bounded spin and then yields its time slice again and again,
+if need be to a worker that has lost its own CPU (`stalled_ir`). Before it wakes workers it keeps them off the CPU it is
+on (`placement_ir`).
 """
 
 from __future__ import annotations
@@ -32,6 +33,12 @@ CHUNKS_PER_THREAD = 4
 """Spare chunks let a thread that is not interrupted take over from one that is."""
 JOBS_A_LOOK = 256
 """Awake workers are kept off the caller's CPU so often (a power of two); sleeping ones whenever they are woken."""
+CALLER_SPIN = 4000
+"""Rounds that a caller spins (some 10 ns each) before it yields its CPU."""
+CALLER_SPIN = 4000
+"""Rounds that a caller spins, some 10 ns each, before it yields its CPU."""
+YIELDS_A_LOOK = 32
+"""A caller that has waited for long looks for stalled workers so often (a power of two)."""
 
 _STATE = """
 @claim = internal global i64 {closed}, align 128
@@ -122,17 +129,23 @@ wait:
   br i1 %all, label %close, label %pause
 pause:
   %next.round = add i64 %round, 1
-  %long = icmp ugt i64 %round, 20000
+  %long = icmp ugt i64 %round, {caller_spin}
   br i1 %long, label %yield, label %breathe
 breathe:
   call void @relax()
   br label %again
 yield:
   call void @give_way()
+  %look.turn = and i64 %round, {yields_a_look}
+  %look.due = icmp eq i64 %look.turn, 0
+  br i1 %look.due, label %help, label %again
+help:
+  call void @help_stalled()
   br label %again
 again:
   br label %wait
 close:
+  call void @helped()
   %shut = or i64 %open, {closed}
   store atomic i64 %shut, ptr @claim seq_cst, align 8
   fence seq_cst
@@ -202,7 +215,9 @@ look:
 work:
   %seen = load atomic i64, ptr @claim acquire, align 8
   %epoch = lshr i64 %seen, 32
+  call void @at_work(i64 %number, i64 1)
   call void @run_chunks(i64 %epoch)
+  call void @at_work(i64 %number, i64 0)
   br label %loop
 idle:
   %more = add i64 %round, 1
@@ -314,5 +329,11 @@ declare i64 @llvm.umin.i64(i64, i64)
 def pool_ir(system: System) -> str:
     """The module's text for an operating system."""
     parts = (_STATE, _CALLER, _CHUNKS, _WORKER, _CONTROL)
-    numbers = {"closed": CLOSED, "per_thread": CHUNKS_PER_THREAD, "jobs_a_look": JOBS_A_LOOK - 1}
+    numbers = {
+        "closed": CLOSED,
+        "per_thread": CHUNKS_PER_THREAD,
+        "jobs_a_look": JOBS_A_LOOK - 1,
+        "caller_spin": CALLER_SPIN,
+        "yields_a_look": YIELDS_A_LOOK - 1,
+    }
     return "".join(p.format(**numbers) for p in parts) + system.ir

@@ -17,6 +17,8 @@ from dataclasses import dataclass
 
 from baton._src.runtime.thread_pool.placement_ir import IMPORTS as PLACEMENT_IMPORTS
 from baton._src.runtime.thread_pool.placement_ir import placement_ir
+from baton._src.runtime.thread_pool.stalled_ir import IMPORTS as STALLED_IMPORTS
+from baton._src.runtime.thread_pool.stalled_ir import stalled_ir
 
 FUTEX_NUMBERS = {"x86_64": 202, "aarch64": 98, "riscv64": 98, "ppc64le": 221, "s390x": 238}
 """The system call's number by processor."""
@@ -197,7 +199,7 @@ class System:
         """The functions of the system's libraries that the IR calls."""
         match self.name:
             case "linux":
-                return ("syscall", *_PTHREADS, *PLACEMENT_IMPORTS)
+                return ("syscall", *_PTHREADS, *PLACEMENT_IMPORTS, *STALLED_IMPORTS)
             case "windows":
                 names = "WaitOnAddress WakeByAddressAll SwitchToThread TlsAlloc TlsGetValue TlsSetValue calloc"
                 return tuple(names.split())
@@ -208,7 +210,8 @@ class System:
     def ir(self) -> str:
         """The functions that the module names; they use its globals `wake`, `key` and `cell.key`."""
         parts = {"linux": _FUTEX + _POSIX, "windows": _WINDOWS}.get(self.name, _POLLING + _POSIX)
-        return parts.format(futex=FUTEX_NUMBERS.get(self.machine)) + self._relax + placement_ir(self.name == "linux")
+        own, linux = parts.format(futex=FUTEX_NUMBERS.get(self.machine)), self.name == "linux"
+        return own + self._relax + placement_ir(linux) + stalled_ir(linux)
 
     @property
     def _relax(self) -> str:
