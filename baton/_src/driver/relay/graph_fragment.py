@@ -85,6 +85,8 @@ def _outside_of_type(function: Function) -> str | None:
                 return "it takes or gives functions"
             case GlobalTypeVar():
                 return f"it takes or gives data of the type {part.name_hint}"
+            case _:
+                pass
     return None
 
 
