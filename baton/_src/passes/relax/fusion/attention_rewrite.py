@@ -25,6 +25,7 @@ from baton._src.tir.arith.analyzer import Analyzer
 
 R: Any = RELAX
 Found = Mapping[DFPattern, Any]
+Shape = tuple[Any, ...]
 LAYOUTS = ("BSNH", "BSH")
 
 
@@ -34,12 +35,59 @@ class _Side:
 
     outer: DFPattern
     inner: DFPattern
-    axes: tuple[tuple[DFPattern, tuple[int, ...]], ...]
+    axes: tuple[tuple[DFPattern, tuple[int, ...]], ...] = ()
     """The permutations between the two, and what they have to be."""
 
-    def is_meant(self, found: Found) -> bool:
-        """Whether the axes are moved as attention does."""
+    def moves_heads(self, found: Found) -> bool:
+        """Whether the axes are permuted as attention does."""
         return all(tuple(found[pattern].attrs.axes or ()) == axes for pattern, axes in self.axes)
+
+
+@dataclass(frozen=True)
+class _Attention:
+    """The patterns of attention that is written out, by their parts in it."""
+
+    operands: tuple[_Side, _Side, _Side]
+    """Queries, keys, values."""
+    scale: DFPattern
+    bias: DFPattern | None
+    products: DFPattern
+    softmax: DFPattern
+    out: _Side
+    qkv_layout: str
+    out_layout: str
+
+    def rewritten(self, original: Expr, found: Found) -> Expr:
+        """The call of the operator for a match; `original` where the match is something else."""
+        shapes = [_with_heads(found[side.outer]) for side in self.operands]
+        q, k, v = shapes
+        if q is None or k is None or v is None or not self._computes_attention(found, q, k, v):
+            return original
+        b, s, n, _ = q
+        bias = None if self.bias is None else _bias(found[self.bias], (b, n, s, k[1]))
+        if self.bias is not None and bias is None:
+            return original
+        given = [found[side.outer] for side in self.operands]
+        if self.qkv_layout == "BSH":
+            given = [R.reshape(value, shape) for value, shape in zip(given, shapes, strict=True)]
+        made: Expr = R.nn.attention(*given, bias, found[self.scale].data.numpy().item())
+        return made if self.out_layout == "BSNH" else R.reshape(made, (b, s, v[3]))
+
+    def _computes_attention(self, found: Found, q: Shape, k: Shape, v: Shape) -> bool:
+        """Whether axes, scale and the shapes on the way are attention's of tensors with these shapes (b, s, n, h)."""
+        (b, s, n, h), keys, size = q, k[1], v[3]
+        shapes = (
+            (self.operands[0].inner, (b * n, s, h)),
+            (self.products, (b * n, s, keys)),
+            (self.out.inner, (b * n, s, size)),
+            (self.out.outer, (b, s, n, size) if self.out_layout == "BSNH" else (b, s, size)),
+        )
+        return (
+            all(side.moves_heads(found) for side in (*self.operands, self.out))
+            and found[self.scale].data.numpy().size == 1
+            and found[self.softmax].attrs.axis in (-1, 2)
+            and all(_same(_shape(found[pattern]), shape) for pattern, shape in shapes)
+        )
 
 
 def make_attention_rewrite_pattern(
@@ -53,52 +101,28 @@ def make_attention_rewrite_pattern(
     for layout in (qkv_layout, out_layout):
         if layout not in LAYOUTS:
             raise fail("api", f"there is no layout {layout!r}", help="BSNH or BSH", kind=NotImplementedError)
-    heads = qkv_layout == "BSNH"
-    q, k, v = (
-        _input(wildcard(), heads, name == "k", with_kv_repeat and name != "q") for name in ("q", "k", "v")
-    )  # fmt: skip
 
     def cast(pattern: DFPattern) -> DFPattern:
         return is_op("relax.astype")(pattern) if with_cast else pattern
 
-    scale, bias = is_const(), wildcard()
+    has_heads = qkv_layout == "BSNH"
+    q = _input(has_heads)
+    k = _input(has_heads, transposed=True, repeated=with_kv_repeat)
+    v = _input(has_heads, repeated=with_kv_repeat)
+    scale, bias = is_const(), wildcard() if with_bias else None
     products = is_op("relax.matmul")(q.inner, k.inner)
-    scaled = is_op("relax.multiply")(products, cast(scale))
-    softmax = is_op("relax.nn.softmax")(cast(is_op("relax.add")(scaled, bias) if with_bias else scaled))
-    weighed = is_op("relax.matmul")(cast(softmax), v.inner)
-    out = _output(weighed, out_layout == "BSNH")
-
-    def rewriter(original: Expr, found: Found) -> Expr:
-        operands = [_with_heads(found[side.outer]) for side in (q, k, v)]
-        if any(o is None for o in operands) or not all(side.is_meant(found) for side in (q, k, v, out)):
-            return original
-        (b, s, n, h), (_, keys, _, _), (*_, size) = (o for o in operands if o is not None)
-        extra = _bias(found[bias], (b, n, s, keys)) if with_bias else None
-        wanted = (
-            (q.inner, (b * n, s, h)),
-            (products, (b * n, s, keys)),
-            (weighed, (b * n, s, size)),
-            (out.outer, (b, s, n, size) if out_layout == "BSNH" else (b, s, size)),
-        )
-        number = found[scale].data.numpy()
-        if number.size != 1 or found[softmax].attrs.axis not in (-1, 2) or (with_bias and extra is None):
-            return original
-        if not all(_same(_shape(found[pattern]), shape) for pattern, shape in wanted):
-            return original
-        given = [found[side.outer] for side in (q, k, v)]
-        if not heads:
-            given = [R.reshape(value, shape) for value, shape in zip(given, operands, strict=True)]
-        made = R.nn.attention(*given, extra, number.item())
-        rewritten: Expr = made if out_layout == "BSNH" else R.reshape(made, (b, s, size))
-        return rewritten
-
-    return out.outer, rewriter
+    scores = is_op("relax.multiply")(products, cast(scale))
+    softmax = is_op("relax.nn.softmax")(cast(scores if bias is None else is_op("relax.add")(scores, bias)))
+    out = _output(is_op("relax.matmul")(cast(softmax), v.inner), out_layout == "BSNH")
+    attention = _Attention((q, k, v), scale, bias, products, softmax, out, qkv_layout, out_layout)
+    return out.outer, attention.rewritten
 
 
-def _input(raw: DFPattern, heads: bool, transposed: bool, repeated: bool) -> _Side:
-    outer = inner = is_op("relax.repeat")(raw) if repeated else raw
+def _input(has_heads: bool, transposed: bool = False, repeated: bool = False) -> _Side:
+    """Queries, keys or values on their way to the products, keys `transposed` behind it."""
+    outer = inner = is_op("relax.repeat")(wildcard()) if repeated else wildcard()
     axes: list[tuple[DFPattern, tuple[int, ...]]] = []
-    if heads:
+    if has_heads:
         inner = is_op("relax.permute_dims")(outer)
         axes.append((inner, (0, 2, 1, 3)))
         inner = is_op("relax.reshape")(inner, wildcard())
@@ -108,19 +132,20 @@ def _input(raw: DFPattern, heads: bool, transposed: bool, repeated: bool) -> _Si
     return _Side(outer, inner, tuple(axes))
 
 
-def _output(weighed: DFPattern, heads: bool) -> _Side:
-    if not heads:
-        return _Side(weighed, weighed, ())
+def _output(weighed: DFPattern, has_heads: bool) -> _Side:
+    """The weighed values on their way out."""
+    if not has_heads:
+        return _Side(weighed, weighed)
     outer = is_op("relax.permute_dims")(is_op("relax.reshape")(weighed, wildcard()))
     return _Side(outer, weighed, ((outer, (0, 2, 1, 3)),))
 
 
-def _shape(value: Any) -> tuple[Any, ...] | None:
+def _shape(value: Any) -> Shape | None:
     shape = getattr(value.struct_info, "shape", None)
     return shape.values if isinstance(shape, ShapeExpr) else None
 
 
-def _with_heads(value: Any) -> tuple[Any, ...] | None:
+def _with_heads(value: Any) -> Shape | None:
     """The shape (b, s, n, h) of a tensor with heads, or of one without: n is 1."""
     shape = _shape(value)
     if shape is None or len(shape) not in (3, 4):
