@@ -235,6 +235,9 @@ def test_what_does_not_fit_is_refused_and_changes_nothing(plain: Session) -> Non
     tokens, out = (tvm.nd.array(np.zeros((1, heads, SIZE), "float32")) for heads in (FUSED, HEADS))
     with pytest.raises(DiagnosticError, match="1 tokens are given, 0 were announced"):
         plain.call("attention_kv_cache_attention_with_fused_qkv", 0, 1.0, tokens, out)
+    for layer in (-1, LAYERS):
+        with pytest.raises(DiagnosticError, match=rf"layers 0 to {LAYERS - 1}, not {layer}"):
+            plain.call("attention_kv_cache_attention_with_fused_qkv", layer, 1.0, tokens, out)
     plain.add(1)
     with pytest.raises(DiagnosticError, match="2 sequences at most"):
         plain.call("kv_state_add_sequence", 2)
@@ -243,6 +246,32 @@ def test_what_does_not_fit_is_refused_and_changes_nothing(plain: Session) -> Non
     plain.append(_2=8)
     with pytest.raises(NotImplementedError, match="FlashInfer is for GPUs"):
         FlashInferPagedKVCache()
+
+
+def test_what_a_cache_cannot_be_is_refused_when_it_is_made() -> None:
+    options: dict[str, Any] = {
+        **dict.fromkeys(SIZES, 4),
+        "support_sliding_window": 0,
+        "layer_partition": [0, LAYERS],
+        "num_hidden_layers": LAYERS,
+        "num_attention_heads": HEADS,
+        "num_key_value_heads": SHARED,
+        "head_dim": SIZE,
+        "rope_mode": RopeMode.NONE,
+        "rope_scale": 1,
+        "rope_theta": 10000,
+        "rope_scaling": {},
+        "rotary_dim": SIZE,
+        "dtype": "float32",
+    }
+    with pytest.raises(ValueError, match=f"{LAYERS} layers, num_hidden_layers is 9"):
+        TIRPagedKVCache(**{**options, "num_hidden_layers": 9})
+    with pytest.raises(NotImplementedError, match="heads of one size"):
+        TIRPagedKVCache(**options, v_head_dim=SIZE + 1)
+    with pytest.raises(NotImplementedError, match="splits a cache over machines"):
+        TIRPagedKVCache(**options, enable_disaggregation=True)
+    with pytest.raises(TypeError, match="rotary_size"):
+        TIRPagedKVCache(**options, rotary_size=4)
 
 
 @pytest.mark.parametrize("scaling", SCALINGS)

@@ -6,8 +6,9 @@
     def forward(self, x: Tensor, cache: PagedKVCache) -> Tensor:
         return cache.attention_with_fused_qkv(layer, qkv(x), heads)
 
-The cache is the machine's (`runtime/vm/builtins/paged_cache`), which attends to it by itself: no kernels are passed on.
-Scripts manage its sequences by `get_global_func("vm.builtin.kv_state_add_sequence")` and the like.
+The cache is an object of the virtual machine (`runtime/vm/builtins/paged_cache`), which stores and attends in NumPy:
+unlike TVM's constructors, these compile no kernels for it. Scripts manage its sequences by
+`get_global_func("vm.builtin.kv_state_add_sequence")` and the like.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from __future__ import annotations
 import enum
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from baton._src.frontends.nn.tensor import Object, Tensor, builder_for
@@ -24,13 +25,18 @@ from baton._src.relax.call_builders import call_dps_packed, call_pure_packed
 from baton._src.relax.nodes import PrimValue, ShapeExpr, StringImm
 from baton._src.relax.struct_info import ObjectStructInfo, TensorStructInfo
 from baton._src.support.diagnostics import fail
+from baton._src.tir.expr import IntImm, Var
 
+Size = int | Var
+"""A number that is known, or a dim of the function at work."""
 _NAME = "attention_with_fused_qkv"
 
 
 class RopeMode(enum.IntEnum):
-    """Whether the cache embeds positions: not at all, before keys are stored, or whenever it attends. The last two mean
-    the same here."""
+    """Whether the cache embeds positions: not at all, before keys are stored, or whenever it attends.
+
+    The last two mean the same here: keys are stored with their positions.
+    """
 
     NONE = 0
     NORMAL = 1
@@ -59,7 +65,7 @@ class PagedKVCache(Object):
         )
         return Tensor(_expr=builder_for(_NAME).emit(call, _NAME)).reshape(batch, length, num_qo_heads, size)
 
-    def get_query_positions(self, total_length: Any) -> Tensor:
+    def get_query_positions(self, total_length: Size) -> Tensor:
         """Where in their sequences the new tokens stand: int32 (total_length,)."""
         info = TensorStructInfo((total_length,), "int32")
         call = call_pure_packed("vm.builtin.attention_kv_cache_get_query_positions", self._expr, sinfo_args=[info])
@@ -67,31 +73,39 @@ class PagedKVCache(Object):
 
 
 class TIRPagedKVCache(PagedKVCache):
-    """A new cache. Sizes may be dims of the function that makes it; `rope_scaling` is what models' configurations say
-    (`rope_type` and its numbers). `target` tells nothing: it is the CPU that runs.
+    """A new cache of `layer_partition[-1] - layer_partition[0]` layers, which are `num_hidden_layers`.
 
-    Errors: `NotImplementedError` for attention other than "mha" (`attn_kind`) and for heads of two sizes.
+    Sizes may be dims of the function that makes it. `rope_scaling` is what models' configurations say (`rope_type` and
+    its numbers), `rope_ext_factors` a float tensor for "longrope". `target` changes nothing: the CPU runs it.
+    `mla_original_*` describe another kind of attention and are not read.
+
+    Errors: `NotImplementedError` for attention other than "mha" (`attn_kind`), heads of two sizes and caches split over
+    machines (`enable_disaggregation`); `ValueError` if the layers do not fit.
     """
 
     def __init__(
-        self, *, max_batch_size: Any, max_total_seq_len: Any, prefill_chunk_size: Any, page_size: Any,
-        support_sliding_window: Any, layer_partition: Any, num_hidden_layers: int, num_attention_heads: int,
-        num_key_value_heads: int, rope_mode: RopeMode, rope_scale: float, rope_theta: float,
+        self, *, max_batch_size: Size, max_total_seq_len: Size, prefill_chunk_size: Size, page_size: Size,
+        support_sliding_window: Size, layer_partition: ShapeExpr | Sequence[int], num_hidden_layers: int,
+        num_attention_heads: int, num_key_value_heads: int, rope_mode: RopeMode, rope_scale: float, rope_theta: float,
         rope_scaling: Mapping[str, Any], rotary_dim: int, dtype: str, target: Any = None, head_dim: int | None = None,
-        rope_ext_factors: Any = None, attn_kind: str = "mha", qk_head_dim: int | None = None,
-        v_head_dim: int | None = None, name: str = "paged_kv_cache", **of_other_kinds: Any,
+        rope_ext_factors: GraphExpr | None = None, attn_kind: str = "mha", qk_head_dim: int | None = None,
+        v_head_dim: int | None = None, mla_original_qk_head_dim: int = 0, mla_original_v_head_dim: int = 0,
+        enable_disaggregation: bool = False, name: str = "paged_kv_cache",
     ) -> None:  # fmt: skip
         size = qk_head_dim if head_dim is None else head_dim
         if attn_kind != "mha" or size is None or (v_head_dim or size) != size:
             raise fail("nn-cache", "caches are for heads of one size", help='attn_kind="mha"', kind=NotImplementedError)
+        if enable_disaggregation:
+            message = "enable_disaggregation splits a cache over machines; it is on one"
+            raise fail("nn-cache", message, help="leave it out", kind=NotImplementedError)
         call = call_pure_packed(
             "vm.builtin.paged_attention_kv_cache_create",
             ShapeExpr([max_batch_size, max_total_seq_len, prefill_chunk_size, page_size, support_sliding_window]),
-            layer_partition if isinstance(layer_partition, GraphExpr) else ShapeExpr(list(layer_partition)),
+            _partition(layer_partition, num_hidden_layers),
             *(PrimValue(number) for number in (num_attention_heads, num_key_value_heads, size, int(rope_mode))),
             *(PrimValue(float(number)) for number in (rope_scale, rope_theta)),
             StringImm(json.dumps(dict(rope_scaling))),
-            rope_ext_factors if isinstance(rope_ext_factors, GraphExpr) else PrimValue(0),
+            PrimValue(0) if rope_ext_factors is None else rope_ext_factors,
             PrimValue(rotary_dim),
             StringImm(str(dtype)),
             sinfo_args=[ObjectStructInfo()],
@@ -99,8 +113,18 @@ class TIRPagedKVCache(PagedKVCache):
         super().__init__(_expr=call, _name=name)
 
 
+def _partition(layers: ShapeExpr | Sequence[int], count: int) -> ShapeExpr:
+    """The borders between groups of layers, which are `count` together."""
+    found = layers if isinstance(layers, ShapeExpr) else ShapeExpr(list(layers))
+    first, last = found.values[0], found.values[-1]
+    if isinstance(first, IntImm) and isinstance(last, IntImm) and last.value - first.value != count:
+        message = f"layer_partition has {last.value - first.value} layers, num_hidden_layers is {count}"
+        raise fail("nn-cache", message, help="ShapeExpr([0, num_hidden_layers])", kind=ValueError)
+    return found
+
+
 class FlashInferPagedKVCache(PagedKVCache):
-    """A cache that a library for GPUs attends to: refused."""
+    """A cache that a library for GPUs attends to: refused, whatever its arguments."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         raise fail("nn-cache", "FlashInfer is for GPUs", help="TIRPagedKVCache", kind=NotImplementedError)

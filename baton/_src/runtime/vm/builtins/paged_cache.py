@@ -4,7 +4,8 @@
 
 A sequence is a list of pages and a length; forked sequences share pages until one of them writes. What is begun, every
 layer goes on with: it appends the keys and values of the new tokens, which lie one sequence after the other, and
-attends to all of the sequence so far. Scores are computed in float32.
+attends to all of the sequence so far. Scores are computed in float32, by NumPy: a cache is made by the runtime, which
+has no compiler, and each sequence has a length of its own.
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ class New:
 
     @property
     def positions(self) -> Array:
+        """Where in their sequence they stand."""
         return np.arange(self.start, self.start + self.count)
 
 
@@ -54,9 +56,9 @@ class PagedCache:
         dtype: str,
     ) -> None:  # fmt: skip
         self.max_rows, tokens, self.max_new, self.page_size, *_ = limits
-        self.first_layer, self.heads, self.rotary = layers[0], heads, rotary
+        self.layers, self.heads, self.rotary = range(layers[0], layers[-1]), heads, rotary
         self.pages = Pages(-(-tokens // self.page_size) + 1)
-        shape = (layers[-1] - layers[0], 2, self.pages.count, self.page_size, heads[1], size)
+        shape = (len(self.layers), 2, self.pages.count, self.page_size, heads[1], size)
         self.memory = np.zeros(shape, DataType(dtype).numpy)
         self.rows: dict[int, Row] = {}
         self.batch: list[New] = []
@@ -109,13 +111,19 @@ class PagedCache:
         return row.length % self.page_size != 0 and self.pages.is_shared(row.pages[-1])
 
     def _own_last_page(self, row: Row) -> None:
+        """Copy the page that new tokens go into."""
         shared, (own,) = row.pages[-1], self.pages.take(1)
         self.memory[:, :, own] = self.memory[:, :, shared]
         self.pages.release([shared])
         row.pages[-1] = own
 
     def attend(self, layer: int, factor: float, qkv: Array) -> Array:
-        """Append the keys and values of `qkv` (tokens, heads, size: queries, keys, values) and attend."""
+        """Append the keys and values of `qkv` (tokens, heads, size: queries, keys, values) and attend.
+
+        Errors: the cache has no such layer, or other tokens were announced.
+        """
+        if layer not in self.layers:
+            raise fail(CODE, f"the cache has layers {self.layers.start} to {self.layers.stop - 1}, not {layer}")
         if not self.batch or len(qkv) != sum(new.count for new in self.batch):
             message = f"{len(qkv)} tokens are given, {sum(new.count for new in self.batch)} were announced"
             raise fail(CODE, message, help="vm.builtin.kv_state_begin_forward")
@@ -127,7 +135,7 @@ class PagedCache:
         out, place = np.empty_like(q), 0
         for new in self.batch:
             part = slice(place, place + new.count)
-            keys, values = self._appended(layer - self.first_layer, new, k[part], v[part])
+            keys, values = self._appended(self.layers.index(layer), new, k[part], v[part])
             out[part] = attention(q[part], keys, values, factor, new.start)
             place += new.count
         return out
