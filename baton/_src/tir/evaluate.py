@@ -16,12 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from baton._src.ir.expr import GlobalVar, PrimExpr
+from baton._src.ir.expr import PrimExpr
 from baton._src.ir.node import Role
 from baton._src.ir.traverse import post_order
 from baton._src.support.diagnostics import InternalError, fail
 from baton._src.tir import expr as tir
 from baton._src.tir.buffer import Buffer
+from baton._src.tir.evaluate_calls import compile_call
 from baton._src.tir.expr import BinaryOp, BufferLoad, Call, FloatImm, IntImm, StringImm, Var
 from baton._src.tir.intrinsics import definition
 from baton._src.tir.scalar_values import Env, Run, converter, from_numpy, pair
@@ -257,112 +258,8 @@ class ExprCompiler:
     # -------------------------------------------------------------------------------------------- calls
 
     def _call(self, node: Call) -> Run:
-        if isinstance(node.op, GlobalVar):
-            return self._call_function(node)
         row = definition(node.op)
-        name = row.name if row is not None else str(node.op)
-        if row is not None and row.lazy:
-            return self._conditional(node)
-        special = _SPECIAL_CALLS.get(name)
-        if special is not None:
-            return special(self, node)
-        if row is None or row.numpy is None:
-            raise fail("tir-interpret", f"the interpreter cannot run {name}", span=node.span)
-        function, result = row.numpy, node.dtype
-        args = [(self.expr(a), a.dtype.numpy if a.dtype.lanes == 1 else None) for a in node.args]
-
-        def run(env: Env) -> Any:
-            given = [a(env) if kind is None else kind.type(a(env)) for a, kind in args]
-            return from_numpy(function(*given), result)
-
-        return run
-
-    def _call_function(self, node: Call) -> Run:
-        assert isinstance(node.op, GlobalVar)
-        name = node.op.name_hint
-        args = [self.expr(a) for a in node.args]
-
-        def run(env: Env) -> Any:
-            if name not in self.functions:
-                raise fail("tir-interpret", f"the interpreter was not given the function {name}", span=node.span)
-            return self.functions[name](*(a(env) for a in args))
-
-        return run
-
-    def _extern(self, node: Call) -> Run:
-        name, args = node.args[0].value, [self.expr(a) for a in node.args[1:]]
-
-        def run(env: Env) -> Any:
-            if name not in self.functions:
-                raise fail("tir-interpret", f"the interpreter was not given the function {name}", span=node.span)
-            return self.functions[name](*(a(env) for a in args))
-
-        return run
-
-    def _reinterpret(self, node: Call) -> Run:
-        value, source, target = self.expr(node.args[0]), node.args[0].dtype, node.dtype
-
-        def run(env: Env) -> Any:
-            bits = np.atleast_1d(np.asarray(value(env), dtype=source.numpy)).view(target.numpy)
-            return from_numpy(bits if target.lanes > 1 else bits[0], target)
-
-        return run
-
-    def _index_within(self, node: Call) -> Run:
-        index, extent, shown = (self.expr(node.args[n]) for n in (0, 1, 3))
-        text = node.args[2].value
-
-        def run(env: Env) -> Any:
-            found, limit = index(env), extent(env)
-            if np.min(found) < 0 or np.max(found) >= limit:
-                raise fail("tir-bounds", text.format(shown(env), limit), span=node.span)
-            return found
-
-        return run
-
-    def _ret(self, node: Call) -> Run:
-        value = self.expr(node.args[0])
-
-        def run(env: Env) -> Any:
-            raise Returned(value(env))
-
-        return run
-
-    def _ptr_add(self, node: Call) -> Run:
-        pointer, offset = self.expr(node.args[0]), self.expr(node.args[1])
-        return lambda env: pointer(env)[int(offset(env)) :]
-
-    def _access_ptr(self, node: Call) -> Run:
-        pointer, offset = self.expr(node.args[1]), self.expr(node.args[2])
-        size = node.args[0].dtype.itemsize
-        return lambda env: pointer(env)[int(offset(env)) * size :]
-
-    def _address_of(self, node: Call) -> Run:
-        load: BufferLoad = node.args[0]
-        view, at, memory = self.view(load.buffer), self.indices(load.buffer, load.indices), self.expr(load.buffer.data)
-
-        def run(env: Env) -> Any:
-            array, whole = view(env), memory(env)
-            start = array.__array_interface__["data"][0] - whole.__array_interface__["data"][0]
-            return whole[start + sum(int(i) * s for i, s in zip(at(env), array.strides)) :]
-
-        return run
-
-    def _constant_memory(self, node: Call) -> Run:
-        """Bytes that the program holds, spelled as hexadecimal digits."""
-        memory = np.frombuffer(bytes.fromhex(node.args[0].value), np.uint8)
-        return lambda env: memory
-
-    def _nothing(self, node: Call) -> Run:
-        return lambda env: 0
-
-
-class Returned(Exception):
-    """Leaves a function from inside."""
-
-    def __init__(self, value: Any) -> None:
-        super().__init__()
-        self.value = value
+        return self._conditional(node) if row is not None and row.lazy else compile_call(self, node)
 
 
 def _parts(node: Any) -> list[Any]:
@@ -381,21 +278,6 @@ def _parts(node: Any) -> list[Any]:
     return found
 
 
-_SPECIAL_CALLS: dict[str, Callable[[ExprCompiler, Call], Run]] = {
-    "tir.call_extern": ExprCompiler._extern,
-    "tir.call_pure_extern": ExprCompiler._extern,
-    "tir.reinterpret": ExprCompiler._reinterpret,
-    "tir.index_within": ExprCompiler._index_within,
-    "tir.ret": ExprCompiler._ret,
-    "tir.ptr_add": ExprCompiler._ptr_add,
-    "tir.tvm_access_ptr": ExprCompiler._access_ptr,
-    "tir.address_of": ExprCompiler._address_of,
-    "tir.constant_memory": ExprCompiler._constant_memory,
-    "tir.assume": ExprCompiler._nothing,
-    "tir.prefetch": ExprCompiler._nothing,
-    "tir.undef": ExprCompiler._nothing,
-    "tir.tvm_storage_sync": ExprCompiler._nothing,
-}
 _COMPILERS: dict[type, Callable[[ExprCompiler, Any], Run]] = {
     IntImm: ExprCompiler._literal,
     FloatImm: ExprCompiler._literal,

@@ -15,7 +15,8 @@ import numpy as np
 from baton._src.ir.expr import PrimExpr
 from baton._src.support.diagnostics import InternalError, fail
 from baton._src.tir.buffer import Buffer
-from baton._src.tir.evaluate import ExprCompiler, Returned
+from baton._src.tir.evaluate import ExprCompiler
+from baton._src.tir.evaluate_calls import Returned
 from baton._src.tir.expr import IntImm, StringImm, Var
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.scalar_values import Env, Run
