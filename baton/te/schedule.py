@@ -8,7 +8,8 @@ from baton._src.support.lazy import attach, names
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **names("te.schedule", "create_schedule Schedule Stage"),
+        **names("te.schedule", "create_schedule Schedule"),
+        **names("te.stage", "Stage"),
     },
     before=wire,
 )

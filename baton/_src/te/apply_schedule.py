@@ -15,7 +15,8 @@ from typing import Any
 from baton._src.ir.traverse import post_order
 from baton._src.support.diagnostics import fail
 from baton._src.te.prim_func import prim_func_with_blocks
-from baton._src.te.schedule import Schedule, Stage
+from baton._src.te.schedule import Schedule
+from baton._src.te.stage import Stage
 from baton._src.te.tensor import ComputeOp, ScanOp
 from baton._src.te.tensorized import tensorized
 from baton._src.tir.expr import IntImm, IterVar, Var

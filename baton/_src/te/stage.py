@@ -1,0 +1,187 @@
+"""`te.Stage`: one computation of a schedule, its axes, and the primitives that change them.
+
+Every primitive is checked against the axes as they stand and kept in `Stage.history`; `apply_schedule` carries it out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from baton._src.ir.expr import Range
+from baton._src.support.diagnostics import DiagnosticError, fail
+from baton._src.te.tensor import ComputeOp, ExternOp, PlaceholderOp, ScanOp, Tensor
+from baton._src.te.tensor_intrin import TensorIntrin
+from baton._src.tir import operators
+from baton._src.tir.expr import IterVar, Var
+
+Operation = PlaceholderOp | ComputeOp | ExternOp | ScanOp
+
+
+@dataclass
+class Stage:
+    """One computation: its axes as they stand (`leaf_iter_vars`) and the primitives applied to it."""
+
+    op: Operation
+    leaf_iter_vars: list[IterVar] = field(default_factory=list)
+    history: list[tuple[Any, ...]] = field(default_factory=list)
+    """(primitive, arguments..., axes made) in order."""
+    attached: tuple[Any, ...] | None = None
+    """Where it is computed: None by itself, ("inline",), or ("at", stage, axis)."""
+    copies: Stage | None = None
+    """For a stage that `cache_read`, `cache_write` or `rfactor` made: the stage it was made of."""
+    block_order: list[IterVar] = field(default_factory=list)
+    """The axes in the order of the block's, where that is not `root_axes`."""
+    renamed: list[tuple[IterVar, IterVar]] = field(default_factory=list)
+    """Of partial results: (axis of the reduction they are of, axis here)."""
+
+    def __post_init__(self) -> None:
+        self.origin = self.op
+        if isinstance(self.op, ComputeOp):
+            self.leaf_iter_vars = [*self.op.axis, *self.op.reduce_axis]
+        self.root_axes = list(self.leaf_iter_vars)
+
+    def __repr__(self) -> str:
+        return f"stage({self.origin.name}, {self.op})"
+
+    def leave_out(self, step: IterVar) -> None:
+        """The axis of a scan's steps: one loop around all that a step computes, which no stage has for itself."""
+        self.leaf_iter_vars = [axis for axis in self.leaf_iter_vars if axis is not step]
+        self.root_axes = list(self.leaf_iter_vars)
+
+    def split(self, parent: IterVar, factor: Any = None, nparts: Any = None) -> tuple[IterVar, IterVar]:
+        """An axis as two, the inner of extent `factor` or the outer of extent `nparts`."""
+        if (factor is None) == (nparts is None):
+            raise refuse("split takes either factor or nparts")
+        place = self.place(parent)
+        given = factor if factor is not None else nparts
+        rest = operators.ceildiv(parent.extent, given)
+        extents = (rest, given) if factor is not None else (given, rest)
+        names = (f"{parent.var.name}.outer", f"{parent.var.name}.inner")
+        outer, inner = (_axis(n, e, parent) for n, e in zip(names, extents, strict=True))
+        self.leaf_iter_vars[place : place + 1] = [outer, inner]
+        self.history.append(("split", parent, factor, nparts, outer, inner))
+        return outer, inner
+
+    def fuse(self, *args: IterVar) -> IterVar:
+        """Neighbouring axes as one."""
+        places = [self.place(a) for a in args]
+        if not args or places != list(range(places[0], places[0] + len(places))):
+            raise refuse("fuse takes neighbouring axes, outermost first")
+        if len({a.iter_type for a in args}) > 1:
+            raise refuse("fuse takes axes of one kind: all reduced over, or none")
+        extent: Any = 1
+        for axis in args:
+            extent = operators.multiply(axis.extent, extent)
+        fused = _axis(".".join(a.var.name for a in args) + ".fused", extent, args[0])
+        self.leaf_iter_vars[places[0] : places[-1] + 1] = [fused]
+        self.history.append(("fuse", args, fused))
+        return fused
+
+    def reorder(self, *args: IterVar) -> None:
+        """These axes in this order, in the places they have together."""
+        places = sorted(self.place(a) for a in args)
+        if len(set(places)) != len(args):
+            raise refuse("reorder names an axis twice")
+        for place, axis in zip(places, args, strict=True):
+            self.leaf_iter_vars[place] = axis
+        self.history.append(("reorder", *args))
+
+    def tile(self, x_parent: IterVar, y_parent: IterVar, x_factor: Any, y_factor: Any) -> tuple[IterVar, ...]:
+        """Two axes split and reordered: (x outer, y outer, x inner, y inner)."""
+        x_outer, x_inner = self.split(x_parent, x_factor)
+        y_outer, y_inner = self.split(y_parent, y_factor)
+        self.reorder(x_outer, y_outer, x_inner, y_inner)
+        return x_outer, y_outer, x_inner, y_inner
+
+    def vectorize(self, var: IterVar) -> None:
+        """Compute the iterations of an axis in vector registers."""
+        self._note("vectorize", var)
+
+    def unroll(self, var: IterVar) -> None:
+        """Write the iterations of an axis out."""
+        self._note("unroll", var)
+
+    def parallel(self, var: IterVar) -> None:
+        """Share the iterations of a data-parallel axis between threads."""
+        if var.iter_type == "reduce":
+            raise refuse(f"{var.var.name} is reduced over: its iterations cannot run side by side", "rfactor")
+        self._note("parallel", var)
+
+    def pragma(self, var: IterVar, pragma_type: str, pragma_value: Any = None) -> None:
+        """A hint for an axis."""
+        self._note("pragma", var, pragma_type, pragma_value)
+
+    def prefetch(self, tensor: Tensor, var: IterVar, offset: Any) -> None:
+        """Prefetch a tensor's data ahead of an axis."""
+        self._note("prefetch", var, tensor, offset)
+
+    def storage_align(self, axis: IterVar, factor: int, offset: int) -> None:
+        """How rows of the stage's result are aligned."""
+        if not any(axis is own for own in self.root_axes):
+            raise refuse(f"{axis.var.name} is no axis of the result of {self.op.name}")
+        self.history.append(("storage_align", axis, factor, offset))
+
+    def set_scope(self, scope: str) -> None:
+        """Where the stage's result is kept."""
+        self.history.append(("set_scope", scope))
+
+    def double_buffer(self) -> None:
+        """Keep two copies of the buffer, so that one is filled while the other is read."""
+        self.history.append(("double_buffer",))
+
+    def compute_inline(self) -> None:
+        """Compute the stage where it is read; not for reductions."""
+        if isinstance(self.op, ComputeOp) and self.op.reduce_axis:
+            raise refuse(f"{self.op.name} is a reduction and cannot be computed inline")
+        self.attached = ("inline",)
+        self.history.append(("compute_inline",))
+
+    def compute_root(self) -> None:
+        """Compute the stage by itself, before its readers."""
+        self.attached = None
+        self.history.append(("compute_root",))
+
+    def compute_at(self, parent: Stage, scope: IterVar) -> None:
+        """Compute what an iteration of `scope` needs, inside it."""
+        parent.place(scope)
+        self.attached = ("at", parent, scope)
+        self.history.append(("compute_at", parent, scope))
+
+    def bind(self, ivar: IterVar, thread_ivar: Any) -> None:
+        """GPU threads: CPUs have none."""
+        raise refuse(f"{ivar.var.name} cannot be bound to GPU threads: baton compiles for CPUs", "use parallel")
+
+    def tensorize(self, var: IterVar, tensor_intrin: Any) -> None:
+        """What is below an axis, this one included, computed by an intrinsic (`te.decl_tensor_intrin`)."""
+        if not isinstance(tensor_intrin, TensorIntrin):
+            raise refuse(f"{tensor_intrin!r} is no intrinsic", "te.decl_tensor_intrin makes one")
+        self._note("tensorize", var, tensor_intrin)
+
+    def _note(self, what: str, axis: IterVar, *more: Any) -> None:
+        self.place(axis)
+        self.history.append((what, axis, *more))
+
+    def place(self, axis: Any) -> int:
+        """The number of an axis among the leaves. Error: it is none of them."""
+        for place, leaf in enumerate(self.leaf_iter_vars):
+            if leaf is axis:
+                return place
+        known = ", ".join(a.var.name for a in self.leaf_iter_vars) or "none"
+        name = axis.var.name if isinstance(axis, IterVar) else repr(axis)
+        raise refuse(f"{name} is no axis of stage {self.op.name} (any more)", f"it has: {known}")
+
+
+def domain(extent: Any) -> Range:
+    """The range of this extent that begins at 0."""
+    found = operators.const(extent, "int32") if isinstance(extent, int) else extent
+    return Range(operators.const(0, found.dtype), found)
+
+
+def _axis(name: str, extent: Any, parent: IterVar) -> IterVar:
+    return IterVar(domain(extent), Var(name, parent.var.dtype), parent.iter_type)
+
+
+def refuse(message: str, help: str | None = None) -> DiagnosticError:
+    """The error of a primitive that cannot be applied."""
+    return fail("schedule", message, help=help)
