@@ -7,7 +7,8 @@ from baton._src.support.lazy import attach, names, submodules
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **names("ir.target", "Target TargetKind"),
+        **names("ir.target", "Target"),
+        **names("ir.target_description", "TargetKind"),
         **names("driver.tvm_names.targets", "create list_kinds list_tags VirtualDevice"),
         **names("driver.tvm_names.boards", "arm_cpu riscv_cpu"),
         **submodules("baton.target", "codegen tag"),

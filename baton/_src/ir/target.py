@@ -11,67 +11,17 @@ can be named, so that scripts that mention them still load.
 
 from __future__ import annotations
 
-import shlex
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from types import TracebackType
 from typing import Any, ClassVar
 
 from baton._src.ir.cpu import NAMED, Cpu, host_cpu, with_features
-from baton._src.ir.target_tags import tag_names, tagged
+from baton._src.ir.target_description import TARGET_KINDS, TargetKind, read_target
+from baton._src.ir.target_tags import tag_names
 from baton._src.support.diagnostics import fail
 from baton._src.values.device import KINDS
-
-
-@dataclass(frozen=True, slots=True)
-class TargetKind:
-    """A family of targets."""
-
-    name: str
-    default_keys: tuple[str, ...]
-
-    @property
-    def options(self) -> dict[str, str]:
-        """The attributes that its targets may be described with, and the types of their values in TVM's words."""
-        return {key: "IntImm" if key in _INTS else "Array" if key in _LISTS else "runtime.String" for key in _OPTIONS}
-
-    @staticmethod
-    def options_from_name(kind_name: str) -> dict[str, str]:
-        """The options of the kind of this name; `DiagnosticError` (`target-kind`) if there is none."""
-        return Target(kind_name).kind.options
-
-    def __str__(self) -> str:
-        return self.name
-
-
-_KINDS = {
-    kind.name: kind
-    for kind in (
-        TargetKind("llvm", ("cpu",)),
-        TargetKind("c", ("cpu",)),
-        TargetKind("cuda", ("cuda", "gpu")),
-        TargetKind("rocm", ("rocm", "gpu")),
-        TargetKind("metal", ("metal", "gpu")),
-        TargetKind("vulkan", ("vulkan", "gpu")),
-        TargetKind("opencl", ("opencl", "gpu")),
-        TargetKind("webgpu", ("webgpu", "gpu")),
-        TargetKind("hexagon", ("hexagon", "cpu")),
-        TargetKind("ext_dev", ()),
-    )
-}
-_INTS = {"num-cores", "max_num_threads", "vector-width", "opt-level"}
-_LISTS = {"mattr", "keys", "libs", "cl-opt"}
-_FAST_MATH = {f"fast-math{flag}" for flag in ("", "-nnan", "-ninf", "-nsz", "-arcp", "-contract", "-reassoc")}
-"""Permissions to compute less exactly. None is made use of."""
-_KNOWN = (
-    _INTS
-    | _LISTS
-    | _FAST_MATH
-    | {"mcpu", "mtriple", "mfloat-abi", "mabi", "device", "tag", "model", "system-lib", "arch", "runtime", "jit"}
-)
-_OPTIONS = sorted(_KNOWN)
 
 
 class _Stack(threading.local):
@@ -103,7 +53,8 @@ class Target:
         if isinstance(target, Target):
             kind, keys, attributes, own_host = target.kind, target.keys, target.attributes, target.host_target
         else:
-            kind, keys, attributes, own_host = _read_target(target)
+            kind, keys, attributes, described = read_target(target)
+            own_host = None if described is None else Target(described)
         found = own_host if host is None else Target(host)
         object.__setattr__(self, "kind", kind)
         object.__setattr__(self, "keys", keys)
@@ -126,7 +77,7 @@ class Target:
     @staticmethod
     def list_kinds() -> list[str]:
         """The kinds of targets that there are in TVM."""
-        return list(_KINDS)
+        return list(TARGET_KINDS)
 
     @property
     def attrs(self) -> dict[str, Any]:
@@ -300,71 +251,6 @@ class Target:
 
     def __repr__(self) -> str:
         return str(self)
-
-
-_Parts = tuple[TargetKind, tuple[str, ...], tuple[tuple[str, Any], ...], Target | None]
-
-
-def _read_target(description: Any) -> _Parts:
-    """The parts of a string or a dict."""
-    if isinstance(description, str):
-        found: dict[str, Any] = tagged(description) or _read_words(description)
-    elif isinstance(description, Mapping):
-        found = dict(description)
-    else:
-        raise fail("target", f"a target is a string or a dict, got {type(description).__name__}", kind=TypeError)
-    if "kind" not in found:
-        raise fail("target", f"a target needs a kind, {found} has none", help='{"kind": "llvm", ...}', kind=ValueError)
-    name = str(found.pop("kind"))
-    if name not in _KINDS:
-        near = get_close_matches(name, [*_KINDS, *NAMED], 1)
-        hint = f"did you mean {near[0]!r}?" if near else "code is made for 'llvm', i.e. CPUs"
-        if "/" in name:
-            hint = f"tags are {', '.join(tag_names())}, and those of target.tag.register_tag; there are none of GPUs"
-        raise fail("target-kind", f"there is no target {name!r}", help=hint, kind=ValueError)
-    host = found.pop("host", None)
-    kind = _KINDS[name]
-    keys = _words(found.pop("keys", ())) or kind.default_keys
-    device = found.get("device")
-    if isinstance(device, str) and device not in keys:
-        keys = (device, *keys)
-    attributes = tuple(sorted((key, _typed(name, key, value)) for key, value in found.items()))
-    return kind, keys, attributes, None if host is None else Target(host)
-
-
-def _read_words(description: str) -> dict[str, Any]:
-    words = shlex.split(description)
-    if not words:
-        raise fail("target", "an empty string is no target", help="e.g. 'llvm'", kind=ValueError)
-    found: dict[str, Any] = {"kind": words[0]}
-    rest = words[1:]
-    while rest:
-        word = rest.pop(0)
-        key, equals, value = word.lstrip("-").partition("=")
-        if not word.startswith("-"):
-            message = f"cannot read {word!r} in the target {description!r}"
-            raise fail("target", message, help="attributes are -key=value", kind=ValueError)
-        found[key] = value if equals else rest.pop(0) if rest and not rest[0].startswith("-") else "1"
-    return found
-
-
-def _typed(kind: str, key: str, value: Any) -> Any:
-    if kind == "llvm" and key not in _KNOWN:
-        near = get_close_matches(key, _KNOWN, 1)
-        hint = f"did you mean -{near[0]}?" if near else f"known: {', '.join(sorted(_KNOWN))}"
-        raise fail("target-attribute", f"the target llvm has no attribute {key!r}", help=hint, kind=ValueError)
-    if key in _INTS:
-        try:
-            return int(value)
-        except (TypeError, ValueError):
-            message = f"the target attribute {key} takes a number, got {value!r}"
-            raise fail("target-attribute", message, kind=ValueError) from None
-    return _words(value) if key in _LISTS else value
-
-
-def _words(content: Any) -> tuple[str, ...]:
-    items = content.split(",") if isinstance(content, str) else content
-    return tuple(str(item).strip() for item in items if str(item).strip())
 
 
 def _describe(attributes: Mapping[str, Any]) -> Cpu:
