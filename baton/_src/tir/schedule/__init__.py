@@ -1,4 +1,6 @@
-"""`Schedule`: change how a PrimFunc is computed without changing what. `schedule` the class; `tree` finding and
-replacing; `loops`, `inline`, `compute_at`, `cache`, `reduction`, `rfactor`, `blockize`, `padding`, `layout`: one kind
-of change a file; `sampling` random choices; `trace` what was done, to be done again.
+"""`Schedule`: change how a PrimFunc is computed without changing what. `schedule` the class, its primitives by subject
+in it and in `*_primitives`, `rules`; `tree` finding and replacing; `loops`, `inline`, `compute_at`, `cache`,
+`cached_indices`, `rolling`, `reduction`, `rfactor`, `blockize`, `padding`, `layout`: one kind of change a file;
+`sampling` random choices; `dot_products` intrinsics that come with the compiler; `trace` what was done, to be done
+again.
 """

@@ -21,18 +21,19 @@ from typing import Any
 from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import post_order, rewrite
-from baton._src.support.diagnostics import DiagnosticError, ScheduleError
+from baton._src.support.diagnostics import ScheduleError
 from baton._src.tir import stmt as st
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.expr import IntImm, Var
 from baton._src.tir.operand_rules import THREAD_TAGS
 from baton._src.tir.prim_func import PrimFunc
-from baton._src.tir.schedule import compute_at, inline, reduction, rfactor, sampling
+from baton._src.tir.schedule import compute_at, inline, reduction, reverse_inline, rfactor
 from baton._src.tir.schedule import loops as nests
 from baton._src.tir.schedule.buffer_primitives import BufferPrimitives
 from baton._src.tir.schedule.handles import BlockRV, LoopRV
 from baton._src.tir.schedule.handles import block_name as _name
 from baton._src.tir.schedule.rules import RulePrimitives
+from baton._src.tir.schedule.sample_primitives import SamplePrimitives
 from baton._src.tir.schedule.state import ScheduleState, StmtSRef
 from baton._src.tir.schedule.tile_primitives import TilePrimitives
 from baton._src.tir.schedule.trace import ExprRV, Trace, recorded
@@ -45,7 +46,7 @@ _OPTIONS = {"seed", "debug_mask", "error_render_level", "enable_check"}
 _RENDER_LEVELS = ("detail", "fast", "none")
 
 
-class Schedule(BufferPrimitives, TilePrimitives, RulePrimitives):
+class Schedule(BufferPrimitives, TilePrimitives, SamplePrimitives, RulePrimitives):
     """See the module. `func` is the function as it stands now."""
 
     def __init__(self, mod: PrimFunc | IRModule, func_name: str | None = None, **options: Any) -> None:
@@ -266,7 +267,9 @@ class Schedule(BufferPrimitives, TilePrimitives, RulePrimitives):
     @recorded
     def reverse_compute_inline(self, block: BlockRV | str) -> None:
         """Apply an elementwise block where its input is made."""
-        self._set(inline.reverse_compute_inline(self.func.body, _name(block), self._params()), loops_chosen=False)
+        self._set(
+            reverse_inline.reverse_compute_inline(self.func.body, _name(block), self._params()), loops_chosen=False
+        )
 
     @recorded
     def compute_at(
@@ -316,73 +319,6 @@ class Schedule(BufferPrimitives, TilePrimitives, RulePrimitives):
             var = Var("u", "int32")
         self._set(replace(self.func.body, {target: st.For(var, 0, 1, st.ForKind.SERIAL, target)}))
         return LoopRV(var)
-
-    # -------------------------------------------------------------------------------------------- sampling
-
-    @recorded
-    def sample_perfect_tile(
-        self, loop: LoopRV, n: int, max_innermost_factor: int = 16, decision: Sequence[int] | None = None
-    ) -> list[ExprRV]:
-        """Random factors of the loop's extent, `n` of them, the last one not too large."""
-        extent = self._extent_to_tile(loop)
-        self.decision = chosen = sampling.perfect_tile(self._random, extent, n, max_innermost_factor, decision)
-        return [ExprRV(factor) for factor in chosen]
-
-    @recorded
-    def sample_partitioned_tile(
-        self,
-        loop: LoopRV,
-        n: int,
-        partition_pos: int = 0,
-        innerpart_factor: int = 1,
-        decision: Sequence[int] | None = None,
-    ) -> list[ExprRV]:
-        """Random factors of the loop's extent, `n` of them; those from `partition_pos` on have the given product."""
-        extent = self._extent_to_tile(loop)
-        self.decision = chosen = sampling.partitioned_tile(
-            self._random, extent, n, partition_pos, innerpart_factor, decision
-        )
-        return [ExprRV(factor) for factor in chosen]
-
-    def _extent_to_tile(self, loop: LoopRV) -> int:
-        extent = self.get(loop).extent
-        if not isinstance(extent, IntImm):
-            raise refuse(f"the extent of the loop over {loop.var.name} is no constant: it has no factors to sample")
-        return extent.value
-
-    @recorded
-    def sample_categorical(
-        self, candidates: Sequence[int], probs: Sequence[float], decision: int | None = None
-    ) -> ExprRV:
-        """One of the candidates, drawn by their probabilities."""
-        self.decision = sampling.categorical(self._random, candidates, probs, decision)
-        return ExprRV(candidates[self.decision])
-
-    @recorded
-    def sample_compute_location(self, block: BlockRV | str, decision: int | None = None) -> LoopRV | None:
-        """A loop under which the block could be computed, or None for where it is. (`compute_at` takes it.)"""
-        places = [loop for reader in self.get_consumers(block) for loop in self.get_loops(reader)]
-        valid = [place for place in places if self._could_move(block, place)]
-        options = list(range(-1, len(valid)))
-        weights = [1.0] * len(options)
-        chosen = sampling.categorical(self._random, options, weights, None if decision is None else decision + 1)
-        self.decision = chosen - 1
-        return valid[chosen - 1] if chosen else None
-
-    def _could_move(self, block: BlockRV | str, loop: LoopRV) -> bool:
-        try:
-            compute_at.compute_at(self.func.body, _name(block), loop.var)
-        except DiagnosticError:
-            return False
-        return True
-
-    def seed(self, seed: int) -> None:
-        """Start the random choices anew."""
-        self._random.seed(seed)
-
-    def fork_seed(self) -> int:
-        """A seed for another schedule."""
-        return self._random.getrandbits(31)
 
     @recorded
     def enter_postproc(self) -> None:

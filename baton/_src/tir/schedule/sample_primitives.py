@@ -1,0 +1,100 @@
+"""Primitives of `Schedule` that draw at random: factors of loops, candidates, places to compute a block at.
+
+What was drawn is the instruction's decision in the trace; given as `decision`, it is taken instead of a draw.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from typing import Any
+
+from baton._src.support.diagnostics import DiagnosticError
+from baton._src.tir.expr import IntImm
+from baton._src.tir.prim_func import PrimFunc
+from baton._src.tir.schedule import compute_at, sampling
+from baton._src.tir.schedule.handles import BlockRV, LoopRV, block_name
+from baton._src.tir.schedule.trace import ExprRV, recorded
+from baton._src.tir.schedule.tree import refuse
+
+
+class SamplePrimitives:
+    """See the module; a part of `Schedule`."""
+
+    func: PrimFunc
+    decision: Any
+    _random: random.Random
+
+    def get(self, handle: BlockRV | LoopRV | ExprRV | str) -> Any:
+        raise NotImplementedError
+
+    def get_loops(self, block: BlockRV | str) -> list[LoopRV]:
+        raise NotImplementedError
+
+    def get_consumers(self, block: BlockRV | str) -> list[BlockRV]:
+        raise NotImplementedError
+
+    @recorded
+    def sample_perfect_tile(
+        self, loop: LoopRV, n: int, max_innermost_factor: int = 16, decision: Sequence[int] | None = None
+    ) -> list[ExprRV]:
+        """Random factors of the loop's extent, `n` of them, the last one not too large."""
+        extent = self._extent_to_tile(loop)
+        self.decision = chosen = sampling.perfect_tile(self._random, extent, n, max_innermost_factor, decision)
+        return [ExprRV(factor) for factor in chosen]
+
+    @recorded
+    def sample_partitioned_tile(
+        self,
+        loop: LoopRV,
+        n: int,
+        partition_pos: int = 0,
+        innerpart_factor: int = 1,
+        decision: Sequence[int] | None = None,
+    ) -> list[ExprRV]:
+        """Random factors of the loop's extent, `n` of them; those from `partition_pos` on have the given product."""
+        extent = self._extent_to_tile(loop)
+        self.decision = chosen = sampling.partitioned_tile(
+            self._random, extent, n, partition_pos, innerpart_factor, decision
+        )
+        return [ExprRV(factor) for factor in chosen]
+
+    def _extent_to_tile(self, loop: LoopRV) -> int:
+        extent = self.get(loop).extent
+        if not isinstance(extent, IntImm):
+            raise refuse(f"the extent of the loop over {loop.var.name} is no constant: it has no factors to sample")
+        return extent.value
+
+    @recorded
+    def sample_categorical(
+        self, candidates: Sequence[int], probs: Sequence[float], decision: int | None = None
+    ) -> ExprRV:
+        """One of the candidates, drawn by their probabilities."""
+        self.decision = sampling.categorical(self._random, candidates, probs, decision)
+        return ExprRV(candidates[self.decision])
+
+    @recorded
+    def sample_compute_location(self, block: BlockRV | str, decision: int | None = None) -> LoopRV | None:
+        """A loop under which the block could be computed, or None for where it is. (`compute_at` takes it.)"""
+        places = [loop for reader in self.get_consumers(block) for loop in self.get_loops(reader)]
+        valid = [place for place in places if self._could_move(block, place)]
+        options = list(range(-1, len(valid)))
+        weights = [1.0] * len(options)
+        chosen = sampling.categorical(self._random, options, weights, None if decision is None else decision + 1)
+        self.decision = chosen - 1
+        return valid[chosen - 1] if chosen else None
+
+    def _could_move(self, block: BlockRV | str, loop: LoopRV) -> bool:
+        try:
+            compute_at.compute_at(self.func.body, block_name(block), loop.var)
+        except DiagnosticError:
+            return False
+        return True
+
+    def seed(self, seed: int) -> None:
+        """Start the random choices anew."""
+        self._random.seed(seed)
+
+    def fork_seed(self) -> int:
+        """A seed for another schedule."""
+        return self._random.getrandbits(31)
