@@ -1,4 +1,4 @@
-"""The evaluation of one function by `PartialEvaluate`: each step is done now, or becomes part of the residual program."""
+"""How `PartialEvaluate` evaluates a function: each step is done now, or becomes part of the residual program."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ from baton._src.support.trampoline import Task, run
 from baton._src.values.tensor import NDArray
 
 LEFT = 20
-"""Steps that one inside an unfolded function counts for if its value is not known: it is part of the residual program."""
+"""Steps that one inside an unfolded function counts for if its value is not known: it stays in the residual program."""
 SMALL = 40
 """Nodes of a function that is unfolded in a branch although nothing is known of its arguments."""
 
 
 class Evaluation:
-    """Of one function of the module, in A-normal form. `fuel` bounds the unfoldings, `work` the steps inside of them."""
+    """Of one function of the module, in A-normal form; `fuel` bounds the unfoldings, `work` the steps inside them."""
 
     def __init__(self, module: IRModule, fuel: int, work: int, has_effects: bool) -> None:
         self.work = work

@@ -28,9 +28,7 @@ from baton._src.passes.relay.forms.to_a_normal_form import ToANormalForm
 from baton._src.passes.relay.gradients.dead_references import without_dead_references
 from baton._src.passes.relay.partial_evaluation.evaluation import Evaluation
 from baton._src.relay.check.infer_type import infer_type
-from baton._src.relay.nodes import (
-    Function,
-)
+from baton._src.relay.nodes import Function
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
 
