@@ -14,7 +14,7 @@ from baton._src.ir.traverse import post_order, substitute
 from baton._src.tir import operators
 from baton._src.tir.arith.int_set import IntSet, eval_set
 from baton._src.tir.buffer import Buffer, BufferRegion
-from baton._src.tir.expr import BufferLoad, IntImm, Let, Var, literal
+from baton._src.tir.expr import BufferLoad, Call, IntImm, Let, Var, literal
 from baton._src.tir.stmt import (
     Allocate,
     AllocateConst,
@@ -28,6 +28,12 @@ from baton._src.tir.stmt import (
 )
 
 Points = dict[Buffer, list[tuple[PrimExpr, ...]]]
+
+
+def pointer_arguments(body: Stmt) -> list[Var]:
+    """The variables that calls are given as they are. Through the pointer of a buffer they may read and write it."""
+    calls = (node for node in post_order(body) if isinstance(node, Call))
+    return [arg for call in calls for arg in call.args if isinstance(arg, Var)]
 
 
 def point_regions(body: Stmt) -> tuple[list[BufferRegion], list[BufferRegion]]:

@@ -30,7 +30,7 @@ from baton._src.tir import stmt as st
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.buffer import Buffer, BufferRegion, decl_buffer
 from baton._src.tir.prim_func import PrimFunc
-from baton._src.tir.regions import access_regions
+from baton._src.tir.regions import access_regions, pointer_arguments
 from baton._src.transform.context import PassContext
 from baton._src.values.dtype import HANDLE
 
@@ -94,7 +94,7 @@ class _Pipeline:
         count = max(users) - min(users) + 1 if users else 1
         if count == 1:
             return buffer
-        if buffer.strides or any(n is buffer.data for part in self.parts for n in _pointers(part)):
+        if buffer.strides or any(n is buffer.data for part in self.parts for n in pointer_arguments(part)):
             raise self._wrong(f"{buffer.name} has strides, or its pointer is used: there cannot be versions of it")
         return decl_buffer((count, *buffer.shape), buffer.dtype, buffer.name, scope=buffer.scope())
 
@@ -182,7 +182,7 @@ def _parts(loop: st.For) -> tuple[list[st.Stmt], list[Buffer]]:
 def _accessed(part: st.Stmt) -> tuple[set[tir.Var], set[tir.Var]]:
     """The memory that a statement reads and writes, by pointer; what it has from a pointer may be either."""
     blocks = [n for n in post_order(part) if isinstance(n, st.Block)]
-    held = {pointer for pointer in _pointers(part) if isinstance(pointer, tir.Var) and pointer.dtype == HANDLE}
+    held = {pointer for pointer in pointer_arguments(part) if pointer.dtype == HANDLE}
     reads, writes = ({r.buffer.data for r in regions} | held for regions in access_regions(part))
     reads |= {r.buffer.data for block in blocks for r in block.reads}
     return reads, writes | {r.buffer.data for block in blocks for r in block.writes}
@@ -193,10 +193,6 @@ def _only_if(condition: PrimExpr, part: st.Stmt) -> st.Stmt:
     if not isinstance(known, tir.IntImm):
         return st.IfThenElse(known, part)
     return part if known.value else st.Evaluate(tir.IntImm("int32", 0))
-
-
-def _pointers(body: st.Stmt) -> list[Any]:
-    return [arg for n in post_order(body) if isinstance(n, tir.Call) for arg in n.args]
 
 
 __all__ = ["InjectSoftwarePipeline"]

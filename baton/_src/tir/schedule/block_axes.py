@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr, Range
-from baton._src.ir.traverse import post_order, rewrite, substitute
+from baton._src.ir.traverse import post_order, substitute
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
@@ -18,6 +18,7 @@ from baton._src.tir.buffer import Buffer, BufferRegion, decl_buffer
 from baton._src.tir.expr import IterVar
 from baton._src.tir.index_map import IndexMap
 from baton._src.tir.scalar_functions import if_then_else
+from baton._src.tir.schedule.buffer_accesses import with_accesses
 from baton._src.tir.schedule.cache import insert_nest
 from baton._src.tir.schedule.tree import find_block, is_true, path_to, refreshed, refuse, replace, simplify
 
@@ -214,18 +215,10 @@ def unsafe_set_dtype(root: st.Stmt, buffer: Buffer, dtype: Any) -> st.Stmt:
         raise refuse(f"{buffer.name} is no buffer of the function's own: its dtype is part of the signature")
     new = decl_buffer(buffer.shape, dtype, buffer.name, scope=buffer.scope())
 
-    def rule(node: Any) -> Any:
-        match node:
-            case tir.BufferLoad() if node.buffer is buffer:
-                return ops.cast(buffer.dtype, tir.BufferLoad(new, node.indices))
-            case st.BufferStore() if node.buffer is buffer:
-                return st.BufferStore(new, ops.cast(new.dtype, node.value), node.indices)
-            case st.Block():
-                kept = tuple(new if b is buffer else b for b in node.alloc_buffers)
-                node = node.with_fields(alloc_buffers=kept)
-                return refreshed(node) if node.iter_vars else node
-            case _:
-                return None
+    def load(node: tir.BufferLoad) -> PrimExpr:
+        return ops.cast(buffer.dtype, tir.BufferLoad(new, node.indices))
 
-    found: st.Stmt = rewrite(root, rule)
-    return found
+    def store(node: st.BufferStore) -> st.Stmt:
+        return st.BufferStore(new, ops.cast(new.dtype, node.value), node.indices)
+
+    return with_accesses(root, buffer, new, load, store)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr, Range
-from baton._src.ir.traverse import post_order, rewrite, substitute
+from baton._src.ir.traverse import post_order, substitute
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
@@ -13,6 +13,7 @@ from baton._src.tir.buffer import Buffer, decl_buffer
 from baton._src.tir.expr import IterVar
 from baton._src.tir.index_map import IndexMap
 from baton._src.tir.prim_func import PrimFunc
+from baton._src.tir.schedule.buffer_accesses import with_places
 from baton._src.tir.schedule.tree import (
     find_block,
     path_to,
@@ -46,25 +47,8 @@ def transform_layout(func: PrimFunc, buffer: Buffer, index_map: IndexMap) -> Pri
         found = index_map.map_indices(indices)
         return tuple(ops.cast(d.dtype, i) for d, i in zip(shape, found))
 
-    def rule(node: Any) -> Any:
-        match node:
-            case tir.BufferLoad() if node.buffer is buffer:
-                return tir.BufferLoad(new, moved(node.indices))
-            case st.BufferStore() if node.buffer is buffer:
-                return st.BufferStore(new, node.value, moved(node.indices))
-            case st.MatchBufferRegion() if node.source.buffer is buffer:
-                raise refuse(f"a region of {buffer.name} is matched: its layout cannot be changed")
-            case st.Block():
-                kept = tuple(new if b is buffer else b for b in node.alloc_buffers)
-                node = node.with_fields(alloc_buffers=kept)
-                return refreshed(node) if node.iter_vars else node
-            case _:
-                return None
-
-    if any(n is buffer.data for n in _pointers(func.body)):
-        raise refuse(f"the pointer of {buffer.name} is used: its layout cannot be changed")
     mapping = {var: new if b is buffer else b for var, b in func.buffer_map.items()}
-    return func.with_fields(body=rewrite(func.body, rule), buffer_map=mapping)
+    return func.with_fields(body=with_places(func.body, buffer, new, moved), buffer_map=mapping)
 
 
 def with_padding(
@@ -93,10 +77,6 @@ def with_padding(
     else:
         whole = st.SeqStmt((nest, top))
     return func.with_fields(body=replace(func.body, {top: whole}))
-
-
-def _pointers(body: st.Stmt) -> list[Any]:
-    return [arg for n in post_order(body) if isinstance(n, tir.Call) for arg in n.args]
 
 
 def storage_align(root: st.Stmt, name: str, index: int, axis: int, factor: int, offset: int) -> st.Stmt:

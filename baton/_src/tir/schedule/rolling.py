@@ -8,22 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from baton._src.ir.expr import PrimExpr, Range
-from baton._src.ir.traverse import post_order, rewrite, substitute
+from baton._src.ir.traverse import post_order, substitute
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
 from baton._src.tir.arith.linear import detect_linear_equation
 from baton._src.tir.buffer import Buffer, decl_buffer
 from baton._src.tir.regions import point_regions
+from baton._src.tir.schedule.buffer_accesses import with_places
 from baton._src.tir.schedule.layout import buffer_of
 from baton._src.tir.schedule.tree import (
     find_block,
     path_to,
     realizes,
-    refreshed,
     refuse,
     replace,
     simplify,
@@ -129,31 +128,13 @@ def _made_once(realize: st.BlockRealize, buffer: Buffer, window: _Window) -> st.
 
 
 def _folded(root: st.Stmt, buffer: Buffer, window: _Window) -> st.Stmt:
-    """The function with the buffer as large as a window, counted around."""
+    """The function with the buffer as large as a window, its indices modulo that size."""
     axis, dim = window.axis, buffer.shape[window.axis]
     shape = (*buffer.shape[:axis], tir.IntImm(dim.dtype, window.size), *buffer.shape[axis + 1 :])
     new = decl_buffer(shape, buffer.dtype, buffer.name, scope=buffer.scope())
 
-    def around(indices: Sequence[PrimExpr]) -> tuple[PrimExpr, ...]:
+    def within(indices: tuple[PrimExpr, ...]) -> tuple[PrimExpr, ...]:
         index = indices[axis]
         return (*indices[:axis], ops.floormod(index, tir.IntImm(index.dtype, window.size)), *indices[axis + 1 :])
 
-    def rule(node: Any) -> Any:
-        match node:
-            case tir.BufferLoad() if node.buffer is buffer:
-                return tir.BufferLoad(new, around(node.indices))
-            case st.BufferStore() if node.buffer is buffer:
-                return st.BufferStore(new, node.value, around(node.indices))
-            case st.MatchBufferRegion() if node.source.buffer is buffer:
-                raise refuse(f"a region of {buffer.name} is matched: it cannot be counted around")
-            case st.Block():
-                kept = tuple(new if b is buffer else b for b in node.alloc_buffers)
-                node = node.with_fields(alloc_buffers=kept)
-                return refreshed(node) if node.iter_vars else node
-            case _:
-                return None
-
-    if any(n is buffer.data for call in post_order(root) if isinstance(call, tir.Call) for n in call.args):
-        raise refuse(f"the pointer of {buffer.name} is used: its layout cannot be changed")
-    found: st.Stmt = rewrite(root, rule)
-    return found
+    return with_places(root, buffer, new, within)

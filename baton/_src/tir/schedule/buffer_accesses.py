@@ -1,0 +1,61 @@
+"""A buffer kept in another form: its loads and stores, and the blocks that allocate it, told anew."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from baton._src.ir.expr import PrimExpr
+from baton._src.ir.traverse import rewrite
+from baton._src.tir import expr as tir
+from baton._src.tir import stmt as st
+from baton._src.tir.buffer import Buffer
+from baton._src.tir.regions import pointer_arguments
+from baton._src.tir.schedule.tree import refreshed, refuse
+
+Indices = tuple[PrimExpr, ...]
+
+
+def with_places(root: st.Stmt, old: Buffer, new: Buffer, place: Callable[[Indices], Indices]) -> st.Stmt:
+    """`root` with the elements of `old` in `new`, each at the `place` of its indices. Errors as in `with_accesses`."""
+
+    def load(node: tir.BufferLoad) -> PrimExpr:
+        return tir.BufferLoad(new, place(node.indices))
+
+    def store(node: st.BufferStore) -> st.Stmt:
+        return st.BufferStore(new, node.value, place(node.indices))
+
+    return with_accesses(root, old, new, load, store)
+
+
+def with_accesses(
+    root: st.Stmt,
+    old: Buffer,
+    new: Buffer,
+    load: Callable[[tir.BufferLoad], PrimExpr],
+    store: Callable[[st.BufferStore], st.Stmt],
+) -> st.Stmt:
+    """`root` with `new` in place of `old`, its loads and stores replaced by what the functions give.
+
+    Error `schedule`: a region of the buffer is matched, or its pointer is used, either of which keeps its form.
+    """
+    if any(argument is old.data for argument in pointer_arguments(root)):
+        raise refuse(f"the pointer of {old.name} is used: its layout cannot be changed")
+
+    def rule(node: Any) -> Any:
+        match node:
+            case tir.BufferLoad() if node.buffer is old:
+                return load(node)
+            case st.BufferStore() if node.buffer is old:
+                return store(node)
+            case st.MatchBufferRegion() if node.source.buffer is old:
+                raise refuse(f"a region of {old.name} is matched: its layout cannot be changed")
+            case st.Block():
+                kept = tuple(new if b is old else b for b in node.alloc_buffers)
+                node = node.with_fields(alloc_buffers=kept)
+                return refreshed(node) if node.iter_vars else node
+            case _:
+                return None
+
+    found: st.Stmt = rewrite(root, rule)
+    return found
