@@ -45,10 +45,7 @@ def solve(
             for index, one in zip(listed, wanted):
                 _one_equation(found, index, one, domains)
     _require_domains(found, domains)
-    analyzer = Analyzer()
-    for var, domain in domains.items():
-        if var not in found.values:
-            analyzer.bind(var, domain)
+    analyzer = Analyzer.over({var: domain for var, domain in domains.items() if var not in found.values})
     for var, dim in zip(place, shape):
         analyzer.bind(var, Range(ops.const(0, dim.dtype), dim))
     found.values = {var: analyzer.simplify(value) for var, value in found.values.items()}

@@ -42,11 +42,7 @@ def _with_ranges(body: st.Stmt) -> Analyzer:
             ranges[node.loop_var] = None if node.loop_var in ranges else Range(node.min, node.extent)
         elif isinstance(node, st.Block):
             ranges.update({axis.var: None if axis.var in ranges else axis.dom for axis in node.iter_vars})
-    analyzer = Analyzer()
-    for var, domain in ranges.items():
-        if domain is not None:
-            analyzer.bind(var, domain)
-    return analyzer
+    return Analyzer.over({var: domain for var, domain in ranges.items() if domain is not None})
 
 
 def _lowered(node: Any, analyzer: Analyzer) -> PrimExpr | None:

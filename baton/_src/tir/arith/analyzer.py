@@ -14,7 +14,7 @@ int32 and int64 expressions are taken not to overflow. Nothing is assumed of a v
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Flag, IntEnum
@@ -80,6 +80,14 @@ class Analyzer:
 
     def __init__(self) -> None:
         self._ctx = Context()
+
+    @staticmethod
+    def over(domains: Mapping[Var, Any]) -> Analyzer:
+        """An analyzer that knows the ranges (or values) of these variables."""
+        made = Analyzer()
+        for var, domain in domains.items():
+            made.bind(var, domain)
+        return made
 
     @property
     def context(self) -> Context:

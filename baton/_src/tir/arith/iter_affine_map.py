@@ -211,9 +211,7 @@ def iter_map_simplify(
     found = detect_iter_map(indices, input_iters, predicate, check_level, simplify_trivial_iterators)
     if not found.errors:
         return [normalize_iter_map_to_expr(index) for index in found.indices]
-    analyzer = Analyzer()
-    for var, domain in input_iters.items():
-        analyzer.bind(var, domain)
+    analyzer = Analyzer.over(input_iters)
     return [analyzer.simplify(literal(index)) for index in indices]
 
 

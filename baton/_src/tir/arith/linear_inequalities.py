@@ -48,9 +48,7 @@ class IntGroupBounds:
     def find_best_range(self, ranges_map: Mapping[Var, Range] | None = None) -> Range | None:
         """The smallest range that a lower and an upper bound give, its extent a number where `ranges_map` tells;
         None if there is no such pair."""
-        analyzer = Analyzer()
-        for var, domain in (ranges_map or {}).items():
-            analyzer.bind(var, domain)
+        analyzer = Analyzer.over(ranges_map or {})
         best: Range | None = None
         for low in (*self.lower, *self.equal):
             for high in (*self.upper, *self.equal):
@@ -234,10 +232,7 @@ def _substituted(bounds: IntGroupBounds, values: Mapping[Var, PrimExpr]) -> IntG
 
 
 def _is_empty(found: Range, ranges: Mapping[Var, Range]) -> bool:
-    analyzer = Analyzer()
-    for var, domain in ranges.items():
-        analyzer.bind(var, domain)
-    return bool(analyzer.prove(found.extent <= 0))
+    return Analyzer.over(ranges).prove(found.extent <= 0)
 
 
 def _nothing() -> IntConstraints:
@@ -246,9 +241,7 @@ def _nothing() -> IntConstraints:
 
 def _open_relations(relations: Sequence[PrimExpr], ranges: Mapping[Var, Range]) -> list[PrimExpr] | None:
     """The relations that ranges do not imply; None if one never holds."""
-    analyzer = Analyzer()
-    for var, domain in ranges.items():
-        analyzer.bind(var, domain)
+    analyzer = Analyzer.over(ranges)
     left = [analyzer.simplify(relation) for relation in relations]
     if any(isinstance(one, IntImm) and not one.value for one in left):
         return None

@@ -48,10 +48,7 @@ def split(root: st.Stmt, var: tir.Var, factors: Sequence[Any]) -> tuple[st.Stmt,
 
 def is_nonnegative(number: PrimExpr, domains: Mapping[tir.Var, Range]) -> bool:
     """Whether a number is certainly not negative, for variables in their ranges."""
-    analyzer = Analyzer()
-    for var, domain in domains.items():
-        analyzer.bind(var, domain)
-    return analyzer.is_nonnegative(number)
+    return Analyzer.over(domains).is_nonnegative(number)
 
 
 def without_thread(loop: st.For) -> st.For:

@@ -54,9 +54,7 @@ def loop_partition(root: st.Stmt, var: tir.Var, factors: Sequence[Any]) -> tuple
 
 def _without_starts(body: st.Stmt, own: tir.Var, around: dict[tir.Var, Range]) -> st.Stmt:
     """Reductions over the loop begin in its first partition: a later one goes on without initialisation."""
-    analyzer = Analyzer()
-    for var, domain in around.items():
-        analyzer.bind(var, domain)
+    analyzer = Analyzer.over(around)
     for node in post_order(body):
         if isinstance(node, st.For):
             analyzer.bind(node.loop_var, Range(node.min, node.extent))

@@ -102,10 +102,7 @@ def remove(root: st.Stmt, target: st.Stmt) -> st.Stmt:
 
 def simplify(expr: PrimExpr, domains: Mapping[tir.Var, Any] | None = None) -> PrimExpr:
     """The simplifier's form of `expr`, given ranges of variables."""
-    analyzer = Analyzer()
-    for var, domain in (domains or {}).items():
-        analyzer.bind(var, domain)
-    found: PrimExpr = analyzer.simplify(expr)
+    found: PrimExpr = Analyzer.over(domains or {}).simplify(expr)
     return found
 
 
