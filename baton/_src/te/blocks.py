@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr, Range
@@ -122,14 +122,14 @@ class Graph:
         return [self._elementwise(op, (body,), [buffer]) for body, buffer in zip(op.body, outputs)]
 
     def _elementwise(self, op: ComputeOp, bodies: Sequence[PrimExpr], outputs: list[Buffer]) -> Stmt:
-        nest = Nest(op.axis, self.steps)
+        nest = self._nest(op.axis)
         at = self._element(op, nest.values(op.axis))
         stores = [BufferStore(output, self._lower(body, nest), at) for body, output in zip(bodies, outputs)]
         body = sequence(stores)
         return nest.close(self._block_name(op, outputs[0]), body, point_regions(body)[0], None, op.attrs)
 
     def _reduction(self, op: ComputeOp, reduce: Reduce, outputs: list[Buffer]) -> Stmt:
-        nest = Nest((*op.axis, *reduce.axis), self.steps)
+        nest = self._nest((*op.axis, *reduce.axis))
         at = self._element(op, nest.values(op.axis))
         source = [self._lower(s, nest) for s in reduce.source]
         condition = self._lower(reduce.condition, nest)
@@ -189,7 +189,7 @@ class Graph:
     def _first_steps(self, init: Tensor, output: Buffer) -> Stmt:
         source = self.declare(init)
         axes = [IterVar(Range(literal(0, n.dtype), n), Var(f"ax{i}", n.dtype)) for i, n in enumerate(init.shape)]
-        nest = Nest(tuple(axes), {})
+        nest = Nest(tuple(axes), {}, self._over)
         at = nest.values(nest.axes)
         store = BufferStore(output, BufferLoad(source, at), at)
         return nest.close(self.unique_block(f"{output.name}_init"), store, point_regions(store)[0], None, {})
@@ -203,14 +203,21 @@ class Graph:
         place = self.row_axis.get(op)
         return indices if place is None else indices[:place] + indices[place + 1 :]
 
+    def _nest(self, axes: tuple[IterVar, ...]) -> Nest:
+        return Nest(axes, self.steps, self._over)
+
     def _lower(self, expr: PrimExpr, nest: Nest) -> PrimExpr:
         """An element expression over block variables and buffers."""
+        return self._over(expr, nest.known)
+
+    def _over(self, expr: PrimExpr, known: Mapping[Any, PrimExpr]) -> PrimExpr:
+        """An expression over tensors and axes as one over buffers and what stands for the axes."""
 
         def rule(node: Node) -> Node | None:
             if isinstance(node, ProducerLoad):
                 buffer = self.declare(node.producer)
                 return BufferLoad(buffer, _as_indices(self._element(node.producer.op, node.indices), buffer))
-            return nest.known.get(node) if isinstance(node, Var) else None
+            return known.get(node) if isinstance(node, Var) else None
 
         lowered: PrimExpr = rewrite(expr, rule)
         return lowered
@@ -236,10 +243,18 @@ def _as_indices(indices: tuple[PrimExpr, ...], buffer: Buffer) -> tuple[PrimExpr
 class Nest:
     """Loops over axes with a block inside: each axis has a loop variable and a block variable."""
 
-    def __init__(self, axes: tuple[IterVar, ...], given: Mapping[Any, PrimExpr]) -> None:
-        """`given`: axes that have a value instead of a loop."""
+    def __init__(
+        self,
+        axes: tuple[IterVar, ...],
+        given: Mapping[Any, PrimExpr],
+        over: Callable[[PrimExpr, Mapping[Any, PrimExpr]], PrimExpr],
+    ) -> None:
+        """`given`: axes that have a value instead of a loop. `over` puts what stands for axes into an extent: it may
+        depend on the axes outside of its own, and read tensors."""
         self.axes = tuple(axis for axis in axes if axis.var not in given)
         self.loop_vars = [Var(axis.var.name, axis.var.dtype) for axis in self.axes]
+        outside: dict[Any, PrimExpr] = {**given, **{a.var: v for a, v in zip(self.axes, self.loop_vars)}}
+        self.domains = [Range(*(over(e, outside) for e in _bounds(axis))) for axis in self.axes]
         self.block_vars: dict[Any, Var] = {a.var: Var(f"v_{a.var.name}", a.var.dtype) for a in self.axes}
         self.known: dict[Any, PrimExpr] = {**given, **self.block_vars}
 
@@ -251,13 +266,14 @@ class Nest:
         self, name: str, body: Stmt, reads: Sequence[BufferRegion], init: Stmt | None, attrs: dict[str, Any]
     ) -> Stmt:
         """The loops, with a block of this body inside."""
-        iters = []
-        for axis in self.axes:
-            assert axis.dom is not None
-            iters.append(IterVar(Range(axis.dom.min, axis.dom.extent), self.block_vars[axis.var], axis.iter_type))
+        iters = [IterVar(dom, self.block_vars[a.var], a.iter_type) for a, dom in zip(self.axes, self.domains)]
         block = Block(iters, reads, point_regions(body)[1], name, body, init, annotations=attrs)
         nest: Stmt = BlockRealize(tuple(self.loop_vars), _TRUE, block)
-        for axis, var in zip(reversed(self.axes), reversed(self.loop_vars)):
-            assert axis.dom is not None
-            nest = For(var, axis.dom.min, axis.dom.extent, ForKind.SERIAL, nest)
+        for dom, var in zip(reversed(self.domains), reversed(self.loop_vars)):
+            nest = For(var, dom.min, dom.extent, ForKind.SERIAL, nest)
         return nest
+
+
+def _bounds(axis: IterVar) -> tuple[PrimExpr, PrimExpr]:
+    assert axis.dom is not None
+    return axis.dom.min, axis.dom.extent

@@ -17,8 +17,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from baton._src.support.spans import Span
-from baton._src.te.stage import Operation, Stage, domain, refuse
-from baton._src.te.tensor import ComputeOp, ScanOp, Tensor
+from baton._src.te.stage import Stage, domain, refuse
+from baton._src.te.tensor import ComputeOp, Operation, ScanOp, Tensor
 from baton._src.tir.expr import IterVar, Var
 
 

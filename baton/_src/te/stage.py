@@ -10,12 +10,10 @@ from typing import Any
 
 from baton._src.ir.expr import Range
 from baton._src.support.diagnostics import DiagnosticError, fail
-from baton._src.te.tensor import ComputeOp, ExternOp, PlaceholderOp, ScanOp, Tensor
+from baton._src.te.tensor import ComputeOp, Operation, Tensor
 from baton._src.te.tensor_intrin import TensorIntrin
 from baton._src.tir import operators
 from baton._src.tir.expr import IterVar, Var
-
-Operation = PlaceholderOp | ComputeOp | ExternOp | ScanOp
 
 
 @dataclass

@@ -122,6 +122,9 @@ class ScanOp:
         return f"scan({self.name})"
 
 
+Operation = PlaceholderOp | ComputeOp | ExternOp | ScanOp
+
+
 @dataclass(frozen=True, eq=False)
 class Tensor(Operators):
     """One output of an operation. Indexing gives a scalar expression; arithmetic on whole tensors is elementwise with
