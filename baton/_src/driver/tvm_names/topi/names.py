@@ -3,7 +3,7 @@
 topi.nn.relu(a);  topi.add(a, b);  topi.nn.softmax(a, axis=-1);  topi.nn.conv2d_nchw(a, w, 1, 0, 1)
 
 Every operator is there by its own names, with its arguments in Relax's order; names and orders of TVM v0.19's topi that
-differ are in the tables of `elements`, `tensors`, `convolutions`, `pooling`, `layers`, `rare_layers`, `lstm`, `images`.
+differ are in the tables that `_OWN` joins, a file each.
 """
 
 from __future__ import annotations
@@ -13,14 +13,17 @@ from functools import partial
 from typing import Any
 
 from baton._src.driver.tvm_names.topi.apply import apply
+from baton._src.driver.tvm_names.topi.binary_layers import BINARY_LAYERS
 from baton._src.driver.tvm_names.topi.convolutions import CONVOLUTIONS
+from baton._src.driver.tvm_names.topi.depthwise_gradients import DEPTHWISE_GRADIENTS
 from baton._src.driver.tvm_names.topi.elements import ELEMENTS
 from baton._src.driver.tvm_names.topi.images import IMAGES
 from baton._src.driver.tvm_names.topi.layers import LAYERS
 from baton._src.driver.tvm_names.topi.lstm import LSTM
 from baton._src.driver.tvm_names.topi.pooling import POOLING
-from baton._src.driver.tvm_names.topi.rare_layers import RARE_LAYERS
+from baton._src.driver.tvm_names.topi.simulated_quantization import SIMULATED_QUANTIZATION
 from baton._src.driver.tvm_names.topi.tensors import TENSORS
+from baton._src.driver.tvm_names.topi.winograd_convolutions import WINOGRAD_CONVOLUTIONS
 from baton._src.ir.op_def import NotApplicable
 from baton._src.ops.builders import Namespace
 from baton._src.ops.catalogue import CATALOGUE
@@ -31,7 +34,10 @@ _OWN: Mapping[str, Any] = {
     **CONVOLUTIONS,
     **POOLING,
     **LAYERS,
-    **RARE_LAYERS,
+    **BINARY_LAYERS,
+    **SIMULATED_QUANTIZATION,
+    **DEPTHWISE_GRADIENTS,
+    **WINOGRAD_CONVOLUTIONS,
     **LSTM,
     **IMAGES,
 }
