@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from baton._src.support.diagnostics import DiagnosticError, fail
 from baton._src.te.computation import placeholder as tensor_placeholder
 from baton._src.te.tensor import Tensor
 from baton._src.values.device import CPU
 from baton._src.values.dtype import DataType
-from baton._src.values.tensor import NDArray
+from baton._src.values.tensor import AnyArray, NDArray
 from baton._src.values.tensor import array as nd_array
 
 
@@ -22,10 +23,13 @@ class CSRNDArray:
     stype = "csr"
 
     def __init__(self, arg1: Any, device: Any = None, shape: Sequence[int] | None = None) -> None:
-        """From a dense matrix, or from (data, indices, indptr) and the shape."""
+        """From a dense matrix, or from (data, indices, indptr) and the shape (rows, columns).
+
+        Error `sparse-matrix`: the parts do not fit each other.
+        """
         if isinstance(arg1, tuple):
             if len(arg1) != 3 or shape is None:
-                raise ValueError("a CSR matrix is made of (data, indices, indptr) and its shape, or of a dense matrix")
+                raise _wrong("a CSR matrix is made of (data, indices, indptr) and its shape, or of a dense matrix")
             data, indices, indptr = map(_numpy, arg1)
             self.shape = (int(shape[0]), int(shape[1]))
         else:
@@ -40,36 +44,36 @@ class CSRNDArray:
         """The dtype of the elements."""
         return DataType(self.data.dtype)
 
-    def numpy(self) -> np.ndarray[Any, Any]:
+    def numpy(self) -> AnyArray:
         """The dense matrix."""
         found = np.zeros(self.shape, self.data.numpy().dtype)
         rows = np.repeat(np.arange(self.shape[0]), np.diff(self.indptr.numpy()))
         np.add.at(found, (rows, self.indices.numpy()), self.data.numpy())
         return found
 
-    def asnumpy(self) -> np.ndarray[Any, Any]:
+    def asnumpy(self) -> AnyArray:
         """The dense matrix."""
         return self.numpy()
 
 
-def _numpy(value: Any) -> np.ndarray[Any, Any]:
+def _numpy(value: Any) -> AnyArray:
     return np.asarray(value.numpy() if isinstance(value, NDArray) else value)
 
 
-def _compressed(dense: np.ndarray[Any, Any]) -> tuple[np.ndarray[Any, Any], ...]:
+def _compressed(dense: AnyArray) -> tuple[AnyArray, ...]:
     if dense.ndim != 2:
-        raise ValueError(f"a CSR matrix has 2 dims, not {dense.ndim}")
+        raise _wrong(f"a CSR matrix has 2 dims, not {dense.ndim}")
     rows, columns = np.nonzero(dense)
     counts = np.bincount(rows, minlength=dense.shape[0])
     return dense[rows, columns], columns, np.concatenate([[0], np.cumsum(counts)])
 
 
-def _check(data: Any, indices: Any, indptr: Any, shape: tuple[int, int]) -> None:
+def _check(data: AnyArray, indices: AnyArray, indptr: AnyArray, shape: tuple[int, int]) -> None:
     fits = data.ndim == indices.ndim == indptr.ndim == 1 and len(data) == len(indices) and len(indptr) == shape[0] + 1
     if not fits or indptr[0] != 0 or indptr[-1] != len(data) or (np.diff(indptr) < 0).any():
-        raise ValueError(f"data, indices and indptr are no CSR matrix of {shape[0]} rows")
+        raise _wrong(f"data, indices and indptr are no CSR matrix of {shape[0]} rows")
     if len(indices) and not 0 <= indices.min() <= indices.max() < shape[1]:
-        raise ValueError(f"an index lies outside of {shape[1]} columns")
+        raise _wrong(f"an index lies outside of {shape[1]} columns")
 
 
 def array(source_array: Any, device: Any = None, shape: Sequence[int] | None = None, stype: str = "csr") -> CSRNDArray:
@@ -97,7 +101,10 @@ def placeholder(
     name: str = "placeholder",
     stype: str | None = None,
 ) -> CSRPlaceholderOp:
-    """A sparse matrix with `nonzeros` elements (default 0) that comes from outside."""
+    """A sparse matrix (rows, columns) with `nonzeros` elements (default 0) that comes from outside.
+
+    Error `sparse-matrix`: another `stype` than "csr".
+    """
     _require_csr(stype or "csr")
     kind = DataType("float32" if dtype is None else dtype)
     parts = (
@@ -110,4 +117,9 @@ def placeholder(
 
 def _require_csr(stype: str) -> None:
     if stype != "csr":
-        raise NotImplementedError(f"sparse matrices are stored as csr, not as {stype!r}")
+        message = f"sparse matrices are stored as csr, not as {stype!r}"
+        raise fail("sparse-matrix", message, help='stype="csr"', kind=NotImplementedError)
+
+
+def _wrong(message: str) -> DiagnosticError:
+    return fail("sparse-matrix", message, kind=ValueError)
