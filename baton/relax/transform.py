@@ -48,10 +48,9 @@ __getattr__, __dir__, __all__ = attach(
         **names("passes.relax.fusion.fuse_ops_by_pattern", "FuseOpsByPattern FusionPattern PatternCheckContext"),
         **names("passes.relax.fusion.merge_composite_functions", "MergeCompositeFunctions"),
         **names("passes.relax.fusion.run_codegen", "RunCodegen"),
-        **names(
-            "passes.relax.products.matmul_rewrites",
-            "ExpandMatmulOfSum ReorderTakeAfterMatmul ReorderPermuteDimsAfterConcat",
-        ),
+        **names("passes.relax.products.expand_matmul_of_sum", "ExpandMatmulOfSum"),
+        **names("passes.relax.products.reorder_take_after_matmul", "ReorderTakeAfterMatmul"),
+        **names("passes.relax.products.reorder_permute_dims_after_concat", "ReorderPermuteDimsAfterConcat"),
         **names("passes.relax.products.adjust_matmul_order", "AdjustMatmulOrder"),
         **names(
             "passes.relax.products.combine_parallel_matmul",

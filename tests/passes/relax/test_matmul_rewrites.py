@@ -9,11 +9,9 @@ import pytest
 from baton._src.passes.relax.bindings.topological_sort import TopologicalSort
 from baton._src.passes.relax.products.adjust_matmul_order import AdjustMatmulOrder
 from baton._src.passes.relax.products.combine_parallel_matmul import CombineParallelMatmul
-from baton._src.passes.relax.products.matmul_rewrites import (
-    ExpandMatmulOfSum,
-    ReorderPermuteDimsAfterConcat,
-    ReorderTakeAfterMatmul,
-)
+from baton._src.passes.relax.products.expand_matmul_of_sum import ExpandMatmulOfSum
+from baton._src.passes.relax.products.reorder_permute_dims_after_concat import ReorderPermuteDimsAfterConcat
+from baton._src.passes.relax.products.reorder_take_after_matmul import ReorderTakeAfterMatmul
 from baton._src.relax.nodes import Tuple
 from baton._src.support.diagnostics import DiagnosticError
 from tests.passes.relax.programs import R, arrays, bindings, called, check, const, dim, program, tensor

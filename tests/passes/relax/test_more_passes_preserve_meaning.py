@@ -20,10 +20,8 @@ from baton._src.passes.relax.machine.dataflow_use_inplace_calls import DataflowU
 from baton._src.passes.relax.operators.legalize_ops import LegalizeOps
 from baton._src.passes.relax.products.adjust_matmul_order import AdjustMatmulOrder
 from baton._src.passes.relax.products.combine_parallel_matmul import CombineParallelMatmul
-from baton._src.passes.relax.products.matmul_rewrites import (
-    ExpandMatmulOfSum,
-    ReorderPermuteDimsAfterConcat,
-)
+from baton._src.passes.relax.products.expand_matmul_of_sum import ExpandMatmulOfSum
+from baton._src.passes.relax.products.reorder_permute_dims_after_concat import ReorderPermuteDimsAfterConcat
 from baton._src.relax.interpreter import Interpreter
 from baton._src.runtime.vm.virtual_machine import VirtualMachine
 from baton._src.transform.passes import Sequential

@@ -9,7 +9,8 @@ import pytest
 
 from baton._src.passes.relax.products.adjust_matmul_order import AdjustMatmulOrder
 from baton._src.passes.relax.products.combine_parallel_matmul import CombineParallelMatmul
-from baton._src.passes.relax.products.matmul_rewrites import ExpandMatmulOfSum, ReorderTakeAfterMatmul
+from baton._src.passes.relax.products.expand_matmul_of_sum import ExpandMatmulOfSum
+from baton._src.passes.relax.products.reorder_take_after_matmul import ReorderTakeAfterMatmul
 from baton._src.relax.interpreter import Interpreter
 from tests.passes.relax.test_structure_of_results import same
 from tests.relax.build import module

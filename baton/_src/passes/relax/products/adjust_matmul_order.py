@@ -1,4 +1,4 @@
-"""AdjustMatmulOrder: of `x @ (a @ b)` and `(x @ a) @ b`, the one that is made ahead, or else the cheaper one.
+"""AdjustMatmulOrder: of `x @ (a @ b)` and `(x @ a) @ b`, the one with a product of weights, or else the cheaper one.
 
     y = R.matmul(x, R.matmul(a, b))                   ->  y = R.matmul(R.matmul(x, a), b)
     y = R.matmul(x, R.permute_dims(R.matmul(b, a)))   ->  y = R.matmul(R.matmul(x, aT), bT)
@@ -10,7 +10,7 @@ attributes `tir_var_lower_bound` and `tir_var_upper_bound` ({name: number}) say 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -45,39 +45,29 @@ class AdjustMatmulOrder(ProductRules):
     def rules(self, function: Function) -> list[Rule]:
         order = _Order(set(computable_at_compile_time(function)), _sizes(function))
         a, b, c = wildcard(), wildcard(), wildcard()
-        left, right = matmul(a, b), matmul(b, c)
-        turned_left, turned_right = permuted(matmul(b, a)), permuted(matmul(c, b))
 
-        def rule(pattern: DFPattern, inner: DFPattern, adjusted: Callable[..., Any]) -> Rule:
+        def rule(pattern: DFPattern, inner: DFPattern, *, stands_left: bool, is_transposed: bool = False) -> Rule:
             def rewrite(expr: Any, found: Mapping[DFPattern, Any]) -> Any:
-                factors = found[a], found[b], found[c]
-                dtypes = {v.struct_info.dtype for v in (*factors, found[inner], expr)}
-                return adjusted(*factors, found) if len(dtypes) == 1 else None
+                factors = [found[a], found[b], found[c]]
+                if len({v.struct_info.dtype for v in (*factors, found[inner], expr)}) > 1:
+                    return None
+                if is_transposed:
+                    return order.better_of_transposed(factors, axes_of(found[inner]), stands_left=stands_left)
+                return order.better(*factors, stands_left=stands_left)
 
             return pattern, rewrite
 
-        def from_turned(turned: DFPattern, which: slice) -> Callable[..., Any]:
-            def adjusted(*given: Any) -> Any:
-                factors = list(given[:3])
-                parts = [_turned(v, axes_of(given[3][turned])) for v in factors[which]]
-                if all(v in order.weights for v in factors) or None in parts:
-                    return None
-                factors[which] = [p[0] for p in parts if p]
-                shapes = [dims_of(v) for v in given[:3]]
-                shapes[which] = [p[1] for p in parts if p]
-                return order.cheaper(factors, shapes, stands_left=which.start == 0)
-
-            return adjusted
-
+        left, right = matmul(a, b), matmul(b, c)
+        left_transposed, right_transposed = permuted(matmul(b, a)), permuted(matmul(c, b))
         return [
-            rule(matmul(left, c), left, lambda x, y, z, _: order.better(x, y, z, stands_left=True)),
-            rule(matmul(a, right), right, lambda x, y, z, _: order.better(x, y, z, stands_left=False)),
-            rule(matmul(turned_left, c), turned_left, from_turned(turned_left, slice(0, 2))),
-            rule(matmul(a, turned_right), turned_right, from_turned(turned_right, slice(1, 3))),
+            rule(matmul(left, c), left, stands_left=True),
+            rule(matmul(a, right), right, stands_left=False),
+            rule(matmul(left_transposed, c), left_transposed, stands_left=True, is_transposed=True),
+            rule(matmul(a, right_transposed), right_transposed, stands_left=False, is_transposed=True),
         ]
 
 
-def _turned(expr: Any, axes: list[int] | None) -> tuple[Any, Shape] | None:
+def _transposed(expr: Any, axes: list[int] | None) -> tuple[Any, Shape] | None:
     """The transpose of a factor, and its dims, where the product's transpose swaps rows and columns."""
     shape = dims_of(expr)
     if shape is None or axes is None or len(shape) != len(axes):
@@ -118,6 +108,18 @@ class _Order:
         if ahead[1] and (ahead[0] or ahead[2]) and _associate(shapes):
             return None if ahead[0] == stands_left else _product((a, b, c), left=ahead[0])
         return self.cheaper((a, b, c), shapes, stands_left=stands_left)
+
+    def better_of_transposed(self, factors: list[Any], axes: list[int] | None, *, stands_left: bool) -> Any:
+        """As `better`, where the inner product is transposed by `axes`: its factors are transposed instead."""
+        if all(v in self.weights for v in factors):
+            return None
+        shapes = [dims_of(v) for v in factors]
+        for place in (0, 1) if stands_left else (1, 2):
+            made = _transposed(factors[place], axes)
+            if made is None:
+                return None
+            factors[place], shapes[place] = made
+        return self.cheaper(factors, shapes, stands_left=stands_left)
 
     def cheaper(self, factors: Sequence[Any], shapes: Sequence[Shape | None], *, stands_left: bool) -> Any:
         """The product in the other order, if that takes fewer multiplications for all sizes."""
