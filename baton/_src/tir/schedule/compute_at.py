@@ -12,8 +12,10 @@ from baton._src.tir import stmt as st
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.buffer import Buffer, BufferRegion
 from baton._src.tir.regions import point_regions
+from baton._src.tir.schedule.coverage import require_whole
 from baton._src.tir.schedule.loops import require_independent
 from baton._src.tir.schedule.overlap import overwritten
+from baton._src.tir.schedule.stored_ranges import require_within, stored
 from baton._src.tir.schedule.tree import (
     blocks_passed,
     find_block,
@@ -60,6 +62,7 @@ def reverse_compute_at(root: st.Stmt, name: str, var: tir.Var, unit_loops: bool 
     if not writers or any(w not in inside for w in writers):
         raise refuse(f"{name} needs results from outside of the loop over {var.name}")
     _require_finished(root, realize, writers, var)
+    _require_covered(root, realize, writers)
     _require_only_writer(root, realize)
     made = {b.buffer for b in realize.block.writes}
     passed = [r.block.name_hint for r in blocks_passed(root, realize, [*inside]) if _touches(r.block.reads, made)]
@@ -90,6 +93,22 @@ def _require_finished(root: st.Stmt, realize: st.BlockRealize, writers: list[st.
             whole = Analyzer().can_prove_equal(there.extent, ops.cast(there.extent.dtype, dim))
             if not one and not whole:
                 raise refuse(f"block {block.name_hint} reads more of {region.buffer.name} than an iteration makes")
+
+
+def _require_covered(root: st.Stmt, realize: st.BlockRealize, writers: list[st.BlockRealize]) -> None:
+    """All that the block goes over is made in some iteration: it runs for nothing else once it is moved."""
+    block = realize.block
+    require_whole(root, realize, block.iter_vars)
+    for region in block.reads:
+        axes = {n: axis for n, part in enumerate(region.region) for axis in block.iter_vars if part.min is axis.var}
+        for writer in [w for w in writers if axes and _touches(w.block.writes, {region.buffer})]:
+            store = writer.block.body
+            if not isinstance(store, st.BufferStore):
+                continue  # a block around others, which are looked at themselves
+            require_whole(root, writer, [axis for axis in writer.block.iter_vars if axis.iter_type == "spatial"])
+            ranges = stored(writer.block, store)
+            for n, axis in axes.items():
+                require_within(axis, block.name_hint, ranges[n], writer.block)
 
 
 def _touches(regions: tuple[BufferRegion, ...], buffers: set[Buffer]) -> bool:

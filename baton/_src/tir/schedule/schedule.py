@@ -148,9 +148,9 @@ class Schedule(BufferPrimitives, TilePrimitives, SamplePrimitives, RulePrimitive
         return found
 
     @recorded
-    def get_child_blocks(self, parent: BlockRV | LoopRV | str) -> list[BlockRV]:
+    def get_child_blocks(self, block_or_loop: BlockRV | LoopRV | str) -> list[BlockRV]:
         """The blocks directly inside a block or loop."""
-        top = self.get(parent)
+        top = self.get(block_or_loop)
         body = top.body
         all_inside = realizes(body)
         nested = {inner for outer in all_inside for inner in realizes(outer.block.body)}
