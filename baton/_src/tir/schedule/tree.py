@@ -40,7 +40,7 @@ def blocks_passed(root: st.Stmt, realize: st.BlockRealize, others: Iterable[st.B
     """The blocks that a block passes when it moves behind or before all of the others, those included."""
     order = realizes(root)
     place, ends = order.index(realize), [order.index(r) for r in others]
-    first, last = min(place, *ends), max(place, *ends)
+    first, last = min((place, *ends)), max((place, *ends))
     around = path_to(root, realize)
     return [r for r in order[first : last + 1] if r.block.iter_vars and r is not realize and r not in around]
 

@@ -186,8 +186,16 @@ def _read_stage(stmt: st.Stmt) -> Stage | None:
         loop = by_var.pop(value, None) if isinstance(value, tir.Var) else None
         if loop is None or iter_var.dom is None or not _is_zero(iter_var.dom.min):
             return None
+        if _is_ragged(iter_var.dom.extent, loops):
+            return None
         axes[iter_var.var] = (Axis(iter_var.var, iter_var.dom.extent), iter_var.iter_type)
     return _read_store(block, axes)
+
+
+def _is_ragged(extent: PrimExpr, loops: list[st.For]) -> bool:
+    """Whether an axis is longer in some iterations than in others: rules move loops, and compute in front of them."""
+    varying = {loop.loop_var for loop in loops}
+    return any(isinstance(n, tir.BufferLoad) or n in varying for n in post_order(extent))
 
 
 def _read_store(block: st.Block, axes: dict[tir.Var, tuple[Axis, str]]) -> Stage | None:
