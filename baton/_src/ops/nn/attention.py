@@ -9,6 +9,7 @@ alignment). The bias broadcasts to (batch, heads, m, n). Source: facts relax-ops
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -78,11 +79,10 @@ def compute(inputs: Any, a: AttentionAttrs, out: Any) -> Any:
     """Scores, max, exp, sum, then the weighted sum of values divided by it."""
     q, keys, v, *bias = inputs
     d = k.reduce_axis(q.shape[3], "d")
-    group = k.index(q.shape[2]) // k.index(keys.shape[2])
-    kept = k.sum_dtype(q.dtype)
+    head, kept = head_of_keys(q, keys), k.sum_dtype(q.dtype)
 
     def dot(b: Any, h: Any, i: Any, j: Any) -> Any:
-        left, right = q(b, i, h, d.var), keys(b, j, h // group if not k.is_one(group) else h, d.var)
+        left, right = q(b, i, h, d.var), keys(b, j, head(h), d.var)
         return k.reduce_sum(k.cast(kept, left) * k.cast(kept, right), [d])
 
     shape = (q.shape[0], q.shape[2], q.shape[1], keys.shape[1])
@@ -103,8 +103,7 @@ def compute(inputs: Any, a: AttentionAttrs, out: Any) -> Any:
     n = k.reduce_axis(keys.shape[1], "n")
 
     def weigh(b: Any, i: Any, h: Any, e: Any) -> Any:
-        value = v(b, n.var, h // group if not k.is_one(group) else h, e)
-        return k.reduce_sum(powers(b, h, i, n.var) * k.cast(kept, value), [n])
+        return k.reduce_sum(powers(b, h, i, n.var) * k.cast(kept, v(b, n.var, head(h), e)), [n])
 
     weighed = k.compute(out.shape, weigh, "weighted_values")
 
@@ -112,6 +111,12 @@ def compute(inputs: Any, a: AttentionAttrs, out: Any) -> Any:
         return k.cast(out.dtype, weighed(b, i, h, e) / sum_or_one(total(b, h, i), keys.shape[1]))
 
     return k.compute(out.shape, share, "attention")
+
+
+def head_of_keys(q: k.Tensor, keys: k.Tensor) -> Callable[[Any], Any]:
+    """Gives the head of keys and values that a head of queries uses."""
+    group = k.index(q.shape[2]) // k.index(keys.shape[2])
+    return lambda h: h if k.is_one(group) else h // group
 
 
 def sum_or_one(total: Any, keys: Any) -> Any:

@@ -9,6 +9,7 @@ longest; nothing is read of them here. Source: facts relax-ops-passes-vm §1 (nn
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -30,35 +31,76 @@ def infer(call: OpCall[AttentionAttrs]) -> Info:
     """(1, m, heads, e)"""
     found = attention.infer(replace(call, args=call.args[:3]))
     dims = DimMath(call.prover)
-    for place, name in enumerate(NAMES):
+    for place in range(3):
+        shape = call.tensor(place).shape
+        if shape is not None and dims.equal(shape[0], 1) is False:
+            message = f"{NAMES[place]} has a batch of {shape[0]}: sequences lie one after the other in a batch of 1"
+            call.fail(message)
+    for place, name in enumerate(NAMES[3:], 3):
         tensor = call.tensor(place)
-        if place < 3:
-            if tensor.shape is not None and dims.equal(tensor.shape[0], 1) is False:
-                call.fail(f"{name} has a batch of {tensor.shape[0]}: sequences lie one after the other in a batch of 1")
-        elif not tensor.dtype.is_void and not tensor.dtype.is_int:
+        if not tensor.dtype.is_void and not tensor.dtype.is_int:
             call.fail(f"{name} counts tokens: it is of integers, not {tensor.dtype}", code="op-dtype")
-        elif place < 5 and tensor.ndim not in (-1, 1):
+        if place < 5 and tensor.ndim not in (-1, 1):
             call.fail(f"{name} must have rank 1, got {show_shape(tensor.shape, tensor.ndim)}")
-    starts = [call.tensor(place).shape for place in (3, 4)]
-    if starts[0] is not None and starts[1] is not None and dims.equal(starts[0][0], starts[1][0]) is False:
-        call.fail(f"starts of {starts[0][0]} sequences of queries, of {starts[1][0]} of keys")
+    of_queries, of_keys = call.tensor(3).shape, call.tensor(4).shape
+    if of_queries is not None and of_keys is not None and dims.equal(of_queries[0], of_keys[0]) is False:
+        call.fail(f"starts of {of_queries[0]} sequences of queries, of {of_keys[0]} of keys")
     return found
 
 
 def compute(inputs: Any, a: AttentionAttrs, out: Any) -> Any:
-    """As attention, where a query sees the keys of its own sequence."""
+    """As attention, where a query sees the keys of its own sequence: weights, then the values weighed by them."""
     q, keys, v, starts_q, starts_k, *_ = inputs
-    kept, count = k.sum_dtype(q.dtype), starts_q.shape[0]
-    group = k.index(q.shape[2]) // k.index(keys.shape[2])
-    own_q, own_k = _sequences(starts_q, q.shape[1], "of_query"), _sequences(starts_k, keys.shape[1], "of_key")
-    d = k.reduce_axis(q.shape[3], "d")
+    head, kept = attention.head_of_keys(q, keys), k.sum_dtype(q.dtype)
+    seen = _seen(a, starts_q, starts_k, q.shape[1], keys.shape[1])
+    visible = k.compute((q.shape[1], keys.shape[1]), seen, "visible")
+    products = _products(q, keys, kept)
+    scale = attention.factor(a, q, kept)
 
-    def head(h: Any) -> Any:
-        return h if k.is_one(group) else h // group
+    def score(h: Any, i: Any, j: Any) -> Any:
+        return k.select(visible(i, j), products(h, i, j) * scale, k.lowest(kept))
+
+    scores = k.compute(products.shape, score, "masked_scores")
+    top = fold_compute(scores, (2,), False, k.reduce_max, "softmax_max")
+
+    def power(h: Any, i: Any, j: Any) -> Any:
+        return k.select(visible(i, j), k.exp(scores(h, i, j) - top(h, i)), k.const(0, kept))
+
+    powers = k.compute(products.shape, power, "softmax_exp")
+    total = fold_compute(powers, (2,), False, k.reduce_sum, "softmax_sum")
+    n = k.reduce_axis(keys.shape[1], "n")
+
+    def weigh(b: Any, i: Any, h: Any, e: Any) -> Any:
+        return k.reduce_sum(powers(h, i, n.var) * k.cast(kept, v(0, n.var, head(h), e)), [n])
+
+    weighed = k.compute(out.shape, weigh, "weighted_values")
+
+    def share(b: Any, i: Any, h: Any, e: Any) -> Any:
+        whole = total(h, i)
+        divisor = k.select(whole > k.const(0, kept), whole, k.const(1, kept))
+        return k.cast(out.dtype, weighed(b, i, h, e) / divisor)
+
+    return k.compute(out.shape, share, "attention")
+
+
+def _products(q: k.Tensor, keys: k.Tensor, kept: Any) -> k.Tensor:
+    """Each query times each key, by head: (heads, m, n), summed in the dtype `kept`."""
+    d, head = k.reduce_axis(q.shape[3], "d"), attention.head_of_keys(q, keys)
+
+    def dot(h: Any, i: Any, j: Any) -> Any:
+        left, right = q(0, i, h, d.var), keys(0, j, head(h), d.var)
+        return k.reduce_sum(k.cast(kept, left) * k.cast(kept, right), [d])
+
+    return k.compute((q.shape[2], q.shape[1], keys.shape[1]), dot, "scores")
+
+
+def _seen(a: AttentionAttrs, starts_q: k.Tensor, starts_k: k.Tensor, m: Any, n: Any) -> Callable[[Any, Any], Any]:
+    """Whether query i of m sees key j of n: it is of its sequence, and within mask and window."""
+    own_q, own_k = _sequences(starts_q, m, "of_query"), _sequences(starts_k, n, "of_key")
+    last = k.index(starts_q.shape[0]) - 1
 
     def seen(i: Any, j: Any) -> Any:
-        """Whether query i sees key j."""
-        s, last = own_q(i), k.index(count) - 1
+        s = own_q(i)
         at = k.if_then_else(s < last, s, k.index(0))  # the next start is read, too
         first_q, first_k = k.index(starts_q(at)), k.index(starts_k(at))
         conditions = [s >= 0, s < last, own_k(j) == s]
@@ -71,40 +113,7 @@ def compute(inputs: Any, a: AttentionAttrs, out: Any) -> Any:
                 conditions.append(j - first_k > place - int(a.window_size))
         return k.all_of(conditions)
 
-    shape = (q.shape[2], q.shape[1], keys.shape[1])
-    visible = k.compute(shape[1:], seen, "visible")
-
-    def dot(h: Any, i: Any, j: Any) -> Any:
-        left, right = q(0, i, h, d.var), keys(0, j, head(h), d.var)
-        return k.reduce_sum(k.cast(kept, left) * k.cast(kept, right), [d])
-
-    products = k.compute(shape, dot, "scores")
-    factor = attention.factor(a, q, kept)
-    scores = k.compute(
-        shape,
-        lambda h, i, j: k.select(visible(i, j), products(h, i, j) * factor, k.lowest(kept)),
-        "masked_scores",
-    )
-    top = fold_compute(scores, (2,), False, k.reduce_max, "softmax_max")
-    powers = k.compute(
-        shape,
-        lambda h, i, j: k.select(visible(i, j), k.exp(scores(h, i, j) - top(h, i)), k.const(0, kept)),
-        "softmax_exp",
-    )
-    total = fold_compute(powers, (2,), False, k.reduce_sum, "softmax_sum")
-    n = k.reduce_axis(keys.shape[1], "n")
-    weighed = k.compute(
-        out.shape,
-        lambda b, i, h, e: k.reduce_sum(powers(h, i, n.var) * k.cast(kept, v(0, n.var, head(h), e)), [n]),
-        "weighted_values",
-    )
-
-    def share(b: Any, i: Any, h: Any, e: Any) -> Any:
-        whole = total(h, i)
-        divisor = k.select(whole > k.const(0, kept), whole, k.const(1, kept))
-        return k.cast(out.dtype, weighed(b, i, h, e) / divisor)
-
-    return k.compute(out.shape, share, "attention")
+    return seen
 
 
 def _sequences(starts: k.Tensor, tokens: Any, name: str) -> k.Tensor:
