@@ -20,14 +20,14 @@ from baton._src.values.tensor import NDArray
 _MASK = (1 << 64) - 1
 
 
-def structural_hash(root: Any, map_free_vars: bool = False) -> int:
+def structural_hash(node: Any, map_free_vars: bool = False) -> int:
     """A 64-bit number, equal for structurally equal nodes; the same in every process.
 
     (A node with free variables hashes by their identity unless `map_free_vars`, so then only within one process.)
     """
-    if isinstance(root, IRModule):
-        return _hash_module(root, map_free_vars) & _MASK
-    return _Hasher(map_free_vars).run(root) & _MASK
+    if isinstance(node, IRModule):
+        return _hash_module(node, map_free_vars) & _MASK
+    return _Hasher(map_free_vars).run(node) & _MASK
 
 
 class _Hasher:

@@ -152,6 +152,21 @@ class Target:
         return int(self.attrs.get("max_num_threads", 1024 if "gpu" in self.keys else 1))
 
     @property
+    def max_block_size_x(self) -> int:
+        """`-max_block_size_x`; by default `max_num_threads`."""
+        return int(self.attrs.get("max_block_size_x", self.max_num_threads))
+
+    @property
+    def max_block_size_y(self) -> int:
+        """`-max_block_size_y`; by default `max_num_threads`."""
+        return int(self.attrs.get("max_block_size_y", self.max_num_threads))
+
+    @property
+    def supports_integer_dot_product(self) -> bool:
+        """`-supports_integer_dot_product`: instructions of GPUs that a target says it has."""
+        return bool(self.attrs.get("supports_integer_dot_product", False))
+
+    @property
     def thread_warp_size(self) -> int:
         """`-thread_warp_size`; of CUDA 32, else 1."""
         return int(self.attrs.get("thread_warp_size", 32 if self.kind.name == "cuda" else 1))

@@ -29,6 +29,7 @@ from baton._src.ops.arguments import (
 from baton._src.ops.catalogue import CATALOGUE, Catalogue
 from baton._src.ops.composites import RELAX_COMPOSITES, RELAY_COMPOSITES
 from baton._src.ops.relax_surface import RELAX_SURFACES
+from baton._src.ops.relay_surface import RELAY_SURFACES
 from baton._src.ops.tuple_wrapper import TupleWrapper
 from baton._src.relax import nodes as relax
 from baton._src.relax.special_ops import special_op
@@ -39,6 +40,7 @@ from baton._src.support.spans import python_line
 from baton._src.values.dtype import DataType
 
 REQUIRED = inspect.Parameter.empty
+_SURFACES = {"relax": RELAX_SURFACES, "relay": RELAY_SURFACES}
 _OVERLOADS = "baton._src.ir.expr"
 """The module whose methods `x + y` calls, between the user's line and the builder."""
 
@@ -190,7 +192,7 @@ def signature(definition: OpDef[Any], language: str) -> inspect.Signature:
         if seen_default and parameter.default is REQUIRED:
             parameters[position] = parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
     derived = inspect.Signature(sorted(parameters, key=lambda p: p.kind))
-    surface = RELAX_SURFACES.get(definition.name) if language == "relax" else None
+    surface = _SURFACES[language].get(definition.name)
     return derived if surface is None else surface.applied(derived)
 
 
@@ -221,7 +223,7 @@ def _derived(definition: OpDef[Any], make: Maker) -> Callable[..., Any]:
     positional = [p.name for p in shape.parameters.values() if p.kind is not inspect.Parameter.KEYWORD_ONLY]
     required = [p.name for p in shape.parameters.values() if p.default is REQUIRED]
     title = _public_name(definition, make.language)
-    surface = RELAX_SURFACES.get(definition.name) if make.language == "relax" else None
+    surface = _SURFACES[make.language].get(definition.name)
     own_defaults = {} if surface is None else surface.defaults
 
     def builder(*args: Any, **kwargs: Any) -> Any:

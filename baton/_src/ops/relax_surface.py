@@ -15,14 +15,14 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Surface:
-    """How a builder of Relax differs: parameters that come first, those without default, and defaults."""
+    """How a builder differs: parameters that come first, those without default, and defaults."""
 
     order: tuple[str, ...] = ()
     required: tuple[str, ...] = ()
     defaults: Mapping[str, Any] = field(default_factory=dict)
 
     def applied(self, derived: inspect.Signature) -> inspect.Signature:
-        """The derived signature as Relax has it; parameters that are not named keep their places behind the rest."""
+        """The derived signature as the language has it; parameters not named keep their places behind the rest."""
         found = dict(derived.parameters)
         names = [*self.order, *(name for name in found if name not in self.order)]
         changed = []

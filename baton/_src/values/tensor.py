@@ -140,16 +140,16 @@ def literal_dtype(found: AnyArray) -> str | None:
     return wanted
 
 
-def array(source: object, device: Device = CPU, dtype: object = None, mem_scope: str | None = None) -> NDArray:
-    """A new tensor with a copy of `source` (anything NumPy reads; NDArray too), C-contiguous."""
-    data = source.data if isinstance(source, NDArray) else source
+def array(arr: object, device: Device = CPU, dtype: object = None, mem_scope: str | None = None) -> NDArray:
+    """A new tensor with a copy of `arr` (anything NumPy reads; NDArray too), C-contiguous."""
+    data = arr.data if isinstance(arr, NDArray) else arr
     wanted = None if dtype is None else DataType(dtype).numpy
     try:
         made = np.array(data, dtype=wanted, order="C", copy=True)
     except (TypeError, ValueError) as error:
-        raise _no_tensor(source) from error
+        raise _no_tensor(arr) from error
     if made.dtype.kind not in "fiubcV":
-        raise _no_tensor(source)
+        raise _no_tensor(arr)
     DataType(made.dtype)  # complex numbers and NumPy's records are no elements of tensors
     return NDArray(made, _there(device))
 

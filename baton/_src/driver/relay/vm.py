@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -167,11 +167,13 @@ class VirtualMachine:
         self.machine = RelaxMachine(inner, device, memory_cfg)
         self._kept: dict[str, dict[str, Any]] = {}
         """The arguments that `set_input` and `set_one_input` were given, by function and name."""
+        self._targets: dict[str, tuple[NDArray, ...]] = {}
+        """The tensors that `set_outputs` was given, by function."""
 
     def invoke(self, func_name: str, *args: Any, **kwargs: Any) -> Any:
         """Call a function; without arguments, with those of `set_input`. Results share no memory with arguments."""
         if not args and not kwargs and self.machine.executable.entry(func_name).params:
-            self.machine.invoke_stateful(func_name)
+            self.invoke_stateful(func_name)
             return self._results(func_name)
         given = from_host(args)
         named = {name: from_host(value) for name, value in kwargs.items()}
@@ -210,6 +212,8 @@ class VirtualMachine:
         if args or kwargs:
             self.set_input(func_name, *args, **kwargs)
         self.machine.invoke_stateful(func_name)
+        if func_name in self._targets:
+            self._write(func_name, self._targets.pop(func_name))
 
     def get_outputs(self, func_name: str = "main") -> list[Any]:
         """What the last `invoke_stateful` gave."""
@@ -223,10 +227,17 @@ class VirtualMachine:
         """Call a function on inputs by name, and write its results into the tensors given."""
         self.set_input(func_name, **input_args)
         self.machine.invoke_stateful(func_name)
+        self._write(func_name, output_args)
+
+    def set_outputs(self, func_name: str, *args: NDArray) -> None:
+        """The tensors that the next `invoke_stateful` (or `invoke` without arguments) writes its results into."""
+        self._targets[func_name] = args
+
+    def _write(self, func_name: str, targets: Sequence[NDArray]) -> None:
         results = self.get_outputs(func_name)
-        if len(results) != len(output_args):
-            raise fail("argument-count", f"{func_name} has {len(results)} results; {len(output_args)} tensors given")
-        for target, result in zip(output_args, results):
+        if len(results) != len(targets):
+            raise fail("argument-count", f"{func_name} has {len(results)} results; {len(targets)} tensors given")
+        for target, result in zip(targets, results):
             target.copyfrom(result)
 
     def get_input_index(self, input_name: str, func_name: str = "main") -> int:

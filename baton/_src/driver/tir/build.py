@@ -52,11 +52,11 @@ def build(
     target: Any = None,
     target_host: Any = None,
     runtime: Any = None,
-    name: str = "main",
+    name: str = "default_function",
     binds: Any = None,
 ) -> KernelModule | Executable:
     """Compile a PrimFunc, a module of them (or ``{target: module}``), or `te` tensors (inputs and outputs, in the order
-    they are passed).
+    they are passed). The kernel of tensors is called `name`, as is a PrimFunc without a `global_symbol`.
 
     `binds` gives tensors buffers that stand for them in `args`. `target_host` and `runtime` are accepted for scripts
     written for TVM: there is one host and one runtime.
