@@ -18,7 +18,8 @@ from baton._src.ir.tensor_info import Dim, Info, TensorInfo, TupleInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.broadcasting import broadcast_shapes, same_dtype, same_vdevice
 from baton._src.ops.dims import DimMath
-from baton._src.ops.linalg.products import computing_dtype, rounded
+from baton._src.ops.linalg.products import rounded
+from baton._src.ops.precision import accumulator
 from baton._src.ops.samples import Arr, Sample
 
 
@@ -118,7 +119,7 @@ def compute(inputs: Any, a: EinsumAttrs, out: Any) -> Any:
                 extents[name] = part.shape[position]
     dots = len(out.shape) - len(result.replace(".", ""))
     summed = {n: k.reduce_axis(e, n) for n, e in extents.items() if n not in result}
-    kept = computing_dtype(out.dtype)
+    kept = accumulator(out.dtype)
 
     def body(*indices: Any) -> Any:
         at = {n: axis.var for n, axis in summed.items()}
@@ -152,7 +153,7 @@ def _where(part: k.Tensor, names: str, at: dict[str, Any], spare: list[Any]) -> 
 def reference(inputs: Any, a: EinsumAttrs) -> Any:
     """`numpy.einsum`."""
     dtype = k.DataType(inputs[0][0].dtype)
-    kept = computing_dtype(dtype).numpy
+    kept = accumulator(dtype).numpy
     return np.asarray(np.einsum(a.equation, *(x.astype(kept) for x in inputs[0]))).astype(dtype.numpy)
 
 

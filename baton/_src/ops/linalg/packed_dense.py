@@ -17,7 +17,8 @@ from baton._src.ops.broadcasting import same_vdevice
 from baton._src.ops.canonical_axes import to_canonical
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.layout_names import AxisOrder, layout_over
-from baton._src.ops.linalg.products import computing_dtype, product_dtype, result_dtype, rounded
+from baton._src.ops.linalg.products import product_dtype, result_dtype, rounded
+from baton._src.ops.precision import accumulator
 from baton._src.ops.samples import Arr, Sample
 from baton._src.values.dtype import VOID, DataType
 
@@ -60,7 +61,7 @@ def infer(call: OpCall[DensePackAttrs]) -> Info:
 def compute(inputs: Any, a: DensePackAttrs, out: Any) -> Any:
     """One reduction over inputs."""
     x, w = inputs
-    kept, order = computing_dtype(out.dtype), a.order
+    kept, order = accumulator(out.dtype), a.order
     axis = k.reduce_axis(x.shape[-1], "k")
 
     def body(*i: Any) -> Any:
@@ -74,7 +75,7 @@ def reference(inputs: Any, a: DensePackAttrs) -> Any:
     """A product with the unpacked weight."""
     x, w = inputs
     dtype = result_dtype(x, a.out_dtype)
-    kept = computing_dtype(dtype).numpy
+    kept = accumulator(dtype).numpy
     return (x.astype(kept) @ to_canonical(w, a.order, "NC").astype(kept).T).astype(dtype.numpy)
 
 

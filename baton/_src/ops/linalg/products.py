@@ -17,7 +17,7 @@ from baton._src.ir.tensor_info import Dim, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.broadcasting import broadcast_shapes, same_dtype, same_vdevice
 from baton._src.ops.dims import DimMath, show_shape
-from baton._src.ops.precision import is_narrow
+from baton._src.ops.precision import accumulator
 from baton._src.values.dtype import VOID, DataType
 from baton._src.values.tensor import AnyArray
 
@@ -98,7 +98,7 @@ def product_compute(
     row, column = a.ndim == 1, b.ndim == 1
     inner = a.shape[0] if row else a.shape[-2] if transposed[0] else a.shape[-1]
     axis = k.reduce_axis(inner, "k")
-    kept = computing_dtype(out.dtype)
+    kept = accumulator(out.dtype)
     batch_rank = len(out.shape) - (not row) - (not column)
 
     def body(*indices: Any) -> Any:
@@ -116,15 +116,10 @@ def product_compute(
     return rounded(found, out.dtype)
 
 
-def computing_dtype(dtype: DataType) -> DataType:
-    """Where sums that end up as `dtype` are kept."""
-    return DataType("float32") if is_narrow(dtype) else dtype
-
-
 def summing_dtype(dtype: DataType) -> DataType:
     """Where sums are kept that means come of: those of integers in 64 bits, as a mean lies in their range and a sum
     may not."""
-    return DataType("int64") if dtype.is_int and dtype.bits < 64 else computing_dtype(dtype)
+    return DataType("int64") if dtype.is_int and dtype.bits < 64 else accumulator(dtype)
 
 
 def refuse_bools(call: OpCall[Any], x: TensorInfo) -> None:
@@ -151,7 +146,7 @@ def product_reference(
     a: AnyArray, b: AnyArray, dtype: DataType, transposed: tuple[bool, bool] = (False, False)
 ) -> AnyArray:
     """The product over NumPy, summed in the computing dtype, rounded once."""
-    kept = computing_dtype(dtype).numpy
+    kept = accumulator(dtype).numpy
     left, right = a.astype(kept), b.astype(kept)
     if transposed[0] and left.ndim > 1:
         left = np.swapaxes(left, -1, -2)

@@ -16,8 +16,8 @@ from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.dims import DimMath, show_shape
-from baton._src.ops.linalg.products import computing_dtype, rounded
-from baton._src.ops.precision import computed_wide
+from baton._src.ops.linalg.products import rounded
+from baton._src.ops.precision import accumulator, computed_wide
 from baton._src.ops.samples import Arr, Sample, Shape
 from baton._src.ops.shape.targets import of_unknown_dims, target_dims, target_numbers
 
@@ -163,7 +163,7 @@ def compute_collapse(inputs: Any, a: Any, out: Any) -> Any:
                 where.append(i[n - offset] + axes[n].var)
             else:
                 where.append(i[n - offset])
-        value = k.cast(computing_dtype(x.dtype), x(*where))
+        value = k.cast(accumulator(x.dtype), x(*where))
         return k.reduce_sum(value, list(axes.values())) if axes else value
 
     return rounded(k.compute(out.shape, body, f"{x.name}_red", axes="ax"), out.dtype)

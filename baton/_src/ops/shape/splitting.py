@@ -48,7 +48,7 @@ def infer_split(call: OpCall[SplitAttrs]) -> Info:
     parts = part_count(call.attrs)
     if parts < 1:
         call.fail(f"the number of parts must be positive, got {given}", code="op-attribute")
-    refuse_disorder(call)
+    _refuse_disorder(call)
     if x.ndim == 0:
         call.fail("a scalar cannot be split")
     axis = normal_axis(call, call.attrs.axis, x.ndim) if x.ndim >= 0 else 0
@@ -87,18 +87,16 @@ def cuts(math: DimMath, total: Dim, given: Any) -> list[Dim]:
     return [0, *(math.minimum(p, total) if isinstance(total, int) else p for p in given), total]
 
 
-def refuse_disorder(call: OpCall[SplitAttrs]) -> None:
+def _refuse_disorder(call: OpCall[SplitAttrs]) -> None:
     """Parts follow each other: each is read from where the one before it ends."""
     given = call.attrs.indices_or_sections
     if not isinstance(given, int) and any(stop < start for start, stop in pairwise((0, *given))):
-        call.fail(
-            f"the parts must begin in ascending order, got {given}", code="op-attribute",
-            help="places count from the front; strided_slice cuts pieces that overlap or count from the end",
-        )  # fmt: skip
+        help = "places count from the front; strided_slice cuts pieces that overlap or count from the end"
+        call.fail(f"the parts must begin in ascending order, got {given}", code="op-attribute", help=help)
 
 
 def refuse_uneven(call: OpCall[SplitAttrs]) -> None:
-    """Relay's parts are equal if their number is given, and otherwise begin in order and within the axis."""
+    """Relay's parts are equal if their number is given, and otherwise begin within the axis."""
     x, given = call.tensor(0), call.attrs.indices_or_sections
     if x.shape is None or not -x.ndim <= call.attrs.axis < x.ndim:
         return
@@ -108,9 +106,7 @@ def refuse_uneven(call: OpCall[SplitAttrs]) -> None:
         if isinstance(extent, int) and given > 0 and extent % given:
             help = f"say where the parts begin: indices_or_sections=({', '.join(map(str, _evenly(extent, given)))},)"
             call.fail(f"{where} cannot be cut into {given} equal parts", help=help)
-        return
-    refuse_disorder(call)
-    if isinstance(extent, int) and given and given[-1] > extent:
+    elif isinstance(extent, int) and given and given[-1] > extent:
         call.fail(f"{where} ends before a part begins: the parts begin at {given}", code="op-attribute")
 
 

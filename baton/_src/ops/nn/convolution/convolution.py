@@ -20,9 +20,10 @@ from baton._src.ops.broadcasting import same_vdevice
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.layout_names import AxisOrder, Split, layout_over
 from baton._src.ops.layouts import anchor
-from baton._src.ops.linalg.products import computing_dtype, product_dtype, rounded
+from baton._src.ops.linalg.products import product_dtype, rounded
 from baton._src.ops.nn.convolution.gradient import gradient
 from baton._src.ops.nn.convolution.reference import convolve
+from baton._src.ops.precision import accumulator
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.windows import SPATIAL, both_sides, padded, per_axis, window_extent, windows
 from baton._src.values.dtype import VOID, DataType
@@ -202,7 +203,7 @@ def compute(inputs: Any, attributes: Any, out: Any) -> Any:
     letters = SPATIAL[a.spatial]
     source = padded(x, data, letters, a.padding[: a.spatial], a.padding[a.spatial :], 0)
     taps = [k.reduce_axis(w.shape[kernel.position(letter)], f"r{at}") for letter, at in zip(letters, "yxz")]
-    kept = computing_dtype(out.dtype)
+    kept = accumulator(out.dtype)
     outputs = w.shape[kernel.position("O")] * kernel.block("O")
     inner = w.shape[kernel.position("I")] * kernel.block("I")
     depthwise = k.is_one(inner) and a.groups > 1

@@ -9,7 +9,8 @@ import numpy as np
 
 from baton._src.ops.canonical_axes import from_canonical, to_canonical
 from baton._src.ops.layout_names import AxisOrder
-from baton._src.ops.linalg.products import computing_dtype, result_dtype
+from baton._src.ops.linalg.products import result_dtype
+from baton._src.ops.precision import accumulator
 from baton._src.ops.windows import SPATIAL
 from baton._src.values.tensor import AnyArray
 
@@ -19,7 +20,7 @@ def convolve(x: AnyArray, w: AnyArray, a: Any, orders: tuple[AxisOrder, AxisOrde
     data, kernel, out = orders
     letters = SPATIAL[a.spatial]
     dtype = result_dtype(x, a.out_dtype)
-    kept = computing_dtype(dtype).numpy
+    kept = accumulator(dtype).numpy
     images = to_canonical(x, data, "NC" + letters).astype(kept)
     taps = to_canonical(w, kernel, "OI" + letters).astype(kept)
     border = [(a.padding[i], a.padding[i + a.spatial]) for i in range(a.spatial)]
@@ -59,7 +60,7 @@ def convolve_transposed(x: AnyArray, w: AnyArray, a: Any, orders: tuple[AxisOrde
     data, kernel, out = orders
     letters = SPATIAL[a.spatial]
     dtype = result_dtype(x, a.out_dtype)
-    kept = computing_dtype(dtype).numpy
+    kept = accumulator(dtype).numpy
     images = to_canonical(x, data, "NC" + letters).astype(kept)
     taps = to_canonical(w, kernel, "IO" + letters).astype(kept)
     count = a.spatial

@@ -18,9 +18,10 @@ from baton._src.ops.broadcasting import same_vdevice
 from baton._src.ops.dims import DimMath
 from baton._src.ops.layout_names import AxisOrder
 from baton._src.ops.layouts import anchor
-from baton._src.ops.linalg.products import computing_dtype, product_dtype, rounded
+from baton._src.ops.linalg.products import product_dtype, rounded
 from baton._src.ops.nn.convolution.convolution import check_ranks, kernel_extents, normalise_geometry, orders
 from baton._src.ops.nn.convolution.reference import convolve_transposed
+from baton._src.ops.precision import accumulator
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.windows import SPATIAL, per_axis
 from baton._src.support.diagnostics import fail
@@ -171,7 +172,7 @@ def compute(inputs: Any, attributes: Any, out: Any) -> Any:
     extents = [w.shape[kernel.position(letter)] for letter in letters]
     source = _spread(x, data, a, extents)
     taps = [k.reduce_axis(e, f"r{letter.lower()}") for e, letter in zip(extents, letters)]
-    kept = computing_dtype(out.dtype)
+    kept = accumulator(out.dtype)
     each = w.shape[kernel.position("O")] * kernel.block("O")
     inner = (w.shape[kernel.position("I")] * kernel.block("I")) // a.groups
     channel = k.reduce_axis(inner, "rc")

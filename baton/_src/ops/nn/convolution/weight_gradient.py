@@ -18,8 +18,9 @@ from baton._src.ops import kernel_words as k
 from baton._src.ops.broadcasting import same_vdevice
 from baton._src.ops.canonical_axes import from_canonical, to_canonical
 from baton._src.ops.dims import DimMath
-from baton._src.ops.linalg.products import computing_dtype, product_dtype, result_dtype, rounded
+from baton._src.ops.linalg.products import product_dtype, result_dtype, rounded
 from baton._src.ops.nn.convolution.convolution import Conv2DAttrs, orders
+from baton._src.ops.precision import accumulator
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.windows import padded
 
@@ -55,7 +56,7 @@ def compute(inputs: Any, a: Conv2DAttrs, out: Any) -> Any:
     grad, x = inputs
     data, kernel, result = orders(a)
     source = padded(x, data, "HW", a.padding[:2], a.padding[2:], 0)
-    kept = computing_dtype(out.dtype)
+    kept = accumulator(out.dtype)
     axes = {letter: k.reduce_axis(grad.shape[result.position(letter)], f"r{letter.lower()}") for letter in "NHW"}
     each = k.index(grad.shape[result.position("C")]) // k.index(a.groups)
     inner = k.index(x.shape[data.position("C")]) // k.index(a.groups)
@@ -79,7 +80,7 @@ def reference(inputs: Any, a: Conv2DAttrs) -> Any:
     """Tap by tap."""
     data, kernel, out = orders(a)
     dtype = result_dtype(inputs[1], a.out_dtype)
-    kept = computing_dtype(dtype).numpy
+    kept = accumulator(dtype).numpy
     slope, x = to_canonical(inputs[0], out, "NCHW").astype(kept), to_canonical(inputs[1], data, "NCHW").astype(kept)
     top, left, bottom, right = a.padding
     x = np.pad(x, ((0, 0), (0, 0), (top, bottom), (left, right)))

@@ -22,8 +22,9 @@ from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.layout_names import layout_over
-from baton._src.ops.linalg.products import computing_dtype, product_dtype, rounded
+from baton._src.ops.linalg.products import product_dtype, rounded
 from baton._src.ops.nn.convolution.convolution import Conv2DAttrs, normalise_geometry
+from baton._src.ops.precision import accumulator
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.windows import padded, window_extent
 from baton._src.values.tensor import AnyArray
@@ -99,7 +100,7 @@ def infer_weight(call: OpCall[WeightTransformAttrs]) -> Info:
 def compute_weight(inputs: Any, a: WeightTransformAttrs, out: Any) -> Any:
     """One reduction over both axes of the kernel."""
     (w,) = inputs
-    kept, r = computing_dtype(out.dtype), int(w.shape[3].value)
+    kept, r = accumulator(out.dtype), int(w.shape[3].value)
     table = _table(matrices(a.tile_size, r)[2], kept, "G")
     axes = [k.reduce_axis(r, name) for name in ("p", "q")]
     p, q = (axis.var for axis in axes)
@@ -150,7 +151,7 @@ def compute(inputs: Any, a: WinogradAttrs, out: Any) -> Any:
     """Transform tiles of data, multiply by channels, transform back."""
     x, u = inputs
     m, n = a.tile_size, int(u.shape[0].value)
-    kept = computing_dtype(out.dtype)
+    kept = accumulator(out.dtype)
     to_out, to_data = (_table(t, kept, name) for t, name in zip(matrices(m, n - m + 1)[:2], ("A", "B")))
     height, width = (k.index(d) for d in out.shape[2:])
     high, wide = ((d + k.index(m - 1)) // k.index(m) for d in (height, width))

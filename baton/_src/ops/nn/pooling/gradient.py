@@ -19,7 +19,6 @@ from baton._src.ir.op_def import Fusion, Gradient, Input, OpCall, OpDef
 from baton._src.ir.tensor_info import Info
 from baton._src.ops import kernel_words as k
 from baton._src.ops.canonical_axes import from_canonical, to_canonical
-from baton._src.ops.linalg.products import computing_dtype
 from baton._src.ops.nn.pooling.pooling import (
     Pool1DAttrs,
     Pool2DAttrs,
@@ -29,7 +28,7 @@ from baton._src.ops.nn.pooling.pooling import (
     reference_max,
 )
 from baton._src.ops.nn.pooling.pooling import infer as infer_pool
-from baton._src.ops.precision import wide
+from baton._src.ops.precision import accumulator, wide
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.windows import SPATIAL
 from baton._src.te import reduction
@@ -88,7 +87,7 @@ def _gathered(x: k.Tensor, grad: k.Tensor, a: Any, out: Any, share: Any) -> k.Te
     """For every element: the sum, over the windows it lies in, of `share(indices of the window, tap)`."""
     data, result = pool_orders(a)
     taps = _taps(a)
-    kept = computing_dtype(out.dtype)
+    kept = accumulator(out.dtype)
 
     def body(*indices: Any) -> Any:
         at = data.split(indices)
