@@ -8,10 +8,12 @@ from baton._src.support.lazy import attach, names, submodules
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **names("driver.tvm_names.tuning.auto_scheduler.task", "SearchTask register_workload make_workload_key"),
-        **names("driver.tvm_names.tuning.auto_scheduler.task", "create_task"),
-        **names("driver.tvm_names.tuning.auto_scheduler.search", "TuningOptions RecordToFile TaskScheduler"),
-        **names("driver.tvm_names.tuning.auto_scheduler.search", "LocalBuilder LocalRunner"),
+        **names("driver.tvm_names.tuning.auto_scheduler.task", "SearchTask create_task"),
+        **names("driver.tvm_names.tuning.auto_scheduler.workload_registry", "register_workload make_workload_key"),
+        **names("driver.tvm_names.tuning.auto_scheduler.scheduler", "TaskScheduler"),
+        **names(
+            "driver.tvm_names.tuning.auto_scheduler.options", "TuningOptions LocalBuilder LocalRunner RecordToFile"
+        ),
         **names("driver.tvm_names.tuning.auto_scheduler.records", "MeasureInput MeasureResult"),
         **names("driver.tvm_names.tuning.auto_scheduler.records", "load_records load_best_record save_records"),
         **names("driver.tvm_names.tuning.auto_scheduler.programs", "extract_tasks ApplyHistoryBest"),

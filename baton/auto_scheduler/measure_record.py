@@ -8,7 +8,7 @@ from baton._src.support.lazy import attach, names
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **names("driver.tvm_names.tuning.auto_scheduler.search", "RecordToFile"),
+        **names("driver.tvm_names.tuning.auto_scheduler.options", "RecordToFile"),
         **names("driver.tvm_names.tuning.auto_scheduler.records", "load_records load_best_record save_records"),
     },
     before=wire,

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
 
 from baton import te, tir
-from baton._src.driver.tuning.run import References, ran
-from baton._src.driver.tuning.runs import Run, Runner
+from baton._src.driver.tuning.answer_run import References, ran
+from baton._src.driver.tuning.runs import Run, Runner, Timing
 from baton._src.ir.target import Target
 from baton._src.support.diagnostics import DiagnosticError
 from baton.script import from_source
@@ -29,8 +28,8 @@ def halves(kernel: tir.PrimFunc) -> tir.PrimFunc:
     return sch.func
 
 
-def run(way: tir.PrimFunc, **options: Any) -> Run:
-    return Run.of(increment(), way, TARGET, number=1, repeat=3, **options)
+def run(way: tir.PrimFunc, from_memory: bool = False, constant: bool = False) -> Run:
+    return Run.of(increment(), way, TARGET, Timing(number=1, repeat=3, from_memory=from_memory), constant)
 
 
 @pytest.fixture(scope="module")
@@ -41,8 +40,12 @@ def runner() -> Iterator[Runner]:
 
 def test_a_process_runs_ways(runner: Runner) -> None:
     """Guards the way of schedules as text; what fails there is an answer, and the process goes on."""
-    for options in ({}, {"from_memory": True}, {"constant": True}):
-        assert len(runner.run(run(halves(increment()), **options)).seconds) == 3
+    for request in (
+        run(halves(increment())),
+        run(halves(increment()), from_memory=True),
+        run(halves(increment()), constant=True),
+    ):
+        assert len(runner.run(request).seconds) == 3
     wrong = runner.run(run(halves(increment(2.0))))
     assert "tuning-results" in wrong.error
     assert math.isinf(wrong.mean)
@@ -61,7 +64,7 @@ def test_kernels_of_open_sizes_are_refused() -> None:
         "    A = T.match_buffer(a, (n,))\n    A[0] = T.float32(1)\n"
     )
     with pytest.raises(DiagnosticError, match="tuning-kernel"):
-        Run.of(kernel, kernel, TARGET)
+        Run.of(kernel, kernel, TARGET, Timing())
 
 
 def test_answers_to_what_rules_leave_open() -> None:

@@ -1,7 +1,7 @@
-"""Running one way of computing a kernel in another process: what is asked (`Run`), the answer (`Times`), who asks.
+"""Running one way of computing a kernel in another process: the request (`Run`), the answer (`Times`), the `Runner`.
 
 with Runner() as runner:
-    times = runner.run(Run.of(kernel, way, target, repeat=3))
+    times = runner.run(Run.of(kernel, way, target, Timing(repeat=3)))
 
 A `Trial` compares two records in turn; a `Run` takes any schedule of a kernel, and says how long its calls take. Its
 results are held against the rules' way of computing the kernel, so that what is fast and wrong is an error.
@@ -13,7 +13,7 @@ import json
 import math
 import statistics
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from baton._src.driver.tuning.child import WORKER, Child, NoAnswer
 from baton._src.driver.tuning.task import Message
@@ -29,11 +29,22 @@ TIME_OUT = 30.0
 """Seconds that a run may take, compilation included."""
 
 
+class Timing(NamedTuple):
+    """How calls are timed: `repeat` means of `number` calls, a number that grows until they take `min_repeat_ms`.
+
+    With `from_memory` calls alternate between copies of the arguments that no cache holds.
+    """
+
+    number: int = 3
+    repeat: int = 1
+    min_repeat_ms: int = 0
+    from_memory: bool = False
+
+
 @dataclass(frozen=True)
 class Run(Message):
-    """Measure the kernel `way`, which is to compute what `kernel` does: `repeat` times the mean of `number` calls.
+    """Measure the kernel `way`, which is to compute what `kernel` does, as a `Timing` says.
 
-    `number` grows until it takes `min_repeat_ms`. With `from_memory` calls meet arguments that are in no cache.
     `constant`: a convolution whose weight is known when compiling.
     """
 
@@ -42,17 +53,18 @@ class Run(Message):
     shapes: list[list[int]]
     target: dict[str, Any]
     place: str
-    number: int = 3
-    repeat: int = 1
-    min_repeat_ms: int = 0
-    from_memory: bool = False
-    constant: bool = False
+    number: int
+    repeat: int
+    min_repeat_ms: int
+    from_memory: bool
+    constant: bool
 
     @classmethod
-    def of(cls, kernel: PrimFunc, way: PrimFunc, target: Target, **options: Any) -> Run:
+    def of(cls, kernel: PrimFunc, way: PrimFunc, target: Target, timing: Timing, constant: bool = False) -> Run:
         """The run of `way`. Error `tuning-kernel` for kernels of open sizes, or with parameters that are no tensors."""
-        texts = (script(kernel, NAME), script(as_scheduled(way), NAME))
-        return cls(*texts, known_shapes(kernel), target.export(), Place.of(target).target, **options)
+        texts, shapes = (script(kernel, NAME), script(as_scheduled(way), NAME)), known_shapes(kernel)
+        place = Place.of(target).target
+        return cls(*texts, shapes, target.export(), place, **timing._asdict(), constant=constant)
 
 
 @dataclass(frozen=True)

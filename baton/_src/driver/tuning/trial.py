@@ -173,9 +173,13 @@ def difference(first: Any, second: Any, by_winograd: bool = False) -> float:
 
 def _calls(way: Way, arrays: Sequence[AnyArray], target: Target) -> list[Callable[[], None]]:
     """The kernel on several copies of its arguments."""
+    return [way.kernel.bound(*way.arguments(arrays)) for _ in range(copies(arrays, target))]
+
+
+def copies(arrays: Sequence[AnyArray], target: Target) -> int:
+    """How many copies of the arguments it takes to leave the second-level cache."""
     size = max(1, sum(a.nbytes for a in arrays))
-    copies = max(1, min(COPIES, 4 * target.cpu.l2_bytes // size, MOST_BYTES // size))
-    return [way.kernel.bound(*way.arguments(arrays)) for _ in range(copies)]
+    return max(1, min(COPIES, 4 * target.cpu.l2_bytes // size, MOST_BYTES // size))
 
 
 def _interleaved(

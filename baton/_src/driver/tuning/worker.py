@@ -9,7 +9,7 @@ import json
 import os
 import sys
 
-from baton._src.driver.tuning.run import References, ran
+from baton._src.driver.tuning.answer_run import References, ran
 from baton._src.driver.tuning.runs import Run, Times
 from baton._src.driver.tuning.task import Outcome, Trial
 from baton._src.driver.tuning.trial import Workshop, measured

@@ -49,7 +49,7 @@ def test_a_computation_is_tuned(tmp_path: Path) -> None:
     task.tune(options(4, log, num_measures_per_round=2))
     pairs = list(auto_scheduler.load_records(log))
     assert pairs[0][0].record == {}
-    assert len({str(asked.record) for asked, _ in pairs}) == 4
+    assert len({str(inp.record) for inp, _ in pairs}) == 4
     assert all(len(result.costs) == 2 and not result.error_no for _, result in pairs)
     fastest = min(pairs, key=lambda pair: pair[1].mean)
     assert auto_scheduler.load_best_record(log, task.workload_key) == fastest
@@ -71,7 +71,7 @@ def test_searches_go_on_from_a_log_and_end(tmp_path: Path) -> None:
     more = tmp_path / "more.json"
     tuner = auto_scheduler.TaskScheduler([task], load_log_file=log)
     tuner.tune(options(9, more, num_measures_per_round=1, early_stopping=2))
-    records = [asked.record for asked, _ in auto_scheduler.load_records(more)]
+    records = [inp.record for inp, _ in auto_scheduler.load_records(more)]
     assert len(records) == 2  # nothing is faster than 0 s
     assert all(records)
 
@@ -81,6 +81,10 @@ def test_mistakes_are_named(tmp_path: Path) -> None:
         auto_scheduler.SearchTask(func=len, args=(), target=TARGET)
     with pytest.raises(DiagnosticError, match="registered already"):
         auto_scheduler.register_workload("matmul_add", list)
+    with pytest.raises(NotImplementedError, match="objective_func is not implemented"):
+        auto_scheduler.TaskScheduler([], objective_func=max)
+    with pytest.raises(TypeError, match="earlystopping"):
+        auto_scheduler.TaskScheduler([]).tune(options(1, tmp_path / "none.json"), earlystopping=1)
     log = tmp_path / "empty.json"
     log.write_text("")
     with pytest.raises(DiagnosticError, match="no valid record of matmul_add"):
@@ -100,12 +104,12 @@ def test_relay_programs(tmp_path: Path) -> None:
     assert weights == [1]
     log = tmp_path / "dense.json"
     auto_scheduler.TaskScheduler(tasks, weights).tune(options(2, log))
-    asked, result = auto_scheduler.load_best_record(log)
+    inp, result = auto_scheduler.load_best_record(log)
     assert not result.error_no
     with pytest.raises(DiagnosticError, match="kernel of a program"):
         tasks[0].apply_best(log)
     with auto_scheduler.ApplyHistoryBest(str(log)) as best:
-        assert best.best(tasks[0].func).attrs["baton.choices"] == asked.record
+        assert best.best(tasks[0].func).attrs["baton.choices"] == inp.record
         with tvm.transform.PassContext(opt_level=3, config={"relay.backend.use_auto_scheduler": True}):
             library = relay.build(module, TARGET, params=params)
     graph = tvm.contrib.graph_executor.GraphModule(library["default"](tvm.cpu()))

@@ -1,4 +1,4 @@
-"""`tvm.autotvm`: knobs of templates and kernels are turned, logs written and read, and the fastest line is in force."""
+"""`tvm.autotvm`: knobs of templates and kernels are set, logs written and read, and the fastest line is in force."""
 
 from __future__ import annotations
 
@@ -75,16 +75,16 @@ def test_tuners_write_logs_whose_best_is_used(tuner: str, tmp_path: Path) -> Non
     made.tune(10, OPTION, callbacks=[autotvm.callback.log_to_file(str(log)), autotvm.callback.progress_bar(10)])
     lines = list(autotvm.record.load_from_file(log))
     assert len(lines) == 10
-    assert len({asked.config.index for asked, _ in lines}) == 10
+    assert len({inp.config.index for inp, _ in lines}) == 10
     assert all(result.error_no == 0 and len(result.costs) == 2 for _, result in lines)
-    asked, _ = min(lines, key=lambda pair: pair[1].mean)
-    assert asked.config == made.best_config
+    inp, _ = min(lines, key=lambda pair: pair[1].mean)
+    assert inp.config == made.best_config
     with autotvm.apply_history_best(str(log)) as context, tvm.target.Target("llvm"):
-        assert context.query(None, ("tests/product", 8, 6)) == asked.config
+        assert context.query(None, ("tests/product", 8, 6)) == inp.config
         assert_product(tvm.build(*product(8, 6)))
     best = tmp_path / "best.log"
     autotvm.record.pick_best(log, best)
-    assert [one.config for one, _ in autotvm.record.load_from_file(best)] == [asked.config]
+    assert [one.config for one, _ in autotvm.record.load_from_file(best)] == [inp.config]
 
 
 def test_the_fastest_line_by_record_is_in_force(tmp_path: Path) -> None:
@@ -92,8 +92,8 @@ def test_the_fastest_line_by_record_is_in_force(tmp_path: Path) -> None:
     made = task()
 
     def line(index: int, seconds: float, error: int = 0) -> str:
-        asked = autotvm.MeasureInput(made.target, made, made.config_space.get(index))
-        return autotvm.record.encode(asked, autotvm.MeasureResult((seconds,), error, 1.0, 0.0)) + "\n"
+        inp = autotvm.MeasureInput(made.target, made, made.config_space.get(index))
+        return autotvm.record.encode(inp, autotvm.MeasureResult((seconds,), error, 1.0, 0.0)) + "\n"
 
     log = tmp_path / "made.log"
     log.write_text("# a comment\n" + line(3, 2.0) + line(7, 1.0) + line(9, 0.5, error=4))
@@ -112,6 +112,8 @@ def test_searches_end(tmp_path: Path) -> None:
     whole = autotvm.tuner.RandomTuner(task())
     assert len(whole.next_batch(100)) == 32
     assert not whole.has_next()
+    whole.reset()
+    assert len(whole.next_batch(5)) == 5
     heard: list[int] = []
     stopped = autotvm.tuner.GridSearchTuner(task())
     stopped.best_seconds = 0.0  # nothing is faster than that
@@ -134,6 +136,12 @@ def test_mistakes_are_named() -> None:
         _ = space["tile"]
     with pytest.raises(AttributeError, match="on this machine"):
         _ = autotvm.RPCRunner
+    with pytest.raises(TypeError, match="max_factors"):
+        space.define_split("tile", 8, max_factors=4)
+    with pytest.raises(NotImplementedError, match="range_idx is not implemented"):
+        autotvm.tuner.RandomTuner(task(), range_idx=(0, 4))
+    with pytest.raises(NotImplementedError, match="start_position is not implemented"):
+        autotvm.tuner.DropletTuner(task(), start_position=[1, 0, 0, 0])
 
 
 def test_policies_of_splits() -> None:
@@ -158,9 +166,9 @@ def test_kernels_of_relay_programs(tmp_path: Path) -> None:
     log = tmp_path / "dense.log"
     autotvm.tuner.XGBTuner(found).tune(2, OPTION, callbacks=[autotvm.callback.log_to_file(log)])
     assert all(result.error_no == 0 for _, result in autotvm.record.load_from_file(log))
-    asked, _ = min(autotvm.record.load_from_file(log), key=lambda pair: pair[1].mean)
+    inp, _ = min(autotvm.record.load_from_file(log), key=lambda pair: pair[1].mean)
     with autotvm.apply_history_best(log) as context:
-        assert context.best(found.func).attrs["baton.choices"] == {n: v.value for n, v in asked.config.values.items()}
+        assert context.best(found.func).attrs["baton.choices"] == {n: v.value for n, v in inp.config.values.items()}
         library = relay.build(module, "llvm -num-cores=1", params=params)
     assert all(rule.endswith("tuned") for rule in library.get_lib().facts["schedules"].values())
     graph = tvm.contrib.graph_executor.GraphModule(library["default"](tvm.cpu()))

@@ -1,7 +1,7 @@
 """The space that a schedule rule leaves open for a kernel: records, from the rule's own choice outwards.
 
 Every record is right for the kernel: a rule takes only answers that it offers. What is offered depends on the answers
-so far, so neighbours are asked for by record.
+so far, so neighbours belong to a record.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from random import Random
 
 from baton._src.driver.tuning.search import neighbours
 from baton._src.driver.tuning.trial import scheduled
+from baton._src.driver.tvm_names.tuning.workloads import has_constant_weight
 from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.choices import Offer, Record
 from baton._src.tir.prim_func import PrimFunc
@@ -19,21 +20,21 @@ from baton._src.tir.prim_func import PrimFunc
 
 @dataclass(frozen=True)
 class RuleSpace:
-    """The records of a kernel for a target. `constant`: a convolution whose weight is known when compiling."""
+    """The records of a kernel for a target."""
 
     func: PrimFunc
     target: Target
-    constant: bool = False
 
     def offers(self, record: Record | None = None) -> Mapping[str, Offer]:
         """What the rule leaves open while `record` holds."""
-        return scheduled(self.func, self.constant, record or {}, self.target).choices.offered
+        return scheduled(self.func, has_constant_weight(self.func), record or {}, self.target).choices.offered
 
     def drawn(self, random: Random) -> dict[str, int]:
         """Any record: an answer to every choice that comes up."""
         record: dict[str, int] = {}
-        while left := [name for name in self.offers(record) if name not in record]:
-            record[left[0]] = random.choice(self.offers(record)[left[0]].candidates)
+        while left := {name: offer for name, offer in self.offers(record).items() if name not in record}:
+            name, offer = next(iter(left.items()))
+            record[name] = random.choice(offer.candidates)
         return record
 
     def changed(self, record: Record, random: Random) -> dict[str, int]:

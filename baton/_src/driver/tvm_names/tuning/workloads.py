@@ -11,8 +11,9 @@ from baton._src.tir.prim_func import CHOICES, PrimFunc
 
 CONSTANT_WEIGHT = "baton.constant_weight"
 """The attribute of a convolution in a task whose weight is known when the program is compiled."""
+KERNEL = "baton.kernel"
+"""The name of workloads that are kernels of programs, in logs."""
 _NO_CONTENT = ("tir.noalias", "op_pattern", CHOICES, CONSTANT_WEIGHT)
-_MANY = "a workload is one kernel"
 
 
 def workload_key(func: PrimFunc) -> str:
@@ -20,6 +21,11 @@ def workload_key(func: PrimFunc) -> str:
     kept = {name: value for name, value in func.attrs.items() if name not in _NO_CONTENT}
     digest = kernel_digest(func.with_fields(attrs=kept))
     return "" if digest is None else digest.name
+
+
+def has_constant_weight(func: PrimFunc) -> bool:
+    """Whether the kernel is a convolution whose weight is known when the program is compiled."""
+    return bool(func.attrs.get(CONSTANT_WEIGHT))
 
 
 def module_key(module: IRModule) -> str:
@@ -42,5 +48,7 @@ def only_kernel(module: IRModule) -> PrimFunc:
     """The kernel of a module with one."""
     kernels = [f for f in module.functions.values() if isinstance(f, PrimFunc)]
     if len(kernels) != 1:
-        raise fail("tuning-kernel", f"{_MANY}, got a module with {len(kernels)}", help="give the PrimFunc")
+        raise fail(
+            "tuning-kernel", f"a workload is one kernel, got a module with {len(kernels)}", help="give the PrimFunc"
+        )
     return kernels[0]

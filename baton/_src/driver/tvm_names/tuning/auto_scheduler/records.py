@@ -8,9 +8,9 @@ import statistics
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from baton._src.lower.kernel_schedules.choices import Record
+from baton._src.driver.targets import chosen_target
+from baton._src.ir.target import Target
 from baton._src.support.diagnostics import fail
 
 VERSION = "baton-1"
@@ -44,28 +44,31 @@ class MeasureResult:
         return math.inf if self.error_no else statistics.fmean(self.costs)
 
 
+Measured = tuple[MeasureInput, MeasureResult]
+
+
 def save_records(filename: str | Path, inputs: Sequence[MeasureInput], results: Sequence[MeasureResult]) -> None:
     """Append measurements to a log."""
     path = Path(filename)
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a", encoding="utf-8") as stream:
-        for asked, result in zip(inputs, results):
+        for inp, result in zip(inputs, results):
             data = {
-                "i": [[asked.workload_key, asked.target], asked.record],
+                "i": [[inp.workload_key, inp.target], inp.record],
                 "r": [result.costs, result.error_msg, result.timestamp],
                 "v": VERSION,
             }
             stream.write(json.dumps(data) + "\n")
 
 
-def load_records(filename: str | Path) -> Iterator[tuple[MeasureInput, MeasureResult]]:
+def load_records(filename: str | Path) -> Iterator[Measured]:
     """The measurements of a log, in order. Error `auto-scheduler`: a line is none of baton's."""
     for line in Path(filename).read_text(encoding="utf-8").splitlines():
         if line.strip() and not line.startswith("#"):
             yield _read(line)
 
 
-def _read(line: str) -> tuple[MeasureInput, MeasureResult]:
+def _read(line: str) -> Measured:
     try:
         data = json.loads(line)
         if data["v"] != VERSION:
@@ -78,26 +81,21 @@ def _read(line: str) -> tuple[MeasureInput, MeasureResult]:
         raise fail("auto-scheduler", f"a line of the log is malformed: {line[:60]!r}: {error}", help=help) from error
 
 
-def fastest(
-    pairs: Iterable[tuple[MeasureInput, MeasureResult]],
-) -> dict[str, tuple[MeasureInput, MeasureResult]]:
-    """By workload its fastest measurement."""
-    found: dict[str, tuple[MeasureInput, MeasureResult]] = {}
-    for asked, result in pairs:
-        known = found.get(asked.workload_key)
+def fastest(pairs: Iterable[Measured]) -> dict[str, Measured]:
+    """By workload its fastest measurement that could be run."""
+    found: dict[str, Measured] = {}
+    for inp, result in pairs:
+        known = found.get(inp.workload_key)
         if not result.error_no and (known is None or result.mean < known[1].mean):
-            found[asked.workload_key] = (asked, result)
+            found[inp.workload_key] = (inp, result)
     return found
 
 
-def load_best_record(filename: str | Path, workload_key: str | None = None, target: Any = None) -> Any:
-    """The fastest measurement of a workload (or of any), as a pair; `(None, None)` if the log has none."""
-    every = fastest(load_records(filename))
-    asked = [pair for key, pair in every.items() if workload_key in (None, key)]
-    return min(asked, key=lambda pair: pair[1].mean, default=(None, None))
-
-
-def best_record(filename: str | Path, workload_key: str) -> Record | None:
-    """The answers of the fastest measurement of a workload; None if the log has none."""
-    asked, _ = load_best_record(filename, workload_key)
-    return None if asked is None else asked.record
+def load_best_record(
+    filename: str | Path, workload_key: str | None = None, target: Target | str | None = None
+) -> Measured | tuple[None, None]:
+    """The fastest measurement of a workload (or of any) on a target (or any); `(None, None)` if the log has none."""
+    wanted = None if target is None else str(chosen_target(target))
+    of_target = (pair for pair in load_records(filename) if wanted in (None, pair[0].target))
+    found = [pair for key, pair in fastest(of_target).items() if workload_key in (None, key)]
+    return min(found, key=lambda pair: pair[1].mean, default=(None, None))

@@ -10,15 +10,18 @@ schedule, args = task.apply_best(log)
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from baton._src.driver.targets import chosen_target
-from baton._src.driver.tvm_names.tuning.auto_scheduler.records import best_record
-from baton._src.driver.tvm_names.tuning.auto_scheduler.search import TaskScheduler
-from baton._src.driver.tvm_names.tuning.autotvm.task import serialized
+from baton._src.driver.tvm_names.tuning.auto_scheduler.options import TuningOptions
+from baton._src.driver.tvm_names.tuning.auto_scheduler.records import load_best_record
+from baton._src.driver.tvm_names.tuning.auto_scheduler.scheduler import TaskScheduler
+from baton._src.driver.tvm_names.tuning.auto_scheduler.workload_registry import made_workload, make_workload_key
+from baton._src.driver.tvm_names.tuning.refused import refuse_given
 from baton._src.driver.tvm_names.tuning.rule_space import RuleSpace
-from baton._src.driver.tvm_names.tuning.workloads import CONSTANT_WEIGHT, workload_key
+from baton._src.driver.tvm_names.tuning.workloads import KERNEL, workload_key
 from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.choices import Record
 from baton._src.support.diagnostics import fail
@@ -27,120 +30,92 @@ from baton._src.te.schedule import Schedule
 from baton._src.te.tensor import PlaceholderOp, Tensor
 from baton._src.tir.prim_func import CHOICES, PrimFunc
 
-KERNEL = "baton.kernel"
-"""The name of workloads that are kernels of programs, in logs."""
-_workloads: dict[str, Callable[..., Sequence[Tensor]]] = {}
 
+class Tunable:
+    """What both kinds of tasks share: a kernel, and what its rule leaves open. `workload_key` names it in logs."""
 
-def register_workload(func_name: Any, f: Callable[..., Any] | None = None, override: bool = False) -> Any:
-    """Name a function that gives the tensors of a computation, inputs and outputs; bare, it takes its own name."""
-    if callable(func_name):
-        return _register(func_name.__name__, func_name, override)
-    if f is not None:
-        return _register(func_name, f, override)
-    return lambda function: _register(func_name, function, override)
-
-
-def _register(name: str, function: Callable[..., Any], override: bool) -> Callable[..., Any]:
-    if name in _workloads and not override:
-        help = "pass override=True to replace it"
-        raise fail("auto-scheduler", f"a workload {name!r} is registered already", help=help)
-    _workloads[name] = function
-    return function
-
-
-def make_workload_key(func: Any, args: Sequence[Any]) -> str:
-    """The name of a workload and its arguments as one text."""
-    name = func if isinstance(func, str) else func.__name__
-    if name not in _workloads:
-        help = "@auto_scheduler.register_workload names it"
-        raise fail("auto-scheduler", f"{name!r} is no registered workload", help=help)
-    return json.dumps([name, *serialized(args)])
-
-
-class SearchTask:
-    """See the module. `workload_key` names it in logs."""
-
-    def __init__(
-        self,
-        func: Any = None,
-        args: Sequence[Any] | None = None,
-        compute_dag: Any = None,
-        workload_key: str | None = None,
-        target: Any = None,
-        target_host: Any = None,
-        hardware_params: Any = None,
-        layout_rewrite_option: Any = None,
-        task_inputs: Any = None,
-        task_inputs_overwrite: bool = False,
-        task_inputs_save_to_file: bool = False,
-        desc: str = "",
-    ) -> None:
-        for name, given in (("compute_dag", compute_dag), ("task_inputs", task_inputs)):
-            if given is not None:
-                raise fail("auto-scheduler", f"{name} is not implemented", help="give func and args")
-        self.workload_key = make_workload_key(func, args or ()) if workload_key is None else workload_key
-        name, *self._args = json.loads(self.workload_key)
-        if name not in _workloads:
-            raise fail("auto-scheduler", f"{name!r} is no registered workload")
-        self.tensors = list(_workloads[name](*(tuple(a) if isinstance(a, list) else a for a in self._args)))
-        self.target = chosen_target(target)
-        self.desc = desc or name
-        self.func = create_prim_func(self.tensors)
+    def __init__(self, workload_key: str, desc: str, func: PrimFunc, target: Target) -> None:
+        self.workload_key, self.desc, self.func, self.target = workload_key, desc, func, target
 
     @property
     def space(self) -> RuleSpace:
         """What the rule leaves open."""
-        return RuleSpace(self.func, self.target, self.constant)
-
-    @property
-    def constant(self) -> bool:
-        """Whether it is a convolution whose weight is known when compiling."""
-        return bool(self.func.attrs.get(CONSTANT_WEIGHT))
-
-    def tune(self, tuning_options: Any, search_policy: Any = None, adaptive_training: bool = False) -> None:
-        """Measure what the rule leaves open. There is one way to search: a policy may only be the default."""
-        TaskScheduler([self]).tune(tuning_options, search_policy or "default")
-
-    def apply_best(self, log_file: Any, include_compatible: bool = False, layout_rewrite_option: Any = None) -> Any:
-        """`(schedule, tensors)` of the fastest record in a log, for `tvm.build`.
-
-        Error `auto-scheduler`: the log has none of this task that could be run.
-        """
-        outputs: list[Any] = [tensor.op for tensor in self.tensors if not isinstance(tensor.op, PlaceholderOp)]
-        return Schedule(outputs, answers=self._best(log_file)), list(self.tensors)
-
-    def print_best(self, log_file: Any, print_mode: str = "schedule") -> str:
-        """Python that makes the fastest schedule in a log, on a `tir.Schedule` of the computation."""
-        if print_mode != "schedule":
-            raise fail("auto-scheduler", f"print_mode {print_mode!r} is for GPUs", help='print_mode="schedule"')
-        return f"sch.schedule_by_rule(decision={dict(self._best(log_file))!r})"
-
-    def _best(self, log_file: Any) -> Record:
-        found = best_record(log_file, self.workload_key)
-        if found is None:
-            raise fail("auto-scheduler", f"{log_file} has no valid record of {self.desc}", help="tune it first")
-        return found
+        return RuleSpace(self.func, self.target)
 
     def way(self, record: Record) -> PrimFunc:
         """The kernel with the answers of a record."""
         return self.func.with_attr(CHOICES, dict(record))
 
+    def tune(
+        self, tuning_options: TuningOptions, search_policy: str | None = None, adaptive_training: bool = False
+    ) -> None:
+        """Measure what the rule leaves open. There is one way to search: a policy may only be the default."""
+        TaskScheduler([self]).tune(tuning_options, search_policy or "default", adaptive_training=adaptive_training)
 
-class KernelTask(SearchTask):
+    def print_best(self, log_file: str | Path, print_mode: str = "schedule") -> str:
+        """Python that makes the fastest schedule in a log, on a `tir.Schedule` of the computation."""
+        if print_mode != "schedule":
+            raise fail("auto-scheduler", f"print_mode {print_mode!r} is for GPUs", help='print_mode="schedule"')
+        return f"sch.schedule_by_rule(decision={dict(self.best_record(log_file))!r})"
+
+    def best_record(self, log_file: str | Path) -> Record:
+        """The answers of the fastest measurement. Error `auto-scheduler`: the log has none that could be run."""
+        found, _ = load_best_record(log_file, self.workload_key)
+        if found is None:
+            raise fail("auto-scheduler", f"{log_file} has no valid record of {self.desc}", help="tune it first")
+        return found.record
+
+
+class SearchTask(Tunable):
+    """See the module. `target_host`, `hardware_params` and `layout_rewrite_option` change nothing."""
+
+    def __init__(
+        self,
+        func: Any = None,
+        args: Sequence[Any] | None = None,
+        compute_dag: None = None,
+        workload_key: str | None = None,
+        target: Any = None,
+        target_host: Any = None,
+        hardware_params: Any = None,
+        layout_rewrite_option: Any = None,
+        task_inputs: None = None,
+        task_inputs_overwrite: bool = False,
+        task_inputs_save_to_file: bool = False,
+        desc: str = "",
+    ) -> None:
+        refuse_given(compute_dag=compute_dag, task_inputs=task_inputs)
+        key = make_workload_key(func, args or ()) if workload_key is None else workload_key
+        self.tensors: list[Tensor] = made_workload(key)
+        super().__init__(key, desc or json.loads(key)[0], create_prim_func(self.tensors), chosen_target(target))
+
+    def apply_best(
+        self, log_file: str | Path, include_compatible: bool = False, layout_rewrite_option: Any = None
+    ) -> tuple[Schedule, list[Tensor]]:
+        """`(schedule, tensors)` of the fastest record in a log, for `tvm.build`.
+
+        Error `auto-scheduler`: the log has none of this task that could be run.
+        """
+        outputs: list[Any] = [tensor.op for tensor in self.tensors if not isinstance(tensor.op, PlaceholderOp)]
+        return Schedule(outputs, answers=self.best_record(log_file)), list(self.tensors)
+
+
+class KernelTask(Tunable):
     """A kernel of a program."""
 
     def __init__(self, name: str, func: PrimFunc, target: Target) -> None:
-        self.workload_key = json.dumps([KERNEL, workload_key(func)])
-        self.target, self.desc, self.func, self.tensors = target, name, func, []
+        super().__init__(json.dumps([KERNEL, workload_key(func)]), name, func, target)
 
-    def apply_best(self, log_file: Any, include_compatible: bool = False, layout_rewrite_option: Any = None) -> Any:
+    def apply_best(
+        self, log_file: str | Path, include_compatible: bool = False, layout_rewrite_option: Any = None
+    ) -> None:
         """Kernels of programs have no te schedule: `ApplyHistoryBest(log)` puts their records in force."""
-        raise fail(
-            "auto-scheduler", f"{self.desc} is a kernel of a program", help="with ApplyHistoryBest(log): build it"
-        )
+        help = f"with ApplyHistoryBest({str(log_file)!r}): build it"
+        raise fail("auto-scheduler", f"{self.desc} is a kernel of a program", help=help)
 
 
-def create_task(func: Any, args: Sequence[Any], target: Any, target_host: Any = None, **_others: Any) -> SearchTask:
+def create_task(
+    func: Any, args: Sequence[Any], target: Any, target_host: Any = None, hardware_params: Any = None
+) -> SearchTask:
     """TVM's older spelling of `SearchTask`."""
     return SearchTask(func=func, args=args, target=target)

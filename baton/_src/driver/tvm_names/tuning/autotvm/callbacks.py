@@ -1,4 +1,4 @@
-"""What hears of measurements: logs, a line on the terminal."""
+"""Callbacks that get the results of each batch: logs, a line on the terminal."""
 
 from __future__ import annotations
 
@@ -35,7 +35,10 @@ def log_to_database(db: Any) -> Callback:
 
 
 def progress_bar(total: int, prefix: str = "", si_prefix: str = "G") -> Callback:
-    """Tells how far tuning is and what was fastest, on one line of standard error."""
+    """Tells how far tuning is and what was fastest, on one line of standard error.
+
+    Times are told rather than rates: `si_prefix` changes nothing.
+    """
     done = 0
 
     def tell(tuner: Any, inputs: Sequence[MeasureInput], results: Sequence[MeasureResult]) -> None:
@@ -57,8 +60,8 @@ class Monitor:
         self.timestamps: list[float] = []
 
     def __call__(self, tuner: Any, inputs: Sequence[MeasureInput], results: Sequence[MeasureResult]) -> None:
-        for asked, result in zip(inputs, results):
-            self.scores.append(asked.task.flop / result.mean if result.error_no == 0 else 0.0)
+        for inp, result in zip(inputs, results):
+            self.scores.append(inp.task.flop / result.mean if result.error_no == 0 else 0.0)
             self.timestamps.append(result.timestamp)
 
     def reset(self) -> None:

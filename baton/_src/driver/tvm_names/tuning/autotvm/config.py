@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable, Sequence
 from random import Random
@@ -12,18 +11,15 @@ from baton._src.driver.tvm_names.tuning.autotvm.entities import (
     AnnotateEntity,
     Entity,
     OtherOptionEntity,
-    ReorderEntity,
     SplitEntity,
     entity,
 )
+from baton._src.driver.tvm_names.tuning.autotvm.knob_values import annotate_values, reorder_values, split_values
 from baton._src.support.diagnostics import fail
-from baton._src.tir.expr import IntImm
-
-_ANNOTATIONS = ("unroll", "try_unroll", "vec", "try_vec", "try_unroll_vec")
 
 
 class Config:
-    """What a template asks: `cfg["tile_y"].apply(s, C, y)`, `cfg["unroll"].val`."""
+    """What a template reads: `cfg["tile_y"].apply(s, C, y)`, `cfg["unroll"].val`."""
 
     is_fallback = False
 
@@ -46,7 +42,7 @@ class Config:
 
 
 class ConfigSpace(Config):
-    """The knobs, as a template defines them; while it does, it meets the first value of each."""
+    """The knobs, as a template defines them; while it does, it reads the first value of each."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -62,23 +58,13 @@ class ConfigSpace(Config):
         max_factor: int | None = None,
         candidate: Sequence[Sequence[int]] | None = None,
         no_tail: bool = False,
-        **_others: Any,
     ) -> list[Any]:
         """How an axis (or a loop of so many iterations) is split into `num_outputs`.
 
         `policy`: "factors" (divisors of its extent), "power2", "verbose" (both), "candidate". The axes are given as
         they will be: as many as there are parts.
         """
-        extent = _extent(name, axis)
-        if policy == "candidate":
-            found = [SplitEntity(size) for size in candidate or ()]
-        else:
-            parts = _parts(name, extent, policy, no_tail)
-            inner = itertools.product(
-                [n for n in parts if max_factor is None or n <= max_factor], repeat=num_outputs - 1
-            )
-            fitting = (sizes for sizes in inner if _fits(extent, sizes, policy == "factors" or no_tail))
-            found = [SplitEntity([-1, *sizes]) for sizes in fitting]
+        found = split_values(name, axis, policy, num_outputs, max_factor, candidate, no_tail)
         self._define(name, [one for one in found if filter is None or filter(one)])
         return [axis] * num_outputs
 
@@ -88,19 +74,9 @@ class ConfigSpace(Config):
         axes: Sequence[Any],
         policy: str,
         candidate: Sequence[Sequence[Any]] | None = None,
-        **_others: Any,
     ) -> list[Any]:
         """In which order axes stand: "identity", "all", or those of `candidate` (lists of the axes)."""
-        if policy == "identity":
-            orders = [list(range(len(axes)))]
-        elif policy == "all":
-            orders = [list(order) for order in itertools.permutations(range(len(axes)))]
-        elif policy == "candidate":
-            places = {id(axis): place for place, axis in enumerate(axes)}
-            orders = [[places[id(axis)] for axis in order] for order in candidate or ()]
-        else:
-            raise fail("autotvm-knob", f"{name}: there is no policy {policy!r}", help="identity, all or candidate")
-        self._define(name, [ReorderEntity(order) for order in orders])
+        self._define(name, reorder_values(name, axes, policy, candidate))
         return list(axes)
 
     def define_annotate(
@@ -110,11 +86,9 @@ class ConfigSpace(Config):
         policy: str,
         filter: Callable[[AnnotateEntity], bool] | None = None,
         candidate: Sequence[Sequence[str]] | None = None,
-        **_others: Any,
     ) -> None:
         """How axes are marked, by a policy: unroll, try_unroll, vec, try_vec, try_unroll_vec, candidate."""
-        marks = candidate or () if policy == "candidate" else _marks(name, len(axes), policy)
-        found = [AnnotateEntity(one) for one in marks]
+        found = annotate_values(name, len(axes), policy, candidate)
         self._define(name, [one for one in found if filter is None or filter(one)])
 
     def define_knob(self, name: str, candidate: Sequence[Any]) -> None:
@@ -174,13 +148,13 @@ class ConfigSpace(Config):
 
 
 class FallbackConfig(ConfigSpace):
-    """What a template meets where nothing is in force: the first value of each knob, or what it sets itself."""
+    """What a template reads where nothing is in force: the first value of each knob, or what it sets itself."""
 
     is_fallback = True
 
 
 class ConfigEntity(Config):
-    """One value for each knob. The definitions of a template are met again, and change nothing."""
+    """One value for each knob. The template defines its knobs again, as the space has them: that changes nothing."""
 
     def __init__(self, index: int, values: dict[str, Entity]) -> None:
         super().__init__()
@@ -197,15 +171,17 @@ class ConfigEntity(Config):
     def __contains__(self, name: str) -> bool:
         return name in self.values
 
-    def define_split(self, name: str, axis: Any, policy: str = "factors", num_outputs: int = 2, **_o: Any) -> list[Any]:
+    def define_split(
+        self, name: str, axis: Any, policy: str = "factors", num_outputs: int = 2, **_o: Any
+    ) -> list[Any]:
         """Defined already."""
         return [axis] * num_outputs
 
-    def define_reorder(self, name: str, axes: Sequence[Any], policy: str, **_others: Any) -> list[Any]:
+    def define_reorder(self, name: str, axes: Sequence[Any], policy: str, **_o: Any) -> list[Any]:
         """Defined already."""
         return list(axes)
 
-    def define_annotate(self, name: str, axes: Sequence[Any], policy: str, **_others: Any) -> None:
+    def define_annotate(self, name: str, axes: Sequence[Any], policy: str, **_o: Any) -> None:
         """Defined already."""
 
     def define_knob(self, name: str, candidate: Sequence[Any]) -> None:
@@ -237,44 +213,3 @@ def _known(values: dict[str, Any], name: str) -> Any:
         there = f"there are: {', '.join(values)}"
         raise fail("autotvm-knob", f"the configuration has no knob {name!r}", help=there, kind=ValueError)
     return values[name]
-
-
-def _extent(name: str, axis: Any) -> int:
-    extent = axis if isinstance(axis, int) else axis.dom.extent
-    if not isinstance(extent, (int, IntImm)):
-        raise fail("autotvm-knob", f"{name}: the axis has no known extent")
-    return int(extent)
-
-
-def _parts(name: str, extent: int, policy: str, no_tail: bool) -> list[int]:
-    divisors = [n for n in range(1, extent + 1) if extent % n == 0]
-    powers = [1 << n for n in range(extent.bit_length()) if not no_tail or extent % (1 << n) == 0]
-    found = {"factors": divisors, "power2": powers, "verbose": sorted({*divisors, *powers})}.get(policy)
-    if found is None:
-        raise fail("autotvm-knob", f"{name}: there is no policy {policy!r}", help="factors, power2, verbose, candidate")
-    return found
-
-
-def _fits(extent: int, sizes: Sequence[int], exact: bool) -> bool:
-    inner = math.prod(sizes)
-    return extent % inner == 0 if exact else inner <= extent
-
-
-def _marks(name: str, count: int, policy: str) -> list[list[str]]:
-    if policy not in _ANNOTATIONS:
-        help = f"on CPUs: {', '.join(_ANNOTATIONS)}, candidate"
-        raise fail("autotvm-knob", f"{name}: there is no policy {policy!r}", help=help)
-    plain = ["none"] * count
-    unrolled = [["none"] * (count - n) + ["unroll"] * n for n in range(count + 1)]
-    last = [*plain[:-1], "vec"]
-    match policy:
-        case "unroll":
-            return [["unroll"] * count]
-        case "try_unroll":
-            return unrolled
-        case "vec":
-            return [last]
-        case "try_vec":
-            return [plain, last]
-        case _:
-            return [*unrolled, *([*one[:-1], "vec"] for one in unrolled if one != plain), last]

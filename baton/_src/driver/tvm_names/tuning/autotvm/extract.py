@@ -7,7 +7,7 @@ from typing import Any
 
 from baton._src.driver.relay.executable import as_relay_module, build_executable
 from baton._src.driver.targets import chosen_target
-from baton._src.driver.tuning_records.in_force import consulting_kernels
+from baton._src.driver.tuning_records.in_force import without_best_kernels
 from baton._src.driver.tvm_names.tuning.autotvm.task import KernelTask, kernel_task
 from baton._src.driver.tvm_names.tuning.program_kernels import program_kernels
 from baton._src.driver.wiring import wire
@@ -37,7 +37,7 @@ def extract_from_multiple_program(
     tasks: dict[str, KernelTask] = {}
     for mod, known in zip(mods, params):
         module = as_relay_module(mod)
-        with found, consulting_kernels(None):
+        with found, without_best_kernels():
             kernels = program_kernels(lambda: build_executable(module, found, known)[0])  # noqa: B023  # called here
         for kernel in kernels:
             task = kernel_task(kernel, found)

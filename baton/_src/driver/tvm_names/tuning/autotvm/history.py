@@ -16,7 +16,7 @@ from typing import Any
 from baton._src.driver.tvm_names.tuning.autotvm.config import Config, ConfigEntity
 from baton._src.driver.tvm_names.tuning.autotvm.dispatch import DispatchContext
 from baton._src.driver.tvm_names.tuning.autotvm.records import load_from_file
-from baton._src.driver.tvm_names.tuning.autotvm.task import KERNEL
+from baton._src.driver.tvm_names.tuning.workloads import KERNEL
 from baton._src.support.diagnostics import fail
 
 
@@ -40,11 +40,11 @@ class ApplyHistoryBest(DispatchContext):
                 self._add([one])
 
     def _add(self, pairs: Iterable[Any]) -> None:
-        for asked, result in pairs:
+        for inp, result in pairs:
             if result.error_no == 0:
-                workload, cost = asked.task.workload, result.mean
+                workload, cost = inp.task.workload, result.mean
                 if workload not in self._best or cost < self._best[workload][0]:
-                    self._best[workload] = (cost, asked.config)
+                    self._best[workload] = (cost, inp.config)
 
     def query(self, target: Any, workload: tuple[Any, ...]) -> Config | None:
         found = self._best.get(workload)

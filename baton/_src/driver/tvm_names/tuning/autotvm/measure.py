@@ -1,4 +1,4 @@
-"""Measuring configurations, in a process beside this one."""
+"""Measuring configurations, in a child process."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from collections.abc import Callable, Sequence
 from enum import IntEnum
 from typing import Any, NamedTuple
 
-from baton._src.driver.tuning.runs import Run, Runner
+from baton._src.driver.tuning.runs import Run, Runner, Timing
 from baton._src.driver.tvm_names.tuning.autotvm.config import ConfigEntity
 from baton._src.driver.tvm_names.tuning.autotvm.task import Task
+from baton._src.driver.tvm_names.tuning.refused import refuse_given
+from baton._src.driver.tvm_names.tuning.workloads import has_constant_weight
 from baton._src.ir.target import Target
 from baton._src.support.diagnostics import BatonError, fail
 
@@ -53,19 +55,31 @@ class MeasureResult(NamedTuple):
 
 
 class LocalBuilder:
-    """Configurations are compiled by the process that runs them, within `timeout` seconds."""
+    """Configurations are compiled by the process that runs them, one at a time, within `timeout` seconds.
+
+    `n_parallel`, `do_fork` and `runtime` change nothing.
+    """
 
     def __init__(
-        self, timeout: float = 10, n_parallel: int | None = None, build_func: Any = "default", **_o: Any
+        self,
+        timeout: float = 10,
+        n_parallel: int | None = None,
+        build_kwargs: None = None,
+        build_func: str = "default",
+        do_fork: bool = False,
+        runtime: Any = None,
     ) -> None:
+        refuse_given(build_kwargs=build_kwargs)
         if build_func != "default":
             raise fail("api", "configurations are compiled by baton's own process", help="leave build_func out")
         self.timeout = timeout
-        self.n_parallel = n_parallel
 
 
 class LocalRunner:
-    """Configurations are run one after the other: `repeat` means of `number` calls, within `timeout` seconds."""
+    """Configurations are run one after the other: `repeat` means of `number` calls, within `timeout` seconds.
+
+    There are no pauses: `cooldown_interval` changes nothing.
+    """
 
     def __init__(
         self,
@@ -75,17 +89,11 @@ class LocalRunner:
         min_repeat_ms: int = 0,
         cooldown_interval: float = 0.1,
         enable_cpu_cache_flush: bool = False,
-        module_loader: Any = None,
+        module_loader: None = None,
     ) -> None:
-        if module_loader is not None:
-            raise fail("api", "configurations are run by baton's own process", help="leave module_loader out")
+        refuse_given(module_loader=module_loader)
         self.timeout = timeout
-        self.options = {
-            "number": number,
-            "repeat": repeat,
-            "min_repeat_ms": min_repeat_ms,
-            "from_memory": enable_cpu_cache_flush,
-        }
+        self.timing = Timing(number, repeat, min_repeat_ms, enable_cpu_cache_flush)
 
 
 def measure_option(builder: Any, runner: Any) -> dict[str, Any]:
@@ -106,7 +114,7 @@ class Measuring:
     """Measures configurations of a task until the `with` block ends."""
 
     def __init__(self, option: dict[str, Any]) -> None:
-        self._options = option["runner"].options
+        self._timing: Timing = option["runner"].timing
         self._runner = Runner(option["builder"].timeout + option["runner"].timeout)
 
     def __enter__(self) -> Measuring:
@@ -120,9 +128,9 @@ class Measuring:
         """The results, in order; what fails costs that configuration only."""
         return [self._result(one) for one in inputs]
 
-    def _result(self, asked: MeasureInput) -> MeasureResult:
+    def _result(self, inp: MeasureInput) -> MeasureResult:
         begin = time.time()
-        made = _run_of(asked, self._options)
+        made = _run_of(inp, self._timing)
         if isinstance(made, MeasureResult):
             return made
         times = self._runner.run(made)
@@ -132,11 +140,11 @@ class Measuring:
         return MeasureResult((times.error,), _error_number(times.error), spent, time.time())
 
 
-def _run_of(asked: MeasureInput, options: dict[str, Any]) -> Run | MeasureResult:
+def _run_of(inp: MeasureInput, timing: Timing) -> Run | MeasureResult:
     """The run of a configuration; the result, if its template makes no schedule of it."""
     try:
-        kernel, way = asked.task.way(asked.config)
-        return Run.of(kernel, way, asked.target, constant=asked.task.constant, **options)
+        kernel, way = inp.task.way(inp.config)
+        return Run.of(kernel, way, inp.target, timing, has_constant_weight(kernel))
     except BatonError as error:
         return MeasureResult((str(error),), MeasureErrorNo.INSTANTIATION_ERROR, 0.0, time.time())
 
@@ -148,4 +156,4 @@ def _error_number(error: str) -> MeasureErrorNo:
 
 
 Callback = Callable[[Any, Sequence[MeasureInput], Sequence[MeasureResult]], None]
-"""Hears of each batch: the tuner, what was measured, and the results."""
+"""Gets each batch: the tuner, what was measured, and the results."""

@@ -62,10 +62,10 @@ def load_from_file(filepath: str | Path) -> Iterator[tuple[MeasureInput, Measure
 def fastest(records: Iterable[tuple[MeasureInput, MeasureResult]]) -> list[tuple[MeasureInput, MeasureResult]]:
     """The fastest measurement of each workload."""
     found: dict[tuple[Any, ...], tuple[MeasureInput, MeasureResult]] = {}
-    for asked, result in records:
-        known = found.get(asked.task.workload)
+    for inp, result in records:
+        known = found.get(inp.task.workload)
         if result.error_no == 0 and (known is None or result.mean < known[1].mean):
-            found[asked.task.workload] = (asked, result)
+            found[inp.task.workload] = (inp, result)
     return list(found.values())
 
 

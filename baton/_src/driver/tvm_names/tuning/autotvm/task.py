@@ -15,19 +15,16 @@ from typing import Any
 
 from baton._src.driver.targets import chosen_target
 from baton._src.driver.tvm_names.tuning.autotvm.config import Config, ConfigEntity, ConfigSpace
-from baton._src.driver.tvm_names.tuning.autotvm.dispatch import DispatchContext
+from baton._src.driver.tvm_names.tuning.autotvm.dispatch import DispatchContext, with_choices
 from baton._src.driver.tvm_names.tuning.program_kernels import ProgramKernel
 from baton._src.driver.tvm_names.tuning.rule_space import RuleSpace
-from baton._src.driver.tvm_names.tuning.workloads import CONSTANT_WEIGHT, workload_key
+from baton._src.driver.tvm_names.tuning.serialized import serialized
+from baton._src.driver.tvm_names.tuning.workloads import KERNEL, workload_key
 from baton._src.ir.target import Target
 from baton._src.support.diagnostics import fail
 from baton._src.te.apply_schedule import scheduled_prim_func
 from baton._src.te.prim_func import create_prim_func
-from baton._src.te.tensor import Tensor
-from baton._src.tir.prim_func import CHOICES, PrimFunc
-
-KERNEL = "baton.kernel"
-"""The name of tasks that are kernels of programs, in logs."""
+from baton._src.tir.prim_func import PrimFunc
 
 _templates: dict[str, Callable[..., Any]] = {}
 _config: ContextVar[Config | None] = ContextVar("config", default=None)
@@ -68,24 +65,6 @@ def _with_config(made: Callable[..., Any], args: Sequence[Any], config: Config) 
         _config.reset(token)
 
 
-def serialized(args: Sequence[Any]) -> tuple[Any, ...]:
-    """Arguments of a template as logs have them: tensors by shape and dtype."""
-    return tuple(_serialized(arg) for arg in args)
-
-
-def _serialized(arg: Any) -> Any:
-    if isinstance(arg, Tensor):
-        return ("TENSOR", tuple(_serialized(n) for n in arg.shape), str(arg.dtype))
-    if isinstance(arg, (tuple, list)):
-        return tuple(_serialized(item) for item in arg)
-    if arg is None or isinstance(arg, (bool, int, float, str)):
-        return arg
-    value = getattr(arg, "value", None)
-    if isinstance(value, (int, float)):
-        return value
-    raise fail("autotvm-task", f"{arg!r} is no argument of templates", help="numbers, texts, tuples and tensors are")
-
-
 @dataclass
 class Task:
     """What is tuned. `workload` names it in logs."""
@@ -110,11 +89,6 @@ class Task:
         """The kernel as it is to be computed, and as `config` computes it."""
         raise NotImplementedError
 
-    @property
-    def constant(self) -> bool:
-        """Whether it is a convolution whose weight is known when compiling."""
-        return False
-
 
 @dataclass
 class TemplateTask(Task):
@@ -134,24 +108,14 @@ class TemplateTask(Task):
 class KernelTask(Task):
     """A kernel of a program; its knobs are what the rule for the target leaves open."""
 
-    func: PrimFunc | None = None
+    func: PrimFunc = field(kw_only=True)
 
     @property
     def title(self) -> str:
         return str(self.args[0])
 
     def way(self, config: ConfigEntity) -> tuple[PrimFunc, PrimFunc]:
-        assert self.func is not None
         return self.func, with_choices(self.func, config)
-
-    @property
-    def constant(self) -> bool:
-        return self.func is not None and bool(self.func.attrs.get(CONSTANT_WEIGHT))
-
-
-def with_choices(func: PrimFunc, config: ConfigEntity) -> PrimFunc:
-    """The kernel with a configuration's answers to what its rule leaves open."""
-    return func.with_attr(CHOICES, {name: int(one.value) for name, one in config.values.items()})
 
 
 def create(task_name: str, args: Sequence[Any], target: Any, target_host: Any = None) -> Task:
@@ -160,16 +124,14 @@ def create(task_name: str, args: Sequence[Any], target: Any, target_host: Any = 
         known = ", ".join(sorted(_templates)) or "none"
         raise fail("autotvm-task", f"there is no template {task_name!r}", help=f"known: {known}")
     task = TemplateTask(task_name, tuple(args), chosen_target(target))
-    schedule, _ = task.instantiate(task.config_space)
+    task.instantiate(task.config_space)
     task.flop = task.config_space.flop
-    del schedule
     return task
 
 
 def kernel_task(kernel: ProgramKernel, target: Target) -> KernelTask:
     """The task of a program's kernel."""
     task = KernelTask(KERNEL, (kernel.name, workload_key(kernel.func)), target, func=kernel.func)
-    constant = bool(kernel.func.attrs.get(CONSTANT_WEIGHT))
-    for name, offer in RuleSpace(kernel.func, target, constant).offers().items():
+    for name, offer in RuleSpace(kernel.func, target).offers().items():
         task.config_space.define_knob(name, offer.candidates)
     return task

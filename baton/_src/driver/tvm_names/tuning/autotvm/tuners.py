@@ -12,6 +12,7 @@ from baton._src.driver.tvm_names.tuning.autotvm.callbacks import logger
 from baton._src.driver.tvm_names.tuning.autotvm.config import ConfigEntity
 from baton._src.driver.tvm_names.tuning.autotvm.measure import Callback, MeasureInput, MeasureResult, Measuring
 from baton._src.driver.tvm_names.tuning.autotvm.task import Task
+from baton._src.driver.tvm_names.tuning.refused import refuse_given
 from baton._src.support.diagnostics import fail
 
 BATCH = 8
@@ -24,9 +25,13 @@ PATIENCE = 50
 class Tuner:
     """What all tuners share: no configuration is measured twice; the fastest is kept in mind."""
 
-    def __init__(self, task: Task, **_of_models: Any) -> None:
+    def __init__(self, task: Task) -> None:
         self.task = task
         self.space = task.config_space
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget everything that was measured."""
         self.best_config: ConfigEntity | None = None
         self.best_seconds = math.inf
         self.best_measure_pair: tuple[MeasureInput, MeasureResult] | None = None
@@ -67,17 +72,13 @@ class Tuner:
         return number
 
     def update(self, inputs: Sequence[MeasureInput], results: Sequence[MeasureResult]) -> None:
-        """Hear how long configurations took."""
+        """Take note of how long configurations took."""
         self._measured += [(r.mean, i.config.index) for i, r in zip(inputs, results) if r.error_no == 0]
 
     def load_history(self, data_set: Iterable[tuple[MeasureInput, MeasureResult]], min_seed_records: int = 500) -> None:
-        """Hear of measurements of an earlier search."""
+        """Take note of measurements of an earlier search; few are enough, whatever `min_seed_records`."""
         own = [(i, r) for i, r in data_set if i.task.workload == self.task.workload]
         self.update([i for i, _ in own], [r for _, r in own])
-
-    def reset(self) -> None:
-        """Forget everything."""
-        self.__init__(self.task)  # type: ignore[misc]
 
     def tune(
         self,
@@ -89,7 +90,7 @@ class Tuner:
     ) -> None:
         """Measure `n_trial` configurations, or until `early_stopping` of them in a row were no faster.
 
-        Warns if none could be run.
+        Warns if none could be run. Times are told rather than rates: `si_prefix` changes nothing.
         """
         if not isinstance(measure_option, dict):
             raise fail("api", "how to measure is missing", help="autotvm.measure_option(LocalBuilder(), LocalRunner())")
@@ -99,8 +100,8 @@ class Tuner:
                 configs = self.next_batch(min(BATCH, n_trial - done))
                 inputs = [MeasureInput(self.task.target, self.task, config) for config in configs]
                 results = measuring.results(inputs)
-                for asked, result in zip(inputs, results):
-                    self._note(asked, result, done)
+                for inp, result in zip(inputs, results):
+                    self._note(inp, result, done)
                     why = str(result.costs[0]) if result.error_no else why
                     done += 1
                 self.update(inputs, results)
@@ -112,21 +113,29 @@ class Tuner:
         if done and self.best_config is None:
             warnings.warn(f"{self.task.title}: no configuration could be run: {why}", stacklevel=2)
 
-    def _note(self, asked: MeasureInput, result: MeasureResult, number: int) -> None:
-        logger.debug("%d: %s, %s", number, result.costs, asked.config)
+    def _note(self, inp: MeasureInput, result: MeasureResult, number: int) -> None:
+        logger.debug("%d: %s, %s", number, result.costs, inp.config)
         if result.mean < self.best_seconds:
-            self.best_seconds, self.best_config, self.best_iter = result.mean, asked.config, number
-            self.best_measure_pair = (asked, result)
+            self.best_seconds, self.best_config, self.best_iter = result.mean, inp.config, number
+            self.best_measure_pair = (inp, result)
 
 
-class RandomTuner(Tuner):
+class IndexBaseTuner(Tuner):
+    """A tuner over all configurations by number. A part of them (`range_idx`) is refused."""
+
+    def __init__(self, task: Task, range_idx: None = None) -> None:
+        refuse_given(range_idx=range_idx)
+        super().__init__(task)
+
+
+class RandomTuner(IndexBaseTuner):
     """Any configuration."""
 
     def proposed(self) -> int:
         return self._random.randrange(len(self.space))
 
 
-class GridSearchTuner(Tuner):
+class GridSearchTuner(IndexBaseTuner):
     """The configurations in order."""
 
     def proposed(self) -> int:
@@ -136,9 +145,7 @@ class GridSearchTuner(Tuner):
 class GATuner(RandomTuner):
     """Draws first; then one knob of one of the fastest is taken from another of them, or changed."""
 
-    def __init__(
-        self, task: Task, pop_size: int = 100, elite_num: int = 3, mutation_prob: float = 0.1, **_o: Any
-    ) -> None:
+    def __init__(self, task: Task, pop_size: int = 100, elite_num: int = 3, mutation_prob: float = 0.1) -> None:
         super().__init__(task)
         self.pop_size, self.elite_num, self.mutation_prob = pop_size, elite_num, mutation_prob
 
@@ -165,8 +172,21 @@ class XGBTuner(RandomTuner):
     """Draws first; then neighbours of the fastest.
 
     TVM trains a model (XGBoost) that predicts which are worth measuring. Here nothing is predicted: what describes the
-    model (`plan_size`, `feature_type`, `loss_type`, ...) is accepted and changes nothing.
+    model (every parameter but the task) is accepted and changes nothing.
     """
+
+    def __init__(
+        self,
+        task: Task,
+        plan_size: int = 64,
+        feature_type: str = "itervar",
+        loss_type: str = "reg",
+        num_threads: int | None = None,
+        optimizer: Any = "sa",
+        diversity_filter_ratio: float | None = None,
+        log_interval: int = 50,
+    ) -> None:
+        super().__init__(task)
 
     def proposed(self) -> int:
         if len(self._measured) < BATCH:
@@ -175,7 +195,14 @@ class XGBTuner(RandomTuner):
 
 
 class DropletTuner(XGBTuner):
-    """Neighbours of the fastest, from the first configuration on."""
+    """Neighbours of the fastest, from the first configuration on. Another `start_position` is refused.
+
+    TVM's test of whether a neighbour is faster (`pvalue`) is not made: the mean decides.
+    """
+
+    def __init__(self, task: Task, start_position: None = None, pvalue: float = 0.05) -> None:
+        refuse_given(start_position=start_position)
+        super().__init__(task)
 
     def proposed(self) -> int:
         if not self.visited:

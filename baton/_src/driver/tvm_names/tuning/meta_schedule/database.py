@@ -11,10 +11,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable
-from contextlib import ExitStack
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
-from baton._src.driver.tuning_records.in_force import best_kernels, consulting_kernels
+from baton._src.driver.tuning_records.in_force import BestKernels, best_kernels
 from baton._src.driver.tvm_names.tuning.meta_schedule.records import TuningRecord, Workload
 from baton._src.driver.tvm_names.tuning.workloads import normalized, only_kernel, workload_key
 from baton._src.ir.module import IRModule
@@ -32,7 +31,7 @@ def check_equality(module_equality: str) -> None:
         raise fail("api", f"module_equality {module_equality!r} is none of {', '.join(_EQUALITIES)}", kind=ValueError)
 
 
-class Database:
+class Database(BestKernels):
     """What all databases share. A script's own has `has_workload`, `commit_workload`, `commit_tuning_record`,
     `get_top_k`, `get_all_tuning_records` and `__len__`.
     """
@@ -142,12 +141,3 @@ class Database:
         """Stands for all records."""
         lines = [json.dumps([r.workload.key, r.as_json()]) for r in self.get_all_tuning_records()]
         return hashlib.sha256("\n".join(lines).encode()).hexdigest()
-
-    def __enter__(self) -> Self:
-        stack = ExitStack()
-        stack.enter_context(consulting_kernels(self))
-        self.__dict__.setdefault("_entered", []).append(stack)
-        return self
-
-    def __exit__(self, *caught: object) -> None:
-        self.__dict__["_entered"].pop().close()

@@ -1,4 +1,4 @@
-"""`ExtractedTask`: a kernel of a program, to be tuned; and how tasks become contexts."""
+"""`ExtractedTask`: a kernel of a program, to be tuned; how tasks become contexts, and how these are tuned."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from baton._src.driver.tvm_names.tuning.meta_schedule.database import Database
 from baton._src.driver.tvm_names.tuning.meta_schedule.spaces import SpaceGenerator
 from baton._src.driver.tvm_names.tuning.meta_schedule.strategies import SearchStrategy
 from baton._src.driver.tvm_names.tuning.meta_schedule.task import TuneContext
+from baton._src.driver.tvm_names.tuning.meta_schedule.tune import tune_tasks
 from baton._src.driver.tvm_names.tuning.program_kernels import ProgramKernel
 from baton._src.driver.tvm_names.tuning.workloads import normalized
 from baton._src.ir.module import IRModule
@@ -42,8 +44,7 @@ def extracted_tasks_to_tune_contexts(
     num_threads: int | str = "physical",
     seed: int | None = None,
 ) -> tuple[list[TuneContext], list[float]]:
-    """The tasks as contexts, and their weights. (`work_dir` is where TVM keeps logs.)"""
-    del work_dir
+    """The tasks as contexts, and their weights. TVM keeps logs in `work_dir`; here nothing is written there."""
     random_state = random.Random(seed)
     tasks = [
         TuneContext(
@@ -58,3 +59,20 @@ def extracted_tasks_to_tune_contexts(
         for task in extracted_tasks
     ]
     return tasks, [float(task.weight) for task in extracted_tasks]
+
+
+def tune_extracted(
+    extracted_tasks: Sequence[ExtractedTask],
+    work_dir: str | Path,
+    *,
+    space: Any = "post-order-apply",
+    strategy: Any = "evolutionary",
+    num_tuning_cores: int | str = "physical",
+    seed: int | None = None,
+    **options: Any,
+) -> Database:
+    """Measure schedules of the tasks; `options` are those of `tune_tasks`."""
+    tasks, weights = extracted_tasks_to_tune_contexts(
+        extracted_tasks, work_dir, space, strategy, num_tuning_cores, seed
+    )
+    return tune_tasks(tasks=tasks, task_weights=weights, work_dir=work_dir, **options)

@@ -1,14 +1,14 @@
-"""Who builds and runs candidates: a process beside this one, which compiles a schedule and calls it."""
+"""Who builds and runs candidates: a child process, which compiles a schedule and calls it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from baton._src.driver.tuning.runs import Run, Times
+from baton._src.driver.tuning.runs import Run, Times, Timing
 from baton._src.driver.tuning.runs import Runner as KernelRunner
 from baton._src.driver.tvm_names.tuning.meta_schedule.records import MeasureCandidate, RunnerResult
-from baton._src.driver.tvm_names.tuning.workloads import CONSTANT_WEIGHT, only_kernel
+from baton._src.driver.tvm_names.tuning.workloads import has_constant_weight, only_kernel
 from baton._src.ir.module import IRModule
 from baton._src.ir.target import Target
 from baton._src.support.diagnostics import DiagnosticError, fail
@@ -20,7 +20,7 @@ _OWN = "candidates are built and run by baton's own process, which keeps no file
 class EvaluatorConfig(NamedTuple):
     """How a candidate is timed: `repeat` means of `number` calls, which grow until they take `min_repeat_ms`.
 
-    With `enable_cpu_cache_flush` calls go round through copies of the arguments that no cache holds.
+    With `enable_cpu_cache_flush` calls alternate between copies of the arguments that no cache holds.
     """
 
     number: int = 3
@@ -53,7 +53,10 @@ class LocalBuilder:
 
 
 class LocalRunner:
-    """Runs candidates in a process of their own. One that takes longer than `timeout_sec` has failed."""
+    """Runs candidates in a child process. One that takes longer than `timeout_sec` has failed.
+
+    `cooldown_sec` and `alloc_repeat` change nothing: arguments are made once, calls follow each other.
+    """
 
     def __init__(
         self,
@@ -70,8 +73,6 @@ class LocalRunner:
         _refuse_functions(**given, initializer=initializer)
         self.timeout_sec = timeout_sec
         self.evaluator_config = evaluator_config or EvaluatorConfig()
-        self.cooldown_sec = cooldown_sec
-        self.alloc_repeat = alloc_repeat
 
     @staticmethod
     def create(kind: Any = "local", *args: Any, **kwargs: Any) -> LocalRunner:
@@ -116,11 +117,8 @@ class Measuring:
         return [_result(self._times(kernel, only_kernel(c.sch.mod), target)) for c in candidates]
 
     def _times(self, kernel: PrimFunc, way: PrimFunc, target: Target) -> Times:
-        number, repeat, least, flush = self.config
-        options = {"number": number, "repeat": repeat, "min_repeat_ms": least, "from_memory": flush}
-        constant = bool(kernel.attrs.get(CONSTANT_WEIGHT))
         try:
-            run = Run.of(kernel, way, target, constant=constant, **options)
+            run = Run.of(kernel, way, target, Timing(*self.config), has_constant_weight(kernel))
         except DiagnosticError as error:
             return Times(error=str(error))
         return self._runner.run(run)

@@ -14,15 +14,10 @@ from typing import Any
 from baton._src.driver.relax.build import as_module, relax_build
 from baton._src.driver.relax.params import bind_params
 from baton._src.driver.targets import chosen_target
-from baton._src.driver.tuning_records.in_force import consulting_kernels
+from baton._src.driver.tuning_records.in_force import without_best_kernels
 from baton._src.driver.tvm_names.tuning.meta_schedule.apply import with_best_kernels
-from baton._src.driver.tvm_names.tuning.meta_schedule.database import Database
-from baton._src.driver.tvm_names.tuning.meta_schedule.extracted import (
-    ExtractedTask,
-    extracted_task,
-    extracted_tasks_to_tune_contexts,
-)
-from baton._src.driver.tvm_names.tuning.meta_schedule.tune import tune_tasks
+from baton._src.driver.tvm_names.tuning.meta_schedule.database import Database, check_equality
+from baton._src.driver.tvm_names.tuning.meta_schedule.extracted import ExtractedTask, extracted_task, tune_extracted
 from baton._src.driver.tvm_names.tuning.program_kernels import ProgramKernel, is_measurable, program_kernels
 from baton._src.driver.tvm_names.tuning.workloads import workload_key
 from baton._src.driver.wiring import wire
@@ -45,12 +40,13 @@ def extract_tasks(
 ) -> list[ExtractedTask]:
     """The kernels of a program that can be measured, each with the number of its calls."""
     wire()
+    check_equality(module_equality)
     module, found = as_module(mod), chosen_target(target)
     if params:
         module = bind_params(module, "main", params)
     kernels = {workload_key(k.func): k for k in _own_kernels(module)}
     if _has_operators(module):
-        with consulting_kernels(None):
+        with without_best_kernels():
             for kernel in program_kernels(lambda: relax_build(module, found)):
                 kernels.setdefault(workload_key(kernel.func), kernel)
     return [extracted_task(kernel, found) for kernel in kernels.values()]
@@ -87,29 +83,18 @@ def tune_relax(
     work_dir: str | Path,
     max_trials_global: int,
     *,
-    max_trials_per_task: int | None = None,
     op_names: Sequence[str] | None = None,
-    space: Any = "post-order-apply",
-    strategy: Any = "evolutionary",
-    seed: int | None = None,
     module_equality: str = "structural",
     **options: Any,
 ) -> Database:
     """Tune the kernels of a program (`op_names`: only those with such a part in their names).
 
-    `options` are those of `tune_tasks`.
+    `options` are those of `tune_extracted` (`space`, `strategy`, `seed`) and of `tune_tasks`.
     """
     every = extract_tasks(mod, target, params, module_equality)
-    asked = [t for t in every if op_names is None or any(name in t.task_name for name in op_names)]
-    tasks, weights = extracted_tasks_to_tune_contexts(asked, work_dir, space, strategy, seed=seed)
-    return tune_tasks(
-        tasks=tasks,
-        task_weights=weights,
-        work_dir=work_dir,
-        max_trials_global=max_trials_global,
-        max_trials_per_task=max_trials_per_task,
-        module_equality=module_equality,
-        **options,
+    chosen = [t for t in every if op_names is None or any(name in t.task_name for name in op_names)]
+    return tune_extracted(
+        chosen, work_dir, max_trials_global=max_trials_global, module_equality=module_equality, **options
     )
 
 

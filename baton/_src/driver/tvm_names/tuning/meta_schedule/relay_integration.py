@@ -10,14 +10,9 @@ from baton._src.driver.relay import vm
 from baton._src.driver.relay.build import build as relay_build
 from baton._src.driver.relay.executable import as_relay_module, build_executable
 from baton._src.driver.targets import chosen_target
-from baton._src.driver.tuning_records.in_force import best_kernels, consulting_kernels
+from baton._src.driver.tuning_records.in_force import best_kernels, without_best_kernels
 from baton._src.driver.tvm_names.tuning.meta_schedule.database import Database, check_equality
-from baton._src.driver.tvm_names.tuning.meta_schedule.extracted import (
-    ExtractedTask,
-    extracted_task,
-    extracted_tasks_to_tune_contexts,
-)
-from baton._src.driver.tvm_names.tuning.meta_schedule.tune import tune_tasks
+from baton._src.driver.tvm_names.tuning.meta_schedule.extracted import ExtractedTask, extracted_task, tune_extracted
 from baton._src.driver.tvm_names.tuning.program_kernels import program_kernels
 from baton._src.driver.wiring import wire
 from baton._src.ir.module import IRModule
@@ -47,7 +42,7 @@ def extract_tasks(
     check_equality(module_equality)
     module, found = as_relay_module(mod), chosen_target(target)
     context = _context(opt_level, pass_config, disabled_pass, instruments)
-    with found, context, consulting_kernels(None):
+    with found, context, without_best_kernels():
         kernels = program_kernels(lambda: build_executable(module, found, params)[0])
     return [extracted_task(kernel, found) for kernel in kernels]
 
@@ -70,18 +65,16 @@ def tune_relay(
     work_dir: str | Path,
     max_trials_global: int,
     *,
-    max_trials_per_task: int | None = None,
-    space: Any = "post-order-apply",
-    strategy: Any = "evolutionary",
-    seed: int | None = None,
     opt_level: int = 3,
     module_equality: str = "structural",
-    num_tuning_cores: int | str = "physical",
     disabled_pass: Sequence[str] | None = None,
     instruments: Sequence[Any] | None = None,
     **options: Any,
 ) -> Database:
-    """Tune the kernels of a program. `options` are those of `tune_tasks`."""
+    """Tune the kernels of a program.
+
+    `options` are those of `tune_extracted` (`space`, `strategy`, `seed`) and of `tune_tasks`.
+    """
     extracted = extract_tasks(
         mod,
         target,
@@ -91,15 +84,8 @@ def tune_relay(
         disabled_pass=disabled_pass,
         instruments=instruments,
     )
-    tasks, weights = extracted_tasks_to_tune_contexts(extracted, work_dir, space, strategy, num_tuning_cores, seed)
-    return tune_tasks(
-        tasks=tasks,
-        task_weights=weights,
-        work_dir=work_dir,
-        max_trials_global=max_trials_global,
-        max_trials_per_task=max_trials_per_task,
-        module_equality=module_equality,
-        **options,
+    return tune_extracted(
+        extracted, work_dir, max_trials_global=max_trials_global, module_equality=module_equality, **options
     )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from baton._src.driver.tvm_names.tuning.meta_schedule.records import MeasureCandidate, RunnerResult, TensorInfo
-from baton._src.driver.tvm_names.tuning.meta_schedule.spaces import Resampler
+from baton._src.driver.tvm_names.tuning.meta_schedule.resampler import Resampler
 from baton._src.driver.tvm_names.tuning.workloads import only_kernel
 from baton._src.ir.module import IRModule
 from baton._src.ir.target import Target

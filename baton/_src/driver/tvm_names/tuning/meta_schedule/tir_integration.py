@@ -26,25 +26,17 @@ def tune_tir(
     work_dir: str | Path,
     max_trials_global: int,
     *,
-    max_trials_per_task: int | None = None,
-    num_trials_per_iter: int = 64,
-    builder: Any = "local",
-    runner: Any = "local",
-    database: Any = "json",
-    cost_model: Any = "xgb",
-    measure_callbacks: Any = "default",
-    task_scheduler: Any = "gradient",
     space: Any = "post-order-apply",
     strategy: Any = "evolutionary",
     num_tuning_cores: int | str = "physical",
     seed: int | None = None,
-    module_equality: str = "structural",
     special_space: Mapping[str, Any] | None = None,
-    post_optimization: bool = False,
+    **options: Any,
 ) -> Database:
     """Measure schedules of a kernel, or of each kernel of a module, and give the database of all that was measured.
 
-    `special_space` has spaces for kernels by name; a kernel whose space is None is left out.
+    `special_space` has spaces for kernels by name; a kernel whose space is None is left out. `options` are those of
+    `tune_tasks`.
     """
     wire()
     module = mod if isinstance(mod, IRModule) else normalized(mod)
@@ -70,16 +62,7 @@ def tune_tir(
         task_weights=[1.0] * len(tasks),
         work_dir=work_dir,
         max_trials_global=max_trials_global,
-        max_trials_per_task=max_trials_per_task,
-        num_trials_per_iter=num_trials_per_iter,
-        builder=builder,
-        runner=runner,
-        database=database,
-        cost_model=cost_model,
-        measure_callbacks=measure_callbacks,
-        task_scheduler=task_scheduler,
-        module_equality=module_equality,
-        post_optimization=post_optimization,
+        **options,
     )
 
 

@@ -11,7 +11,7 @@ from baton._src.driver.targets import chosen_target
 from baton._src.driver.tir.build import build
 from baton._src.driver.tuning.runs import NAME, Run, Times
 from baton._src.driver.tuning.task import Task
-from baton._src.driver.tuning.trial import COPIES, MOST_BYTES, difference, made, made_up
+from baton._src.driver.tuning.trial import copies, difference, made, made_up
 from baton._src.driver.tuning_records.place import Place
 from baton._src.ir.target import Target
 from baton._src.runtime.timing import measure
@@ -63,7 +63,7 @@ def ran(run: Run, references: References) -> Times:
     apart = max((difference(a, b, way.by_winograd) for a, b in pairs), default=0.0)
     if apart > 1.0:
         raise fail("tuning-results", f"the results are {apart:.1f} times as far apart as rounding allows")
-    calls = cycle([_call(way, arrays) for _ in range(_copies(arrays, target) if run.from_memory else 1)])
+    calls = cycle([_call(way, arrays) for _ in range(copies(arrays, target) if run.from_memory else 1)])
     found = measure(lambda: next(calls)(), run.number, run.repeat, run.min_repeat_ms)
     return Times(list(found.results))
 
@@ -80,9 +80,3 @@ def _compiled(func: PrimFunc, run: Run, target: Target) -> _Compiled:
 def _call(way: _Compiled, arrays: Sequence[AnyArray]) -> Callable[[], Any]:
     values = way.arguments(arrays)
     return lambda: way.call(*values)
-
-
-def _copies(arrays: Sequence[AnyArray], target: Target) -> int:
-    """How many copies of the arguments leave the second-level cache."""
-    size = max(1, sum(a.nbytes for a in arrays))
-    return max(1, min(COPIES, 4 * target.cpu.l2_bytes // size, MOST_BYTES // size))

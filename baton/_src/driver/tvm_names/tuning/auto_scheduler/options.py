@@ -1,0 +1,76 @@
+"""Options of measuring: how candidates are compiled and run, how many, and which callbacks get the results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from baton._src.driver.tuning.runs import Timing
+from baton._src.driver.tvm_names.tuning.auto_scheduler.records import MeasureInput, MeasureResult, save_records
+from baton._src.support.diagnostics import fail
+
+Callback = Callable[[Sequence[MeasureInput], Sequence[MeasureResult]], None]
+"""Gets what was measured, and the results."""
+
+
+class RecordToFile:
+    """Appends each measurement to a log."""
+
+    def __init__(self, filename: str | Path) -> None:
+        self.filename = Path(filename)
+
+    def __call__(self, inputs: Sequence[MeasureInput], results: Sequence[MeasureResult]) -> None:
+        save_records(self.filename, inputs, results)
+
+
+class LocalBuilder:
+    """Candidates are compiled by the process that runs them, one at a time, within `timeout` seconds."""
+
+    def __init__(self, timeout: float = 15, n_parallel: int | None = None, build_func: str = "default") -> None:
+        if build_func != "default":
+            raise fail("api", "candidates are compiled by baton's own process", help="leave build_func out")
+        self.timeout = timeout
+
+
+class LocalRunner:
+    """Candidates are run one after the other: `repeat` means of `number` calls, within `timeout` seconds.
+
+    `cooldown_interval` and `device` change nothing: there are no pauses, and one CPU.
+    """
+
+    def __init__(
+        self,
+        timeout: float = 10,
+        number: int = 3,
+        repeat: int = 1,
+        min_repeat_ms: int = 100,
+        cooldown_interval: float = 0.0,
+        enable_cpu_cache_flush: bool = False,
+        device: int = 0,
+    ) -> None:
+        self.timeout = timeout
+        self.timing = Timing(number, repeat, min_repeat_ms, enable_cpu_cache_flush)
+
+
+class TuningOptions:
+    """How much is measured, how, and which callbacks get the results. `verbose` changes nothing: nothing is printed."""
+
+    def __init__(
+        self,
+        num_measure_trials: int = 0,
+        early_stopping: int | None = None,
+        num_measures_per_round: int = 64,
+        verbose: int = 1,
+        builder: LocalBuilder | str = "local",
+        runner: LocalRunner | str = "local",
+        measure_callbacks: Sequence[Callback] | None = None,
+    ) -> None:
+        self.num_measure_trials = num_measure_trials
+        self.early_stopping = early_stopping
+        self.num_measures_per_round = max(1, num_measures_per_round)
+        builder = LocalBuilder() if builder == "local" else builder
+        runner = LocalRunner() if runner == "local" else runner
+        if not isinstance(builder, LocalBuilder) or not isinstance(runner, LocalRunner):
+            raise fail("api", "candidates are measured on this machine", help="LocalBuilder and LocalRunner do it")
+        self.builder, self.runner = builder, runner
+        self.measure_callbacks = list(measure_callbacks or ())
