@@ -1,0 +1,73 @@
+"""What is left out of `te`, `tir`, `topi` and `arith`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from baton._src.driver.tvm_names.left_out.reasons import GPU, PLANNED, TUNING
+
+KERNEL_NAMES: Mapping[str, Mapping[str, str]] = {
+    GPU: {
+        "topi": "cuda gpu mali bifrost intel_graphics adreno rocm hexagon",
+        "tir.analysis": "verify_gpu_code get_vtcm_compaction_passes",
+        "tir": (
+            "tvm_thread_allreduce tvm_load_matrix_sync tvm_store_matrix_sync tvm_mma_sync tvm_bmma_sync "
+            "tvm_fill_fragment ptx_mma ptx_mma_sp mma_store mma_fill ptx_ldmatrix ptx_cp_async ptx_cp_async_bulk "
+            "ptx_commit_group ptx_wait_group ptx_cp_async_barrier ptx_init_barrier_thread_count ptx_arrive_barrier "
+            "ptx_arrive_barrier_expect_tx ptx_wait_barrier create_barriers dp4a tvm_thread_invariant"
+        ),
+        "tir.transform": (
+            "AnnotateDeviceRegions CombineContextCall DecorateDeviceScope DefaultGPUSchedule InferFragment "
+            "InjectPTXAsyncCopy InjectPTXLDG32 InjectPermutedLayout LowerAsyncDMA LowerCrossThreadReduction "
+            "LowerDeviceKernelLaunch LowerDeviceStorageAccessInfo LowerThreadAllreduce LowerVtcmAlloc LowerWarpMemory "
+            "ManifestSharedMemoryLocalStage MergeSharedMemoryAllocations RemapThreadAxis SplitHostDevice ThreadSync "
+            "TransformMmaBufferLayout UnifyThreadBinding LiftThreadBinding LowerAutoCopy CoProcSync TextureFlatten"
+        ),
+        "tir.tensor_intrin": "cuda rocm metal hexagon dot_product_common",
+    },
+    TUNING: {
+        "topi": "arm_cpu",
+        "tir.schedule": "analysis transform",
+    },
+    "its result's size depends on the elements, which no kernel can write: call it in Relay or Relax": {
+        "topi": "argwhere unique nonzero sparse_fill_empty_rows",
+    },
+    "not implemented: tvm.build lowers kernels in one step; a script's own passes are tir.transform.prim_func_pass": {
+        "tir": "transform",
+    },
+    PLANNED: {"tir": "usmp"},
+    "te computations become blocks (te.create_prim_func); nothing between them and kernels is kept": {
+        "tir": "BufferRealize ProducerStore ProducerRealize Prefetch DataProducer",
+        "tir.stmt": "BufferRealize ProducerStore ProducerRealize Prefetch",
+        "tir.buffer": "DataProducer",
+        "te.schedule": "InferBound ScheduleOps",
+    },
+    "it is MLIR's; arith.IntSet has intervals": {
+        "arith": "PresburgerSet",
+        "arith.int_set": "PresburgerSet",
+    },
+    "schedules name blocks and loops: Schedule.get_producers and get_consumers tell what depends on what": {
+        "tir": "BlockScope BlockDependenceInfo block_scope block_dependence_info",
+        "tir.schedule": "ScheduleDebugMask Dependency DepKind BlockScope block_scope",
+    },
+    "kernels are read from Python by te.hybrid.script; schedules are built by tvm.build": {
+        "te.hybrid": "build parse parser module HybridModule source_to_op decorate",
+    },
+    "not implemented: nothing in baton stands behind it": {"te": "span_if_all_batch SpecializedCondition"},
+    "te.hybrid.script gives ExternOps: what was written in Python is a kernel's statement": {"te": "HybridOp"},
+    "te.extern takes what a call of an intrinsic computes; Stage.tensorize puts one into a loop nest": {
+        "te": "TensorComputeOp",
+    },
+    "only loops that a script partitions (tir.Schedule.loop_partition) are partitioned": {
+        "tir": "ignore_loop_partition",
+    },
+    "it prepares TVM's code generator; baton's takes kernels as lower_prim_func leaves them (tvm.build)": {
+        "tir.transform": (
+            "MakePackedAPI MakeUnpackedAPI LowerTVMBuiltin LowerCustomDatatypes LegalizePackedCalls "
+            "BF16StorageLegalize FP8StorageLegalize PointerValueTypeRewrite ExtractPrimFuncConstants "
+            "InstallDebugSpans InstrumentBoundCheckers InstrumentProfileIntrinsics"
+        ),
+    },
+    "intrinsics of your own are tir.TensorIntrin.register": {"tir.tensor_intrin": "riscv_cpu"},
+}
+"""Why: below what, which names."""

@@ -1,0 +1,141 @@
+"""What is left out of the rest: targets, the runtime, `contrib`, scripts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from baton._src.driver.tvm_names.left_out.reasons import (
+    BYOC,
+    GPU,
+    IMPORTER,
+    ONE_PROCESS,
+    PLANNED,
+    REGISTERED,
+    TEST_EQUIPMENT,
+    TUNING,
+)
+
+OTHER_NAMES: Mapping[str, Mapping[str, str]] = {
+    "nodes are Python classes of baton's own; no library of C++ objects stands behind them": {
+        "": "register_object register_extension",
+        "_ffi": "register_object init_api",
+        "_ffi.registry": "register_object",
+        "runtime": "register_object ObjectGeneric object_generic",
+        "ir": "EnvFunc",
+    },
+    REGISTERED: {"support": "FrontendTestModule"},
+    "profiles measure time; perf and likes measure the rest": {
+        "runtime.profiling": "MetricCollector PAPIMetricCollector",
+    },
+    "time_evaluator measures, and the debug executor profiles": {"runtime.profiling": "profile_function"},
+    "libraries are files: export_library and load_module": {"runtime": "system_lib load_static_library"},
+    PLANNED: {
+        "ir": (
+            "memory_pools PoolInfo ConstantPoolInfo WorkspacePoolInfo PoolInfoProperties ConstantMemoryPools "
+            "WorkspaceMemoryPools worker_pool"
+        ),
+        "driver.tvmc": "workspace_pools",
+    },
+    "baton serves no devices; its command line is `baton`": {"": "exec"},
+    "baton runs programs in its own process: rpc.LocalSession": {
+        "rpc": (
+            "RPCSession TrackerSession PopenSession Server MinRPCServer connect connect_tracker with_minrpc client "
+            "server tracker proxy minrpc base testing server_ios_launcher"
+        ),
+    },
+    "baton runs programs in the process that compiled or loaded them": {
+        "contrib": "rpc",
+        "driver.tvmc": "tracker",
+        "runtime": "disco",
+    },
+    "baton generates code for processes, not for bare devices": {
+        "": "micro",
+        "contrib": "micro",
+        "driver.tvmc": "micro",
+        "target": "micro stm32",
+        "testing": "aot",
+    },
+    "its default schedules are for GPUs, and baton compiles for CPUs; CPU schedules are chosen by themselves": {
+        "": "dlight",
+    },
+    GPU: {
+        "contrib": "cudnn cublas cutlass nvcc rocm cuda_graph hexagon mps",
+        "target": "cuda rocm mali bifrost intel_graphics adreno hexagon vta",
+    },
+    "baton's libraries need no compiler or linker: export_library writes one file that load_module reads": {
+        "contrib": "ndk xcode emcc clang binutil",
+        "_ffi": "libinfo",
+        "": "libinfo",
+    },
+    BYOC: {
+        "contrib": (
+            "cblas mkl dnnl ethosu coreml_runtime cblas_extern cublaslt cusparse cuda hipblas miopen rocblas thrust "
+            "nnpack fbgemm libtorch spirv sdaccel stackvm cmsisnn ethosn msc mrvl vllm target tf_op mxnet torch"
+        ),
+        "driver.tvmc": "composite_target extensions",
+    },
+    IMPORTER: {"contrib": "tflite_runtime"},
+    ONE_PROCESS: {
+        "script.relax": "ccl dist",
+        "contrib": "pipeline_executor pipeline_executor_build",
+    },
+    "baton's dtypes are those of NumPy and bfloat16": {"target": "datatype"},
+    "functions are written in Python's syntax under @R.function or @T.prim_func, or with relax.BlockBuilder": {
+        "script.relax": "arg If Then Else",
+    },
+    "errors are DiagnosticErrors with a code": {"error": "register_error"},
+    TUNING: {
+        "target": "generic",
+        "contrib": "explicit_import",
+    },
+    "errors are DiagnosticErrors: str(error) is the report": {"ir": "diagnostics"},
+    "quantised values are integers with scales beside them: qnn operators": {
+        "ir": "affine_type TensorAffineType TupleAffineType",
+    },
+    "intrinsics are those of tir; call_extern calls others": {
+        "ir": "register_intrin_lowering",
+        "ir.op": "register_intrin_lowering",
+        "target": "intrin",
+    },
+    "profile() and debug_get_output give what it wrote to files": {"contrib.debugger": "debug_result"},
+    "nothing is pickled": {"contrib": "pickle_memoize"},
+    "relay.random and relax's random operators": {"contrib": "random"},
+    "argsort, sort and topk are operators": {"contrib": "sort"},
+    "bench measures the machine": {
+        "contrib": "peak",
+        "": "utils",
+    },
+    "baton makes code for the processors of processes, not for browsers": {"contrib": "tvmjs"},
+    "print(schedule.mod.script()) shows schedules; contrib.relay_viz draws graphs": {"contrib": "tedd"},
+    "names are made unique where they are printed; relax.BlockBuilder.get_unique_name makes them": {
+        "ir": "supply",
+    },
+    "llvmlite, which LLVM comes from, does not tell": {
+        "target.codegen": "llvm_get_targets llvm_get_cpu_archlist",
+    },
+    "llvm_get_system_cpu and llvm_get_cpu_features tell what CPU it is": {
+        "target.codegen": "llvm_get_system_x86_vendor",
+    },
+    "tvm.build makes code of kernels": {"target.codegen": "build_module"},
+    "tvm.ir.assert_structural_equal tells paths as texts": {"runtime": "ObjectPath object_path"},
+    "rows of profiles hold plain numbers: Report.calls, Report.device_metrics": {
+        "runtime.profiling": "Duration Count Percent Ratio",
+    },
+    "LLVM is llvmlite's: llvmlite.binding tells its version and the host's features": {"target": "x86"},
+    "code is made for one CPU: tvm.target.Target": {"target": "compilation_config"},
+    TEST_EQUIPMENT: {"testing": "auto_scheduler popen_pool runner tir usmp"},
+    "there are no generated C functions to name": {"runtime": "name_transforms"},
+    "JSON of TVM v0.19 is read; older one is not": {"ir": "json_compact"},
+    "scripts are read by tvm.script.from_source and the decorators; Python's own syntax trees are used inside": {
+        "script.parser": "core",
+        "script.parser.ir": "parser",
+        "script.parser.relax": "parser",
+        "script.parser.tir": "parser operation",
+    },
+    "texts are printed by script() and show()": {"script": "printer"},
+    "texts are printed by script() and show(), which take the options there are": {
+        "runtime": "Scriptable script_printer",
+    },
+    "Target('llvm') is this machine": {"target": "detect_target"},
+}
+"""Why: below what, which names."""

@@ -1,0 +1,33 @@
+"""What is left out of `relax`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from baton._src.driver.tvm_names.left_out.reasons import BYOC, GPU, IMPORTER, ONE_PROCESS, REGISTERED
+
+RELAX_NAMES: Mapping[str, Mapping[str, str]] = {
+    "it looks into TVM's own passes": {"relax.testing": "transform"},
+    BYOC: {
+        "relax.backend": "contrib cuda",
+        "relax.transform": "SplitCallTIRByPattern",
+        "relax": "backend_tir",
+    },
+    "packed functions are registered with register_func; no code is linked in": {
+        "relax.transform": "AttachExternModules",
+    },
+    GPU: {
+        "relax.transform": "RewriteCUDAGraph IPCAllReduceRewrite LowerGPUIPCAllocStorage ipc_allreduce_rewrite",
+    },
+    ONE_PROCESS: {
+        "relax": "distributed",
+        "relax.op": "ccl distributed",
+        "relax.frontend.nn.op": "ccl_allreduce ccl_allgather ccl_broadcast_from_worker0",
+    },
+    IMPORTER: {"relax.frontend": "stablehlo"},
+    REGISTERED: {"relax.transform": "attach_external_modules"},
+    "kernels of operators are baton's own; relax.transform.LegalizeOps takes others in customize_legalize_map": {
+        "relax.transform": "legalize_ops",
+    },
+}
+"""Why: below what, which names."""

@@ -1,0 +1,81 @@
+"""What is left out of `relay`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from baton._src.driver.tvm_names.left_out.reasons import BYOC, GPU, IMPORTER, PLANNED, TEST_EQUIPMENT, TUNING
+
+_NO_LIBRARY = (
+    "no such library comes with baton, which generates its own code; patterns and "
+    "code generators of your own are relay.op.contrib.register_pattern_table and relay.ext.<name>"
+)
+
+RELAY_NAMES: Mapping[str, Mapping[str, str]] = {
+    'what is built for the executor "aot" is a GraphExecutorFactoryModule too': {
+        "relay.backend.executor_factory": "AOTExecutorFactoryModule",
+        "relay.backend": "aot",
+    },
+    "no program is too deep for baton's passes: Python's stack is not used for them": {
+        "relay": "setrecursionlimit",
+    },
+    "it is one of TVM's kernels for ARM CPUs; baton chooses its own: call conv2d": {
+        "relay.nn": "contrib_conv2d_gemm_weight_transform contrib_conv2d_gemm_without_weight_transform",
+    },
+    BYOC: {
+        "relay.nn": "contrib_conv2d_winograd_nnpack_weight_transform",
+        "relay.backend": "contrib",
+        "relay": "collage",
+        "relay.transform": "CollagePartition RelayToTIRTargetHook",
+        "relay.analysis": "operations_distribution",
+    },
+    "conv3d has no Winograd kernels here: call conv3d": {
+        "relay.nn": "contrib_conv3d_winograd_weight_transform contrib_conv3d_winograd_without_weight_transform",
+    },
+    IMPORTER: {
+        "relay.frontend": (
+            "tensorflow tensorflow2 keras tflite mxnet coreml caffe caffe2 darknet paddlepaddle oneflow "
+            "from_tensorflow from_keras from_tflite from_mxnet from_coreml from_caffe from_caffe2 from_darknet "
+            "from_paddle from_oneflow qnn_torch pytorch_utils"
+        ),
+    },
+    "storages have no scopes on CPUs": {"relay.transform": "AnnotateMemoryScope"},
+    TUNING: {
+        "relay.transform": "MetaScheduleLayoutRewrite AutoSchedulerLayoutRewrite",
+        "relay.op.strategy": "x86",
+        "relay.qnn": "strategy",
+    },
+    "baton makes no weights sparse: call the operators on sparse tensors with weights that are": {
+        "relay.transform": "DenseToSparse Conv2dToSparse Conv2dToSparse2",
+        "relay.analysis": "sparse_dense sparse_conv2d",
+        "relay.data_dep_optimization": "bsr_dense bsr_conv2d csr_conv2d",
+    },
+    "programs with `?` or named dims compile once for all sizes": {
+        "relay.transform": "FlexibleShapeDispatch flexible_shape",
+    },
+    "Relay is lowered through Relax: relax.from_relay gives the program": {"relay.backend": "te_compiler"},
+    "nodes have with_fields, and Python's keyword arguments": {"relay.expr": "RelayExprWithFields"},
+    _NO_LIBRARY: {
+        "relay.op.contrib": (
+            "adreno arm_compute_lib bnns clml cmsisnn coreml cublas cudnn cutlass dnnl ethosn ethosu libtorch mrvl "
+            "te_target tensorrt vitis_ai"
+        ),
+    },
+    "not implemented: memory is planned in Relax, for whole programs": {
+        "relay.transform": "AnnotateUsedMemory",
+    },
+    "layouts are told by rules: relay.op.register_convert_op_layout": {"relay.transform": "infer_layout_utils"},
+    PLANNED: {"relay.transform": "memory_plan"},
+    "rules of your own are relay.op.register_convert_op_layout": {"relay.op": "layout_conversions"},
+    GPU: {"relay.op.strategy": "cuda"},
+    "types are computed by rules of the operators' own, not by relations": {"relay.op": "type_relations"},
+    "qnn operators are lowered by relay.qnn.transform; rules of your own are relay.op.register_legalize": {
+        "relay.qnn.op": "legalizations canonicalizations layout_conversions",
+    },
+    "relay.quantize has quantize, qconfig and the passes; what lies between them is baton's own": {
+        "relay.quantize": "_quantize _annotate _calibrate _partition kl_divergence",
+    },
+    "relay.transform.recast and ToMixedPrecision change dtypes": {"relay.frontend": "change_datatype"},
+    TEST_EQUIPMENT: {"relay.testing": "tf byoc darknet tflite yolo_detection config"},
+}
+"""Why: below what, which names."""

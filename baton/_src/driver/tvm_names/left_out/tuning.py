@@ -1,0 +1,57 @@
+"""What is left out of `autotvm`, `auto_scheduler` and `meta_schedule`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from baton._src.driver.tvm_names.left_out.reasons import TEST_EQUIPMENT
+
+TUNING_NAMES: Mapping[str, Mapping[str, str]] = {
+    "every candidate is measured: no model of costs or features of programs is asked": {
+        "meta_schedule": "cost_model CostModel feature_extractor FeatureExtractor post_optimization",
+        "auto_scheduler": "XGBModel RandomModel cost_model feature",
+        "autotvm": "feature",
+    },
+    "rules schedule whole kernels (PostOrderApply leaves open what they do); a script's own space is ScheduleFn": {
+        "meta_schedule": "schedule_rule ScheduleRule postproc Postproc mutator Mutator schedule",
+    },
+    "candidates are run on this machine: auto_scheduler.LocalRunner": {
+        "auto_scheduler": "RPCRunner LocalRPCMeasureContext",
+    },
+    "there is one way to search: TaskScheduler(tasks).tune, SearchTask.tune": {
+        "auto_scheduler": "SketchPolicy EmptyPolicy PreloadMeasuredStates PreloadCustomSketchRule auto_schedule",
+    },
+    "tensors are scheduled as they are: te.create_prim_func gives their kernel": {
+        "auto_scheduler": "ComputeDAG",
+    },
+    "targets know the machine: tvm.target.Target": {"auto_scheduler": "HardwareParams"},
+    "records are in force within ApplyHistoryBest": {"auto_scheduler": "is_auto_scheduler_enabled"},
+    "configurations are run on this machine: autotvm.LocalRunner": {
+        "autotvm": "RPCRunner",
+        "autotvm.measure": "RPCRunner",
+    },
+    "kernels without records are scheduled by rules; there is no collection of records to fetch": {
+        "autotvm": "tophub",
+    },
+    "there are no settings to change": {"autotvm": "env GLOBAL_SCOPE"},
+    "measurements are kept in files: autotvm.callback.log_to_file": {"autotvm": "database"},
+    "layouts are chosen by baton's own pipeline (ConvertLayout, BlockChannels)": {
+        "autotvm": "graph_tuner apply_graph_best ApplyGraphBest",
+    },
+    "operators' kernels are baton's own; a kernel of yours is an autotvm.template": {
+        "autotvm": "register_topi_compute register_topi_schedule",
+    },
+    "candidates are run on this machine: runner.LocalRunner": {"meta_schedule.runner": "RPCRunner RPCConfig"},
+    "candidates are built and run by baton's own process: runner.LocalRunner": {
+        "meta_schedule.runner": "PyRunner",
+    },
+    "candidates are built and run by baton's own process: builder.LocalBuilder": {
+        "meta_schedule.builder": "PyBuilder",
+    },
+    "tuning tells its progress as compilation does": {"meta_schedule": "Profiler"},
+    TEST_EQUIPMENT: {"meta_schedule": "testing"},
+    "it is older than meta_schedule, which is served: tvm.meta_schedule, and passes named MetaSchedule...": {
+        "relax.transform": "tuning_api",
+    },
+}
+"""Why: below what, which names."""
