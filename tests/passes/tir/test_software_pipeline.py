@@ -140,6 +140,50 @@ def main(A: T.Buffer((8,), "float32"), S: T.Buffer((1,), "float32")):
         pipelined(parse_text(shared))
 
 
+NESTED = """
+@T.prim_func
+def main(A: T.Buffer((6, 5, 4), "float32"), D: T.Buffer((6, 5, 4), "float32")):
+    for i in T.serial(6, annotations={"software_pipeline_stage": [0, 1], "software_pipeline_order": [1, 0]}):
+        with T.block("outer"):
+            T.reads(A[i, 0:5, 0:4])
+            T.writes(D[i, 0:5, 0:4])
+            B = T.alloc_buffer((5, 4), "float32")
+            for j, k in T.grid(5, 4):
+                with T.block("load"):
+                    B[j, k] = A[i, j, k] * T.float32(2)
+            for j in T.serial(5, annotations={"software_pipeline_stage": [0, 2], "software_pipeline_order": [0, 1]}):
+                with T.block("inner"):
+                    T.reads(B[j, 0:4])
+                    T.writes(D[i, j, 0:4])
+                    C = T.alloc_buffer((4,), "float32")
+                    for k in T.serial(4):
+                        with T.block("middle"):
+                            C[k] = B[j, k] + T.float32(1)
+                    for k in T.serial(4):
+                        with T.block("store"):
+                            D[i, j, k] = C[3 - k]
+"""
+
+
+def test_pipelines_within_pipelines() -> None:
+    """Guards that a pipeline is one part of the loop around it: its own statements were counted there."""
+    found = pipelined(parse_text(NESTED))
+    assert versions(found) == {"B": (2, 5, 4), "C": (3, 4)}
+    x = np.random.default_rng(0).integers(-8, 8, (6, 5, 4)).astype("float32")
+    for run in (lambda *given: run_prim_func(found, given), lambda *given: run_native(found, *given, checked=True)):
+        out = np.zeros((6, 5, 4), "float32")
+        run(x, out)
+        np.testing.assert_array_equal(out, (x * 2 + 1)[..., ::-1])
+
+
+@pytest.mark.parametrize("kind", ["parallel", "vectorized"])
+def test_loops_without_an_order_are_refused(kind: str) -> None:
+    """Guards against threads that use one version of a buffer at a time."""
+    text = (SIZES + LOOP).format(n=4, stages=[0, 1, 1], order=[0, 1, 2], begin=0).replace("T.serial(0", f"T.{kind}(0")
+    with pytest.raises(DiagnosticError, match=f"iterations of a {kind} loop run in no order"):
+        pipelined(parse_text(f"@T.prim_func\ndef main{text}"))
+
+
 def test_random_pipelines() -> None:
     """Guards every plan against the loop itself: it is refused, or computes the same."""
     draw = random.Random(4)

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr, Range
-from baton._src.ir.traverse import post_order, rewrite
+from baton._src.ir.traverse import children, post_order, rewrite, substitute
 from baton._src.passes.tir.fold import substitute_and_fold
 from baton._src.passes.tir.prim_func_pass import PrimFuncPass
 from baton._src.passes.tir.ssa import converted
@@ -45,12 +45,19 @@ class InjectSoftwarePipeline(PrimFuncPass):
     it needs."""
 
     def body(self, body: st.Stmt, function: PrimFunc, ctx: PassContext) -> st.Stmt:
-        def rule(node: Any) -> Any:
-            annotated = isinstance(node, st.For) and _STAGE in node.annotations
-            return _Pipeline(node).statement() if annotated else None
-
-        found: st.Stmt = rewrite(body, rule)
+        found = _injected(body)
         return found if found is body else converted(found, function)
+
+
+def _injected(stmt: st.Stmt) -> st.Stmt:
+    """The statement with its outermost annotated loops as pipelines; a part of one may hold others."""
+    outermost = post_order(stmt, below=lambda node: () if _is_annotated(node) else children(node))
+    found: st.Stmt = substitute(stmt, {loop: _Pipeline(loop).statement() for loop in outermost if _is_annotated(loop)})
+    return found
+
+
+def _is_annotated(node: Any) -> bool:
+    return isinstance(node, st.For) and _STAGE in node.annotations
 
 
 class _Pipeline:
@@ -58,6 +65,10 @@ class _Pipeline:
 
     def __init__(self, loop: st.For) -> None:
         self.loop = loop
+        if loop.kind not in (st.ForKind.SERIAL, st.ForKind.UNROLLED):
+            raise self._wrong(
+                f"iterations of a {loop.kind.name.lower()} loop run in no order that parts could wait for"
+            )
         self.parts, self.own = _parts(loop)
         self.stages = self._numbers(_STAGE)
         order = self._numbers(_ORDER)
@@ -176,7 +187,7 @@ def _parts(loop: st.For) -> tuple[list[st.Stmt], list[Buffer]]:
             case _:
                 return [stmt]
 
-    return opened(loop.body), own
+    return [_injected(part) for part in opened(loop.body)], own
 
 
 def _accessed(part: st.Stmt) -> tuple[set[tir.Var], set[tir.Var]]:
