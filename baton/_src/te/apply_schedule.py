@@ -182,8 +182,8 @@ class _Application:
                 case ("storage_align", axis, factor, offset):
                     place = [a.var for a in stage.root_axes].index(axis.var)
                     schedule.storage_align(self.name_of(stage), 0, place, factor, offset)
-                case ("double_buffer",):
-                    schedule.annotate(self.name_of(stage), "double_buffer_scope", 0)
+                case ("double_buffer" | "rolling_buffer" as hint,):
+                    schedule.annotate(self.name_of(stage), f"{hint}_scope", 0)
                 case _:
                     pass  # placement, structure and intrinsics, done elsewhere
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from baton._src.support.spans import Span
+from baton._src.te.group import Group, grouped
 from baton._src.te.stage import Stage, domain, refuse
 from baton._src.te.tensor import ComputeOp, Operation, ScanOp, Tensor
 from baton._src.tir.expr import IterVar, Var
@@ -104,6 +105,11 @@ class Schedule:
         stage.history = [("rfactor", axis)]
         extents = [a.extent for a in made.op.axis] if isinstance(made.op, ComputeOp) else []
         return Tensor(tuple(extents), tensor.dtype, made.op)
+
+    def create_group(self, outputs: Any, inputs: Any, include_inputs: bool = False) -> Group:
+        """The stages between tensors (one or several), to be placed together."""
+        ends, starts = ([t] if isinstance(t, Tensor) else list(t) for t in (outputs, inputs))
+        return grouped(self.stages, ends, starts, include_inputs)
 
     def _partial(self, stage: Stage, axis: IterVar, factor_axis: int) -> Stage:
         """The stage of the partial results, before `stage`."""

@@ -47,8 +47,14 @@ class Stage:
         self.leaf_iter_vars = [axis for axis in self.leaf_iter_vars if axis is not step]
         self.root_axes = list(self.leaf_iter_vars)
 
-    def split(self, parent: IterVar, factor: Any = None, nparts: Any = None) -> tuple[IterVar, IterVar]:
-        """An axis as two, the inner of extent `factor` or the outer of extent `nparts`."""
+    def split(
+        self, parent: IterVar, factor: Any = None, nparts: Any = None, disable_predication: bool = False
+    ) -> tuple[IterVar, IterVar]:
+        """An axis as two, the inner of extent `factor` or the outer of extent `nparts`.
+
+        Where they do not divide the extent the rest is guarded, also if `disable_predication` promises that they do.
+        """
+        del disable_predication
         if (factor is None) == (nparts is None):
             raise refuse("split takes either factor or nparts")
         place = self.place(parent)
@@ -128,6 +134,10 @@ class Stage:
         """Keep two copies of the buffer, so that one is filled while the other is read."""
         self.history.append(("double_buffer",))
 
+    def rolling_buffer(self) -> None:
+        """Keep what windows share between iterations; a hint, results are the same."""
+        self.history.append(("rolling_buffer",))
+
     def compute_inline(self) -> None:
         """Compute the stage where it is read; not for reductions."""
         if isinstance(self.op, ComputeOp) and self.op.reduce_axis:
@@ -149,6 +159,16 @@ class Stage:
     def bind(self, ivar: IterVar, thread_ivar: Any) -> None:
         """GPU threads: CPUs have none."""
         raise refuse(f"{ivar.var.name} cannot be bound to GPU threads: baton compiles for CPUs", "use parallel")
+
+    def env_threads(self, threads: Any) -> None:
+        """GPU threads: CPUs have none."""
+        raise refuse(f"{self.op.name} cannot be launched over GPU threads: baton compiles for CPUs", "use parallel")
+
+    def set_store_predicate(self, predicate: Any) -> None:
+        """Which GPU threads store: CPUs have none."""
+        raise refuse(
+            f"which threads store {self.op.name} says nothing: baton compiles for CPUs", "leave it out: all is stored"
+        )
 
     def tensorize(self, var: IterVar, tensor_intrin: Any) -> None:
         """What is below an axis, this one included, computed by an intrinsic (`te.decl_tensor_intrin`)."""
