@@ -40,7 +40,7 @@ def asked_elements(func: PrimFunc, rows: int, first: int, steps: int) -> set[tup
     assert not isinstance(kernel, Declined)
     matrix = find_product(kernel)
     assert matrix is not None
-    ahead = rows_ahead.asked_ahead(matrix, HOST, None).many
+    ahead = rows_ahead.tile_prefetches(matrix, HOST, None).many
     assert ahead is not None
     beside = ahead(rows, i64(first), i64(0), i64(1))
     assert beside is not None

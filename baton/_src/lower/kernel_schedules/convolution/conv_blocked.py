@@ -36,7 +36,7 @@ from baton._src.lower.kernel_schedules.convolution.blocked_tiles import (
     tiles_of,
 )
 from baton._src.lower.kernel_schedules.convolution.conv_window import Window
-from baton._src.lower.kernel_schedules.convolution.weights_ahead import asked_ahead
+from baton._src.lower.kernel_schedules.convolution.weights_ahead import weight_prefetches
 from baton._src.lower.kernel_schedules.products.dots import Dot, dot_instruction, words_at
 from baton._src.lower.kernel_schedules.products.tiles import Accumulators
 from baton._src.lower.kernel_schedules.shared.factors import load_of
@@ -319,7 +319,7 @@ def _run(conv: BlockedConv, tile: Tile, acc: Accumulators, run: _Run, place: Pla
     body = data.bound(weight.bound(_each_sum(conv, place, run.rows, run.seen, update)))
     body = nest([Axis(var, axis.extent) for axis, var in inner], body)
     begin = substitute_and_fold(weight.place, {var: i64(0) for _, var in inner})
-    body = sequence(*asked_ahead(conv, weight, begin, place, start), body)
+    body = sequence(*weight_prefetches(conv, weight, begin, place, start), body)
     return body if run.count == 1 else loop(tap, run.count, body)
 
 
@@ -349,6 +349,6 @@ def _words(
     body = _each_sum(conv, place, run.rows, run.seen, update, whole=True)
     size = (channel.size or 0) // WORD
     begin = substitute_and_fold(weight.place, {word: i64(0)})
-    ahead = asked_ahead(conv, weight, begin, place, start)
+    ahead = weight_prefetches(conv, weight, begin, place, start)
     body = sequence(*ahead, loop(word, size, data.bound(weight.bound(body))))
     return body if run.count == 1 else loop(tap, run.count, body)

@@ -1,7 +1,7 @@
-"""Weights of a blocked convolution are asked for while the group of blocks before theirs is computed.
+"""Weights of a blocked convolution are prefetched while the group of blocks before theirs is computed.
 
 The tiles of a map that have the same blocks of output channels read the same weights. The first of them would wait:
-it multiplies faster than memory delivers. So each of them asks for its share of the next group's weights, which then
+it multiplies faster than memory delivers. So each of them prefetches its share of the next group's weights, which then
 arrive evenly. 512 to 2048 channels of 7 x 7 points take 0.8 of the time, F(4x4, 3x3) of 256 channels of 14 x 14 points
 (`winograd` asks in the same way) 0.6.
 """
@@ -19,7 +19,9 @@ from baton._src.tir import stmt as st
 from baton._src.values.aligned import LINE
 
 
-def asked_ahead(conv: BlockedConv, weight: Stream, begin: PrimExpr, place: Place, start: PrimExpr) -> list[st.Stmt]:
+def weight_prefetches(
+    conv: BlockedConv, weight: Stream, begin: PrimExpr, place: Place, start: PrimExpr
+) -> list[st.Stmt]:
     """Ask for this tile's share of the weights that the next group multiplies where this one is about to multiply
     those from `begin` on: of one tap, a block of input channels.
     """

@@ -6,9 +6,9 @@
             M[o, t, e]  =  sum over c of V[e, c, t] * U[e, c, o]         register tiles: tiles x channels
             Y tiles  =  A^T M A, through the epilogue
 
-V and M of a block stay in the second-level cache. U is read in the order it lies; the register tiles of a panel ask for
-the next one, each for its share, so that it arrives from memory evenly. Padding is a matter of loading the
-tiles at the border; tiles that reach over the end are cut when stored. Threads share blocks of tiles, or where there
+V and M of a block stay in the second-level cache. U is read in the order it lies; the register tiles of a panel
+prefetch the next one, each its share, so that it arrives from memory evenly. Padding is a matter of loading the tiles
+at the border; tiles that reach over the end are cut when stored. Threads share blocks of tiles, or where there
 are too few of them tiles first and chunks of channels then.
 """
 

@@ -26,11 +26,11 @@ from baton._src.lower.kernel_schedules.dot_products.word_plan import WordPlan, p
 from baton._src.lower.kernel_schedules.dot_products.words import joined_word, vector_of_words, word_at
 from baton._src.lower.kernel_schedules.products.matmul import FEW_ROWS
 from baton._src.lower.kernel_schedules.products.packed_streams import streaming_grain
-from baton._src.lower.kernel_schedules.products.panel_packing import Beside, asking_for
+from baton._src.lower.kernel_schedules.products.panel_packing import Beside, panel_prefetches
 from baton._src.lower.kernel_schedules.products.partial_sums import added_up, in_turns, sums_apart
 from baton._src.lower.kernel_schedules.products.products import Product
 from baton._src.lower.kernel_schedules.products.row_tiles import asked_results, panel_tiles, write_out
-from baton._src.lower.kernel_schedules.products.rows_ahead import asked_ahead
+from baton._src.lower.kernel_schedules.products.rows_ahead import tile_prefetches
 from baton._src.lower.kernel_schedules.products.sharing import row_blocks, shared_panels, shares_rows
 from baton._src.lower.kernel_schedules.products.tiles import Accumulators
 from baton._src.lower.kernel_schedules.shared.factors import bound, load_of
@@ -76,9 +76,9 @@ def _emit(plan: WordPlan, target: Target) -> st.Stmt:
 
     def tiles(first: PrimExpr, count: PrimExpr, further: int = 1) -> st.Stmt:
         later = ops.min(ops.add(number, i64(further)), ops.subtract(panels, i64(1)))
-        ahead = asking_for(_ready_panel(plan, later), plan.words, width * plan.dot.group) if plan.packed else None
-        asked = asked_ahead(matrix, target, ahead, plan.dot.group)
-        return panel_tiles(matrix, plan.shape, width, number, first, count, packed, asked, partial(_tile, plan))
+        ahead = panel_prefetches(_ready_panel(plan, later), plan.words, width * plan.dot.group) if plan.packed else None
+        prefetches = tile_prefetches(matrix, target, ahead, plan.dot.group)
+        return panel_tiles(matrix, plan.shape, width, number, first, count, packed, prefetches, partial(_tile, plan))
 
     threads = target.num_cores
     if shares_rows(matrix, panels, threads, plan.dot.group):

@@ -4,7 +4,7 @@
 
 A tile's sums are in registers while the block of k runs, and wait in a cache for the next block. A block has so few
 rows of B that the table of pages holds them all while strips go across: a strip over the whole of k would jump from
-page to page, each of them new. Each step along k asks for the same row of the next strip, as no processor foresees
+page to page, each of them new. Each step along k prefetches the same row of the next strip, as no processor foresees
 such rows; so memory and multiplications run side by side. Packing would write, and read, what is used a few times.
 """
 
@@ -76,7 +76,7 @@ def blocked(matrix: Product, target: Target) -> st.Stmt:
 @dataclass(frozen=True)
 class _Strip:
     """Rows of B from `k` on, and `width` columns from `start` on, some of which there are not if it is `masked`; then
-    what is asked for meanwhile: the same columns and rows of the next strip.
+    what is prefetched meanwhile: the same columns and rows of the next strip.
     """
 
     k: PrimExpr
@@ -239,7 +239,7 @@ class _Blocked:
             last = tir.GE(after, self.end)
             later = where(last, ops.add(k, i64(self.steps)), k)
 
-            def asking(row: PrimExpr, column: PrimExpr) -> st.Stmt:
+            def prefetching(row: PrimExpr, column: PrimExpr) -> st.Stmt:
                 one = _Strip(k, steps, at, width, masked, row, column)
 
                 def every(heights: EvenTiles) -> st.Stmt:
@@ -250,7 +250,7 @@ class _Blocked:
                 return even_tiles(self.rows, min(tallest, self.tallest), every) if low else every(tiles)
 
             column = where(last, self.start, after)
-            return named("later", later, lambda row: named("ahead", column, lambda ahead: asking(row, ahead)))
+            return named("later", later, lambda row: named("ahead", column, lambda ahead: prefetching(row, ahead)))
 
         rest, grain = self.columns % self.strip, self.shape.grain
         tail = -(-rest // grain) * grain
@@ -292,7 +292,7 @@ class _Blocked:
         return st.LetStmt(corner, self._sum(first, ops.subtract(strip.start, self.start)), body)
 
     def _terms(self, strip: _Strip, acc: Accumulators, first: PrimExpr, step: PrimExpr) -> st.Stmt:
-        """A row of B, after the same row of the next strip has been asked for."""
+        """A row of B, after the same row of the next strip has been prefetched."""
         matrix, end, k = self.matrix, i64(self.columns), ops.add(strip.k, step)
         source, begin = matrix.right, self._row(first)
         assert source is not None
@@ -307,7 +307,7 @@ class _Blocked:
 
         terms = acc.add_products(left, right)
         if self.columns <= self.strip and self.blocks == 1:
-            return terms  # there is nothing else to ask for
+            return terms  # there is nothing else to prefetch
         asked = []
         deep = index_var("deep")
         for lane in range(0, self.strip, self.shape.lanes):

@@ -32,7 +32,7 @@ from baton._src.lower.kernel_schedules.products.panel_packing import (
 from baton._src.lower.kernel_schedules.products.products import Product, exactly, find_product, merged_rows, renamed
 from baton._src.lower.kernel_schedules.products.row_dots import TALL, dot_tiles, most_rows, suits
 from baton._src.lower.kernel_schedules.products.row_tiles import multiply_add_tile, panel_tiles, rows_in_place
-from baton._src.lower.kernel_schedules.products.rows_ahead import asked_ahead
+from baton._src.lower.kernel_schedules.products.rows_ahead import tile_prefetches
 from baton._src.lower.kernel_schedules.products.sharing import row_blocks, shared_panels, shares_rows
 from baton._src.lower.kernel_schedules.products.streamed_rows import MOST as STREAMED_ROWS
 from baton._src.lower.kernel_schedules.products.streamed_rows import (
@@ -215,16 +215,16 @@ class _Packed:
         return each if self.together == 1 else loop(self.turn, self.together, each)
 
     def _tiles(self, first: PrimExpr, count: PrimExpr, further: int = 1) -> st.Stmt:
-        """Tiles of `count` rows, which ask for the panels that are `further` on."""
+        """Tiles of `count` rows, which prefetch the panels that are `further` on."""
         ahead, start = None, self.start
         if self.factor is not None and self.beside:
             ahead = packing_beside(self.factor, self.packed, start, self.width)
         elif self.factor is not None:
             later = ops.add(start, i64(self.width * self.together * further))
             ahead = fetching(self.factor, later, self.width, self.shape.lanes)
-        asked = asked_ahead(self.matrix, self.target, ahead)
+        prefetches = tile_prefetches(self.matrix, self.target, ahead)
         kind = in_turn(self.together, self.turn, multiply_add_tile)
-        return panel_tiles(self.matrix, self.shape, self.width, self.panel, first, count, self.packed, asked, kind)
+        return panel_tiles(self.matrix, self.shape, self.width, self.panel, first, count, self.packed, prefetches, kind)
 
 
 def shape_for(matrix: Product, target: Target) -> TileShape:

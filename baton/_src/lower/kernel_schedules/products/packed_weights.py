@@ -8,7 +8,7 @@ from baton._src.ir.expr import PrimExpr
 from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.products import short_sums
 from baton._src.lower.kernel_schedules.products.last_columns import last_columns
-from baton._src.lower.kernel_schedules.products.panel_packing import Ahead, asking_for
+from baton._src.lower.kernel_schedules.products.panel_packing import Ahead, panel_prefetches
 from baton._src.lower.kernel_schedules.products.products import Product, find_product
 from baton._src.lower.kernel_schedules.products.tiles import tile_shape
 from baton._src.lower.kernel_schedules.shared.factors import load_of
@@ -115,6 +115,6 @@ class Panels:
         return Buffer(whole.data, whole.dtype, (i64(size),), (), ops.multiply(number, i64(size)), whole.name)
 
     def ahead(self, number: PrimExpr, further: int) -> Ahead:
-        """Tiles ask for the panel `further` on."""
+        """Tiles prefetch the panel `further` on."""
         later = self.panel(ops.min(ops.add(number, i64(further)), i64(self.count - 1)))
-        return asking_for(later, self.matrix.k.size or 1, self.width)
+        return panel_prefetches(later, self.matrix.k.size or 1, self.width)

@@ -21,19 +21,18 @@ from baton._src.tir.intrinsics import intrinsic
 from baton._src.values.aligned import LINE
 
 FAR = 48
-"""Steps along k after which a row of B that was asked for has come from the third-level cache."""
+"""Steps along k after which a row of B that was prefetched has come from the third-level cache."""
 
 SMALLEST_SQUARE = 4
 """Terms of shorter sums are moved one by one."""
 
 LOW = 4
-"""Tiles of up to so many rows ask for nothing: they load as much as they multiply, and there are few of them."""
+"""Tiles of up to so many rows prefetch nothing: they load as much as they multiply, and there are few of them."""
 
 Beside = Callable[[PrimExpr], st.Stmt]
-"""What a step along k does beside its multiplications."""
+"""What a step along k does alongside its multiplications."""
 Ahead = Callable[[int, PrimExpr, PrimExpr, PrimExpr], Beside | None]
-"""From the rows of a tile, the first of them, its number and how many there are: what its steps do beside, if anything.
-"""
+"""From the rows of a tile, the first of them, its number and how many tiles there are: what its steps do alongside."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +115,7 @@ def packs_beside(factor: Factor) -> bool:
 
 
 def packing_beside(factor: Factor, buffer: Buffer, start: PrimExpr, width: int) -> Ahead:
-    """The first tile packs the panel that it multiplies by: each of its steps along k stores a row, and asks for a
+    """The first tile packs the panel that it multiplies by: each of its steps along k stores a row, and prefetches a
     later one. Packing on its own waits for every row, since no processor foresees strided ones; beside multiplications
     it costs next to nothing.
     """
@@ -151,7 +150,7 @@ def _row(factor: Factor, buffer: Buffer, start: PrimExpr, width: int, k: PrimExp
 
 
 def fetching(factor: Factor, start: PrimExpr, width: int, lanes: int) -> Ahead:
-    """What each step along k asks for, in tile after tile of one panel, so that the panel from `start` on of a B that
+    """What each step along k prefetches, in tile after tile of one panel, so that the panel from `start` on of a B that
     lies along k has arrived when it is packed: a vector each.
     """
     load, vectors = load_of(factor.value), max(1, width // lanes)
@@ -160,7 +159,7 @@ def fetching(factor: Factor, start: PrimExpr, width: int, lanes: int) -> Ahead:
     def of_tile(rows: int, first: PrimExpr, tile: PrimExpr, tiles: PrimExpr) -> Beside | None:
         if rows <= LOW:
             return None
-        # The last tiles ask; those before them go on naming one place, which costs next to nothing.
+        # The last tiles prefetch; those before them go on naming one place, which costs next to nothing.
         before = ops.max(ops.subtract(tiles, i64(vectors)), i64(0))
         part = ops.max(ops.subtract(tile, before), i64(0))
         asks = ops.cast("int64", tir.GE(tile, before))
@@ -181,8 +180,8 @@ def fetching(factor: Factor, start: PrimExpr, width: int, lanes: int) -> Ahead:
     return of_tile
 
 
-def asking_for(panel: Buffer, steps: int, width: int) -> Ahead:
-    """Each tile asks for its share of the packed panel that this thread is likely to take next, `width` elements for
+def panel_prefetches(panel: Buffer, steps: int, width: int) -> Ahead:
+    """Each tile prefetches its share of the packed panel that this thread is likely to take next, `width` elements for
     each of `steps` along k, so that weights arrive from memory evenly instead of all at once when a panel begins.
     """
 

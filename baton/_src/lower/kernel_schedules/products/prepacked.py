@@ -26,7 +26,7 @@ from baton._src.lower.kernel_schedules.products.row_tiles import (
     multiply_add_tile,
     panel_tiles,
 )
-from baton._src.lower.kernel_schedules.products.rows_ahead import asked_ahead
+from baton._src.lower.kernel_schedules.products.rows_ahead import tile_prefetches
 from baton._src.lower.kernel_schedules.products.sharing import row_blocks, shared_panels, shares_rows
 from baton._src.lower.kernel_schedules.products.tiles import tile_shape
 from baton._src.lower.kernel_schedules.shared.anchors import find_anchor
@@ -114,9 +114,9 @@ def _tiles(panels: Panels, target: Target) -> st.Stmt:
         return allocated(packed, sequence(loop(at, source.shape[0], convert, VECTORIZED), rows))
 
     def tiles(first: PrimExpr, count: PrimExpr, further: int = 1) -> st.Stmt:
-        ahead = asked_ahead(matrix, target, panels.ahead(number, together * further))
+        prefetches = tile_prefetches(matrix, target, panels.ahead(number, together * further))
         kind = in_turn(together, turn, multiply_add_tile)
-        return panel_tiles(matrix, shape, panels.width, number, first, count, packed, ahead, kind)
+        return panel_tiles(matrix, shape, panels.width, number, first, count, packed, prefetches, kind)
 
     threads = target.num_cores
     if shares_rows(matrix, i64(panels.count), threads):

@@ -18,7 +18,7 @@ from baton._src.lower.kernel_schedules.choices import tuned
 from baton._src.lower.kernel_schedules.products.even_tiles import EvenTiles, even_tiles
 from baton._src.lower.kernel_schedules.products.panel_packing import Ahead, Beside, where
 from baton._src.lower.kernel_schedules.products.products import Product
-from baton._src.lower.kernel_schedules.products.rows_ahead import AskedAhead
+from baton._src.lower.kernel_schedules.products.rows_ahead import Prefetches
 from baton._src.lower.kernel_schedules.products.tiles import Accumulators, TileShape, tile_rows, unrolled_by
 from baton._src.lower.kernel_schedules.shared.affine import depends, step
 from baton._src.lower.kernel_schedules.shared.factors import bound, load_of
@@ -43,7 +43,7 @@ from baton._src.values.aligned import LINE
 UNROLL_K = 1
 """How often the loop over k is written out: one k fills the pipeline already, and more costs compile time."""
 WORTH_ASKING = 64
-"""Steps along k below which asking for results costs more than it saves."""
+"""Steps along k below which prefetching results costs more than it saves."""
 PAGE = 4096
 """Bytes after which the lines of the first-level cache repeat."""
 WAYS = 8
@@ -102,7 +102,7 @@ def panel_tiles(
     first: PrimExpr,
     count: PrimExpr,
     packed: Buffer,
-    asked: AskedAhead,
+    prefetches: Prefetches,
     kind: Callable[..., st.Stmt] | None = None,
 ) -> st.Stmt:
     """Tiles of rows for one panel, of multiply-adds or another `kind`; the last panel's no wider than they must be."""
@@ -111,7 +111,7 @@ def panel_tiles(
 
     def tiles(width: int, masked: bool | None) -> st.Stmt:
         make = partial(kind or multiply_add_tile, pitch=pitch, masked=masked)
-        return row_tiles(matrix, shape, width, first, count, start, packed, asked, make)
+        return row_tiles(matrix, shape, width, first, count, start, packed, prefetches, make)
 
     if columns.whole is None:  # where masks cost nothing, a second set of tiles without any would
         return tiles(pitch, True if shape.masks else None)
@@ -131,11 +131,11 @@ def row_tiles(
     count: PrimExpr,
     start: PrimExpr,
     packed: Buffer,
-    asked: AskedAhead,
+    prefetches: Prefetches,
     make: Tile,
 ) -> st.Stmt:
     """Tiles of as many rows as registers hold, then a smaller one for what is left; an unknown number of rows in even
-    tiles, behind tall ones if they are many. `asked` says what they do beside, `make` makes a tile.
+    tiles, behind tall ones if they are many. `prefetches` says what they prefetch, `make` makes a tile.
     """
     pieces = -(-width // shape.lanes)
 
@@ -151,12 +151,12 @@ def row_tiles(
         narrow = TALLEST_UNKNOWN_NARROW if width == shape.lanes else TALLEST_UNKNOWN_HALF
         usual = shape.tallest_unknown if pieces > 1 else narrow
         tallest = tuned("tile_rows", usual, shape.heights(pieces))
-        return _even_behind_tall(matrix, count, tallest, asked, tile)
+        return _even_behind_tall(matrix, count, tallest, prefetches, tile)
     most = min(TALLEST, shape.rows * shape.vectors // pieces)
     tall = tuned("tile_rows", tile_rows(matrix.rows.size, most), shape.heights(pieces))
     full, rest = divmod(size, tall)
     number, tiles, parts = index_var("tile"), i64(max(1, full)), []
-    ahead = asked.many if (matrix.rows.size or 0) > asked.most else asked.few
+    ahead = prefetches.many if (matrix.rows.size or 0) > prefetches.most else prefetches.few
     if full:
         parts.append(loop(number, full, tile(ahead, tall, ops.multiply(number, i64(tall)), number, tiles)))
     if rest:
@@ -165,9 +165,9 @@ def row_tiles(
 
 
 def _even_behind_tall(
-    matrix: Product, count: PrimExpr, tallest: int, asked: AskedAhead, tile: Callable[..., st.Stmt]
+    matrix: Product, count: PrimExpr, tallest: int, prefetches: Prefetches, tile: Callable[..., st.Stmt]
 ) -> st.Stmt:
-    """Even tiles of an unknown number of rows; if they are many and ask for more then, all but the last of them are
+    """Even tiles of an unknown number of rows; if they are many and prefetch more then, all but the last of them are
     `tallest`.
     """
 
@@ -176,21 +176,23 @@ def _even_behind_tall(
 
         def each(even: EvenTiles) -> st.Stmt:
             def of(rows: int, below: PrimExpr, number: PrimExpr) -> st.Stmt:
-                return tile(asked.few, rows, ops.add(done, below), ops.add(tall, number), ops.add(tall, even.tiles))
+                return tile(
+                    prefetches.few, rows, ops.add(done, below), ops.add(tall, number), ops.add(tall, even.tiles)
+                )
 
             return even.each(of)
 
         return even_tiles(ops.subtract(count, done), tallest, each, least=matrix.least_rows)
 
-    if not asked.differ:
+    if not prefetches.differ:
         return even_from(i64(0))
     full = ops.subtract(ops.floordiv(count, i64(tallest)), i64(1))
-    enough = tir.GT(as_int64(matrix.rows.extent), i64(max(asked.most, tallest)))
+    enough = tir.GT(as_int64(matrix.rows.extent), i64(max(prefetches.most, tallest)))
 
     def both(tall: PrimExpr) -> st.Stmt:
         number = index_var("tile")
         below, tiles = ops.multiply(number, i64(tallest)), ops.add(tall, i64(1))
-        return sequence(loop(number, tall, tile(asked.many, tallest, below, number, tiles)), even_from(tall))
+        return sequence(loop(number, tall, tile(prefetches.many, tallest, below, number, tiles)), even_from(tall))
 
     return named("tall", where(enough, ops.max(full, i64(0)), i64(0)), both)
 

@@ -1,7 +1,7 @@
-"""Rows of A are asked for while the tile before theirs is computed.
+"""Rows of A are prefetched while the tile before theirs is computed.
 
 A tile runs along its rows of A side by side. Where A is much larger than the second-level cache, a processor foresees
-such streams within a page only, and each of a dozen rows waits anew every 4 KB. So each step along k asks for a piece
+such streams within a page only, and each of a dozen rows waits anew every 4 KB. So each step along k prefetches a piece
 of the next tile's rows, to arrive in that cache. On a Zen 5, of one core's peak: 4096x3072x768 with packed weights 89
 to 98 %, 2048x768x3072 86 to 96 %, 3072x3072x3072 81 to 97 %. An A of few such caches gains nothing, or loses 2 %.
 """
@@ -25,12 +25,12 @@ from baton._src.tir import stmt as st
 from baton._src.values.aligned import LINE
 
 CACHES = 6
-"""An A of more second-level caches is asked for."""
+"""An A larger than this many second-level caches is prefetched."""
 
 
 @dataclass(frozen=True)
-class AskedAhead:
-    """What the tiles of a panel ask for: of few rows, and of more than `most`."""
+class Prefetches:
+    """What the tiles of a panel prefetch where A has few rows, and where it has more than `most`."""
 
     few: Ahead | None
     many: Ahead | None
@@ -41,13 +41,13 @@ class AskedAhead:
         return self.few is not self.many
 
 
-def asked_ahead(matrix: Product, target: Target, panel: Ahead | None, terms: int = 1) -> AskedAhead:
+def tile_prefetches(matrix: Product, target: Target, panel: Ahead | None, terms: int = 1) -> Prefetches:
     """`panel`, and the next tile's rows if A is large; a step along k has `terms` terms."""
     rows = _next_rows(matrix, terms)
     if rows is None:
-        return AskedAhead(panel, panel, 0)
+        return Prefetches(panel, panel, 0)
     of_row = (matrix.k.size or 1) * load_of(matrix.left).dtype.itemsize
-    return AskedAhead(panel, rows if panel is None else _both(panel, rows), CACHES * target.cpu.l2_bytes // of_row)
+    return Prefetches(panel, rows if panel is None else _both(panel, rows), CACHES * target.cpu.l2_bytes // of_row)
 
 
 def _both(panel: Ahead, rows: Ahead) -> Ahead:
@@ -60,7 +60,7 @@ def _both(panel: Ahead, rows: Ahead) -> Ahead:
 
 
 def _next_rows(matrix: Product, terms: int) -> Ahead | None:
-    """What a tile asks for of the rows below its own; None if A lies neither along k, row after row, nor along rows."""
+    """What a tile prefetches of the rows below; None if A lies neither row after row along k, nor along rows."""
     load, depth = load_of(matrix.left), matrix.k.size
     along_rows = step(load, matrix.rows) == 1
     if depth is None or not (along_rows or (step(load, matrix.k) == 1 and step(load, matrix.rows) == depth)):

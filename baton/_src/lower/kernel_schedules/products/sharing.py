@@ -38,7 +38,7 @@ def shared_panels(
     grain: PrimExpr | int | None = None,
 ) -> st.Stmt:
     """Loops over batch and panels as one, shared: threads take panels in turn, `grain` at a time (None: what their work
-    is worth), so that tiles can ask for those that their thread takes next.
+    is worth), so that tiles can prefetch those that their thread takes next.
     """
     batches = product([a.extent for a in matrix.batch])
     if threads <= 1:
