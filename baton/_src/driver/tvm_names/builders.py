@@ -10,7 +10,7 @@ from baton._src.ops.text_builders import RELAX_TEXT
 from baton._src.passes.relax.pattern_matching_rewriter import PatternMatchingRewriter
 from baton._src.relax.special_builders import SPECIAL_BUILDERS
 from baton._src.script.decorators import PRIM_FUNC, TIR_MACRO, on_module
-from baton._src.script.ir_builder.relax_frames import BUILDER_WORDS as RELAX_BUILDER_WORDS
+from baton._src.script.ir_builder.relax_words import BUILDER_WORDS as RELAX_BUILDER_WORDS
 from baton._src.script.ir_builder.tir_words import BUILDER_WORDS
 from baton._src.script.namespaces import ir_entries, relax_entries
 from baton._src.tir.script_names import SCRIPT_NAMES
