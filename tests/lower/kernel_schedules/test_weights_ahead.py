@@ -1,4 +1,4 @@
-"""Tiles of a blocked convolution ask for the next group's weights: for every line of them, each for its part."""
+"""Tiles of a blocked convolution prefetch the next group's weights: for every line of them, each for its part."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from baton._src.ir.expr import PrimExpr
 from baton._src.lower.kernel_schedules.convolution.blocked_conv_parts import BlockedConv, read_conv
 from baton._src.lower.kernel_schedules.convolution.blocked_shapes import tile_shape
 from baton._src.lower.kernel_schedules.convolution.blocked_tiles import Place, Stream, Turns
-from baton._src.lower.kernel_schedules.convolution.weights_ahead import asked_ahead
+from baton._src.lower.kernel_schedules.convolution.weights_ahead import weight_prefetches
 from baton._src.lower.kernel_schedules.shared.factors import load_of
 from baton._src.lower.kernel_schedules.shared.loops import i64
 from baton._src.lower.kernel_schedules.shared.stages import Declined
@@ -48,21 +48,21 @@ def asked_by_all_tiles(conv: BlockedConv, every_image: bool) -> list[list[int]]:
         for row in range(0, height or 1, lines):
             for start in range(0, columns.size or 0, points):
                 place = Place(i64(0), blocks, None if height is None else i64(row), turns=turns)
-                (ask,) = asked_ahead(conv, weight, weight.place, place, i64(start))
-                found.append(elements(ask, {image.var: tir.IntImm(image.var.dtype, at)}))
+                (prefetch,) = weight_prefetches(conv, weight, weight.place, place, i64(start))
+                found.append(elements(prefetch, {image.var: tir.IntImm(image.var.dtype, at)}))
     return found
 
 
-def elements(ask: st.Stmt, where: dict[tir.Var, PrimExpr]) -> list[int]:
-    """What the loop asks for, as it runs."""
-    assert isinstance(ask, st.For)
-    assert isinstance(ask.body, st.Evaluate)
-    assert isinstance(ask.body.value, tir.Call)
-    address = ask.body.value.args[0]
+def elements(prefetch: st.Stmt, where: dict[tir.Var, PrimExpr]) -> list[int]:
+    """What the loop prefetches, as it runs."""
+    assert isinstance(prefetch, st.For)
+    assert isinstance(prefetch.body, st.Evaluate)
+    assert isinstance(prefetch.body.value, tir.Call)
+    address = prefetch.body.value.args[0]
     assert isinstance(address, tir.Call)
     assert isinstance(address.args[0], tir.BufferLoad)
     (index,) = address.args[0].indices
-    return [value(index, {**where, ask.loop_var: i64(n)}) for n in range(value(ask.extent, {}))]
+    return [value(index, {**where, prefetch.loop_var: i64(n)}) for n in range(value(prefetch.extent, {}))]
 
 
 @pytest.mark.parametrize(
