@@ -25,7 +25,7 @@ _INDENT = 4
 
 
 def styled(text: str, style: Mapping[str, Any]) -> str:
-    """`text` in the style asked for. Errors: `TypeError` for an unknown option, `ValueError` for one not offered."""
+    """`text` in this style. Errors: `TypeError` for an unknown option, `ValueError` for one not offered."""
     for option, wanted in style.items():
         if option in ("name", "indent_spaces", *_DISPLAY):
             continue

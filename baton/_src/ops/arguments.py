@@ -1,7 +1,7 @@
 """What users may write for an operand or attribute, turned into what a call holds.
 
 Relay: numbers, arrays and lists become constants, lists of tensors a tuple. Relax: the same, and scalars, dims and
-shapes become PrimValues and ShapeExprs. A number beside a tensor of known dtype takes that dtype.
+shapes become PrimValues and ShapeExprs. A number given with a tensor of known dtype takes that dtype.
 """
 
 from __future__ import annotations

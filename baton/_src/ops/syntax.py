@@ -1,6 +1,6 @@
 """What Python's operators build on Relay and Relax expressions; `driver.wiring` binds them.
 
-A number beside an expression becomes a constant, of the expression's dtype where that is known.
+A number combined with an expression becomes a constant, of the expression's dtype where that is known.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Values of a running Relay program, beside tensors, tuples and data: functions, and the variables of a scope."""
+"""Values of a running Relay program other than tensors, tuples and data: functions, and the variables of a scope."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""A schedule of tensor expressions, applied: each primitive that was asked for becomes one of `tir.Schedule`.
+"""A schedule of tensor expressions, applied: each of its primitives becomes one of `tir.Schedule`.
 
 `s[C].tile(...)`, `s[B].compute_at(s[C], xo)`     ->     sch.split, sch.reorder on block C; sch.compute_at(B, xo)
 
-Stages with copies (`cache_read`, `cache_write`, `rfactor`) are made first, in the order they were asked for; then
+Stages with copies (`cache_read`, `cache_write`, `rfactor`) are made first, in the order of the primitives; then
 stages are inlined; then, from results back to inputs, each stage is put where it is to be computed and gets its loops.
 So a stage's own splits apply to the part of it that is computed at one place, as in TVM.
 """
@@ -125,7 +125,7 @@ class _Application:
     # -------------------------------------------------------------------------------------------- placement
 
     def inline(self) -> None:
-        """Stages that are computed where they are read. One that a parameter asks for, too, stays: it is read."""
+        """Stages that are computed where they are read. One that is also a parameter stays: it is read."""
         given = set(self.schedule.func.buffer_map.values())
         for stage in self.stages.stages:
             if stage.attached != ("inline",):
@@ -150,7 +150,7 @@ class _Application:
         return stage.block_order or stage.root_axes
 
     def transform(self, stage: Stage) -> None:
-        """The loops as asked for."""
+        """The loops as the primitives say."""
         steps = [step for step in stage.history if step[0] not in ("cache_read", "cache_write", "rfactor")]
         if stage.attached != ("inline",) and steps:
             self.name_of(stage)

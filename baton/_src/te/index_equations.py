@@ -21,7 +21,7 @@ from baton._src.tir.expr import IntImm, IterVar, Var
 
 @dataclass
 class Solution:
-    """Axes that follow from the place and the other axes, and what has to hold besides."""
+    """Axes that follow from the place and the other axes, and the conditions that remain."""
 
     values: dict[Var, PrimExpr] = field(default_factory=dict)
     conditions: list[PrimExpr] = field(default_factory=list)

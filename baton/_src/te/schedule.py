@@ -6,7 +6,7 @@
     tvm.build(s, [A, B, C], "llvm")
 
 A schedule never changes what is computed, only how. Here every primitive is checked against the axes of its stage and
-kept in `Stage.history`; `tvm.lower` and `tvm.build` apply them (`apply_schedule`). A schedule that asks for nothing
+kept in `Stage.history`; `tvm.lower` and `tvm.build` apply them (`apply_schedule`). A schedule without primitives
 leaves the kernel to the rules baton has for the target. What a CPU cannot do (binding to GPU threads) is refused.
 """
 

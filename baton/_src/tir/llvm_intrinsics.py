@@ -33,7 +33,7 @@ def _number_of_zeros(x: PrimExpr, zero_is_poison: PrimExpr) -> PrimExpr:
 
 
 def _without_nan(choose: Callable[[Any, Any], PrimExpr]) -> Callable[[Any, Any], PrimExpr]:
-    """LLVM's minnum and maxnum: a number beside a NaN is what comes out."""
+    """LLVM's minnum and maxnum: of a number and a NaN, the number."""
 
     def build(a: Any, b: Any) -> PrimExpr:
         other = scalar_functions.select(scalar_functions.isnan(b), a, choose(a, b))

@@ -23,7 +23,7 @@ from baton._src.values.tensor import AnyArray
 
 
 def product_dtype(call: OpCall[Any], a: TensorInfo, b: TensorInfo, out_dtype: object) -> DataType:
-    """What is asked for, or the dtype of the operands (which must agree unless a result dtype is given)."""
+    """`out_dtype`, or the dtype of the operands (which must agree unless a result dtype is given)."""
     wanted = DataType(out_dtype or VOID)
     if not wanted.is_void:
         return wanted

@@ -12,7 +12,7 @@ from baton._src.values.dtype import DataType
 
 
 def target_dims(call: OpCall[Any], position: int, attribute: str) -> tuple[Dim, ...] | None:
-    """The dims asked for; None if they are not known. `call.args[position]` may be absent: then the attribute says."""
+    """The target dims; None if they are not known. `call.args[position]` may be absent: then the attribute says."""
     if position < len(call.args):
         return _from_argument(call, position)
     found = getattr(call.attrs, attribute, None)

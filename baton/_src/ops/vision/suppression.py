@@ -137,7 +137,7 @@ class _Suppression:
 
 
 def compute_suppression(inputs: Any, a: SuppressionAttrs, out: Any) -> Any:
-    """Sorted rows; the suppression itself; what is asked for."""
+    """Sorted rows; the suppression itself; the wanted outputs."""
     x, count, places, most, threshold = inputs
 
     def body(ins: Any, outs: Any) -> Stmt:

@@ -1,6 +1,6 @@
 """Gradient: a function that also gives the derivatives of its result.
 
-    main(x) -> sum(x * x)     gets beside it     main_adjoint(x) -> (sum(x * x), (x + x,))
+    main(x) -> sum(x * x)     gets in addition     main_adjoint(x) -> (sum(x * x), (x + x,))
 
 Reverse mode: the adjoint repeats the bindings, then goes through them backwards; each operator has its own rule
 (`OpDef.gradient`), contributions of several users are added. The target is the result, or field `target_index` of a
@@ -78,7 +78,7 @@ class Gradient(Pass):
         return made.with_function(made.get_global_var(name), remove_all_unused(made[name]))
 
     def _wanted(self, function: Function) -> list[int]:
-        """The numbers of the parameters whose gradients are asked for."""
+        """The numbers of the parameters whose gradients are wanted."""
         if self.require_grads is None:
             return list(range(len(function.params)))
         given = self.require_grads if isinstance(self.require_grads, (list, tuple)) else [self.require_grads]
@@ -87,7 +87,7 @@ class Gradient(Pass):
             if var not in places:
                 raise _wrong(f"{self.func_name} has no parameter {var!r}")
         if len(set(given)) != len(given):
-            raise _wrong("a parameter is asked for twice")
+            raise _wrong("a parameter is named twice")
         return [places[var] for var in given]
 
 

@@ -1,4 +1,4 @@
-"""Compatibility and subtyping: one comparison of two StructInfos, asked in two ways (facts: relax-language §2, §4).
+"""Compatibility and subtyping: one comparison of two StructInfos, with two questions (facts: relax-language §2, §4).
 
 `is_subtype(a, b)`: is every value described by `a` described by `b`? YES is proved, MAYBE means that only undecided
 dims stand between them, NO that it does not hold.

@@ -135,7 +135,7 @@ class OperatorRule:
         dtypes = [t.dtype for t in known if isinstance(t, TensorType)]
         fixed = list(dict.fromkeys(d for d in dtypes if isinstance(d, DataType) and d != "bool"))
         holes = [d for d in dtypes if isinstance(d, IncompleteType)]
-        if not all(isinstance(t, (TensorType, TupleType)) for t in known):  # no dtype makes them fit beside a function
+        if not all(isinstance(t, (TensorType, TupleType)) for t in known):  # no dtype makes them fit a function
             for hole in holes:
                 self._unifier.unify_dtypes(hole, INT32)
             return self._infer(op, tuple(to_info(_with_dtype(t, INT32)) for t in known), attrs, constants, span)

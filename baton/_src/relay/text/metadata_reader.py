@@ -31,7 +31,7 @@ MAX_DEPTH = 100
 
 
 class MetadataSection:
-    """What `meta[Key][i]` refers to: objects given beside the text, and those of its section, read when first asked."""
+    """What `meta[Key][i]` refers to: objects given with the text, and those of its section, read when first asked."""
 
     def __init__(self, cursor: Cursor, given: Mapping[str, Sequence[Any]] | None = None) -> None:
         self._cursor = cursor

@@ -1,6 +1,6 @@
 """Systems of linear inequalities over the integers, solved by Fourier-Motzkin elimination.
 
-solve_linear_inequalities([x >= 0, x <= y, y < 10], [x, y])      x in [0, 10), y in [0, 10), and x <= y besides
+solve_linear_inequalities([x >= 0, x <= y, y < 10], [x, y])      x in [0, 10), y in [0, 10), and the relation x <= y
     ..., deskew_range=True                                       with new variables, whose ranges start at 0
 
 Variables are eliminated in their order: each lower bound of one together with each upper bound says something of the

@@ -89,7 +89,7 @@ def _uses(regions: tuple[BufferRegion, ...], buffer: Buffer) -> bool:
 
 @dataclass(frozen=True)
 class Spot:
-    """Where a copy is made: beside `statement`, which stands in `around` (a loop, or the enclosing block's body)."""
+    """Where a copy is made: next to `statement`, which stands in `around` (a loop, or the enclosing block's body)."""
 
     block: st.Block
     """The block around all of it, which allocates the copy."""
@@ -207,7 +207,7 @@ def copy_nest(source: Buffer, target: Buffer, box: list[Range], name: str | None
 
 
 def insert_nest(root: st.Stmt, old: st.Stmt, new: Any, nest: st.Stmt, buffer: Buffer, before: bool) -> st.Stmt:
-    """Put `nest` beside the outermost loop around `old` below its enclosing block, which allocates `buffer`."""
+    """Put `nest` next to the outermost loop around `old` below its enclosing block, which allocates `buffer`."""
     return insert_at(root, find_spot(root, old, lambda other: False), old, new, nest, buffer, before)
 
 

@@ -103,7 +103,7 @@ Place = tuple[Buffer, tuple[PrimExpr, ...]]
 def _through(
     root: st.Stmt, realize: st.BlockRealize, axes: list[IterVar], original: Place, copy: Place, which: str
 ) -> tuple[st.Stmt, str]:
-    """The block with the copy instead of the original, and beside it the nest over `axes` that copies."""
+    """The block with the copy instead of the original, and next to it the nest over `axes` that copies."""
     changed = rewrite(realize.block, _redirected(original[0], *copy))
     moved = realize.with_fields(block=refreshed(changed))
     source, target = (copy, original) if which == "write" else (original, copy)

@@ -1,4 +1,4 @@
-"""Shape variables that a group of bindings needs beside its inputs: the group's function takes them as a shape."""
+"""Shape variables that a group of bindings needs besides its inputs: the group's function takes them as a shape."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LazyGetInput and LazySetOutput: parameters are asked for where they are first needed, results are given when ready.
+"""LazyGetInput and LazySetOutput: parameters are fetched where they are first needed, results are given when ready.
 
     main(x, w0, w1)  num_input=1     ->     main(x, fget_param)
                                                 w0_untyped = fget_param(R.prim_value(0), R.str("w0"))
@@ -9,7 +9,7 @@
 
 So weights that are together larger than the memory can be loaded, transformed and stored one by one. Public functions
 are changed. `fget_param` is taken to be pure, a function that calls `fset_output` is not. Parameters used only inside a
-branch or a local function are asked for before it.
+branch or a local function are fetched before it.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class Fetching:
         return SeqExpr([*blocks, BindingBlock(last)] if last else blocks, seq.body, seq.span)
 
     def _fetched(self, node: Any, kind: type[Var]) -> list[Binding]:
-        """The bindings that ask for what `node` needs; `kind` of variable holds what has not been checked yet."""
+        """The bindings that fetch what `node` needs; `kind` of variable holds what has not been checked yet."""
         made: list[Binding] = []
         for param in sorted(self._needed(node), key=self.waiting.__getitem__):
             number, info = self.waiting.pop(param), param.struct_info
@@ -113,7 +113,7 @@ class Fetching:
         return made
 
     def _needed(self, node: Any) -> set[Var]:
-        """The parameters not asked for yet that `node` mentions, or brings shape variables in for."""
+        """The parameters not fetched yet that `node` mentions, or brings shape variables in for."""
         found: set[Var] = set()
         todo = [node]
         while todo:

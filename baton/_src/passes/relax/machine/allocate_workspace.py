@@ -1,4 +1,4 @@
-"""AllocateWorkspace: memory that external functions ask for is allocated once and handed to them.
+"""AllocateWorkspace: memory that external functions need is allocated once and handed to them.
 
     @R.function                                       @R.function
     def attention(x):                                 def attention_1(x, workspace: R.Tensor((65536,), "uint8")):
@@ -71,7 +71,7 @@ class AllocateWorkspace(Pass):
 
 
 def _workspace_size(function: Function) -> int:
-    """The bytes a function asks for, those inside it included."""
+    """The bytes a function needs, those inside it included."""
     inner = [n for n in post_order(function) if isinstance(n, Function)]
     return max(int(f.attrs.get(WORKSPACE_SIZE, 0)) for f in inner)
 

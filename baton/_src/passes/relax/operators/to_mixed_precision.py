@@ -7,7 +7,7 @@
 
 Within dataflow blocks, operator by operator as `mixed_precision_policy` says. A variable of the block has one dtype:
 what an ALWAYS operator gives is kept in float16, and so is what only ALWAYS operators read (`narrow_uses`); parameters
-of that kind are cast where the block begins. Every other use casts for itself, which keeps casts beside their readers
+of that kind are cast where the block begins. Every other use casts for itself, which keeps casts next to their readers
 for fusion. Outputs of blocks keep their dtype.
 `fp16_input_names`: parameters that come in as float16 (their annotation changes).
 """

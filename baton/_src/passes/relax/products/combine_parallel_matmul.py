@@ -107,7 +107,7 @@ class _Combiner(BindingRewriter):
         return self.emit(R.split(whole, places, axis=whole.struct_info.ndim - 1), "s")
 
     def _joined(self, parts: Sequence[Any], name: str) -> Var:
-        """Columns beside columns."""
+        """Tensors joined along their columns."""
         rank = parts[0].struct_info.ndim
         return self.emit(R.concat(Tuple([self._use(p) for p in parts]), axis=rank - 1), name)
 

@@ -143,8 +143,8 @@ def _as_convolution(call: Call, axes: list[Phases]) -> Any:
     if prod(strides) > 1:
         apart = make(found, make.shape((batch, channels, *strides, *points)))
         order = [n for i in range(count) for n in (2 + count + i, 2 + i)]
-        beside = make.op("permute_dims", apart, axes=(0, 1, *order))
-        found = make(beside, make.shape((batch, channels, *(p.whole for p in axes))))
+        adjacent = make.op("permute_dims", apart, axes=(0, 1, *order))
+        found = make(adjacent, make.shape((batch, channels, *(p.whole for p in axes))))
     cut = [(i + 2, p) for i, p in enumerate(axes) if not p.ends_with_phases]
     if not cut:
         return found

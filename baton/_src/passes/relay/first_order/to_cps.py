@@ -77,7 +77,7 @@ def un_cps(func: Function) -> Function:
 class ToCPS(Pass):
     """Every function gets a twin in continuation-passing style, and becomes a call of it with the identity.
 
-    A function that takes or gives functions stays as it was beside its twin, as its callers outside expect.
+    A function that takes or gives functions stays as it was alongside its twin, as its callers outside expect.
     """
 
     opt_level: ClassVar[int] = 1

@@ -36,7 +36,7 @@ def follow_axes(build: Build, call: Call, args: list[Any], realized: Realized) -
         return None
 
     def again(**changes: Any) -> Any:
-        operands = (moved.value, *(_beside(build, moved, a, realized(a)) for a in call.args[1:]))
+        operands = (moved.value, *(_further_operand(build, moved, a, realized(a)) for a in call.args[1:]))
         return build.call(Call(call.op, operands, replace(call.attrs, **changes), span=call.span))
 
     match facet:
@@ -52,7 +52,7 @@ def follow_axes(build: Build, call: Call, args: list[Any], realized: Realized) -
             return None
 
 
-def _beside(build: Build, moved: TransposedExpr, before: Any, plain: Any) -> Any:
+def _further_operand(build: Build, moved: TransposedExpr, before: Any, plain: Any) -> Any:
     """A further operand: laid out as the first if it has its axes (a mean that was kept), else as it was."""
     kept = len(before.checked_type.shape) == len(moved.was)
     return in_layout(build, plain, moved.now, moved.was) if kept else plain

@@ -83,7 +83,7 @@ def follow(build: Build, call: Call, args: list[Any]) -> Any:
     made = []
     for place, (arg, before) in enumerate(zip(args, call.args)):
         alone = facet.operands is not None and place >= facet.operands
-        found = _beside(build, moved, arg, shape_of(before), alone)
+        found = _operand_in_layout(build, moved, arg, shape_of(before), alone)
         if found is None:
             return None
         made.append(found)
@@ -91,7 +91,9 @@ def follow(build: Build, call: Call, args: list[Any]) -> Any:
     return laid_out_as(moved, value, type_)
 
 
-def _beside(build: Build, moved: TransposedExpr, arg: Any, shape: tuple[int, ...] | None, alone: bool) -> Any:
+def _operand_in_layout(
+    build: Build, moved: TransposedExpr, arg: Any, shape: tuple[int, ...] | None, alone: bool
+) -> Any:
     """An operand of an elementwise operator, to be computed with `moved` in its layout; None where it has no place
     there, or is to stand `alone` and is more than one element."""
     rank = len(moved.was)
