@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from baton._src.ir.module import IRModule
-from baton._src.ir.traverse import substitute
+from baton._src.passes.relax.interfaces.bind_params import BindParams
 from baton._src.relax.check.base_check import BaseCheckResult, struct_info_base_check
 from baton._src.relax.check.deduce import constant_info
 from baton._src.relax.nodes import Constant, Function, Var
@@ -20,7 +20,9 @@ from baton._src.values.tensor import NDArray
 def bind_params(module: IRModule, name: str, params: Mapping[Any, Any]) -> IRModule:
     """`module` with parameters of function `name` replaced by constants; keys are names or the parameters themselves.
 
-    Raises `DiagnosticError`: `params-unknown`, `params-mismatch` (dtype or shape that the parameter does not allow).
+    The sizes that a parameter leaves open become those of its constant, in the whole function.
+    Raises `DiagnosticError`: `params-unknown`, `params-mismatch` (dtype or shape that the parameter does not allow),
+    `pass-shape` (two constants that give an open size different numbers).
     """
     var = module.get_global_var(name)
     function = module.functions[var]
@@ -33,9 +35,8 @@ def bind_params(module: IRModule, name: str, params: Mapping[Any, Any]) -> IRMod
         if param is None:
             raise fail("params-unknown", f"{name} has no parameter {key!r}", help=f"it has: {', '.join(by_name)}")
         replaced[param] = _constant(param, content)
-    kept = [p for p in function.params if p not in replaced]
-    bound = substitute(function.body, replaced)
-    return module.with_function(var, function.with_fields(params=tuple(kept), body=bound))
+    bound: IRModule = BindParams(name, replaced)(module)
+    return bound
 
 
 def _constant(param: Var, content: Any) -> Constant:
