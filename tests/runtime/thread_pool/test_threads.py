@@ -17,6 +17,7 @@ from baton._src.runtime.linker import link
 from baton._src.runtime.thread_pool.pool_ir import JOBS_A_LOOK, pool_ir
 from baton._src.runtime.thread_pool.system_ir import System
 from baton._src.runtime.thread_pool.threads import ThreadPool, thread_pool
+from baton._src.support.diagnostics import DiagnosticError
 
 _IR = """
 declare void @baton_parallel_for(ptr, ptr, i64, i64)
@@ -114,6 +115,20 @@ def test_several_callers(program: Program, pool: ThreadPool) -> None:
         caller.join(60)
     assert not wrong
     assert not any(caller.is_alive() for caller in callers)
+
+
+def test_more_threads_than_the_system_gives(pool: ThreadPool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python's error for it named no number; the pool goes on with what it has."""
+    pool.start(2)
+
+    def refuse(worker: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    with pytest.raises(DiagnosticError, match="the system gives 2 threads, not 5") as error:
+        pool.start(5)
+    assert error.value.code == "threads-count"
+    assert pool.num_threads == 2
 
 
 def test_limit_and_restart(program: Program, pool: ThreadPool) -> None:

@@ -101,7 +101,12 @@ class ThreadPool:
         with self._lock:
             for number in range(len(self._workers) + 1, num_threads):
                 worker = threading.Thread(target=self._work, args=(number,), name=f"baton-{number}", daemon=True)
-                worker.start()
+                try:
+                    worker.start()
+                except RuntimeError as error:
+                    raise fail(
+                        "threads-count", f"the system gives {number} threads, not {num_threads}", help="ask for fewer"
+                    ) from error
                 self._settle(number, worker.native_id)
                 self._workers.append(worker)
 
