@@ -179,6 +179,30 @@ def test_compile_binds_arrays(script: Path, tmp_path: Path) -> None:
     assert found["output_0"]["values"] == [[6.0] * 4] * 2
 
 
+def test_a_bound_input_fixes_the_sizes_it_leaves_open(script: Path, tmp_path: Path) -> None:
+    """Binding the only input with an open size was an internal error: nothing was left to say how large it is."""
+    np.savez(tmp_path / "x.npz", x=np.arange(8, dtype=np.float32).reshape(2, 4))
+    baton("compile", script, "-o", tmp_path / "s.baton", "--params", tmp_path / "x.npz")
+    found = json.loads(baton("run", tmp_path / "s.baton", "--json").stdout)["output_0"]
+    assert found["shape"] == [2, 4]
+    assert found["values"][1] == [8, 10, 12, 14]
+
+
+def test_dtypes_that_numpy_does_not_have(script: Path, tmp_path: Path) -> None:
+    """A file says of bfloat16 only that its elements take two bytes: the model knows the rest."""
+    script.write_text(SCRIPT.replace("float32", "bfloat16").replace("R.add(x, x)", "R.negative(R.negative(x))"))
+    baton("run", script, "--random", "--dim", "n=2", "-o", tmp_path / "y.npz")
+    with np.load(tmp_path / "y.npz") as written:
+        np.savez(tmp_path / "x.npz", x=written["output_0"])
+    again = baton("run", script, "-i", tmp_path / "x.npz", "--json")
+    assert again.stdout == baton("run", script, "--random", "--dim", "n=2", "--json").stdout
+
+
+def test_arrays_without_names(script: Path, tmp_path: Path) -> None:
+    np.savez(tmp_path / "x.npz", np.zeros((1, 4), np.float32))
+    assert "'x': ..." in refused("input-file", "run", script, "-i", tmp_path / "x.npz")
+
+
 def test_inspect_shows_the_layers(script: Path) -> None:
     assert "double.py" not in baton("inspect", script).stdout
     stages = baton("inspect", script, "--stage", "list").stdout.split()
@@ -207,6 +231,10 @@ def test_the_package_runs_as_the_command() -> None:
         [sys.executable, "-m", "baton", "doctor", "--json"], capture_output=True, text=True, check=True
     )
     assert json.loads(done.stdout)["LLVM"]
+
+
+def test_version() -> None:
+    assert baton("--version").stdout.startswith("baton 0.")
 
 
 def test_help_and_doctor_load_no_compiler() -> None:
@@ -289,7 +317,19 @@ def test_options_that_do_not_fit(script: Path) -> None:
     refused("option", "run", script, "--random", "--dim", "n")
     assert "got 'x'" in refused("option", "bench", DIGITS, "--threads", "x")
     assert "onnxruntime" in refused("option", "bench", DIGITS, "--against", "nothing")
-    baton("run", script, status=2)
+    assert "--dim is for random inputs" in refused("option", "run", script, "-i", "x.npz", "--dim", "n=2")
+    assert "measure ONNX models" in refused("option", "bench", script, "--against", "onnxruntime")
+    for wrong in ((), ("-i", "x.npz", "--random"), ("--random", "--threads", "0")):
+        baton("run", script, *wrong, status=2)
+    baton("tune", script, "--trials", "-1", status=2)
+
+
+def test_peers_that_do_not_take_the_model() -> None:
+    """What a peer raises, and what its translation does not cover, is a remark and no bug of baton's."""
+    found = baton("bench", DIGITS, "--against", "torch", "--seconds", "0")
+    assert "digits" in found.stdout
+    if "torch" not in found.stdout:
+        assert "torch without digits: " in found.stderr
 
 
 def test_processors_that_do_not_exist(script: Path, tmp_path: Path) -> None:
@@ -320,13 +360,33 @@ def test_ill_typed_programs(tmp_path: Path) -> None:
 
 def test_output_that_cannot_be_written(script: Path, tmp_path: Path) -> None:
     """Nothing half-written stays behind, and what stood there before does."""
-    refused("file-missing", "compile", script, "-o", tmp_path / "none" / "x.baton")
+    for command in (("compile", script), ("run", script, "--random"), ("bench", DIGITS)):
+        option = "--json" if command[0] == "bench" else "-o"
+        assert "there is no folder" in refused("output-file", *command, option, tmp_path / "none" / "x.baton")
     folder = tmp_path / "taken"
     folder.mkdir()
     before = sorted(p.name for p in tmp_path.iterdir())
     baton("compile", script, "-o", folder, status=1)
     baton("run", script, "--random", "-o", folder, status=1)
+    assert "it is a folder" in refused("output-file", "run", script, "--random", "-o", ".")
     assert sorted(p.name for p in tmp_path.iterdir()) == before
+
+
+def test_a_model_is_not_overwritten_by_what_is_made_of_it(script: Path) -> None:
+    """`-o` with the name of the model was taken, and the program was gone."""
+    for command in (("compile", script, "-o", script), ("run", script, "--random", "-o", script)):
+        assert "is the model itself" in refused("output-file", *command)
+    assert script.read_text() == SCRIPT
+
+
+def test_where_nothing_can_be_remembered(script: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Searching for nothing is refused; a cache that is a file costs time only, and `doctor` says so."""
+    (tmp_path / "file").touch()
+    beneath = tmp_path / "file" / "cache"
+    refused("tuning-database", "tune", script, "--seconds", "0", "--database", beneath)
+    monkeypatch.setenv("BATON_CACHE_DIR", str(beneath))
+    baton("run", script, "--random")
+    assert "cannot be written" in json.loads(baton("doctor", "--json").stdout)["cache"]
 
 
 def test_corrupted_cache_entries_are_rebuilt_silently(

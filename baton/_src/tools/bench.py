@@ -10,16 +10,17 @@ import typer
 
 from baton._src.driver.compile.open_model import open_model
 from baton._src.support.diagnostics import fail
-from baton._src.tools.arrays import made_up, parse_sizes, read_arrays
 from baton._src.tools.benchmark.peers import PEERS
-from baton._src.tools.benchmark.report import markdown, write
+from baton._src.tools.benchmark.report import left_out_list, markdown, write
 from baton._src.tools.benchmark.rounds import compare
-from baton._src.tools.console import OUT, guarded, progress
+from baton._src.tools.console import ERR, OUT, guarded, progress
+from baton._src.tools.feeds import feed
+from baton._src.tools.outputs import check_output
 
 
 @guarded
 def bench(
-    model: Annotated[Path, typer.Argument(help="an ONNX model")],
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="a model file; others than ONNX only baton can run")],
     against: Annotated[str, typer.Option(help="runtimes to compare with: onnxruntime,openvino")] = "",
     threads: Annotated[str, typer.Option(help="thread counts, e.g. 1,2")] = "1",
     input_: Annotated[Path | None, typer.Option("-i", "--input", help="inputs by name (.npz); else random")] = None,
@@ -32,12 +33,15 @@ def bench(
     for name in runtimes:
         if name not in PEERS:
             raise fail("option", f"--against knows no runtime {name!r}", help=f"there are: {', '.join(PEERS)}")
+    if len(runtimes) > 1 and model.suffix.lower() != ".onnx":
+        raise fail("option", f"other runtimes measure ONNX models, and not {model}", help="leave --against out")
+    check_output(json, model)
     with progress():
-        opened = open_model(model)
-        names = [spec.name for spec in opened.inputs]
-        feed = read_arrays(input_, names) if input_ else made_up(opened.inputs, parse_sizes(dim or []))
-        found = [compare(model.stem, model, feed, count, runtimes, seconds) for count in counts]
+        arrays = feed(open_model(model).inputs, input_, dim)
+        found = [compare(model.stem, model, arrays, count, runtimes, seconds) for count in counts]
     OUT.print(markdown(found))
+    if reasons := left_out_list(found):
+        ERR.print(f"not measured:\n{reasons}")
     write(found, None, json)
 
 

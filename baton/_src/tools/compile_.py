@@ -11,8 +11,11 @@ import typer
 from baton._src.driver.compile.compile import compile as compile_model
 from baton._src.tools.arrays import read_arrays
 from baton._src.tools.console import OUT, guarded, progress
+from baton._src.tools.outputs import check_output
 
-Model = Annotated[Path, typer.Argument(help="an .onnx, a .pt2, a Relay text (.relay, .rly) or a TVMScript (.py) file")]
+Model = Annotated[
+    Path, typer.Argument(metavar="MODEL", help="an .onnx, a .pt2, a Relay (.relay, .rly) or a TVMScript (.py) file")
+]
 
 
 @guarded
@@ -26,6 +29,7 @@ def compile_(
     target: Annotated[str, typer.Option(help="the target, e.g. llvm or 'llvm -mcpu=haswell'")] = "llvm",
 ) -> None:
     """Compile MODEL for this machine and write an artifact."""
+    check_output(output, model)
     start = time.perf_counter()
     with progress():
         bound = None if params is None else read_arrays(params, [])

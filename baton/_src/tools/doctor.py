@@ -15,6 +15,7 @@ from baton._src.codegen.llvm.cache import CacheOptions
 from baton._src.ir.cpu import host_cpu, model_name
 from baton._src.runtime.thread_pool.threads import default_num_threads
 from baton._src.tools.console import OUT, guarded, print_json
+from baton._src.tools.outputs import can_be_written
 
 PACKAGES = ("baton", "numpy", "llvmlite", "apache-tvm-ffi", "ml_dtypes", "onnx", "onnxruntime", "openvino", "torch")
 
@@ -54,4 +55,5 @@ def _cache_text(options: CacheOptions) -> str:
     if options.folder is None:
         return "off (BATON_CACHE)"
     kept = sum(f.stat().st_size for f in options.folder.rglob("*") if f.is_file()) if options.folder.is_dir() else 0
-    return f"{options.folder}: {kept / 1e6:.1f} of at most {(options.cap + options.programs) / 1e6:.0f} MB"
+    note = "" if can_be_written(options.folder) else ", cannot be written: nothing is kept"
+    return f"{options.folder}: {kept / 1e6:.1f} of at most {(options.cap + options.programs) / 1e6:.0f} MB{note}"

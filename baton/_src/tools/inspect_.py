@@ -15,7 +15,7 @@ from baton._src.tools.console import OUT, guarded, print_json, progress
 
 @guarded
 def inspect(
-    model: Annotated[Path, typer.Argument(help="a model file or an artifact of `baton compile`")],
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="a model file or an artifact of `baton compile`")],
     stage: Annotated[str, typer.Option(help="print the program at this stage; `list` names them")] = "",
     kernels: Annotated[bool, typer.Option("--kernels", help="list the kernels")] = False,
     memory: Annotated[bool, typer.Option("--memory", help="print the memory plan")] = False,

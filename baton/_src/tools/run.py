@@ -9,13 +9,15 @@ import typer
 from rich.table import Table
 
 from baton._src.driver.compile.open_model import open_model
-from baton._src.tools.arrays import as_arrays, made_up, parse_sizes, read_arrays, write_arrays
+from baton._src.tools.arrays import as_arrays, write_arrays
 from baton._src.tools.console import OUT, guarded, print_json, progress
+from baton._src.tools.feeds import feed
+from baton._src.tools.outputs import check_output
 
 
 @guarded
 def run(
-    model: Annotated[Path, typer.Argument(help="a model file or an artifact of `baton compile`")],
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="a model file or an artifact of `baton compile`")],
     input_: Annotated[
         Path | None, typer.Option("-i", "--input", help="inputs by name (.npz), or one array (.npy)")
     ] = None,
@@ -26,13 +28,15 @@ def run(
     threads: Annotated[int | None, typer.Option(min=1, help="how many threads; default: all cores")] = None,
 ) -> None:
     """Run MODEL on inputs from a file and print (or write) its outputs."""
+    if input_ is not None and random:
+        raise typer.BadParameter("--input and --random exclude each other")
+    check_output(output, model)
     with progress():
         opened = open_model(model, num_threads=threads)
     names = [spec.name for spec in opened.inputs]
     if input_ is None and not random and names:
         raise typer.BadParameter(f"give --input FILE with {', '.join(names)}, or --random")
-    feed = read_arrays(input_, names) if input_ is not None else made_up(opened.inputs, parse_sizes(dim or []))
-    outputs = opened.run(feed)
+    outputs = opened.run(feed(opened.inputs, input_, dim))
     pairs = zip(opened.outputs, outputs, strict=True)
     found = {name: array for spec, output in pairs for name, array in as_arrays(spec.name, output).items()}
     if output is not None:

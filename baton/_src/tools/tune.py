@@ -11,16 +11,23 @@ from rich.table import Table
 from baton._src.driver.model.model import Model
 from baton._src.driver.tuning.tune import Report
 from baton._src.driver.tuning.tune import tune as tune_model
-from baton._src.tools.arrays import made_up, parse_sizes, read_arrays
+from baton._src.driver.tuning_records.place import database_path
+from baton._src.support.diagnostics import fail
 from baton._src.tools.console import OUT, guarded, progress
+from baton._src.tools.feeds import feed
+from baton._src.tools.outputs import can_be_written
 
 
 @guarded
 def tune(
-    model: Annotated[Path, typer.Argument(help="an .onnx, a .pt2, a Relay (.relay, .rly) or a TVMScript (.py) file")],
+    model: Annotated[
+        Path, typer.Argument(metavar="MODEL", help="an .onnx, a .pt2, a Relay (.relay, .rly) or a TVMScript (.py) file")
+    ],
     seconds: Annotated[float, typer.Option(min=0.0, help="about how long to search")] = 120.0,
-    trials: Annotated[int, typer.Option(help="how many measurements to make at most")] = 1000,
-    threads: Annotated[int | None, typer.Option(help="threads the model will run with; default: all cores")] = None,
+    trials: Annotated[int, typer.Option(min=0, help="how many measurements to make at most")] = 1000,
+    threads: Annotated[
+        int | None, typer.Option(min=1, help="threads the model will run with; default: all cores")
+    ] = None,
     database: Annotated[
         Path | None, typer.Option(help="where to remember; default: what BATON_TUNING names, or baton's cache")
     ] = None,
@@ -32,13 +39,17 @@ def tune(
 ) -> None:
     """Search schedule choices for the kernels of MODEL, and remember those that are measurably better."""
 
-    def feed(compiled: Model) -> dict[str, Any]:
-        names = [spec.name for spec in compiled.inputs]
-        return read_arrays(input_, names) if input_ else made_up(compiled.inputs, parse_sizes(dim or []))
+    def given(compiled: Model) -> dict[str, Any]:
+        return feed(compiled.inputs, input_, dim)
 
+    path = database or database_path()
+    if path is not None and not can_be_written(path):
+        raise fail(
+            "tuning-database", f"{path} cannot be written, so nothing could be remembered", help="--database FILE"
+        )
     with progress():
         found = tune_model(
-            model, feed, seconds=seconds, trials=trials, num_threads=threads, database=database, dask=dask
+            model, given, seconds=seconds, trials=trials, num_threads=threads, database=database, dask=dask
         )
     _print(found)
 

@@ -29,7 +29,7 @@ from baton._src.te.computation import compute, placeholder, reduce_axis
 from baton._src.te.prim_func import create_prim_func
 from baton._src.tir.kernel_digest import kernel_digest
 from baton._src.tir.prim_func import PrimFunc
-from baton._src.tools.arrays import made_up
+from baton._src.tools.feeds import made_up
 from baton._src.tools.main import app
 from baton._src.transform.context import PassContext
 

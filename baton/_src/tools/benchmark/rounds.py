@@ -94,6 +94,10 @@ def _prepare(path: Path, feed: Feed, threads: int, runtimes: Sequence[str]) -> t
             if name == "baton":
                 raise
             left_out[name] = error.diagnostics[0].message
+        except Exception as error:  # what a peer raises is its own affair, and told as its reason
+            if name == "baton":
+                raise
+            left_out[name] = " ".join(f"{type(error).__name__}: {error}".split())
     return prepared, left_out
 
 

@@ -88,6 +88,8 @@ def _arithmetic(function: Callable[..., Any]) -> Rule:
 
 def _padding(t: _Translation, x: Any, attrs: Mapping[str, Any], rank: int, fill: float) -> tuple[Any, tuple[int, ...]]:
     """Symmetric padding goes to the operator, other padding is done before."""
+    if attrs.get("auto_pad", b"NOTSET") not in (b"NOTSET", b"VALID"):
+        raise fail("bench-peer", "PyTorch: padding that follows from the sizes (auto_pad) is not covered")
     pads = list(attrs.get("pads", [0] * 2 * rank))
     begin, end = pads[:rank], pads[rank:]
     if begin == end:
@@ -97,7 +99,9 @@ def _padding(t: _Translation, x: Any, attrs: Mapping[str, Any], rank: int, fill:
 
 
 def _conv(t: _Translation, inputs: list[str], attrs: Mapping[str, Any]) -> Any:
-    rank = len(attrs["kernel_shape"])
+    if inputs[1] not in t.constants:
+        raise fail("bench-peer", "PyTorch: weights that are computed at run time are not covered")
+    rank = t.constants[inputs[1]].ndim - 2
     function = {1: functional.conv1d, 2: functional.conv2d, 3: functional.conv3d}[rank]
     x, padding = _padding(t, t.value(inputs[0]), attrs, rank, 0.0)
     bias = t.value(inputs[2]) if len(inputs) > 2 else None

@@ -1,0 +1,74 @@
+"""What a model is run on: the arrays of a file, or made-up ones of the right shape."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from baton._src.support.diagnostics import fail
+from baton._src.tools.arrays import read_arrays
+from baton._src.values.meaning import STRING_IDS
+from baton._src.values.tensor import AnyArray
+
+
+def feed(inputs: Sequence[Any], path: Path | None, dims: Sequence[str] | None) -> dict[str, AnyArray]:
+    """Arrays for the inputs of a model: those in the file, or random ones, whose open sizes `dims` gives."""
+    if path is None:
+        return made_up(inputs, parse_sizes(dims or []))
+    if dims:
+        raise fail("option", "--dim is for random inputs, those of --input have sizes", help="leave one of them out")
+    dtypes = {spec.name: spec.dtype.numpy for spec in inputs}
+    arrays = read_arrays(path, list(dtypes))
+    if dtypes and arrays and all(name not in dtypes and name.startswith("arr_") for name in arrays):
+        by_name = ", ".join(f"{name!r}: ..." for name in dtypes)
+        raise fail("input-file", f"the arrays in {path} have no names", help=f"numpy.savez(file, **{{{by_name}}})")
+    return {name: _as_declared(array, dtypes.get(name)) for name, array in arrays.items()}
+
+
+def _as_declared(array: AnyArray, wanted: np.dtype[Any] | None) -> AnyArray:
+    """Files say of dtypes that NumPy does not have (bfloat16) only how many bytes an element takes."""
+    unknown = array.dtype.kind == "V" and array.dtype.names is None
+    return array.view(wanted) if unknown and wanted is not None and wanted.itemsize == array.itemsize else array
+
+
+def made_up(inputs: Sequence[Any], sizes: Mapping[str, int], seed: int = 0) -> dict[str, AnyArray]:
+    """Random arrays for a model's inputs; `sizes` gives symbolic dims their numbers (default 1)."""
+    random = np.random.default_rng(seed)
+    known = {str(d) for spec in inputs for d in spec.shape or () if not isinstance(d, int)}
+    for name in sizes:
+        if name not in known:
+            help = f"there are: {', '.join(sorted(known))}" if known else "all its dims are numbers"
+            raise fail("option", f"the model has no dim {name!r}", help=help)
+    return {spec.name: _random(random, spec, _numbers(spec, sizes)) for spec in inputs}
+
+
+def _numbers(spec: Any, sizes: Mapping[str, int]) -> tuple[int, ...]:
+    shape = spec.shape
+    if shape is None:
+        raise fail("option", f"the rank of input {spec.name!r} is not known", help="give --input FILE")
+    return tuple(d if isinstance(d, int) else sizes.get(str(d), 1) for d in shape)
+
+
+def _random(random: np.random.Generator, spec: Any, shape: tuple[int, ...]) -> AnyArray:
+    dtype = spec.dtype
+    if spec.meaning == STRING_IDS:
+        return random.integers(0, 2, shape).astype(np.str_)
+    if dtype.is_float:
+        return random.standard_normal(shape).astype(dtype.numpy)
+    if dtype.is_bool:
+        return np.ones(shape, np.bool_)
+    return random.integers(0, 2, shape).astype(dtype.numpy)
+
+
+def parse_sizes(texts: Sequence[str]) -> dict[str, int]:
+    """`["batch=8", "seq=128"]` as a mapping."""
+    found = {}
+    for text in texts:
+        name, _, number = text.partition("=")
+        if not name or not number.isdigit():
+            raise fail("option", f"--dim takes NAME=SIZE, got {text!r}", help="for example --dim batch=8")
+        found[name] = int(number)
+    return found
