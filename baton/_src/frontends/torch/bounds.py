@@ -1,7 +1,7 @@
 """Where slices begin and end that open sizes decide: PyTorch knows on which side of the borders they lie.
 
 It asked while it traced, and guards or asserts the answer: a bound below zero counts from the end, one beyond the axis
-is cut off, an end before the beginning leaves nothing.
+is cut off, an end before the beginning leaves nothing. What it cannot know of bounds that elements decide, a run finds.
 """
 
 from __future__ import annotations
@@ -13,6 +13,9 @@ from typing import Any
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.torch.complex.pair import Pair
 from baton._src.frontends.torch.library import torch_library
+from baton._src.ir.tensor_info import Dim
+from baton._src.tir.operators import max as tir_max
+from baton._src.tir.operators import min as tir_min
 
 _BOUNDS = {
     "aten.slice.Tensor": (1, 2, 3),
@@ -42,10 +45,24 @@ def within(node: Any, name: str, operands: Sequence[Any]) -> list[Any]:
                 bound, found[place] = (0, 0) if _is(bound + size < 0) else (bound + size, found[place] + own)
             elif _is(bound > size):
                 bound, found[place] = size, own
+            elif not (_is(bound >= 0) and _is(bound <= size)):
+                found[place] = _from_either_end(found[place], own, cut_off=len(places) == 2)
+        elif isinstance(bound, int) and bound < 0 and len(places) == 2:
+            bound, found[place] = bound + size, _from_either_end(bound, own, cut_off=True)
         known.append(bound)
-    if len(known) == 2 and _is_open(known) and _is(known[1] < (known[0] or 0)):
-        found[places[1]] = 0 if found[places[0]] is None else found[places[0]]
+    if len(known) == 2 and _is_open(known):
+        first, begin = (0 if b is None else b for b in (known[0], found[places[0]]))
+        if _is(known[1] < first):
+            found[places[1]] = begin
+        elif not _is(known[1] >= first):
+            found[places[1]] = tir_max(begin, found[places[1]])
     return found
+
+
+def _from_either_end(place: Dim, size: Dim, cut_off: bool) -> Dim:
+    """A place that counts from the end where a run finds it below zero; within the axis if it is to be `cut_off`."""
+    place = place + size * tir_min(tir_max(0 - place, 0), 1)
+    return tir_max(tir_min(place, size), 0) if cut_off else place
 
 
 def _is_open(bounds: Sequence[Any]) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.torch.node import AtenNode, Converter
+from baton._src.frontends.torch.truths import Truth
 from baton._src.ir.tensor_info import TensorInfo
 from baton._src.values.dtype import BOOL
 
@@ -22,6 +23,8 @@ _MOST_STEPS = 1024
 def conditional(
     node: AtenNode, predicate: Any, then: Region, otherwise: Region, operands: Sequence[Any] = ()
 ) -> tuple[Value, ...]:
+    if isinstance(predicate, Truth):
+        predicate = predicate.value(node.graph)
     if not isinstance(predicate, Value):
         node.fail("the condition is no tensor", help="ask in Python what is known of sizes: if x.shape[0] > 2: ...")
     chosen = node.graph.branch(_flag(node, predicate), lambda: then(*operands), lambda: otherwise(*operands))

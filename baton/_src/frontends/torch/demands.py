@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from baton._src.frontends.torch.library import torch_library
 from baton._src.frontends.torch.sizes import SIZES
 from baton._src.frontends.torch.symbols import Symbols
+from baton._src.frontends.torch.truths import LACKING
 from baton._src.ir.tensor_info import Dim
 from baton._src.tir.operators import max as tir_max
 from baton._src.tir.operators import min as tir_min
@@ -26,15 +27,10 @@ _ARITHMETIC: dict[type, str] = {
     ast.Add: "_operator.add", ast.Sub: "_operator.sub", ast.Mult: "_operator.mul", ast.FloorDiv: "_operator.floordiv",
     ast.Mod: "_operator.mod",
 }  # fmt: skip
-_LACKING: dict[type, Callable[[Any, Any], Any]] = {
-    ast.Eq: lambda a, b: a - b,
-    ast.NotEq: lambda a, b: 1 - tir_min(tir_max(a - b, b - a), 1),
-    ast.GtE: lambda a, b: tir_min(a - b, 0),
-    ast.Gt: lambda a, b: tir_min(a - b - 1, 0),
-    ast.LtE: lambda a, b: tir_min(b - a, 0),
-    ast.Lt: lambda a, b: tir_min(b - a - 1, 0),
-}
-"""A number that is zero where the comparison holds, and only there."""
+_COMPARED: dict[type, str] = {
+    ast.Eq: "equal", ast.NotEq: "not_equal", ast.GtE: "greater_equal", ast.Gt: "greater", ast.LtE: "less_equal",
+    ast.Lt: "less",
+}  # fmt: skip
 
 
 def bounds_of(exported: Any) -> dict[Any, tuple[int, int | None]]:
@@ -102,7 +98,7 @@ class _Guard:
         if a is None or b is None or not self.sizes:
             return None
         node, axis, size = self.sizes[0]
-        return node, axis, size + _LACKING[type(kind)](a, b)
+        return node, axis, size + LACKING[_COMPARED[type(kind)]](a, b)
 
     def _number(self, part: ast.expr) -> Any:
         """Its value; None for what is no arithmetic of sizes."""
@@ -130,8 +126,8 @@ class _Guard:
 
 def _is_bound(left: ast.expr, kind: ast.cmpop, right: ast.expr) -> bool:
     """Whether a comparison is among the bounds of its symbol, or asks only whether a size is 0 or 1."""
-    if type(kind) not in _LACKING or not isinstance(right, ast.Constant):
-        return type(kind) not in _LACKING
+    if type(kind) not in _COMPARED or not isinstance(right, ast.Constant):
+        return type(kind) not in _COMPARED
     if isinstance(left, ast.Subscript):
         return not isinstance(kind, (ast.Eq, ast.NotEq)) or right.value in (0, 1)
     few = {ast.NotEq: (0, 1), ast.GtE: (1, 2), ast.Gt: (0, 1)}

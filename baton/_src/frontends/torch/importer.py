@@ -20,6 +20,7 @@ from baton._src.frontends.torch.demands import demands
 from baton._src.frontends.torch.library import torch_library
 from baton._src.frontends.torch.node import AtenNode, Converter
 from baton._src.frontends.torch.programs.program import Program, name_of, source_of
+from baton._src.frontends.torch.reals import Real
 from baton._src.frontends.torch.sizes import SIZES
 from baton._src.frontends.torch.symbols import Symbols
 from baton._src.frontends.torch.table import CONVERTERS, IGNORED
@@ -138,12 +139,16 @@ class Importer:
     def _output(self, found: Any) -> Value:
         if isinstance(found, Value):
             return found
+        if isinstance(found, (bool, float)):
+            return self.builder.constant(found)
         if isinstance(found, (int, PrimExpr)):
             return self.builder.dims(found)
+        if isinstance(found, Real):
+            return found.value(self.builder)
         if isinstance(found, Pair):
             help = "return torch.view_as_real(...) of it"
             raise fail("torch-output", "the program returns a complex tensor, which functions cannot return", help=help)
-        raise fail("torch-output", f"the program returns {found!r}: only tensors and sizes can be results")
+        raise fail("torch-output", f"the program returns {found!r}: only tensors and numbers can be results")
 
     def _call(self, node: Any) -> Any:
         name = name_of(node.target)

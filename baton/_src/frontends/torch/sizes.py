@@ -21,6 +21,7 @@ from baton._src.frontends.torch.reals import (
     power,
     truncated,
 )
+from baton._src.frontends.torch.truths import asked, chosen
 from baton._src.ir.expr import PrimExpr
 from baton._src.support.diagnostics import fail
 from baton._src.tir.operators import floordiv, floormod
@@ -47,15 +48,6 @@ def _undecided(what: str) -> Callable[..., Any]:
     return refuse
 
 
-def _compared(compare: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
-    """Comparisons of whole numbers: what asserts needs no others."""
-
-    def compute(a: Any, b: Any) -> Any:
-        return _undecided("order")(a, b) if isinstance(a, Real) or isinstance(b, Real) else compare(a, b)
-
-    return compute
-
-
 def _sum(values: Any) -> Any:
     return reduce(_add, values)
 
@@ -77,12 +69,16 @@ SIZES: dict[str, Callable[..., Any]] = {
     "_operator.mod": _either(operator.mod, floormod),
     "_operator.pow": power,
     "_operator.truediv": divided,
-    "_operator.ge": _compared(operator.ge),
-    "_operator.gt": _compared(operator.gt),
-    "_operator.le": _compared(operator.le),
-    "_operator.lt": _compared(operator.lt),
-    "_operator.eq": _compared(operator.eq),
-    "_operator.ne": _compared(operator.ne),
+    "_operator.ge": asked("greater_equal", operator.ge),
+    "_operator.gt": asked("greater", operator.gt),
+    "_operator.le": asked("less_equal", operator.le),
+    "_operator.lt": asked("less", operator.lt),
+    "_operator.eq": asked("equal", operator.eq),
+    "_operator.ne": asked("not_equal", operator.ne),
+    "_operator.and_": asked("logical_and", operator.and_),
+    "_operator.or_": asked("logical_or", operator.or_),
+    "torch.sym_not": asked("logical_not", operator.not_),
+    "torch.sym_ite": chosen,
     "torch.sym_max": _either(max, tir_max),
     "torch.sym_min": _either(min, tir_min),
     "torch.sym_sum": _sum,

@@ -41,6 +41,7 @@ from baton._src.frontends.torch.operators.shape import SHAPE
 from baton._src.frontends.torch.operators.sorting import SORTING
 from baton._src.frontends.torch.operators.special import SPECIAL
 from baton._src.frontends.torch.operators.writing import WRITING
+from baton._src.frontends.torch.truths import TRUTHS
 
 CONVERTERS: dict[str, Converter] = {
     **ELEMENTWISE,
@@ -65,14 +66,13 @@ CONVERTERS: dict[str, Converter] = {
     **RESIZE,
     **RECURRENT,
     **CONTROL,
+    **TRUTHS,
 }
 
 IGNORED = {
-    "aten._assert_scalar.default",
-    "aten._assert_async.msg",
     "aten._assert_tensor_metadata.default",
     "aten.sym_constrain_range.default",
     "aten.sym_constrain_range_for_size.default",
     "torch._check",
 }
-"""What only asserts: sizes are checked when the compiled function is called."""
+"""What only tells PyTorch something: sizes are checked when the compiled function is called."""

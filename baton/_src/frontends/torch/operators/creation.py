@@ -9,6 +9,8 @@ import numpy as np
 
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.torch.node import AtenNode, Converter, Scalar
+from baton._src.frontends.torch.reals import Real
+from baton._src.ir.expr import PrimExpr
 from baton._src.ir.tensor_info import Dim
 
 
@@ -70,8 +72,12 @@ def arange(node: AtenNode, *bounds: Scalar, **_: Any) -> Value:
     return node.graph.call("arange", start=start, stop=end, step=step, dtype=dtype)
 
 
-def linspace(node: AtenNode, start: float, end: float, steps: Dim, **_: Any) -> Value:
+def linspace(node: AtenNode, start: Scalar, end: Scalar, steps: Dim, **_: Any) -> Value:
     count = node.known(steps, "the number of steps")
+    if isinstance(start, (PrimExpr, Real)) or isinstance(end, (PrimExpr, Real)):
+        g, share = node.graph, node.graph.constant(np.linspace(0, 1, count))
+        first, last = (node.tensor(bound, "float64") for bound in (start, end))
+        return g.cast(g.call("add", first, g.call("multiply", g.call("subtract", last, first), share)), node.dtype)
     return node.graph.constant(np.linspace(start, end, count).astype(node.dtype.numpy))
 
 

@@ -19,7 +19,7 @@ from baton._src.frontends.torch.library import torch_library
 from baton._src.frontends.torch.programs.decompositions import decompositions
 from baton._src.frontends.torch.sizes import SIZES
 from baton._src.frontends.torch.symbols import unseen
-from baton._src.support.diagnostics import fail
+from baton._src.support.diagnostics import DiagnosticError, fail
 
 _FRAME = re.compile(r'File "([^"]+)", line (\d+), in [^\n]*\n\s*([^\n]*)')
 SOURCE = "baton.source"
@@ -77,13 +77,15 @@ class Program:
 def read_program(exported: Any, supported: Collection[str]) -> Program:
     """The program with operators named in `supported` left whole.
 
-    Raises `torch-state` for a program that changes its buffers or inputs: a function of the languages has no state.
+    What inputs that it changes become are results behind its own, in the order of the inputs. Raises `torch-state` for
+    a program that changes its buffers: a function of the languages has no state.
     """
     if not hasattr(exported, "graph_signature"):
         help = "torch.export.export(model.eval(), (example,)) makes one of a module"
         raise fail("torch-model", f"an exported program is needed, got {type(exported).__name__}", help=help)
     plain = _plain(exported, supported)
     take_in_checks(plain.graph)
+    _forget_offsets(plain.graph)
     signature = plain.graph_signature
     _check_pure(signature)
     placeholders = {n.name: n for n in plain.graph.nodes if n.op == "placeholder"}
@@ -102,9 +104,10 @@ def read_program(exported: Any, supported: Collection[str]) -> Program:
             help = "pass sizes as shapes of tensors: numbers as inputs are fixed by torch.export unless made dynamic"
             raise fail("torch-input", f"input {name!r} is a number that is open, which is not supported", help=help)
     kinds = [s.kind.name for s in signature.output_specs]
-    results = [r for r, kind in zip(plain.graph.output_node().args[0], kinds, strict=True) if kind != "TOKEN"]
+    given = [(r, kind) for r, kind in zip(plain.graph.output_node().args[0], kinds, strict=True) if kind != "TOKEN"]
+    results = sorted(given, key=lambda result: result[1] == "USER_INPUT_MUTATION")  # what inputs become is last
     return Program(
-        plain.graph, plain.graph_module, tuple(inputs), tuple(weights), tuple(results),
+        plain.graph, plain.graph_module, tuple(inputs), tuple(weights), tuple(r for r, _ in results),
         bounds=bounds_of(plain), guards=tuple(plain._guards_code), sources=sources_of(plain, placeholders),
     )  # fmt: skip
 
@@ -153,6 +156,16 @@ def take_in_checks(graph: Any) -> None:
         graph.erase_node(node)
 
 
+def _forget_offsets(graph: Any) -> None:
+    """Drop what is asked of the places of tensors in memory, which are the compiler's: nothing else follows from it."""
+    asked = [n for n in graph.nodes if name_of(n.target) == "aten.sym_storage_offset.default"]
+    for node in asked:  # grows by what uses them
+        asked.extend(user for user in node.users if user not in asked)
+    if all(not n.users for n in asked if name_of(n.target) not in (*SIZES, "aten.sym_storage_offset.default")):
+        for node in reversed([n for n in graph.nodes if n in asked]):
+            graph.erase_node(node)
+
+
 def _effects(graph: Any) -> list[Any]:
     """What PyTorch keeps in order by tokens."""
     return [n for n in graph.nodes if n.op == "call_function" and name_of(n.target).endswith(".with_effects")]
@@ -172,7 +185,8 @@ def _weight(plain: Any, spec: Any) -> Any:
 
 
 def _check_pure(signature: Any) -> None:
-    changed = [s.target or s.arg.name for s in signature.output_specs if "MUTATION" in s.kind.name]
+    own = [s for s in signature.output_specs if "MUTATION" in s.kind.name and s.kind.name != "USER_INPUT_MUTATION"]
+    changed = [s.target or s.arg.name for s in own]
     if changed:
         raise fail(
             "torch-state",
@@ -191,7 +205,13 @@ def _plain(exported: Any, supported: Collection[str]) -> Any:
         return exported
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return exported.run_decompositions(decompositions(supported))
+        try:
+            return exported.run_decompositions(decompositions(supported))
+        except DiagnosticError:
+            raise
+        except Exception as error:  # PyTorch raises errors of many kinds
+            reason = str(error).strip().split("\n\n")[0]
+            raise fail("torch-export", f"PyTorch cannot take the program apart: {reason}") from error
 
 
 def _is_plain(target: Any, supported: Collection[str]) -> bool:

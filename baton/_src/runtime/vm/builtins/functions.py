@@ -76,6 +76,13 @@ def assert_op(condition: Any, pattern: str = "", *values: Any) -> tuple[()]:
     return ()
 
 
+def asserted(condition: NDArray, told: str) -> NDArray:
+    """The condition, a tensor of one truth value, as a row: a value that keeps the check among those wanted."""
+    if not condition.data.all():
+        raise AssertionFailed(f"Assertion failed: {told}")
+    return NDArray(condition.data.reshape(1))
+
+
 def read_if_cond(condition: Any) -> bool:
     """The truth of a scalar: a boolean tensor of rank 0, or a boolean prim value."""
     if isinstance(condition, NDArray) and not condition.data.ndim and condition.dtype.is_bool:
@@ -88,6 +95,7 @@ def read_if_cond(condition: Any) -> bool:
 TABLE: Mapping[str, Callable[..., Any]] = {
     "relax.run.print": print_values,
     "relax.run.assert_op": assert_op,
+    "vm.builtin.asserted": asserted,
     "vm.builtin.read_if_cond": read_if_cond,
 }
 MACHINE_TABLE: Mapping[str, Callable[..., Any]] = {

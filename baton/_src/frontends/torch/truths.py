@@ -1,0 +1,133 @@
+"""What programs ask of numbers that only a run tells, and `x.item()`, which makes such numbers of elements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from baton._src.frontends.graph_builder.graph import GraphBuilder
+from baton._src.frontends.graph_builder.value import Value
+from baton._src.frontends.torch.node import AtenNode, Converter
+from baton._src.frontends.torch.reals import Real, is_open
+from baton._src.ir.expr import PrimExpr
+from baton._src.ir.tensor_info import TensorInfo
+from baton._src.tir.expr import AnyDim
+from baton._src.tir.operators import max as tir_max
+from baton._src.tir.operators import min as tir_min
+from baton._src.values.dtype import BOOL
+
+
+class Element(Real):
+    """A tensor of one element as a float."""
+
+    def __init__(self, tensor: Value) -> None:
+        super().__init__("element")
+        self.tensor = tensor
+
+    def value(self, graph: GraphBuilder) -> Value:
+        return graph.cast(self.tensor, "float64")
+
+
+class Truth(Real):
+    """A comparison of numbers, or what is made of the answers of several: a bool, as a tensor without axes."""
+
+    def value(self, graph: GraphBuilder) -> Value:
+        joins = self.op.startswith("logical")
+        whole = all(isinstance(o, (int, PrimExpr)) for o in self.operands)
+        kind = "bool" if joins else "int64" if whole else "float64"
+        return graph.call(self.op, *(_as(graph, o, kind) for o in self.operands))
+
+
+class Answer(Truth):
+    """A tensor of one element as a bool."""
+
+    def __init__(self, tensor: Value) -> None:
+        super().__init__("element")
+        self.tensor = tensor
+
+    def value(self, graph: GraphBuilder) -> Value:
+        return self.tensor
+
+
+def _as(graph: GraphBuilder, operand: Any, kind: str) -> Value:
+    if isinstance(operand, Real):
+        return graph.cast(operand.value(graph), kind)
+    return graph.cast(graph.dims(operand), kind) if isinstance(operand, PrimExpr) else graph.constant(operand, kind)
+
+
+def asked(op: str, plain: Callable[..., Any]) -> Callable[..., Any]:
+    """`plain` on what is known, `op` of the catalogue on what is not."""
+
+    def compute(*operands: Any) -> Any:
+        return Truth(op, *operands) if any(is_open(o) for o in operands) else plain(*operands)
+
+    return compute
+
+
+LACKING: dict[str, Callable[[Any, Any], Any]] = {
+    "equal": lambda a, b: a - b,
+    "not_equal": lambda a, b: 1 - tir_min(tir_max(a - b, b - a), 1),
+    "greater_equal": lambda a, b: tir_min(a - b, 0),
+    "greater": lambda a, b: tir_min(a - b - 1, 0),
+    "less_equal": lambda a, b: tir_min(b - a, 0),
+    "less": lambda a, b: tir_min(b - a - 1, 0),
+}
+"""A number that is zero where the comparison holds, and only there."""
+
+
+def chosen(condition: Any, then: Any, otherwise: Any) -> Any:
+    """`then if condition else otherwise`; a whole number where both are, and whole numbers are compared."""
+    if not isinstance(condition, Truth):
+        return then if condition else otherwise
+    fails = _failing(condition) if all(isinstance(o, (int, PrimExpr)) for o in (then, otherwise)) else None
+    return Real("where", condition, then, otherwise) if fails is None else then + (otherwise - then) * fails
+
+
+def _failing(condition: Any) -> Any:
+    """1 where a condition on whole numbers does not hold, else 0; None for conditions on others."""
+    if not isinstance(condition, Truth):
+        return int(not condition)
+    if condition.op in LACKING:
+        whole = all(isinstance(o, (int, PrimExpr)) for o in condition.operands)
+        lacking = LACKING[condition.op](*condition.operands) if whole else None
+        return None if lacking is None else tir_min(tir_max(lacking, 0 - lacking), 1)
+    parts = [_failing(o) for o in condition.operands]
+    return None if any(p is None for p in parts) or condition.op not in _FAILING else _FAILING[condition.op](*parts)
+
+
+_FAILING: dict[str, Callable[..., Any]] = {
+    "logical_and": tir_max, "logical_or": tir_min, "logical_not": lambda failing: 1 - failing,
+}  # fmt: skip
+
+
+def item(node: AtenNode, x: Value) -> Any:
+    """The only element as a number of the program."""
+    g, alone = node.graph, node.graph.reshape(x, ())
+    if x.dtype.is_float:
+        return Element(alone)
+    if x.dtype.is_bool:
+        return Answer(alone)
+    found = g.numbers(alone)
+    if found is None:
+        node.fail("a whole number that elements decide is known only at run time", code="torch-dynamic", help=_IN_RELAX)
+    return found.reshape(-1)[0]
+
+
+_IN_RELAX = "import the program into Relax, which has names for such numbers"
+
+
+def asserted(node: AtenNode, condition: Any, message: str = "") -> None:
+    """An error of the call where the condition does not hold. Relay has no such checks."""
+    if not isinstance(condition, (Truth, Value)):
+        if not condition:
+            node.fail(f"never holds: {message}", code="torch-assert")
+    elif node.graph.language.name == "relax":
+        flag = node.tensor(condition, "bool")
+        kept = TensorInfo((AnyDim(),), BOOL)  # of a size that a run is to name: unused results are not computed
+        node.graph.packed("vm.builtin.asserted", flag, f"{node.title}: {message}", results=(kept,))
+
+
+TRUTHS: dict[str, Converter] = {
+    "aten._local_scalar_dense.default": item, "aten.item.default": item, "aten._assert_scalar.default": asserted,
+    "aten._assert_async.msg": asserted, "aten._assert_async.default": asserted,
+}  # fmt: skip
