@@ -10,6 +10,7 @@ import pytest
 from baton._src.ir.structural import assert_structural_equal, structural_equal
 from baton._src.relax.text.printer import script
 from baton._src.support.diagnostics import DiagnosticError
+from baton._src.tir.evaluate import evaluate
 from baton._src.tir.expr import Var
 from baton._src.tir.index_map import IndexMap
 from tests.relax.build import load
@@ -26,6 +27,21 @@ def test_shapes_and_arrays() -> None:
     found = BLOCKED.map_ndarray(given).data
     assert found.shape == (2, 2, 4)
     np.testing.assert_array_equal(found.reshape(2, 8)[:, :6], given)
+
+
+@pytest.mark.parametrize("size", [0, 1, 3, 8, 13])
+def test_blocks_are_whole_whatever_the_size(size: int) -> None:
+    """Fewer channels than a block made a smaller axis of it; what is said of open sizes holds of each."""
+    n = Var("n", "int64")
+    known = [evaluate(d, {}) for d in BLOCKED.map_shape([2, size])]
+    assert known == [2, -(-size // 4), 4]
+    assert [evaluate(d, {n: size}) for d in BLOCKED.map_shape([2, n])] == known
+    back, empty = BLOCKED.non_surjective_inverse([2, n])
+    for places in np.ndindex(*known):
+        at = dict(zip(back.initial_indices, places))
+        c = evaluate(back.final_indices[1], at)
+        assert [places[0], c // 4, c % 4] == list(places)
+        assert bool(evaluate(empty, {**at, n: size})) == (c >= size)
 
 
 def test_there_and_back() -> None:

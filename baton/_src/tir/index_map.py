@@ -26,7 +26,7 @@ from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.arith.iter_map import invert
 from baton._src.tir.evaluate import evaluate
 from baton._src.tir.expr import FloorDiv, FloorMod, IntImm, Var
-from baton._src.tir.operators import cast, convert, multiply
+from baton._src.tir.operators import cast, ceildiv, convert, is_const, multiply
 from baton._src.values.dtype import DataType
 from baton._src.values.tensor import NDArray, array
 
@@ -87,18 +87,23 @@ class IndexMap(Node):
         return [simplify(substitute(e, replaced)) for e in self.final_indices]
 
     def map_shape(self, shape: Sequence[Any]) -> list[PrimExpr]:
-        """The shape that holds all elements of a buffer of `shape`: one more than the greatest new index, by axis."""
+        """The shape that holds all elements of a buffer of `shape`: one more than the greatest new index, by axis.
+
+        Blocks are whole: `i % 4` is an axis of 4, also where there are fewer elements.
+        """
+        domains = self._domains(shape)
         analyzer = Analyzer()
-        for var, dim in zip(self.initial_indices, self._matched(shape)):
-            analyzer.bind(var, Range(IntImm(var.dtype, 0), _as_dtype(dim, var.dtype)))
+        for var, domain in domains.items():
+            analyzer.bind(var, domain)
+        last = {var: domain.extent - 1 for var, domain in domains.items()}
+        is_empty = any(is_const(domain.extent, 0) for domain in domains.values())  # of nothing there is no bound
         found: list[PrimExpr] = []
         for index in self.final_indices:
-            bound = analyzer.const_int_bound(index)
-            if bound.max_value < 2**62:
-                found.append(IntImm(index.dtype, int(bound.max_value) + 1))
+            greatest = analyzer.const_int_bound(index).max_value
+            if is_empty or greatest >= 2**62:
+                found.append(analyzer.simplify(substitute(index, last) + 1))
             else:
-                last = [dim - 1 for dim in self._matched(shape)]
-                found.append(analyzer.simplify(self._at(index, last) + 1))
+                found.append(IntImm(index.dtype, int(greatest) + 1))
         return found
 
     def map_ndarray(self, arr_src: Any) -> NDArray:
@@ -142,21 +147,27 @@ class IndexMap(Node):
         return all(structural_equal(a, b) or prove(a, b) is True for a, b in zip(self.final_indices, theirs))
 
     def _inverted(self, shape: Sequence[Any]) -> tuple[list[Var], list[PrimExpr]]:
-        domains = {
-            v: Range(IntImm(v.dtype, 0), _as_dtype(d, v.dtype))
-            for v, d in zip(self.initial_indices, self._matched(shape))
-        }
         variables = [Var(f"axis{n}", e.dtype) for n, e in enumerate(self.final_indices)]
-        found = invert(self.final_indices, variables, _padded(self, domains))
+        found = invert(self.final_indices, variables, self._domains(shape))
         if found is None:
             raise fail(_CODE, f"{self._title()} is not one to one, so it has no inverse")
         return variables, [found[v] for v in self.initial_indices]
 
+    def _domains(self, shape: Sequence[Any]) -> dict[Var, Range]:
+        """Where old indices run, rounded up to multiples of the numbers they are divided by; the rest is padding."""
+        multiples: dict[PrimExpr, int] = dict.fromkeys(self.initial_indices, 1)
+        for divided, number in _divisors(self):
+            if divided in multiples:
+                multiples[divided] = math.lcm(multiples[divided], number)
+        found: dict[Var, Range] = {}
+        for var, dim in zip(self.initial_indices, self._matched(shape)):
+            extent, number = _as_dtype(dim, var.dtype), multiples[var]
+            whole = Analyzer().simplify(multiply(ceildiv(extent, number), number)) if number > 1 else extent
+            found[var] = Range(IntImm(var.dtype, 0), whole)
+        return found
+
     def _title(self) -> str:
         return index_map_text(self, repr)
-
-    def _at(self, index: PrimExpr, values: Sequence[Any]) -> Any:
-        return substitute(index, {v: _as_dtype(e, v.dtype) for v, e in zip(self.initial_indices, values)})
 
     def _matched(self, items: Sequence[Any]) -> list[Any]:
         if len(items) != len(self.initial_indices):
@@ -170,20 +181,6 @@ def _count(shape: Sequence[Any]) -> PrimExpr:
     for dim in shape:
         total = multiply(total, _as_dtype(convert(dim), total.dtype))
     return total
-
-
-def _padded(index_map: IndexMap, domains: dict[Var, Range]) -> dict[Var, Range]:
-    """The domains, rounded up to multiples of the numbers they are divided by; the rest is padding."""
-    found = dict(domains)
-    multiples: dict[Var, int] = {}
-    for divided, number in _divisors(index_map):
-        if isinstance(divided, Var) and divided in domains:
-            multiples[divided] = math.lcm(multiples.get(divided, 1), number)
-    for var, number in multiples.items():
-        extent = domains[var].extent
-        if isinstance(extent, IntImm):
-            found[var] = Range(domains[var].min, IntImm(var.dtype, -(-extent.value // number) * number))
-    return found
 
 
 def _divisors(index_map: IndexMap) -> list[tuple[PrimExpr, int]]:

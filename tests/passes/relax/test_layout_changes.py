@@ -17,6 +17,7 @@ from baton._src.support.diagnostics import DiagnosticError
 from baton._src.tir.index_map import IndexMap
 from tests.passes.relax.programs import R, arrays, called, check, dim, program, tensor
 from tests.relax.build import load
+from tests.relax.machines import everywhere
 
 
 def add(shape: str, loops: str, name: str = "relax.add") -> str:
@@ -95,6 +96,56 @@ def test_padding_is_filled_and_cut_off() -> None:
     pads = [b.value.attrs.pad_value for b in _transforms(after)]
     assert pads == [0, 0, None, 0, 0, None]
     assert OptimizeLayoutTransform()(after) is after
+
+
+OPEN = """
+@I.ir_module
+class Module:
+    @T.prim_func(private=True)
+    def twice(a: T.handle, b: T.handle):
+        T.func_attr({"operator_name": "twice"})
+        n = T.int64()
+        A = T.match_buffer(a, (n, T.int64(2)), "float32")
+        B = T.match_buffer(b, (n, T.int64(2)), "float32")
+        for i, j in T.grid(n, T.int64(2)):
+            with T.block("twice"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                B[vi, vj] = A[vi, vj] * T.float32(2)
+
+    @R.function
+    def main(x: R.Tensor(("n", 2), "float32")) -> R.Tensor(("n", 2), "float32"):
+        n = T.int64()
+        cls = Module
+        with R.dataflow():
+            y = R.call_tir(cls.twice, (x,), out_sinfo=R.Tensor((n, 2), "float32"))
+            R.output(y)
+        return y
+"""
+TWICE_IN_BLOCKS = """
+@I.ir_module
+class Module:
+    @T.prim_func(private=True)
+    def twice(a: T.handle, b: T.handle):
+        T.func_attr({"operator_name": "twice"})
+        m = T.int64()
+        A = T.match_buffer(a, (m, T.int64(1), T.int64(3), T.int64(4)), "float32")
+        B = T.match_buffer(b, (m, T.int64(1), T.int64(3), T.int64(4)), "float32")
+        for h, i, j, k in T.grid(m, T.int64(1), T.int64(3), T.int64(4)):
+            with T.block("twice"):
+                vh, vi, vj, vk = T.axis.remap("SSSS", [h, i, j, k])
+                B[vh, vi, vj, vk] = A[vh, vi, vj, vk] + A[vh, vi, vj, vk]
+"""
+
+
+@pytest.mark.parametrize("rows", [0, 2, 3, 7])
+def test_blocks_of_open_sizes_and_blocks_larger_than_the_axis(rows: int) -> None:
+    """Open sizes were said to have no inverse, and the kernel's result to have smaller blocks than its operand."""
+    blocks = [lambda i, j: (i // 3, j // 4, i % 3, j % 4)] * 2
+    alter = AlterOpImpl({"twice": load(TWICE_IN_BLOCKS)["twice"]}, {"twice": blocks})
+    after = check(alter, load(OPEN), *arrays((rows, 2)))
+    assert called(after) == ["layout_transform", "twice_replacement", "layout_transform", "strided_slice"]
+    (x,) = arrays((rows, 2))
+    np.testing.assert_array_equal(everywhere(after, x).numpy(), 2 * x)
 
 
 def _transforms(module: IRModule) -> list[Any]:

@@ -162,22 +162,12 @@ def mapped(index_map: Any, indices: Any) -> list[Any]:
 
 
 def new_shape(index_map: Any, shape: Any) -> list[Any]:
-    """One more than the greatest new index along every axis (the map is monotonous in every old index)."""
+    """The shape that the map makes of one (`IndexMap.map_shape`)."""
+    dims = as_dims(shape)
+    known = isinstance(index_map, IndexMap)
+    found = index_map if known else IndexMap.from_func_with_separators(index_map, len(dims))[0]
     math = DimMath(Analyzer())
-    last = [math.subtract(d, 1) for d in as_dims(shape)]
-    ends = mapped(index_map, [k.index(v) for v in last])
-    periods = _extents(index_map, shape, math)
-    return [p if p is not None else math.add(math.normal(e), 1) for p, e in zip(periods, ends)]
-
-
-def _extents(index_map: Any, shape: Any, math: DimMath) -> list[Any]:
-    """Extents of axes that are remainders `i % size`: the size."""
-    variables = [k.tir.Var(f"i{n}", "int64") for n in range(len(shape))]
-    found: list[Any] = []
-    for value in mapped(index_map, variables):
-        size = value.b if isinstance(value, (k.tir.FloorMod, k.tir.Mod)) else None
-        found.append(size.value if isinstance(size, k.tir.IntImm) else None)
-    return found
+    return [math.normal(dim) for dim in found.map_shape(dims)]
 
 
 def infer_map(call: OpCall[MapAttrs]) -> Info:
