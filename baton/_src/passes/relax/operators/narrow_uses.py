@@ -1,19 +1,19 @@
 """What reads the variables of a function's dataflow blocks: ALWAYS operators of mixed precision only, or others too.
 
-Tuples hand on what is asked of them: of `t = (a, b)`, `a` is wanted as `t[0]` is. Answers are nested as the variable's
+Tuples hand on how they are read: of `t = (a, b)`, `a` is wanted as `t[0]` is. Answers are nested as the variable's
 tensors are, so that of a tuple one field may be wanted in float16 and another as it was.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeAlias
 
 from baton._src.ir.traverse import post_order
 from baton._src.passes.relax.operators.mixed_precision_policy import Policy, policy_of
 from baton._src.relax.nodes import Call, DataflowBlock, Function, SeqExpr, Tuple, TupleGetItem, Var
 from baton._src.relax.struct_info import TupleStructInfo
 
-_Wanted = Any
+Wanted: TypeAlias = "bool | tuple[Wanted, ...] | None"
 """None: not read. True: by ALWAYS operators only. False: by others, too. A tuple of these for a tuple."""
 
 
@@ -30,13 +30,13 @@ def narrow_uses(function: Function) -> NarrowUses:
 
 
 class NarrowUses:
-    """Asked by `wanted`."""
+    """The uses of variables, by `wanted`."""
 
     def __init__(self) -> None:
-        self._wanted: dict[Var, _Wanted] = {}
+        self._wanted: dict[Var, Wanted] = {}
 
-    def wanted(self, var: Var) -> _Wanted:
-        """How the variable is read, see `_Wanted`."""
+    def wanted(self, var: Var) -> Wanted:
+        """How the variable is read, see `Wanted`."""
         return self._wanted.get(var)
 
     def note(self, binding: Any) -> None:
@@ -53,8 +53,8 @@ class NarrowUses:
         else:
             self.read(value, self.wanted(binding.var) if isinstance(value, Tuple) else False)
 
-    def read(self, expr: Any, wanted: _Wanted) -> None:
-        """`expr`, a leaf, is read so."""
+    def read(self, expr: Any, wanted: Wanted) -> None:
+        """Note that `expr`, a leaf, is read so."""
         if isinstance(expr, Tuple):
             parts = wanted if isinstance(wanted, tuple) else (wanted,) * len(expr.fields)
             for field, part in zip(expr.fields, parts):
@@ -63,11 +63,11 @@ class NarrowUses:
             self._wanted[expr] = _both(self._wanted.get(expr), wanted)
 
 
-def _both(one: _Wanted, other: _Wanted) -> _Wanted:
+def _both(one: Wanted, other: Wanted) -> Wanted:
     if one is None or other is None:
         return other if one is None else one
-    if isinstance(one, tuple) or isinstance(other, tuple):
-        size = len(one if isinstance(one, tuple) else other)
-        ones, others = (w if isinstance(w, tuple) else (w,) * size for w in (one, other))
-        return tuple(_both(a, b) for a, b in zip(ones, others))
-    return one and other
+    if isinstance(one, bool) and isinstance(other, bool):
+        return one and other
+    size = len(one) if isinstance(one, tuple) else len(other) if isinstance(other, tuple) else 0
+    ones, others = (w if isinstance(w, tuple) else (w,) * size for w in (one, other))
+    return tuple(_both(a, b) for a, b in zip(ones, others))

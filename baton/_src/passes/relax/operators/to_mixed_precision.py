@@ -25,6 +25,16 @@ from baton._src.ir.traverse import post_order
 from baton._src.ops.builders import RELAX
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.passes.relax.operators.mixed_precision_policy import Policy, policy_of
+from baton._src.passes.relax.operators.narrow_casts import (
+    NARROW,
+    WIDE,
+    cast_to,
+    cast_to_info,
+    differs,
+    is_float,
+    narrowed,
+    with_dtype,
+)
 from baton._src.passes.relax.operators.narrow_uses import narrow_uses
 from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.nodes import (
@@ -42,14 +52,13 @@ from baton._src.relax.nodes import (
     Var,
     VarBinding,
 )
-from baton._src.relax.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
+from baton._src.relax.struct_info import TensorStructInfo, TupleStructInfo
 from baton._src.support.diagnostics import fail
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import FunctionPass
 from baton._src.values.dtype import DataType
 
 R: Any = RELAX
-_WIDE, _NARROW = DataType("float32"), DataType("float16")
 _LARGEST = float(np.finfo(np.float16).max)
 
 
@@ -62,7 +71,7 @@ class ToMixedPrecision(FunctionPass):
     fp16_input_names: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
-        if DataType(self.out_dtype) not in (_WIDE, _NARROW):
+        if DataType(self.out_dtype) not in (WIDE, NARROW):
             raise fail("api", f"ToMixedPrecision: out_dtype {self.out_dtype}", help='give "float32" or "float16"')
 
     def run_function(self, function: Function, module: IRModule, ctx: PassContext) -> Function:
@@ -79,14 +88,14 @@ class ToMixedPrecision(FunctionPass):
 
 def _narrow_params(function: Function, names: set[str]) -> dict[Var, Var]:
     """For the parameters of these names, what they come in as."""
-    chosen = [p for p in function.params if p.name_hint in names and _is_float(p.struct_info_, _WIDE)]
-    return {p: Var(p.name_hint, _with_dtype(p.struct_info, _NARROW), p.span) for p in chosen}
+    chosen = [p for p in function.params if p.name_hint in names and is_float(p.struct_info_, WIDE)]
+    return {p: Var(p.name_hint, with_dtype(p.struct_info, NARROW), p.span) for p in chosen}
 
 
 def _with_wide_params(body: Any, narrow: dict[Var, Var]) -> Any:
     """The body with those parameters cast that it still reads as they were."""
     read = {n for n in post_order(body) if isinstance(n, Var)}
-    casts = [VarBinding(wide, R.astype(here, _WIDE)) for wide, here in narrow.items() if wide in read]
+    casts = [VarBinding(wide, R.astype(here, WIDE)) for wide, here in narrow.items() if wide in read]
     if not casts or not isinstance(body, SeqExpr):
         return body
     return body.with_fields(blocks=(BindingBlock(casts), *body.blocks))
@@ -154,16 +163,16 @@ class _Narrower(BindingRewriter):
             return call.args[0]
         args = [self._map(a, lambda var: self.current.get(var, var)) for a in call.args]
         if policy is Policy.NEVER:
-            args = [_as_said(new, old.struct_info) for new, old in zip(args, call.args)]
+            args = [cast_to_info(new, old.struct_info) for new, old in zip(args, call.args)]
             return call if all(a is b for a, b in zip(args, call.args)) else _call_with(call, args)
-        dtype = _NARROW if policy is Policy.ALWAYS or _all_narrow(args) else _WIDE
-        made = self.normalized(_call_with(call, [_as_dtype(a, dtype) for a in args], self._sums(call, policy)))
-        return _as_dtype(made, _NARROW) if policy is Policy.ALWAYS and may_change else made
+        dtype = NARROW if policy is Policy.ALWAYS or _all_narrow(args) else WIDE
+        made = self.normalized(_call_with(call, [cast_to(a, dtype) for a in args], self._sums(call, policy)))
+        return cast_to(made, NARROW) if policy is Policy.ALWAYS and may_change else made
 
     def _sums(self, call: Call, policy: Policy) -> Any:
         """The attributes, with the dtype that an ALWAYS operator of floats adds up in."""
         names = () if call.attrs is None else call.attrs.names
-        if policy is Policy.ALWAYS and "out_dtype" in names and _is_float(call.struct_info_, _WIDE):
+        if policy is Policy.ALWAYS and "out_dtype" in names and is_float(call.struct_info_, WIDE):
             return call.attrs.with_attrs(out_dtype=self.out_dtype)
         return call.attrs
 
@@ -172,20 +181,20 @@ class _Narrower(BindingRewriter):
         assert isinstance(binding, VarBinding)
         var = binding.var
         value = self.normalized(value)
-        if not isinstance(var, DataflowVar) and _differs(value.struct_info, var.struct_info):
+        if not isinstance(var, DataflowVar) and differs(value.struct_info, var.struct_info):
             is_tuple_call = isinstance(value, Call) and isinstance(value.struct_info, TupleStructInfo)
-            value = self.normalized(_as_said(self.emit(value) if is_tuple_call else value, var.struct_info))
+            value = self.normalized(cast_to_info(self.emit(value) if is_tuple_call else value, var.struct_info))
         if value is binding.value:
             self.keep(binding)
             return
-        if _differs(value.struct_info, var.struct_info):
+        if differs(value.struct_info, var.struct_info):
             self.current[var] = var = type(var)(var.name_hint, value.struct_info, var.span)
         self.keep(VarBinding(var, value, binding.span))
 
     def _narrow_if_wanted(self, var: Var) -> None:
         """A copy in float16 of what only ALWAYS operators read."""
         here = self.current.get(var, var)
-        made = _narrowed(here, self.uses.wanted(var))
+        made = narrowed(here, self.uses.wanted(var))
         if made is not here:
             self.current[var] = self.emit(made)
 
@@ -210,15 +219,11 @@ class _Narrower(BindingRewriter):
 
     def _as_before(self, var: Var) -> Any:
         here = self.current.get(var, var)
-        return here if here is var else _as_said(here, var.struct_info)
+        return here if here is var else cast_to_info(here, var.struct_info)
 
 
 def _call_with(call: Call, args: Sequence[Any], attrs: Any = None) -> Call:
     return Call(call.op, args, call.attrs if attrs is None else attrs, call.sinfo_args, call.span)
-
-
-def _is_float(info: Any, dtype: DataType) -> bool:
-    return isinstance(info, TensorStructInfo) and info.dtype == dtype
 
 
 def _all_narrow(args: Sequence[Any]) -> bool:
@@ -229,55 +234,6 @@ def _all_narrow(args: Sequence[Any]) -> bool:
 def _is_narrow(arg: Any) -> bool:
     if isinstance(arg, Tuple):
         return _all_narrow(arg.fields)
-    if isinstance(arg, Constant) and _is_float(arg.struct_info_, _WIDE):
+    if isinstance(arg, Constant) and is_float(arg.struct_info_, WIDE):
         return bool(np.all(np.abs(np.asarray(arg.data.data)) <= _LARGEST))
-    return _is_float(arg.struct_info_, _NARROW)
-
-
-# -------------------------------------------------------------------------------------------------------- casts
-
-
-def _with_dtype(info: Any, dtype: DataType) -> Any:
-    """`info`, its tensors of float32 and float16 in `dtype`."""
-    if isinstance(info, TupleStructInfo):
-        return TupleStructInfo([_with_dtype(f, dtype) for f in info.fields])
-    return info.with_fields(dtype=dtype) if _is_float(info, _WIDE) or _is_float(info, _NARROW) else info
-
-
-def _as_dtype(expr: Any, dtype: DataType) -> Any:
-    return _as_said(expr, _with_dtype(expr.struct_info, dtype))
-
-
-def _narrowed(expr: Any, wanted: Any) -> Any:
-    """`expr` with those tensors in float16 of which `wanted` (nested as they are) says so."""
-    return _as_said(expr, _where(expr.struct_info, wanted))
-
-
-def _where(info: StructInfo, wanted: Any) -> StructInfo:
-    if isinstance(info, TupleStructInfo) and isinstance(wanted, tuple):
-        return TupleStructInfo([_where(f, w) for f, w in zip(info.fields, wanted)])
-    return _with_dtype(info, _NARROW) if wanted is True else info
-
-
-def _as_said(expr: Any, info: Any) -> Any:
-    """`expr` with casts where `info` has its tensors in the other of the two dtypes."""
-    have = expr.struct_info
-    if not _differs(have, info):
-        return expr
-    if isinstance(have, TensorStructInfo):
-        return R.astype(expr, info.dtype)
-    parts = expr.fields if isinstance(expr, Tuple) else [TupleGetItem(expr, i) for i in range(len(have.fields))]
-    return Tuple([_as_said(_informed(p, f), wanted) for p, f, wanted in zip(parts, have.fields, info.fields)])
-
-
-def _informed(part: Any, info: StructInfo) -> Any:
-    return part if part.struct_info_ is not None else part.with_fields(struct_info_=info)
-
-
-def _differs(have: Any, info: Any) -> bool:
-    """Whether tensors of the two are of float32 here and of float16 there."""
-    if isinstance(have, TupleStructInfo) and isinstance(info, TupleStructInfo):
-        return any(_differs(a, b) for a, b in zip(have.fields, info.fields))
-    if not isinstance(have, TensorStructInfo) or not isinstance(info, TensorStructInfo):
-        return False
-    return have.dtype != info.dtype and {have.dtype, info.dtype} == {_WIDE, _NARROW}
+    return is_float(arg.struct_info_, NARROW)
