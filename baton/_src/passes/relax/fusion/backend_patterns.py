@@ -10,12 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from baton._src.relax.patterns.builders import (
-    is_const,
-    is_op,
-    is_tuple_get_item,
-    wildcard,
-)
+from baton._src.relax.patterns.builders import is_const, is_op, is_tuple_get_item, wildcard
 from baton._src.relax.patterns.nodes import DFPattern, GlobalVarPattern, TuplePattern
 from baton._src.support.diagnostics import fail
 
@@ -85,31 +80,41 @@ def make_stacked_attention_pattern(start_op: str, with_bias: bool = False, layou
     `layout` "BS3NH": the parts are reshaped; "SBN3H": they are transposed, and so is the result.
     """
     annotations: dict[str, DFPattern] = {"stacked_qkv": wildcard()}
-    parts: list[DFPattern] = []
-    if start_op == "split":
-        annotations["split"] = is_op("relax.split")(annotations["stacked_qkv"])
-        parts += [is_tuple_get_item(annotations["split"], i) for i in range(3)]
-    elif start_op == "strided_slice":
-        for name in ("query", "key", "value"):
-            cut = is_op("relax.strided_slice")(annotations["stacked_qkv"], varg_default_wildcard=True)
-            annotations[f"strided_slice_{name}"] = cut
-            parts.append(cut)
-    else:
-        raise _unknown("start_op", start_op, ("split", "strided_slice"))
-    if layout == "BS3NH":
-        shapes = {name: wildcard() for name in ("query_reshape_list", "key_reshape_list", "value_reshape_list")}
-        annotations |= shapes
-        parts = [is_op("relax.reshape")(part, shape) for part, shape in zip(parts, shapes.values(), strict=True)]
-    elif layout == "SBN3H":
-        parts = [is_op("relax.permute_dims")(part) for part in parts]
-        annotations |= dict(zip(("q_transpose", "k_transpose", "v_transpose"), parts, strict=True))
-    else:
-        raise _unknown("layout", layout, ("BS3NH", "SBN3H"))
+    parts = _formed(layout, _cut(start_op, annotations), annotations)
     if with_bias:
         annotations["bias"] = wildcard()
         parts.append(annotations["bias"])
     out = is_op("relax.nn.attention_bias" if with_bias else "relax.nn.attention")(*parts)
     return (is_op("relax.permute_dims")(out) if layout == "SBN3H" else out), annotations
+
+
+def _cut(start_op: str, annotations: dict[str, DFPattern]) -> list[DFPattern]:
+    """Queries, keys and values, taken out of `stacked_qkv` and annotated."""
+    stacked = annotations["stacked_qkv"]
+    if start_op == "split":
+        annotations["split"] = is_op("relax.split")(stacked)
+        return [is_tuple_get_item(annotations["split"], i) for i in range(3)]
+    if start_op == "strided_slice":
+        cuts = {
+            f"strided_slice_{name}": is_op("relax.strided_slice")(stacked, varg_default_wildcard=True)
+            for name in ("query", "key", "value")
+        }
+        annotations |= cuts
+        return list(cuts.values())
+    raise _unknown("start_op", start_op, ("split", "strided_slice"))
+
+
+def _formed(layout: str, parts: list[DFPattern], annotations: dict[str, DFPattern]) -> list[DFPattern]:
+    """The parts as attention takes them: reshaped or transposed, and annotated."""
+    if layout == "BS3NH":
+        shapes = {name: wildcard() for name in ("query_reshape_list", "key_reshape_list", "value_reshape_list")}
+        annotations |= shapes
+        return [is_op("relax.reshape")(part, shape) for part, shape in zip(parts, shapes.values(), strict=True)]
+    if layout == "SBN3H":
+        transposed: list[DFPattern] = [is_op("relax.permute_dims")(part) for part in parts]
+        annotations |= dict(zip(("q_transpose", "k_transpose", "v_transpose"), transposed, strict=True))
+        return transposed
+    raise _unknown("layout", layout, ("BS3NH", "SBN3H"))
 
 
 def _unknown(what: str, given: Any, known: tuple[str, ...]) -> Exception:
