@@ -1,4 +1,4 @@
-"""What hears of measurements (`tvm.autotvm.callback`)."""
+"""Callbacks that get the results of each batch (`tvm.autotvm.callback`)."""
 
 from __future__ import annotations
 

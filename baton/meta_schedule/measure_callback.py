@@ -1,4 +1,4 @@
-"""What hears of measurements (`tvm.meta_schedule.measure_callback`)."""
+"""Callbacks that get the results of each batch (`tvm.meta_schedule.measure_callback`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whose turn it is (`tvm.meta_schedule.task_scheduler`)."""
+"""Which task is measured next (`tvm.meta_schedule.task_scheduler`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A process beside this one that answers lines: what crashes or hangs there costs one answer.
+"""A child process that answers lines: what crashes or hangs there costs one answer.
 
 child = Child()
 line = child.answer(request, seconds=30.0)      the answer, or why there is none
@@ -27,7 +27,7 @@ class NoAnswer:
 
 
 class Child:
-    """The process `command`, started when it is first asked; one that died or took too long is replaced."""
+    """The process `command`, started at the first request; one that died or took too long is replaced."""
 
     def __init__(self, command: Sequence[str] = WORKER) -> None:
         self.command = tuple(command)
@@ -35,7 +35,7 @@ class Child:
         self._lock = threading.Lock()
 
     def answer(self, text: str, seconds: float) -> str | NoAnswer:
-        """The line that answers the line `text` within so many seconds."""
+        """The line that answers the line `text` within `seconds`; else why there is none."""
         with self._lock:
             found = self._answer(text, seconds)
             if isinstance(found, NoAnswer):

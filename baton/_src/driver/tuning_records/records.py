@@ -42,7 +42,7 @@ def tunings(target: Target, threads: int | None = None) -> Tunings:
 
 
 def answers(target: Target, threads: int | None = None) -> Lookup:
-    """Whom compilation asks for records: the database in force, else what tuning has found."""
+    """Where compilation looks records up: the database in force, else what tuning has found."""
     found = best_kernels()
     if found is None:
         return tunings(target, threads).of

@@ -121,7 +121,9 @@ class GraphModuleDebug(GraphModule):
     def profile(self, collectors: Any = None, **input_dict: Any) -> Profile:
         """Time by node of one run. Collectors of other metrics are refused (`api`)."""
         if collectors:
-            raise fail("api", "profiles measure time", help="perf and likes measure the rest")
+            raise fail(
+                "api", "profiles measure time", help="leave collectors out; perf and similar tools measure the rest"
+            )
         if input_dict:
             self.set_input(**input_dict)
         return self.module.machine.profile("main", *self.module.inputs)

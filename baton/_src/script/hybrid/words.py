@@ -47,7 +47,7 @@ IN_TIR: Mapping[str, Callable[..., Any]] = {
 
 
 class _Threads:
-    """`bind(tag, extent)`: on a CPU the threads run in turn."""
+    """`bind(tag, extent)`: on a CPU the threads run one after the other."""
 
     def __init__(self, tag: str, extent: int) -> None:
         self.extent = extent

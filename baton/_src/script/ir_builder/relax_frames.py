@@ -189,7 +189,7 @@ class ElseFrame(BranchFrame):
 
 
 def current_function(word: str) -> FunctionFrame:
-    """The function at work. Error `ir-builder`: there is none, for `R.word` to be said in."""
+    """The function at work. Error `ir-builder`: there is none that `R.word` could belong to."""
     found = IRBuilder.current().innermost(FunctionFrame)
     if found is None:
         raise fail("ir-builder", f"R.{word} belongs into a function: with R.function():")

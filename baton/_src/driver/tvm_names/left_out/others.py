@@ -24,7 +24,7 @@ OTHER_NAMES: Mapping[str, Mapping[str, str]] = {
         "ir": "EnvFunc",
     },
     REGISTERED: {"support": "FrontendTestModule"},
-    "profiles measure time; perf and likes measure the rest": {
+    "profiles measure time; perf and similar tools measure the rest": {
         "runtime.profiling": "MetricCollector PAPIMetricCollector",
     },
     "time_evaluator measures, and the debug executor profiles": {"runtime.profiling": "profile_function"},

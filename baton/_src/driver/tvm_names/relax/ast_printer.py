@@ -61,7 +61,7 @@ class ASTPrinter(ExprFunctor):
         return self.build_list((f"{k}={v}" for k, v in fields.items()), f"{nodename}(", ")", force_newline)
 
     def build_expr(self, node: Any, nodename: str, force_newline: bool = False, **fields: str) -> str:
-        """The same with what is known of the expression, if that is asked for."""
+        """The same with the expression's struct info, where that is included."""
         if self.include_struct_info_annotations and node.struct_info_ is not None:
             fields["struct_info"] = self.visit_struct_info_(node.struct_info_)
         return self.build_ast_node(nodename, force_newline, **fields)

@@ -23,7 +23,7 @@ def create(
     given = np.asarray(factors.numpy(), "float64") if isinstance(factors, NDArray) else None
     rotary = Rotary(int(rotary_dim), float(rope_theta), float(rope_scale), json.loads(str(rope_scaling)), given)
     if rope_mode:
-        rotary.frequencies()  # a kind of scaling that there is not is said now
+        rotary.frequencies()  # an unknown kind of scaling is an error now, not at the first token
     sizes, range_ = [int(n) for n in limits], [int(n) for n in layers]
     return PagedCache(sizes, range_, (int(heads), int(shared)), int(size), rotary if rope_mode else None, str(dtype))
 

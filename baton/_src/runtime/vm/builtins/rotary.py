@@ -52,8 +52,8 @@ class Rotary:
     def _llama3(self, plain: Array) -> Array:
         """Low frequencies are divided by `factor`, high ones stay, those between are mixed."""
         low, high = (float(self.scaling[f"{end}_freq_factor"]) for end in ("low", "high"))
-        turns = float(self.scaling["original_max_position_embeddings"]) * plain / (2 * math.pi)
-        kept = np.clip((turns - low) / (high - low), 0, 1)
+        rotations = float(self.scaling["original_max_position_embeddings"]) * plain / (2 * math.pi)
+        kept = np.clip((rotations - low) / (high - low), 0, 1)
         return (1 - kept) * plain / float(self.scaling["factor"]) + kept * plain
 
     def _long(self) -> float:

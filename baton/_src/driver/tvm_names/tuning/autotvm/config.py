@@ -171,9 +171,7 @@ class ConfigEntity(Config):
     def __contains__(self, name: str) -> bool:
         return name in self.values
 
-    def define_split(
-        self, name: str, axis: Any, policy: str = "factors", num_outputs: int = 2, **_o: Any
-    ) -> list[Any]:
+    def define_split(self, name: str, axis: Any, policy: str = "factors", num_outputs: int = 2, **_o: Any) -> list[Any]:
         """Defined already."""
         return [axis] * num_outputs
 

@@ -1,4 +1,4 @@
-"""What hears of measurements: the database, the log, a script's own callbacks."""
+"""Callbacks that get the results of each batch: the database, a script's own."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _OF_MODELS = ("update-cost-model", "remove-build-artifact")
 
 
 class Scheduling(Protocol):
-    """What callbacks ask of a task scheduler."""
+    """What callbacks read of a task scheduler."""
 
     tasks: list[TuneContext]
     database: Database | None
 
 
 class MeasureCallback:
-    """Hears of every batch of a task. Scripts derive from it and give `apply`."""
+    """Gets the results of every batch of a task. Scripts derive from it and give `apply`."""
 
     def apply(
         self,
@@ -37,7 +37,7 @@ class MeasureCallback:
         builder_results: Sequence[Any],
         runner_results: Sequence[RunnerResult],
     ) -> None:
-        """Hear that candidates of a task were measured. (Building is part of running: failures are in its results.)"""
+        """Use the results of candidates of a task. Building is part of running: failures are in `runner_results`."""
         raise NotImplementedError
 
     @staticmethod

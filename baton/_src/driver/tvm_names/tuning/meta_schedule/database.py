@@ -21,7 +21,6 @@ from baton._src.support.diagnostics import fail
 from baton._src.tir.prim_func import CHOICES, PrimFunc
 from baton._src.tir.schedule.schedule import Schedule
 
-_KINDS = ("schedule", "record", "ir_module")
 _EQUALITIES = ("structural", "ignore-ndarray", "anchor-block")
 
 
@@ -83,11 +82,10 @@ class Database(BestKernels):
     def __bool__(self) -> bool:
         return True
 
-    # ------------------------------------------------------------------------------------------- asking
+    # ------------------------------------------------------------------------------------------ queries
 
     def query_tuning_record(self, mod: IRModule, target: Any, workload_name: str) -> TuningRecord | None:
-        """The fastest record of what the module computes."""
-        del target, workload_name
+        """The fastest record of what the module computes, whatever the `target` and the name of the workload."""
         if not self.has_workload(mod):
             return None
         return next(iter(self.get_top_k(self.commit_workload(mod), 1)), None)
@@ -104,11 +102,16 @@ class Database(BestKernels):
 
     def query(self, mod: IRModule, target: Any, *, workload_name: str = "main", kind: str = "schedule") -> Any:
         """`query_schedule`, or with `kind` "record" or "ir_module" the others."""
-        if kind not in _KINDS:
-            raise fail("api", f"kind {kind!r} is none of {', '.join(_KINDS)}", kind=ValueError)
-        asked = {"schedule": self.query_schedule, "record": self.query_tuning_record, "ir_module": self.query_ir_module}
-        find: Callable[..., Any] = asked[kind]
-        return find(mod, target, workload_name)
+        match kind:
+            case "schedule":
+                return self.query_schedule(mod, target, workload_name)
+            case "record":
+                return self.query_tuning_record(mod, target, workload_name)
+            case "ir_module":
+                return self.query_ir_module(mod, target, workload_name)
+            case _:
+                help = "schedule, record or ir_module"
+                raise fail("api", f"there is no kind of answer {kind!r}", help=help, kind=ValueError)
 
     def dump_pruned(self, destination: Database) -> None:
         """Give the fastest record of each workload to another database."""

@@ -21,7 +21,7 @@ PARENTS = 4
 
 
 class Task(Protocol):
-    """What strategies ask of a `TuneContext`."""
+    """What strategies read of a `TuneContext`."""
 
     target: Target
     rand_state: int
@@ -35,7 +35,7 @@ class Task(Protocol):
 
 
 class SearchStrategy:
-    """What all strategies share: no schedule is measured twice, and no more than were asked for."""
+    """What all strategies share: no schedule is measured twice, and no more than the trials allow."""
 
     def __init__(self, max_fail_count: int = PATIENCE) -> None:
         self.max_fail_count = max_fail_count
@@ -125,7 +125,7 @@ class SearchStrategy:
     def notify_runner_results(
         self, measure_candidates: Sequence[MeasureCandidate], results: Sequence[RunnerResult]
     ) -> None:
-        """Hear how long the candidates took."""
+        """Take note of how long the candidates took."""
 
     def clone(self) -> SearchStrategy:
         """A strategy of the same kind, at its beginning."""

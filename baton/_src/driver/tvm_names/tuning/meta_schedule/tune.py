@@ -35,7 +35,7 @@ class _State:
 
 
 class TaskScheduler:
-    """Whose turn it is: the tasks one after the other."""
+    """Which task is measured next, round by round: here one after the other."""
 
     def __init__(self) -> None:
         self.tasks: list[TuneContext] = []
@@ -108,7 +108,7 @@ class TaskScheduler:
         return len(candidates)
 
     def next_task(self, alive: Sequence[int]) -> int:
-        """The task whose turn it is: the next one after that which was last."""
+        """The number of the task to measure: the next one after that which was last."""
         return next((i for i in alive if i > self._turn), alive[0])
 
 
@@ -117,7 +117,10 @@ class RoundRobin(TaskScheduler):
 
 
 class GradientBased(TaskScheduler):
-    """First each task once, then that whose kernel takes most of the program: its best time, times its weight."""
+    """First each task once, then that whose kernel takes most of the program: its best time, times its weight.
+
+    `alpha`, `window_size` and `seed` are of TVM's predictions and change nothing.
+    """
 
     def __init__(self, *, alpha: float = 0.2, window_size: int = 3, seed: int = -1) -> None:
         super().__init__()
