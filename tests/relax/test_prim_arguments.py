@@ -1,11 +1,20 @@
-"""Numbers that a host gives for prim parameters, and those written in programs."""
+"""Numbers that a host gives for prim parameters, those written in programs, and what else runs hand about."""
 
 from __future__ import annotations
 
-import numpy as np
+from collections.abc import Callable
+from typing import Any
 
-from baton._src.relax.nodes import PrimValue
-from tests.relax.machines import everywhere, fails_everywhere, table
+import numpy as np
+import pytest
+
+from baton._src.ops.builders import RELAX as R
+from baton._src.relax.check.deduce import Context, deduce
+from baton._src.relax.nodes import PrimValue, Var
+from baton._src.support.diagnostics import DiagnosticError
+from baton._src.values.shape import ShapeTuple
+from tests.relax.build import Ts
+from tests.relax.machines import MODES, everywhere, fails_everywhere, machine, table
 
 
 def test_numbers_of_the_host_have_the_dtype_that_parameters_declare() -> None:
@@ -45,3 +54,41 @@ def main(x: R.Tensor((2,), "float32"), y: R.Tensor((2,), "float64"), i: R.Tensor
     assert known == 0.1
     assert "0.1," in seen
     assert PrimValue(0.1).value.dtype == "float32"
+
+
+@pytest.mark.rule("RELAX-OPSHAPE-01", rejects=True)
+@pytest.mark.parametrize("call", [R["exp"], R["negative"], lambda x: R["clip"](x, 0, 1)])
+def test_operators_of_one_tensor_take_no_numbers_of_the_host(call: Callable[..., Any]) -> None:
+    """A number was taken for a tensor of rank 0; beside a tensor it is one."""
+    with pytest.raises(DiagnosticError, match="x must be a tensor, got a number"):
+        deduce(call(PrimValue(0.5)), Context())
+    x = Var("x", Ts((2,), "float32"))
+    assert deduce(R["add"](x, PrimValue(0.5)), Context()) == x.struct_info
+
+
+def test_a_dim_that_no_int64_holds_is_refused_when_computed() -> None:
+    """Guards shapes whose dims were numbers beyond what any tensor has."""
+    text = """
+@R.function
+def main(s: R.Shape(["n"])):
+    n = T.int64()
+    return R.shape([n * n])
+"""
+    assert everywhere(text, ShapeTuple([2**31])) == (2**62,)
+    for mode in ("bytecode", "compiled"):
+        with pytest.raises(DiagnosticError, match="a dim is an int64; 18446744073709551616 does not fit"):
+            machine(text, mode)["main"](ShapeTuple([2**32]))
+
+
+def test_closures_show_what_they_capture() -> None:
+    """Those of the interpreter told of 0 values."""
+    text = """
+@R.function
+def main(x: R.Tensor((2,), "float32")) -> R.Object:
+    @R.function
+    def more(y: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+        return R.add(x, y)
+    return more
+"""
+    for mode in MODES:
+        assert "with 1 captured values" in repr(machine(text, mode)["main"](np.zeros(2, np.float32)))

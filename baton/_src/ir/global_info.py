@@ -6,6 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ir.target import Target
+from baton._src.support.diagnostics import fail
+
+_CPU = 1
+"""DLPack's number of the kind of device."""
 
 
 class GlobalInfo:
@@ -36,6 +40,15 @@ class VDevice(GlobalInfo):
         given: Any = self.target
         if not isinstance(given, str):
             object.__setattr__(self, "target", Target(given).short_text())
+
+    def check_present(self, place: str) -> None:
+        """Programs run on the CPU: an error (`absent-device`) unless this is one. `place`: what should live here."""
+        if Target(self.target).get_target_device_type() != _CPU:
+            raise fail(
+                "absent-device",
+                f"{place} lives on {self.reference()}, but programs run on the CPU",
+                help='give it a device of a target for CPUs, such as I.vdevice("llvm"): relax.transform.UpdateVDevice',
+            )
 
     def script(self) -> str:
         """How TVMScript defines it."""

@@ -9,8 +9,10 @@ from typing import Any
 from baton._src.ir.op_def import OpCall
 
 
-def normal_axis(call: OpCall[Any], axis: int, ndim: int, name: str = "axis") -> int:
-    """`axis` counted from the front; an error unless it lies in [-ndim, ndim)."""
+def normal_axis(call: OpCall[Any], axis: Any, ndim: int, name: str = "axis") -> int:
+    """`axis` counted from the front; an error unless it is an integer in [-ndim, ndim)."""
+    if not isinstance(axis, int) or isinstance(axis, bool):
+        call.fail(f"{name} is an integer, got {axis!r}", code="op-axis", help=f"use -{ndim} to {ndim - 1}")
     if not -ndim <= axis < ndim:
         call.fail(f"{name} {axis} is out of range for rank {ndim}", code="op-axis", help=f"use -{ndim} to {ndim - 1}")
     return axis + ndim if axis < 0 else axis
@@ -28,7 +30,14 @@ def as_axes(axis: int | Iterable[int] | None) -> tuple[int, ...] | None:
     """For attributes: one axis or several as a tuple; None stays None."""
     if axis is None:
         return None
-    return tuple(operator.index(a) for a in axis) if isinstance(axis, Iterable) else (operator.index(axis),)
+    return tuple(axis_number(a) for a in axis) if isinstance(axis, Iterable) else (axis_number(axis),)
+
+
+def axis_number(axis: Any) -> int:
+    """An axis as it is kept: an integer. True is none, though Python would count with it."""
+    if isinstance(axis, bool):
+        raise TypeError(f"an axis is an integer, got {axis!r}")
+    return operator.index(axis)
 
 
 def from_front(axis: int, ndim: int) -> int:

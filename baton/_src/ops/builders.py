@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
+from baton._src.ir.expr import PrimExpr
 from baton._src.ir.node import set_note
 from baton._src.ir.op_def import Input, OpDef
 from baton._src.ops.arguments import (
@@ -163,6 +164,7 @@ def make_attrs(definition: OpDef[Any], values: Mapping[str, Any]) -> Any:
         known = ", ".join(definition.attrs.names)
         raise TypeError(f"{definition.name} has no attribute {unknown[0]!r}; it has {known}")
     given = {name: attribute(value) for name, value in values.items()}
+    _check_integers(definition, given)
     try:
         return definition.attrs(**given)
     except DiagnosticError:
@@ -172,6 +174,16 @@ def make_attrs(definition: OpDef[Any], values: Mapping[str, Any]) -> Any:
         message = f"{definition.name} cannot have these attributes: {error}"
         kind = TypeError if isinstance(error, TypeError) else ValueError
         raise fail("op-attribute", message, help=f"they are: {shown}", kind=kind) from error
+
+
+def _check_integers(definition: OpDef[Any], given: Mapping[str, Any]) -> None:
+    """Attributes that are declared integers are: True would count as 1, and of a size nothing is known here."""
+    for field in dataclasses.fields(definition.attrs):
+        value = given.get(field.name, 0)
+        if field.type == "int" and (isinstance(value, bool) or not isinstance(value, int)):
+            known = "a number that is known when compiling" if isinstance(value, PrimExpr) else "an integer"
+            message = f"{definition.name}: {field.name} is {known}, got {value!r}"
+            raise fail("op-attribute", message, help=field.metadata.get("doc") or None, kind=TypeError)
 
 
 def signature(definition: OpDef[Any], language: str) -> inspect.Signature:

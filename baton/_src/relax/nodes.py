@@ -45,13 +45,15 @@ def _part(whole: str, name: str, given: Any, span: Span | None) -> Any:
 
 
 def as_dim(dim: Any) -> PrimExpr:
-    """An int as an int64 immediate, a PrimExpr as itself; anything else is an error (`relax-api`)."""
+    """An int as an int64 immediate, a PrimExpr as itself; anything else, truths too, is an error (`relax-api`)."""
     if isinstance(dim, PrimExpr):
         return dim
     try:
-        return literal(operator.index(dim), INT64)
+        if not isinstance(dim, (bool, np.bool_)):
+            return literal(operator.index(dim), INT64)
     except TypeError:
-        raise fail("relax-api", f"a dimension is an integer or a scalar expression, got {dim!r}") from None
+        pass
+    raise fail("relax-api", f"a dimension is an integer or a scalar expression, got {dim!r}")
 
 
 @node

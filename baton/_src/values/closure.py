@@ -7,7 +7,8 @@ from typing import Any
 
 
 class Closure:
-    """`function` names the code; `captured` are its *trailing* arguments. Calling it runs the code in its machine.
+    """`function` names the code; `captured` are the values it carries (a machine passes them as its *trailing*
+    arguments). Calling it runs the code in its machine.
 
     `info` is the run-time structural information (what the function's parameters, result and purity are), or None.
     """

@@ -5,6 +5,10 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterable
 
+from baton._src.support.diagnostics import fail
+
+_LEAST, _GREATEST = -(2**63), 2**63 - 1
+
 
 class ShapeTuple(tuple[int, ...]):
     """An immutable sequence of dims (Python ints). Equal to a plain tuple of the same numbers; not the same category.
@@ -15,7 +19,11 @@ class ShapeTuple(tuple[int, ...]):
     __slots__ = ()
 
     def __new__(cls, dims: Iterable[object] = ()) -> ShapeTuple:
-        return super().__new__(cls, [operator.index(d) for d in dims])  # type: ignore[arg-type]  # typed for tuples of one kind, Self
+        found = [operator.index(d) for d in dims]  # type: ignore[arg-type]  # what is no integer is refused here
+        for dim in found:
+            if not _LEAST <= dim <= _GREATEST:
+                raise fail("value-mismatch", f"a dim is an int64; {dim} does not fit")
+        return super().__new__(cls, found)
 
     def __repr__(self) -> str:
         return f"ShapeTuple({', '.join(map(str, self))})"

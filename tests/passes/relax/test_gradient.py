@@ -150,3 +150,16 @@ def test_kernels_with_a_gradient_of_their_own() -> None:
         Gradient("main")(build_product("tests.too_few"))
     with pytest.raises(DiagnosticError, match="no te gradient"):
         Gradient("main")(build_product("tests.unknown"))
+
+
+@pytest.mark.parametrize(("name", "extent"), [("mean", 3), ("mean", None), ("variance", 4), ("variance", None)])
+def test_adjoints_of_means_divide_by_numbers_where_the_dims_are_numbers(name: str, extent: int | None) -> None:
+    """Ones are counted only where there is no number: they were made and summed for every mean."""
+
+    def build(b: Any, x: Any) -> Any:
+        return R.sum(b.emit(R.tanh(b.emit(R[name](x, axis=[1])))))
+
+    made = program([tensor("x", 2, dim() if extent is None else extent)], build)
+    check_gradient(made, arrays((2, extent or 3)))
+    text = Gradient("main")(made)["main_adjoint"].script()
+    assert (text.count("R.sum(") > 1) is (extent is None)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from baton._src.ir.module import IRModule
+from baton._src.ir.traverse import post_order
 from baton._src.lower.relax_to_vm.function_lowering import FunctionLowering
 from baton._src.lower.relax_to_vm.infos import to_value_info
 from baton._src.lower.relax_to_vm.program import Program
 from baton._src.lower.relax_to_vm.whole_native import as_whole_native
 from baton._src.relax.nodes import Function
+from baton._src.relax.struct_info import TensorStructInfo
 from baton._src.runtime.value_info import FunctionValue
 from baton._src.tir.prim_func import PrimFunc
 
@@ -22,6 +24,7 @@ def lower_module(
         program.builder.declare_function(var.name_hint, "vm")
     for var, function in functions.items():
         name = var.name_hint
+        _check_devices(function)
         public = "global_symbol" in function.attrs
         if compiled and as_whole_native(program, name, function, public):
             continue
@@ -35,3 +38,11 @@ def lower_module(
             program.kernels.setdefault(var, function)
     program.note_overwriting()
     return program
+
+
+def _check_devices(function: Function) -> None:
+    """Tensors of other devices are not taken for tensors of the CPU."""
+    for param in function.params:
+        for info in post_order(param.struct_info):
+            if isinstance(info, TensorStructInfo) and info.vdevice is not None:
+                info.vdevice.check_present(f"argument {param.name_hint}")

@@ -52,6 +52,11 @@ def _first_argument(values: FunctionValues, call: Call) -> int:
     return values.register(values.value(call.args[0]))
 
 
+def _to_device(values: FunctionValues, call: Call) -> int:
+    call.attrs.dst_vdevice.check_present("the result of to_vdevice")
+    return values.scope.call_into("vm.builtin.to_device", _operands(values, call.args))
+
+
 def _unit(values: FunctionValues, call: Call) -> int:
     """Nothing to do: memory goes when its last reference does."""
     return values.scope.call_into("vm.builtin.make_tuple", [])
@@ -240,7 +245,7 @@ HANDLERS: dict[str, Handler] = {
     "relax.builtin.alloc_tensor": _alloc_tensor,
     "relax.builtin.stop_lift_params": _first_argument,
     "relax.hint_on_device": _first_argument,
-    "relax.to_vdevice": builtin("vm.builtin.to_device"),
+    "relax.to_vdevice": _to_device,
     "relax.memory.alloc_storage": _memory_alloc_storage,
     "relax.memory.alloc_tensor": builtin("vm.builtin.alloc_tensor"),
     "relax.memory.kill_storage": _unit,

@@ -35,7 +35,7 @@ def _bounds(inputs: Any, a: ClipAttrs) -> tuple[Any, Any]:
 
 def infer_clip(call: OpCall[ClipAttrs]) -> Info:
     """The operand itself."""
-    x = operand(call, 0)
+    x = call.tensor(0)
     if len(call.args) == 1 and (call.attrs.a_min is None or call.attrs.a_max is None):
         call.fail("the bounds are missing", code="op-attribute", help="give a_min and a_max, both as numbers")
     for position in range(1, len(call.args)):

@@ -17,7 +17,7 @@ from baton._src.ir.attrs import Attrs
 from baton._src.ir.op_def import Fusion, Gradient, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info
 from baton._src.ops import kernel_words as k
-from baton._src.ops.broadcasting import like, operand
+from baton._src.ops.broadcasting import like
 from baton._src.ops.elementwise.special_functions import erf
 from baton._src.ops.layouts import follows_input
 from baton._src.ops.precision import computed_wide
@@ -193,7 +193,7 @@ ROWS = (
 
 def _define(row: Row) -> OpDef[Any]:
     def infer(call: OpCall[Any]) -> Info:
-        x = operand(call, 0)
+        x = call.tensor(0)
         dtype = x.dtype
         if not dtype.is_void:
             if row.float_only and not dtype.is_float:

@@ -8,6 +8,7 @@ least value there is (-inf of floats), the smallest the greatest. Source: facts 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -23,6 +24,8 @@ from baton._src.ops.layouts import folds
 from baton._src.ops.linalg.products import refuse_bools, summing_dtype
 from baton._src.ops.precision import computed_wide
 from baton._src.ops.samples import Arr, Sample
+from baton._src.relax.nodes import ShapeExpr
+from baton._src.tir.expr import IntImm
 
 
 @attrs
@@ -221,12 +224,21 @@ def _sum_gradient(b: Any, args: Any, attributes: Any, out: Any, grad: Any) -> li
     return [spread(b, attributes, args[0], grad)]
 
 
+def counted(b: Any, attributes: Any, x: Any) -> Any:
+    """How many elements of `x` each fold takes, to divide by: a number where its dims are, else ones are counted."""
+    info = x.struct_info
+    axes = folded_axes(info.ndim, attributes)
+    dims = [info.shape[a] if isinstance(info.shape, ShapeExpr) else None for a in axes]
+    known = [d.value for d in dims if isinstance(d, IntImm)]
+    if len(known) == len(axes):
+        return b.const(float(math.prod(known)), info.dtype)
+    return b.op("sum", b.full_like(x, 1), axis=axes, keepdims=True)
+
+
 def _mean_gradient(b: Any, args: Any, attributes: Any, out: Any, grad: Any) -> list[Any]:
     x = args[0]
     handed = spread(b, attributes, x, grad)
-    axes = folded_axes(x.struct_info.ndim, attributes)
-    ones = b.op("sum", b.full_like(x, 1), axis=axes, keepdims=attributes.keepdims) if axes else b.full_like(x, 1)
-    return [b.op("divide", handed, spread(b, attributes, x, ones))]
+    return [b.op("divide", handed, counted(b, attributes, x))]
 
 
 def _extremum_gradient(b: Any, args: Any, attributes: Any, out: Any, grad: Any) -> list[Any]:

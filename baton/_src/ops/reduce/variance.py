@@ -21,6 +21,7 @@ from baton._src.ops.precision import computed_wide
 from baton._src.ops.reduce.folds import (
     ReduceAttrs,
     count_of,
+    counted,
     fold_compute,
     fold_samples,
     folded_axes,
@@ -45,7 +46,7 @@ def _variance_gradient(b: Any, args: Any, attributes: Any, out: Any, grad: Any) 
         return [b.full_like(x, 0)]
     mean = given[0] if given else b.op("mean", x, axis=axes, keepdims=True)
     centred = b.op("subtract", x, mean)
-    count = b.op("sum", b.full_like(x, 1), axis=axes, keepdims=True)
+    count = counted(b, attributes, x)
     if getattr(attributes, "unbiased", False):
         count = b.op("subtract", count, b.full_like(count, 1))
     slope = b.op("divide", b.op("add", centred, centred), count)

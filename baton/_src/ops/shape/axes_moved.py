@@ -15,7 +15,7 @@ from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
 from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
-from baton._src.ops.axes import as_axes, from_front, normal_axes
+from baton._src.ops.axes import as_axes, axis_number, from_front, normal_axes
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.layouts import permutes
 from baton._src.ops.samples import Arr, Sample
@@ -94,7 +94,9 @@ class ExpandDimsAttrs(Attrs):
     num_newaxis: int = attr(1, "how many axes go there", relay_only=True)
 
     def __post_init__(self) -> None:
-        set_attr(self, "axis", as_axes(self.axis) if not isinstance(self.axis, int) else int(self.axis))
+        if self.axis is None:
+            raise TypeError("the new axes have to be named: axis is an integer or several of them")
+        set_attr(self, "axis", axis_number(self.axis) if isinstance(self.axis, int) else as_axes(self.axis))
 
 
 def new_axes(attributes: ExpandDimsAttrs, ndim: int) -> tuple[int, ...]:

@@ -129,6 +129,8 @@ class Checker:
 
     def _tensor(self, value: Any, info: TensorStructInfo, place: str) -> None:
         shape = self._array(value, place)
+        if info.vdevice is not None:
+            info.vdevice.check_present(place)
         if info.ndim != -1:
             self._rank(shape, info.ndim, place)
         if not info.dtype.is_void and value.dtype != info.dtype:

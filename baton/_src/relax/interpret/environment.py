@@ -43,7 +43,7 @@ class FunctionClosure(Closure):
     def __init__(
         self, name: str, definition: Function, frame: Frame, own: Var | None, info: StructInfo, invoke: Any
     ) -> None:
-        super().__init__(name, definition, (), invoke, info)
+        super().__init__(name, definition, tuple(frame.values.values()), invoke, info)
         self.definition = definition
         self.frame = frame
         self.own = own

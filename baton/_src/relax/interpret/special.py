@@ -179,6 +179,7 @@ def _call_tir_dyn(machine: Machine, call: Call, args: tuple[Any, ...], frame: Fr
 
 def _to_vdevice(machine: Machine, call: Call, args: tuple[Any, ...], frame: Frame) -> Any:
     source = _tensor(args[0], "to_vdevice")
+    call.attrs.dst_vdevice.check_present("the result of to_vdevice")
     return NDArray(source.data.copy(), source.device)
 
 
