@@ -106,7 +106,7 @@ class Turns:
 class Place:
     """Where a tile is: its first block, row (None: there is only one) and point, and how many of the first two; `taps`
     of a row of a depthwise window are taken at a time; `dot` is the instruction that multiplies words; `turns` numbers
-    the tiles that read the same weights.
+    the tiles that read the same weights; `far`: the result is in no cache (`results_ahead`).
     """
 
     block: PrimExpr
@@ -116,6 +116,7 @@ class Place:
     taps: int = 1
     dot: Dot | None = None
     turns: Turns | None = None
+    far: bool = False
 
     def sum_of(self, tile: Tile, at: Point) -> PrimExpr:
         """The number of a sum in the tile."""

@@ -36,6 +36,7 @@ from baton._src.lower.kernel_schedules.convolution.blocked_tiles import (
     tiles_of,
 )
 from baton._src.lower.kernel_schedules.convolution.conv_window import Window
+from baton._src.lower.kernel_schedules.convolution.results_ahead import result_prefetches, results_are_far
 from baton._src.lower.kernel_schedules.convolution.weights_ahead import weight_prefetches
 from baton._src.lower.kernel_schedules.products.dots import Dot, dot_instruction, words_at
 from baton._src.lower.kernel_schedules.products.tiles import Accumulators
@@ -107,7 +108,9 @@ def _emit(conv: BlockedConv, target: Target) -> st.Stmt:
     wait = _weights_wait(conv, count, target)
     outer = [group, stage.spatial[0]] if wait else [stage.spatial[0], group]
     dot, turns = _dot(conv, target), Turns.of(conv, points, lines, every_image=wait)
-    place = Place(ops.multiply(group.var, i64(count)), count, None, taps=row_taps(conv, target), dot=dot, turns=turns)
+    far = results_are_far(conv, target)
+    taps = row_taps(conv, target)
+    place = Place(ops.multiply(group.var, i64(count)), count, None, taps=taps, dot=dot, turns=turns, far=far)
     size = ops.multiply(as_int64(conv.columns.axis.extent), i64(lines))
     if conv.rows is not None and lines == 2:
         pair, body = _pairs(conv, tiles, place)
@@ -216,9 +219,14 @@ def _tile(conv: BlockedConv, tile: Tile, place: Place, start: PrimExpr) -> st.St
             where[conv.rows.axis.var] = ops.add(place.row, at.row)
         return conv.anchored.store(acc.load(place.sum_of(tile, at), at.lane), where)
 
-    written = _each_sum(conv, place, (0, place.rows), (0, tile.points), store)
+    def prefetches(at: Point) -> st.Stmt:
+        return result_prefetches(conv, store, replace(at, lane=i64(0)))
+
+    every = (0, place.rows), (0, tile.points)
+    ahead = [_each_sum(conv, place, *every, prefetches, whole=True)] if place.far else []
+    written = _each_sum(conv, place, *every, store)
     taps = _taps(conv, tile, acc, place, start)
-    return allocated(acc.buffer, sequence(acc.each(lambda row, lane: init), taps, written))
+    return allocated(acc.buffer, sequence(*ahead, acc.each(lambda row, lane: init), taps, written))
 
 
 def _each_sum(
