@@ -173,3 +173,14 @@ def test_a_context_says_what_it_holds() -> None:
     assert "opt_level: 3" in text
     assert "disabled passes: ['FuseOps']" in text
     assert "'relay.FuseOps.max_depth': 5" in text
+
+
+def test_what_passes_print() -> None:
+    """TVM's words; `repr` tells the options."""
+    step = Base()
+    assert str(step) == "Run Module pass: Base at the optimization level 0"
+    assert repr(step) == "Base()"
+    both = "The passes will be executed are: [Base Base ]"
+    assert str(Sequential([step, step], 3)) == f"Run Sequential pass: sequential at the optimization level 3. {both}"
+    told = str(PassInfo(2, "Step", ("First", "Second")))
+    assert told == "The meta data of the pass - pass name: Step, opt_level: 2, required passes: [First, Second]"

@@ -26,6 +26,12 @@ class PassInfo:
     def __post_init__(self) -> None:
         object.__setattr__(self, "required", tuple(self.required or ()))
 
+    def __str__(self) -> str:
+        """What TVM prints of it."""
+        required = ", ".join(self.required)
+        about = f"pass name: {self.name}, opt_level: {self.opt_level}, required passes: [{required}]"
+        return f"The meta data of the pass - {about}"
+
 
 _FOR_TUNING = frozenset({"trace", "trace_stack", "make_traceable", "num_evals", "tuning_api_database"})
 

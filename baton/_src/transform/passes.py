@@ -35,6 +35,8 @@ class Pass:
     traceable: ClassVar[bool] = False
     guarded: ClassVar[bool] = True
     """Whether an exception in it is baton's fault (`InternalError`). Those of users' passes travel as they are."""
+    treats: ClassVar[str] = "Module"
+    """What it is given at a time, as its text calls that."""
     find: ClassVar[Callable[[str], Pass] | None] = None
     """Pass by name, for `required`; bound by `driver.wiring`."""
 
@@ -45,6 +47,10 @@ class Pass:
     @property
     def name(self) -> str:
         return type(self).__name__
+
+    def __str__(self) -> str:
+        """What TVM prints of a pass; `repr` has its options."""
+        return f"Run {self.treats} pass: {self.info.name} at the optimization level {self.info.opt_level}"
 
     @property
     def info(self) -> PassInfo:
@@ -99,6 +105,7 @@ class FunctionPass(Pass):
     `SkipOptimization` are left alone, and those that belong to an external compiler.
     """
 
+    treats = "Function"
     function_class: ClassVar[type]
     skipped: ClassVar[tuple[str, ...]] = ("SkipOptimization", "Compiler", "Extern")
 
@@ -136,6 +143,7 @@ class Sequential(Pass):
     """Passes in order: each that the PassContext enables, after the passes it requires (those run unconditionally)."""
 
     guarded = False  # its passes are, each for itself; what instruments raise goes through
+    treats = "Sequential"
     passes: tuple[Pass, ...] = ()
     title: str = "sequential"
     level: int = 0
@@ -162,6 +170,10 @@ class Sequential(Pass):
     @property
     def name(self) -> str:
         return self.title
+
+    def __str__(self) -> str:
+        names = "".join(f"{step.name} " for step in self.passes)
+        return f"{super().__str__()}. The passes will be executed are: [{names}]"
 
     @property
     def required(self) -> tuple[str, ...]:  # type: ignore[override]  # each has its own, not its class

@@ -5,13 +5,14 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 
+from baton._src.ir.expr import Range
 from baton._src.ir.structural import assert_structural_equal
 from baton._src.ir.traverse import post_order
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.tir import operators as ops
-from baton._src.tir.expr import BufferLoad, IntImm, Var
+from baton._src.tir.expr import BufferLoad, IntImm, IterVar, Var
 from baton._src.tir.prim_func import PrimFunc
-from baton._src.tir.stmt import Block, BufferStore, Evaluate, LetStmt, Stmt
+from baton._src.tir.stmt import AttrStmt, Block, BufferStore, Evaluate, LetStmt, Stmt
 from baton._src.tir.text.parser import parse_text
 from baton._src.tir.text.printer import node_text, script
 from tests.tir.programs import matmul_add, programs
@@ -167,3 +168,13 @@ def test_vectors_that_are_no_slices_stay_ramps(index: str) -> None:
         f"    for i in range(9):\n        A[{index}] = T.Broadcast(T.float32(1), 8)\n"
     )
     assert f"A[{index}] = " in script(parse_text(text))
+
+
+@pytest.mark.parametrize("dom", [None, Range(IntImm("int32", 0), IntImm("int32", 4))])
+def test_axes_of_attributes_that_launch_nothing_name_a_variable(dom: Range | None) -> None:
+    """Guards its declaration: the text named a variable that it did not have."""
+    v = Var("v", "int32")
+    body = AttrStmt(IterVar(dom, v, IterVar.DimInfo), "pragma_hint", IntImm("int32", 2), Evaluate(v))
+    func = PrimFunc((), body)
+    assert "    v = T.int32()" in script(func).splitlines()
+    assert_structural_equal(func, parse_text(script(func)), map_free_vars=True)

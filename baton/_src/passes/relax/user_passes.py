@@ -38,6 +38,7 @@ class RelaxFunctionPass(UserFunctionPass):
 class DataflowBlockPass(UserFunctionPass):
     """A user's `(block, module, ctx) -> block`, run on every dataflow block."""
 
+    treats = "DataflowBlock"
     function_class = Function
 
     def run_function(self, function: Function, module: IRModule, ctx: PassContext) -> Any:

@@ -27,6 +27,9 @@ class PrimFuncPass(FunctionPass):
     def name(self) -> str:
         return f"tir.{type(self).__name__}"
 
+    def __str__(self) -> str:
+        return f"PrimFuncPass({self.name}, opt_level={self.info.opt_level})"
+
     def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
         """The kernel after the pass."""
         return function.with_fields(body=self.body(function.body, function, ctx))

@@ -9,7 +9,7 @@ from baton._src.ir.node import Node
 from baton._src.tir import expr as tir
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.expr import IntImm, Var
-from baton._src.tir.stmt import Allocate, AllocateConst, Block, DeclBuffer, For, LetStmt
+from baton._src.tir.stmt import Allocate, AllocateConst, AttrStmt, Block, DeclBuffer, For, LetStmt, launched_axis
 
 ExprText = Callable[[Any], str]
 
@@ -64,8 +64,10 @@ def declared_in(node: Node) -> list[Var]:
                 dims = (*match.buffer.shape, *match.buffer.strides, *offset)
                 found += [d for d in dims if isinstance(d, Var)]
             return found
-        case tir.IterVar():
-            return [node.var]
+        case tir.Reduce():
+            return [axis.var for axis in node.axis]
+        case AttrStmt() if launched_axis(node) is not None:  # any other attribute's text names its axis' variable
+            return [node.node.var]
         case tir.CommReducer():
             return [*node.lhs, *node.rhs]
         case _:
