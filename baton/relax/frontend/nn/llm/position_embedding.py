@@ -9,7 +9,7 @@ __getattr__, __dir__, __all__ = attach(
     __name__,
     {
         **names(
-            "frontends.nn.llm.position_embedding",
+            "frontends.nn.llm.rope_frequencies",
             "rope_freq_default rope_freq_gptj rope_freq_llama3 rope_freq_longrope switch_rope_freq_func",
         ),
         **names("frontends.nn.llm.position_embedding", "llama_rope llama_rope_with_position_map"),
