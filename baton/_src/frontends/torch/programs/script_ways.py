@@ -31,38 +31,47 @@ def used_in(blocks: Sequence[Any], values: Mapping[str, Any]) -> dict[str, Any]:
 def chosen(condition: Any, ways: Sequence[Way], given: Mapping[str, Any], line: str) -> list[Any]:
     """The outputs of one of two ways, which are to be alike: tensors, or lists and tuples of tensors.
 
-    A whole number that one of them gives is a tensor behind them; what is None is None on both.
+    A whole number that one of them gives is a tensor behind them; what is None is None on both. Error `torch-script`,
+    with the `line` of the script: the ways give different things.
     """
     torch = torch_library()
-    tree = torch.utils._pytree
-    leaves, spec = tree.tree_flatten(dict(given))
+    leaves, spec = torch.utils._pytree.tree_flatten(dict(given))
     places = [k for k, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
-    structures: list[Any] = []
-
-    def graph(way: Way) -> Callable[..., tuple[Any, ...]]:
-        def run(*tensors: Any) -> tuple[Any, ...]:
-            own = list(leaves)
-            for place, tensor in zip(places, tensors, strict=True):
-                own[place] = tensor
-            found, structure = tree.tree_flatten(way(tree.tree_unflatten(own, spec)))
-            structures.append((structure, [f is None for f in found]))
-            return tuple(
-                _tensor(f, line).clone() for f in found if f is not None
-            )  # what is given may be no operand itself
-
-        return run
-
+    graphs = [_Graph(way, leaves, spec, places, line) for way in ways]
     operands = tuple(leaves[k] for k in places)
-    found = torch.ops.higher_order.cond(condition.reshape(()).bool(), *(graph(w) for w in ways), operands)
-    structure, missing = structures[0]
-    if any(other != structures[0] for other in structures):
-        help = "give the same variables tensors on both ways"
-        raise fail(
-            "torch-script", f"{line} chooses by the elements of a tensor between things of different kinds", help=help
-        )
+    found = torch.ops.higher_order.cond(condition.reshape(()).bool(), *(g.run for g in graphs), operands)
+    first, second = (g.outputs for g in graphs)
+    if first != second:
+        message = f"{line} chooses by the elements of a tensor between things of different kinds"
+        raise fail("torch-script", message, help="give the same variables tensors on both ways")
+    assert first is not None  # both were traced
+    structure, missing = first
     results = iter(found)
-    outputs: list[Any] = tree.tree_unflatten([None if none else next(results) for none in missing], structure)
+    outputs: list[Any] = torch.utils._pytree.tree_unflatten(
+        [None if none else next(results) for none in missing], structure
+    )
     return outputs
+
+
+class _Graph:
+    """One way as a function of the tensors at `places` of the values' `leaves`, which PyTorch traces.
+
+    `outputs` is known once it was traced: the structure of what it gives, and which parts of that are None.
+    """
+
+    def __init__(self, way: Way, leaves: Sequence[Any], spec: Any, places: Sequence[int], line: str) -> None:
+        self.way, self.leaves, self.spec, self.places, self.line = way, leaves, spec, places, line
+        self.outputs: tuple[Any, list[bool]] | None = None
+
+    def run(self, *tensors: Any) -> tuple[Any, ...]:
+        """The tensors that the way gives. They are copies: what a graph gives may be no operand itself."""
+        tree = torch_library().utils._pytree
+        own = list(self.leaves)
+        for place, tensor in zip(self.places, tensors, strict=True):
+            own[place] = tensor
+        found, structure = tree.tree_flatten(self.way(tree.tree_unflatten(own, self.spec)))
+        self.outputs = (structure, [f is None for f in found])
+        return tuple(_tensor(f, self.line).clone() for f in found if f is not None)
 
 
 def _tensor(value: Any, line: str) -> Any:
