@@ -70,9 +70,8 @@ def rewrite(callbacks: DFPatternCallback | Sequence[DFPatternCallback], expr: An
     The outermost match is rewritten first; matches do not overlap, nor hold what is used outside of them. Error
     `relay-node`: a callback gives something that is no expression.
     """
-    given: list[Any] = list(callbacks) if isinstance(callbacks, (list, tuple)) else [callbacks]
-    steps: list[DFPatternCallback] = given
-    for one in given:
+    steps: list[Any] = list(callbacks) if isinstance(callbacks, (list, tuple)) else [callbacks]
+    for one in steps:
         if not isinstance(one, DFPatternCallback):
             message = f"a {type(one).__name__} is no DFPatternCallback"
             raise fail("api", message, help="a function is a callback of pattern.rewrite(function, expr)")

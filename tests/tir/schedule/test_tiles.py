@@ -180,6 +180,28 @@ def test_dtype_and_separators() -> None:
         s.set_axis_separator("B", ("write", 0), [2])
 
 
+def test_a_buffer_with_a_view_keeps_its_dtype() -> None:
+    """Guards regions that are matched: the view would go on reading elements of the old dtype."""
+    text = """
+@T.prim_func
+def main(A: T.Buffer((8,), "float32"), C: T.Buffer((8,), "float32")):
+    B = T.alloc_buffer((8,), "float32")
+    for i in range(8):
+        with T.block("B"):
+            v = T.axis.spatial(8, i)
+            B[v] = A[v] + T.float32(1)
+    for i in range(8):
+        with T.block("C"):
+            v = T.axis.spatial(8, i)
+            T.reads(B[v])
+            T.writes(C[v])
+            view = T.match_buffer(B[v], (1,), "float32", offset_factor=1)
+            C[v] = view[0]
+"""
+    with pytest.raises(DiagnosticError, match="a region of B is matched"):
+        Schedule(parse_text(text)).unsafe_set_dtype("B", 0, "float16")
+
+
 def test_padding_has_a_value() -> None:
     """Guards what the caller sees of an output whose layout has padding."""
     for pad, expected in ((7.0, 7), (lambda a, b, c: a * 100 + c, 203)):

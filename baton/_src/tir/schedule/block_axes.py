@@ -20,6 +20,7 @@ from baton._src.tir.index_map import IndexMap
 from baton._src.tir.scalar_functions import if_then_else
 from baton._src.tir.schedule.buffer_accesses import with_accesses
 from baton._src.tir.schedule.cache import insert_nest
+from baton._src.tir.schedule.nests import nest_over
 from baton._src.tir.schedule.tree import find_block, is_true, path_to, refreshed, refuse, replace, simplify
 
 _TRUE = tir.IntImm("bool", 1)
@@ -41,16 +42,6 @@ def _own_loops(root: st.Stmt, realize: st.BlockRealize, what: str) -> list[st.Fo
 
 def _is_zero(expr: PrimExpr) -> bool:
     return isinstance(expr, tir.IntImm) and expr.value == 0
-
-
-def _nest(axes: Sequence[IterVar], block: st.Block) -> st.Stmt:
-    """Loops for the axes around the block."""
-    loops = [tir.Var(f"ax{n}", axis.var.dtype) for n, axis in enumerate(axes)]
-    made: st.Stmt = st.BlockRealize(tuple(loops), _TRUE, block)
-    for var, axis in zip(reversed(loops), reversed(axes)):
-        assert axis.dom is not None
-        made = st.For(var, 0, axis.dom.extent, st.ForKind.SERIAL, made)
-    return made
 
 
 def reorder_axes(root: st.Stmt, name: str, order: Sequence[int]) -> st.Stmt:
@@ -119,7 +110,7 @@ def transform_block_layout(root: st.Stmt, name: str, index_map: IndexMap) -> st.
         body=substitute(block.body, renamed),
         init=None if block.init is None else substitute(block.init, renamed),
     )
-    return replace(root, {loops[0]: _nest(axes, refreshed(made))})
+    return replace(root, {loops[0]: nest_over(axes, refreshed(made))})
 
 
 def pad_einsum(root: st.Stmt, name: str, padding: Sequence[int]) -> st.Stmt:
@@ -153,7 +144,7 @@ def pad_einsum(root: st.Stmt, name: str, padding: Sequence[int]) -> st.Stmt:
         copies.append((buffer, copy, is_read and not any(w.buffer is buffer for w in block.writes)))
     for buffer, copy, _ in copies:
         made = substitute(made, {buffer: copy})
-    new = _nest(axes, refreshed(made))
+    new = nest_over(axes, refreshed(made))
     current: st.Stmt = loops[0]
     for buffer, copy, is_read in copies:
         nest = _copied(copy, buffer, pads=True) if is_read else _copied(buffer, copy, pads=False)
@@ -206,7 +197,7 @@ def _copied(target: Buffer, source: Buffer, pads: bool) -> st.Stmt:
         value = if_then_else(inside, value, ops.const(0, source.dtype))
     name = target.name if pads else f"{target.name}_unpad"
     block = st.Block(axes, (), (), name, st.BufferStore(target, value, at))
-    return _nest(axes, refreshed(block))
+    return nest_over(axes, refreshed(block))
 
 
 def unsafe_set_dtype(root: st.Stmt, buffer: Buffer, dtype: Any) -> st.Stmt:

@@ -6,6 +6,7 @@ for i: block B: B[vi] = A[f(vi)]   ->   for i: block index: I[vi] = f(vi);  for 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr, Range
@@ -16,10 +17,12 @@ from baton._src.tir.buffer import Buffer, decl_buffer
 from baton._src.tir.same_value import same_value
 from baton._src.tir.schedule.cache import copy_nest, find_spot, insert_at, insert_nest, like
 from baton._src.tir.schedule.layout import buffer_of
+from baton._src.tir.schedule.nests import nest_over
 from baton._src.tir.schedule.reindex import axes_in
 from baton._src.tir.schedule.tree import find_block, refreshed, refuse, replace, replace_buffer
 
-_TRUE = tir.IntImm("bool", 1)
+Depends = Callable[[st.BlockRealize], bool]
+"""Whether a block has to stay on its side of a copy."""
 
 
 def cache_index(root: st.Stmt, name: str, scope: str, threshold: int = 0) -> tuple[st.Stmt, list[str]]:
@@ -27,13 +30,13 @@ def cache_index(root: st.Stmt, name: str, scope: str, threshold: int = 0) -> tup
     gives the names of the blocks that compute them."""
     made: list[str] = []
     for number, index in enumerate(_computed_indices(find_block(root, name).block, threshold)):
-        label = f"index_{number}"
-        root = _with_index(root, name, index, label, scope)
-        made.append(label)
+        root = _with_index(root, name, index, number, scope)
+        made.append(f"index_{number}")
     return root, made
 
 
 def _computed_indices(block: st.Block, threshold: int) -> list[PrimExpr]:
+    """The different indices of loads that are computed of the axes and occur more than `threshold` times."""
     found: list[PrimExpr] = []
     counts: Counter[int] = Counter()
     for node in post_order(block.body):
@@ -54,12 +57,11 @@ def _only_of_axes(index: PrimExpr, block: st.Block) -> bool:
     return bool(variables) and variables <= own and not any(isinstance(n, tir.BufferLoad | tir.Call) for n in nodes)
 
 
-def _with_index(root: st.Stmt, name: str, index: PrimExpr, label: str, scope: str) -> st.Stmt:
+def _with_index(root: st.Stmt, name: str, index: PrimExpr, number: int, scope: str) -> st.Stmt:
+    """A block `index_<number>` that computes `index` in front of the block called `name`, which reads it there."""
     realize = find_block(root, name)
     axes = axes_in(realize.block, (index,))
-    buffer = decl_buffer(
-        [axis.extent for axis in axes], index.dtype, f"{label.replace('index', 'index_var')}", scope=scope
-    )
+    buffer = decl_buffer([axis.extent for axis in axes], index.dtype, f"index_var_{number}", scope=scope)
     kept = tir.BufferLoad(buffer, tuple(axis.var for axis in axes))
 
     def rule(node: Any) -> Any:
@@ -74,10 +76,7 @@ def _with_index(root: st.Stmt, name: str, index: PrimExpr, label: str, scope: st
     at = tuple(fresh[axis.var] for axis in axes)
     store = st.BufferStore(buffer, substitute(index, fresh), at)
     iters = [tir.IterVar(Range(tir.IntImm(v.dtype, 0), axis.extent), v) for v, axis in zip(at, axes)]
-    loops = [tir.Var(f"ax{n}", v.dtype) for n, v in enumerate(at)]
-    nest: st.Stmt = st.BlockRealize(tuple(loops), _TRUE, refreshed(st.Block(iters, (), (), label, store)))
-    for var, axis in zip(reversed(loops), reversed(axes)):
-        nest = st.For(var, 0, axis.extent, st.ForKind.SERIAL, nest)
+    nest = nest_over(iters, refreshed(st.Block(iters, (), (), f"index_{number}", store)))
     return insert_nest(root, realize, realize.with_fields(block=changed), nest, buffer, before=True)
 
 
@@ -102,7 +101,7 @@ def cache_inplace(root: st.Stmt, name: str, index: int, scope: str) -> tuple[st.
     return _behind(root, moved, after, copy, depends), [first, last]
 
 
-def _behind(root: st.Stmt, moved: st.BlockRealize, nest: st.Stmt, copy: Buffer, depends: Any) -> st.Stmt:
+def _behind(root: st.Stmt, moved: st.BlockRealize, nest: st.Stmt, copy: Buffer, depends: Depends) -> st.Stmt:
     """`nest` behind the statement with `moved` that the copy was made in front of."""
     spot = find_spot(root, moved, lambda r: depends(r) or r.block.name_hint == copy.name)
     return replace(root, {spot.statement: st.SeqStmt((spot.statement, nest))})

@@ -14,6 +14,7 @@ from baton._src.tir.expr import IterVar
 from baton._src.tir.index_map import IndexMap
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.schedule.buffer_accesses import with_places
+from baton._src.tir.schedule.nests import nest_over
 from baton._src.tir.schedule.tree import (
     find_block,
     path_to,
@@ -23,8 +24,6 @@ from baton._src.tir.schedule.tree import (
     replace_buffer,
     simplify,
 )
-
-_TRUE = tir.IntImm("bool", 1)
 
 
 def buffer_of(root: st.Stmt, name: str, index: int, which: str) -> Buffer:
@@ -64,10 +63,7 @@ def with_padding(
     filled = value.map_indices(list(at))[0] if isinstance(value, IndexMap) else value
     store = st.BufferStore(buffer, ops.cast(buffer.dtype, ops.convert(filled)), at)
     block = refreshed(st.Block(axes, (), (), f"{buffer.name}_padding", st.IfThenElse(outside, store)))
-    loops = [tir.Var(f"ax{n}", a.dtype) for n, a in enumerate(at)]
-    nest: st.Stmt = st.BlockRealize(tuple(loops), _TRUE, block)
-    for var, dim in zip(reversed(loops), reversed(buffer.shape)):
-        nest = st.For(var, 0, dim, st.ForKind.SERIAL, nest)
+    nest = nest_over(axes, block)
     path = path_to(func.body, find_block(func.body, name))
     place = max(n for n, item in enumerate(path[:-1]) if isinstance(item, st.Block))
     top = path[place + 1]

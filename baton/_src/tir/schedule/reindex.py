@@ -24,6 +24,7 @@ from baton._src.tir.same_value import same_value, same_values
 from baton._src.tir.schedule.cache import find_spot, insert_nest
 from baton._src.tir.schedule.coverage import require_own_start, require_whole
 from baton._src.tir.schedule.layout import buffer_of
+from baton._src.tir.schedule.nests import nest_over
 from baton._src.tir.schedule.tree import find_block, refreshed, refuse, simplify
 
 
@@ -170,9 +171,4 @@ def _copy_of_axes(axes: list[IterVar], source: Place, target: Place, label: str)
     (read, start), (written, end) = ((b, tuple(substitute(i, fresh) for i in at)) for b, at in (source, target))
     store = st.BufferStore(written, tir.BufferLoad(read, start), end)
     iters = [IterVar(Range(tir.IntImm(a.var.dtype, 0), a.extent), fresh[a.var]) for a in axes]
-    loops = [tir.Var(f"ax{i}", a.var.dtype) for i, a in enumerate(axes)]
-    block = refreshed(st.Block(iters, (), (), label, store))
-    body: st.Stmt = st.BlockRealize(tuple(loops), tir.IntImm("bool", 1), block)
-    for var, axis in zip(reversed(loops), reversed(axes)):
-        body = st.For(var, 0, axis.extent, st.ForKind.SERIAL, body)
-    return body
+    return nest_over(iters, refreshed(st.Block(iters, (), (), label, store)))
