@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from baton._src.driver.tuning_records.in_force import BestKernels, best_kernels
+from baton._src.driver.tvm_names.tuning.meta_schedule.kinds import created
 from baton._src.driver.tvm_names.tuning.meta_schedule.records import TuningRecord, Workload
 from baton._src.driver.tvm_names.tuning.workloads import normalized, only_kernel, workload_key
 from baton._src.ir.module import IRModule
@@ -41,14 +42,9 @@ class Database(BestKernels):
     @staticmethod
     def create(kind: Any = "json", *args: Any, **kwargs: Any) -> Database:
         """A database by the name of its kind: "json", "memory", "union", "ordered_union", or a schedule function."""
-        if isinstance(kind, Database):
-            return kind
-        if callable(kind):
+        if callable(kind) and not isinstance(kind, Database):
             return Database.kinds["schedule_fn"](kind, *args, **kwargs)
-        if kind not in Database.kinds:
-            help = f"one of {', '.join(Database.kinds)}"
-            raise fail("api", f"there is no kind of database {kind!r}", help=help, kind=ValueError)
-        return Database.kinds[kind](*args, **kwargs)
+        return created(Database, "kind of database", Database.kinds, kind, *args, **kwargs)
 
     @staticmethod
     def current() -> Database | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -46,9 +47,7 @@ class SpaceGenerator:
 
     def clone(self) -> SpaceGenerator:
         """An independent space of the same kind."""
-        made = object.__new__(type(self))
-        made.__dict__.update(self.__dict__)
-        return made
+        return copy.copy(self)
 
 
 class ScheduleFn(SpaceGenerator):

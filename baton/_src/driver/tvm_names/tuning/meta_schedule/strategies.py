@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
+from baton._src.driver.tvm_names.tuning.meta_schedule.kinds import created
 from baton._src.driver.tvm_names.tuning.meta_schedule.records import MeasureCandidate, RunnerResult, TensorInfo
 from baton._src.driver.tvm_names.tuning.meta_schedule.resampler import Resampler
 from baton._src.driver.tvm_names.tuning.workloads import only_kernel
@@ -48,12 +49,7 @@ class SearchStrategy:
     @staticmethod
     def create(kind: Any = "evolutionary", *args: Any, **kwargs: Any) -> SearchStrategy:
         """A strategy by its name: "evolutionary", "replay-trace", "replay-func"."""
-        if isinstance(kind, SearchStrategy):
-            return kind
-        if kind not in _KINDS:
-            help = f"one of {', '.join(_KINDS)}"
-            raise fail("api", f"there is no search strategy {kind!r}", help=help, kind=ValueError)
-        return _KINDS[kind](*args, **kwargs)
+        return created(SearchStrategy, "search strategy", _KINDS, kind, *args, **kwargs)
 
     def initialize(self, context: Task) -> None:
         """Take over the task that is searched."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import random
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from baton._src.driver.targets import chosen_target
 from baton._src.driver.tvm_names.tuning.meta_schedule.records import MeasureCandidate, RunnerResult
@@ -17,6 +17,7 @@ from baton._src.support.diagnostics import fail
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.schedule.schedule import Schedule
 
+T = TypeVar("T")
 _DRAWN = -1
 """The seed that stands for any."""
 
@@ -52,13 +53,11 @@ class TuneContext:
     @property
     def module(self) -> IRModule:
         """The kernel as a module; refuses contexts without one."""
-        found: IRModule = _needed(self.mod, "mod")
-        return found
+        return _needed(self.mod, "mod")
 
     def generate_design_space(self) -> list[Schedule]:
         """The schedules that the search begins with."""
-        found: list[Schedule] = _needed(self.space_generator, "space_generator").generate_design_space(self.module)
-        return found
+        return _needed(self.space_generator, "space_generator").generate_design_space(self.module)
 
     def pre_tuning(
         self,
@@ -88,8 +87,7 @@ class TuneContext:
 
     @property
     def _strategy(self) -> SearchStrategy:
-        found: SearchStrategy = _needed(self.search_strategy, "search_strategy")
-        return found
+        return _needed(self.search_strategy, "search_strategy")
 
     def clone(self) -> TuneContext:
         """An independent task of the same kind."""
@@ -105,9 +103,8 @@ class TuneContext:
         )
 
 
-def _needed(value: Any, name: str) -> Any:
+def _needed(value: T | None, name: str) -> T:
     if value is None:
-        raise fail(
-            "api", f"the TuneContext has no {name}", help=f"give it: TuneContext(..., {name}=...)", kind=ValueError
-        )
+        help = f"give it: TuneContext(..., {name}=...)"
+        raise fail("api", f"the TuneContext has no {name}", help=help, kind=ValueError)
     return value

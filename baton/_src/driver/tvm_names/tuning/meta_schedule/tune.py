@@ -13,6 +13,7 @@ from baton._src.driver.tuning.runs import known_shapes
 from baton._src.driver.tvm_names.tuning.meta_schedule.callbacks import MeasureCallback
 from baton._src.driver.tvm_names.tuning.meta_schedule.database import Database, check_equality
 from baton._src.driver.tvm_names.tuning.meta_schedule.databases import JSONDatabase
+from baton._src.driver.tvm_names.tuning.meta_schedule.kinds import created
 from baton._src.driver.tvm_names.tuning.meta_schedule.measuring import LocalBuilder, LocalRunner, Measuring
 from baton._src.driver.tvm_names.tuning.meta_schedule.task import TuneContext
 from baton._src.driver.tvm_names.tuning.workloads import only_kernel
@@ -46,12 +47,7 @@ class TaskScheduler:
     @staticmethod
     def create(kind: Any = "gradient", *args: Any, **kwargs: Any) -> TaskScheduler:
         """A scheduler by its name: "round-robin", or "gradient"."""
-        if isinstance(kind, TaskScheduler):
-            return kind
-        if kind not in _KINDS:
-            help = f"one of {', '.join(_KINDS)}"
-            raise fail("api", f"there is no task scheduler {kind!r}", help=help, kind=ValueError)
-        return _KINDS[kind](*args, **kwargs)
+        return created(TaskScheduler, "task scheduler", _KINDS, kind, *args, **kwargs)
 
     def tune(
         self,
