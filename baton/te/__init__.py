@@ -18,7 +18,7 @@ __getattr__, __dir__, __all__ = attach(
         **names("te.reduction", "comm_reducer sum max min prod any all"),
         **names("te.prim_func", "create_prim_func"),
         **names("te.schedule", "create_schedule thread_axis Schedule"),
-        **names("te.stage", "Stage"),
+        **names("te.stage", "Stage AXIS_SEPARATOR"),
         **names("tir.operators", "const"),
         **names("tir.scalar_functions", "max_value min_value infinity"),
         **names(

@@ -20,6 +20,7 @@ from baton._src.te.stage import Stage
 from baton._src.te.tensor import ComputeOp, ScanOp
 from baton._src.te.tensorized import tensorized
 from baton._src.tir.expr import IntImm, IterVar, Var
+from baton._src.tir.index_map import IndexMap
 from baton._src.tir.prim_func import CHOICES, PrimFunc
 from baton._src.tir.schedule.handles import LoopRV
 from baton._src.tir.schedule.schedule import Schedule as TIRSchedule
@@ -36,6 +37,8 @@ def scheduled_prim_func(schedule: Schedule, args: Sequence[Any], name: str = "ma
     for stage in schedule.stages:
         if stage.copies is None and isinstance(stage.origin, ComputeOp):
             work.declare(stage, blocks.get(stage.origin, []))
+    for stage in schedule.stages:
+        work.lay_out(stage)
     for step in schedule.structure:
         work.structure(step)
     work.inline()
@@ -84,6 +87,18 @@ class _Application:
         return found
 
     # -------------------------------------------------------------------------------------------- structure
+
+    def lay_out(self, stage: Stage) -> None:
+        """The result of a stage, and its loops, in the order of memory that was asked for."""
+        if not stage.history or stage.history[0][0] != "transform_layout":
+            return
+        name, index_map = self.name_of(stage), stage.history[0][1]
+        self.schedule.transform_layout(name, ("write", 0), index_map)
+        assert isinstance(stage.op, ComputeOp)
+        kept = tuple(axis.var for axis in stage.op.reduce_axis)
+        whole = IndexMap((*index_map.initial_indices, *kept), (*index_map.final_indices, *kept))
+        self.schedule.transform_block_layout(name, whole)
+        self._name_loops(stage, stage.root_axes)
 
     def structure(self, step: tuple[Any, ...]) -> None:
         """A stage that copies another, or computes partial results of it."""

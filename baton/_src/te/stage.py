@@ -5,6 +5,7 @@ Every primitive is checked against the axes as they stand and kept in `Stage.his
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +15,10 @@ from baton._src.te.tensor import ComputeOp, Operation, Tensor
 from baton._src.te.tensor_intrin import TensorIntrin
 from baton._src.tir import operators
 from baton._src.tir.expr import IterVar, Var
+from baton._src.tir.index_map import IndexMap
+
+AXIS_SEPARATOR = IndexMap.AXIS_SEPARATOR
+"""What a map of `Stage.transform_layout` gives between axes that are to lie apart."""
 
 
 @dataclass
@@ -125,6 +130,23 @@ class Stage:
         if not any(axis is own for own in self.root_axes):
             raise refuse(f"{axis.var.name} is no axis of the result of {self.op.name}")
         self.history.append(("storage_align", axis, factor, offset))
+
+    def transform_layout(self, mapping_function: Callable[..., Any]) -> list[IterVar]:
+        """Lay the result out by a map of its indices, and loop over the new ones, which are given.
+
+        Tensors that a kernel is given change their shape. Separators between axes say nothing: memory of CPUs is flat.
+        """
+        if not isinstance(self.op, ComputeOp) or self.history or self.copies is not None:
+            raise refuse(f"transform_layout of {self.op.name} comes before its other primitives, and takes no copies")
+        old = self.op.axis
+        dtype = str(old[0].var.dtype) if old else "int32"
+        found, _ = IndexMap.from_func_with_separators(mapping_function, len(old), index_dtype=dtype)
+        shape = found.map_shape([axis.extent for axis in old])
+        axes = [IterVar(domain(extent), Var(f"axis{n}", extent.dtype)) for n, extent in enumerate(shape)]
+        self.leaf_iter_vars = [*axes, *self.op.reduce_axis]
+        self.root_axes = list(self.leaf_iter_vars)
+        self.history.append(("transform_layout", found))
+        return axes
 
     def set_scope(self, scope: str) -> None:
         """Where the stage's result is kept."""
