@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import post_order
+from baton._src.passes.tir.buffer_placement import PlanAndUpdateBufferAllocationLocation
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.te import reduction
 from baton._src.te.computation import compute, placeholder, reduce_axis
@@ -106,6 +108,37 @@ def test_what_does_not_roll_is_refused() -> None:
     apart.compute_at("B", apart.get_loops("C")[0])
     with pytest.raises(DiagnosticError, match="no iterations overlap"):
         apart.rolling_buffer("B", 0)
+
+
+def test_threads_do_not_share_windows() -> None:
+    """Guards loops outside of the one that windows move along: their iterations would write the same elements."""
+    sch = Schedule(pooled(18, 3, 1))
+    outer, inner = sch.split(sch.get_loops("C")[0], [None, 4])
+    sch.parallel(outer)
+    sch.compute_at("B", inner)
+    with pytest.raises(DiagnosticError, match="parallel loop over i_0 would share one window of B"):
+        sch.rolling_buffer("B", 0)
+    x = placeholder((10, 8), name="X")
+    made = compute((10, 8), lambda i, j: x[i, j] * 2.0, name="B")
+    several = compute((4, 9, 8), lambda k, i, j: (made[i, j] + made[i + 1, j]) * k, name="C")
+    sch = Schedule(create_prim_func([x, several]))
+    k, i, _ = sch.get_loops("C")
+    sch.compute_at("B", i)
+    sch.rolling_buffer("B", 0)
+    with pytest.raises(DiagnosticError, match="iterations of the loop over k share them"):
+        sch.parallel(k)
+
+
+def test_windows_are_kept_where_buffers_are_placed() -> None:
+    """Guards the pass that moves allocations inwards: a window outlives an iteration of its loop."""
+    func = pooled(18, 3, 1)
+    sch = Schedule(func)
+    _, inner = sch.split(sch.get_loops("C")[0], [None, 4])
+    sch.compute_at("B", inner)
+    sch.rolling_buffer("B", 0)
+    placed = PlanAndUpdateBufferAllocationLocation()(IRModule({"main": sch.func}))["main"]
+    assert isinstance(placed, PrimFunc)
+    same(func, placed)
 
 
 def stretched() -> PrimFunc:

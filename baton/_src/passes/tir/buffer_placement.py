@@ -10,6 +10,7 @@ C = alloc (128,); for i in 16: { for j in 8: C[i * 8 + j] = ...; for j in 8: ...
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr, Range
@@ -57,20 +58,31 @@ def _blocks(body: st.Stmt) -> list[st.Block]:
 
 
 def access_scopes(body: st.Stmt) -> dict[Buffer, st.For | st.Block]:
-    """For each buffer the innermost loop or block around all of its accesses (none: the buffer is not listed)."""
+    """For each buffer the innermost loop or block around all of its accesses (none: the buffer is not listed). Blocks
+    that go on from what earlier iterations of a loop made access it from outside of that loop."""
     paths: dict[Buffer, list[Any]] = {}
-    stack: list[tuple[Any, list[Any]]] = [(body, [])]
+    stack: list[tuple[Any, list[Any], bool]] = [(body, [], False)]
     while stack:
-        node, scopes = stack.pop()
-        if isinstance(node, st.For | st.Block):
+        node, scopes, is_carried = stack.pop()
+        if isinstance(node, st.BlockRealize) and not is_carried:
+            outside = _outside_of_carried(scopes, node)
+            is_carried, scopes = len(outside) < len(scopes), outside
+        if isinstance(node, st.For | st.Block) and not is_carried:
             scopes = [*scopes, node]
         if isinstance(node, tir.BufferLoad | st.BufferStore | st.MatchBufferRegion):
             buffer = node.source.buffer if isinstance(node, st.MatchBufferRegion) else node.buffer
             known = paths.get(buffer)
             paths[buffer] = scopes if known is None else _common(known, scopes)
         skipped = isinstance(node, BufferRegion)  # what blocks say they read and write is no access
-        stack += [(c, scopes) for c in children(node) if not skipped]
+        stack += [(c, scopes, is_carried) for c in children(node) if not skipped]
     return {buffer: scopes[-1] for buffer, scopes in paths.items() if scopes}
+
+
+def _outside_of_carried(scopes: list[Any], realize: st.BlockRealize) -> list[Any]:
+    """The scopes around the first loop that an opaque axis of the block goes along."""
+    pairs = zip(realize.block.iter_vars, realize.iter_values)
+    carried = {n for axis, value in pairs if axis.iter_type == "opaque" for n in post_order(value)}
+    return list(takewhile(lambda scope: not (isinstance(scope, st.For) and scope.loop_var in carried), scopes))
 
 
 def _common(one: list[Any], other: list[Any]) -> list[Any]:

@@ -51,7 +51,9 @@ def rolling_buffer(root: st.Stmt, name: str, index: int) -> st.Stmt:
     readers = [r for r in others if r.block.iter_vars]
     if any(_writes(r.block, buffer) for r in readers) or not readers:
         raise refuse(f"{buffer.name} is not written by block {name} alone, or nobody reads it")
-    window = _window(realize, buffer, _loops_around(root, realize, readers, buffer))
+    loops = _loops_around(root, realize, readers, buffer)
+    window = _window(realize, buffer, loops)
+    _require_one_thread(loops[: loops.index(window.loop)], buffer)
     made = _made_once(realize, buffer, window)
     return _folded(replace(root, {realize: made}), buffer, window)
 
@@ -108,6 +110,16 @@ def _along(loop: st.For, axis: int, part: Range, inner: set[tir.Var]) -> _Window
     if not serial or not 0 < step < size.value or any(n in inner for n in post_order(begin)):
         return None
     return _Window(loop, axis, step, begin, size.value)
+
+
+def _require_one_thread(outside: Sequence[st.For], buffer: Buffer) -> None:
+    """Each thread's windows would lie where those of the others do."""
+    for loop in outside:
+        if loop.kind in (st.ForKind.PARALLEL, st.ForKind.VECTORIZED):
+            raise refuse(
+                f"iterations of the {loop.kind.name.lower()} loop over {loop.loop_var.name} would share one window of"
+                f" {buffer.name}"
+            )
 
 
 def _made_once(realize: st.BlockRealize, buffer: Buffer, window: _Window) -> st.BlockRealize:
