@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import ast
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from baton._src.script.hybrid.read_expressions import BINARY, ExpressionReader, Scalar, fitted
 from baton._src.script.hybrid.words import BUFFERS, LOOPS
+from baton._src.script.read_source import ScriptSource
 from baton._src.tir import operators as ops
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.buffer import Buffer, decl_buffer
@@ -33,8 +34,8 @@ Inner = Callable[[Any, list[Any]], "tuple[Stmt, list[Buffer]] | None"]
 class KernelReader(ExpressionReader):
     """Reads the body of one kernel; `outputs` are the buffers it returns."""
 
-    def __init__(self, *context: Any, inner: Inner) -> None:
-        super().__init__(*context)
+    def __init__(self, source: ScriptSource, closure: Mapping[str, Any], inner: Inner) -> None:
+        super().__init__(source, closure)
         self.inner = inner
         self.outputs: list[Buffer] = []
         self._made: list[Buffer] = []
@@ -85,10 +86,8 @@ class KernelReader(ExpressionReader):
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
                 return self._assign(node, [name], value)
-            case ast.Assign(targets=[ast.Tuple(elts=parts)], value=value) if all(
-                isinstance(part, ast.Name) for part in parts
-            ):
-                return self._assign(node, [part.id for part in parts if isinstance(part, ast.Name)], value)
+            case ast.Assign(targets=[ast.Tuple(elts=parts)], value=value) if names := _plain_names(parts):
+                return self._assign(node, names, value)
             case ast.Assign(targets=[ast.Subscript() as target], value=value):
                 return self._store(target, self.number(value), value)
             case ast.AugAssign(target=target, op=op, value=value) if type(op) in BINARY:
@@ -228,6 +227,12 @@ class KernelReader(ExpressionReader):
             made = ", ".join(b.name for b in self._made) or "nothing"
             raise self.wrong(node, f"a kernel returns what output_tensor made, each once: {made}")
         self.outputs = listed
+
+
+def _plain_names(parts: Sequence[ast.expr]) -> list[str] | None:
+    """The names that a tuple assigns; None if one of its parts is anything else."""
+    names = [part.id for part in parts if isinstance(part, ast.Name)]
+    return names if len(names) == len(parts) else None
 
 
 def _is_buffer(value: Any) -> bool:

@@ -33,9 +33,12 @@ def _as(dtype: str) -> Callable[[Any], Any]:
     return lambda x: ops.cast(dtype, x)
 
 
+_SCALAR_FUNCTIONS = (
+    *("exp", "log", "log2", "sqrt", "rsqrt", "tanh", "sigmoid", "sin", "cos", "erf", "popcount", "likely"),
+    *("round", "floor", "ceil", "trunc", "abs"),
+)
 IN_TIR: Mapping[str, Callable[..., Any]] = {
-    **{name: getattr(f, name) for name in ("exp", "log", "sqrt", "rsqrt", "tanh", "sigmoid", "popcount", "likely")},
-    **{name: getattr(f, name) for name in ("round", "floor", "ceil", "trunc", "abs", "sin", "cos", "erf", "log2")},
+    **{name: getattr(f, name) for name in _SCALAR_FUNCTIONS},
     **{dtype: _as(dtype) for dtype in DTYPES},
     "power": f.pow,
     "cast": lambda x, dtype: ops.cast(dtype, x),
@@ -64,11 +67,11 @@ def _popcount(x: Any) -> int:
     return int(x).bit_count()
 
 
+_OF_NUMPY = ("exp", "log", "log2", "sqrt", "tanh", "sin", "cos", "power", "floor", "ceil", "trunc")
 IN_NUMPY: Mapping[str, Any] = {
     **dict.fromkeys(("serial", "const_range", "unroll", "vectorize", "parallel"), builtins.range),
     **dict.fromkeys(BUFFERS, _zeros),
-    **{name: getattr(np, name) for name in ("exp", "log", "sqrt", "tanh", "power", "floor", "ceil", "trunc")},
-    **{name: getattr(np, name) for name in ("sin", "cos", "log2")},
+    **{name: getattr(np, name) for name in _OF_NUMPY},
     **{dtype: getattr(np, dtype) for dtype in DTYPES},
     "bind": _Threads,
     "rsqrt": lambda x: 1 / np.sqrt(x),
