@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ir.expr import GlobalVar, PrimExpr
@@ -51,19 +52,17 @@ _building: ContextVar[tuple[BlockBuilder, ...]] = ContextVar("builders", default
 """The builders whose `function` contexts are open here, innermost last (`BlockBuilder.current`)."""
 
 
+@dataclass
 class _OpenFunction:
     """The function being built."""
 
-    def __init__(
-        self, name: str, params: tuple[Var, ...] | None, attrs: dict[str, Any], pure: bool, nested: bool
-    ) -> None:
-        self.name = name
-        self.params = params
-        self.attrs = attrs
-        self.pure = pure
-        self.nested = nested
-        """Whether it was opened inside another one, whose variables it may have."""
-        self.result: GlobalVar | None = None
+    name: str
+    params: tuple[Var, ...] | None
+    attrs: dict[str, Any]
+    pure: bool
+    nested: bool
+    """Whether it was opened inside another one, whose variables it may have."""
+    result: GlobalVar | None = None
 
 
 class BlockBuilder:
