@@ -164,7 +164,7 @@ def make_attrs(definition: OpDef[Any], values: Mapping[str, Any]) -> Any:
         known = ", ".join(definition.attrs.names)
         raise TypeError(f"{definition.name} has no attribute {unknown[0]!r}; it has {known}")
     given = {name: attribute(value) for name, value in values.items()}
-    _check_integers(definition, given)
+    _check_kinds(definition, given)
     try:
         return definition.attrs(**given)
     except DiagnosticError:
@@ -176,14 +176,21 @@ def make_attrs(definition: OpDef[Any], values: Mapping[str, Any]) -> Any:
         raise fail("op-attribute", message, help=f"they are: {shown}", kind=kind) from error
 
 
-def _check_integers(definition: OpDef[Any], given: Mapping[str, Any]) -> None:
-    """Attributes that are declared integers are: True would count as 1, and of a size nothing is known here."""
+def _check_kinds(definition: OpDef[Any], given: Mapping[str, Any]) -> None:
+    """What is declared an integer or a text is one: True would count as 1, and of a size nothing is known here."""
     for field in dataclasses.fields(definition.attrs):
-        value = given.get(field.name, 0)
-        if field.type == "int" and (isinstance(value, bool) or not isinstance(value, int)):
-            known = "a number that is known when compiling" if isinstance(value, PrimExpr) else "an integer"
-            message = f"{definition.name}: {field.name} is {known}, got {value!r}"
+        kind = _missed_kind(field, given[field.name]) if field.name in given else None
+        if kind is not None:
+            message = f"{definition.name}: {field.name} is {kind}, got {given[field.name]!r}"
             raise fail("op-attribute", message, help=field.metadata.get("doc") or None, kind=TypeError)
+
+
+def _missed_kind(field: dataclasses.Field[Any], value: Any) -> str | None:
+    """What the attribute should be; None where it is. None says nothing of a text that may be left out."""
+    if field.type == "int" and (isinstance(value, bool) or not isinstance(value, int)):
+        return "a number that is known when compiling" if isinstance(value, PrimExpr) else "an integer"
+    left_out = value is None and field.default is not dataclasses.MISSING
+    return "a text" if field.type == "str" and not (left_out or isinstance(value, str)) else None
 
 
 def signature(definition: OpDef[Any], language: str) -> inspect.Signature:

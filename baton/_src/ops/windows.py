@@ -31,6 +31,14 @@ def per_axis(value: Any, count: int, name: str) -> tuple[int, ...]:
     return found
 
 
+def steps(value: Any, count: int, name: str) -> tuple[int, ...]:
+    """Windows, strides or dilation: a number above 0 for each of `count` spatial axes."""
+    found = per_axis(value, count, name)
+    if any(step < 1 for step in found):
+        raise fail("op-attribute", f"{name} must be 1 or more, got {found}")
+    return found
+
+
 def both_sides(value: Any, count: int, name: str = "padding") -> tuple[int, ...]:
     """Padding as all begins, then all ends."""
     found = (operator.index(value),) if isinstance(value, int) else tuple(operator.index(v) for v in value)

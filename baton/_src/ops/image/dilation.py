@@ -18,7 +18,7 @@ from baton._src.ops import kernel_words as k
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.layout_names import layout_over
 from baton._src.ops.samples import Arr, Sample
-from baton._src.ops.windows import both_sides, padded, per_axis, window_extent
+from baton._src.ops.windows import both_sides, padded, steps, window_extent
 from baton._src.values.dtype import VOID, DataType
 
 _KERNELS = {"NCHW": "IHW", "NHWC": "HWI"}
@@ -36,8 +36,8 @@ class DilationAttrs(Attrs):
     out_dtype: Any = attr(None, "dtype of the result; None: that of the data")
 
     def __post_init__(self) -> None:
-        set_attr(self, "strides", per_axis(self.strides, 2, "strides"))
-        set_attr(self, "dilations", per_axis(self.dilations, 2, "dilations"))
+        set_attr(self, "strides", steps(self.strides, 2, "strides"))
+        set_attr(self, "dilations", steps(self.dilations, 2, "dilations"))
         set_attr(self, "padding", both_sides(self.padding, 2))
         set_attr(self, "out_dtype", DataType(self.out_dtype or VOID))
 

@@ -28,6 +28,8 @@ def as_pairs(width: Any) -> Pairs:
     """Nested pairs, or a flat list of before, after, before, after, ..."""
     found = tuple(width)
     if found and isinstance(found[0], int):
+        if len(found) % 2:
+            raise ValueError("there is a width before and one after every axis")
         return tuple((int(found[i]), int(found[i + 1])) for i in range(0, len(found), 2))
     return tuple((int(b), int(e)) for b, e in found)
 

@@ -32,6 +32,8 @@ def infer_eye(call: OpCall[EyeAttrs]) -> Info:
     """n rows, m columns (m: n)."""
     rows = scalar_value(call, 0)
     columns = scalar_value(call, 1) if len(call.args) > 1 else rows
+    if isinstance(rows, float) or isinstance(columns, float):
+        call.fail(f"numbers of rows and columns are integers, got {rows} and {columns}", code="op-attribute")
     if rows is None or columns is None:
         return TensorInfo(None, call.attrs.dtype, 2)
     math_ = DimMath(call.prover)

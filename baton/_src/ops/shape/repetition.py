@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
-from baton._src.ir.expr import GraphExpr
+from baton._src.ir.expr import GraphExpr, PrimExpr
 from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import from_front, normal_axis
-from baton._src.ops.dims import DimMath
+from baton._src.ops.dims import DimMath, as_dims
 from baton._src.ops.layouts import follows_input
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.shape.targets import target_dims, target_numbers
@@ -30,7 +30,7 @@ class TileAttrs(Attrs):
     def __post_init__(self) -> None:
         found = self.repeats if self.repeats is not None else self.reps
         if found is not None:
-            found = (found,) if isinstance(found, int) else tuple(found)
+            found = as_dims([found] if isinstance(found, (int, PrimExpr)) else found)
         set_attr(self, "repeats", found)
         set_attr(self, "reps", found)
 

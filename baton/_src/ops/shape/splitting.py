@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
+from baton._src.ir.expr import PrimExpr
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Dim, Info, TensorInfo, TupleInfo
 from baton._src.ops import kernel_words as k
@@ -33,7 +34,13 @@ class SplitAttrs(Attrs):
 
     def __post_init__(self) -> None:
         given = self.indices_or_sections
-        set_attr(self, "indices_or_sections", tuple(given) if isinstance(given, (tuple, list)) else index(given))
+        found = tuple(_place(p) for p in given) if isinstance(given, (tuple, list)) else index(given)
+        set_attr(self, "indices_or_sections", found)
+
+
+def _place(given: Any) -> Any:
+    """Where a part begins: a number, or an expression of sizes."""
+    return given if isinstance(given, PrimExpr) else index(given)
 
 
 def part_count(attributes: SplitAttrs) -> int:

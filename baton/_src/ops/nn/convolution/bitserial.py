@@ -26,7 +26,7 @@ from baton._src.ops.nn.bitpack import BitPackAttrs, packed_words, word_count
 from baton._src.ops.nn.convolution.convolution import Conv2DAttrs
 from baton._src.ops.nn.convolution.convolution import reference as reference_convolution
 from baton._src.ops.samples import Arr, Sample
-from baton._src.ops.windows import both_sides, padded, per_axis, window_extent
+from baton._src.ops.windows import both_sides, padded, per_axis, steps, window_extent
 from baton._src.values.dtype import DataType
 
 _NO_SLOPE = NotApplicable("integers")
@@ -68,7 +68,7 @@ class BitserialConvAttrs(Attrs):
     unipolar: bool = attr(True, "a bit of weight stands for -1 or 1, else for 0 or 1")
 
     def __post_init__(self) -> None:
-        set_attr(self, "strides", per_axis(self.strides, 2, "strides"))
+        set_attr(self, "strides", steps(self.strides, 2, "strides"))
         set_attr(self, "padding", both_sides(self.padding, 2))
         set_attr(self, "kernel_size", per_axis(self.kernel_size, 2, "kernel_size"))
         set_attr(self, "pack_dtype", DataType(self.pack_dtype))

@@ -25,7 +25,7 @@ from baton._src.ops.nn.convolution.gradient import gradient
 from baton._src.ops.nn.convolution.reference import convolve
 from baton._src.ops.precision import accumulator
 from baton._src.ops.samples import Arr, Sample
-from baton._src.ops.windows import SPATIAL, both_sides, padded, per_axis, window_extent, windows
+from baton._src.ops.windows import SPATIAL, both_sides, padded, per_axis, steps, window_extent, windows
 from baton._src.values.dtype import VOID, DataType
 
 
@@ -54,8 +54,8 @@ def normalise_geometry(a: Any, kernel_channels: str) -> None:
     """One number for each spatial axis; both sides of the border; layouts spelled out."""
     count = a.spatial
     letters = SPATIAL[count]
-    set_attr(a, "strides", per_axis(a.strides, count, "strides"))
-    set_attr(a, "dilation", per_axis(a.dilation, count, "dilation"))
+    set_attr(a, "strides", steps(a.strides, count, "strides"))
+    set_attr(a, "dilation", steps(a.dilation, count, "dilation"))
     set_attr(a, "padding", both_sides(a.padding, count))
     if a.kernel_size is not None:
         set_attr(a, "kernel_size", per_axis(a.kernel_size, count, "kernel_size"))

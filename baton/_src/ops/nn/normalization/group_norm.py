@@ -50,10 +50,21 @@ class GroupNormAttrs(Attrs):
         set_attr(self, "axes", as_axes(self.axes))
 
 
+def _channel_axis(a: Any) -> int:
+    """The channel axis by either language's name for it."""
+    found: int = a.channel_axis if a.channel_axis != 1 else a.axis
+    return found
+
+
+def _checked_channel(call: OpCall[Any], ndim: int) -> int:
+    """The channel axis from the front; an error unless it, and the axes that are named, are axes of the data."""
+    normal_axes(call, call.attrs.axes or (), ndim, "axes")
+    return normal_axis(call, _channel_axis(call.attrs), ndim, "channel_axis")
+
+
 def _group_axes(a: Any, ndim: int) -> tuple[int, tuple[int, ...]]:
     """The channel axis, and the other axes that are normalised."""
-    given = a.channel_axis if a.channel_axis != 1 or a.axis == 1 else a.axis
-    channel = from_front(given, ndim)
+    channel = from_front(_channel_axis(a), ndim)
     if a.axes is None:
         return channel, tuple(i for i in range(1, ndim) if i != channel)
     return channel, tuple(from_front(i, ndim) for i in a.axes)
@@ -64,9 +75,9 @@ def infer_group(call: OpCall[GroupNormAttrs]) -> Info:
     x, a = call.tensor(0), call.attrs
     check_float(call, x)
     if x.ndim >= 0:
-        normal_axis(call, a.channel_axis, x.ndim, "channel_axis")
-        normal_axes(call, a.axes or (), x.ndim, "axes")
-        channel, _ = _group_axes(a, x.ndim)
+        channel = _checked_channel(call, x.ndim)
+        if a.num_groups < 1:
+            call.fail(f"num_groups must be 1 or more, got {a.num_groups}", code="op-attribute")
         extent = None if x.shape is None else x.shape[channel]
         if extent is not None and DimMath(call.prover).divides(a.num_groups, extent) is False:
             call.fail(f"{extent} channels cannot be divided into {a.num_groups} groups")
@@ -194,7 +205,7 @@ def infer_instance(call: OpCall[InstanceNormAttrs]) -> Info:
     x = call.tensor(0)
     check_float(call, x)
     if x.ndim >= 0:
-        channel, _ = _group_axes(call.attrs, x.ndim)
+        channel = _checked_channel(call, x.ndim)
         check_weights(call, None if x.shape is None else (x.shape[channel],), 1, (1, 2))
     return x
 

@@ -136,6 +136,8 @@ class RmsNormAttrs(Attrs):
     epsilon: float = attr(1e-5, "added to the mean square")
 
     def __post_init__(self) -> None:
+        if self.axes is None:
+            raise TypeError("axes is an integer or several of them")
         set_attr(self, "axes", as_axes(self.axes))
 
 

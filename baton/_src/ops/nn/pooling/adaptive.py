@@ -46,6 +46,8 @@ class AdaptivePoolAttrs(Attrs):
         elif size is not None:
             size = tuple(size)
             size = None if not size else size * count if len(size) == 1 else size
+            if size is not None and len(size) != count:
+                raise fail("op-attribute", f"output_size must have {count} numbers, got {size}")
         set_attr(self, "output_size", size)
         set_attr(self, "layout", self.layout or f"NC{SPATIAL[count]}")
         set_attr(self, "out_layout", self.out_layout or "")

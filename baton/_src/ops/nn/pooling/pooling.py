@@ -25,7 +25,7 @@ from baton._src.ops.layouts import anchor
 from baton._src.ops.linalg.products import refuse_bools, summing_dtype
 from baton._src.ops.precision import computed_wide
 from baton._src.ops.samples import Arr, Sample
-from baton._src.ops.windows import SPATIAL, both_sides, padded, per_axis, window_extent, windows
+from baton._src.ops.windows import SPATIAL, both_sides, padded, steps, window_extent, windows
 
 
 @attrs
@@ -56,7 +56,7 @@ class PoolAttrs(Attrs):
     def __post_init__(self) -> None:
         count = self.spatial
         for name in ("pool_size", "strides", "dilation"):
-            set_attr(self, name, per_axis(getattr(self, name), count, name))
+            set_attr(self, name, steps(getattr(self, name), count, name))
         set_attr(self, "padding", both_sides(self.padding, count))
         set_attr(self, "layout", self.layout or f"NC{SPATIAL[count]}")
         set_attr(self, "out_layout", self.out_layout or "")
