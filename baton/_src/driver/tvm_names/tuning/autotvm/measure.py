@@ -110,19 +110,12 @@ def measure_option(builder: Any, runner: Any) -> dict[str, Any]:
     return found
 
 
-class Measuring:
+class Measuring(Runner):
     """Measures configurations of a task until the `with` block ends."""
 
     def __init__(self, option: dict[str, Any]) -> None:
-        self._timing: Timing = option["runner"].timing
-        self._runner = Runner(option["builder"].timeout + option["runner"].timeout)
-
-    def __enter__(self) -> Measuring:
-        self._runner.__enter__()
-        return self
-
-    def __exit__(self, *caught: object) -> None:
-        self._runner.__exit__(*caught)
+        super().__init__(option["builder"].timeout + option["runner"].timeout)
+        self.timing: Timing = option["runner"].timing
 
     def results(self, inputs: Sequence[MeasureInput]) -> list[MeasureResult]:
         """The results, in order; what fails costs that configuration only."""
@@ -130,10 +123,10 @@ class Measuring:
 
     def _result(self, inp: MeasureInput) -> MeasureResult:
         begin = time.time()
-        made = _run_of(inp, self._timing)
+        made = _run_of(inp, self.timing)
         if isinstance(made, MeasureResult):
             return made
-        times = self._runner.run(made)
+        times = self.run(made)
         spent = time.time() - begin
         if not times.error:
             return MeasureResult(tuple(times.seconds), MeasureErrorNo.NO_ERROR, spent, time.time())

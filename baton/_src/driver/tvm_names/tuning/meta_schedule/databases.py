@@ -69,11 +69,8 @@ class JSONDatabase(MemoryDatabase):
         module_equality: str = "structural",
     ) -> None:
         super().__init__(module_equality)
-        folder = None if work_dir is None else Path(work_dir)
-        if folder is None and (path_workload is None or path_tuning_record is None):
-            raise fail("api", "give work_dir, or the paths of both files", kind=ValueError)
-        self.path_workload = Path(path_workload or _inside(folder, WORKLOADS))
-        self.path_tuning_record = Path(path_tuning_record or _inside(folder, RECORDS))
+        self.path_workload = _path(path_workload, work_dir, WORKLOADS)
+        self.path_tuning_record = _path(path_tuning_record, work_dir, RECORDS)
         self._numbers: dict[str, int] = {}
         self._read(allow_missing)
 
@@ -166,9 +163,13 @@ Database.kinds |= {
 }
 
 
-def _inside(folder: Path | None, name: str) -> Path:
-    assert folder is not None
-    return folder / name
+def _path(given: str | Path | None, work_dir: str | Path | None, name: str) -> Path:
+    """The file given, else `name` in the folder."""
+    if given is not None:
+        return Path(given)
+    if work_dir is None:
+        raise fail("api", "give work_dir, or the paths of both files", kind=ValueError)
+    return Path(work_dir) / name
 
 
 def _lines(path: Path, allow_missing: bool) -> list[str]:

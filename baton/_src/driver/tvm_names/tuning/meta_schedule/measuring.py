@@ -97,19 +97,12 @@ def _refuse_functions(**given: Any) -> None:
             raise fail("api", f"{name}: {_OWN}", help="leave it out")
 
 
-class Measuring:
+class Measuring(KernelRunner):
     """Runs candidates of tasks as a builder and a runner say, until the `with` block ends."""
 
     def __init__(self, builder: LocalBuilder, runner: LocalRunner) -> None:
-        self.config = runner.evaluator_config
-        self._runner = KernelRunner(builder.timeout_sec + runner.timeout_sec)
-
-    def __enter__(self) -> Measuring:
-        self._runner.__enter__()
-        return self
-
-    def __exit__(self, *caught: object) -> None:
-        self._runner.__exit__(*caught)
+        super().__init__(builder.timeout_sec + runner.timeout_sec)
+        self.timing = Timing(*runner.evaluator_config)
 
     def results(self, module: IRModule, target: Target, candidates: Sequence[MeasureCandidate]) -> list[RunnerResult]:
         """How long each candidate's calls take; those that compute something else than `module` have failed."""
@@ -118,10 +111,10 @@ class Measuring:
 
     def _times(self, kernel: PrimFunc, way: PrimFunc, target: Target) -> Times:
         try:
-            run = Run.of(kernel, way, target, Timing(*self.config), has_constant_weight(kernel))
+            run = Run.of(kernel, way, target, self.timing, has_constant_weight(kernel))
         except DiagnosticError as error:
             return Times(error=str(error))
-        return self._runner.run(run)
+        return self.run(run)
 
 
 def _result(times: Times) -> RunnerResult:
