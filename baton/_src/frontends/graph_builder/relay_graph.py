@@ -97,7 +97,8 @@ class RelayGraph:
 def _either(a: TensorInfo, b: TensorInfo) -> TensorInfo:
     """What is known of a tensor that is one of two."""
     if a.dtype != b.dtype or (a.ndim != b.ndim and min(a.ndim, b.ndim) >= 0):
-        message = f"the two ways of a conditional give {a} and {b}; Relay needs one dtype and rank"
+        shown = [f"{i.dtype} of rank {i.ndim}" if i.ndim >= 0 else f"{i.dtype} of open rank" for i in (a, b)]
+        message = f"the two ways of a conditional give {' and '.join(shown)}; Relay needs one dtype and rank"
         raise fail("import-relay", message, help="import it with relax.frontend")
     return a if a.shape is not None and a.shape == b.shape else TensorInfo(None, a.dtype, min(a.ndim, b.ndim))
 

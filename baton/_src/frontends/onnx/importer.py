@@ -17,11 +17,12 @@ from baton._src.frontends.graph_builder.language import Language
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.attributes import check_attributes, check_values
 from baton._src.frontends.onnx.control.branches import arms_disagree, forked
-from baton._src.frontends.onnx.files.reader import STRING, read_tensor, read_tensors
+from baton._src.frontends.onnx.files.reader import STRING, onnx_library, read_tensor, read_tensors
 from baton._src.frontends.onnx.functions import EXPANDED, Expanded, body_of
 from baton._src.frontends.onnx.inputs import Inputs, described
 from baton._src.frontends.onnx.node import DynamicValueError, OnnxNode
 from baton._src.frontends.onnx.old_opsets import as_of_later
+from baton._src.frontends.onnx.operands import check_operands
 from baton._src.frontends.onnx.order import in_order
 from baton._src.frontends.onnx.strings import ModelStrings, check_no_strings, check_operator, mark_strings, read_strings
 from baton._src.frontends.onnx.symbolic import fold_dims, folded_dtype
@@ -74,6 +75,10 @@ class Importer:
             warnings.warn(
                 f"the model is of opset {given}; read as of opset {opset} it may mean something else", stacklevel=3
             )
+        newest = onnx_library().defs.onnx_opset_version()
+        if self.opset > newest:
+            help = "upgrade the onnx package, or convert the model (onnx.version_converter)"
+            raise fail("onnx-opset", f"the model is of opset {self.opset}, known are those up to {newest}", help=help)
         self.functions = {_called(f, f.name): f for f in model.functions}
         self.forks = 0
         """How many Ifs the nodes now being imported are repeated for in each arm."""
@@ -91,6 +96,8 @@ class Importer:
         graph = self.model.graph
         if not graph.output:
             raise fail("onnx-graph", f"the graph {graph.name!r} has no outputs", help="name in it what it is to give")
+        if twice := [name for name, times in Counter(t.name for t in graph.initializer).items() if times > 1]:
+            raise fail("onnx-graph", f"the graph has two initializers {twice[0]!r}", help="rename one of them")
         if self.strings is None:
             check_no_strings(graph)
         weights = read_tensors([t for t in graph.initializer if t.data_type != STRING], self.folder)
@@ -206,11 +213,15 @@ class Importer:
         function = self.functions.get(_called(proto, proto.op_type))
         if function is not None:
             return self._call_function(function, node, proto.attribute)
-        dims = fold_dims(node.op_type, [v.contents() if v is not None else None for v in node.inputs], node.attributes)
-        if dims is not None:
-            return [self.builder.dims(dims, folded_dtype(node.op_type, [v.dtype for v in node.given], node.attributes))]
         self.builder.hint = node.name
         try:
+            if proto.domain in MAIN:
+                check_operands(node)
+            contents = [v.contents() if v is not None else None for v in node.inputs]
+            dims = fold_dims(node.op_type, contents, node.attributes)
+            if dims is not None:
+                dtype = folded_dtype(node.op_type, [v.dtype for v in node.given], node.attributes)
+                return [self.builder.dims(dims, dtype)]
             if (proto.domain, proto.op_type) in EXPANDED:
                 return self._expand(node, proto)
             check_operator(node.op_type, node.title, node.inputs)

@@ -22,12 +22,24 @@ STACKED = 32
 def loop(node: OnnxNode) -> Sequence[Value]:
     """for (i = 0; i < M && cond; ++i) (cond, carried, scanned) = body(i, cond, carried)"""
     body = node.attr("body")
+    carried = len([v for v in node.inputs[2:] if v is not None])
+    check_body(node, body, 2 + carried, 1 + carried)
     trips, condition = node.optional(0), node.optional(1)
     count = None if trips is None or trips.array is None else int(trips.array.reshape(-1)[0])
     always = condition is None or (condition.array is not None and bool(condition.array.reshape(-1)[0]))
     if count is not None and always and count * len(body.node) <= UNROLL_NODES and _goes_on_alike(body):
         return _unrolled(node, body, count)
     return _recursive(node, body, trips, condition)
+
+
+def check_body(node: OnnxNode, body: Any, inputs: int, outputs: int) -> None:
+    """Refuse a body that does not take just `inputs` values, or gives less than `outputs`."""
+    if len(body.input) != inputs:
+        names = ", ".join(repr(i.name) for i in body.input)
+        node.fail(f"its body takes {len(body.input)} values ({names}), {inputs} are given", code="onnx-graph")
+    if len(body.output) < outputs:
+        names = ", ".join(repr(o.name) for o in body.output)
+        node.fail(f"its body gives {len(body.output)} values ({names}), it needs {outputs} at least", code="onnx-graph")
 
 
 def _goes_on_alike(body: Any) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from baton._src.frontends.graph_builder.value import Value
-from baton._src.frontends.onnx.control.loops import UNROLL_NODES, in_one, repeated
+from baton._src.frontends.onnx.control.loops import UNROLL_NODES, check_body, in_one, repeated
 from baton._src.frontends.onnx.node import Converter, OnnxNode
 from baton._src.ir.tensor_info import Dim
 
@@ -19,6 +19,9 @@ def scan(node: OnnxNode) -> Sequence[Value]:
     body, g = node.attr("body"), node.graph
     inputs = [v for v in node.inputs if v is not None]
     count = int(node.attr("num_scan_inputs"))
+    if not 1 <= count <= len(inputs):
+        node.fail(f"num_scan_inputs is {count}, of {len(inputs)} inputs")
+    check_body(node, body, len(inputs), len(inputs) - count)
     states, sequences = inputs[: len(inputs) - count], inputs[len(inputs) - count :]
     axes = list(node.attr("scan_input_axes") or [0] * count)
     backward = list(node.attr("scan_input_directions") or [0] * count)

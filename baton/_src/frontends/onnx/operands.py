@@ -1,0 +1,80 @@
+"""A node's operands and outputs against ONNX's definition of its operator: how many there may be, and integers or
+booleans where it has no other numbers (shapes, indices, conditions)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from baton._src.frontends.graph_builder.value import Value
+from baton._src.frontends.onnx.files.reader import onnx_library
+from baton._src.frontends.onnx.node import OnnxNode
+from baton._src.values.dtype import DataType
+from baton._src.values.meaning import PLAIN
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """How many operands and outputs an operator has at most; of each operand the only kind of numbers it may have, None
+    where there are several. Behind the last one stand more of its kind."""
+
+    operands: int
+    outputs: int
+    kinds: tuple[str | None, ...]
+
+
+def check_operands(node: OnnxNode) -> None:
+    """Refuse (`onnx-node`, `onnx-dtype`) what the operator does not take. Operators that ONNX does not define at this
+    opset are not looked at."""
+    found = _signature(node.op_type, node.opset)
+    if found is None:
+        return
+    given = _count(node.inputs)
+    for what, count, most in (("inputs", given, found.operands), ("outputs", _count(node.outputs), found.outputs)):
+        if count > most:
+            node.fail(
+                f"it has {count} {what}, {most} at most are defined in opset {node.opset}", help="see ONNX's table"
+            )
+    for place, value in enumerate(node.inputs[:given]):
+        wanted = found.kinds[min(place, len(found.kinds) - 1)]
+        kind = None if value is None else _kind_of(value)
+        if wanted is not None and kind is not None and kind != wanted:
+            assert value is not None
+            help = f"cast it before: {node.op_type} takes {wanted} there"
+            node.fail(f"input {place} is {value.dtype}, it must be {wanted}", code="onnx-dtype", help=help)
+
+
+def _count(names: Any) -> int:
+    """How many there are up to the last one that is not left out."""
+    return max((k + 1 for k, name in enumerate(names) if name is not None and name != ""), default=0)
+
+
+def _kind_of(value: Value) -> str | None:
+    """The kind of numbers in a tensor; None for what is no tensor of numbers, or not known."""
+    if value.is_sequence or value.meaning is not PLAIN or value.dtype.is_void:
+        return None
+    return _kind(value.dtype)
+
+
+def _kind(dtype: DataType) -> str:
+    return "bool" if dtype.is_bool else "float" if dtype.is_float else "integers"
+
+
+@cache
+def _signature(operator: str, opset: int) -> Signature | None:
+    definitions = onnx_library().defs
+    try:
+        schema = definitions.get_schema(operator, opset, "")
+    except definitions.SchemaError:
+        return None
+    kinds = tuple(_only_kind(operand.types) for operand in schema.inputs)
+    return Signature(schema.max_input, schema.max_output, kinds or (None,))
+
+
+def _only_kind(types: Any) -> str | None:
+    """Of types as ONNX writes them, `tensor(int64)`: whether all are integers, or booleans."""
+    inner = {text[len("tensor(") : -1] if text.startswith("tensor(") else "" for text in types}
+    if inner == {"bool"}:
+        return "bool"
+    return "integers" if inner and all(name.startswith(("int", "uint")) for name in inner) else None
