@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from baton._src.ir.expr import Op, PrimExpr
 from baton._src.ir.traverse import post_order, substitute
@@ -119,13 +118,17 @@ def _number(like: PrimExpr, value: float) -> PrimExpr:
     return const(value, like.dtype)
 
 
-def _one_plus(square: PrimExpr, sign: int = 1) -> PrimExpr:
-    """1 + x * x, or 1 - x * x."""
-    return (add if sign > 0 else subtract)(_number(square, 1), multiply(square, square))
+def _one_plus_square(x: PrimExpr) -> PrimExpr:
+    return add(_number(x, 1), multiply(x, x))
+
+
+def _one_minus_square(x: PrimExpr) -> PrimExpr:
+    return subtract(_number(x, 1), multiply(x, x))
 
 
 _FLAT = {"floor", "ceil", "trunc", "round", "nearbyint"}
-_SLOPES: Mapping[str, Callable[[PrimExpr, PrimExpr], Any]] = {
+"""Functions whose derivative is 0."""
+_SLOPES: Mapping[str, Callable[[PrimExpr, PrimExpr], PrimExpr]] = {
     "exp": lambda x, y: y,
     "exp2": lambda x, y: multiply(y, _number(x, math.log(2))),
     "exp10": lambda x, y: multiply(y, _number(x, math.log(10))),
@@ -138,16 +141,16 @@ _SLOPES: Mapping[str, Callable[[PrimExpr, PrimExpr], Any]] = {
     "rsqrt": lambda x, y: multiply(_number(x, -0.5), multiply(y, multiply(y, y))),
     "sin": lambda x, y: f.cos(x),
     "cos": lambda x, y: negative(f.sin(x)),
-    "tan": lambda x, y: _one_plus(y),
+    "tan": lambda x, y: _one_plus_square(y),
     "sinh": lambda x, y: f.cosh(x),
     "cosh": lambda x, y: f.sinh(x),
-    "tanh": lambda x, y: _one_plus(y, -1),
-    "asin": lambda x, y: f.rsqrt(_one_plus(x, -1)),
-    "acos": lambda x, y: negative(f.rsqrt(_one_plus(x, -1))),
-    "atan": lambda x, y: divide(_number(x, 1), _one_plus(x)),
-    "asinh": lambda x, y: f.rsqrt(_one_plus(x)),
+    "tanh": lambda x, y: _one_minus_square(y),
+    "asin": lambda x, y: f.rsqrt(_one_minus_square(x)),
+    "acos": lambda x, y: negative(f.rsqrt(_one_minus_square(x))),
+    "atan": lambda x, y: divide(_number(x, 1), _one_plus_square(x)),
+    "asinh": lambda x, y: f.rsqrt(_one_plus_square(x)),
     "acosh": lambda x, y: f.rsqrt(subtract(multiply(x, x), _number(x, 1))),
-    "atanh": lambda x, y: divide(_number(x, 1), _one_plus(x, -1)),
+    "atanh": lambda x, y: divide(_number(x, 1), _one_minus_square(x)),
     "erf": lambda x, y: multiply(_number(x, 2 / math.sqrt(math.pi)), f.exp(negative(multiply(x, x)))),
     "sigmoid": lambda x, y: multiply(y, subtract(_number(x, 1), y)),
     "fabs": lambda x, y: f.select(x >= 0, _number(x, 1), _number(x, -1)),
