@@ -38,17 +38,19 @@ _entered: ContextVar[tuple[SubroutineMixin, ...]] = ContextVar("subroutines", de
 
 
 class SubroutineMixin:
-    """What makes `forward` a function of its own, in `frontend.nn.Module` and `testing.nn.Module` alike."""
+    """What makes `forward` a function of its own, in `frontend.nn.Module` and `testing.nn.Module` alike.
+
+    A class that defines `forward` has it wrapped: a call writes the function, unless it is being written already.
+    """
 
     define_subroutine: bool = False
+    forward: Callable[..., Any]
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         forward = vars(cls).get("forward")
         if forward is not None:
             cls.forward = _dispatching(forward)
-
-    forward: Callable[..., Any]
 
     def parameters(self) -> Iterable[Any]:
         """The parameters that `forward` may use."""
