@@ -170,6 +170,16 @@ def test_shapes_gathers_and_repeated_places() -> None:
     np.testing.assert_allclose(found, wanted)
 
 
+def test_places_that_no_iteration_reads() -> None:
+    """Guards parts of tensors: the first rows alone had the slope of all rows, and rows ran on into the next."""
+    x, at = tensor(4, 10)
+    check(compute((1, 10), lambda i, j: x[i, j] * 1.5), {x: at})
+    check(compute((1, 1), lambda i, j: x[i * 2, j * 3] * 1.5), {x: at})
+    check(compute((2, 1), lambda i, j: x[i * 2, j + 1] * 1.5), {x: at})
+    check(compute((24,), lambda i: x[i // 8, i % 8] * 1.5), {x: at})
+    check(compute((3, 4, 2), lambda i, j, k: x[i, j * 2 + k] * 1.5), {x: at})
+
+
 def test_reductions_that_are_no_sums() -> None:
     """Guards max, min, prod, conditions, starts, and the value of an argmin, by pairs of values and changes."""
     x, at = tensor(3, 5, low=0.5, high=2.0)

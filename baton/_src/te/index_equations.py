@@ -68,14 +68,17 @@ def _sharing_axes(indices: Sequence[PrimExpr], domains: Iterable[Var]) -> list[l
 
 
 def _inverted(found: Solution, indices: Sequence[PrimExpr], wanted: Sequence[Var], domains: dict[Var, Range]) -> bool:
-    """Solve indices that are one to one."""
+    """Solve indices that are one to one; places that no iteration reads do not satisfy them."""
     used = {n: domains[n] for index in indices for n in post_order(index) if isinstance(n, Var) and n in domains}
     if not used or any(not (isinstance(d.min, IntImm) and d.min.value == 0) for d in used.values()):
         return False
     back = invert(indices, wanted, used)
-    for var, value in (back or {}).items():
+    if back is None:
+        return False
+    for var, value in back.items():
         found.put(var, ops.cast(var.dtype, value))
-    return back is not None
+    found.conditions += [ops.equal(one, index) for one, index in zip(wanted, indices)]
+    return True
 
 
 def _one_equation(found: Solution, index: PrimExpr, wanted: Var, domains: dict[Var, Range]) -> None:
