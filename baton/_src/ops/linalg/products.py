@@ -116,18 +116,6 @@ def product_compute(
     return rounded(found, out.dtype)
 
 
-def summing_dtype(dtype: DataType) -> DataType:
-    """Where sums are kept that means come of: those of integers in 64 bits, as a mean lies in their range and a sum
-    may not."""
-    return DataType("int64") if dtype.is_int and dtype.bits < 64 else accumulator(dtype)
-
-
-def refuse_bools(call: OpCall[Any], x: TensorInfo) -> None:
-    """There is no mean of bools."""
-    if x.dtype.is_bool:
-        call.fail("takes numbers, got bool", code="op-dtype", help='astype(x, "float32") first')
-
-
 def rounded(x: k.Tensor, dtype: DataType) -> k.Tensor:
     """`x` as `dtype`, a stage of its own where that differs."""
     if x.dtype == dtype:

@@ -21,7 +21,7 @@ from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import as_axes, from_front, normal_axes
 from baton._src.ops.layouts import folds
-from baton._src.ops.linalg.products import refuse_bools, summing_dtype
+from baton._src.ops.means import refuse_bools, summing_dtype
 from baton._src.ops.precision import computed_wide
 from baton._src.ops.samples import Arr, Sample
 from baton._src.relax.nodes import ShapeExpr

@@ -18,7 +18,7 @@ from baton._src.ir.tensor_info import Info
 from baton._src.ops import kernel_words as k
 from baton._src.ops.canonical_axes import from_canonical, to_canonical
 from baton._src.ops.layouts import anchor
-from baton._src.ops.linalg.products import refuse_bools, summing_dtype
+from baton._src.ops.means import refuse_bools, summing_dtype
 from baton._src.ops.nn.pooling.adaptive_gradient import gradient_max, gradient_mean
 from baton._src.ops.nn.pooling.pooling import pool_orders, pooled_info
 from baton._src.ops.precision import computed_wide

@@ -22,7 +22,7 @@ from baton._src.ops.canonical_axes import from_canonical, to_canonical
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.layout_names import AxisOrder, layout_over
 from baton._src.ops.layouts import anchor
-from baton._src.ops.linalg.products import refuse_bools, summing_dtype
+from baton._src.ops.means import refuse_bools, summing_dtype
 from baton._src.ops.precision import computed_wide
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.windows import SPATIAL, both_sides, padded, steps, window_extent, windows
