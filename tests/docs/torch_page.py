@@ -96,8 +96,12 @@ with torch.inference_mode():
 - Linear algebra of `torch.linalg` (`inv`, `solve`, `cholesky`, `lu`, `qr`, `eigh`, `svd`, `pinv`, `slogdet`, triangular
   systems, and what PyTorch makes of these) is NumPy's LAPACK at run time, in Relax only; a matrix without an inverse or
   a factor is an error where PyTorch checks it. `det` is a kernel in both languages, without gradients.
-- Not supported: tensors of quantised dtypes (`torch.qint8`), packed sequences, `lstsq`, whole numbers as inputs of
-  exported programs that stay open, numbers that elements decide (`x.sum().item()`) in exported programs.
+- Numbers that elements decide (`x.sum().item()`, `lengths.tolist()`) are read at run time, in Relax: sizes, bounds of
+  slices, conditions of `torch.cond`. What a program asserts of them (`torch._check`) is checked when it runs.
+- Inputs that a program changes stay as they are: what PyTorch makes of them are results behind the program's own, in
+  the order of the inputs. Numbers among results are tensors without axes: int64, float64 or bool.
+- Not supported: tensors of quantised dtypes (`torch.qint8`), packed sequences, `lstsq`, `igamma`, `zeta`, `nextafter`,
+  `topk` of as many as elements decide, whole numbers as inputs of exported programs that stay open.
 """
 
 

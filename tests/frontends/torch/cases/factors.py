@@ -45,7 +45,19 @@ def of_nothing(x: Any, y: Any, z: Any) -> Any:
     return *found, linalg.pinv(x), linalg.pinv(z), linalg.slogdet(x)[1], linalg.svdvals(y), linalg.eigvalsh(x)
 
 
+def of_reflections(x: Any, y: Any) -> Any:
+    """Householder's: LAPACK's own signs, so that Q and what it multiplies are compared as they are."""
+    packed, factors = torch.geqrf(x)
+    products = [torch.ormqr(packed, factors, y, transpose=turned) for turned in (False, True)] + [
+        torch.ormqr(packed, factors, y.mT, left=False, transpose=turned) for turned in (False, True)
+    ]
+    tall = packed[..., : packed.shape[-2]]
+    return packed, factors, linalg.householder_product(tall, factors[..., : tall.shape[-1]]), *products
+
+
 FACTORS: list[Case] = [
+    (of_reflections, (TALL, floats(2, 5, 2))),
+    (of_reflections, (TALL[0].mT, floats(3, 2))),
     (of_nothing, (torch.zeros(0, 0), torch.zeros(0, 5, 5), torch.zeros(2, 0))),
     (turned, (SQUARES,)),
     (lambda x: (linalg.matrix_exp(x), linalg.matrix_exp(x[0] * 3), linalg.matrix_exp(x * 0)), (SQUARES,)),

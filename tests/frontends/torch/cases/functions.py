@@ -40,6 +40,27 @@ FUNCTIONS: list[Case] = [
     (lambda a, b, c: torch.addbmm(a, b, c, beta=0.6, alpha=1.2), (ints(5, 3), ints(2, 5, 4), ints(2, 4, 3))),
 ]
 
+LINE = torch.tensor([0.0, 0.2, 0.7, 1.9, 2.1, 5.5, 14, 24.9, 25.1, 90])
+SIGNED = torch.cat([LINE, -LINE[1:6], torch.tensor([NAN])])
+SHARES = torch.tensor([0.0, 1e-30, 0.01, 0.3, 0.5, 0.75, 0.999, 1, 1.5, -0.1, NAN])
+ROOTS = torch.tensor([0.1, 0.49, 0.5, 3, 40, -0.3, -2.6, -7.25, NAN, -INF])
+
+FUNCTIONS += [
+    (
+        lambda x: (torch.special.bessel_j0(x), torch.special.bessel_j1(x), torch.special.spherical_bessel_j0(x)),
+        (SIGNED,),
+    ),
+    (lambda x: (torch.special.modified_bessel_i0(x), torch.special.modified_bessel_i1(x)), (SPREAD,)),
+    (lambda x: (torch.special.erfcx(x), torch.special.erfcx(x.double()), torch.special.log_ndtr(x)), (SIGNED,)),
+    (lambda p: (torch.special.ndtri(p), torch.special.ndtri(p.double()), torch.special.ndtri(p > 0)), (SHARES,)),
+    (lambda x: tuple(torch.polygamma(n, x) for n in (0, 1, 2, 3, 5)), (ROOTS,)),
+    (lambda x: torch.as_strided_copy(x, (2, 3), (4, 1), 1), (MATRIX,)),
+    (
+        lambda x, i: [x.index_reduce(0, i, x * 3, way) for way in ("amax", "mean", "prod")],
+        (torch.tensor(2.0), torch.tensor([0])),
+    ),
+]
+
 WEIGHT = ints(5, 6, low=-127, high=128, dtype=torch.int8)
 SCALES, STARTS = floats(5, low=0.1), ints(5)
 

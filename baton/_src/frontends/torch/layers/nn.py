@@ -130,7 +130,7 @@ def native_batch_norm(
     node: AtenNode, x: Value, weight: Value | None, bias: Value | None, mean: Value | None, variance: Value | None,
     training: bool, momentum: float, eps: float,
 ) -> tuple[Value, Value, Value]:  # fmt: skip
-    nothing = node.graph.constant(np.zeros(0, np.float32))
+    nothing = node.graph.constant(np.zeros(0), node.dtype)
     return batch_norm(node, x, weight, bias, mean, variance, training, momentum, eps), nothing, nothing
 
 

@@ -113,6 +113,24 @@ def svd(
     return node.graph.packed(f"{_SPACE}svd", x, int(full_matrices), int(compute_uv), results=(u, values, v))
 
 
+def reflectors(node: AtenNode, x: Value) -> tuple[Value, ...]:
+    """(R and Householder's reflections below it, their factors)"""
+    *outer, rows, columns = node.sizes(x)
+    results = (x.info, TensorInfo((*outer, _least(rows, columns)), node.dtype))
+    return node.graph.packed(f"{_SPACE}reflectors", x, results=results)
+
+
+def reflectors_product(node: AtenNode, x: Value, factors: Value) -> Value:
+    return node.graph.packed(f"{_SPACE}reflectors_product", x, factors, results=(x.info,))[0]
+
+
+def reflectors_multiply(
+    node: AtenNode, x: Value, factors: Value, y: Value, left: bool = True, transpose: bool = False
+) -> Value:
+    given = (x, factors, y, int(left), int(transpose))
+    return node.graph.packed(f"{_SPACE}reflectors_multiply", *given, results=(y.info,))[0]
+
+
 def _matrices(node: AtenNode, outer: Sequence[Dim], rows: Dim, columns: Dim) -> TensorInfo:
     return TensorInfo((*outer, rows, columns), node.dtype)
 
@@ -122,5 +140,6 @@ FACTORS: dict[str, Converter] = {
     "aten.linalg_lu_factor_ex.default": lu_factor, "aten.linalg_lu_solve.default": lu_solve,
     "aten.linalg_solve_triangular.default": triangular_solve, "aten.linalg_qr.default": qr,
     "aten._linalg_eigh.default": eigh, "aten._linalg_svd.default": svd, "aten.lu_unpack.default": lu_unpack,
-    "aten.linalg_matrix_exp.default": exponential,
+    "aten.linalg_matrix_exp.default": exponential, "aten.geqrf.default": reflectors,
+    "aten.linalg_householder_product.default": reflectors_product, "aten.ormqr.default": reflectors_multiply,
 }  # fmt: skip

@@ -33,6 +33,14 @@ from baton._src.frontends.torch.programs.matrices import (
     solution_by_triangle,
 )
 from baton._src.frontends.torch.programs.quantized import QUANTIZED
+from baton._src.frontends.torch.programs.series import (
+    bessel,
+    in_float64,
+    normal_quantile,
+    polygamma,
+    scaled_erfc,
+    spherical_bessel,
+)
 from baton._src.frontends.torch.programs.whole_layers import (
     attention,
     distances_of_pairs,
@@ -132,6 +140,15 @@ OURS: dict[str, Callable[..., Any]] = {
     "aten.special_i0e.default": modified_bessel(0, scaled=True),
     "aten.special_i1.default": modified_bessel(1, scaled=False),
     "aten.special_i1e.default": modified_bessel(1, scaled=True),
+    "aten.special_modified_bessel_i0.default": modified_bessel(0, scaled=False),
+    "aten.special_modified_bessel_i1.default": modified_bessel(1, scaled=False),
+    "aten.special_bessel_j0.default": bessel(0),
+    "aten.special_bessel_j1.default": bessel(1),
+    "aten.special_spherical_bessel_j0.default": in_float64(spherical_bessel),
+    "aten.special_erfcx.default": in_float64(scaled_erfc),
+    "aten.special_ndtri.default": in_float64(normal_quantile),
+    "aten.polygamma.default": polygamma,
+    "aten.as_strided_copy.default": strided,
     "aten.fractional_max_pool2d.default": fractional_pool(2),
     "aten.fractional_max_pool3d.default": fractional_pool(3),
     "aten.fractional_max_pool2d_backward.default": fractional_pool_backward(2),

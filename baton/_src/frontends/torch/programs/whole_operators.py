@@ -168,7 +168,8 @@ def narrowed(x: Any, dim: int, start: Any, length: Any) -> Any:
 def index_reduce(x: Any, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True) -> Any:
     """`scatter_reduce` of whole slices."""
     if not x.dim():
-        return NotImplemented
+        row = index_reduce(x.reshape(1), 0, index.reshape(-1), source.reshape(-1), reduce, include_self=include_self)
+        return row.reshape(())
     shape = [1] * x.dim()
     shape[dim] = -1
     places = index.view(shape).expand(source.shape)

@@ -1,0 +1,147 @@
+"""Functions of mathematics that PyTorch keeps whole, by series, fractions and sums in float64."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from baton._src.frontends.torch.library import torch_library
+from baton._src.frontends.torch.programs.functions import digamma
+
+Function = Callable[[Any], Any]
+_TERMS = 40
+"""Of the fraction for erfcx, which is exact from 2 on with fewer."""
+_ABRAMOWITZ = ((2.515517, 0.802853, 0.010328), (1.0, 1.432788, 0.189269, 0.001308))
+"""A quotient of polynomials of sqrt(-2 log p), which is how far the normal quantile is below it (to 4.5e-4)."""
+_BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510)
+"""B2, B4, ..."""
+_SHIFT = 12
+"""From where on Euler and Maclaurin's series is taken."""
+_TURNS = 16
+"""Places on a quarter of a circle where Bessel's integral is summed: exact for arguments up to _FAR."""
+_FAR = 25.0
+
+
+def in_float64(function: Function) -> Function:
+    """`function` of doubles; whole numbers give the default dtype."""
+
+    def take_apart(x: Any) -> Any:
+        torch = torch_library()
+        dtype = x.dtype if x.is_floating_point() else torch.get_default_dtype()
+        return function(x.to(torch.float64)).to(dtype)
+
+    return take_apart
+
+
+def _polynomial(factors: Sequence[float], x: Any) -> Any:
+    """The sum of `factors[k] * x**k`, by Horner."""
+    total: Any = factors[-1]
+    for factor in reversed(factors[:-1]):
+        total = total * x + factor
+    return total
+
+
+def scaled_erfc(x: Any) -> Any:
+    """exp(x²) erfc(x): erfc near zero, its continued fraction from 2 on, mirrored below zero."""
+    torch = torch_library()
+    size = x.abs()
+    near, far = size.clamp(max=2), size.clamp(min=2)
+    rest = far
+    for k in range(_TERMS, 0, -1):
+        rest = far + k / 2 / rest
+    right = torch.where(size < 2, torch.exp(near * near) * torch.erfc(near), 1 / (math.sqrt(math.pi) * rest))
+    found = torch.where(x < 0, 2 * torch.exp(x * x) - right, right)
+    return torch.where(torch.isnan(x), x, found)
+
+
+def normal_quantile(p: Any) -> Any:
+    """Where the normal distribution reaches p: an approximation, made exact by Newton's method on the logarithm of the
+    smaller tail, which keeps what is small."""
+    torch = torch_library()
+    inside = (p > 0) & (p < 1)
+    tail = torch.where(inside, torch.minimum(p, 1 - p), 0.25)
+    logs = torch.log(tail)
+    start = torch.sqrt(-2 * logs)
+    top, bottom = _ABRAMOWITZ
+    found = start - _polynomial(top, start) / _polynomial(bottom, start)
+    for _ in range(3):
+        scaled = scaled_erfc(found / math.sqrt(2))
+        error = torch.log(scaled / 2) - found * found / 2 - logs
+        found = found + error * scaled * math.sqrt(math.pi / 2)
+    found = torch.where(p < 0.5, -found, found)
+    found = torch.where(p == 0.5, 0.0, found)
+    ends = torch.where(p == 0, -math.inf, torch.where(p == 1, math.inf, math.nan))
+    return torch.where(inside, found, ends)
+
+
+def polygamma(n: int, x: Any) -> Any:
+    """The n-th derivative of digamma."""
+    return digamma(x) if n == 0 else in_float64(lambda y: _derived_digamma(n, y))(x)
+
+
+def _derived_digamma(n: int, x: Any) -> Any:
+    """By sums of powers; left of 1/2 reflected: the derivatives of pi cot(pi x) are polynomials of the cotangent."""
+    torch = torch_library()
+    left = x < 0.5
+    right = (-1) ** (n + 1) * math.factorial(n) * _zeta(n + 1, torch.where(left, 1 - x, x))
+    angle = math.pi * (x - torch.floor(x))
+    cotangent = torch.cos(angle) / torch.sin(angle)
+    reflected = (-1) ** n * right - _polynomial(_derived_cotangent(n), cotangent)
+    pole = left & (x == torch.floor(x))
+    found = torch.where(pole, math.inf if n % 2 else -math.inf, torch.where(left, reflected, right))
+    return torch.where(torch.isnan(x) | (x == (math.inf if n > 1 else -math.inf)), math.nan, found)
+
+
+def _derived_cotangent(n: int) -> list[float]:
+    """The factors of the powers of c = cot(pi x) in the n-th derivative of pi c, as c' is -pi (1 + c²)."""
+    factors = [0, 1]
+    for _ in range(n):
+        slope = [k * f for k, f in enumerate(factors)][1:]
+        factors = [-(a + b) for a, b in zip([*slope, 0, 0], [0, 0, *slope], strict=True)]
+    return [f * math.pi ** (n + 1) for f in factors]
+
+
+def _zeta(s: int, q: Any) -> Any:
+    """The sum of (q + k) ** -s for all k from 0 on, q at least 1/2: the first ones, then Euler and Maclaurin's."""
+    far = q + _SHIFT
+    total = far ** (1 - s) / (s - 1) + far**-s / 2
+    for k in range(_SHIFT):
+        total = total + (q + k) ** -s
+    rising = float(s)
+    for k, number in enumerate(_BERNOULLI, 1):
+        total = total + number / math.factorial(2 * k) * rising * far ** (1 - s - 2 * k)
+        rising *= (s + 2 * k - 1) * (s + 2 * k)
+    return total
+
+
+def bessel(order: int) -> Function:
+    """J0 or J1: Bessel's integral over a quarter of a circle, and from 25 on Hankel's series in 1 / x."""
+    series = [1.0]
+    for k in range(1, 20):
+        series.append(series[-1] * (4 * order**2 - (2 * k - 1) ** 2) / (8 * k))
+    even = [(-1) ** (k // 2) * f for k, f in enumerate(series) if k % 2 == 0]
+    odd = [(-1) ** (k // 2) * f for k, f in enumerate(series) if k % 2]
+
+    def function(x: Any) -> Any:
+        torch = torch_library()
+        size = x.abs()
+        near, far = size.clamp(max=_FAR), size.clamp(min=_FAR)
+        heights = [math.sin(math.pi * (k + 0.5) / (2 * _TURNS)) for k in range(_TURNS)]
+        inner = sum(h * torch.sin(near * h) if order else torch.cos(near * h) for h in heights) / _TURNS
+        phase, square = far - (2 * order + 1) * math.pi / 4, 1 / (far * far)
+        waves = torch.cos(phase) * _polynomial(even, square) - torch.sin(phase) * _polynomial(odd, square) / far
+        found = torch.where(size < _FAR, inner, waves * torch.sqrt(2 / (math.pi * far)))
+        return torch.where(x < 0, -found, found) if order else found
+
+    return in_float64(function)
+
+
+def spherical_bessel(x: Any) -> Any:
+    """sin(x) / x, by its series near zero."""
+    torch = torch_library()
+    small = x.abs() < 0.5
+    factors = [(-1) ** k / math.factorial(2 * k + 1) for k in range(9)]
+    series = _polynomial(factors, torch.where(small, x * x, 0.0))
+    found = torch.where(small, series, torch.sin(x) / torch.where(small, 1.0, x))
+    return torch.where(torch.isinf(x), 0.0, found)
