@@ -11,14 +11,16 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from baton._src.ir.op_def import Fusion, Gradient, Input, OpCall, OpDef
-from baton._src.ir.tensor_info import Info
+from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.canonical_axes import from_canonical, to_canonical
+from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.nn.pooling.pooling import (
     Pool1DAttrs,
     Pool2DAttrs,
@@ -35,12 +37,30 @@ from baton._src.te import reduction
 
 
 def infer(call: OpCall[Any]) -> Info:
-    """The data's own type."""
-    data, _ = pool_orders(call.attrs)
+    """The data's own type. The gradient has the shape of what pooling the data gives: it is read by window."""
     x = call.tensor(1)
-    if x.ndim not in (-1, data.rank):
-        call.fail(f"the data has rank {x.ndim}, but its layout {data.name} has {data.rank} axes")
+    pooled = infer_pool(replace(call, args=(x,)))
+    assert isinstance(pooled, TensorInfo)
+    _check_shape(call, 0, pooled)
     return x
+
+
+def infer_picked(call: OpCall[Any]) -> Info:
+    """What pooling gives. The other tensor has the shape of the data: it is read where the data is."""
+    _check_shape(call, 1, call.tensor(0))
+    return infer_pool(call)
+
+
+def _check_shape(call: OpCall[Any], position: int, wanted: TensorInfo) -> None:
+    """An operand of another shape than `wanted`, as far as that is certain, is an error."""
+    given = call.tensor(position)
+    prove = DimMath(call.prover).equal
+    fits = -1 in (given.ndim, wanted.ndim) or given.ndim == wanted.ndim
+    if fits and given.shape is not None and wanted.shape is not None:
+        fits = all(prove(a, b) is not False for a, b in zip(given.shape, wanted.shape))
+    if not fits:
+        shapes = [show_shape(info.shape, info.ndim) for info in (given, wanted)]
+        call.fail(f"{call.op.inputs[position].name} has shape {shapes[0]}, the data asks for {shapes[1]}")
 
 
 def _flat(taps: Any, a: Any) -> Any:
@@ -256,7 +276,7 @@ def _define_picked(spatial: int, record: Any) -> OpDef[Any]:
         f"grad.max_pool{spatial}d_picked",
         record,
         inputs=(Input("data", "the images"), Input("other", "what is picked from, of the same shape")),
-        infer=infer_pool,
+        infer=infer_picked,
         compute=compute_picked,
         reference=reference_picked,
         gradient=gradient,
