@@ -117,6 +117,32 @@ def test_two_initializers_of_one_name() -> None:
     assert "two initializers 'w'" in refused(model, "onnx-graph")
 
 
+@pytest.mark.parametrize(
+    ("inputs", "outputs", "said"),
+    [
+        (["x", "x"], ["y"], "it has 2 inputs, its function takes (a)"),
+        (["x"], ["z", "y"], "it has 2 outputs, its function gives (b)"),
+    ],
+)
+def test_more_than_a_function_has(inputs: list[str], outputs: list[str], said: str) -> None:
+    """What was too much was left out silently."""
+    known = [helper.make_opsetid("", 21)]
+    body = helper.make_function("own", "Twice", ["a"], ["b"], [helper.make_node("Add", ["a", "a"], ["b"])], known)
+    model = model_of([helper.make_node("Twice", inputs, outputs, name="the call", domain="own")], [("x", [2])])
+    model.functions.append(body)
+    found = refused(model, "onnx-graph")
+    assert said in found
+    assert "the call" in found
+
+
+def test_sparse_initializers() -> None:
+    """The node that used one was told to have a name that nothing defines."""
+    model = model_of([helper.make_node("Add", ["x", "w"], ["y"])], [("x", [3])])
+    content = weight("w", np.ones(1, np.float32)), weight("places", np.array([1]))
+    model.graph.sparse_initializer.append(helper.make_sparse_tensor(*content, [3]))
+    assert "the initializer 'w' is sparse" in refused(model, "onnx-graph")
+
+
 def test_arms_of_two_dtypes_in_relay() -> None:
     """The message had the importer's own records in it."""
     arms = {

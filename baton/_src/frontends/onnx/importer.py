@@ -98,6 +98,10 @@ class Importer:
             raise fail("onnx-graph", f"the graph {graph.name!r} has no outputs", help="name in it what it is to give")
         if twice := [name for name, times in Counter(t.name for t in graph.initializer).items() if times > 1]:
             raise fail("onnx-graph", f"the graph has two initializers {twice[0]!r}", help="rename one of them")
+        if graph.sparse_initializer:
+            name = graph.sparse_initializer[0].values.name
+            help = "make it dense (onnx.helper.make_tensor)"
+            raise fail("onnx-graph", f"the initializer {name!r} is sparse, which is not supported", help=help)
         if self.strings is None:
             check_no_strings(graph)
         weights = read_tensors([t for t in graph.initializer if t.data_type != STRING], self.folder)
@@ -240,6 +244,12 @@ class Importer:
         """A function of the model or of ONNX: its nodes, inline, with its own names and opset."""
         if any(f is function for f in self.calls):
             node.fail("its function calls itself, which ONNX does not allow", code="onnx-graph")
+        if any(v is not None for v in node.inputs[len(function.input) :]):
+            takes = ", ".join(function.input)
+            node.fail(f"it has {len(node.inputs)} inputs, its function takes ({takes})", code="onnx-graph")
+        if any(node.outputs[len(function.output) :]):
+            gives = ", ".join(function.output)
+            node.fail(f"it has {len(node.outputs)} outputs, its function gives ({gives})", code="onnx-graph")
         scope = {name: value for name, value in zip(function.input, node.inputs, strict=False) if value is not None}
         outer, self.opset = self.opset, _opset_of(function, self.opset)
         self.calls.append(function)
