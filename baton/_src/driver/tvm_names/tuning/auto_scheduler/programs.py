@@ -48,7 +48,10 @@ def extract_tasks(
 
 
 class ApplyHistoryBest(BestKernels):
-    """The fastest records of logs (paths, or pairs of inputs and results), in force within the `with` block."""
+    """The fastest records of logs (paths, or pairs of inputs and results), in force within the `with` block.
+
+    A record belongs to what a kernel computes, on any target: `include_compatible` changes nothing.
+    """
 
     def __init__(
         self, records: str | Path | Iterable[Measured], n_lines: int | None = None, include_compatible: bool = False

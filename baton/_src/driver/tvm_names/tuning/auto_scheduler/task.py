@@ -92,7 +92,7 @@ class SearchTask(Tunable):
     def apply_best(
         self, log_file: str | Path, include_compatible: bool = False, layout_rewrite_option: Any = None
     ) -> tuple[Schedule, list[Tensor]]:
-        """`(schedule, tensors)` of the fastest record in a log, for `tvm.build`.
+        """`(schedule, tensors)` of the fastest record in a log, for `tvm.build`; the other options change nothing.
 
         Error `auto-scheduler`: the log has none of this task that could be run.
         """
