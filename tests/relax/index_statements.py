@@ -89,16 +89,21 @@ def classes(g: Any) -> None:
         g.add(RELAX["tanh"](shown))
 
 
+def _of_known_shape(g: Any, part: Any) -> None:
+    """Into the pool: slices up to open bounds have (n, 4) elements, which their types say by minima and maxima."""
+    g.pool.append(g.builder.match_cast(part, g.wide))
+
+
 def moved(g: Any) -> None:
     """Repeated, turned round, cut to a triangle, woven."""
     x, kind = g.pick(), g.draw(st.integers(0, 4))
     if kind == 0:
         twice = _emit(g, "repeat", x, 2, axis=g.draw(st.sampled_from([0, 1])))
-        g.add(RELAX["strided_slice"](twice, axes=[0, 1], begin=[0, 0], end=[g.n, 4]))
+        _of_known_shape(g, _emit(g, "strided_slice", twice, axes=[0, 1], begin=[0, 0], end=[g.n, 4]))
     elif kind == 1:
         tiled = _emit(g, "tile", x, (2, 2))
-        g.add(RELAX["strided_slice"](tiled, axes=[0, 1], begin=[0, 1], end=[g.n * 2, 8], strides=[2, 2]))
-        g.pool[-1] = g.builder.match_cast(g.pool[-1], g.wide)
+        cut = _emit(g, "strided_slice", tiled, axes=[0, 1], begin=[0, 1], end=[g.n * 2, 8], strides=[2, 2])
+        _of_known_shape(g, cut)
     elif kind == 2:
         g.add(RELAX["flip"](x, axis=g.draw(st.integers(0, 1))))
     elif kind == 3:
