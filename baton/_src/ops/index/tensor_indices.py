@@ -9,6 +9,7 @@ Negative indices count from the end. Source: facts relax-ops-passes-vm §1 (mani
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import reduce
 from typing import Any
 
@@ -18,10 +19,11 @@ from baton._src.ir.attrs import Attrs, attr, attrs
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo, TupleInfo
 from baton._src.ops import kernel_words as k
-from baton._src.ops.broadcasting import broadcast_shapes
+from baton._src.ops.broadcasting import broadcast_shapes, check_shape
 from baton._src.ops.dims import show_shape
 from baton._src.ops.index.gathering import from_either_end
-from baton._src.ops.index.take import in_range, indices_info
+from baton._src.ops.index.take import TakeAttrs, in_range, indices_info
+from baton._src.ops.index.take import infer as infer_take
 from baton._src.ops.loop_nests import both, load, loops, store
 from baton._src.ops.precision import wide
 from baton._src.ops.row_major import split_index
@@ -249,9 +251,11 @@ class TakeBackwardAttrs(Attrs):
     mode: str = attr("clip", "indices outside", relay_only=True)
 
 
-def infer_take_backward(call: OpCall[TakeBackwardAttrs]) -> Info:
-    """The shape of the data."""
-    return call.tensor(1)
+def infer_take_backward(call: OpCall[Any]) -> Info:
+    """The shape of the data. The gradient has the shape of what is taken: it is read where that stands."""
+    x, at = call.tensor(1), call.args[2]
+    check_shape(call, 0, infer_take(replace(call, args=(x, at), attrs=TakeAttrs(call.attrs.axis), values=())))
+    return x
 
 
 def compute_take_backward(inputs: Any, a: TakeBackwardAttrs, out: Any) -> Any:

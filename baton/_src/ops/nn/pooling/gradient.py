@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 
 from baton._src.ir.op_def import Fusion, Gradient, Input, OpCall, OpDef
-from baton._src.ir.tensor_info import Info, TensorInfo
+from baton._src.ir.tensor_info import Info
 from baton._src.ops import kernel_words as k
+from baton._src.ops.broadcasting import check_shape
 from baton._src.ops.canonical_axes import from_canonical, to_canonical
-from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.nn.pooling.pooling import (
     Pool1DAttrs,
     Pool2DAttrs,
@@ -39,28 +39,14 @@ from baton._src.te import reduction
 def infer(call: OpCall[Any]) -> Info:
     """The data's own type. The gradient has the shape of what pooling the data gives: it is read by window."""
     x = call.tensor(1)
-    pooled = infer_pool(replace(call, args=(x,)))
-    assert isinstance(pooled, TensorInfo)
-    _check_shape(call, 0, pooled)
+    check_shape(call, 0, infer_pool(replace(call, args=(x,))))
     return x
 
 
 def infer_picked(call: OpCall[Any]) -> Info:
     """What pooling gives. The other tensor has the shape of the data: it is read where the data is."""
-    _check_shape(call, 1, call.tensor(0))
+    check_shape(call, 1, call.tensor(0))
     return infer_pool(call)
-
-
-def _check_shape(call: OpCall[Any], position: int, wanted: TensorInfo) -> None:
-    """An operand of another shape than `wanted`, as far as that is certain, is an error."""
-    given = call.tensor(position)
-    prove = DimMath(call.prover).equal
-    fits = -1 in (given.ndim, wanted.ndim) or given.ndim == wanted.ndim
-    if fits and given.shape is not None and wanted.shape is not None:
-        fits = all(prove(a, b) is not False for a, b in zip(given.shape, wanted.shape))
-    if not fits:
-        shapes = [show_shape(info.shape, info.ndim) for info in (given, wanted)]
-        call.fail(f"{call.op.inputs[position].name} has shape {shapes[0]}, the data asks for {shapes[1]}")
 
 
 def _flat(taps: Any, a: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Gradients of pooling read the result's gradient by window: one of another shape is refused by every machine."""
+"""Gradients that are read where the result stands have its shape: others are refused by every machine."""
 
 from __future__ import annotations
 
@@ -32,3 +32,16 @@ def test_so_is_one_whose_shape_is_known_when_run(kind: str) -> None:
     assert fits.shape == (2, 3, 6, 6)
     for shape in ((1, 3, 3, 3), (2, 3, 2, 3)):
         fails_everywhere(program, np.ones(shape, np.float32), np.zeros((2, 3, 6, 6), np.float32))
+
+
+@pytest.mark.parametrize("shape", [(1, 5, 4), (2, 0, 4), (2, 5, 1), ()])
+def test_a_gradient_of_another_shape_than_what_was_taken_is_refused(shape: tuple[int, ...]) -> None:
+    """Kernels read what lies beyond it."""
+    program = """
+@R.function
+def main(g: R.Tensor({}, "float32"), x: R.Tensor((4, 4), "float32"), at: R.Tensor((2, 5), "int64")):
+    return R.grad.take_backward(g, x, at, axis=0)
+"""
+    with pytest.raises(DiagnosticError, match=r"output_grad has shape .* the data asks for \(2, 5, 4\)"):
+        module(program.format(shape))
+    assert module(program.format((2, 5, 4)))["main"].ret_struct_info.shape.values[0].value == 4
