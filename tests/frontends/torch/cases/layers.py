@@ -11,6 +11,14 @@ from tests.frontends.torch.cases.inputs import BETA, GAMMA, IMAGE, MEAN, VARIANC
 
 KERNEL, FILTERS = floats(6, 4, 3, 2), floats(6, 2, 3, 3)
 
+
+def narrow_batch_norm(x: Any, *given: Any) -> Any:
+    """Of floats of 16 bits, as PyTorch's own operator; the statistics that it leaves out have a dtype, too."""
+    halves = torch.native_batch_norm(x.half(), *(g.half() for g in given), False, 0.1, 1e-5)
+    mixed = torch.native_batch_norm(x.half(), *given, False, 0.1, 1e-5)
+    return halves[0], mixed[0]
+
+
 LAYERS: list[Case] = [
     (lambda x: (functional.rms_norm(x * 300, (4,)), functional.rms_norm(x * 1e-3, (4,))), (X.half(),)),
     (lambda x, w: (functional.conv2d(x, w, stride=2, padding=1), functional.conv2d(x[0], w)), (IMAGE, KERNEL)),
@@ -22,6 +30,7 @@ LAYERS: list[Case] = [
     (lambda x, w, b: functional.conv_transpose1d(x, w, b, 2), (floats(2, 3, 7), floats(3, 2, 3), floats(2))),
     (lambda x, g, b, m, v: functional.batch_norm(x, m, v, g, b), (IMAGE, GAMMA, BETA, MEAN, VARIANCE)),
     (lambda x, m, v: functional.batch_norm(x, m, v), (floats(3, 4), MEAN, VARIANCE)),
+    (narrow_batch_norm, (IMAGE, GAMMA, BETA, MEAN, VARIANCE)),
     (lambda x, g, b: functional.batch_norm(x, None, None, g, b, training=True), (IMAGE, GAMMA, BETA)),
     (lambda x: functional.batch_norm(x, None, None, training=True), (floats(3, 4),)),
     (lambda x, g, b: (functional.layer_norm(x, (4,), g, b), functional.layer_norm(x, (3, 4))), (X, GAMMA, BETA)),

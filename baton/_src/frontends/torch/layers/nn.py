@@ -8,6 +8,7 @@ import numpy as np
 
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.torch.node import AtenNode, Converter
+from baton._src.frontends.torch.tensors import dtype_of
 from baton._src.values.dtype import FLOAT32
 
 LAYOUTS = {1: ("NCW", "OIW", "IOW"), 2: ("NCHW", "OIHW", "IOHW"), 3: ("NCDHW", "OIDHW", "IODHW")}
@@ -102,7 +103,7 @@ def batch_norm(
     node: AtenNode, x: Value, weight: Value | None, bias: Value | None, mean: Value | None, variance: Value | None,
     training: bool, momentum: float, eps: float, *_: bool,
 ) -> Value:  # fmt: skip
-    """By the statistics that are kept; by those of the batch where none are."""
+    """By the statistics that are kept, in their dtype; by those of the batch where none are."""
     if mean is None or variance is None:
         normal = _normalised(node, x, (0, *range(2, x.rank)), eps)[0]
         return _per_channel(node, normal, weight, bias)
@@ -112,9 +113,12 @@ def batch_norm(
             help="put the module into evaluation mode (model.eval())",
         )
     g, channels = node.graph, node.sizes(mean)
-    gamma = weight if weight is not None else g.broadcast_to(g.scalar(1, mean), channels)
-    beta = bias if bias is not None else g.broadcast_to(g.scalar(0, mean), channels)
-    return g.call_many("nn.batch_norm", x, gamma, beta, mean, variance, axis=1, epsilon=float(eps))[0]
+    gamma, beta = (
+        g.broadcast_to(g.scalar(number, mean), channels) if given is None else g.cast(given, mean.dtype)
+        for number, given in ((1, weight), (0, bias))
+    )
+    operands = (g.cast(x, mean.dtype), gamma, beta, mean, variance)
+    return g.cast(g.call_many("nn.batch_norm", *operands, axis=1, epsilon=float(eps))[0], node.dtype)
 
 
 def batch_norm_inference(
@@ -122,15 +126,14 @@ def batch_norm_inference(
     momentum: float, eps: float,
 ) -> tuple[Value, Value, Value]:  # fmt: skip
     """(result, nothing, nothing)"""
-    nothing = node.graph.constant(np.zeros(0, np.float32))
-    return batch_norm(node, x, weight, bias, mean, variance, False, momentum, eps), nothing, nothing
+    return native_batch_norm(node, x, weight, bias, mean, variance, False, momentum, eps)
 
 
 def native_batch_norm(
     node: AtenNode, x: Value, weight: Value | None, bias: Value | None, mean: Value | None, variance: Value | None,
     training: bool, momentum: float, eps: float,
 ) -> tuple[Value, Value, Value]:  # fmt: skip
-    nothing = node.graph.constant(np.zeros(0), node.dtype)
+    nothing = node.graph.constant(np.zeros(0), dtype_of(node.results[1].dtype))
     return batch_norm(node, x, weight, bias, mean, variance, training, momentum, eps), nothing, nothing
 
 

@@ -80,7 +80,7 @@ def digamma(x: Any) -> Any:
     for k, number in enumerate(_BERNOULLI, 1):
         series, power = series + power * (number / (2 * k)), power * square
     right = total + torch.log(z) - 0.5 / z - series
-    reflected = right - math.pi / torch.tan(math.pi * (y - torch.floor(y)))
+    reflected = right - math.pi / torch.tan(math.pi * (y - torch.round(y)))
     found = torch.where(left, reflected, right)
     pole = torch.where(y == 0, torch.copysign(torch.full_like(y, math.inf), -y), torch.full_like(y, math.nan))
     return torch.where((y <= 0) & (y == torch.floor(y)), pole, found).to(given.dtype)

@@ -85,7 +85,7 @@ def _derived_digamma(n: int, x: Any) -> Any:
     torch = torch_library()
     left = x < 0.5
     right = (-1) ** (n + 1) * math.factorial(n) * _zeta(n + 1, torch.where(left, 1 - x, x))
-    angle = math.pi * (x - torch.floor(x))
+    angle = math.pi * (x - torch.round(x))  # small near poles, from either side
     cotangent = torch.cos(angle) / torch.sin(angle)
     reflected = (-1) ** n * right - _polynomial(_derived_cotangent(n), cotangent)
     pole = left & (x == torch.floor(x))
