@@ -181,6 +181,9 @@ STEPS: tuple[Step, ...] = (
     lambda s, b, loops, r: s.write_at(r.choice(loops), b, 0, "local"),
     lambda s, b, loops, r: s.annotate(r.choice(loops), "pragma_x", 1),
     lambda s, b, loops, r: s.sample_compute_location(b),
+    lambda s, b, loops, r: s.rolling_buffer(b, 0),
+    lambda s, b, loops, r: s.cache_index(b, "local", r.randint(0, 1)),
+    lambda s, b, loops, r: s.cache_inplace(b, 0, r.choice(["local", "global"])),
 )
 
 
