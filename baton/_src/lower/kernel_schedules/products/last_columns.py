@@ -23,7 +23,9 @@ from baton._src.tir import expr as tir
 from baton._src.tir import stmt as st
 
 NARROW = 8
-"""Half vectors of columns of which saving one counts."""
+"""Half vectors of columns of which saving one counts, where halves cost half, or the number of rows is not known: a
+kernel for any number has both ways.
+"""
 LONG = 256
 """Terms of a sum, where their number is not known."""
 ADDING_UP, ADDING_UP_HALVES = 1.6, 2.5
@@ -36,9 +38,9 @@ EXCHANGED = 8
 """Elements between neighbours along k up to which the code generator loads whole vectors (`codegen.llvm.strided`)."""
 HALF = 0.1
 """What half a vector costs beyond half of a whole one: loads and broadcasts are shared by fewer multiply-adds."""
-ALONE, BESIDE = 1 / 32, 1 / 8
-"""What dot products have to save of all multiply-adds where halves cost as much as whole vectors: those of every
-column, or of the last ones in a second pass over A.
+ALONE, BESIDE, MOST_BESIDE = 1 / 32, 1 / 8, 0.35
+"""What dot products have to save where halves cost as much as whole vectors: of every column, this part of all
+multiply-adds; of the last ones, in a second pass over A, such a part of each vector's, and never more than the third.
 """
 LEAST_ROWS = 12
 """Fewer rows are not worth two passes over A."""
@@ -61,7 +63,9 @@ class LastColumns:
 def last_columns(matrix: Product, target: Target) -> LastColumns | None:
     """The columns that are cheaper as dot products, for the rows there are or may be."""
     shape, size = tile_shape(target, matrix.stage.buffer.dtype), matrix.columns.size
-    if size is None or matrix.right is None or size >= NARROW * shape.grain or not adds_up(matrix, target):
+    if size is None or matrix.right is None or not adds_up(matrix, target):
+        return None
+    if size >= NARROW * shape.grain and (shape.halves or matrix.row_count is None):
         return None
     rest, depth = size % shape.grain, matrix.k.size or LONG
     stride = step(load_of(matrix.right), matrix.k)
@@ -69,7 +73,8 @@ def last_columns(matrix: Product, target: Target) -> LastColumns | None:
     if rest == 0 or not (along or _turns(matrix, rest)):
         return None
     each = ceil(depth / shape.lanes) + (ADDING_UP_HALVES if shape.halves else ADDING_UP)
-    worth = 0 if shape.halves else depth * (ALONE if rest == size else BESIDE * _vectors(size, shape))
+    beside = ALONE if rest == size else min(BESIDE * _vectors(size, shape), MOST_BESIDE)
+    worth = 0 if shape.halves else depth * beside
     gain = depth * (_vectors(size, shape) - _vectors(size - rest, shape)) - rest * each
     if gain <= worth:
         return None
