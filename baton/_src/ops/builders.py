@@ -167,8 +167,9 @@ def make_attrs(definition: OpDef[Any], values: Mapping[str, Any]) -> Any:
     _check_kinds(definition, given)
     try:
         return definition.attrs(**given)
-    except DiagnosticError:
-        raise
+    except DiagnosticError as error:
+        place = f"in the attributes of {definition.name}"
+        raise type(error)([found.within(place) for found in error.diagnostics]) from error
     except (TypeError, ValueError) as error:  # a text for a number, a number for a list
         shown = ", ".join(f"{name}={content!r}" for name, content in given.items())
         message = f"{definition.name} cannot have these attributes: {error}"
