@@ -100,8 +100,8 @@ def modified_bessel(order: int, scaled: bool) -> Any:
         y = given.to(torch.float64)
         size = y.abs()
         near, far = size.clamp(max=20), size.clamp(min=20)
-        series = _polynomial(rising, near * near / 4) * (near if order else 1)
-        tail = _polynomial(falling, 1 / far) / torch.sqrt(2 * math.pi * far)
+        series = polynomial(rising, near * near / 4) * (near if order else 1)
+        tail = polynomial(falling, 1 / far) / torch.sqrt(2 * math.pi * far)
         if scaled:
             found = torch.where(size < 20, series * torch.exp(-near), tail)
         else:
@@ -112,7 +112,7 @@ def modified_bessel(order: int, scaled: bool) -> Any:
     return take_apart
 
 
-def _polynomial(factors: Sequence[float], x: Any) -> Any:
+def polynomial(factors: Sequence[float], x: Any) -> Any:
     """The sum of `factors[k] * x**k`, by Horner."""
     total: Any = factors[-1]
     for factor in reversed(factors[:-1]):

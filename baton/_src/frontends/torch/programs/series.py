@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from baton._src.frontends.torch.library import torch_library
-from baton._src.frontends.torch.programs.functions import digamma
+from baton._src.frontends.torch.programs.functions import digamma, polynomial
 
 Function = Callable[[Any], Any]
 _TERMS = 40
@@ -34,14 +34,6 @@ def in_float64(function: Function) -> Function:
     return take_apart
 
 
-def _polynomial(factors: Sequence[float], x: Any) -> Any:
-    """The sum of `factors[k] * x**k`, by Horner."""
-    total: Any = factors[-1]
-    for factor in reversed(factors[:-1]):
-        total = total * x + factor
-    return total
-
-
 def scaled_erfc(x: Any) -> Any:
     """exp(x²) erfc(x): erfc near zero, its continued fraction from 2 on, mirrored below zero."""
     torch = torch_library()
@@ -64,7 +56,7 @@ def normal_quantile(p: Any) -> Any:
     logs = torch.log(tail)
     start = torch.sqrt(-2 * logs)
     top, bottom = _ABRAMOWITZ
-    found = start - _polynomial(top, start) / _polynomial(bottom, start)
+    found = start - polynomial(top, start) / polynomial(bottom, start)
     for _ in range(3):
         scaled = scaled_erfc(found / math.sqrt(2))
         error = torch.log(scaled / 2) - found * found / 2 - logs
@@ -87,7 +79,7 @@ def _derived_digamma(n: int, x: Any) -> Any:
     right = (-1) ** (n + 1) * math.factorial(n) * _zeta(n + 1, torch.where(left, 1 - x, x))
     angle = math.pi * (x - torch.round(x))  # small near poles, from either side
     cotangent = torch.cos(angle) / torch.sin(angle)
-    reflected = (-1) ** n * right - _polynomial(_derived_cotangent(n), cotangent)
+    reflected = (-1) ** n * right - polynomial(_derived_cotangent(n), cotangent)
     pole = left & (x == torch.floor(x))
     found = torch.where(pole, math.inf if n % 2 else -math.inf, torch.where(left, reflected, right))
     return torch.where(torch.isnan(x) | (x == (math.inf if n > 1 else -math.inf)), math.nan, found)
@@ -130,7 +122,7 @@ def bessel(order: int) -> Function:
         heights = [math.sin(math.pi * (k + 0.5) / (2 * _TURNS)) for k in range(_TURNS)]
         inner = sum(h * torch.sin(near * h) if order else torch.cos(near * h) for h in heights) / _TURNS
         phase, square = far - (2 * order + 1) * math.pi / 4, 1 / (far * far)
-        waves = torch.cos(phase) * _polynomial(even, square) - torch.sin(phase) * _polynomial(odd, square) / far
+        waves = torch.cos(phase) * polynomial(even, square) - torch.sin(phase) * polynomial(odd, square) / far
         found = torch.where(size < _FAR, inner, waves * torch.sqrt(2 / (math.pi * far)))
         return torch.where(x < 0, -found, found) if order else found
 
@@ -142,6 +134,6 @@ def spherical_bessel(x: Any) -> Any:
     torch = torch_library()
     small = x.abs() < 0.5
     factors = [(-1) ** k / math.factorial(2 * k + 1) for k in range(9)]
-    series = _polynomial(factors, torch.where(small, x * x, 0.0))
+    series = polynomial(factors, torch.where(small, x * x, 0.0))
     found = torch.where(small, series, torch.sin(x) / torch.where(small, 1.0, x))
     return torch.where(torch.isinf(x), 0.0, found)
