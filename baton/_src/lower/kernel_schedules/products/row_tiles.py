@@ -48,8 +48,10 @@ PAGE = 4096
 """Bytes after which the lines of the first-level cache repeat."""
 WAYS = 8
 """Lines of a set of the first-level cache."""
-WORTH_A_TAIL = 16
-"""A narrower last panel has tiles of its own if it saves one in so many columns."""
+WORTH_A_TAIL, WORTH_A_TAIL_OF_ANY = 64, 16
+"""A narrower last panel has tiles of its own if it saves one in so many columns; with an unknown number of rows, whose
+tiles have many heights, it costs more to compile.
+"""
 
 LOOPED_ROWS, LOOPED_TERMS = 4, 256
 """Rows of a tile, and terms of its sums, from which on a kernel for any number of rows stores results in a loop."""
@@ -81,13 +83,13 @@ class Columns:
     """Whether the tail is wider than the columns that are left."""
 
 
-def columns_of(size: int | None, width: int, shape: TileShape) -> Columns:
-    """Panels of `width` for `size` columns."""
+def columns_of(size: int | None, width: int, shape: TileShape, worth_a_tail: int = WORTH_A_TAIL_OF_ANY) -> Columns:
+    """Panels of `width` for `size` columns; a narrower last one if it saves one in `worth_a_tail` columns."""
     if size is None:
         return Columns(width, None, 0, False)
     whole, rest = divmod(size, width)
     tail = -(-rest // shape.grain) * shape.grain
-    if rest and (width - tail) * WORTH_A_TAIL < (whole + 1) * width:
+    if rest and (width - tail) * worth_a_tail < (whole + 1) * width:
         tail = width
     if tail == width and whole:
         return Columns(width, None, 0, False)  # one kind of tiles will do
@@ -106,7 +108,8 @@ def panel_tiles(
     kind: Callable[..., st.Stmt] | None = None,
 ) -> st.Stmt:
     """Tiles of rows for one panel, of multiply-adds or another `kind`; the last panel's no wider than they must be."""
-    columns = columns_of(matrix.columns.size, pitch, shape)
+    worth_a_tail = WORTH_A_TAIL_OF_ANY if matrix.rows.size is None else WORTH_A_TAIL
+    columns = columns_of(matrix.columns.size, pitch, shape, worth_a_tail)
     start = ops.multiply(panel, i64(pitch))
 
     def tiles(width: int, masked: bool | None) -> st.Stmt:
