@@ -39,8 +39,8 @@ EXCHANGED = 8
 HALF = 0.1
 """What half a vector costs beyond half of a whole one: loads and broadcasts are shared by fewer multiply-adds."""
 ALONE, BESIDE, MOST_BESIDE = 1 / 32, 1 / 8, 0.35
-"""What dot products have to save where halves cost as much as whole vectors: of every column, this part of all
-multiply-adds; of the last ones, in a second pass over A, such a part of each vector's, and never more than the third.
+"""What dot products have to save where halves cost as much as whole vectors: those of every column, `ALONE` of all
+multiply-adds; those of the last ones, in a second pass over A, `BESIDE` of all, but at most `MOST_BESIDE` of one vector's.
 """
 LEAST_ROWS = 12
 """Fewer rows are not worth two passes over A."""
