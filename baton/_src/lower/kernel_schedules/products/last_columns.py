@@ -40,7 +40,8 @@ HALF = 0.1
 """What half a vector costs beyond half of a whole one: loads and broadcasts are shared by fewer multiply-adds."""
 ALONE, BESIDE, MOST_BESIDE = 1 / 32, 1 / 8, 0.35
 """What dot products have to save where halves cost as much as whole vectors: those of every column, `ALONE` of all
-multiply-adds; those of the last ones, in a second pass over A, `BESIDE` of all, but at most `MOST_BESIDE` of one vector's.
+multiply-adds; those of the last ones, in a second pass over A, `BESIDE` of all, but at most `MOST_BESIDE` of those of
+one vector.
 """
 LEAST_ROWS = 12
 """Fewer rows are not worth two passes over A."""
