@@ -1,0 +1,69 @@
+"""Functions of Relay."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from baton._src.ir.attrs import DictAttrs
+from baton._src.ir.node import binder, node, part
+from baton._src.ir.types import FuncType, Type, TypeVar
+from baton._src.relay.nodes.expressions import Expr, Var, as_expr, expect_variables, init_fields, nodes_of
+from baton._src.support.spans import Span
+
+
+@node
+class Function(Expr):
+    """fn [type_params] (params) -> ret_type { body }"""
+
+    compared_as: ClassVar[dict[str, str]] = {"ret_annotation": "ret_type"}
+
+    params: tuple[Var, ...] = binder()
+    body: Any = part(kw_only=True)
+    ret_annotation: Type | None = part(kw_only=True, default=None)
+    """The annotated result type, if any: `ret_type` of the constructor."""
+    type_params: tuple[TypeVar, ...] = binder(default=())
+    attrs: Any = part(kw_only=True, default=None)
+    where: tuple[str, ...] = part(kw_only=True, default=())
+    """Type relations, by name, that parameters and result must satisfy (seed 004, `where Broadcast`)."""
+
+    def __init__(
+        self,
+        params: Any,
+        body: Any,
+        ret_type: Type | None = None,
+        type_params: Any = None,
+        attrs: Any = None,
+        span: Span | None = None,
+        *,
+        where: tuple[str, ...] = (),
+    ) -> None:
+        init_fields(
+            self,
+            span,
+            params=expect_variables(nodes_of(params, "the parameters of a function")),
+            body=as_expr(body),
+            ret_annotation=ret_type,
+            type_params=tuple(type_params or ()),
+            attrs=DictAttrs(attrs or {}),
+            where=tuple(where),
+        )
+
+    @property
+    def ret_type(self) -> Type | None:
+        """The result type, annotated or else inferred (None before inference, and if inference generalised the type).
+
+        Passes copy `ret_annotation`: an inferred type is inferred again from the new body.
+        """
+        if self.ret_annotation is not None or not isinstance(self.checked_type_, FuncType):
+            return self.ret_annotation
+        inferred = self.checked_type_
+        return inferred.ret_type if inferred.type_params == self.type_params else None
+
+    def with_attr(self, key: Any, content: object = None) -> Function:
+        """A copy with attributes added."""
+        added = key if isinstance(key, dict) else {key: content}
+        return self.with_fields(attrs=DictAttrs({**self.attrs, **added}))
+
+    def without_attr(self, attr_key: str) -> Function:
+        """A copy without an attribute."""
+        return self.with_fields(attrs=DictAttrs({k: v for k, v in self.attrs.items() if k != attr_key}))

@@ -1,0 +1,102 @@
+"""Calls, `let`, loads from buffers and tensors, and the reductions of `te`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from baton._src.ir.expr import GlobalVar, Op, PrimExpr
+from baton._src.ir.node import Node, binder, init_field, node, part
+from baton._src.support.diagnostics import DiagnosticError, fail
+from baton._src.support.spans import Span
+from baton._src.tir import operand_rules as rules
+from baton._src.tir.expr.leaves import IterVar, Var, literal
+from baton._src.values.dtype import DataType
+
+
+@node
+class Let(PrimExpr):
+    """`body` with `var` standing for `value`."""
+
+    var: Var = binder()
+    value: PrimExpr = part(kw_only=True)
+    body: PrimExpr = part(kw_only=True)
+
+    def __init__(self, var: Var, value: Any, body: Any, span: Span | None = None) -> None:
+        value, body = literal(value, var.dtype), literal(body)
+        rules.expect_let(var, value)
+        for name, content in (("var", var), ("value", value), ("body", body), ("span", span)):
+            init_field(self, name, content)
+        init_field(self, "dtype", body.dtype)
+
+
+@node
+class Call(PrimExpr):
+    """A call of an intrinsic (`Op`), a PrimFunc of the module (`GlobalVar`) or `tir.call_extern` and its kin."""
+
+    op: Op | GlobalVar
+    args: tuple[Any, ...]
+
+    def __init__(self, dtype: object, op: Op | GlobalVar | str, args: Any, span: Span | None = None) -> None:
+        init_field(self, "dtype", DataType(dtype))
+        init_field(self, "op", _callee(op, span) if isinstance(op, str) else op)
+        init_field(self, "args", tuple(literal(a) if isinstance(a, (int, float, str)) else a for a in args))
+        init_field(self, "span", span)
+
+
+def _callee(name: str, span: Span | None) -> Op:
+    try:
+        return Op.get(name)
+    except DiagnosticError:
+        help_text = "e.g. tir.exp; C functions are called by call_extern, functions of Python by call_packed"
+        raise fail("tir-intrinsic", f"TIR has no intrinsic {name!r}", span=span, help=help_text) from None
+
+
+@node
+class BufferLoad(PrimExpr):
+    """One element of a buffer (a vector if the last index is a `Ramp`)."""
+
+    buffer: Any
+    indices: tuple[PrimExpr, ...]
+
+    def __post_init__(self) -> None:
+        indices = tuple(literal(i) for i in self.indices)
+        init_field(self, "indices", indices)
+        lanes = indices[-1].dtype.lanes if indices else 1
+        init_field(self, "dtype", self.buffer.dtype.with_lanes(lanes * self.buffer.dtype.lanes))
+
+
+@node
+class ProducerLoad(PrimExpr):
+    """One element of a `te` tensor; only inside `te` computations."""
+
+    producer: Any
+    indices: tuple[PrimExpr, ...]
+
+    def __post_init__(self) -> None:
+        init_field(self, "indices", tuple(literal(i) for i in self.indices))
+        init_field(self, "dtype", self.producer.dtype)
+
+
+@node
+class CommReducer(Node):
+    """A commutative reduction: results of `lhs`, `rhs` (two tuples of scalars) and the identity elements."""
+
+    lhs: tuple[Var, ...] = binder()
+    rhs: tuple[Var, ...] = binder()
+    result: tuple[PrimExpr, ...] = part(kw_only=True)
+    identity_element: tuple[PrimExpr, ...] = part(kw_only=True)
+
+
+@node
+class Reduce(PrimExpr):
+    """The reduction of `source` over `axis`; only as the whole body of a `te` computation."""
+
+    combiner: CommReducer
+    source: tuple[PrimExpr, ...]
+    axis: tuple[IterVar, ...]
+    condition: PrimExpr
+    value_index: int
+    init: tuple[PrimExpr, ...] = ()
+
+    def __post_init__(self) -> None:
+        init_field(self, "dtype", self.source[self.value_index].dtype)

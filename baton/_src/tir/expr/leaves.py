@@ -1,0 +1,211 @@
+"""Variables, literals and axes; `literal` makes an expression of a Python number."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from baton._src.ir.expr import Operators, PrimExpr, Range
+from baton._src.ir.node import Node, binder, init_field, node, note, part
+from baton._src.ir.scalar_types import read_scalar_type
+from baton._src.ir.types import PointerType, PrimType, Type
+from baton._src.support.diagnostics import fail
+from baton._src.support.spans import Span
+from baton._src.tir import operand_rules as rules
+from baton._src.values.dtype import BOOL, HANDLE, DataType
+
+
+@node
+class Var(PrimExpr):
+    """A scalar variable (a shape variable, a loop variable, a pointer). Identity matters; the name is a hint."""
+
+    is_variable: ClassVar[bool] = True
+
+    name: str
+    dtype: DataType = part(kw_only=True)
+    pointee: DataType | None = part(kw_only=True, default=None)
+    """For pointers (`handle`): the element type behind them, if known."""
+    scope: str = part(kw_only=True, default="")
+    """For pointers: the storage scope; empty is `global`."""
+
+    def __init__(
+        self,
+        name: str = "v",
+        dtype: object = "int32",
+        span: Span | None = None,
+        *,
+        pointee: DataType | None = None,
+        scope: str = "",
+    ) -> None:
+        if not isinstance(name, str):
+            raise TypeError(f"a variable's name is a string, got {type(name).__name__}")
+        if isinstance(dtype, Type):
+            dtype, pointee, scope = read_scalar_type(dtype)
+        init_field(self, "name", name)
+        init_field(self, "dtype", DataType(dtype))
+        init_field(self, "pointee", pointee)
+        init_field(self, "scope", "" if scope == "global" else scope)
+        init_field(self, "span", span)
+
+    @property
+    def name_hint(self) -> str:
+        return self.name
+
+    @property
+    def type_annotation(self) -> Type:
+        """The dtype as a type: `PointerType` where what lies behind is known, else `PrimType`."""
+        if self.pointee is None:
+            return PrimType(self.dtype)
+        return PointerType(PrimType(self.pointee), self.scope or "global")
+
+
+@node
+class SizeVar(Var):
+    """A variable known to be >= 0 (a size)."""
+
+    def __init__(self, name: str = "size", dtype: object = "int32", span: Span | None = None) -> None:
+        Var.__init__(self, name, dtype, span)
+
+
+@node
+class IntImm(PrimExpr):
+    """An integer (or bool, value 0 or 1) literal; `value` fits the dtype."""
+
+    value: int
+
+    def __init__(self, dtype: object, value: int, span: Span | None = None) -> None:
+        kind = DataType(dtype)
+        init_field(self, "dtype", kind)
+        init_field(self, "value", rules.integer(value, kind, span))
+        init_field(self, "span", span)
+
+    def __int__(self) -> int:
+        return self.value
+
+    def __index__(self) -> int:
+        return self.value
+
+    def __bool__(self) -> bool:
+        return self.value != 0
+
+
+@node
+class FloatImm(PrimExpr):
+    """A floating literal."""
+
+    value: float
+
+    def __init__(self, dtype: object, value: float, span: Span | None = None) -> None:
+        kind = DataType(dtype)
+        init_field(self, "dtype", kind)
+        init_field(self, "value", rules.floating(value, kind, span))
+        init_field(self, "span", span)
+
+    def __float__(self) -> float:
+        return self.value
+
+
+@node
+class StringImm(PrimExpr):
+    """A string literal (arguments of calls and attributes)."""
+
+    value: str
+    dtype: DataType = part(kw_only=True, default=HANDLE)
+
+
+@node
+class AnyDim(PrimExpr):
+    """A dim unknown until run time: Relay's `?` (TVM's `tir.Any`). Two of them are never known to be equal."""
+
+    dtype: DataType = part(kw_only=True, default=DataType("int32"))
+
+
+def literal(number: object, dtype: DataType | None = None) -> PrimExpr:
+    """A Python number as a literal of `dtype` (default int32, float32 or bool, by class); expressions pass through."""
+    if isinstance(number, PrimExpr):
+        return number
+    if isinstance(number, IterVar):
+        return number.var
+    if isinstance(number, str):
+        return StringImm(number)
+    lanes = 1 if dtype is None else dtype.lanes
+    if lanes > 1 and dtype is not None:
+        return Broadcast(literal(number, dtype.element), lanes)
+    if hasattr(number, "item"):
+        number = number.item()
+    if isinstance(number, bool):
+        return IntImm(BOOL, int(number)) if dtype is None or dtype.is_bool else literal(int(number), dtype)
+    if isinstance(number, int):
+        kind = dtype or DataType("int32")
+        return FloatImm(kind, float(number)) if kind.is_float else IntImm(kind, number)
+    if isinstance(number, float):
+        return FloatImm(dtype if dtype is not None and dtype.is_float else "float32", number)
+    raise fail("tir-operand", f"{type(number).__name__} is not a scalar expression: {number!r}")
+
+
+@node
+class Broadcast(PrimExpr):
+    """The vector of `lanes` copies of `value`."""
+
+    value: PrimExpr
+    lanes: int
+
+    def __post_init__(self) -> None:
+        init_field(self, "value", literal(self.value))
+        init_field(self, "lanes", int(self.lanes))
+        rules.expect_scalar("Broadcast", self.value)
+        init_field(self, "dtype", self.value.dtype.with_lanes(self.lanes))
+
+
+@node
+class IterVar(Node, Operators):
+    """An axis of a block or of a `te` computation: a variable over a range, data-parallel or reduced.
+
+    `iter_type` is `spatial`, `reduce`, `scan`, `opaque`, or how a loop of a `te` schedule runs; the constants below are
+    TVM's names, and its numbers are taken too. In arithmetic and as an index an axis stands for its variable.
+    """
+
+    DataPar: ClassVar[str] = "spatial"
+    ThreadIndex: ClassVar[str] = "thread"
+    CommReduce: ClassVar[str] = "reduce"
+    Ordered: ClassVar[str] = "scan"
+    DimInfo: ClassVar[str] = "opaque"
+    Unrolled: ClassVar[str] = "unrolled"
+    Vectorized: ClassVar[str] = "vectorized"
+    Parallelized: ClassVar[str] = "parallelized"
+    Tensorized: ClassVar[str] = "tensorized"
+
+    dom: Range | None
+    var: Var = binder()
+    iter_type: str = part(kw_only=True, default="spatial")
+    thread_tag: str = part(kw_only=True, default="")
+    span: Span | None = note(kw_only=True, default=None)
+
+    def __init__(
+        self, dom: Any, var: Var | str, iter_type: str | int = "spatial", thread_tag: str = "", span: Span | None = None
+    ) -> None:
+        if isinstance(dom, (list, tuple)):
+            if len(dom) != 2:
+                raise TypeError("an axis runs over (begin, end)")
+            first = literal(dom[0])
+            dom = Range(first, literal(dom[1], first.dtype) - first)
+        rules.expect_thread_tag(thread_tag, span)
+        kind = DataType("int32") if dom is None else dom.extent.dtype
+        init_field(self, "dom", dom)
+        init_field(self, "var", Var(var, kind) if isinstance(var, str) else var)
+        init_field(self, "iter_type", tuple(_KINDS)[iter_type] if isinstance(iter_type, int) else iter_type)
+        init_field(self, "thread_tag", thread_tag)
+        init_field(self, "span", span)
+
+    @property
+    def extent(self) -> PrimExpr:
+        assert self.dom is not None
+        return self.dom.extent
+
+    @property
+    def kind_name(self) -> str:
+        """TVM's name of `iter_type`, which texts have: `DataPar`."""
+        return _KINDS.get(self.iter_type, self.iter_type)
+
+
+_KINDS = {kind: name for name, kind in vars(IterVar).items() if name[0].isupper() and isinstance(kind, str)}
+"""TVM's names of kinds of axes, in the order of its numbers."""
