@@ -67,6 +67,12 @@ def walk(root: Any) -> list[Any]:
     return post_order(root, below=parts)
 
 
+def inside_primitives(order: Iterable[Any]) -> set[Any]:
+    """The expressions inside functions marked `Primitive` among `order`, a walk."""
+    bodies = (n.body for n in order if isinstance(n, Function) and n.attrs.get("Primitive"))
+    return {inner for body in bodies for inner in walk(body)}
+
+
 def pattern_vars(pattern: Pattern) -> list[Var]:
     """The variables a pattern binds, left to right."""
     found: list[Var] = []

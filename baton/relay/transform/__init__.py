@@ -8,7 +8,7 @@ from baton._src.support.lazy import attach, names, renamed, submodules
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **names("passes.relay.layouts.alter_op_layout", "AlterOpLayout SimplifyExprPostAlterOp"),
+        **names("passes.relay.layouts.alter_op_layout", "AlterOpLayout"),
         **names("passes.relay.operators.canonicalize_cast", "CanonicalizeCast"),
         **names("passes.relay.operators.canonicalize_ops", "CanonicalizeOps"),
         **names("passes.relay.operators.combine_parallel", "CombineParallelConv2D CombineParallelDense"),
@@ -53,7 +53,7 @@ __getattr__, __dir__, __all__ = attach(
         **names("passes.relay.memory.plan_devices", "PlanDevices"),
         **names("passes.relay.memory.remove_standalone_reshapes", "RemoveStandaloneReshapes"),
         **names("passes.relay.remove_unused_functions", "RemoveUnusedFunctions"),
-        **names("passes.relay.operators.simplify_expr", "SimplifyExpr"),
+        **names("passes.relay.operators.simplify_expr", "SimplifyExpr SimplifyExprPostAlterOp"),
         **names("passes.relay.operators.simplify_fc_transpose", "SimplifyFCTranspose"),
         **names("passes.relay.operators.simplify_inference", "SimplifyInference"),
         **names("passes.relay.forms.to_a_normal_form", "ToANormalForm"),

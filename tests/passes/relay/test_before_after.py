@@ -77,6 +77,22 @@ def check_same(before: IRModule, after: IRModule, tolerance: float = 1e-4) -> No
 CASES = [
     ("RELAY-PASS-20", FoldConstant(), X, "(1f + 2f) * %x", "3f * %x"),
     ("RELAY-PASS-20", FoldConstant(), X, "let %c = 1f + 2f; %c * %x", "3f * %x"),
+    ("RELAY-PASS-20", FoldConstant(), X, "let %c = 1f; let %d = %c + 1f; let %e = %d + 1f; %x * %e", "%x * 3f"),
+    ("RELAY-PASS-20", FoldConstant(), X, "let %t = (1f, 2f); %x * %t.0", None),
+    (
+        "RELAY-PASS-20",
+        FoldConstant(),
+        X,
+        "(fn (%p: Tensor[(2, 3), float32], Primitive=1) { %p + (1f + 2f) })(%x)",
+        None,
+    ),
+    (
+        "RELAY-PASS-20",
+        FoldConstant(),
+        X,
+        "let %f = fn (%p) { let %c = 1f + 2f; %p + %c }; %f(%x)",
+        "let %f = fn (%p) { %p + 3f }; %f(%x)",
+    ),
     ("RELAY-CONST-5", FoldConstant(), X, "add(1f, 2f)", "3f"),
     ("RELAY-PASS-20", FoldConstant(), "%s: Tensor[(4, 3), float32]", "1 + ndarray_size(exp(%s))", "13"),
     ("RELAY-PASS-20", FoldConstant(), "%s: Tensor[(?, 3), float32]", "shape_of(%s)", None),

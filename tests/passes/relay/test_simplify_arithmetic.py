@@ -14,6 +14,7 @@ from baton._src.relay.interpreter import Interpreter
 from tests.relay.programs import read_module
 
 X = "%x: Tensor[(2, 3), float32], %y: Tensor[(2, 3), float32], %n: Tensor[(2, 3), uint8]"
+X += ", %i: Tensor[(2, 3), int32], %j: Tensor[(2, 3), int32]"
 
 CASES = [
     ("(%x + 1f) + 2f", "%x + 3f"),
@@ -34,13 +35,38 @@ CASES = [
     ('cast_like(%n, %x)', 'cast(%n, dtype="float32")'),
     ("%x * %x + 2f * %x * %y + %y * %y", "%1 = %x + %y; %1 * %1"),
     ("%x * %x + %x * (%y * 2f) + %y * %y", "%1 = %x + %y; %1 * %1"),
+    ("%x * %x + 5f * %x * %y + 4f * (%y * %y)", "(%x + %y * 4f) * (%x + %y)"),
+    ("5f * %x * %y + (%x * %x + %y * (4f * %y))", "(%x + %y * 4f) * (%x + %y)"),
+    ("4f * (%x * %x) + 5f * %x * %y + %y * %y", "(%y + %x * 4f) * (%y + %x)"),
+    ("2f * (%x * %x) + 6f * (%x * %y) + 4f * (%y * %y)", "2f * ((%x + %y * 2f) * (%x + %y))"),
+    ("%i * %i + 5 * %i * %j + 4 * (%j * %j)", "(%i + %j * 4) * (%i + %j)"),
+    ("%x + %x", "%x * 2f"),
+    ("%i + %i", "%i * 2"),
+    ("(%i + 1) + 2", "%i + 3"),
+    ("(%i + 7) * 2000000000", "%i * 2000000000 + 1115098112"),
+    ("(%x + Constant(1, (2, 1), float32)) * Constant(2, (3,), float32)",
+     "%x * Constant(2, (3,), float32) + Constant(2, (2, 3), float32)"),
+    ("zeros_like(%x)", "zeros(shape=[2, 3], dtype=\"float32\")"),
+    ("%x * ones(shape=[1, 3], dtype=\"float32\") - zeros(shape=[3], dtype=\"float32\")", "%x"),
+    ('cast(cast(clip(%i, a_min=0f, a_max=255f), dtype="uint8"), dtype="int32")', "clip(%i, a_min=0f, a_max=255f)"),
+    ('cast(cast(clip(%i, a_min=0f, a_max=255f), dtype="uint8"), dtype="int8")',
+     'cast(clip(%i, a_min=0f, a_max=255f), dtype="int8")'),
+    ('cast(cast(clip(%i, a_min=-9f, a_max=9f), dtype="float16"), dtype="int32")', "clip(%i, a_min=-9f, a_max=9f)"),
+    ("reshape(contrib_reverse_reshape(%x, newshape=[-1, 2]), newshape=[6])", "reshape(%x, newshape=[6])"),
 ]  # fmt: skip
 
 STAYS = [
     "clip(%n, a_min=1f, a_max=255f)",
     "clip(%x, a_min=0f, a_max=255f)",
     "argmax(qnn.dequantize(%n, -0.5f, 3), axis=[1])",
-    "%x * %x + 3f * %x * %y + %y * %y",
+    "%x * %x + %x * %y + %y * %y",
+    "%i * %i + 3 * %i * %j + %j * %j",
+    "2 * (%i * %i) + 5 * (%i * %j) + 2 * (%j * %j)",
+    "%x + Constant(1, (2, 3), float32)",
+    "%x * 3e38f * 3e38f",
+    'cast(cast(clip(%x, a_min=0f, a_max=255f), dtype="uint8"), dtype="float32")',
+    'cast(cast(clip(%i, a_min=0f, a_max=256f), dtype="uint8"), dtype="int32")',
+    'cast(cast(clip(%i, a_min=0f, a_max=2049f), dtype="float16"), dtype="int32")',
     "%x * %x + 2f * %x * %x + %y * %y",
     "(%n + cast(1, dtype=\"uint8\")) * cast(200, dtype=\"uint8\")",
     'cast(clip(cast(%n, dtype="int32"), a_min=0f, a_max=100f), dtype="uint8")',
@@ -54,7 +80,8 @@ def main(body: str) -> IRModule:
 def value(module: IRModule) -> Any:
     rng = np.random.default_rng(2)
     x, y = rng.uniform(0.3, 2, (2, 2, 3)).astype("float32")
-    return Interpreter(module).evaluate(module["main"])(x, y, np.uint8([[0, 255, 7], [1, 200, 3]])).data
+    i, j = rng.integers(-300, 300, (2, 2, 3)).astype("int32")
+    return Interpreter(module).evaluate(module["main"])(x, y, np.uint8([[0, 255, 7], [1, 200, 3]]), i, j).data
 
 
 @pytest.mark.rule("RELAY-PASS-26")

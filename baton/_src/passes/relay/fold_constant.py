@@ -1,11 +1,12 @@
 """FoldConstant: operator calls on constants become their value.
 
     (1 + 2) * %x      becomes   3 * %x
+    let %c = 1 + 2; %c * %x     becomes   3 * %x
     if (True) { %a } else { %b }   becomes   %a
     shape_of(%x)      becomes   its value where the type of %x says it (so does ndarray_size)
 
 Values come from `OpDef.reference`. Stateful operators stay, results larger than `max_bytes` too (unless an argument was
-as large). Quantised dialect operators are folded only with `fold_qnn`.
+as large). Quantised dialect operators are folded only with `fold_qnn`, functions marked `Primitive` are left alone.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ from baton._src.ir.op_def import NotApplicable
 from baton._src.ir.types import TensorType
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
 from baton._src.relay.check.infer_type import infer_expr
-from baton._src.relay.expressions import rewrite
-from baton._src.relay.nodes import Call, Constant, If, Let, Tuple, TupleGetItem
+from baton._src.relay.expressions import inside_primitives, walk, with_parts
+from baton._src.relay.nodes import Call, Constant, If, Let, Tuple, TupleGetItem, Var
 from baton._src.relay.reference_calls import call_reference
 from baton._src.tir.expr import IntImm
 from baton._src.transform.context import PassContext
@@ -39,23 +40,21 @@ class FoldConstant(RelayFunctionPass):
     max_bytes: int = 1 << 28
 
     def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
-        known: dict[Any, Any] = {}
+        order = walk(function)
+        values = {n.var: n.value for n in order if isinstance(n, Let)}
+        kernels = inside_primitives(order)
+        done: dict[Any, Any] = {}
+        for node in order:  # a let's value comes before its body, so before every use of the variable
+            if isinstance(node, (Var, Let)):
+                made = _without_constant(node, values, done)
+            else:
+                new = with_parts(node, done)
+                made = (None if node in kernels else self._fold(new)) or new
+            if made is not node:
+                done[node] = made
+        return done.get(function, function)
 
-        def rule(old: Any, new: Any) -> Any:
-            found = self._fold(new, known)
-            if isinstance(new, Let) and _is_constant(new.value):
-                known[new.var] = new.value
-            return found
-
-        # Variables bound to constants are seen by their users on a second look.
-        function = rewrite(function, rule)
-        if known:
-            function = rewrite(function, lambda old, new: known.get(new))
-            function = rewrite(function, lambda old, new: self._fold(new, known))
-            function = rewrite(function, lambda old, new: new.body if _is_dead(new, known) else None)
-        return function
-
-    def _fold(self, node: Any, known: dict[Any, Any]) -> Any:
+    def _fold(self, node: Any) -> Any:
         if isinstance(node, TupleGetItem) and isinstance(node.tuple_value, Tuple):
             return node.tuple_value.fields[node.index]
         if isinstance(node, If) and isinstance(node.cond, Constant):
@@ -89,8 +88,17 @@ def fold_constant_expr(expr: Any, mod: IRModule, fold_qnn: bool = False) -> Any:
     return FoldConstant(fold_qnn).run_function(typed, mod, PassContext.current())
 
 
+def _without_constant(node: Var | Let, values: dict[Var, Any], done: dict[Any, Any]) -> Any:
+    """A variable as the constant that a let binds to it, the let as its body; others as they are, parts replaced."""
+    value = values.get(node.var if isinstance(node, Let) else node)
+    found = done.get(value, value)
+    if not isinstance(found, Constant):
+        return with_parts(node, done)
+    return done.get(node.body, node.body) if isinstance(node, Let) else found
+
+
 def _is_constant(expr: Any) -> bool:
-    return isinstance(expr, Constant) or (isinstance(expr, Tuple) and all(isinstance(f, Constant) for f in expr.fields))
+    return isinstance(expr, Constant) or (isinstance(expr, Tuple) and all(map(_is_constant, expr.fields)))
 
 
 def _of_known_shape(type_: Any) -> NDArray | None:
@@ -101,7 +109,7 @@ def _of_known_shape(type_: Any) -> NDArray | None:
 
 
 def _value(expr: Any) -> Any:
-    return expr.data if isinstance(expr, Constant) else tuple(f.data for f in expr.fields)
+    return expr.data if isinstance(expr, Constant) else tuple(map(_value, expr.fields))
 
 
 def _expression(value: Any) -> Any:
@@ -111,8 +119,3 @@ def _expression(value: Any) -> Any:
         fields = [_expression(v) for v in value]
         return None if None in fields else Tuple(fields)
     return None
-
-
-def _is_dead(node: Any, known: dict[Any, Any]) -> bool:
-    """A let of a constant that was put in its place everywhere."""
-    return isinstance(node, Let) and node.var in known

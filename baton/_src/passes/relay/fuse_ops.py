@@ -23,7 +23,7 @@ from baton._src.passes.relay.building import is_generalized, shape_of
 from baton._src.passes.relay.infer_type import InferType
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
 from baton._src.passes.shared.fusion_groups import FusionNode, fusion_groups
-from baton._src.relay.expressions import parts, walk, with_parts
+from baton._src.relay.expressions import inside_primitives, parts, walk, with_parts
 from baton._src.relay.nodes import Call, Constant, Function, Tuple, TupleGetItem, Var
 from baton._src.relay.scopes import Scopes
 from baton._src.transform.context import PassContext
@@ -51,17 +51,11 @@ class _Fusion:
     def __init__(self, function: Function, max_depth: int, level: int) -> None:
         self._function = function
         self._scopes = Scopes(function)
-        self._inside = self._inside_primitives()
-        self._order = [n for n in walk(function.body) if self._takes_part(n) and n not in self._inside]
+        order = walk(function.body)
+        inside = inside_primitives(order)
+        self._order = [n for n in order if self._takes_part(n) and n not in inside]
         self._number = {node: i for i, node in enumerate(self._order)}
         self._group = self._groups(max_depth, level)
-
-    def _inside_primitives(self) -> set[Any]:
-        found: set[Any] = set()
-        for node in walk(self._function.body):
-            if isinstance(node, Function) and node.attrs.get("Primitive"):
-                found.update(walk(node.body))
-        return found
 
     def _takes_part(self, node: Any) -> bool:
         if isinstance(node, Call):

@@ -16,7 +16,7 @@ from baton._src.passes.relay.fold_constant import FoldConstant
 from baton._src.passes.relay.forms.inlining import Inline
 from baton._src.passes.relay.forms.to_basic_block_normal_form import ToBasicBlockNormalForm
 from baton._src.passes.relay.infer_type import InferType
-from baton._src.passes.relay.layouts.alter_op_layout import AlterOpLayout, SimplifyExprPostAlterOp
+from baton._src.passes.relay.layouts.alter_op_layout import AlterOpLayout
 from baton._src.passes.relay.operators.canonicalize_cast import CanonicalizeCast
 from baton._src.passes.relay.operators.canonicalize_ops import CanonicalizeOps
 from baton._src.passes.relay.operators.combine_parallel import (
@@ -29,7 +29,7 @@ from baton._src.passes.relay.operators.fast_math import FastMath
 from baton._src.passes.relay.operators.flatten_atrous_conv import FlattenAtrousConv
 from baton._src.passes.relay.operators.fold_scale_axis import BackwardFoldScaleAxis, ForwardFoldScaleAxis
 from baton._src.passes.relay.operators.legalize import Legalize
-from baton._src.passes.relay.operators.simplify_expr import SimplifyExpr
+from baton._src.passes.relay.operators.simplify_expr import SimplifyExpr, SimplifyExprPostAlterOp
 from baton._src.passes.relay.operators.simplify_inference import SimplifyInference
 from baton._src.passes.relay.remove_unused_functions import RemoveUnusedFunctions
 from baton._src.transform.passes import Pass, Sequential
@@ -63,7 +63,7 @@ OPTIMIZE: tuple[Pass, ...] = (
     FlattenAtrousConv(),  # a dilated convolution has no copies to blocks and back
     InferType(),
     AlterOpLayout(),  # layouts the target likes
-    SimplifyExprPostAlterOp(),  # transposes that now cancel
+    SimplifyExprPostAlterOp(),  # reshapes and casts that now cancel
     FastMath(),
     FoldConstant(),  # weights in their new layout
     Inline(),

@@ -1,4 +1,4 @@
-"""AlterOpLayout: operators take the layout their target prefers. SimplifyExprPostAlterOp: clear up behind it.
+"""AlterOpLayout: operators take the layout their target prefers.
 
     AlterOpLayout({"nn.conv2d": ["NCHW8c"]})       convolutions become nn.contrib_conv2d_NCHWc of blocks of 8 channels
 
@@ -17,7 +17,6 @@ from baton._src.ir.expr import Op
 from baton._src.ir.module import IRModule
 from baton._src.passes.relay.infer_type import InferType
 from baton._src.passes.relay.layouts.convert_layout import convert, in_wanted_layout
-from baton._src.passes.relay.operators.simplify_expr import SimplifyExpr
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
 from baton._src.relay.expressions import walk
 from baton._src.relay.nodes import Call
@@ -44,13 +43,3 @@ class AlterOpLayout(RelayFunctionPass):
         if found is None and call.op.name in self.preferred:
             found = in_wanted_layout(call, self.preferred[call.op.name])
         return found
-
-
-@dataclass(frozen=True)
-class SimplifyExprPostAlterOp(RelayFunctionPass):
-    """Chains of transposes and reshapes that layouts left behind."""
-
-    opt_level: ClassVar[int] = 0
-
-    def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
-        return SimplifyExpr().run_function(function, module, ctx)

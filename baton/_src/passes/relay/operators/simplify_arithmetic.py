@@ -1,10 +1,10 @@
 """SimplifyExpr's rules about arithmetic with constants, clips, arguments of extrema, and operators "like" another.
 
-    (x + c) + d         x + (c + d)               c / sqrt(x)             c * rsqrt(x)
-    (x * c) * d         x * (c * d)               clip to a dtype's range        x
+    x + x               x * 2                     c / sqrt(x)             c * rsqrt(x)
+    (x + c) + d         x + (c + d)               clip to a dtype's range        x
+    (x * c) * d         x * (c * d)               cast(cast(clip(x, 0, 9), "uint8"), "int32")    clip(x, 0, 9)
     (x + c) * d         x * d + c * d             argmax(dequantize(x))   argmax(x)
-    x + full(c)         x + c                     x*x + 2*x*y + y*y       (x + y) * (x + y)
-    zeros_like(x)       zeros(shape of x)         reshape_like(x, y)      reshape(x, shape of y)
+    x + full(c)         x + c                     zeros_like(x)           zeros(shape of x)
 
 Floats are rounded in another order than before.
 """
@@ -17,11 +17,13 @@ from typing import Any
 import numpy as np
 
 from baton._src.passes.relay.building import Build, dtype_of, is_call, shape_of
+from baton._src.passes.relay.operators.simplify_binomial import binomial
 from baton._src.relay.nodes import Call, Constant
+from baton._src.values.dtype import DataType
 
-MAX_ELEMENTS = 1024
-"""Constants up to this size are looked at."""
-BINARY = ("add", "subtract", "multiply", "divide", "maximum", "minimum", "power")
+BINARY = ("add", "subtract", "multiply", "divide", "floor_divide", "mod", "floor_mod", "maximum", "minimum", "power")
+MATTERING_CLIPS = ("qnn.requantize", "qnn.add")
+"""What a clip may follow that external compilers look for together with it."""
 
 
 def _split(call: Call, name: str) -> tuple[Any, Constant] | None:
@@ -35,12 +37,20 @@ def _split(call: Call, name: str) -> tuple[Any, Constant] | None:
 
 
 def _combined(build: Build, name: str, one: Constant, other: Constant) -> Any:
-    """Two constants in one, no larger than the larger of them (or None)."""
-    a, b = one.data.data, other.data.data
-    made = a + b if name == "add" else a * b
-    if made.size > max(a.size, b.size) or not dtype_of(one).is_float:
+    """Two constants in one; None where floats overflow, as the program's own order might not. (Integers wrap alike.)"""
+    with np.errstate(all="ignore"):
+        made = np.add(one.data.data, other.data.data) if name == "add" else one.data.data * other.data.data
+    dtype = dtype_of(one)
+    if dtype.is_bool or (dtype.is_float and not np.isfinite(made.astype(np.float64)).all()):
         return None
-    return build.const(made, dtype_of(one))
+    return build.const(made, dtype)
+
+
+def doubled(build: Build, call: Call) -> Any:
+    """x + x"""
+    if not is_call(call, "add") or call.args[0] is not call.args[1] or dtype_of(call).is_bool:
+        return None
+    return build.op("multiply", call.args[0], build.const(2, dtype_of(call)))
 
 
 def adjacent(build: Build, call: Call) -> Any:
@@ -64,7 +74,7 @@ def add_then_multiply(build: Build, call: Call) -> Any:
     if outer is None or inner is None:
         return None
     constant = _combined(build, "multiply", inner[1], outer[1])
-    if constant is None or not np.all(np.isfinite(constant.data.data)):
+    if constant is None:
         return None
     made = build.op("add", build.op("multiply", inner[0], outer[1]), constant)
     return made if shape_of(made) == shape_of(call) is not None else None
@@ -85,9 +95,6 @@ def _fill(build: Build, expr: Any) -> Any:
         return build.const(1.0, dtype_of(expr))
     if is_call(expr, "zeros", "zeros_like"):
         return build.const(0.0, dtype_of(expr))
-    if isinstance(expr, Constant) and 1 < expr.data.data.size <= MAX_ELEMENTS:
-        flat = expr.data.data.reshape(-1)
-        return build.const(flat[0], dtype_of(expr)) if (flat == flat[0]).all() else None
     return None
 
 
@@ -109,22 +116,41 @@ def filled_operand(build: Build, call: Call) -> Any:
 def needless_clip(build: Build, call: Call) -> Any:
     """A clip that no value of the dtype reaches; and one that a cast back makes needless."""
     if is_call(call, "clip"):
-        dtype = dtype_of(call)
-        if (dtype.is_int or dtype.kind == "uint") and not dtype.is_bool:
-            low, high = dtype.int_range
-            return call.args[0] if call.attrs.a_min <= low and call.attrs.a_max >= high else None
-        return None
-    if not is_call(call, "astype", "cast") or not is_call(call.args[0], "clip"):
+        reaches = not _holds(call.attrs, dtype_of(call))
+        return None if reaches or is_call(call.args[0], *MATTERING_CLIPS) else call.args[0]
+    if not is_call(call, "cast") or not is_call(call.args[0], "clip"):
         return None
     clip = call.args[0]
-    source, wide = clip.args[0], dtype_of(clip)
-    if not is_call(source, "astype", "cast") or dtype_of(source.args[0]) != dtype_of(call) or not wide.is_int:
+    source, wide, dtype = clip.args[0], dtype_of(clip), dtype_of(call)
+    if not is_call(source, "cast") or dtype_of(source.args[0]) != dtype or not wide.is_int or wide.bits <= dtype.bits:
         return None
-    dtype = dtype_of(call)
-    if dtype.is_float or dtype.is_bool or wide.bits <= dtype.bits:
-        return None
+    return source.args[0] if _holds(clip.attrs, dtype) else None
+
+
+def _holds(clip: Any, dtype: DataType) -> bool:
+    """Whether every value of the dtype lies between the bounds."""
+    if dtype.is_float:
+        return bool(clip.a_min == -np.inf and clip.a_max == np.inf)
     low, high = dtype.int_range
-    return source.args[0] if clip.attrs.a_min <= low and clip.attrs.a_max >= high else None
+    return not dtype.is_bool and clip.a_min <= low and clip.a_max >= high
+
+
+def cast_of_clipped(build: Build, call: Call) -> Any:
+    """A cast between a clip of integers and another cast, to a dtype that has all that the clip leaves."""
+    if not is_call(call, "cast") or not is_call(call.args[0], "cast") or not is_call(call.args[0].args[0], "clip"):
+        return None
+    clip, between = call.args[0].args[0], dtype_of(call.args[0])
+    if dtype_of(clip).is_float or between.is_bool or not _has_integers(between, clip.attrs):
+        return None
+    return clip if dtype_of(clip) == dtype_of(call) else build.op("cast", clip, dtype=dtype_of(call))
+
+
+def _has_integers(dtype: DataType, clip: Any) -> bool:
+    """Whether every integer between the bounds is a value of the dtype."""
+    if dtype.is_float:
+        return dtype.numpy.kind == "f" and max(abs(clip.a_min), abs(clip.a_max)) <= 2 ** np.finfo(dtype.numpy).nmant
+    low, high = dtype.int_range
+    return bool(low <= clip.a_min and clip.a_max <= high)
 
 
 def extremum_of_dequantized(build: Build, call: Call) -> Any:
@@ -161,48 +187,14 @@ def like_another(build: Build, call: Call) -> Any:
     return None
 
 
-def binomial(build: Build, call: Call) -> Any:
-    """x*x + 2*x*y + y*y, the middle as 2 * (x * y) or (2 * x) * y, in either order."""
-    if not is_call(call, "add") or not dtype_of(call).is_float:
-        return None
-    for first, last in (call.args, call.args[::-1]):
-        square = _square(last)
-        if square is None or not is_call(first, "add"):
-            continue
-        for one, two in (first.args, first.args[::-1]):
-            other = _square(one)
-            if other is not None and _is_twice(two, other, square):
-                both = build.op("add", other, square)
-                return build.op("multiply", both, both)
-    return None
-
-
-def _square(expr: Any) -> Any:
-    same = is_call(expr, "multiply") and expr.args[0] is expr.args[1]
-    return expr.args[0] if same else None
-
-
-def _is_twice(expr: Any, x: Any, y: Any) -> bool:
-    """Whether `expr` is 2 * x * y."""
-    factors: list[Any] = []
-    work = [expr]
-    while work:
-        top = work.pop()
-        if is_call(top, "multiply") and len(factors) + len(work) < 3 and top not in (x, y):
-            work += top.args
-        else:
-            factors.append(top)
-    twos = [f for f in factors if isinstance(f, Constant) and f.data.data.size == 1 and float(f.data.data.item()) == 2]
-    rest = [f for f in factors if f not in twos]
-    return len(twos) == 1 and len(rest) == 2 and {*rest} == {x, y} and (x is not y or rest[0] is rest[1])
-
-
 RULES: tuple[Callable[[Build, Call], Any], ...] = (
+    doubled,
     adjacent,
     add_then_multiply,
     reciprocal_root,
     filled_operand,
     needless_clip,
+    cast_of_clipped,
     extremum_of_dequantized,
     like_another,
     binomial,
