@@ -92,7 +92,17 @@ def reversal(symbolic: bool) -> Kernel:
     return te.create_prim_func([a, c]), [(6, 5), (30,)]
 
 
-KERNELS = (matmul, softmax, convolution, transposes, pooling, reversal)
+def windows(symbolic: bool) -> Kernel:
+    """Neighbours in both axes at once, and those two steps away."""
+    n = te.var("n") if symbolic else 9
+    a = te.placeholder((n + 4, n + 4), name="A")
+    b = te.compute((n + 4, n + 4), lambda i, j: a[i, j] * 2.0, name="B")
+    c = te.compute((n, 4), lambda i, j: b[i, i + j] - b[i + 2, i + 2] + b[i + 4, j], name="C")
+    d = te.compute((n,), lambda i: c[i, 0] + c[n - 1 - i, 3], name="D")
+    return te.create_prim_func([a, d]), [(13, 13), (9,)]
+
+
+KERNELS = (matmul, softmax, convolution, transposes, pooling, reversal, windows)
 Draw = random.Random
 Step = Callable[[Schedule, Any, list[Any], Draw], object]
 FACTORS: tuple[list[Any], ...] = ([None, 2], [None, 3], [2, None], [None, 2, 2], [4, 4], [None, 1])

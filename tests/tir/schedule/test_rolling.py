@@ -129,6 +129,40 @@ def test_threads_do_not_share_windows() -> None:
         sch.parallel(k)
 
 
+def test_windows_are_made_whole_by_every_iteration() -> None:
+    """Guards elements that the iteration before did not make: left out by a condition, on a diagonal, dilated."""
+    sch = Schedule(pooled(10, 3, 1))
+    sch.compute_at("B", sch.get_loops("C")[0])
+    sch.split(sch.get_loops("B")[1], [None, 2])
+    with pytest.raises(DiagnosticError, match="condition ax0_0 \\* 2 \\+ ax0_1 < 3 only"):
+        sch.rolling_buffer("B", 0)
+    x = placeholder((8, 8), name="X")
+    made: Tensor = compute((8, 8), lambda i, j: x[i, j] * 2.0, name="B")
+    sch = Schedule(create_prim_func([x, compute((7,), lambda i: made[i, i] + made[i + 1, i + 1], name="C")]))
+    sch.compute_at("B", sch.get_loops("C")[0])
+    with pytest.raises(DiagnosticError, match="axis 0 is not told by that index alone"):
+        sch.rolling_buffer("B", 0)
+    with pytest.raises(DiagnosticError, match="may leave out elements of a window"):
+        Schedule(parse_text(HOLES)).rolling_buffer("B", 0)
+    with pytest.raises(DiagnosticError, match="reads B outside of the window of 3"):
+        Schedule(parse_text(HOLES.replace("2 * r", "r"))).rolling_buffer("B", 0)
+
+
+HOLES = """
+@T.prim_func
+def main(A: T.Buffer((12,), "float32"), C: T.Buffer((8,), "float32")):
+    B = T.alloc_buffer((12,), "float32")
+    for i in range(8):
+        for r in range(3):
+            with T.block("B"):
+                v = T.axis.spatial(12, i + 2 * r)
+                B[v] = A[v] * T.float32(2)
+        with T.block("C"):
+            v = T.axis.spatial(8, i)
+            C[v] = B[v] + B[v + 4]
+"""
+
+
 def test_windows_are_kept_where_buffers_are_placed() -> None:
     """Guards the pass that moves allocations inwards: a window outlives an iteration of its loop."""
     func = pooled(18, 3, 1)

@@ -80,9 +80,7 @@ def require_unconditional(realize: st.BlockRealize) -> None:
         sizes = [_product([a.extent for a in members]) for loops, members in groups if loops & used]
         upper = isinstance(part, tir.LT) and any(_same(part.b, size) for size in sizes)
         if not upper and not any(_is_bound(part, value, axis) for value, axis in pairs):
-            raise refuse(
-                f"block {realize.block.name_hint} runs under the condition {part} only: not all of a copy would be made"
-            )
+            raise refuse(f"block {realize.block.name_hint} runs under the condition {part} only, and makes but a part")
 
 
 def require_own_start(root: st.Stmt, realize: st.BlockRealize, buffer: Buffer) -> None:

@@ -14,13 +14,16 @@ from baton._src.ir.traverse import post_order, substitute
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
+from baton._src.tir.arith.iter_affine_map import detect_iter_map
 from baton._src.tir.arith.linear import detect_linear_equation
 from baton._src.tir.buffer import Buffer, decl_buffer
 from baton._src.tir.regions import point_regions
 from baton._src.tir.schedule.buffer_accesses import with_places
+from baton._src.tir.schedule.coverage import require_unconditional
 from baton._src.tir.schedule.layout import buffer_of
 from baton._src.tir.schedule.tree import (
     find_block,
+    only_store,
     path_to,
     realizes,
     refuse,
@@ -53,6 +56,8 @@ def rolling_buffer(root: st.Stmt, name: str, index: int) -> st.Stmt:
         raise refuse(f"{buffer.name} is not written by block {name} alone, or nobody reads it")
     loops = _loops_around(root, realize, readers, buffer)
     window = _window(realize, buffer, loops)
+    _require_boxes(realize, buffer, window, path_to(loops[-1].body, realize))
+    _require_within(loops[-1], buffer, window)
     _require_one_thread(loops[: loops.index(window.loop)], buffer)
     made = _made_once(realize, buffer, window)
     return _folded(replace(root, {realize: made}), buffer, window)
@@ -110,6 +115,38 @@ def _along(loop: st.For, axis: int, part: Range, inner: set[tir.Var]) -> _Window
     if not serial or not 0 < step < size.value or any(n in inner for n in post_order(begin)):
         return None
     return _Window(loop, axis, step, begin, size.value)
+
+
+def _require_boxes(realize: st.BlockRealize, buffer: Buffer, window: _Window, inside: Sequence[st.Stmt]) -> None:
+    """Each iteration makes every element of its window, each from its indices alone: so did the one before."""
+    block = realize.block
+    require_unconditional(realize)
+    if any(isinstance(item, st.IfThenElse) for item in inside):
+        raise refuse(f"block {block.name_hint} runs under a condition: not all of a window would be made")
+    store = only_store(block)
+    values = {axis.var: value for axis, value in zip(block.iter_vars, realize.iter_values)}
+    moving = {var for var, value in values.items() if window.loop.loop_var in post_order(value)}
+    if {n for n in post_order(store.indices[window.axis]) if n in values} != moving or len(moving) != 1:
+        raise refuse(f"what {buffer.name} holds along axis {window.axis} is not told by that index alone")
+    places = [simplify(substitute(index, values)) for index in store.indices]
+    used = {n for place in places for n in post_order(place)}
+    domains = {n.loop_var: Range(n.min, n.extent) for n in inside if isinstance(n, st.For) and n.loop_var in used}
+    found = detect_iter_map(places, domains)
+    if found.errors or any(not ops.is_const(piece.scale, 1) for index in found.indices for piece in index.args):
+        raise refuse(f"block {block.name_hint} may leave out elements of a window of {buffer.name}")
+
+
+def _require_within(loop: st.For, buffer: Buffer, window: _Window) -> None:
+    """What is read in an iteration lies in its window: the rest is overwritten, or is not made yet."""
+    start = ops.add(ops.multiply(window.loop.loop_var, window.step), window.begin)
+    for region in point_regions(without_blocks(loop.body))[0]:
+        if region.buffer is not buffer:
+            continue
+        part = region.region[window.axis]
+        before = simplify(ops.subtract(part.min, start))
+        behind = simplify(ops.subtract(window.size, ops.add(before, part.extent)))
+        if not all(isinstance(n, tir.IntImm) and n.value >= 0 for n in (before, behind)):
+            raise refuse(f"an iteration reads {buffer.name} outside of the window of {window.size} it writes")
 
 
 def _require_one_thread(outside: Sequence[st.For], buffer: Buffer) -> None:
