@@ -8,7 +8,8 @@ from baton._src.support.lazy import attach, names
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **names("tir.schedule.trace", "Instruction InstructionKind"),
+        **names("tir.schedule.trace", "Instruction"),
+        **names("tir.schedule.instruction_kinds", "InstructionKind"),
     },
     before=wire,
 )

@@ -236,7 +236,7 @@ def test_traces_as_json() -> None:
     second = Schedule(matmul())
     Trace.apply_json_to_schedule(data, second)
     assert script(first.func) == script(second.func)
-    for wrong in (5, [[["copy", [], {}, []]], []], [[["unroll", ["l7"], {}, []]], []]):
+    for wrong in (5, [[["Copy", [], [], []]], []], [[["Unroll", ["l7"], [], []]], []], [[["Unroll", [], [1], []]], []]):
         with pytest.raises(DiagnosticError):
             Trace.apply_json_to_schedule(wrong, Schedule(matmul()))
 

@@ -12,13 +12,17 @@ from baton._src.tir.operators import convert
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.schedule import block_axes, cache, cached_indices, compute_at, layout, reindex, rolling
 from baton._src.tir.schedule.handles import BlockRV, LoopRV, block_name
-from baton._src.tir.schedule.trace import recorded
+from baton._src.tir.schedule.recording import recorded
 from baton._src.tir.schedule.tree import find_block, refuse
 from baton._src.tir.text.printer import node_text
 
 
 class BufferPrimitives:
-    """What `Schedule` is built on; `func` is the function as it stands."""
+    """What `Schedule` is built on; `func` is the function as it stands.
+
+    A buffer is given by its number among those that the block reads or writes, by itself or by name; where both are
+    meant, as ("read" or "write", number). Primitives find numbers (see `recording`).
+    """
 
     func: PrimFunc
 
@@ -32,7 +36,7 @@ class BufferPrimitives:
     def cache_read(
         self,
         block: BlockRV | str,
-        read_buffer_index: int,
+        read_buffer_index: Any,
         storage_scope: str,
         consumer_blocks: Sequence[BlockRV | str] | None = None,
     ) -> BlockRV:
@@ -46,7 +50,7 @@ class BufferPrimitives:
     def cache_write(
         self,
         block: BlockRV | str,
-        write_buffer_index: int,
+        write_buffer_index: Any,
         storage_scope: str,
         consumer_blocks: Sequence[BlockRV | str] | None = None,
     ) -> BlockRV:
@@ -57,26 +61,11 @@ class BufferPrimitives:
         return BlockRV(name)
 
     @recorded
-    def cache_inplace(
-        self, block: BlockRV | str, read_buffer_index: int | str | Buffer, storage_scope: str
-    ) -> list[BlockRV]:
-        """Let a block change a copy of a buffer that it reads and writes; returns the blocks that copy there and back.
-
-        The buffer is given by its number among those the block reads, or by itself or by name.
-        """
-        index = self._number_of_read(block, read_buffer_index)
-        body, names = cached_indices.cache_inplace(self.func.body, block_name(block), index, storage_scope)
+    def cache_inplace(self, block: BlockRV | str, read_buffer_index: Any, storage_scope: str) -> list[BlockRV]:
+        """Let a block change a copy of a buffer that it reads and writes; returns the blocks that copy, to and fro."""
+        body, names = cached_indices.cache_inplace(self.func.body, block_name(block), read_buffer_index, storage_scope)
         self._set(body)
         return [BlockRV(name) for name in names]
-
-    def _number_of_read(self, block: BlockRV | str, which: int | str | Buffer) -> int:
-        if isinstance(which, SupportsIndex):
-            return int(which)
-        reads = self._block(block).reads
-        found = [n for n, region in enumerate(reads) if region.buffer is which or region.buffer.name == which]
-        if not found:
-            raise refuse(f"block {block_name(block)} reads no buffer {which!r}")
-        return found[0]
 
     @recorded
     def cache_index(self, block: BlockRV | str, storage_scope: str, cse_thresh: int = 0) -> list[BlockRV]:
@@ -92,7 +81,7 @@ class BufferPrimitives:
         self._set(rolling.rolling_buffer(self.func.body, block_name(block), int(write_buffer_index)))
 
     @recorded
-    def set_scope(self, block: BlockRV | str, buffer_index: int, storage_scope: str) -> None:
+    def set_scope(self, block: BlockRV | str, buffer_index: Any, storage_scope: str) -> None:
         """Where a buffer that the block writes is stored."""
         self._set(cache.set_scope(self.func.body, block_name(block), buffer_index, storage_scope))
 
@@ -133,21 +122,21 @@ class BufferPrimitives:
     @recorded
     def reindex(self, block: BlockRV | str, buffer: Any) -> BlockRV:
         """Read or write a buffer through a copy in the order of the block's axes; returns the copying block."""
-        which, index = self._place_of(block, buffer)
+        which, index = buffer
         body, name = reindex.reindex(self.func.body, block_name(block), index, which)
         self._set(body)
         return BlockRV(name)
 
     @recorded
     def reindex_cache_read(
-        self, block: BlockRV | str, read_buffer_index: int, storage_scope: str, index_map: Any
+        self, block: BlockRV | str, read_buffer_index: Any, storage_scope: str, index_map: Any
     ) -> BlockRV:
         """Read a buffer through a copy whose indices are a map of the block's axes; returns the copying block."""
         return self._reindex_cache(block, "read", read_buffer_index, storage_scope, index_map)
 
     @recorded
     def reindex_cache_write(
-        self, block: BlockRV | str, write_buffer_index: int, storage_scope: str, index_map: Any
+        self, block: BlockRV | str, write_buffer_index: Any, storage_scope: str, index_map: Any
     ) -> BlockRV:
         """Write a buffer through a copy whose indices are a map of the block's axes; returns the copying block."""
         return self._reindex_cache(block, "write", write_buffer_index, storage_scope, index_map)
@@ -202,19 +191,31 @@ class BufferPrimitives:
         body = block_axes.with_region(self.func.body, block_name(block), int(buffer_index), buf_type, index_map)
         self._set(body, loops_chosen=False)
 
-    def _buffer(self, block: BlockRV | str, which: Any) -> Buffer:
-        if isinstance(which, Buffer):
-            return which
-        kind, index = self._place_of(block, which)
+    def _buffer(self, block: BlockRV | str, place: tuple[str, int]) -> Buffer:
+        kind, index = place
         return layout.buffer_of(self.func.body, block_name(block), index, kind)
 
-    def _place_of(self, block: BlockRV | str, which: Any) -> tuple[str, int]:
-        """("read" or "write", number) of a buffer that the block uses."""
-        if isinstance(which, tuple) and len(which) == 2:
-            return str(which[0]), int(which[1])
+    def number_of(self, block: BlockRV | str, which: Any, kind: str) -> int:
+        """The number of a buffer among those that the block reads ("read") or writes, given by itself or by name."""
+        return int(which) if isinstance(which, SupportsIndex) else self._found(block, which, (kind,))[1]
+
+    def place_of(self, block: BlockRV | str, which: Any) -> tuple[str, int]:
+        """("read" or "write", number) of a buffer that the block uses, given so, by itself or by name."""
+        if isinstance(which, (tuple, list)) and len(which) == 2:
+            kind, index = str(which[0]), int(which[1])
+            if kind not in ("read", "write"):
+                raise refuse(f'a buffer is given as ("read" or "write", number), not {tuple(which)!r}')
+            return kind, index
+        return self._found(block, which, ("write", "read"))
+
+    def _found(self, block: BlockRV | str, which: str | Buffer, kinds: tuple[str, ...]) -> tuple[str, int]:
         found = self._block(block)
-        for kind, regions in (("write", found.writes), ("read", found.reads)):
-            for index, region in enumerate(regions):
+        for kind in kinds:
+            for index, region in enumerate(found.reads if kind == "read" else found.writes):
                 if region.buffer is which or region.buffer.name == which:
                     return kind, index
-        raise refuse(f"block {block_name(block)} uses no buffer {which!r}")
+        name = which.name if isinstance(which, Buffer) else which
+        used = ", ".join(f"{r.buffer.name} (write)" for r in found.writes)
+        used = ", ".join([used, *(f"{r.buffer.name} (read)" for r in found.reads)])
+        uses = "reads" if kinds == ("read",) else "writes" if kinds == ("write",) else "uses"
+        raise refuse(f"block {block_name(block)} {uses} no buffer {name!r}", help=f"it uses {used}")

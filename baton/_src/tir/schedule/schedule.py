@@ -32,11 +32,12 @@ from baton._src.tir.schedule import loops as nests
 from baton._src.tir.schedule.buffer_primitives import BufferPrimitives
 from baton._src.tir.schedule.handles import BlockRV, LoopRV
 from baton._src.tir.schedule.handles import block_name as _name
+from baton._src.tir.schedule.recording import recorded
 from baton._src.tir.schedule.rules import RulePrimitives
 from baton._src.tir.schedule.sample_primitives import SamplePrimitives
 from baton._src.tir.schedule.state import ScheduleState, StmtSRef
 from baton._src.tir.schedule.tile_primitives import TilePrimitives
-from baton._src.tir.schedule.trace import ExprRV, Trace, recorded
+from baton._src.tir.schedule.trace import ExprRV, Trace
 from baton._src.tir.schedule.tree import find_block, find_loop, path_to, realizes, refuse, replace
 from baton._src.tir.text.printer import marked_script
 
@@ -121,7 +122,7 @@ class Schedule(BufferPrimitives, TilePrimitives, SamplePrimitives, RulePrimitive
         level = self.error_render_level
         made = Schedule(self.mod, self._name, error_render_level=level)
         made._module = self._module
-        made.trace = Trace(list(self.trace.insts))
+        made.trace = Trace(self.trace.insts, self.trace.decisions)
         made.seed(self.fork_seed())
         return made
 

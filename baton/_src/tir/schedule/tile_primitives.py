@@ -8,13 +8,14 @@ from typing import Any
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.tir import stmt as st
 from baton._src.tir.buffer import Buffer
-from baton._src.tir.index_map import IndexMap
+from baton._src.tir.index_map import index_map_of
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.schedule import block_axes, blockize, padding, parts, tensorize
 from baton._src.tir.schedule.handles import BlockRV, LoopRV, block_name
+from baton._src.tir.schedule.recording import recorded
 from baton._src.tir.schedule.tensorize import TensorIntrin
-from baton._src.tir.schedule.trace import recorded
 from baton._src.tir.schedule.tree import find_block, realizes, refuse, replace_buffer
+from baton._src.tir.text.printer import node_text
 
 
 class TilePrimitives:
@@ -65,8 +66,8 @@ class TilePrimitives:
     @recorded
     def transform_block_layout(self, block: BlockRV | str, index_map: Any) -> None:
         """The block over other axes and loops, as the map of its axes says."""
-        count = len(find_block(self.func.body, block_name(block)).block.iter_vars)
-        chosen = index_map if isinstance(index_map, IndexMap) else IndexMap.from_func(index_map, count)
+        axes = find_block(self.func.body, block_name(block)).block.iter_vars
+        chosen = index_map_of(index_map, len(axes), str(axes[0].var.dtype) if axes else "int64", node_text)
         self._set(block_axes.transform_block_layout(self.func.body, block_name(block), chosen))
 
     @recorded
@@ -118,7 +119,7 @@ class TilePrimitives:
         return LoopRV(made)
 
     @recorded
-    def unsafe_set_dtype(self, block: BlockRV | str, buffer_index: int, dtype: str) -> None:
+    def unsafe_set_dtype(self, block: BlockRV | str, buffer_index: Any, dtype: str) -> None:
         """A buffer that the block writes with another dtype: values are rounded to it."""
         found = self._buffer(block, ("write", buffer_index))
         self._set(block_axes.unsafe_set_dtype(self.func.body, found, dtype))

@@ -10,10 +10,11 @@ from baton._src.driver.tvm_names.tuning.rule_space import RuleSpace
 from baton._src.driver.tvm_names.tuning.workloads import only_kernel
 from baton._src.ir.module import IRModule
 from baton._src.ir.target import Target
+from baton._src.tir.schedule.instruction_kinds import KINDS
 from baton._src.tir.schedule.schedule import Schedule
 from baton._src.tir.schedule.trace import Trace
 
-_RULE = "schedule_by_rule"
+_RULE = KINDS["schedule_by_rule"].name
 
 
 class Resampler:
@@ -30,11 +31,11 @@ class Resampler:
 
     def changed(self, trace: Trace) -> Schedule:
         """One decision changed: a draw, or a neighbouring answer to what a rule leaves open."""
-        open_places = [n for n, inst in enumerate(trace.insts) if inst.decision is not None]
+        open_places = [n for n, inst in enumerate(trace.insts) if inst in trace.decisions]
         if not open_places:
             return self._replayed(trace, lambda number, decision: decision, lambda random: {})
         place = self.random.choice(open_places)
-        answers = trace.insts[place].decision
+        answers = trace.get_decision(trace.insts[place])
         return self._replayed(
             trace,
             lambda number, decision: None if number == place else decision,

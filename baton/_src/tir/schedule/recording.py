@@ -1,0 +1,69 @@
+"""Primitives of schedules write down what they were given and gave: the schedule's trace.
+
+What is named stands for a handle (`compute_inline("B")` looks block B up first) or for a number (a buffer by name).
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from baton._src.support.diagnostics import ScheduleError
+from baton._src.tir.schedule.argument_kinds import argument_checker
+from baton._src.tir.schedule.instruction_kinds import KINDS
+from baton._src.tir.schedule.trace import Instruction, as_tuple
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_BLOCKS = ("block", "block_or_loop", "scope_block")
+_WRITTEN = ("write_buffer_index", "buffer_index")
+
+
+def recorded(primitive: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[Any, P], R]:
+    """A primitive of `Schedule` that writes itself down; primitives used inside others do not."""
+    kind, declared = KINDS[primitive.__name__], inspect.signature(primitive)
+    check = argument_checker(primitive)
+
+    def run(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            if self.depth == 0:
+                check(args, kwargs)
+            bound = declared.bind(self, *args, **kwargs)
+            bound.apply_defaults()
+            _settle(self, bound.arguments)
+            self.depth += 1
+            try:
+                result: R = primitive(*bound.args, **bound.kwargs)
+            finally:
+                self.depth -= 1
+        except ScheduleError as error:
+            if self.depth == 0:
+                self.show_in(error, primitive.__name__, (*args, *kwargs.values()))
+            raise
+        if self.depth == 0:
+            inputs, attrs = kind.packed(bound.arguments)
+            decision, self.decision = self.decision, None
+            self.trace.append(Instruction(kind, inputs, attrs, as_tuple(result)), decision)
+        return result
+
+    functools.update_wrapper(run, primitive)
+    run.is_primitive = True  # type: ignore[attr-defined]  # so that tests can list them
+    return run
+
+
+def _settle(schedule: Any, arguments: dict[str, Any]) -> None:
+    """Blocks and buffers that are named become handles and numbers."""
+    for name, value in arguments.items():
+        if name in _BLOCKS and isinstance(value, str):
+            arguments[name] = schedule.get_block(value)
+        elif name == "consumer_blocks":
+            arguments[name] = [schedule.get_block(b) if isinstance(b, str) else b for b in value or ()]
+        elif name == "func_name" and value is None:
+            arguments[name] = schedule.func_working_on.name_hint
+        elif name == "buffer":
+            arguments[name] = schedule.place_of(arguments["block"], value)
+        elif name == "read_buffer_index" or name in _WRITTEN:
+            arguments[name] = schedule.number_of(arguments["block"], value, "write" if name in _WRITTEN else "read")
