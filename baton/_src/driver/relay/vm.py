@@ -15,6 +15,8 @@ from baton._src.ir.target import Target
 from baton._src.relay.nodes import Function
 from baton._src.runtime.executable import executable as runtime_executable
 from baton._src.runtime.executable.executable import load_executable
+from baton._src.runtime.executable.late_constants import with_late_constants, without_large_constants
+from baton._src.runtime.param_dict import load_param_dict_from_file, save_param_dict_to_file
 from baton._src.runtime.timing import BenchmarkResult
 from baton._src.runtime.vm.virtual_machine import VirtualMachine as RelaxMachine
 from baton._src.support.diagnostics import fail
@@ -93,10 +95,33 @@ class Executable:
         """Write everything to one file; `Executable.load` reads it."""
         self.inner.save(path)
 
+    def get_late_bound_consts(self, byte_limit: int) -> dict[str, NDArray]:
+        """Take the constants of `byte_limit` bytes or more out of the executable: it runs when they are loaded again.
+        Raises `DiagnosticError` (`late-constants`) if that was done before."""
+        inner, taken = without_large_constants(self.inner, byte_limit)
+        object.__setattr__(self, "inner", inner)
+        return taken
+
+    def move_late_bound_consts(self, path: str | Path, byte_limit: int) -> None:
+        """Take the constants of `byte_limit` bytes or more out of the executable into a file of their own."""
+        save_param_dict_to_file(self.get_late_bound_consts(byte_limit), str(path))
+
+    def load_late_bound_consts(self, path: str | Path) -> None:
+        """Load what `move_late_bound_consts` wrote."""
+        self.load_late_bound_consts_from_map(load_param_dict_from_file(str(path)))
+
+    def load_late_bound_consts_from_map(self, map: Mapping[str, Any]) -> None:
+        """Load what `get_late_bound_consts` gave. Raises `DiagnosticError` (`late-constants`) if a constant is missing,
+        unknown, or of another shape or dtype."""
+        object.__setattr__(self, "inner", with_late_constants(self.inner, map))
+
     @staticmethod
-    def load_exec(bytecode: Any, lib: Executable | None = None) -> Executable:
-        """The executable behind the two parts that `save()` gave, or saved at a path."""
-        return lib if lib is not None else Executable.load(bytecode)
+    def load_exec(bytecode: Any, lib: Any = None) -> Executable:
+        """The executable behind the two parts that `save()` gave, or saved at a path. Constants loaded into it later
+        are its own."""
+        if lib is None:
+            return Executable.load(bytecode)
+        return Executable(lib, lib.params if isinstance(lib, Executable) else {})
 
     @staticmethod
     def load(path: str | Path, *args: Any) -> Executable:

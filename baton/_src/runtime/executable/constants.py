@@ -33,6 +33,18 @@ class Data:
         return {}
 
 
+@dataclass(frozen=True)
+class LateConstant:
+    """In the place of a tensor that is still to be bound (`late_constants`)."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: DataType
+
+    def __str__(self) -> str:
+        return f"tensor of shape {self.shape} and dtype {self.dtype}"
+
+
 def constants_to_data(constants: Sequence[Any]) -> tuple[list[Any], dict[str, AnyArray]]:
     """The constants as JSON data, and the tensors they refer to by name."""
     tensors: dict[str, AnyArray] = {}
@@ -44,6 +56,8 @@ def _to_data(value: Any, tensors: dict[str, AnyArray]) -> list[Any]:
         name = str(len(tensors))
         tensors[name] = value.data
         return ["tensor", name]
+    if isinstance(value, LateConstant):
+        return ["late", value.name, list(value.shape), str(value.dtype)]
     if isinstance(value, ValueInfo):
         return ["info", info_to_data(value)]
     if isinstance(value, ShapeTuple):
@@ -74,6 +88,8 @@ def _from_data(data: Any, tensors: Mapping[str, AnyArray]) -> Any:
     match data:
         case ["tensor", str() as name] if name in tensors:
             return NDArray(tensors[name])
+        case ["late", str() as name, list() as dims, str() as dtype]:
+            return LateConstant(name, tuple(dims), DataType(dtype))
         case ["info", info]:
             return info_from_data(info)
         case ["shape", list() as dims]:

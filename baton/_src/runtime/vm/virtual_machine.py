@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any
 
 from baton._src.runtime.executable.executable import Executable
+from baton._src.runtime.executable.late_constants import unbound_constants_error
 from baton._src.runtime.timing import BenchmarkResult, Profile, measure
 from baton._src.runtime.value_checks import argument_count
 from baton._src.runtime.value_info import FunctionValue, PrimScalar
@@ -50,6 +51,9 @@ class VirtualMachine:
         rt_mod = getattr(rt_mod, "executable", rt_mod)  # of what `baton.compile` gives
         if not isinstance(rt_mod, Executable):
             raise fail("api", f"VirtualMachine takes an Executable, not a {type(rt_mod).__name__}", kind=TypeError)
+        unbound = unbound_constants_error(rt_mod)
+        if unbound is not None:
+            raise unbound
         self.executable = rt_mod
         self.devices = _checked_devices(device)
         _check_memory(memory_cfg)
