@@ -25,7 +25,7 @@ from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
 
 STACK_LIMIT = 1 << 16
-"""Bytes: larger or symbolic buffers live on the heap while their scope runs."""
+"""Bytes: larger or symbolic buffers live in the thread's workspace while their scope runs."""
 
 
 class KernelContext:
@@ -64,7 +64,7 @@ class StmtWriter:
         self.e = ExprWriter(text, context.features, HANDLERS)
         self.extents: dict[tir.Var, PrimExpr] = {}
         """Elements behind each pointer, where known (for checked builds)."""
-        self.heap: list[str] = []
+        self.blocks: list[str] = []
         """Blocks to free when the function is left."""
         self._loops: list[tuple[str, str]] = []
         self.e.check_index = lambda call: check_index(self, call)
@@ -154,7 +154,7 @@ class StmtWriter:
         self.f.line(f"call void {name}({wide} {operand}, ptr {address}, i32 {align}, <{lanes} x i1> {self.e.mask})")
 
     def _allocate(self, stmt: st.Allocate) -> None:
-        """Stack memory if small and constant, else heap memory for the time of the body; 64-byte aligned."""
+        """Stack memory if small and constant, else workspace for the time of the body; 64-byte aligned."""
         sizes = [e.value for e in stmt.extents if isinstance(e, tir.IntImm)]
         kind, unit = memory_type(stmt.dtype), byte_size(stmt.dtype.element) * stmt.dtype.lanes
         count = 1
@@ -171,14 +171,14 @@ class StmtWriter:
             self.emit(stmt.body)
             return
         bytes_ = self.f.value(f"mul i64 {self.e.fresh(total)}, {unit}")
-        block = self._heap_block(bytes_)
+        block = self._workspace(bytes_)
         whole = self.f.value(f"ptrtoint ptr {block} to i64")
         above = self.f.value(f"and i64 {self.f.value(f'sub i64 0, {whole}')}, 63")
         self.e.env[stmt.buffer_var] = self.f.value(f"getelementptr i8, ptr {block}, i64 {above}")
         self._spoil(self.e.env[stmt.buffer_var], bytes_)
-        self.heap.append(block)
+        self.blocks.append(block)
         self.emit(stmt.body)
-        self.heap.pop()
+        self.blocks.pop()
         self._free(block)
 
     def _spoil(self, address: str, size: str) -> None:
@@ -187,9 +187,9 @@ class StmtWriter:
             name = self.f.module.declare("llvm.memset.p0.i64", "void", ["ptr", "i8", "i64", "i1"])
             self.f.line(f"call void {name}(ptr {address}, i8 -1, i64 {size}, i1 false)")
 
-    def _heap_block(self, size: str) -> str:
+    def _workspace(self, size: str) -> str:
         padded = self.f.value(f"add i64 {size}, 64")
-        symbol = self.f.module.import_function("malloc", "ptr", ["i64"])
+        symbol = self.f.module.import_function("baton_workspace", "ptr", ["i64"])
         block = self.f.value(f"call ptr {symbol}(i64 {padded})")
         empty = self.f.value(f"icmp eq ptr {block}, null")
         bad, good = self.f.new_label("nomemory"), self.f.new_label("allocated")
@@ -200,12 +200,12 @@ class StmtWriter:
         return block
 
     def _free(self, block: str) -> None:
-        symbol = self.f.module.import_function("free", "void", ["ptr"])
+        symbol = self.f.module.import_function("baton_workspace_end", "void", ["ptr"])
         self.f.line(f"call void {symbol}(ptr {block})")
 
     def leave(self) -> None:
         """Return from the function, giving back what it holds."""
-        for block in reversed(self.heap):
+        for block in reversed(self.blocks):
             self._free(block)
         self.f.line("ret void")
 

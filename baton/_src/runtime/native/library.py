@@ -25,7 +25,7 @@ from baton._src.runtime.linker import host_features, initialize_llvm, link, proc
 from baton._src.runtime.native.faults import FAULT_SYMBOL, fault_entry, take_fault
 from baton._src.runtime.native.interrupts import POLL_SYMBOL, poll_entry
 from baton._src.runtime.native.object_bundle import ObjectBundle
-from baton._src.runtime.thread_pool.threads import thread_pool
+from baton._src.runtime.thread_pool.threads import WORKSPACE_SYMBOLS, thread_pool
 from baton._src.support.diagnostics import fail
 
 PARALLEL_SYMBOL = "baton_parallel_for"
@@ -100,6 +100,8 @@ def _import_address(name: str, externs: Mapping[str, int]) -> int:
         pool = thread_pool()
         pool.start_once()
         return pool.entry
+    if name in WORKSPACE_SYMBOLS:
+        return thread_pool().workspace_entries[name]
     if name == POLL_SYMBOL:
         return poll_entry()
     address = process_symbol(name)

@@ -34,8 +34,6 @@ CHUNKS_PER_THREAD = 4
 JOBS_A_LOOK = 256
 """Awake workers are kept off the caller's CPU so often (a power of two); sleeping ones whenever they are woken."""
 CALLER_SPIN = 4000
-"""Rounds that a caller spins (some 10 ns each) before it yields its CPU."""
-CALLER_SPIN = 4000
 """Rounds that a caller spins, some 10 ns each, before it yields its CPU."""
 YIELDS_A_LOOK = 32
 """A caller that has waited for long looks for stalled workers so often (a power of two)."""
@@ -53,8 +51,6 @@ _STATE = """
 @wake = internal global i32 0
 @stop = internal global i32 0, align 128
 @limit = internal global i64 1
-@key = internal global i64 0
-@cell.key = internal global i64 0
 @cell = internal global i64 0
 @spare.cell = internal global [8 x i64] zeroinitializer
 @spin = internal global i64 4000
@@ -318,7 +314,6 @@ define void @baton_pool_reset() {{
   ret void
 }}
 
-declare ptr @calloc(i64, i64)
 declare i64 @llvm.abs.i64(i64, i1)
 declare i64 @llvm.smax.i64(i64, i64)
 declare i64 @llvm.smin.i64(i64, i64)

@@ -1,13 +1,11 @@
 """What the thread pool needs of the operating system, in LLVM IR: wait and wake, yield, thread ids.
 
-    linux     the futex system call                              posix    polls with usleep(100); pthread keys
-    windows   WaitOnAddress, SwitchToThread, thread-local slots           (macOS, the BSDs, unknown processors)
+    linux     the futex system call                              posix    polls with usleep(100)
+    windows   WaitOnAddress, SwitchToThread                               (macOS, the BSDs, unknown processors)
 
 Each defines `wait_for_wake(ticket)`, which returns soon after `wake` differs from `ticket`; `wake_all()`; `give_way()`;
-`own_limit()` and `set_own_limit(number)`, a number of the present thread's own, 0 at first; `baton_pool_key()`, called
-once, which is 0 if it could set that up; and `relax()`, what a spinning thread does between two looks. Where workers
-run is `placement_ir`. `own_cell()` and `set_own_cell(address)` are a second such number: where faults of the
-thread's calls are noted.
+and `relax()`, what a spinning thread does between two looks. What a thread has of its own is in `thread_locals_ir`,
+where workers run in `placement_ir`.
 """
 
 from __future__ import annotations
@@ -15,10 +13,7 @@ from __future__ import annotations
 import platform
 from dataclasses import dataclass
 
-from baton._src.runtime.thread_pool.placement_ir import IMPORTS as PLACEMENT_IMPORTS
-from baton._src.runtime.thread_pool.placement_ir import placement_ir
-from baton._src.runtime.thread_pool.stalled_ir import IMPORTS as STALLED_IMPORTS
-from baton._src.runtime.thread_pool.stalled_ir import stalled_ir
+from baton._src.runtime.thread_pool import placement_ir, stalled_ir, thread_locals_ir, workspace_ir
 
 FUTEX_NUMBERS = {"x86_64": 202, "aarch64": 98, "riscv64": 98, "ppc64le": 221, "s390x": 238}
 """The system call's number by processor."""
@@ -61,46 +56,10 @@ leave:
 
 _POSIX = """
 declare i32 @sched_yield()
-declare i32 @pthread_key_create(ptr, ptr)
-declare i64 @pthread_getspecific(i64)
-declare i32 @pthread_setspecific(i64, i64)
 
 define internal void @give_way() {{
   %r = call i32 @sched_yield()
   ret void
-}}
-
-define internal i64 @own_limit() {{
-  %key = load i64, ptr @key
-  %own = call i64 @pthread_getspecific(i64 %key)
-  ret i64 %own
-}}
-
-define internal void @set_own_limit(i64 %number) {{
-  %key = load i64, ptr @key
-  %r = call i32 @pthread_setspecific(i64 %key, i64 %number)
-  ret void
-}}
-
-declare void @free(ptr)
-
-define internal i64 @own_cell() {{
-  %key = load i64, ptr @cell.key
-  %own = call i64 @pthread_getspecific(i64 %key)
-  ret i64 %own
-}}
-
-define internal void @set_own_cell(i64 %address) {{
-  %key = load i64, ptr @cell.key
-  %r = call i32 @pthread_setspecific(i64 %key, i64 %address)
-  ret void
-}}
-
-define i32 @baton_pool_key() {{
-  %r = call i32 @pthread_key_create(ptr @key, ptr null)
-  %s = call i32 @pthread_key_create(ptr @cell.key, ptr @free)
-  %both = or i32 %r, %s
-  ret i32 %both
 }}
 """
 
@@ -108,9 +67,6 @@ _WINDOWS = """
 declare i32 @WaitOnAddress(ptr, ptr, i64, i32)
 declare void @WakeByAddressAll(ptr)
 declare i32 @SwitchToThread()
-declare i32 @TlsAlloc()
-declare i64 @TlsGetValue(i32)
-declare i32 @TlsSetValue(i32, i64)
 
 define internal void @wake_all() {{
   call void @WakeByAddressAll(ptr @wake)
@@ -128,51 +84,10 @@ define internal void @give_way() {{
   %r = call i32 @SwitchToThread()
   ret void
 }}
-
-define internal i64 @own_limit() {{
-  %key = load i64, ptr @key
-  %slot = trunc i64 %key to i32
-  %own = call i64 @TlsGetValue(i32 %slot)
-  ret i64 %own
-}}
-
-define internal void @set_own_limit(i64 %number) {{
-  %key = load i64, ptr @key
-  %slot = trunc i64 %key to i32
-  %r = call i32 @TlsSetValue(i32 %slot, i64 %number)
-  ret void
-}}
-
-define internal i64 @own_cell() {{
-  %key = load i64, ptr @cell.key
-  %slot = trunc i64 %key to i32
-  %own = call i64 @TlsGetValue(i32 %slot)
-  ret i64 %own
-}}
-
-define internal void @set_own_cell(i64 %address) {{
-  %key = load i64, ptr @cell.key
-  %slot = trunc i64 %key to i32
-  %r = call i32 @TlsSetValue(i32 %slot, i64 %address)
-  ret void
-}}
-
-define i32 @baton_pool_key() {{
-  %slot = call i32 @TlsAlloc()
-  %wide = zext i32 %slot to i64
-  store i64 %wide, ptr @key
-  %cell = call i32 @TlsAlloc()
-  %cell.wide = zext i32 %cell to i64
-  store i64 %cell.wide, ptr @cell.key
-  %none = icmp eq i32 %slot, -1
-  %none.either = icmp eq i32 %cell, -1
-  %bad = or i1 %none, %none.either
-  %r = zext i1 %bad to i32
-  ret i32 %r
-}}
 """
 
-_PTHREADS = ("sched_yield", "pthread_key_create", "pthread_getspecific", "pthread_setspecific", "calloc", "free")
+THREAD_LOCALS = {"limit": "null", "cell": "@free", "stack": workspace_ir.DESTRUCTOR}
+"""A thread's own words, and what takes them when it ends: its limit, the cell of its calls' faults, its workspace."""
 _RELAX = {"x86_64": "llvm.x86.sse2.pause()", "aarch64": "llvm.aarch64.isb(i32 15)"}
 """As an intrinsic (inline assembly would need LLVM's parser for it)."""
 
@@ -197,21 +112,30 @@ class System:
     @property
     def imports(self) -> tuple[str, ...]:
         """The functions of the system's libraries that the IR calls."""
+        own: tuple[str, ...]
         match self.name:
             case "linux":
-                return ("syscall", *_PTHREADS, *PLACEMENT_IMPORTS, *STALLED_IMPORTS)
+                own = ("syscall", "sched_yield", *thread_locals_ir.IMPORTS, *placement_ir.IMPORTS, *stalled_ir.IMPORTS)
             case "windows":
-                names = "WaitOnAddress WakeByAddressAll SwitchToThread TlsAlloc TlsGetValue TlsSetValue calloc"
-                return tuple(names.split())
+                own = ("WaitOnAddress", "WakeByAddressAll", "SwitchToThread", *thread_locals_ir.WINDOWS_IMPORTS)
             case _:
-                return ("usleep", *_PTHREADS)
+                own = ("usleep", "sched_yield", *thread_locals_ir.IMPORTS)
+        return (*own, *workspace_ir.IMPORTS)
 
     @property
     def ir(self) -> str:
-        """The functions that the module names; they use its globals `wake`, `key` and `cell.key`."""
-        parts = {"linux": _FUTEX + _POSIX, "windows": _WINDOWS}.get(self.name, _POLLING + _POSIX)
-        own, linux = parts.format(futex=FUTEX_NUMBERS.get(self.machine)), self.name == "linux"
-        return own + self._relax + placement_ir(linux) + stalled_ir(linux)
+        """The functions that the module names; they use its global `wake`."""
+        template = {"linux": _FUTEX + _POSIX, "windows": _WINDOWS}.get(self.name, _POLLING + _POSIX)
+        linux = self.name == "linux"
+        parts = (
+            template.format(futex=FUTEX_NUMBERS.get(self.machine)),
+            self._relax,
+            thread_locals_ir.thread_locals_ir(THREAD_LOCALS, self.name == "windows"),
+            placement_ir.placement_ir(linux),
+            stalled_ir.stalled_ir(linux),
+            workspace_ir.workspace_ir(),
+        )
+        return "".join(parts)
 
     @property
     def _relax(self) -> str:

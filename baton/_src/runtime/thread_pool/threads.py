@@ -16,7 +16,7 @@ import atexit
 import ctypes
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
@@ -26,7 +26,9 @@ from baton._src.runtime.thread_pool.pool_ir import pool_ir
 from baton._src.runtime.thread_pool.system_ir import System
 from baton._src.support.diagnostics import InternalError, fail
 
+WORKSPACE_SYMBOLS = ("baton_workspace", "baton_workspace_end")
 _FUNCTIONS = (
+    *WORKSPACE_SYMBOLS,
     "baton_parallel_for",
     "baton_worker",
     "baton_pool_limit",
@@ -70,6 +72,8 @@ class ThreadPool:
         self._limit_thread = limit_thread(self.limit_entry)
         self.cell_entry: int = self._library["baton_fault_cell"]
         """Address of `baton_fault_cell() -> words`: where faults of the present thread's calls are noted."""
+        self.workspace_entries: Mapping[str, int] = {name: self._library[name] for name in WORKSPACE_SYMBOLS}
+        """Addresses of the functions that give kernels their temporary memory (`workspace_ir`)."""
         if ctypes.CFUNCTYPE(ctypes.c_int32)(self._library["baton_pool_key"])() != 0:
             raise InternalError("the C library has no thread-specific storage left for the thread pool")
         self._workers: list[threading.Thread] = []
