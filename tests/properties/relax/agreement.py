@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hypothesis import HealthCheck, note, settings
+from hypothesis import HealthCheck, note, reject, settings
 from hypothesis import strategies as st
 
 from baton._src.passes.pipelines import default
@@ -27,7 +27,7 @@ from baton._src.passes.relax.operators.legalize_ops import LegalizeOps
 from baton._src.relax.text.printer import script
 from baton._src.relax.well_formed import well_formed
 from baton._src.transform.passes import Sequential
-from tests.properties.relax.outcomes import Run, assert_agree, both_builds, interpreted
+from tests.properties.relax.outcomes import Outcome, Run, assert_agree, both_builds, hangs_on_rounding, interpreted
 from tests.relax.strategies import Program
 
 PASSES = {
@@ -75,12 +75,13 @@ def check_machines(program: Program, size: int, seed: int, checked: bool = False
     module = BindSymbolicVars({"n": size})(program.module) if is_known else program.module
     for mode, found in both_builds(replace(run, module=module), checked).items():
         note(f"exec_mode {mode}, n = {size}, {'known' if is_known else 'open'}, seed {seed}")
-        assert_agree(found, expected)
+        _require_agreement(found, expected, run)
 
 
 def check_passes(program: Program, names: list[str], size: int, seed: int) -> None:
     """What passes made is well-formed and does the same: effects keep their order and number."""
-    expected = interpreted(Run(program, program.module, size, seed))
+    run = Run(program, program.module, size, seed)
+    expected = interpreted(run)
     module = program.module
     for name in names:
         module = PASSES[name](module)
@@ -89,4 +90,14 @@ def check_passes(program: Program, names: list[str], size: int, seed: int) -> No
             note(f"after {name}:\n{script(module)}")
         assert faults == [], name
     note(f"after {', '.join(names)}:\n{script(module)}")
-    assert_agree(interpreted(Run(program, module, size, seed)), expected)
+    _require_agreement(interpreted(replace(run, module=module)), expected, run)
+
+
+def _require_agreement(found: Outcome, expected: Outcome, run: Run) -> None:
+    """Programs that order, round or count values which rounding decides on say nothing of who is right."""
+    try:
+        assert_agree(found, expected)
+    except AssertionError:
+        if hangs_on_rounding(run, expected):
+            reject()
+        raise

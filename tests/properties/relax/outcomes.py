@@ -24,16 +24,29 @@ from baton._src.values.tensor import NDArray, array
 from tests.relax.strategies import Program
 
 TOLERANCE = 1e-4
+SHAKES = range(1, 25)
+SHAKE = 4e-7
+"""How far shaken inputs are off: some roundings of float32."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """Which run: the module (the program's own, or what passes made of it), the size of `n`, the inputs' seed."""
+    """Which run: the module (the program's own, or what passes made of it), the size of `n`, the inputs' seed, and that
+    of the roundings they are shaken by."""
 
     program: Program
     module: IRModule
     size: int
     seed: int
+    shake: int = 0
+
+    def inputs(self) -> list[Any]:
+        """What `main` is called with."""
+        given = self.program.inputs(self.size, self.seed)
+        if not self.shake:
+            return given
+        draws = np.random.default_rng(self.shake)
+        return [a * np.float32(1 + draws.uniform(-SHAKE, SHAKE, a.shape)) if a.dtype == "float32" else a for a in given]
 
 
 @dataclass(frozen=True)
@@ -69,7 +82,7 @@ def built(run: Run, exec_mode: str, pipeline: str | None = "default_build", chec
 
 def _observe(run: Run, machine: Callable[[Any], Callable[..., Any]]) -> Outcome:
     log: list[np.ndarray] = []
-    arguments = [array(a) for a in run.program.inputs(run.size, run.seed)]
+    arguments = [array(a) for a in run.inputs()]
     with redirect_stdout(io.StringIO()) as printed:
         value = machine(run.program.logging_functions(log))(*arguments)
     return Outcome(_flat(value), log, printed.getvalue(), [a.numpy() for a in arguments])
@@ -90,6 +103,16 @@ def assert_agree(found: Outcome, expected: Outcome) -> None:
     _same("result", found.value, expected.value)
     _same("log entry", found.log, expected.log)
     _same("argument", found.arguments, expected.arguments)
+
+
+def hangs_on_rounding(run: Run, expected: Outcome) -> bool:
+    """Whether some inputs a few roundings away have another outcome: which of two equal sums is the greater, say."""
+    for shake in SHAKES:
+        try:
+            assert_agree(interpreted(replace(run, shake=shake)), expected)
+        except AssertionError:
+            return True
+    return False
 
 
 def _same(what: str, found: list[Any], expected: list[Any]) -> None:
