@@ -64,8 +64,10 @@ with torch.inference_mode():
   by PyTorch where it can, and by us in PyTorch's terms where it cannot (the fast path of its transformers, bags of
   embeddings, distances). What is left is reported all at once, with the lines of the program, also of TorchScript.
   Dtypes are promoted by PyTorch's rules, and every result is compared with the shape and dtype that PyTorch expects.
-- A compiled function has no state: programs that change their buffers are refused, and so is training mode (dropout,
-  batch statistics). Through `torch.compile` state and gradients work, since PyTorch itself keeps the state:
+- A compiled function has no state: what a program changes of its own (caches of keys and values, counters, running
+  statistics of training mode) is an input behind the others, `exported.state_dict` has what to begin with, and the last
+  results are what becomes of it, to be passed to the next call. In Relay it is among the parameters.
+  Through `torch.compile` state and gradients work, since PyTorch itself keeps the state:
   convolutions, norms, pools, attention, recurrences and bags have their gradients. Weights are inputs there; with the
   option `freeze` they are constants, until PyTorch's count of changes or their place in memory says that one is
   another: it becomes an input then. What is written through `.data` or NumPy is not counted, and not seen.

@@ -129,21 +129,6 @@ def test_matrices_without_factors_are_errors(function: Any, told: str) -> None:
         torch.compile(function, backend="baton")(matrices)
 
 
-def test_state_is_refused() -> None:
-    class Counter(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.register_buffer("count", torch.zeros(()))
-
-        def forward(self, x: Any) -> Any:
-            self.count += 1
-            return x + self.count
-
-    error = refusal(Counter(), ROWS)
-    assert error.diagnostics[0].code == "torch-state"
-    assert "'count'" in str(error)
-
-
 class Masked(nn.Module):
     """Writes values where a mask says so."""
 

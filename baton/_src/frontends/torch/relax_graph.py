@@ -8,7 +8,7 @@ from typing import Any
 
 from baton._src.frontends.graph_builder.relax_graph import RelaxGraph
 from baton._src.frontends.torch.importer import Importer
-from baton._src.frontends.torch.programs.program import Program, read_program
+from baton._src.frontends.torch.programs.program import Program, Weight, read_program
 from baton._src.frontends.torch.programs.tracing import exported_module
 from baton._src.frontends.torch.table import CONVERTERS
 from baton._src.frontends.torch.tensors import array_of
@@ -28,13 +28,18 @@ def from_exported_program(
     Weights become constants; with `keep_params_as_input` the parameters follow the inputs (whose number is the
     attribute `num_input`), their values in the function's attribute `params`. The results are a tuple, unless there is
     one and `unwrap_unit_return_tuple`; `no_bind_return_tuple` leaves the tuple without a name of its own. Symbolic
-    sizes keep PyTorch's names (`s0`, ...). Raises `DiagnosticError`: every unsupported operator at once
-    (`torch-unsupported-op`), programs with state (`torch-state`), and whatever is wrong with an operator, naming its
-    line.
+    sizes keep PyTorch's names (`s0`, ...).
+
+    A function has no state: what the program changes of its own (a cache of keys and values, a counter) is an input
+    behind the others, and the last results are what becomes of it, in the same order. `exported_program.state_dict`
+    has what to begin with; pass on what a call returns.
+
+    Raises `DiagnosticError`: every unsupported operator at once (`torch-unsupported-op`), and whatever is wrong with an
+    operator, naming its line.
     """
     program = read_program(exported_program, CONVERTERS)
-    kept = [(w.placeholder, w.placeholder) for w in program.weights if keep_params_as_input and w.is_parameter]
-    inputs = [(n.name, n.name) for n in program.inputs]
+    kept = [(w.placeholder, w.placeholder) for w in program.weights if keep_params_as_input and _is_kept(w)]
+    inputs = _inputs(program, [n.name for n in program.inputs])
     count = len(inputs) if keep_params_as_input else None
     module = _imported(program, [*inputs, *kept], count, unwrap_unit_return_tuple, not no_bind_return_tuple)
     return _with_params(module, program, kept) if keep_params_as_input else module
@@ -56,9 +61,9 @@ def from_fx(
     """
     exported, is_tuple = exported_module(model, input_info)
     program = read_program(exported, CONVERTERS)
-    weights = sorted((w for w in program.weights if w.is_parameter), key=lambda w: w.target)
+    weights = sorted((w for w in program.weights if _is_kept(w)), key=lambda w: w.target)
     kept = [(w.placeholder, w.target.replace(".", "_")) for w in weights] if keep_params_as_input else []
-    inputs = [(n.name, f"inp_{k}") for k, n in enumerate(program.inputs)]
+    inputs = _inputs(program, [f"inp_{k}" for k in range(len(program.inputs))])
     unwrap = not is_tuple or unwrap_unit_return_tuple
     count = len(inputs) if keep_params_as_input else None
     module = _imported(program, [*inputs, *kept], count, unwrap, not no_bind_return_tuple)
@@ -72,6 +77,16 @@ def imported(program: Program, outputs: Sequence[Any]) -> IRModule:
     """
     inputs = [(n.name, n.name) for n in (*program.inputs, *program.unseen)]
     return _imported(replace(program, outputs=tuple(outputs)), inputs, None, False, True)
+
+
+def _inputs(program: Program, names: Sequence[str]) -> list[tuple[str, str]]:
+    """The program's inputs under these names, and what it changes of its own."""
+    own = [(n.name, name) for n, name in zip(program.inputs, names, strict=True)]
+    return own + [(w.placeholder, w.placeholder) for w in program.weights if w.is_changed]
+
+
+def _is_kept(weight: Weight) -> bool:
+    return weight.is_parameter and not weight.is_changed
 
 
 def _imported(

@@ -45,7 +45,8 @@ def from_pytorch(
     `input_infos`: (name, shape) or (name, (shape, dtype)) of every input, `default_dtype` where none is given, open
     sizes as `relay.Any()`. The parameters keep their names in the module (`conv.weight`), with `_` for `.` under
     `use_parser_friendly_name`. What decides nothing about the result is left out, inputs too. `custom_convert_map` adds
-    operators: from `aten::name` to a function of (arguments, their dtypes) that returns a Relay expression.
+    operators: from `aten::name` to a function of (arguments, their dtypes) that returns a Relay expression. What the
+    module changes of its own is among the parameters; the last results are what becomes of it, as its state is ordered.
 
     `keep_quantized_weight` is for quantised models, which are refused; scopes are not kept in names. Errors as for
     `relax.frontend.torch.from_exported_program`.

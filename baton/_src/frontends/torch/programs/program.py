@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -25,16 +25,22 @@ _FRAME = re.compile(r'File "([^"]+)", line (\d+), in [^\n]*\n\s*([^\n]*)')
 SOURCE = "baton.source"
 """What a node's annotation calls the line of the program that it comes from, where PyTorch itself does not see it."""
 _KINDS = {"PARAMETER", "BUFFER", "CONSTANT_TENSOR"}
+_STATE = {"PARAMETER_MUTATION", "BUFFER_MUTATION"}
+"""Results that are what a weight becomes."""
 
 
 @dataclass(frozen=True)
 class Weight:
-    """A parameter, buffer or constant: its placeholder, its name in the module, whether it is trained, its elements."""
+    """A parameter, buffer or constant: its placeholder, its name in the module, whether it is trained, its elements.
+
+    `is_changed`: the program gives it new elements, which are a result.
+    """
 
     placeholder: str
     target: str
     is_parameter: bool
     tensor: Any
+    is_changed: bool = False
 
 
 @dataclass(frozen=True)
@@ -77,8 +83,8 @@ class Program:
 def read_program(exported: Any, supported: Collection[str]) -> Program:
     """The program with operators named in `supported` left whole.
 
-    What inputs that it changes become are results behind its own, in the order of the inputs. Raises `torch-state` for
-    a program that changes its buffers: a function of the languages has no state.
+    What inputs that it changes become are results behind its own, in the order of the inputs; behind these, what it
+    makes of its state (caches of keys and values, counters, running statistics), in the order of the changed weights.
     """
     if not hasattr(exported, "graph_signature"):
         help = "torch.export.export(model.eval(), (example,)) makes one of a module"
@@ -87,13 +93,14 @@ def read_program(exported: Any, supported: Collection[str]) -> Program:
     take_in_checks(plain.graph)
     _forget_offsets(plain.graph)
     signature = plain.graph_signature
-    _check_pure(signature)
+    changed = [s.target for s in signature.output_specs if s.kind.name in _STATE]
     placeholders = {n.name: n for n in plain.graph.nodes if n.op == "placeholder"}
     inputs, weights = [], []
     for spec in signature.input_specs:
         kind, name = spec.kind.name, getattr(spec.arg, "name", "")
         if kind in _KINDS:
-            weights.append(Weight(name, spec.target, kind == "PARAMETER", _weight(plain, spec)))
+            is_changed = spec.target in changed
+            weights.append(Weight(name, spec.target, kind == "PARAMETER", _weight(plain, spec), is_changed))
         elif kind == "TOKEN":
             _check_without_effects(plain.graph)
         elif kind != "USER_INPUT":
@@ -103,11 +110,8 @@ def read_program(exported: Any, supported: Collection[str]) -> Program:
         elif type(spec.arg).__name__ != "ConstantArgument":
             help = "pass sizes as shapes of tensors: numbers as inputs are fixed by torch.export unless made dynamic"
             raise fail("torch-input", f"input {name!r} is a number that is open, which is not supported", help=help)
-    kinds = [s.kind.name for s in signature.output_specs]
-    given = [(r, kind) for r, kind in zip(plain.graph.output_node().args[0], kinds, strict=True) if kind != "TOKEN"]
-    results = sorted(given, key=lambda result: result[1] == "USER_INPUT_MUTATION")  # what inputs become is last
     return Program(
-        plain.graph, plain.graph_module, tuple(inputs), tuple(weights), tuple(r for r, _ in results),
+        plain.graph, plain.graph_module, tuple(inputs), tuple(weights), _results(plain, weights),
         bounds=bounds_of(plain), guards=tuple(plain._guards_code), sources=sources_of(plain, placeholders),
     )  # fmt: skip
 
@@ -184,15 +188,21 @@ def _weight(plain: Any, spec: Any) -> Any:
     return plain.state_dict[spec.target] if spec.target in plain.state_dict else plain.constants[spec.target]
 
 
-def _check_pure(signature: Any) -> None:
-    own = [s for s in signature.output_specs if "MUTATION" in s.kind.name and s.kind.name != "USER_INPUT_MUTATION"]
-    changed = [s.target or s.arg.name for s in own]
-    if changed:
-        raise fail(
-            "torch-state",
-            f"the program changes {', '.join(repr(c) for c in changed)} when it runs; a compiled function has no state",
-            help="put the module into evaluation mode (.eval()), or pass the state as an input and return the new one",
-        )
+def _results(plain: Any, weights: Sequence[Weight]) -> tuple[Any, ...]:
+    """The program's own results, then what its inputs become, then what its changed weights become."""
+    order = {w.target: place for place, w in enumerate(weights)}
+    own, inputs, state = [], [], []
+    for result, spec in zip(plain.graph.output_node().args[0], plain.graph_signature.output_specs, strict=True):
+        match spec.kind.name:
+            case "TOKEN":
+                pass
+            case "USER_INPUT_MUTATION":
+                inputs.append(result)
+            case kind if kind in _STATE:
+                state.append((order[spec.target], result))
+            case _:
+                own.append(result)
+    return *own, *inputs, *(result for _, result in sorted(state, key=lambda changed: changed[0]))
 
 
 def _plain(exported: Any, supported: Collection[str]) -> Any:

@@ -1,0 +1,85 @@
+"""What programs change of their own (caches, counters, running statistics) goes in behind the inputs and comes out
+behind the results: it was refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from torch import nn
+
+import baton
+from baton.relax.frontend.torch import from_exported_program
+from baton.relay.frontend import from_pytorch
+from tests.frontends.torch.cases.inputs import floats
+from tests.frontends.torch.comparing import as_array, assert_same
+from tests.frontends.torch.modules import seeded
+
+
+class Cached(nn.Module):
+    """Attention to all words so far, whose keys and values are buffers; a counter that nothing reads."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.project = nn.Linear(4, 12)
+        self.register_buffer("keys", torch.zeros(1, 5, 4))
+        self.register_buffer("values", torch.zeros(1, 5, 4))
+        self.register_buffer("count", torch.zeros((), dtype=torch.int64))
+
+    def forward(self, x: Any, place: Any) -> Any:
+        q, k, v = self.project(x).chunk(3, -1)
+        self.values[:, place] = v  # changed in another order than that of the buffers
+        self.keys.index_copy_(1, place, k)
+        self.count += 1
+        seen = torch.arange(5)[None] <= place[:, None]
+        return nn.functional.scaled_dot_product_attention(q, self.keys, self.values, seen)
+
+
+STATE = ("keys", "values", "count")
+
+
+def word(place: int) -> tuple[Any, Any]:
+    return floats(1, 1, 4, seed=place), torch.tensor([place])
+
+
+def test_caches_are_passed_on() -> None:
+    module = seeded(Cached)
+    exported = torch.export.export(module, word(0))
+    model = baton.compile(exported)
+    state = [as_array(exported.state_dict[name].clone()) for name in STATE]
+    for place in range(3):
+        given = word(place)
+        found, *state = model(*(as_array(x) for x in given), *state)
+        expected = module(*given)
+        assert_same([found, *state], [expected, *(module.get_buffer(n) for n in STATE)], f"word {place}")
+
+
+def test_state_is_an_input_beside_kept_parameters() -> None:
+    exported = torch.export.export(seeded(Cached), word(0))
+    main = from_exported_program(exported, keep_params_as_input=True)["main"]
+    names = [p.name_hint for p in main.params]
+    assert names == ["x", "place", "b_keys", "b_values", "b_count", "p_project_weight", "p_project_bias"]
+    assert int(main.attrs["num_input"]) == 5
+    assert len(main.attrs["params"]) == 2
+
+
+def test_running_statistics() -> None:
+    module = seeded(lambda: nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3))).train()
+    rows = floats(6, 4)
+    exported = torch.export.export(module, (rows,))
+    state = ["1.running_mean", "1.running_var", "1.num_batches_tracked"]
+    given = [as_array(rows), *(as_array(exported.state_dict[name].clone()) for name in state)]
+    found = baton.compile(exported)(*given)
+    assert_same(found, [module(rows), *(module.get_buffer(n) for n in state)], "batch norm")
+
+
+def test_state_in_relay_is_among_the_parameters() -> None:
+    traced = torch.jit.trace(seeded(Cached), word(0), check_trace=False)
+    shapes = [("x", ((1, 1, 4), "float32")), ("place", ((1,), "int64"))]
+    module, params = from_pytorch(traced, shapes)
+    fresh = seeded(Cached)
+    given = {"x": as_array(word(2)[0]), "place": as_array(word(2)[1]), **{n: p.numpy() for n, p in params.items()}}
+    found = baton.compile(module)(*(given[v.name_hint] for v in module["main"].params))
+    assert_same(found, [fresh(*word(2)), *(fresh.get_buffer(n) for n in STATE)], "Relay")
+    assert not np.array_equal(given["keys"], np.asarray(found[1]))
