@@ -20,7 +20,7 @@ __getattr__, __dir__, __all__ = attach(
         **names("te.schedule", "create_schedule thread_axis Schedule"),
         **names("te.stage", "Stage AXIS_SEPARATOR"),
         **names("tir.operators", "const"),
-        **names("tir.scalar_functions", "max_value min_value infinity"),
+        **names("tir.dtype_limits", "max_value min_value infinity"),
         **names(
             "tir.scalar_functions",
             "exp log log2 log10 log1p sqrt rsqrt sin cos tan sinh cosh tanh asin acos atan asinh acosh atanh",

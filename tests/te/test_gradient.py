@@ -17,8 +17,10 @@ from baton._src.te.tensor import Tensor
 from baton._src.tir import operators as ops
 from baton._src.tir import scalar_functions as f
 from baton._src.tir.check import check_prim_func
+from baton._src.tir.dtype_limits import max_value
+from baton._src.tir.extern_calls import call_extern
 from baton._src.tir.interpreter import run_prim_func
-from baton._src.tir.scalar_functions import max_value, select
+from baton._src.tir.scalar_functions import select
 
 RNG = np.random.default_rng(7)
 Values = dict[Tensor, np.ndarray]
@@ -216,7 +218,7 @@ def test_what_has_no_derivative_is_said() -> None:
     x = placeholder((3,), "float64", "X")
     whole = compute((3,), lambda i: ops.cast("int32", x[i]))
     head = placeholder((2,), "float64", "head")
-    made = extern((3,), [x], lambda ins, outs: f.call_extern("int32", "g", outs[0].data), dtype="float64")
+    made = extern((3,), [x], lambda ins, outs: call_extern("int32", "g", outs[0].data), dtype="float64")
     cases = {
         "is int32": lambda: gradient(whole, [x]),
         "does not fit": lambda: gradient(compute((3,), lambda i: x[i] * 2.0), [x], head),

@@ -19,9 +19,9 @@ from baton._src.te.tensor_intrin import TensorIntrin, decl_tensor_intrin
 from baton._src.tir import ir_builder
 from baton._src.tir.buffer import Buffer, decl_buffer
 from baton._src.tir.check import check_prim_func
+from baton._src.tir.extern_calls import call_extern
 from baton._src.tir.interpreter import run_prim_func
 from baton._src.tir.operators import const
-from baton._src.tir.scalar_functions import call_extern
 from baton._src.tir.stmt import Stmt, stmt_seq
 from baton._src.tir.text.parser import parse_text
 from baton._src.tir.text.printer import script

@@ -14,7 +14,7 @@ from typing import Any
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.support.diagnostics import fail
-from baton._src.tir import operators, scalar_functions
+from baton._src.tir import dtype_limits, operators
 from baton._src.tir.expr import CommReducer, IntImm, IterVar, Reduce, Var
 from baton._src.values.dtype import BOOL, DataType
 
@@ -79,9 +79,9 @@ sum = comm_reducer(operators.add, lambda dtype: operators.const(0, dtype), "sum"
 """The sum over reduce axes; 0 of nothing."""
 prod = comm_reducer(operators.multiply, lambda dtype: operators.const(1, dtype), "prod")
 """The product; 1 of nothing."""
-max = comm_reducer(operators.max, scalar_functions.lowest, "max")
+max = comm_reducer(operators.max, dtype_limits.lowest, "max")
 """The largest; of nothing -inf (the smallest integer)."""
-min = comm_reducer(operators.min, scalar_functions.highest, "min")
+min = comm_reducer(operators.min, dtype_limits.highest, "min")
 """The smallest; of nothing +inf (the largest integer)."""
 all = comm_reducer(operators.logical_and, lambda dtype: IntImm(BOOL, 1), "all")
 """Whether every condition holds."""

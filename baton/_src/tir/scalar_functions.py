@@ -1,22 +1,18 @@
-"""Builders of intrinsic calls under TVM's names: `tir.exp(x)`, `tir.if_then_else(c, a, b)`, `tir.call_extern(...)`.
+"""Builders of intrinsic calls under TVM's names: `tir.exp(x)`, `tir.if_then_else(c, a, b)`, `tir.popcount(x)`.
 
 Operands may be Python numbers or axes. A float intrinsic given integers is an error, not a silent conversion.
 """
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
-import numpy as np
-
-from baton._src.ir.expr import Op, PrimExpr
+from baton._src.ir.expr import PrimExpr
 from baton._src.support.diagnostics import fail
 from baton._src.tir import operators
-from baton._src.tir.buffer import Buffer
-from baton._src.tir.expr import BufferLoad, Call, IntImm, Select, StringImm, Var, literal
+from baton._src.tir.expr import Call, IntImm, Select, literal
 from baton._src.tir.intrinsics import Operands, definition, intrinsic, misfit, result_dtype
-from baton._src.values.dtype import BOOL, HANDLE, DataType
+from baton._src.values.dtype import BOOL, DataType
 
 
 def call(name: str, *operands: Any, dtype: object = None) -> PrimExpr:
@@ -342,92 +338,6 @@ def reinterpret(dtype: object, value: Any) -> PrimExpr:
     return call("reinterpret", bits, dtype=kind)
 
 
-def address_of(load: BufferLoad) -> PrimExpr:
-    """The pointer to the element a load would read."""
-    return call("address_of", load, dtype=HANDLE)
-
-
-def ptr_add(pointer: Any, offset: Any) -> PrimExpr:
-    """`pointer` moved by `offset` bytes."""
-    return call("ptr_add", pointer, offset, dtype=HANDLE)
-
-
-def isnullptr(pointer: Any) -> PrimExpr:
-    """Whether the pointer is null."""
-    return call("isnullptr", pointer, dtype=BOOL)
-
-
-def tvm_access_ptr(dtype: object, data: Var, offset: Any, extent: Any, mask: Any) -> PrimExpr:
-    """The pointer `data` moved by `offset` elements of `dtype`; mask 1 reads, 2 writes, 3 both."""
-    return call("tvm_access_ptr", type_annotation(dtype), data, offset, extent, mask, dtype=HANDLE)
-
-
-def type_annotation(dtype: object) -> PrimExpr:
-    """The element's dtype, as an operand."""
-    return call("type_annotation", dtype=dtype)
-
-
 def large_uint_imm(dtype: object, low: Any, high: Any) -> PrimExpr:
     """The uint64 literal made of two 32-bit halves."""
     return call("large_uint_imm", low, high, dtype=dtype)
-
-
-def call_extern(dtype: object, name: str, *args: Any) -> PrimExpr:
-    """A call of the C function `name`."""
-    return call("call_extern", StringImm(name), *args, dtype=dtype)
-
-
-def call_pure_extern(dtype: object, name: str, *args: Any) -> PrimExpr:
-    """A call of the C function `name`, which has no effects."""
-    return call("call_pure_extern", StringImm(name), *args, dtype=dtype)
-
-
-def call_intrin(dtype: object, name: str | Op, *args: Any) -> PrimExpr:
-    """A call of an intrinsic with a stated dtype."""
-    return call(name.name if isinstance(name, Op) else name, *args, dtype=dtype)
-
-
-def call_packed(name: str, *args: Any) -> PrimExpr:
-    """A call of a registered packed function; a buffer is passed by its data."""
-    passed = [a.data if isinstance(a, Buffer) else a for a in args]
-    return call("tvm_call_packed", StringImm(name), *passed, dtype="int32")
-
-
-# ------------------------------------------------------------------------------------------------ limits
-
-
-def min_value(dtype: object) -> PrimExpr:
-    """The smallest value of a dtype (of floats the most negative finite one)."""
-    kind = DataType(dtype)
-    if kind.is_float:
-        return operators.const(-kind.largest_float, kind)
-    return operators.const(-(1 << (kind.bits - 1)) if kind.kind == "int" else 0, kind)
-
-
-def max_value(dtype: object) -> PrimExpr:
-    """The largest value of a dtype (of floats the largest finite one)."""
-    kind = DataType(dtype)
-    if kind.is_float:
-        return operators.const(kind.largest_float, kind)
-    return operators.const((1 << (kind.bits - (kind.kind == "int"))) - 1, kind)
-
-
-def infinity(dtype: object) -> PrimExpr:
-    """+inf"""
-    return operators.const(math.inf, dtype)
-
-
-def lowest(dtype: object) -> PrimExpr:
-    """What is not above any value of the dtype: -inf, or the smallest value where there are no infinities."""
-    kind = DataType(dtype)
-    return operators.const(-math.inf, kind) if _has_infinity(kind) else min_value(kind)
-
-
-def highest(dtype: object) -> PrimExpr:
-    """What is not below any value of the dtype: +inf, or the largest value where there are no infinities."""
-    kind = DataType(dtype)
-    return operators.const(math.inf, kind) if _has_infinity(kind) else max_value(kind)
-
-
-def _has_infinity(dtype: DataType) -> bool:
-    return dtype.is_float and bool(np.isinf(np.array(np.inf).astype(dtype.numpy)))

@@ -26,10 +26,10 @@ from baton._src.support.diagnostics import InternalError
 from baton._src.support.trampoline import Task, run
 from baton._src.tir.buffer import Buffer, decl_buffer
 from baton._src.tir.expr import EQ, NE, BufferLoad, Var, literal
+from baton._src.tir.extern_calls import call_extern, ptr_add
 from baton._src.tir.kernel_abi import KernelABI
 from baton._src.tir.operators import add, multiply, subtract
 from baton._src.tir.prim_func import PrimFunc
-from baton._src.tir.scalar_functions import call_extern, ptr_add
 from baton._src.tir.stmt import BufferStore, Evaluate, IfThenElse, LetStmt, SeqStmt, Stmt, While
 from baton._src.values.dtype import BOOL, HANDLE, INT32, INT64, DataType
 

@@ -37,10 +37,10 @@ from baton._src.runtime.value_info import TensorValue
 from baton._src.support.diagnostics import InternalError
 from baton._src.tir.buffer import decl_buffer
 from baton._src.tir.expr import BufferLoad, Cast, IntImm, Var, literal
+from baton._src.tir.extern_calls import call_extern, ptr_add
 from baton._src.tir.kernel_abi import KernelABI
 from baton._src.tir.operators import add
 from baton._src.tir.prim_func import PrimFunc
-from baton._src.tir.scalar_functions import call_extern, ptr_add
 from baton._src.tir.stmt import Evaluate, SeqStmt, Stmt
 from baton._src.values.dtype import HANDLE, INT32, INT64
 

@@ -20,8 +20,8 @@ from baton._src.ir.traverse import post_order, rewrite, substitute
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
+from baton._src.tir.dtype_limits import highest, lowest, max_value, min_value
 from baton._src.tir.same_value import same_value, same_values
-from baton._src.tir.scalar_functions import highest, lowest, max_value, min_value
 from baton._src.tir.schedule.tree import refuse
 
 Combine = Callable[[Sequence[PrimExpr], Sequence[PrimExpr]], list[PrimExpr]]

@@ -9,8 +9,8 @@ from typing import Any
 from baton._src.ir.expr import PrimExpr, Range
 from baton._src.ir.target import Target
 from baton._src.support.diagnostics import DiagnosticError
+from baton._src.tir import dtype_limits, extern_calls, llvm_intrinsics, operators, scalar_functions, system_calls
 from baton._src.tir import expr as tir
-from baton._src.tir import llvm_intrinsics, operators, scalar_functions, system_calls
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.expr import Call, FloatImm, IntImm, SizeVar, StringImm, Var
 from baton._src.tir.index_map import index_map
@@ -141,7 +141,7 @@ def _access_ptr(buffer: Any, mask: Any = 3, offset: Any = 0) -> PrimExpr:
     extent: Any = 1
     for dim in buffer.shape:
         extent = operators.multiply(extent, dim)
-    return scalar_functions.tvm_access_ptr(buffer.dtype, buffer.data, offset, extent, mask)
+    return extern_calls.tvm_access_ptr(buffer.dtype, buffer.data, offset, extent, mask)
 
 
 _SPECIAL: dict[str, Callable[..., Any]] = {
@@ -171,7 +171,7 @@ _SPECIAL: dict[str, Callable[..., Any]] = {
     ),
     "Call": Call,
     "BufferLoad": tir.BufferLoad,
-    "call_intrin": scalar_functions.call_intrin,
+    "call_intrin": extern_calls.call_intrin,
     "index_map": index_map,
     "target": lambda config, host=None: Target(config, host),
     **dict.fromkeys(("Ptr", "ptr", "buffer_var"), _pointer),
@@ -180,14 +180,14 @@ _SPECIAL: dict[str, Callable[..., Any]] = {
     "indexmod": operators.indexmod,
     "power": operators.power,
     "abs": scalar_functions.abs,
-    "infinity": scalar_functions.infinity,
-    "min_value": scalar_functions.min_value,
-    "max_value": scalar_functions.max_value,
+    "infinity": dtype_limits.infinity,
+    "min_value": dtype_limits.min_value,
+    "max_value": dtype_limits.max_value,
     "access_ptr": _access_ptr,
     "call_llvm_intrin": llvm_intrinsics.call_llvm_intrin,
     "call_llvm_pure_intrin": llvm_intrinsics.call_llvm_pure_intrin,
     "llvm_lookup_intrinsic_id": llvm_intrinsics.llvm_lookup_intrinsic_id,
-    "call_packed": scalar_functions.call_packed,
+    "call_packed": extern_calls.call_packed,
     "call_cpacked": system_calls.call_cpacked,
     "call_packed_lowered": system_calls.call_packed_lowered,
     "call_cpacked_lowered": system_calls.call_cpacked_lowered,
