@@ -68,7 +68,7 @@ def read_definition(
         _warn(reader)
         return function
     if kind == "T.prim_func":
-        return read_prim_func(node, source, environment, options)
+        return read_prim_func(node, source, environment)
     if kind in MACROS:
         return reader.macro(node, options)
     raise _misplaced(node, options, source)
@@ -120,15 +120,15 @@ def _top_level(
             else:
                 found.append((statement, options[0]))
         case ast.Assign(targets=[ast.Name(id=name)], value=value):
-            environment.define(name, _assigned(name, value, evaluator))
+            environment.define(name, _assigned(value, evaluator))
         case ast.Expr(value=ast.Constant()):
             pass
         case _:
             raise evaluator.error("script-syntax", "this statement has no meaning beside a module", statement)
 
 
-def _assigned(name: str, value: ast.expr, evaluator: Evaluator) -> Any:
-    """The metadata section is data, not a call."""
+def _assigned(value: ast.expr, evaluator: Evaluator) -> Any:
+    """The value of a module-level assignment. `load_json(...)` is printed metadata: it is read, not executed."""
     match value:
         case ast.Call(func=ast.Attribute(attr="load_json"), args=[ast.Constant(value=str() as text)]):
             return load_metadata(text)

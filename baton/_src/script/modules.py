@@ -164,13 +164,13 @@ class ModuleReader:
     def _declare(self, var: GlobalVar, node: ast.FunctionDef, options: Options) -> None:
         """Read the function's signature; a kernel as a whole."""
         if options.decorator.name == "T.prim_func":
-            self._guarded(lambda: self._prim_func(var, node, options), node)
+            self._guarded(lambda: self._prim_func(var, node), node)
         else:
             reader = self._reader()
             self._guarded(lambda: set_note(var, "struct_info_", reader.signature(node, options)), node)
 
-    def _prim_func(self, var: GlobalVar, node: ast.FunctionDef, options: Options) -> None:
-        function = read_prim_func(node, self.source, self.environment, options)
+    def _prim_func(self, var: GlobalVar, node: ast.FunctionDef) -> None:
+        function = read_prim_func(node, self.source, self.environment)
         self.builder.context.functions[var] = function
         set_note(var, "struct_info_", prim_func_info(function))
 
@@ -261,7 +261,7 @@ class ModuleReader:
             raise DiagnosticError(self.problems)
 
 
-def read_prim_func(node: ast.FunctionDef, source: ScriptSource, environment: Environment, options: Options) -> PrimFunc:
+def read_prim_func(node: ast.FunctionDef, source: ScriptSource, environment: Environment) -> PrimFunc:
     """A TIR function; public under its own name unless `private` or named otherwise."""
     names = environment.visible()
     trusted = environment.is_trusted

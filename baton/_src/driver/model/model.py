@@ -227,7 +227,7 @@ class Model:
         for plan in self.executable.natives.values():
             for step in plan.steps:
                 counts[step.kernel] = counts.get(step.kernel, 0) + 1
-                shapes.setdefault(step.kernel, _step_text(step, plan.variables))
+                shapes.setdefault(step.kernel, _step_text(step))
         for name in self.executable.kernels:
             counts.setdefault(name, 0)
         rules = self._stages.rules
@@ -250,9 +250,9 @@ class Model:
         return f"<Model ({inputs}) -> ({outputs})>"
 
 
-def _step_text(step: Any, variables: Sequence[str]) -> str:
-    from_dim = [f"{p.dtype}[{', '.join(str(d) for d in p.dims)}]" if _static(p.dims) else p.dtype for p in step.tensors]
-    return " ".join(from_dim)
+def _step_text(step: Any) -> str:
+    """The operands of a kernel's call: their dtypes, with the shape where it is static."""
+    return " ".join(f"{p.dtype}[{', '.join(map(str, p.dims))}]" if _static(p.dims) else p.dtype for p in step.tensors)
 
 
 def _static(dims: Sequence[Any]) -> bool:

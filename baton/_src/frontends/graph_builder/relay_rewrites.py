@@ -26,14 +26,14 @@ def _matmul(g: GraphBuilder, a: Value, b: Value) -> Value:
         flat = g.reshape(a, (-1, a.shape[-1])) if len(a.shape) > 2 else a
         product = g.call("nn.dense", flat, g.transpose(b, (1, 0)))
         return g.reshape(product, (*a.shape[:-1], b.shape[-1])) if len(a.shape) > 2 else product
-    batch = _batch(g, a.shape[:-2], b.shape[:-2])
+    batch = _batch(a.shape[:-2], b.shape[:-2])
     left = g.reshape(g.broadcast_to(a, (*batch, *a.shape[-2:])), (-1, *a.shape[-2:]))
     right = g.reshape(g.broadcast_to(b, (*batch, *b.shape[-2:])), (-1, *b.shape[-2:]))
     product = g.call("nn.batch_matmul", left, right, transpose_a=False, transpose_b=False)
     return g.reshape(product, (*batch, a.shape[-2], b.shape[-1]))
 
 
-def _batch(g: GraphBuilder, a: tuple[Dim, ...], b: tuple[Dim, ...]) -> tuple[Dim, ...]:
+def _batch(a: tuple[Dim, ...], b: tuple[Dim, ...]) -> tuple[Dim, ...]:
     """The broadcast of two batch shapes."""
     rank = max(len(a), len(b))
     left, right = (1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b

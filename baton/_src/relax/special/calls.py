@@ -55,7 +55,7 @@ def output_infos(call: Call) -> tuple[TensorStructInfo, ...]:
     return tuple(f for f in fields if isinstance(f, TensorStructInfo))
 
 
-def _infer_outputs(call: Call, context: Any) -> StructInfo:
+def _infer_outputs(call: Call) -> StructInfo:
     name = _name(call)
     if len(call.sinfo_args) != 1:
         raise fail(STRUCT_INFO, f"{name} takes one struct info argument, got {len(call.sinfo_args)}", span=call.span)
@@ -84,14 +84,14 @@ def _infer_call_tir(call: Call, context: Any) -> StructInfo:
             f"{_name(call)} calls a function of the module by its GlobalVar, got {call.args[0]!r}",
             span=call.span,
         )
-    return _infer_outputs(call, context)
+    return _infer_outputs(call)
 
 
 def _infer_dps_packed(call: Call, context: Any) -> StructInfo:
     info = call.args[0].struct_info_
     if isinstance(call.args[0], Op) or not (info is None or isinstance(info, FuncStructInfo)):
         raise fail(STRUCT_INFO, f"{_name(call)} calls a packed function, got {call.args[0]!r}", span=call.span)
-    return _infer_outputs(call, context)
+    return _infer_outputs(call)
 
 
 def inline_arguments(call: Call, lookup: Any) -> Call:

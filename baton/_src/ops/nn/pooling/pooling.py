@@ -128,7 +128,7 @@ def infer(call: OpCall[Any]) -> Info:
     return pooled_info(call, extent)
 
 
-def _windows(x: k.Tensor, a: Any, out: Any, fill: Any) -> tuple[k.Tensor, list[int]]:
+def _windows(x: k.Tensor, a: Any, fill: Any) -> tuple[k.Tensor, list[int]]:
     """The data with its border (also what `ceil_mode` reads beyond), and the begins."""
     data, _ = pool_orders(a)
     begins = list(a.padding[: a.spatial])
@@ -138,7 +138,7 @@ def _windows(x: k.Tensor, a: Any, out: Any, fill: Any) -> tuple[k.Tensor, list[i
     return padded(x, data, SPATIAL[a.spatial], begins, ends, fill, axes="ax"), begins
 
 
-def _fold(x: k.Tensor, source: k.Tensor, a: Any, out: Any, fold: Any, kept: Any, name: str) -> k.Tensor:
+def _fold(source: k.Tensor, a: Any, out: Any, fold: Any, kept: Any, name: str) -> k.Tensor:
     data, result = pool_orders(a)
     letters = SPATIAL[a.spatial]
     taps = [k.reduce_axis(size, f"rv{i}") for i, size in enumerate(a.pool_size)]
@@ -163,15 +163,15 @@ def infer_mean(call: OpCall[Any]) -> Info:
 def compute_max(inputs: Any, a: Any, out: Any) -> Any:
     """A border of the lowest value, then one reduction."""
     (x,) = inputs
-    source, _ = _windows(x, a, out, k.lowest(x.dtype))
-    return _fold(x, source, a, out, k.reduce_max, x.dtype, "pool_max")
+    source, _ = _windows(x, a, k.lowest(x.dtype))
+    return _fold(source, a, out, k.reduce_max, x.dtype, "pool_max")
 
 
 def compute_mean(inputs: Any, a: Any, out: Any) -> Any:
     """A border of zeros, a sum, then the division by the number of elements that count."""
     (x,) = inputs
-    source, begins = _windows(x, a, out, 0)
-    total = _fold(x, source, a, out, k.reduce_sum, summing_dtype(x.dtype), "pool_sum")
+    source, begins = _windows(x, a, 0)
+    total = _fold(source, a, out, k.reduce_sum, summing_dtype(x.dtype), "pool_sum")
     _, result = pool_orders(a)
 
     def body(*indices: Any) -> Any:
