@@ -133,14 +133,17 @@ def like(x: TensorInfo, dtype: DataType | None = None) -> TensorInfo:
     return x if dtype is None else TensorInfo(x.shape, dtype, x.ndim, x.vdevice, x.shape_var)
 
 
-def check_shape(call: OpCall[Any], position: int, wanted: Info) -> None:
-    """An operand of another shape than `wanted`, as far as that is certain, is an error."""
+def check_operand(call: OpCall[Any], position: int, wanted: Info) -> None:
+    """An operand of another shape or dtype than `wanted`, as far as that is certain, is an error."""
     given = call.tensor(position)
     assert isinstance(wanted, TensorInfo)
     prove = DimMath(call.prover).equal
     fits = -1 in (given.ndim, wanted.ndim) or given.ndim == wanted.ndim
     if fits and given.shape is not None and wanted.shape is not None:
         fits = all(prove(a, b) is not False for a, b in zip(given.shape, wanted.shape))
+    name = call.op.inputs[position].name
     if not fits:
         shapes = [show_shape(info.shape, info.ndim) for info in (given, wanted)]
-        call.fail(f"{call.op.inputs[position].name} has shape {shapes[0]}, the data asks for {shapes[1]}")
+        call.fail(f"{name} has shape {shapes[0]}, the data asks for {shapes[1]}")
+    if not given.dtype.is_void and not wanted.dtype.is_void and given.dtype != wanted.dtype:
+        call.fail(f"{name} is {given.dtype}, the data asks for {wanted.dtype}", code="op-dtype")

@@ -53,6 +53,8 @@ def infer_sample(call: OpCall[GridSampleAttrs]) -> Info:
     for name, t in (("data", x), ("grid", grid)):
         if t.ndim not in (-1, rank):
             call.fail(f"{name} must have rank {rank}, got {show_shape(t.shape, t.ndim)}")
+    if not grid.dtype.is_void and not grid.dtype.is_float:
+        call.fail(f"grid must be floating-point, got {grid.dtype}", code="op-dtype", help="astype first")
     if x.shape is None or grid.shape is None:
         return TensorInfo(None, x.dtype, rank, x.vdevice)
     same = DimMath(call.prover)

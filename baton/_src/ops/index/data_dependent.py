@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs
-from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef, kind_in_words
 from baton._src.ir.tensor_info import Info, PrimInfo, TensorInfo, TupleInfo
 from baton._src.ops.axes import normal_axis
 from baton._src.ops.dims import show_shape
@@ -84,7 +84,9 @@ def _option(call: OpCall[Any], position: int, default: Any) -> Any:
         return default
     found = call.args[position]
     if not isinstance(found, PrimInfo) or found.value is None:
-        call.fail(f"{call.op.inputs[position].name} must be a known host scalar, got {found}", code="op-argument")
+        name = call.op.inputs[position].name
+        given = "one that is not known" if isinstance(found, PrimInfo) else kind_in_words(found)
+        call.fail(f"{name} must be a number that is known when compiling, got {given}", code="op-argument")
     value = found.value
     return bool(value) if found.dtype == BOOL else value
 

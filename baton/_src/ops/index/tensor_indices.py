@@ -19,7 +19,7 @@ from baton._src.ir.attrs import Attrs, attr, attrs
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo, TupleInfo
 from baton._src.ops import kernel_words as k
-from baton._src.ops.broadcasting import broadcast_shapes, check_shape
+from baton._src.ops.broadcasting import broadcast_shapes, check_operand
 from baton._src.ops.dims import show_shape
 from baton._src.ops.index.gathering import from_either_end
 from baton._src.ops.index.take import TakeAttrs, in_range, indices_info
@@ -254,7 +254,7 @@ class TakeBackwardAttrs(Attrs):
 def infer_take_backward(call: OpCall[Any]) -> Info:
     """The shape of the data. The gradient has the shape of what is taken: it is read where that stands."""
     x, at = call.tensor(1), call.args[2]
-    check_shape(call, 0, infer_take(replace(call, args=(x, at), attrs=TakeAttrs(call.attrs.axis), values=())))
+    check_operand(call, 0, infer_take(replace(call, args=(x, at), attrs=TakeAttrs(call.attrs.axis), values=())))
     return x
 
 

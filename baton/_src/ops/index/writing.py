@@ -19,7 +19,7 @@ from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Dim, Info, PrimInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import from_front, normal_axis
-from baton._src.ops.broadcasting import Shape
+from baton._src.ops.broadcasting import Shape, same_dtype
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.index.gathering import from_either_end
 from baton._src.ops.index.tensor_indices import check_indices, index_tensors
@@ -180,9 +180,10 @@ def infer_scatter(call: OpCall[SliceScatterAttrs]) -> Info:
         normal_axis(call, call.attrs.axis, x.ndim)
         if src.ndim not in (-1, x.ndim):
             call.fail(f"src must have the data's rank {x.ndim}, got {show_shape(src.shape, src.ndim)}")
+    same_dtype(call, [x, src])
     step = call.args[4]
     if not isinstance(step, PrimInfo) or not isinstance(step.value, int) or step.value < 1:
-        call.fail("step must be a known positive number", code="op-argument")
+        call.fail("step must be a positive number that is known when compiling", code="op-argument")
     return x
 
 

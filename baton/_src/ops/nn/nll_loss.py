@@ -7,6 +7,7 @@ relay-language §6 level 10.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from baton._src.ir.attrs import Attrs, attr, attrs
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
+from baton._src.ops.broadcasting import check_operand, same_dtype
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.precision import wide
 from baton._src.ops.reduce.folds import fold_compute
@@ -44,8 +46,10 @@ def infer_nll(call: OpCall[NllLossAttrs]) -> Info:
         call.fail("predictions must have a class axis, got a scalar")
     if x.ndim > 0 and t.ndim >= 0 and t.ndim != x.ndim - 1:
         call.fail(f"targets must have rank {x.ndim - 1}, got {show_shape(t.shape, t.ndim)}")
-    if len(call.args) > 2 and call.tensor(2).ndim not in (-1, 1):
-        call.fail("weights must have rank 1")
+    if len(call.args) > 2:
+        same_dtype(call, [x, call.tensor(2)])
+        if call.tensor(2).ndim not in (-1, 1):
+            call.fail("weights must have rank 1")
     math = DimMath(call.prover)
     if x.shape is not None and t.shape is not None:
         kept = x.shape[1:] if len(x.shape) == 1 else (x.shape[0], *x.shape[2:])
@@ -167,13 +171,9 @@ def decompose_nll_backward(b: Any, args: Any, a: NllLossAttrs, out: Any) -> Any:
 
 
 def infer_nll_backward(call: OpCall[NllLossAttrs]) -> Info:
-    """The predictions' own type."""
-    a, x = call.attrs, call.tensor(1)
-    if a.reduction not in ("mean", "sum", "none"):
-        call.fail(f"reduction {a.reduction!r} is none of mean, sum, none", code="op-attribute")
-    if a.reduction != "none" and call.tensor(0).ndim not in (-1, 0):
-        call.fail(f"the loss is a scalar, its gradient {show_shape(call.tensor(0).shape, call.tensor(0).ndim)}")
-    return x
+    """The predictions' own type. The gradient has the type of the loss."""
+    check_operand(call, 0, infer_nll(replace(call, args=call.args[1:])))
+    return call.tensor(1)
 
 
 def reference_nll_backward(inputs: Any, a: NllLossAttrs) -> Any:

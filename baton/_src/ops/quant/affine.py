@@ -57,6 +57,10 @@ def infer(call: OpCall[Any]) -> Info:
         v, name = call.tensor(position), call.op.inputs[position].name
         if v.ndim > 1:
             call.fail(f"{name} must be a scalar or a vector, got {show_shape(v.shape, v.ndim)}")
+        if position == 1 and not v.dtype.is_void and not v.dtype.is_float:
+            call.fail(f"scale must be floating-point, got {v.dtype}", code="op-dtype", help="astype first")
+        if v.dtype.is_bool:
+            call.fail(f"{name} must be a number, got bool", code="op-dtype", help="astype first")
         if v.ndim == 1 and x.ndim >= 0:
             axis = normal_axis(call, call.attrs.axis, x.ndim)
             if x.shape is not None and v.shape is not None and not (isinstance(v.shape[0], int) and v.shape[0] == 1):

@@ -33,9 +33,11 @@ class MultinomialAttrs(Attrs):
 def infer(call: OpCall[MultinomialAttrs]) -> Info:
     """(n, 1)"""
     for position in range(3):
-        x = call.tensor(position)
+        x, name = call.tensor(position), call.op.inputs[position].name
         if x.ndim not in (-1, 2):
-            call.fail(f"{call.op.inputs[position].name} must have rank 2, got {show_shape(x.shape, x.ndim)}")
+            call.fail(f"{name} must have rank 2, got {show_shape(x.shape, x.ndim)}")
+        if position < 2 and not x.dtype.is_void and not x.dtype.is_float:
+            call.fail(f"{name} must be floating-point, got {x.dtype}", code="op-dtype", help="astype first")
     uniform, indices = call.tensor(1), call.tensor(2)
     if not indices.dtype.is_void and not indices.dtype.is_int:
         call.fail(f"sample_indices must be integers, got {indices.dtype}", code="op-dtype")
@@ -61,11 +63,20 @@ def decompose(b: Any, args: Any, a: MultinomialAttrs, out: Any) -> Any:
     prob, uniform, indices = args
     sums = b.op("cumsum", prob, axis=1)
     rows = b.op("take", sums, b.op("squeeze", indices, axis=(1,)), axis=0)
-    below = b.op("astype", b.op("less_equal", rows, uniform), dtype=a.dtype)
+    below = b.op("astype", b.op("less_equal", *_of_one_dtype(b, prob, rows, uniform)), dtype=a.dtype)
     total = b.op("sum", below, axis=(1,), keepdims=True)
     ones = b.op("ones_like", prob, dtype=a.dtype)
     last = b.op("sum", b.op("take", ones, b.const(0, "int64"), axis=0), axis=(0,), keepdims=True)
     return b.op("minimum", total, b.op("subtract", last, b.const(1, a.dtype)))
+
+
+def _of_one_dtype(b: Any, prob: Any, rows: Any, uniform: Any) -> tuple[Any, Any]:
+    """Sums of probabilities and uniform numbers, both wide enough for either, so that they can be compared."""
+    dtypes = [x.struct_info_.dtype for x in (prob, uniform)]
+    if dtypes[0] == dtypes[1]:
+        return rows, uniform
+    common = "float64" if any(d.bits > 32 for d in dtypes) else "float32"
+    return b.op("astype", rows, dtype=common), b.op("astype", uniform, dtype=common)
 
 
 MULTINOMIAL_FROM_UNIFORM = OpDef(

@@ -38,7 +38,7 @@ class FullAttrs(Attrs):
 
 
 def infer_full(call: OpCall[FullAttrs]) -> Info:
-    """The target shape; the dtype given, or that of the fill value."""
+    """The target shape; the dtype given, or that of the fill value, on whose device it is."""
     relax = call.op.name == "full" and len(call.args) == 2
     fill: Any = call.args[1 if relax else 0]
     if not isinstance(fill, (TensorInfo, PrimInfo)):
@@ -46,16 +46,16 @@ def infer_full(call: OpCall[FullAttrs]) -> Info:
     if isinstance(fill, TensorInfo) and fill.ndim > 0:
         call.fail(f"the fill value must be a scalar, got shape {show_shape(fill.shape, fill.ndim)}")
     dtype = call.attrs.dtype if not call.attrs.dtype.is_void else fill.dtype
-    return _of_shape(call, 0 if relax else 1, dtype)
+    return _of_shape(call, 0 if relax else 1, dtype, fill.vdevice if isinstance(fill, TensorInfo) else None)
 
 
-def _of_shape(call: OpCall[Any], position: int, dtype: DataType) -> TensorInfo:
+def _of_shape(call: OpCall[Any], position: int, dtype: DataType, vdevice: Any = None) -> TensorInfo:
     shape = target_dims(call, position, "shape")
     if shape is None:
-        return of_unknown_dims(call, position, dtype)
+        return of_unknown_dims(call, position, dtype, vdevice)
     if any(isinstance(d, int) and d < 0 for d in shape):
         call.fail(f"a dim of {show_shape(shape)} is negative")
-    return TensorInfo(shape, dtype)
+    return TensorInfo(shape, dtype, vdevice=vdevice)
 
 
 def _fill_operand(inputs: Any) -> Any:

@@ -13,7 +13,7 @@ from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo, TupleInfo
 from baton._src.ops import kernel_words as k
-from baton._src.ops.broadcasting import same_dtype
+from baton._src.ops.broadcasting import same_dtype, same_vdevice
 from baton._src.ops.dims import show_shape
 from baton._src.ops.loop_nests import both, load, loops, store
 from baton._src.ops.samples import Arr, Sample
@@ -53,7 +53,7 @@ def infer_meshgrid(call: OpCall[MeshgridAttrs]) -> Info:
             shape = None
         else:
             shape[axis] = v.shape[0] if v.shape else 1
-    each = TensorInfo(None if shape is None else tuple(shape), dtype, len(vectors))
+    each = TensorInfo(None if shape is None else tuple(shape), dtype, len(vectors), same_vdevice(call, vectors))
     return TupleInfo((each,) * len(vectors))
 
 

@@ -21,7 +21,7 @@ from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.row_major import flat_index, split_index
 from baton._src.ops.samples import Arr, Sample, Shape
-from baton._src.ops.shape.reshape_target import resolve, resolve_numbers
+from baton._src.ops.shape.reshape_target import resolve, resolve_numbers, target_rank
 from baton._src.ops.shape.targets import of_unknown_dims, target_dims, target_numbers
 from baton._src.tir.expr import IntImm
 
@@ -48,7 +48,7 @@ def infer(call: OpCall[ReshapeAttrs]) -> Info:
     if target is None:
         return of_unknown_dims(call, 1, x.dtype, x.vdevice)
     shape = resolve(call, x, target, relay)
-    return TensorInfo(shape, x.dtype, len(target) if shape is None else -1, x.vdevice)
+    return TensorInfo(shape, x.dtype, target_rank(target) if shape is None else -1, x.vdevice)
 
 
 def compute(inputs: Any, attributes: Any, out: Any) -> Any:

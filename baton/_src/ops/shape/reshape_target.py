@@ -2,6 +2,7 @@
 
 resolve(call, x)          dims, possibly symbolic; what does not fit is an error of the call
 resolve_numbers(x, a)     of known shapes, for NumPy's meaning
+target_rank(target)       how many dims it stands for, where those of the operand are not known
 """
 
 from __future__ import annotations
@@ -46,6 +47,12 @@ def resolve(call: OpCall[Any], x: TensorInfo, target: Sequence[Dim], relay: bool
             help=_instead(total, target),
         )
     return tuple(result)
+
+
+def target_rank(target: Sequence[Dim]) -> int:
+    """How many dims an unresolved target stands for: -4 is no dim itself, -2 may be any number of them (-1)."""
+    special = [d for d in target if isinstance(d, int)]
+    return -1 if -2 in special else len(target) - special.count(-4)
 
 
 def _instead(total: Dim, target: Sequence[Dim]) -> str:

@@ -18,6 +18,7 @@ from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo, TupleInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import from_front, normal_axis
+from baton._src.ops.broadcasting import same_dtype
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.layouts import follows_input
 from baton._src.ops.nn.normalization.normalized import standardised, through_statistics
@@ -47,6 +48,7 @@ def infer(call: OpCall[BatchNormAttrs]) -> Info:
     x = call.tensor(0)
     if not x.dtype.is_void and not x.dtype.is_float:
         call.fail(f"takes floating-point data, got {x.dtype}", code="op-dtype", help="astype first")
+    same_dtype(call, [call.tensor(i) for i in range(len(_NAMES) + 1)])
     math = DimMath(call.prover)
     channels = None
     if x.ndim >= 0:

@@ -10,6 +10,7 @@ import numpy as np
 from baton._src.ir.op_def import OpCall
 from baton._src.ir.tensor_info import Dim, TensorInfo
 from baton._src.ops import kernel_words as k
+from baton._src.ops.broadcasting import same_dtype
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.precision import wide
 from baton._src.ops.reduce.folds import count_of
@@ -24,8 +25,9 @@ def check_float(call: OpCall[Any], x: TensorInfo) -> None:
 
 
 def check_weights(call: OpCall[Any], expected: tuple[Dim, ...] | None, rank: int, positions: Sequence[int]) -> None:
-    """Weights must have the extents of the axes they scale."""
+    """Weights must have the extents of the axes they scale, and the data's dtype."""
     math = DimMath(call.prover)
+    same_dtype(call, [call.tensor(i) for i in (0, *positions)])
     for position in positions:
         v = call.tensor(position)
         name = call.op.inputs[position].name

@@ -19,7 +19,7 @@ import numpy as np
 from baton._src.ir.op_def import Fusion, Gradient, Input, OpCall, OpDef
 from baton._src.ir.tensor_info import Info
 from baton._src.ops import kernel_words as k
-from baton._src.ops.broadcasting import check_shape
+from baton._src.ops.broadcasting import check_operand
 from baton._src.ops.canonical_axes import from_canonical, to_canonical
 from baton._src.ops.nn.pooling.pooling import (
     Pool1DAttrs,
@@ -39,13 +39,13 @@ from baton._src.te import reduction
 def infer(call: OpCall[Any]) -> Info:
     """The data's own type. The gradient has the shape of what pooling the data gives: it is read by window."""
     x = call.tensor(1)
-    check_shape(call, 0, infer_pool(replace(call, args=(x,))))
+    check_operand(call, 0, infer_pool(replace(call, args=(x,))))
     return x
 
 
 def infer_picked(call: OpCall[Any]) -> Info:
     """What pooling gives. The other tensor has the shape of the data: it is read where the data is."""
-    check_shape(call, 1, call.tensor(0))
+    check_operand(call, 1, call.tensor(0))
     return infer_pool(call)
 
 
