@@ -1,4 +1,4 @@
-"""What every StructInfo has in common: expressions are annotated with it, and its kinds (`struct_info`) hold them."""
+"""The base class of StructInfo, below both expressions (annotated with it) and its kinds (`struct_info`)."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from baton._src.support.spans import Span
 
 @node
 class StructInfo(Node):
-    """Any structural information.
+    """Structural information on a value: its kind, and what is known statically of shape, dtype and contents.
 
-    `==` asks whether two say the same; in sets and dictionaries each is itself, as every node, so equal ones do not
+    `==` is structural equality; in sets and dictionaries each is itself, as every node, so equal ones do not
     merge there (in TVM, annotations cannot be hashed at all). Tables that traversals keep hold annotations among other
     nodes: with a structural hash, each entry would be compared in depth with all equal ones, 20 microseconds a pair
-    and 28 a first hash. Who wants to merge keys by `structural_hash(info)` and compares.
+    and 28 a first hash. To merge equal ones, key a table by `structural_hash(info)` and compare.
     """
 
     covers: ClassVar[Callable[[StructInfo, StructInfo], bool]]
-    """Whether the first is known to cover the second; bound where the checks are known (`driver.wiring`)."""
+    """Implements `is_base_of`; the check is in a later module, hence bound by `driver.wiring`."""
 
     span: Span | None = note(kw_only=True, default=None)
 
     def is_base_of(self, derived: StructInfo) -> bool:
-        """Whether every value of `derived` is known to be one of this."""
+        """Whether `derived` is provably a subtype: each of its values is described by this one, too."""
         return StructInfo.covers(self, derived)
 
     def __eq__(self, other: object) -> bool:
-        """Whether both say the same (TVM compares annotations so, other than nodes of programs)."""
+        """Structural equality, as in TVM, where nodes of programs compare by identity."""
         return self is other or (isinstance(other, StructInfo) and structural_equal(self, other))
 
     __hash__ = Node.__hash__

@@ -87,7 +87,7 @@ class BlockBuilder:
 
     @property
     def warnings(self) -> list[Diagnostic]:
-        """What could not be decided so far."""
+        """Warnings so far: conditions that could be neither proved nor refuted."""
         return self.context.report.warnings
 
     # ------------------------------------------------------------------------------------------------ functions
@@ -127,7 +127,7 @@ class BlockBuilder:
 
     @contextmanager
     def _opened(self, opened: _OpenFunction) -> Iterator[None]:
-        """`opened` is what is built here, with names of its own."""
+        """Make `opened` the function being built, with its own variable names and scope of shape variables."""
         outer, self._open = self._open, opened
         token = _building.set((*_building.get(), self))
         outer_names, self.normalizer.names = self.normalizer.names, FreshNames()
@@ -148,7 +148,7 @@ class BlockBuilder:
             self._open = outer
 
     def emit_func_output(self, output: Any, params: Any = None) -> GlobalVar:
-        """End the function, which returns `output` (an expression or nested tuples of them); gives its GlobalVar."""
+        """End the function with result `output` (an expression or nested tuples of them). Returns its GlobalVar."""
         opened = self._open
         if opened is None:
             raise fail(API, "emit_func_output is called outside of `with builder.function(...)`")
@@ -173,7 +173,7 @@ class BlockBuilder:
         return opened.result
 
     def add_func(self, func: Any, func_name: str) -> GlobalVar:
-        """Add a function under a name like `func_name`; a private one that is there already is used again."""
+        """Add a function under a unique name like `func_name`; of structurally equal private ones only the first."""
         if isinstance(func, Function) and "global_symbol" in func.attrs:
             return self._define(GlobalVar(self.get_unique_name(func_name)), func)
         return self._known_functions().var_of(
@@ -192,7 +192,7 @@ class BlockBuilder:
         return var
 
     def _known_functions(self) -> KnownFunctions:
-        """The functions by what they compute, put together when first asked for."""
+        """Index of the module's functions by structure, built on first use."""
         if self._known is None:
             self._known = KnownFunctions()
             for var, function in self.context.functions.items():
@@ -262,7 +262,7 @@ class BlockBuilder:
         self.context.shape_scope = self._scopes.pop()
 
     def begin_binding_block(self) -> None:
-        """Bindings from here on are collected for `end_block` (for passes that build blocks by themselves)."""
+        """Collect the following bindings in a block, which `end_block` returns (for passes that build blocks)."""
         self.normalizer.frames.append(Frame())
 
     def begin_dataflow_block(self) -> None:

@@ -36,7 +36,7 @@ def _arguments(args: Any) -> Any:
 
 
 def _outputs(out_sinfo: Any) -> StructInfo:
-    """What a call gives: a list says several results, or one (then a call gives that, no tuple of one, as in TVM)."""
+    """The StructInfo of a call's results. A list of one means that result itself, not a tuple of one, as in TVM."""
     if isinstance(out_sinfo, (list, tuple)) and len(out_sinfo) != 1:
         return TupleStructInfo(out_sinfo)
     out_sinfo = out_sinfo[0] if isinstance(out_sinfo, (list, tuple)) else out_sinfo
@@ -93,7 +93,7 @@ def _indices(indices: Any) -> tuple[int, ...]:
 
 
 def call_dps_packed(func: Any, args: Any, out_sinfo: Any) -> Call:
-    """Call a packed function that writes into the outputs it is given behind the arguments."""
+    """Call a packed function that writes its results into output tensors, passed after the arguments."""
     return Call(special_op("call_dps_packed"), [_function(func), _arguments(args)], None, [_outputs(out_sinfo)])
 
 

@@ -1,7 +1,7 @@
-"""From a function over te tensors to a kernel and the `call_tir` that calls it (`BlockBuilder.call_te`).
+"""`BlockBuilder.call_te`: makes a kernel from a function over te tensors, and the `call_tir` that calls it.
 
-The kernel gets shape variables of its own, one for each of the caller's, under the same name. Those that no dim of a
-buffer gives alone are passed as trailing integers.
+The kernel has its own shape variables, one for each of the caller's, under the same name. Those that no dim of a
+buffer consists of are passed as trailing integers.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class CallTE:
     """The tensor arguments, in the kernel's order."""
     outputs: StructInfo
     integers: list[TirVar]
-    """The caller's shape variables that are passed behind the outputs."""
+    """The caller's shape variables that are passed as integers after the outputs."""
 
     def call(self, callee: GlobalVar) -> Call:
         return Call(CALL_TIR.op, self._args(callee), None, [self.outputs])

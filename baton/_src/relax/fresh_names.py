@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 class FreshNames:
-    """Gives each name once, until they are forgotten."""
+    """Hands out unique names."""
 
     def __init__(self) -> None:
         self._names: dict[str, int] = {}
@@ -22,5 +22,5 @@ class FreshNames:
         return name
 
     def forget(self) -> None:
-        """Names start anew (in the next function)."""
+        """Allow all names again (for the next function)."""
         self._names.clear()

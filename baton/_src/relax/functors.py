@@ -66,7 +66,7 @@ def mutator(cls: C) -> C:
 
 
 class ExprFunctor:
-    """A function of expressions with a case for each class of nodes: what a class of yours does not define says so."""
+    """Dispatches on the class of an expression to its `visit_*_` method; one that no subclass defines is an error."""
 
     def visit_expr(self, expr: Any) -> Any:
         """The value of the case for the expression's class."""
@@ -259,7 +259,7 @@ class ExprMutator:
         return block if same and all(a is b for a, b in zip(made.bindings, block.bindings, strict=True)) else made
 
     def visit_binding(self, binding: rx.Binding) -> None:
-        """A binding by its class; emits whatever becomes of it."""
+        """Dispatches on the class of the binding; emits the rewritten one."""
         if isinstance(binding, rx.MatchCast):
             self.visit_match_cast_(binding)
         else:
@@ -299,7 +299,7 @@ class ExprMutator:
         return kind(var.name_hint, struct_info, var.span)
 
     def set_var_remap(self, vid: rx.Var, var: Any) -> None:
-        """Uses of the variable `vid` (a variable stands for its id) become `var` from here on."""
+        """Replace later uses of the variable `vid` (variables are their own ids) by `var`."""
         self._remap[vid] = var
 
     def get_var_remap(self, vid: rx.Var) -> Any:

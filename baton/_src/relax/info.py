@@ -20,7 +20,7 @@ from baton._src.tir.expr import AnyDim, FloatImm, IntImm, literal
 OBJECT_INFO = ObjectStructInfo()
 """The top, shared: it has no contents."""
 UNIT_INFO = TupleStructInfo(())
-"""What calls made for their effect give."""
+"""The StructInfo of calls made for their side effect: the unit value."""
 
 
 def to_info(info: StructInfo) -> Info:
@@ -29,7 +29,7 @@ def to_info(info: StructInfo) -> Info:
 
 
 def from_info(info: Info) -> StructInfo:
-    """The StructInfo of what an operator's `infer` said. A dim that only Relay can leave open (`?`) drops the shape."""
+    """The StructInfo of an operator's inferred `Info`. An unknown dim (`?`, Relay only) makes the shape unknown."""
     return run(_from_info_task(info)) if isinstance(info, TupleInfo) else _from_leaf(info)
 
 

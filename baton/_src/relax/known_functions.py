@@ -1,4 +1,4 @@
-"""Functions by what they compute: the variable of one that equals another, without hashing what has no like.
+"""An index of functions by structure: finds the variable of an equal function, hashing only where it is necessary.
 
     known = KnownFunctions()
     known.add(relu.func, relu)
@@ -24,7 +24,7 @@ from baton._src.tir.prim_func import PrimFunc
 
 @dataclass(eq=False, slots=True)
 class _Group:
-    """The functions of one outline: those that nobody had to compare yet, and the others by hash."""
+    """The functions of one outline: those not hashed yet, and the others by structural hash."""
 
     waiting: list[tuple[Any, GlobalVar]] = field(default_factory=list)
     hashed: dict[int, list[tuple[Any, GlobalVar]]] = field(default_factory=dict)
@@ -48,7 +48,7 @@ class KnownFunctions:
         self._groups.setdefault(_outline(function), _Group()).waiting.append((function, var))
 
     def var_of(self, function: Any, new: Callable[[], GlobalVar]) -> GlobalVar:
-        """The variable of the first equal function; of this one itself, from `new()`, if there is none."""
+        """The variable of an equal function, if there is one; else this function is added under `new()`."""
         outline = _outline(function)
         group = self._groups.get(outline)
         if group is None:

@@ -1,4 +1,4 @@
-"""The leaves of normal form: what may be an argument, a field, or the end of a sequence (seed 001, Normal Form)."""
+"""Leaves of normal form: allowed as arguments, tuple fields and results of sequences (seed 001, Normal Form)."""
 
 from __future__ import annotations
 
@@ -22,5 +22,5 @@ _LEAVES = (Var, GlobalVar, Tuple, *LITERALS)
 
 
 def is_leaf(expr: Any) -> bool:
-    """Whether `expr` may stand where normal form asks for a leaf; a tuple is one if its fields are."""
+    """Whether `expr` is a leaf of normal form; a tuple is one if all its fields are."""
     return isinstance(expr, _LEAVES)

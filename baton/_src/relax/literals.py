@@ -17,7 +17,7 @@ from baton._src.values.tensor import NDArray, array, literal_dtype
 
 
 def const(value: Any, dtype: object = None) -> Constant:
-    """A tensor literal. Python's ints are int32, its floats float32, unless `dtype` says otherwise.
+    """A tensor literal. Without `dtype`, Python's ints become int32 and its floats float32.
 
     So are elements of NumPy's arrays of 64 bits, as in TVM; integers that do not fit stay int64, as an `NDArray` does.
     """

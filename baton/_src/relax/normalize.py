@@ -68,7 +68,7 @@ class Normalizer:
         return expr if self._is_settled(expr) else run(self._value(expr))
 
     def atom(self, expr: Any) -> Any:
-        """`expr` as a leaf; it is bound to a new variable if it is none."""
+        """`expr` if it is a leaf, else a new variable bound to it."""
         return expr if self._is_settled_leaf(expr) else run(self._leaf(expr))
 
     def add_binding(self, binding: Binding) -> Binding:
@@ -313,7 +313,7 @@ class Normalizer:
             self._defining.discard(var)
 
     def annotate(self, var: Var, info: StructInfo, span: Span | None = None) -> None:
-        """Give `var` the info of its value, or check it against the annotation that it has, which stays."""
+        """Set the StructInfo of `var` to that of its value. An existing annotation is checked against it and kept."""
         want = var.struct_info_
         if want is None:
             set_note(var, "struct_info_", info)
@@ -327,7 +327,7 @@ class Normalizer:
                 )
 
     def _annotate_cast(self, var: Var, info: StructInfo, span: Span | None) -> None:
-        """As `annotate`; but nothing checks what is declared besides the cast, so the cast has to imply it."""
+        """As `annotate` for a MatchCast. Only the cast is checked at run time, so it has to imply the annotation."""
         declared = var.struct_info_
         if declared is None:
             self.annotate(var, info, span)

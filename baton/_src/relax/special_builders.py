@@ -105,7 +105,7 @@ def to_vdevice(data: Any, dst_vdevice: Any) -> Call:
 
 
 def hint_on_device(data: Any, dst_vdevice: Any = None, memory_scope: str = "global", **place: int) -> Call:
-    """Say where a tensor is wanted: a `Device`, or (as Relax's text has it) `device_type` and `index`."""
+    """Hint that a tensor is to be on a device: a `Device`, or (as in Relax's text) `device_type` and `index`."""
     kind = place.get("device_type", getattr(dst_vdevice, "device_type", 1))
     index = place.get("index", getattr(dst_vdevice, "device_id", 0))
     return Call(special_op("hint_on_device"), [data], HintOnDeviceAttrs(kind, index, memory_scope))

@@ -21,7 +21,7 @@ Infer = Callable[[Call, Any], StructInfo]
 Normalize = Callable[[Call, Any], Call]
 """`normalize(call, lookup)`: the call in its canonical spelling; `lookup(var)` is the value bound to it, or None."""
 Validate = Callable[[Call, Any], None]
-"""`validate(call, context)`: raises `RELAX-WF-26` for a call that its callee cannot serve."""
+"""`validate(call, context)`: raises `RELAX-WF-26` for a call that its callee does not support."""
 
 
 @dataclass(frozen=True)
@@ -39,9 +39,9 @@ class SpecialOp:
     allocates: bool = field(kw_only=True, default=False)
     """It returns new memory, so two equal calls are not one (TVM's TAllocator)."""
     fresh_results: bool = field(kw_only=True, default=False)
-    """It only reads its arguments, and what it gives shares no memory with them, as with every `OpDef`."""
+    """It only reads its arguments, and its result shares no memory with them, as for every `OpDef`."""
     writes_arguments: bool = field(kw_only=True, default=False)
-    """It changes arguments in place (trusted that nobody else looks at them), so two equal calls are not one."""
+    """It changes arguments in place (the program must not use them again), so equal calls may not be merged."""
     fusion: Fusion = Fusion.OPAQUE
     op: Op = field(init=False, repr=False)
 

@@ -1,4 +1,4 @@
-"""StructInfo: what is known of a Relax value (seed 001, Survey of StructInfo). Names as in `tvm.relax` v0.19."""
+"""The kinds of StructInfo (seed 001, Survey of StructInfo). Names as in `tvm.relax` v0.19."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.node import init_field, match_part, node, part
-from baton._src.relax.any_struct_info import StructInfo as StructInfo  # its kinds and it are looked up here
+from baton._src.relax.any_struct_info import StructInfo as StructInfo  # importers find it next to its kinds
 from baton._src.relax.nodes import Call, ShapeExpr, as_dim
 from baton._src.support.diagnostics import fail
 from baton._src.support.spans import Span
@@ -18,7 +18,7 @@ from baton._src.values.packed_func import PROCESS_FUNCTIONS
 
 @node
 class ObjectStructInfo(StructInfo):
-    """Any value: the top."""
+    """Any value: the top of the lattice."""
 
     def __init__(self, span: Span | None = None) -> None:
         init_field(self, "span", span)
@@ -63,7 +63,7 @@ class ShapeStructInfo(StructInfo):
 
 @node
 class TensorStructInfo(StructInfo):
-    """A tensor. `shape` is a `ShapeExpr`, a variable holding a shape, or None (unknown), like VOID dtype, ndim -1."""
+    """A tensor. `shape`: a `ShapeExpr`, a variable that holds a shape, or None. None, dtype void, ndim -1: unknown."""
 
     shape: Any = match_part(kw_only=True, default=None)
     dtype: DataType = part(kw_only=True, default=VOID)
@@ -92,7 +92,7 @@ class TensorStructInfo(StructInfo):
 
 @node
 class TupleStructInfo(StructInfo):
-    """A tuple; no fields is the unit."""
+    """A tuple; without fields the unit value."""
 
     fields: tuple[StructInfo, ...] = part(kw_only=True)
 
@@ -103,9 +103,9 @@ class TupleStructInfo(StructInfo):
 
 @node
 class FuncStructInfo(StructInfo):
-    """A function. `params` None: opaque, results come from `derive_func(call, context)`; then `ret` is ignored.
+    """A function. If `params` is None it is opaque: `derive_func(call, context)` gives its result, `ret` is ignored.
 
-    A derive_func may be given by name: `default_derive`, `empty_derive`, or what `register_func` made known.
+    A derive_func may be given by name: `default_derive`, `empty_derive`, or a name registered by `register_func`.
     """
 
     params: tuple[StructInfo, ...] | None = match_part(kw_only=True, default=None)
@@ -132,12 +132,12 @@ class FuncStructInfo(StructInfo):
     def opaque_func(
         *, ret: StructInfo | None = None, derive_func: Any = None, purity: bool = False, span: Span | None = None
     ) -> FuncStructInfo:
-        """The information of a packed function."""
+        """The StructInfo of a packed function: unknown parameters, results by `derive_func` or `ret`."""
         return FuncStructInfo(None, ret, purity, span, derive_func=derive_func)
 
 
 def default_derive(call: Call, context: Any) -> StructInfo:
-    """What the call says itself: no struct info argument means any object, one means it, several their tuple."""
+    """The result by the call's `sinfo_args`: any object without one, the only one, or the tuple of several."""
     said = call.sinfo_args
     if not said:
         return ObjectStructInfo()
@@ -154,7 +154,7 @@ _DERIVE_FUNCS: dict[str, Any] = {
     "tvm.relax.struct_info.infer_by_sinfo_args": default_derive,
     "empty_derive": empty_derive,
 }
-"""The derivations every packed function can have (facts: relax-language §6), by name."""
+"""Predefined derive_funcs (facts: relax-language §6), by name."""
 
 
 def _derive_func(said: Any) -> Any:
@@ -192,7 +192,7 @@ def _infos(what: str, infos: Any) -> tuple[StructInfo, ...]:
 
 
 def _rank(shape: Any) -> int | None:
-    """The rank a shape expression (or variable) is known to have."""
+    """The rank of a shape (a ShapeExpr, or a variable by its StructInfo); None if unknown."""
     if isinstance(shape, ShapeExpr):
         return len(shape.values)
     info = getattr(shape, "struct_info_", None)

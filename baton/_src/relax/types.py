@@ -1,4 +1,4 @@
-"""The shape-free types of Relax values: a view of StructInfo computed on demand (names follow `tvm.relax.ty` v0.19)."""
+"""Static types of Relax values: StructInfo without shapes, computed on demand (names follow `tvm.relax.ty` v0.19)."""
 
 from __future__ import annotations
 

@@ -146,7 +146,7 @@ def _check_infos(module: IRModule, names: dict[str, Any], findings: Findings) ->
 
 
 def _compare_stored(function: Function, context: Context, findings: Findings) -> None:
-    """What calls say of themselves must not contradict what is deduced now; operators' own conditions must hold."""
+    """Compare the stored StructInfo of calls with what is deduced now, and check the operators' own conditions."""
     for inner in functions_in(function):
         for call, _, binding in calls_in(inner.body):
             span = call.span or (binding.span if binding is not None else None)

@@ -29,7 +29,7 @@ _FLOAT_BITS = {16, 32, 64}
 
 
 class Place(Enum):
-    """Where an annotation stands."""
+    """The kind of position an annotation is in."""
 
     PARAM = "a parameter"
     CAST = "a match_cast"

@@ -38,7 +38,7 @@ def is_subtype(lower: StructInfo, upper: StructInfo, prover: DimProver) -> Answe
 
 
 def check_compatibility(given: StructInfo, expected: StructInfo, prover: DimProver) -> Answer:
-    """The answer for passing a `given` where an `expected` is wanted."""
+    """Whether a value described by `given` may be passed where `expected` is required."""
     return _Comparison(prover, Answer.MAYBE).compare(given, expected)
 
 
@@ -46,7 +46,7 @@ def check_compatibility(given: StructInfo, expected: StructInfo, prover: DimProv
 class _Comparison:
     prover: DimProver
     left_open: Answer
-    """The answer where `want` says something that `have` leaves open."""
+    """The answer if `want` specifies something that is unknown in `have`."""
 
     def compare(self, lower: StructInfo, upper: StructInfo) -> Answer:
         todo: Pairs = [(lower, upper)]
@@ -61,7 +61,7 @@ class _Comparison:
         return worst
 
     def _one(self, have: StructInfo, want: StructInfo, todo: Pairs) -> Answer:
-        """The answer for one pair as far as it goes by itself; pairs of parts go to `todo`."""
+        """The answer for one pair without its components, which are appended to `todo`."""
         match have, want:
             case TensorStructInfo(), TensorStructInfo():
                 return self._tensor(have, want)
@@ -90,7 +90,7 @@ class _Comparison:
         return combine(parts)
 
     def _known(self, have: object, want: object, have_unknown: bool, want_unknown: bool) -> Answer:
-        """The answer for one component of which either side may say nothing."""
+        """The answer for one component, which may be unknown on either side."""
         if want_unknown:
             return Answer.YES
         if have_unknown:
@@ -124,7 +124,7 @@ class _Comparison:
         return Answer.YES
 
     def _opaque(self, have: FuncStructInfo, want: FuncStructInfo) -> Answer:
-        """Functions known by what derives their results; of another's results compatibility knows nothing."""
+        """The answer for opaque functions: YES for the same derive_func, or where any object is expected; else open."""
         if have.derive_func is want.derive_func:
             return Answer.YES
         if self.left_open is Answer.NO and want.derive_func is empty_derive:

@@ -75,7 +75,7 @@ class Context:
     """What has been worked out for the functions of the module, with the function it was worked out from."""
 
     def global_info(self, var: GlobalVar) -> StructInfo:
-        """The StructInfo of a function of the module (of one that is not, what the variable itself says)."""
+        """The StructInfo of a function of the module; of an unknown one, that of the variable itself."""
         function = self.functions.get(var)
         if function is None:
             if var.struct_info_ is None:
@@ -281,9 +281,9 @@ def _call_site(expr: Call, context: Context) -> str:
 
 
 def _known_value(arg: Any) -> Any:
-    """An argument's value where the program says it: an array, a tuple of ints, a number; else None."""
+    """An argument's value if it is a literal: an array, a tuple of ints, or a number; else None."""
     if isinstance(arg, Constant):
-        # Large weights that are being put into another form: no shape is among them, so nobody need wait.
+        # A large weight whose layout is still being changed in the background: it is no shape, do not wait for it.
         return None if isinstance(arg.data, FilledTensor) else arg.data.data
     if isinstance(arg, ShapeExpr) and all(isinstance(d, IntImm) for d in arg.values):
         return tuple(d.value for d in arg.values if isinstance(d, IntImm))
@@ -305,7 +305,7 @@ def _wrong_count(expr: Call, name: str, least: int, most: int | None) -> None:
 
 
 def derive_call_ret_struct_info(info: FuncStructInfo, call: Call, context: Context) -> StructInfo:
-    """What calling a function described by `info` with the arguments of `call` gives; checks the arguments."""
+    """The StructInfo of a call's result, by the callee's `info`. Also checks the arguments against its parameters."""
     if info.params is None:
         return derive_opaque_call(info, call, context)
     if len(info.params) != len(call.args):
@@ -330,7 +330,7 @@ def derive_call_ret_struct_info(info: FuncStructInfo, call: Call, context: Conte
 
 
 def derive_opaque_call(info: FuncStructInfo, call: Call, context: Context) -> StructInfo:
-    """What a call of an opaque function gives by its `derive_func`; without one, what it says it returns."""
+    """The result of calling an opaque function: by its `derive_func`, or else its declared `ret`."""
     if info.derive_func is None:
         return info.ret
     found = info.derive_func(call, context)

@@ -18,7 +18,7 @@ from baton._src.tir.expr import FloatImm, IntImm
 
 
 class Answer(IntEnum):
-    """A three-valued answer; answers about parts combine to the smallest."""
+    """A three-valued answer. The answer for a whole is the minimum of those for its parts."""
 
     NO = 0
     """Certainly not."""
@@ -48,7 +48,7 @@ def same_dims(left: Sequence[PrimExpr], right: Sequence[PrimExpr], prover: DimPr
 
 
 def combine(answers: Iterable[Answer]) -> Answer:
-    """The answer for a whole from those of its parts; no parts is YES."""
+    """The answer for a whole: the minimum of its parts' answers, YES without parts."""
     worst = Answer.YES
     for answer in answers:
         if answer < worst:

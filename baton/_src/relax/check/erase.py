@@ -1,4 +1,4 @@
-"""Leaving a scope: what a StructInfo still says where some variables are not known (facts: relax-language §5).
+"""Leaving a scope: a StructInfo without the variables that are not visible outside (facts: relax-language §5).
 
 A tensor or shape that mentions a variable out of scope forgets its whole shape and keeps its rank; a variable may also
 be replaced by what is known of it instead. Inside a function type the variables its own parameters bind stay.
@@ -30,7 +30,7 @@ from baton._src.support.trampoline import Task, run
 from baton._src.tir.expr import Var as TirVar
 
 DimOf = Callable[[TirVar], PrimExpr | None]
-"""What stands for a shape variable in the outer scope: itself, a known expression, or None (out of scope)."""
+"""The replacement of a shape variable in the outer scope: itself, a known expression, or None (out of scope)."""
 VarOf = Callable[[Var], Any]
 """The same for a Relax variable that holds a shape."""
 

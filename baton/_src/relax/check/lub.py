@@ -1,4 +1,4 @@
-"""The least upper bound of two StructInfos: what is known of a value that is one or the other (relax-language §3).
+"""The least upper bound of two StructInfos: it describes the values of either (relax-language §3).
 
 What the branches of an `If` give is joined so. The result never refers to a dim that only one side has.
 """
@@ -112,5 +112,5 @@ def _function(a: FuncStructInfo, b: FuncStructInfo, prover: DimProver) -> Task[S
 
 
 def _equivalent(pairs: Iterable[tuple[StructInfo, StructInfo]], prover: DimProver) -> bool:
-    """Parameters stand against the direction of subtyping: only those that are equal have a common upper bound."""
+    """Whether each pair is equal. Parameters are contravariant: only functions with equal ones are joined."""
     return all(is_subtype(x, y, prover) is Answer.YES and is_subtype(y, x, prover) is Answer.YES for x, y in pairs)

@@ -1,6 +1,6 @@
-"""What an expression says of itself before it is normalised: literals, tuples of what is known, functions.
+"""The StructInfo of expressions that have one before normalisation: literals, tuples of such, functions.
 
-A call says nothing yet: what it gives is found when a BlockBuilder normalises it.
+A call has none yet: it is deduced when a BlockBuilder normalises the call.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Purity: which calls have effects, where they may stand, and what functions are (facts: relax-language §7).
+"""Purity: which calls have side effects, where those are allowed, and which functions are pure (relax-language §7).
 
 A call is impure if its operator is registered so, if its callee is opaque (a packed function), a PrimFunc called
 directly, or a function whose type is impure. DataflowBlocks never hold impure calls; a pure function holds none unless
@@ -86,7 +86,7 @@ def functions_in(function: Function) -> Iterator[Function]:
 
 
 class Purity:
-    """Answers whether a call is pure; `functions` are those of the module by name, `known` overrides their purity."""
+    """Decides whether a call is pure; `functions` are the module's by name, `known` overrides their declared purity."""
 
     def __init__(self, functions: Mapping[str, Any], known: Mapping[str, bool] | None = None) -> None:
         self.functions = functions
@@ -108,7 +108,7 @@ class Purity:
         return isinstance(info, FuncStructInfo) and info.purity
 
     def impure_calls(self, function: Function) -> Iterator[tuple[Call, bool, Binding | None]]:
-        """The impure calls of a function's own body, each with whether it stands in a DataflowBlock."""
+        """The impure calls in a function's own body, each with a flag: whether it is inside a DataflowBlock."""
         return (found for found in calls_in(function.body) if not self.is_pure_call(found[0]))
 
 

@@ -1,4 +1,4 @@
-"""How the checker speaks: what is certainly wrong raises, what may be wrong is a warning, or an error when `strict`.
+"""How the checker reports: certain violations raise; possible ones are warnings, or errors if `strict`.
 
 Codes: `relax-struct-info` (StructInfo), `relax-purity` (an impure call where none may be), `RELAX-WF-n` and
 `RELAX-NF-n` (well-formedness and normal form), `relax-api` (wrong use of the Python interface).

@@ -247,7 +247,7 @@ class ScopeWalk:
     # ----------------------------------------------------------------------------------------------- functions
 
     def _local_function(self, expr: Function, var: Var | None) -> Task[None]:
-        """A function literal: it sees the variables around it, but no DataflowVars; `var` is what it is bound to."""
+        """A local function: it may use outer variables except DataflowVars; `var` is the variable it is bound to."""
         hidden = {v: None for v in self.scope.visible if isinstance(v, DataflowVar)} if self.in_dataflow else {}
         self.scope.visible.difference_update(hidden)
         saved = (self.in_dataflow, self.scope.hidden_dataflow, self.current, self.scope.own)

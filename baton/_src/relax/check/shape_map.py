@@ -1,4 +1,4 @@
-"""What a call tells about the shape variables of the callee (facts: relax-language §4, get_shape_var_mapping).
+"""Values of a callee's shape variables at a call (facts: relax-language §4, get_shape_var_mapping).
 
 A dimension of a parameter that is nothing but a variable is bound to the argument's dimension; the first occurrence
 wins, later ones are compared by the compatibility check. Variables inside a function-typed parameter belong to that

@@ -1,4 +1,4 @@
-"""The StructInfo of functions and kernels, as their signatures say it."""
+"""The StructInfo of functions and kernels, from their signatures."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def function_info(function: Any) -> StructInfo:
 
 
 def signature_info(params: Sequence[Var], ret: StructInfo | None, pure: bool) -> FuncStructInfo:
-    """What is known outside of a function with these parameters: no tensor is said to have the shape one holds."""
+    """`FuncStructInfo` for use outside of the function: shapes given by a parameter that holds one are dropped."""
     infos = [p.struct_info_ if p.struct_info_ is not None else OBJECT_INFO for p in params]
     found = FuncStructInfo(infos, ret if ret is not None else OBJECT_INFO, pure)
     outside = drop_variables(found, (), {p for p in params if isinstance(p.struct_info_, ShapeStructInfo)})
@@ -40,7 +40,7 @@ def signature_info(params: Sequence[Var], ret: StructInfo | None, pure: bool) ->
 
 
 def is_claimed(call: Call) -> bool:
-    """Whether a result is only said to be so, by `sinfo_args` or a derive_func: closures check what they give."""
+    """Whether the result's StructInfo is only claimed (`sinfo_args`, derive_func), not checked by the callee."""
     callee = call.args[0] if isinstance(call.op, Op) else call.op
     known = callee.struct_info_
     return bool(call.sinfo_args) or (isinstance(known, FuncStructInfo) and known.params is None)

@@ -80,7 +80,7 @@ class VariableScope:
                 )  # fmt: skip
 
     def use(self, var: Var, span: Span | None) -> None:
-        """A variable is mentioned; if it is not in scope, the finding says why not."""
+        """Check a use of a variable; report it, with the reason, if it is not in scope."""
         if var in self.visible:
             return
         name, at = var.name_hint, span or var.span

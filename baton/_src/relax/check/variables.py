@@ -32,7 +32,7 @@ def prim_vars(expr: PrimExpr) -> list[TirVar]:
 
 
 def leaf_infos(info: StructInfo, into_functions: bool = True) -> Iterator[StructInfo]:
-    """The tensor, shape, prim and object infos inside, left to right; those in functions (params, ret) if asked."""
+    """The tensor, shape, prim and object infos inside, left to right; optionally also those in function types."""
     todo = [info]
     while todo:
         found = todo.pop()
