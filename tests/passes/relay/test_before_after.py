@@ -46,6 +46,7 @@ from baton._src.relay.text.printer import astext
 from baton._src.transform.context import PassContext
 from tests.relay.programs import error_of, plain, read, read_module
 
+M = "Tensor[(2, 3), float32]"
 X = "%x: Tensor[(2, 3), float32], %c: bool"
 IMAGE = "%x: Tensor[(1, 3, 8, 8), float32], %w: Tensor[(4, 3, 3, 3), float32], %b: Tensor[(4, 1, 1), float32]"
 ROWS = "%x: Tensor[(1, 8), float32], %a: Tensor[(4, 8), float32], %b: Tensor[(2, 8), float32]"
@@ -96,6 +97,41 @@ CASES = [
     ("RELAY-CONST-5", FoldConstant(), X, "add(1f, 2f)", "3f"),
     ("RELAY-PASS-20", FoldConstant(), "%s: Tensor[(4, 3), float32]", "1 + ndarray_size(exp(%s))", "13"),
     ("RELAY-PASS-20", FoldConstant(), "%s: Tensor[(?, 3), float32]", "shape_of(%s)", None),
+    (
+        "RELAY-PASS-22",
+        FuseOps(2),
+        X,
+        "exp(annotation.stop_fusion(%x + 1f))",
+        f"(fn (%p: {M}, Primitive=1) -> {M} {{ exp(%p) }})((fn (%p: {M}, Primitive=1) -> {M} {{ %p + 1f }})(%x))",
+    ),
+    (
+        "RELAY-PASS-22",
+        FuseOps(0),
+        X,
+        "%x + 1f",
+        f"(fn (%p: {M}, %q: float32, Primitive=1) -> {M} {{ %p + %q }})(%x, 1f)",
+    ),
+    (
+        "RELAY-PASS-22",
+        FuseOps(2),
+        "%n: uint8",
+        "%n + 1u8",
+        "(fn (%p: uint8, %q: uint8, Primitive=1) -> uint8 { %p + %q })(%n, 1u8)",
+    ),
+    (
+        "RELAY-PASS-22",
+        FuseOps(2),
+        X,
+        '%x + zeros(shape=[3], dtype="float32")',
+        f'(fn (%p: {M}, Primitive=1) -> {M} {{ %p + zeros(shape=[3], dtype="float32") }})(%x)',
+    ),
+    (
+        "RELAY-PASS-22",
+        FuseOps(2),
+        X,
+        "squeeze(expand_dims(%x, axis=0))",
+        f"(fn (%p: {M}, Primitive=1, relay.reshape_only=1) -> {M} {{ squeeze(expand_dims(%p, axis=0)) }})(%x)",
+    ),
     ("RELAY-PASS-19", DeadCodeElimination(), X, "let %u = %x + 1f; let %w = %u + 1f; %x", "%x"),
     ("RELAY-PASS-19", DeadCodeElimination(), X, "let %r = ref(%x); let %u = ref_write(%r, %x); %x", None),
     ("RELAY-PASS-12", EliminateCommonSubexpr(), X, "(%x + %x) * (%x + %x)", "%1 = %x + %x; %1 * %1"),

@@ -5,8 +5,10 @@ becomes
     (fn (%p0, %p1, %p2, Primitive=1) { relu(nn.conv2d(%p0, %p1) + %p2) })(%x, %w, %b)
 
 Which belong together is decided by `passes.shared.fusion_groups` (at most one convolution, matmul or reduction a group,
-opaque operators alone, at most `relay.FuseOps.max_depth` operators). Level 0 puts every operator into a group of its
-own. Operators of different scopes (branches, closures, before and after a let) are never put together.
+opaque operators alone, at most `relay.FuseOps.max_depth` nodes). Scalar constants take part as operators do. Level 0
+puts every operator into a group of its own. Operators of different scopes (branches, closures, before and after a let)
+are never put together. Functions that only reshape say so: `relay.reshape_only`. `annotation.stop_fusion` has done its
+work when the groups are made, and is dropped.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ from baton._src.ir.module import IRModule
 from baton._src.ir.node import set_note
 from baton._src.ir.op_def import Fusion
 from baton._src.ir.types import FuncType
-from baton._src.passes.relay.building import is_generalized, shape_of
+from baton._src.passes.relay.building import is_call, is_generalized, shape_of
 from baton._src.passes.relay.infer_type import InferType
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
 from baton._src.passes.shared.fusion_groups import FusionNode, fusion_groups
@@ -28,6 +30,16 @@ from baton._src.relay.nodes import Call, Constant, Function, Tuple, TupleGetItem
 from baton._src.relay.scopes import Scopes
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
+
+STOP = "annotation.stop_fusion"
+MARK = "on_device"
+"""Says where a value lies, and computes nothing."""
+SIMPLE_DTYPES = ("int32", "int64", "float32", "float64", "bool")
+RESHAPES = (
+    *("reshape", "reshape_like", "contrib_reverse_reshape", "dyn.reshape"),
+    *("expand_dims", "squeeze", "nn.batch_flatten"),
+)
+"""Operators whose result has the elements of the operand, in their order."""
 
 
 @dataclass(frozen=True)
@@ -60,8 +72,9 @@ class _Fusion:
     def _takes_part(self, node: Any) -> bool:
         if isinstance(node, Call):
             particular = not any(is_generalized(value) for value in (node, *node.args))
-            return isinstance(node.op, Op) and node.op.definition is not None and bool(node.args) and particular
-        return isinstance(node, (Tuple, TupleGetItem))
+            computes = isinstance(node.op, Op) and node.op.definition is not None and not is_call(node, MARK)
+            return computes and particular
+        return isinstance(node, (Tuple, TupleGetItem)) or _is_simple_scalar(node)
 
     def _groups(self, max_depth: int, level: int) -> list[int]:
         nodes = [FusionNode(_pattern(n)) for n in self._order]
@@ -94,7 +107,10 @@ class _Fusion:
                 group = self._group[number]
                 if number != group:
                     continue  # an inner node of a group: its root makes the call
-                made = self._call(members[group], node, done)
+                if is_call(node, STOP):
+                    made = done.get(node.args[0], node.args[0])
+                else:
+                    made = self._call(members[group], node, done)
             if made is not node:
                 done[node] = made
         found: Function = done.get(self._function, self._function)
@@ -112,7 +128,7 @@ class _Fusion:
         inner: dict[Any, Any] = {}
         for member in members:
             for part in parts(member):
-                if part in inner or isinstance(part, Op) or _is_scalar(part):
+                if part in inner or isinstance(part, Op):
                     continue
                 if part not in params:
                     params[part] = Var(f"p{len(params)}", part.checked_type_)
@@ -120,7 +136,8 @@ class _Fusion:
                 inner[part] = params[part]
             inner[member] = with_parts(member, inner)
         type_ = root.checked_type_
-        function = Function(list(params.values()), inner[root], type_, attrs={"Primitive": 1})
+        attrs = {"Primitive": 1, "relay.reshape_only": 1} if _only_reshapes(members) else {"Primitive": 1}
+        function = Function(list(params.values()), inner[root], type_, attrs=attrs)
         set_note(function, "checked_type_", FuncType(tuple(p.checked_type_ for p in params.values()), type_))
         made = Call(function, [done.get(p, p) for p in params], span=root.span)
         set_note(made, "checked_type_", type_)
@@ -131,6 +148,8 @@ def _pattern(node: Any) -> Fusion:
     if isinstance(node, Call):
         found: Fusion = node.op.definition.fusion
         return found
+    if isinstance(node, Constant):
+        return Fusion.ELEMWISE
     return Fusion.TUPLE if isinstance(node, Tuple) else Fusion.INJECTIVE
 
 
@@ -141,5 +160,10 @@ def _edge(part: Any, user: Any, pattern: Fusion) -> Fusion:
     return pattern
 
 
-def _is_scalar(node: Any) -> bool:
-    return isinstance(node, Constant) and node.data.shape == ()
+def _is_simple_scalar(node: Any) -> bool:
+    """A number that code is generated with; other constants are given to it."""
+    return isinstance(node, Constant) and node.data.shape == () and str(node.data.dtype) in SIMPLE_DTYPES
+
+
+def _only_reshapes(members: list[Any]) -> bool:
+    return all(is_call(m, *RESHAPES) for m in members if isinstance(m, Call))
