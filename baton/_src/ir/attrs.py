@@ -53,7 +53,7 @@ class Attrs:
 
     names: ClassVar[tuple[str, ...]] = ()
     relax_order: ClassVar[tuple[str, ...]] = ()
-    """The order in which Relax's text has them, where it is not that of the fields."""
+    """The order in Relax's text, if it differs from that of the fields."""
 
     def __setattr__(self, name: str, content: object) -> None:
         """Each attribute is set once, while the record is made."""
@@ -147,7 +147,7 @@ NO_ATTRS = NoAttrs()
 
 
 class OpenAttrs(Attrs):
-    """Attributes of operators that users registered: whatever a call gives, by name."""
+    """Attributes of operators registered by users: any names and values a call passes."""
 
     def __init__(self, **contents: Any) -> None:
         for name, content in contents.items():

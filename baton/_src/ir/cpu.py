@@ -32,14 +32,14 @@ class Cpu:
 
 
 def has_byte_dots(features: Collection[str], lanes: int) -> bool:
-    """Whether vectors of so many 32-bit words take sums of four products of unsigned by signed bytes (vpdpbusd)."""
+    """Whether vectors of `lanes` 32-bit words have dot products of four unsigned by signed bytes (vpdpbusd)."""
     if "avx512vnni" in features and (lanes == 16 or ("avx512vl" in features and lanes in (4, 8))):
         return True
     return "avxvnni" in features and lanes in (4, 8)
 
 
 def has_bfloat16_dots(features: Collection[str], lanes: int) -> bool:
-    """Whether vectors of so many 32-bit words take sums of two products of bfloat16 (vdpbf16ps)."""
+    """Whether vectors of `lanes` 32-bit words have dot products of two bfloat16 (vdpbf16ps)."""
     return "avx512bf16" in features and (lanes == 16 or ("avx512vl" in features and lanes in (4, 8)))
 
 
@@ -149,7 +149,7 @@ def _host_features() -> frozenset[str]:
 
 
 def _host_facts() -> dict[str, str]:
-    """What Linux says of the first core."""
+    """What Linux reports about the first core."""
     first, _, _ = _read(Path("/proc/cpuinfo")).partition("\n\n")
     lines = (line.partition(":") for line in first.splitlines())
     return {key.strip(): value.strip() for key, _, value in lines}

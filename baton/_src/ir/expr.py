@@ -160,7 +160,7 @@ class GraphExpr(BaseExpr):
 
     @property
     def struct_info(self) -> Any:
-        """What Relax knows of the value; an error for what says nothing of itself and was not normalised yet."""
+        """The StructInfo of a Relax expression; an error for one that is not normalised and has none of its own."""
         found = self.struct_info_ if self.struct_info_ is not None else self.own_info()
         if found is None:
             raise fail(
@@ -171,7 +171,7 @@ class GraphExpr(BaseExpr):
         return found
 
     def own_info(self) -> Any:
-        """What the expression says of itself before it is normalised, or None."""
+        """The StructInfo that the expression has without normalisation (literals, for example), or None."""
         return None
 
 
@@ -216,7 +216,7 @@ class Op(GraphExpr):
     """What users registered for it: column -> (value, priority)."""
 
     standard_column: ClassVar[Callable[[Op, str], Any] | None] = None
-    """The columns TVM knows (`TOpPattern`, ...), from the definition; bound by `driver.wiring`."""
+    """TVM's attributes of operators (`TOpPattern`, ...), derived from the definition; bound by `driver.wiring`."""
 
     @staticmethod
     def get(op_name: str) -> Op:
@@ -237,7 +237,7 @@ class Op(GraphExpr):
 
     @property
     def num_inputs(self) -> int:
-        """How many operands it takes; -1 where any number is fine, or nothing is known of it."""
+        """The number of operands; -1 if it is variable or unknown."""
         if getattr(self.definition, "inputs", None) is None:
             return int(getattr(self.definition, "arity", -1))
         return len(self.arguments)
@@ -297,7 +297,7 @@ class Op(GraphExpr):
         type(self).registration(self).add_type_rel(rel_name, type_rel_func)
 
     def set_attrs_type_key(self, key: str) -> None:
-        """The class of its attributes in TVM; here a call's attributes are what it gives."""
+        """Set the key of the attributes' class in TVM. Calls of the operator take any attributes here."""
         type(self).registration(self).set_attrs_type_key(key)
 
     attributes_key: ClassVar[Callable[[Op], str]]

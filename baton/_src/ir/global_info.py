@@ -27,7 +27,7 @@ class GlobalInfo:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class VDevice(GlobalInfo):
-    """A place tensors can live: a target (by its text), a number among those of that target, and a kind of memory.
+    """A device that tensors can be on: a target (as text), its number among that target's devices, a memory scope.
 
     A target may be given as whatever `Target` takes, a dictionary of its options, say.
     """

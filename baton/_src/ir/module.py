@@ -54,10 +54,10 @@ class IRModule(Node):
         init_field(self, "global_infos", {k: tuple(v) for k, v in (global_infos or {}).items()})
 
     pickled: ClassVar[Callable[[Any], tuple[Any, ...]] | None] = None
-    """What `__reduce__` gives; bound by `driver.wiring`."""
+    """Implements `__reduce__`; bound by `driver.wiring`."""
 
     as_function: ClassVar[Callable[[Any], Any] | None] = None
-    """Makes a function of an expression; bound by `driver.wiring`, as only its language knows what is free in it."""
+    """Makes a function of an expression over its free variables; in later layers, hence bound by `driver.wiring`."""
 
     @staticmethod
     def from_expr(expr: Any, functions: Mapping[Any, Any] | None = None, type_defs: Any = None) -> IRModule:
@@ -174,7 +174,7 @@ class IRModule(Node):
     """Relay's printer; bound by `driver.wiring`."""
 
     def astext(self, show_meta_data: bool = True, annotate: Callable[[Any], str] | None = None) -> str:
-        """The text, with large constants unless told otherwise; of an empty module, which has no language, Relay's."""
+        """The text, by default with large constants. An empty module, which has no language, is printed as Relay."""
         printer = IRModule.relay_text
         if printer is not None and not self.functions and not self.type_definitions:
             return printer(self)

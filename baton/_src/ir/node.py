@@ -31,7 +31,7 @@ class Role(Enum):
     BINDER = "binder"
     """A definition (or a tuple of them): its uses elsewhere in the node refer to it; compared up to renaming."""
     MATCH = "match"
-    """Part of the meaning where a variable that nobody defined yet is thereby defined (shapes in annotations, shapes of
+    """Part of the meaning that also defines variables not defined before (shapes in annotations, shapes of
     buffers): compared like a value, except that unknown variables are paired up."""
     NOTE = "note"
     """About the program, not of it (span, checked type, struct info): ignored by equality, kept by rebuilding."""
@@ -45,7 +45,7 @@ class FieldSpec(NamedTuple):
 
 
 def part(*, default: Any = _MISSING, default_factory: Any = _MISSING, kw_only: bool = False) -> Any:
-    """A field that is part of the meaning (also what a plain annotation gives)."""
+    """A field that is part of the meaning (the default for a plain annotation)."""
     return _field(Role.VALUE, default, default_factory, kw_only)
 
 

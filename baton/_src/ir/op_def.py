@@ -21,7 +21,7 @@ A = TypeVar("A", bound=Attrs)
 
 
 class Fusion(IntEnum):
-    """How an operator takes part in fusion (TVM's TOpPattern; the numbers are public)."""
+    """The fusion pattern of an operator (TVM's TOpPattern; the numbers are public)."""
 
     ELEMWISE = 0
     BROADCAST = 1
@@ -41,7 +41,7 @@ class NotApplicable:
 
 
 class DimProver(Protocol):
-    """What an infer function may ask about symbolic dims (implemented by `tir.arith.Analyzer`)."""
+    """Proofs about symbolic dims, for infer functions (implemented by `tir.arith.Analyzer`)."""
 
     def equal(self, a: Dim, b: Dim) -> bool | None:
         """True or False if certain, None if undecided."""
@@ -81,7 +81,7 @@ class OpCall(Generic[A]):
 
 
 def kind_in_words(found: Any) -> str:
-    """What an argument is, in a word or two."""
+    """A short description of an argument for messages."""
     if isinstance(found, TupleInfo):
         return f"a tuple of {len(found.fields)}"
     words = {
@@ -133,7 +133,7 @@ Gradient = Callable[..., Any]
 
 
 def _operands(op: OpDef[Any]) -> str | None:
-    """`the operands are data: the images; weight: ...`; None where the inputs say nothing of themselves."""
+    """`the operands are data: the images; weight: ...`; None if the inputs are not documented."""
     said = [f"{i.name}: {i.doc}" for i in op.inputs if i.doc]
     return f"the operands are {'; '.join(said)}" if said else None
 
@@ -172,9 +172,9 @@ class OpDef(Generic[A]):
     samples: Callable[[], Sequence[Any]] | None = field(kw_only=True, default=None)
     """Sampled calls (`ops.samples.Sample`) for the conformance test over the catalogue."""
     outputs: int | Callable[[A], int | None] | None = field(kw_only=True, default=None)
-    """None: one tensor. A number: a tuple of so many. A function (split): the number, or None, from the attributes."""
+    """None: one tensor. A number n: a tuple of n. A function (split): that number, or None, from the attributes."""
     summary: str = field(kw_only=True, default="")
-    """What it does in a sentence or two; left out, the docstring of the module that declares `infer` says it."""
+    """The operator's documentation; by default the docstring of the module that declares `infer`."""
 
     def __post_init__(self) -> None:
         if self.relay_name == "":

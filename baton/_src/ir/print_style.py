@@ -19,7 +19,7 @@ STANDARD: Mapping[str, Any] = {
     "num_context_lines": -1, "syntax_sugar": True, "show_object_address": False, "show_all_struct_info": True,
     "path_to_underline": None, "path_to_annotate": None, "obj_to_underline": None, "obj_to_annotate": None,
 }  # fmt: skip
-"""The style of the text, option by option, as far as it cannot be chosen."""
+"""Options with a fixed value: this is how text is printed here."""
 _DISPLAY = ("style", "black_format")
 _INDENT = 4
 
@@ -53,7 +53,7 @@ def _named(text: str, name: str) -> str:
 
 
 def _indented(text: str, spaces: int) -> str:
-    """Each level of indentation as so many spaces."""
+    """The text with `spaces` spaces for each level of indentation."""
 
     def level(found: re.Match[str]) -> str:
         width = len(found[0])

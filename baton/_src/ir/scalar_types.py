@@ -1,4 +1,4 @@
-"""What a type of TIR says of a scalar variable."""
+"""Types of scalar variables in TIR: their dtype and, for pointers, what they point to."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ def _same_value(left: Any, right: Any) -> bool:
 
 
 class _Comparison:
-    """One run; `reason` says why it failed."""
+    """One comparison; `reason` is why it failed."""
 
     def __init__(self, map_free_vars: bool) -> None:
         self.map_free_vars = map_free_vars

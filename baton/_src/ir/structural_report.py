@@ -1,4 +1,4 @@
-"""How a structural mismatch is told: the path to it, and both sides printed with the differing term underlined.
+"""Reports of structural mismatches: the path to the difference, and both sides with the differing term underlined.
 
 Printers know nothing of this. A term is found in the text by changing just that term (another variable, another number)
 and printing again: what differs between the two texts is where it stands.
@@ -46,7 +46,7 @@ def access_path(entry: Entry) -> str:
 
 
 def report(entry: Entry, reason: str) -> str:
-    """The message: where, why, and what the two sides look like there. Its first words are those that scripts match."""
+    """The message: where, why, and both sides in print. It begins with TVM's words, which scripts match."""
     chain = _chain(entry)
     lines = [f"StructuralEqual check failed: the two sides differ at <root>{access_path(entry)}: {reason}"]
     for side, title in ((0, "left:"), (1, "right:")):
@@ -85,7 +85,7 @@ def _printed_with_change(chain: list[tuple[Any, str]]) -> str | None:
 
 
 def _other(value: Any, shown: Any) -> Any:
-    """Something else of the same kind that is easy to tell apart in text; None if there is nothing."""
+    """A different node of the same kind that prints differently; None if there is none."""
     if isinstance(value, Node):
         if value.is_variable:
             return _marked(value)

@@ -41,7 +41,7 @@ class _Host:
 
 @dataclass(frozen=True, init=False)
 class Target:
-    """Equal by kind, attributes and host. `cpu` says what schedule rules want to know."""
+    """What code is generated for. Equal by kind, attributes and host; `cpu` has the facts that schedule rules use."""
 
     kind: TargetKind
     keys: tuple[str, ...]
@@ -163,7 +163,7 @@ class Target:
 
     @property
     def supports_integer_dot_product(self) -> bool:
-        """`-supports_integer_dot_product`: instructions of GPUs that a target says it has."""
+        """The option `-supports_integer_dot_product`, which describes GPUs."""
         return bool(self.attrs.get("supports_integer_dot_product", False))
 
     @property

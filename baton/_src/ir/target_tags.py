@@ -24,7 +24,7 @@ _tags: dict[str, dict[str, Any]] = {
 
 
 def tagged(name: str) -> dict[str, Any] | None:
-    """The description that a tag stands for."""
+    """The target description of a tag."""
     found = _tags.get(name)
     return None if found is None else dict(found)
 
@@ -35,7 +35,7 @@ def tag_names() -> list[str]:
 
 
 def add_tag(name: str, description: Mapping[str, Any], override: bool = False) -> None:
-    """Let `name` stand for a description from now on. `ValueError` if it stands for something, unless `override`."""
+    """Register the tag `name` for a description. `ValueError` if it is registered already, unless `override`."""
     if name in _tags and not override:
         help = "pass override=True to replace it"
         raise fail("target-tag", f"the tag {name!r} stands for a target already", help=help, kind=ValueError)

@@ -72,7 +72,7 @@ def _collect(content: Any, into: list[Any]) -> None:
 Reader = Callable[[Any], Sequence[Any]]
 
 _readers: tuple[dict[type, Reader], dict[type, Reader]] = ({}, {})
-"""A cache: what gives the children of a node of a class, without and with notes."""
+"""A cache by class: the functions that list a node's children, without and with notes."""
 
 
 def _reader(cls: type[Node], notes: bool) -> Reader:

@@ -15,7 +15,7 @@ from baton._src.values.dtype import DataType
 
 
 class TypeKind(IntEnum):
-    """What a type variable may stand for."""
+    """The kinds of types a type variable ranges over."""
 
     Type = 0
     ShapeVar = 1
@@ -57,7 +57,7 @@ class PointerType(Type):
 
 
 def not_a_dim(given: object) -> DiagnosticError:
-    """The error for a text or a fraction in the place of a dim."""
+    """The error for a string or a float used as a dim."""
     return fail(
         "api", f"a dim is an integer, a variable or relay.Any(), not {given!r}",
         help=f'dims with names are variables: tir.Var("{given}", "int32")' if isinstance(given, str) else None,
@@ -199,7 +199,7 @@ class Constructor(GraphExpr):
     tag: int = part(kw_only=True, default=-1)
 
     call: ClassVar[Callable[[Constructor, tuple[Any, ...]], Any]]
-    """What `constructor(a, b)` gives: a call in Relay; bound by `driver.wiring`."""
+    """Builds `constructor(a, b)`, a call in Relay; bound by `driver.wiring`."""
 
     def __call__(self, *args: Any) -> Any:
         """An instance with these fields."""

@@ -55,7 +55,7 @@ METHODS: dict[type, str] = {
     Constructor: "visit_constructor",
     Match: "visit_match",
 }
-"""The method that serves each class."""
+"""The visit method of each class."""
 
 FRAMES_PER_NODE = 6
 """How many Python frames one level of the graph may take in users' methods."""
@@ -116,7 +116,7 @@ class ExprFunctor:
 
 
 class ExprVisitor(ExprFunctor):
-    """Visits every part; methods that are not overridden give None."""
+    """Visits every subexpression; methods that are not overridden return None."""
 
     def _visit_parts(self, expr: Any) -> Any:
         for part in parts(expr):

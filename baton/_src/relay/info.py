@@ -1,4 +1,4 @@
-"""Relay types to and from the neutral `Info` that operators' shape rules speak.
+"""Relay types to and from the neutral `Info` of the operators' shape rules.
 
     Tensor[(2, ?), float32]  <->  TensorInfo((2, AnyDim), "float32")
     (T, U)                   <->  TupleInfo((t, u))
@@ -24,7 +24,7 @@ STORAGE_TYPE = TypeCall(GlobalTypeVar("Storage"), ())
 
 
 def to_info(type_: Type) -> Info:
-    """What `type_` says of a value."""
+    """The `Info` of a value of `type_`."""
     match type_:
         case TensorType():
             return tensor_info(type_)

@@ -130,7 +130,7 @@ class Interpreter:
         raise fail("relay-unbound", f"%{var.name_hint} has no value here", span=var.span, help="give it as an argument")
 
     def _push_all(self, scopes: Scopes, exprs: Sequence[Any], act: Activation) -> bool:
-        """Evaluate in order, left to right; what only has to be looked up, at once. Says whether that was all."""
+        """Evaluate in order, left to right; variables and constants at once. Returns whether nothing is left to do."""
         for position, expr in enumerate(exprs):
             kind = type(expr)
             if kind is Var:

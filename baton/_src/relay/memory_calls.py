@@ -28,7 +28,7 @@ class Storage:
         self.memory = np.full(size, 0xAB, np.uint8)
 
     def kill(self) -> None:
-        """Nobody may look at it any more."""
+        """End the storage's life: its memory is overwritten by a pattern."""
         self.memory.fill(0xCD)
 
 

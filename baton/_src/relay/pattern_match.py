@@ -260,7 +260,7 @@ _MISSING = object()
 
 
 def _has_type(expr: Any, pattern: Any) -> bool:
-    """Whether the type is what a pattern asks for; it is inferred if nobody did."""
+    """Whether the expression has the pattern's type, which is inferred if necessary."""
     if not isinstance(expr, Expr):
         return False
     type_ = expr.checked_type_ if expr.checked_type_ is not None else infer_expr(expr).checked_type

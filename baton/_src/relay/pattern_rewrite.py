@@ -129,7 +129,7 @@ def partition(
 
 @dataclass(frozen=True)
 class _Group:
-    """A match: what each pattern stands for, and the nodes that belong to it (not its inputs)."""
+    """A match: the expression each pattern matched, and the nodes that belong to it (without its inputs)."""
 
     found: Mapping[Any, Any]
     inside: frozenset[Any]
@@ -160,7 +160,7 @@ def _groups(pattern: DFPattern, expr: Any) -> dict[Any, _Group]:
 
 
 def _members(found: Mapping[Any, Any]) -> set[Any]:
-    """What belongs to a match: what structural patterns stand for, whole functions, and dominated paths."""
+    """The nodes of a match: those matched by structural patterns, whole functions, and dominated paths."""
     # Of alternatives and conditions what they hold is found, too: a value that a wildcard stood for is an input.
     inside = {m for p, m in found.items() if isinstance(p, _STRUCTURAL)}
     for p, m in found.items():

@@ -95,7 +95,7 @@ def _pattern(cls: type[T]) -> type[T]:
 
 @_pattern
 class WildcardPattern(DFPattern):
-    """Anything. `redirect_to` gives it a meaning later, for recursive patterns."""
+    """Matches anything. `redirect_to` makes it another pattern later, for recursive patterns."""
 
     target: list[DFPattern] = field(default_factory=list)
 

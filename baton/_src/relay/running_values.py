@@ -14,7 +14,7 @@ from baton._src.values.tensor import NDArray, array
 
 
 class Applies(Protocol):
-    """What a function value asks of the interpreter it belongs to."""
+    """The interface of an interpreter for its function values."""
 
     def apply(self, function: FunctionValue, args: Sequence[Any]) -> Any: ...
 

@@ -16,7 +16,7 @@ from baton._src.support.diagnostics import fail
 from baton._src.values.packed_func import PROCESS_FUNCTIONS
 
 DEBUGGER = "relay.debug"
-"""The name that stands for Python's debugger, unless a function is registered by it."""
+"""Python's debugger, unless a function of this name is registered."""
 
 _numbers = count()
 
@@ -41,7 +41,7 @@ def registered_as(function: Callable[[InterpreterState], object] | None) -> str:
 
 
 def stop_at(call: Call, stack: list[dict[Var, Any]]) -> None:
-    """Do what a call of `debug` asks for; `DiagnosticError` (`function-missing`) if its function is not known."""
+    """Execute a call of `debug`; `DiagnosticError` (`function-missing`) if its function is not registered."""
     name = getattr(call.attrs, "debug_func", "")
     if not name:
         return

@@ -39,7 +39,7 @@ class CallSite:
         return text if len(text) <= 200 else f"{text[:200]}..."
 
     def in_relay(self, found: Diagnostic) -> Diagnostic:
-        """The same diagnostic speaking of the operator by the name that Relay gives it (concatenate, not concat)."""
+        """The same diagnostic with the operator's Relay name (concatenate, not concat)."""
         op = self.node.op
         neutral = getattr(getattr(op, "definition", None), "name", None)
         if not isinstance(op, Op) or neutral is None or not found.message.startswith(f"{neutral}: "):
@@ -48,12 +48,12 @@ class CallSite:
 
 
 def within(found: Diagnostic, where: Any) -> Diagnostic:
-    """A finding with the breadcrumb of where it was found: a `CallSite`, or a text."""
+    """A finding, with a note on where it was found: a `CallSite`, or a text."""
     return (where.in_relay(found) if isinstance(where, CallSite) else found).within(f"in {where}")
 
 
 def _short(expr: Any) -> str:
-    """What an argument is, in a word or two."""
+    """A short description of an argument for messages."""
     match expr:
         case Var():
             return f"%{expr.name_hint}"

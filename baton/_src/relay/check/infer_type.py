@@ -121,7 +121,7 @@ class Inference:
                 self.solver.report("relay-kind", message, data.span)
 
     def declare(self, functions: Mapping[GlobalVar, Function], module: IRModule) -> dict[GlobalVar, Function]:
-        """Give every global the type it declares; return the functions that need looking at."""
+        """Set the declared types of globals; return the functions that have to be inferred."""
         for var, function in functions.items():
             if function in _inferred:
                 self.globals[var.name_hint] = function.checked_type_
@@ -218,7 +218,7 @@ class Inference:
 
 @contextmanager
 def bounded_types() -> Iterator[None]:
-    """Programs may be as deep as memory allows; the type of a single value may not: a clear error says so."""
+    """Report an error for types nested too deeply; programs themselves may be as deep as memory allows."""
     try:
         yield
     except RecursionError:

@@ -33,7 +33,7 @@ _WHAT = {
 def kind_errors(
     type_: Any, definitions: Mapping[GlobalTypeVar, TypeData], wanted: TypeKind = TypeKind.Type
 ) -> Iterator[str]:
-    """What is wrong with `type_` where something of kind `wanted` is needed."""
+    """Kind errors in `type_`, used where a type of kind `wanted` is required."""
     match type_:
         case TypeVar() | IncompleteType():
             if type_.kind is not wanted:

@@ -173,7 +173,7 @@ class OperatorRule:
 
 
 _CONTENTS = (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, MemoryError, InternalError)
-"""What Python says where an attribute holds something of the wrong kind: a text for an axis, a list for a number."""
+"""Python's errors for attributes of the wrong kind: a string for an axis, a list for a number."""
 
 
 def unfit(op: Op, attrs: Any, error: Exception, span: Span | None) -> DiagnosticError:
@@ -185,7 +185,7 @@ def unfit(op: Op, attrs: Any, error: Exception, span: Span | None) -> Diagnostic
 
 
 def _defaults(op: Op) -> Any:
-    """The attributes of a call that gives none."""
+    """The default attributes, for a call without any."""
     made = getattr(op.definition, "attrs", None)
     return made() if made is not None else NO_ATTRS
 

@@ -1,4 +1,4 @@
-"""What type rules may ask about dims: the arithmetic of `tir.arith`, with `?` never decided."""
+"""Proofs about dims for type rules: the arithmetic of `tir.arith`, with `?` never decided."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from baton._src.tir.expr import AnyDim
 
 
 class DimRules:
-    """Answers about dims (an `ir.op_def.DimProver`). Decides what is decided by numbers and identity alone."""
+    """Proofs about dims (an `ir.op_def.DimProver`), by constants and identity alone."""
 
     def equal(self, a: Dim, b: Dim) -> bool | None:
         """True or False if certain, None if undecided."""

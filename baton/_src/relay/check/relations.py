@@ -1,4 +1,4 @@
-"""Type relations: what operators demand of their arguments, as the solver sees it.
+"""Type relations: the constraints that operators impose on types, as the solver sees them.
 
 A relation is an object with a `name` and `func(args, num_inputs, attrs, reporter) -> bool` (facts §1): the last types
 are outputs; it may assign through the reporter; False means "not decided yet, ask again when more is known"; a conflict
@@ -19,7 +19,7 @@ from baton._src.values.dtype import BOOL
 
 
 class Reporter(Protocol):
-    """What a relation may say to the solver."""
+    """The solver's interface for relations."""
 
     def assign(self, target: Any, source: Any) -> None:
         """Both are one type."""
@@ -143,7 +143,7 @@ def _identity_comp(args: tuple[Any, ...], num_inputs: int, attrs: Any, reporter:
 
 
 def _tensor(type_: Any, reporter: Reporter) -> TensorType | None:
-    """`type_` if it is known to be a tensor with a known shape; a complaint if it is known to be something else."""
+    """`type_` if it is a tensor of known shape; an error if it is known to be something else."""
     found = reporter.known(type_)
     if isinstance(found, TensorType):
         return found if isinstance(found.shape, tuple) else None
@@ -153,7 +153,7 @@ def _tensor(type_: Any, reporter: Reporter) -> TensorType | None:
 
 
 def is_open(type_: Any) -> bool:
-    """A hole, or a type parameter: what it is will be decided elsewhere."""
+    """Whether it is a hole or a type parameter, which is decided elsewhere."""
     return type(type_).__name__ in ("IncompleteType", "TypeVar")
 
 

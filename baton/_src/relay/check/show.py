@@ -1,4 +1,4 @@
-"""A type as the text format writes it: for messages and for the printer."""
+"""Types in Relay's text format, for messages and for the printer."""
 
 from __future__ import annotations
 

@@ -55,11 +55,11 @@ class Solver:
     # ---- errors
 
     def report(self, code: str, message: str, span: Span | None, help: str | None = None) -> None:
-        """Remember a finding; checking goes on."""
+        """Record a finding; checking continues."""
         self.errors.append(Diagnostic(code, message, span=span, help=help))
 
     def expect(self, actual: Any, expected: Any, what: str, span: Span | None, help: str | None = None) -> Any:
-        """Both are one type, or a finding that says `what` is wrong. Gives the common type."""
+        """Unify both types and return the result; if they do not unify, report a finding about `what`."""
         try:
             return self.unifier.unify(actual, expected)
         except Mismatch as mismatch:
@@ -86,7 +86,7 @@ class Solver:
         self.run()
 
     def run(self) -> None:
-        """Ask the relations whose holes were bound."""
+        """Evaluate the relations whose holes were bound."""
         if self._running:
             return
         self._running = True
@@ -182,7 +182,7 @@ class Solver:
             self.add(constraint, (), where, span)
 
     def enter(self) -> None:
-        """A let-bound function literal begins."""
+        """Enter a let-bound function literal."""
         self.unifier.level += 1
         self._pending.append([])
 
@@ -277,7 +277,7 @@ class Solver:
     # ---- the end
 
     def finish(self) -> None:
-        """Literals nobody decided become int32; relations still waiting are errors."""
+        """Undecided literals become int32; relations that still wait are errors."""
         self.run()
         self.default_literals()
         for waiting in self._pending[0]:

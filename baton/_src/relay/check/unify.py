@@ -69,7 +69,7 @@ class Unifier:
         return made
 
     def find(self, type_: Any) -> Any:
-        """What `type_` is known to be at its root."""
+        """The representative of `type_`: bound holes are followed at the root."""
         if type(type_) is not IncompleteType:
             return type_
         bindings = self.bindings
@@ -109,7 +109,7 @@ class Unifier:
     # ---- unification
 
     def unify(self, left: Any, right: Any) -> Any:
-        """Make both one type and give it; `Mismatch` says what differs."""
+        """Unify both types and return the result; `Mismatch` if they differ."""
         left, right = self.find(left), self.find(right)
         if left is right:
             return left

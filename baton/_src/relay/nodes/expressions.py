@@ -46,7 +46,7 @@ class Constant(Expr):
 
 @node
 class Var(Expr):
-    """A local variable; `%name_hint` in text. Free, or bound by a function, a let or a pattern."""
+    """A local variable (`%name_hint` in text): free, or bound by a function, a let or a pattern."""
 
     is_variable: ClassVar[bool] = True
     is_graph_node: ClassVar[bool] = False

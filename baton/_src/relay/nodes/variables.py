@@ -33,7 +33,7 @@ def var(
 
 
 def tensor_shape(shape: Any) -> Any:
-    """Dims as PrimExprs: ints become int32 immediates. Error: `api` for texts and fractions."""
+    """Dims as PrimExprs: ints become int32 immediates. Error: `api` for strings and floats."""
     dims = shape if isinstance(shape, (tuple, list)) else (shape,)
     for dim in dims:
         if isinstance(dim, (str, float)):

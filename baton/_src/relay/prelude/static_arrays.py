@@ -61,7 +61,7 @@ def _take(dtype: str, shape: Dims) -> tuple[str, str]:
 
 
 def _join(dtype: str, shape: Dims) -> tuple[str, str]:
-    """Two tensors one behind the other."""
+    """The concatenation of two tensors along the first axis."""
     t, _, make, suffix = _names(dtype, shape)
     result, _, wrap, _ = _names(dtype, _opened(shape))
     name = f"tensor_concatenate_{suffix}"

@@ -85,7 +85,7 @@ def @{name}(%x: {type_}) -> List[{t}] {{ @{name}_from(0, take(shape_of(%x), 0, a
 
 
 def _combining(t: str, result: str, nil: str, grow: str, join: str, suffix: str) -> str:
-    """Arrays as one tensor: one behind the other, or stacked."""
+    """Functions that make one tensor of an array: concatenated, or stacked."""
     return f"""
 def @tensor_array_concat_{suffix}(%ta: List[{t}]) -> {result} {{
   match (%ta) {{
