@@ -28,6 +28,7 @@ def model_of_node(
     domain: str = "com.microsoft",
     opset: int = 17,
     open_axes: int = 0,
+    learning_opset: int = 3,
 ) -> Any:
     """The operands `inputs` are the model's inputs, their first `open_axes` sizes open; the others are weights."""
     names = ["" if o is None else f"i{k}" for k, o in enumerate(operands)]
@@ -44,7 +45,7 @@ def model_of_node(
     results = [helper.make_empty_tensor_value_info(n) for n in outputs if n]
     graph = helper.make_graph([node], "test", declared, results, weights)
     opsets = [helper.make_opsetid("", opset), helper.make_opsetid("com.microsoft", 1)]
-    opsets.append(helper.make_opsetid("ai.onnx.ml", 3))
+    opsets.append(helper.make_opsetid("ai.onnx.ml", learning_opset))
     return helper.make_model(graph, opset_imports=opsets, ir_version=8)
 
 

@@ -207,7 +207,7 @@ def test_trees_of_the_newer_operator() -> None:
         "nodes_falsenodeids": [1], "nodes_falseleafs": [1], "leaf_targetids": [0, 0],
         "leaf_weights": tensor("w", 1, [2], [3.0, -4.0]),
     }  # fmt: skip
-    model = model_of_node("TreeEnsemble", (X,), attributes, (0,), ["y"], "ai.onnx.ml")
+    model = model_of_node("TreeEnsemble", (X,), attributes, (0,), ["y"], "ai.onnx.ml", learning_opset=5)
     for _, found in in_both_languages(model, {"i0": X}):
         np.testing.assert_array_equal(found[0], np.where(X[:, 1:2] <= 0.25, 3.0, -4.0))
 
@@ -231,7 +231,7 @@ def test_trees_that_ask_for_members_of_sets(of_sets: dict[str, Any]) -> None:
     x = np.array([[1.5], [3.5], [9], [7], [12], [13], [2], [np.nan]], np.float32)
     expected = np.zeros((8, 4), np.float32)
     expected[range(8), [0, 0, 0, 1, 1, 3, 3, 3]] = [1, 1, 1, 10, 10, 100, 100, 100]
-    model = model_of_node("TreeEnsemble", (x,), of_sets, (0,), ["y"], "ai.onnx.ml")
+    model = model_of_node("TreeEnsemble", (x,), of_sets, (0,), ["y"], "ai.onnx.ml", learning_opset=5)
     for _, found in in_both_languages(model, {"i0": x}):
         np.testing.assert_array_equal(found[0], expected)
 
@@ -239,7 +239,7 @@ def test_trees_that_ask_for_members_of_sets(of_sets: dict[str, Any]) -> None:
 @pytest.mark.parametrize("sets", [[1.5, float("nan")], [1.5, float("nan"), 7.0]])
 def test_a_set_for_each_question(of_sets: dict[str, Any], sets: list[float]) -> None:
     attributes = of_sets | {"membership_values": helper.make_tensor("v", 1, [len(sets)], sets)}
-    model = model_of_node("TreeEnsemble", (X,), attributes, (0,), ["y"], "ai.onnx.ml")
+    model = model_of_node("TreeEnsemble", (X,), attributes, (0,), ["y"], "ai.onnx.ml", learning_opset=5)
     with pytest.raises(baton.DiagnosticError, match="1 whole sets for 2 nodes"):
         relax.frontend.onnx.from_onnx(model)
 

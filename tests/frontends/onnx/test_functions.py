@@ -86,3 +86,19 @@ def test_a_branch_without_its_output() -> None:
     node = helper.make_node("If", ["c"], ["y"], name="choice", then_branch=arms[0], else_branch=arms[1])
     with pytest.raises(baton.DiagnosticError, match="'bad' in 'choice' has no value for its output 'nothing'"):
         baton.compile(model_of([node], [("x", [2]), ("c", ([], 9))]))
+
+
+@pytest.mark.parametrize("given", [["x"], ["x", ""], ["x", "low"]])
+def test_operands_left_out(given: list[str]) -> None:
+    """What a caller leaves out is left out within, also of what the function calls; it was a name nothing defines."""
+    opsets = [helper.make_opsetid("", 21), helper.make_opsetid("acme", 1)]
+    inner = [helper.make_node("Clip", ["a", "least"], ["b"])]
+    outer = [helper.make_node("Bound", ["a", "least"], ["b"], domain="acme")]
+    functions = [
+        helper.make_function("acme", name, ["a", "least"], ["b"], body, opsets)
+        for name, body in (("Bound", inner), ("Outer", outer))
+    ]
+    model = model_with(functions, [helper.make_node("Outer", given, ["y"], domain="acme")])
+    model.graph.initializer.append(weight("low", np.float32(-1)))
+    expected = [[-1, 8]] if "low" in given else X
+    np.testing.assert_array_equal(baton.compile(model).run({"x": X})[0], expected)

@@ -135,14 +135,6 @@ def test_more_than_a_function_has(inputs: list[str], outputs: list[str], said: s
     assert "the call" in found
 
 
-def test_sparse_initializers() -> None:
-    """The node that used one was told to have a name that nothing defines."""
-    model = model_of([helper.make_node("Add", ["x", "w"], ["y"])], [("x", [3])])
-    content = weight("w", np.ones(1, np.float32)), weight("places", np.array([1]))
-    model.graph.sparse_initializer.append(helper.make_sparse_tensor(*content, [3]))
-    assert "the initializer 'w' is sparse" in refused(model, "onnx-graph")
-
-
 def test_arms_of_two_dtypes_in_relay() -> None:
     """The message had the importer's own records in it."""
     arms = {

@@ -184,6 +184,29 @@ def test_lists_that_need_not_be_there() -> None:
     np.testing.assert_array_equal(given, X[:2])
 
 
+@pytest.mark.parametrize("there", [True, False])
+def test_an_optional_without_a_value(there: bool) -> None:
+    """What asks whether it is there is told; who takes it out nevertheless is refused."""
+    kind = helper.make_tensor_type_proto(TensorProto.FLOAT, [2])
+    made = helper.make_node("Optional", ["x"] if there else [], ["maybe"], **({} if there else {"type": kind}))
+    asked = helper.make_node("OptionalHasElement", ["maybe"], ["known"])
+    taken = helper.make_node("OptionalGetElement", ["maybe"], ["content"], name="taking")
+    arms = {
+        f"{name}_branch": helper.make_graph([node], name, [], [helper.make_empty_tensor_value_info(node.output[0])])
+        for name, node in (("then", taken), ("else", helper.make_node("Neg", ["x"], ["other"])))
+    }
+    x = np.array([1, 2], "float32")
+    choice = model_of([made, asked, helper.make_node("If", ["known"], ["y"], **arms)], [("x", [2])], opset=18)
+    np.testing.assert_array_equal(baton.compile(choice).run({"x": x})[0], x if there else -x)
+    if not there:
+        for nodes, wanted, said in (
+            ([made, taken], "content", "node 'taking'.* no value"),
+            ([made], "maybe", "'maybe'"),
+        ):
+            with pytest.raises(baton.DiagnosticError, match=said):
+                baton.compile(model_of(nodes, [("x", [2])], [wanted], opset=18))
+
+
 def test_what_is_done_to_each_item() -> None:
     """SequenceMap of a list that the model is given."""
     given = helper.make_tensor_value_info

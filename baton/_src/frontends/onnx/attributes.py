@@ -1,14 +1,16 @@
-"""A node's attributes against ONNX's definition of its operator: those it must have, their types, and their values.
+"""A node's attributes against ONNX's definition of its operator: those it has, their types, and their values.
 
-What converters compare with one value would else take any other for the second one.
+What converters compare with one value would else take any other for the second one, and a misspelt name for none.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from difflib import get_close_matches
 from functools import cache
 from typing import Any
 
+from baton._src.frontends.onnx.definitions import definition
 from baton._src.frontends.onnx.files.reader import onnx_library
 from baton._src.support.diagnostics import fail
 
@@ -52,21 +54,28 @@ def check_values(operator: str, attributes: Iterable[Any]) -> None:
         _check_value(operator, attribute)
 
 
-def check_attributes(operator: str, attributes: Iterable[Any], opset: int) -> None:
-    """Refuse attributes (protos) of another type than ONNX says, and nodes without one they need (`onnx-node`).
+def check_attributes(domain: str, operator: str, attributes: Iterable[Any], version: int) -> None:
+    """Refuse attributes (protos) that the operator does not have or that are of another type than ONNX says, and nodes
+    without one they need (`onnx-node`), and operators that came with later versions of their domain (`onnx-opset`).
 
-    Operators that ONNX does not define at this opset are not looked at.
+    Operators that ONNX does not define are not looked at.
     """
-    kinds, required = _defined(operator, opset)
+    defined = _defined(domain, operator, version)
+    if defined is None:
+        return
+    kinds, required = defined
     given = {a.name: a.type for a in attributes}
     for name, kind in given.items():
-        wanted = kinds.get(name, kind)
-        if kind != wanted:
+        if name not in kinds:
+            near = get_close_matches(name, kinds, n=1)
+            help = f"did you mean {near[0]!r}?" if near else f"it has {', '.join(sorted(kinds)) or 'none'}"
+            raise fail("onnx-node", f"{operator} has no attribute {name!r} in opset {version}", help=help)
+        if kind != kinds[name]:
             say = onnx_library().AttributeProto.AttributeType.Name
-            raise fail("onnx-node", f"attribute {name!r} is {say(kind)}; {operator} takes {say(wanted)} for it")
+            raise fail("onnx-node", f"attribute {name!r} is {say(kind)}; {operator} takes {say(kinds[name])} for it")
     missing = sorted(required - given.keys())
     if missing:
-        raise fail("onnx-node", f"attribute {missing[0]!r} is missing", help=f"{operator} needs it in opset {opset}")
+        raise fail("onnx-node", f"attribute {missing[0]!r} is missing", help=f"{operator} needs it in opset {version}")
 
 
 def _check_value(operator: str, attribute: Any) -> None:
@@ -83,11 +92,10 @@ def _check_value(operator: str, attribute: Any) -> None:
 
 
 @cache
-def _defined(operator: str, opset: int) -> tuple[dict[str, int], frozenset[str]]:
+def _defined(domain: str, operator: str, version: int) -> tuple[dict[str, int], frozenset[str]] | None:
     """The types of an operator's attributes by name, and the names of those that have no default."""
-    definitions = onnx_library().defs
-    try:
-        found = definitions.get_schema(operator, opset, "").attributes
-    except definitions.SchemaError:
-        return {}, frozenset()
+    schema = definition(domain, operator, version)
+    if schema is None:
+        return None
+    found = schema.attributes
     return {n: int(a.type.value) for n, a in found.items()}, frozenset(n for n, a in found.items() if a.required)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -77,23 +78,26 @@ def _tensor_type(onnx: Any, value: Value) -> Any:
 
 
 class Expanded:
-    """The body of a function with attributes, the caller's or the function's own, put in place of references to them.
+    """The body of a function as the nodes of one call: with attributes, the caller's or the function's own, in place of
+    references to them, and without the operands `left_out`, which the caller does not give.
 
     A reference to an attribute that neither has is left out: the operator's default holds.
     """
 
-    def __init__(self, function: Any, given: Iterable[Any]) -> None:
+    def __init__(self, function: Any, given: Iterable[Any], left_out: AbstractSet[str] = frozenset()) -> None:
         known = {a.name: a for a in (*function.attribute_proto, *given)}
-        self.node = [_bound(n, known) for n in function.node]
+        self.node = [_bound(n, known, left_out) for n in function.node]
 
 
-def _bound(proto: Any, known: Mapping[str, Any]) -> Any:
-    """A copy of the node in which nothing refers to the function's attributes, subgraphs included."""
+def _bound(proto: Any, known: Mapping[str, Any], left_out: AbstractSet[str]) -> Any:
+    """A copy of the node in which nothing refers to the function's attributes or to operands that are not there,
+    subgraphs included."""
     copy = type(proto)()
     copy.CopyFrom(proto)
     pending = [copy]
     while pending:
         node = pending.pop()
+        node.input[:] = ["" if name in left_out else name for name in node.input]
         attributes = [a for a in map(partial(_settled, known=known), node.attribute) if a is not None]
         del node.attribute[:]
         node.attribute.extend(attributes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -15,31 +15,25 @@ import numpy as np
 from baton._src.frontends.graph_builder.graph import GraphBuilder
 from baton._src.frontends.graph_builder.language import Language
 from baton._src.frontends.graph_builder.value import Value
+from baton._src.frontends.onnx.attribute_values import value_of
 from baton._src.frontends.onnx.attributes import check_attributes, check_values
 from baton._src.frontends.onnx.control.branches import arms_disagree, forked
 from baton._src.frontends.onnx.files.reader import STRING, onnx_library, read_tensor, read_tensors
+from baton._src.frontends.onnx.files.sparse import read_sparse
 from baton._src.frontends.onnx.functions import EXPANDED, Expanded, body_of
 from baton._src.frontends.onnx.inputs import Inputs, described
-from baton._src.frontends.onnx.node import DynamicValueError, OnnxNode
+from baton._src.frontends.onnx.node import NOTHING, DynamicValueError, OnnxNode
 from baton._src.frontends.onnx.old_opsets import as_of_later
 from baton._src.frontends.onnx.operands import check_operands
 from baton._src.frontends.onnx.order import in_order
 from baton._src.frontends.onnx.strings import ModelStrings, check_no_strings, check_operator, mark_strings, read_strings
+from baton._src.frontends.onnx.supported import MAIN, called, check_supported
 from baton._src.frontends.onnx.symbolic import fold_dims, folded_dtype
-from baton._src.frontends.onnx.table import CONVERTERS, DOMAINS
+from baton._src.frontends.onnx.table import DOMAINS
 from baton._src.support.diagnostics import Diagnostic, DiagnosticError, fail
-from baton._src.support.operator_errors import UnsupportedOperatorError
 from baton._src.values.meaning import PLAIN, STACK
 from baton._src.values.tensor import AnyArray
 
-MAIN = ("", "ai.onnx")
-"""The names of ONNX's own domain."""
-INSTEAD = {
-    "com.microsoft.nchwc": "onnxruntime has saved the model for one kind of processor (ORT_ENABLE_ALL): give the model"
-    " it was made from, or save it with ORT_ENABLE_EXTENDED",
-    "ai.onnx.contrib": "the operator is one of onnxruntime-extensions: do before the model what it does",
-}
-"""What to do about operators of a domain that are not supported."""
 MOST_FORKS = 3
 """So many Ifs, one behind the other, may repeat what follows in each arm: it is there eight times then."""
 
@@ -69,9 +63,11 @@ class Importer:
         self.builder = GraphBuilder(language)
         self.inputs = Inputs(self.builder, shape, dtype, values, shown, strings)
         self.strings = strings
-        self.opset = opset or _opset_of(model)
-        if self.opset < _opset_of(model):
-            given = _opset_of(model)
+        self.versions = _versions_of(model)
+        """The version of each domain for the nodes now being imported."""
+        given = self.opset
+        self.versions[""] = opset or given
+        if self.opset < given:
             warnings.warn(
                 f"the model is of opset {given}; read as of opset {opset} it may mean something else", stacklevel=3
             )
@@ -79,11 +75,16 @@ class Importer:
         if self.opset > newest:
             help = "upgrade the onnx package, or convert the model (onnx.version_converter)"
             raise fail("onnx-opset", f"the model is of opset {self.opset}, known are those up to {newest}", help=help)
-        self.functions = {_called(f, f.name): f for f in model.functions}
+        self.functions = {called(f, f.name): f for f in model.functions}
         self.forks = 0
         """How many Ifs the nodes now being imported are repeated for in each arm."""
         self.calls: list[Any] = []
         """The functions whose bodies are being imported, the innermost last."""
+
+    @property
+    def opset(self) -> int:
+        """The version of ONNX's own domain."""
+        return self.versions.get("", 1)
 
     def run(
         self, keep_weights: bool = False
@@ -92,19 +93,13 @@ class Importer:
 
         With `keep_weights` the initializers become inputs behind the model's own instead of constants.
         """
-        self._check_supported(self.model.graph)
+        check_supported(self.model.graph, self.functions)
         graph = self.model.graph
         if not graph.output:
             raise fail("onnx-graph", f"the graph {graph.name!r} has no outputs", help="name in it what it is to give")
-        if twice := [name for name, times in Counter(t.name for t in graph.initializer).items() if times > 1]:
-            raise fail("onnx-graph", f"the graph has two initializers {twice[0]!r}", help="rename one of them")
-        if graph.sparse_initializer:
-            name = graph.sparse_initializer[0].values.name
-            help = "make it dense (onnx.helper.make_tensor)"
-            raise fail("onnx-graph", f"the initializer {name!r} is sparse, which is not supported", help=help)
         if self.strings is None:
             check_no_strings(graph)
-        weights = read_tensors([t for t in graph.initializer if t.data_type != STRING], self.folder)
+        weights = self._weights(graph)
         scope: dict[str, Value] = {n: self.builder.constant(a) for n, a in weights.items()}
         scope.update({t.name: self._tensor(t) for t in graph.initializer if t.data_type == STRING})
         scope.update(self.inputs.bound(graph, weights))
@@ -127,8 +122,18 @@ class Importer:
             outputs.append((output.name, self._output(output.name, scope[output.name])))
         return inputs, outputs, weights
 
+    def _weights(self, graph: Any) -> dict[str, AnyArray]:
+        """The initializers that are numbers, by name."""
+        names = Counter([*(t.name for t in graph.initializer), *(t.values.name for t in graph.sparse_initializer)])
+        if twice := [name for name, times in names.items() if times > 1]:
+            raise fail("onnx-graph", f"the graph has two initializers {twice[0]!r}", help="rename one of them")
+        weights = read_tensors([t for t in graph.initializer if t.data_type != STRING], self.folder)
+        return weights | {t.values.name: read_sparse(t, self.folder) for t in graph.sparse_initializer}
+
     def _output(self, name: str, value: Value) -> Value:
         """What the program gives: of a sequence that stacks its items the stack, if there is a border."""
+        if value is NOTHING:
+            raise fail("onnx-output", f"output {name!r} is an optional without a value", help="leave the output out")
         if value.stack is not None and self.strings is not None:
             return replace(value.stack, meaning=STACK)
         if value.stack is not None or value.grows:
@@ -186,19 +191,20 @@ class Importer:
                     f"{proto.op_type} node {title!r} uses {name!r}, which nothing before it defines",
                     help=f"did you mean {near[0]!r}?" if near else "nodes must stand in the order of their data",
                 )
-            inputs.append(scope[name] if name else None)
+            inputs.append(scope[name] if name and scope[name] is not NOTHING else None)
         try:
             check_values(proto.op_type, proto.attribute)
-            if proto.domain in MAIN:
-                check_attributes(proto.op_type, proto.attribute, self.opset)
-            attributes = {a.name: self._attribute(a) for a in proto.attribute}
+            if called(proto, proto.op_type) not in self.functions and _plain(proto.domain) in self.versions:
+                version = self.versions[_plain(proto.domain)]
+                check_attributes(proto.domain, proto.op_type, proto.attribute, version)
+            attributes = {a.name: value_of(a, self.folder, self.strings is not None) for a in proto.attribute}
         except DiagnosticError as error:
             where = f"while reading the attributes of {proto.op_type} node {title!r}"
             raise DiagnosticError([d.within(where) for d in error.diagnostics]) from error
 
         def run_graph(graph: Any, bound: dict[str, Value]) -> list[Value]:
-            inner = {**scope, **{t.name: self._tensor(t) for t in graph.initializer}}
-            inner.update(bound)
+            own = {t.values.name: self.builder.constant(read_sparse(t, self.folder)) for t in graph.sparse_initializer}
+            inner = {**scope, **own, **{t.name: self._tensor(t) for t in graph.initializer}, **bound}
             self._nodes(graph.node, inner, [o.name for o in graph.output])
             for output in graph.output:
                 if output.name not in inner:
@@ -214,7 +220,7 @@ class Importer:
         )
 
     def _convert(self, node: OnnxNode, proto: Any) -> Sequence[Value]:
-        function = self.functions.get(_called(proto, proto.op_type))
+        function = self.functions.get(called(proto, proto.op_type))
         if function is not None:
             return self._call_function(function, node, proto.attribute)
         self.builder.hint = node.name
@@ -251,13 +257,14 @@ class Importer:
             gives = ", ".join(function.output)
             node.fail(f"it has {len(node.outputs)} outputs, its function gives ({gives})", code="onnx-graph")
         scope = {name: value for name, value in zip(function.input, node.inputs, strict=False) if value is not None}
-        outer, self.opset = self.opset, _opset_of(function, self.opset)
+        left_out = frozenset(function.input) - scope.keys()
+        outer, self.versions = self.versions, {**self.versions, **_versions_of(function)}
         self.calls.append(function)
         try:
-            self._nodes(Expanded(function, attributes).node, scope, function.output)
+            self._nodes(Expanded(function, attributes, left_out).node, scope, function.output)
         finally:
             self.calls.pop()
-            self.opset = outer
+            self.versions = outer
         # An output that the caller leaves out may be missing from a body of ONNX's standard.
         wanted = [bool(name) for name in node.outputs] + [False] * len(function.output)
         found: list[Value] = []
@@ -270,35 +277,8 @@ class Importer:
     def _expand(self, node: OnnxNode, proto: Any) -> list[Value]:
         """An operator that ONNX defines by other operators."""
         defaults, function = body_of(proto, self.opset, node.inputs)
-        self._check_supported(function)
+        check_supported(function, self.functions)
         return self._call_function(function, node, (*defaults, *proto.attribute))
-
-    def _attribute(self, attribute: Any) -> Any:
-        kinds = {1: "f", 2: "i", 3: "s", 4: "t", 5: "g", 6: "floats", 7: "ints", 8: "strings", 10: "graphs"}
-        field = kinds.get(attribute.type)
-        if field is None:
-            raise fail("onnx-attribute", f"attribute {attribute.name!r} has a type that is not supported")
-        content = getattr(attribute, field)
-        if field == "s":
-            return content.decode("utf-8", "replace")
-        if field == "strings":
-            return [s.decode("utf-8", "replace") for s in content]
-        if field == "t" and content.data_type == STRING and self.strings is not None:
-            return read_strings(content)
-        if field == "t":
-            return read_tensor(content, self.folder)
-        return list(content) if field in ("floats", "ints", "graphs") else content
-
-    def _check_supported(self, graph: Any) -> None:
-        missing: dict[str, list[str]] = {}
-        for proto in _all_nodes(graph, self.functions):
-            if _called(proto, proto.op_type) in self.functions or (proto.domain, proto.op_type) in EXPANDED:
-                continue
-            if proto.op_type not in DOMAINS.get(proto.domain, ()):
-                name = proto.op_type if proto.domain in MAIN else f"{proto.domain}.{proto.op_type}"
-                missing.setdefault(name, []).append(proto.name or (proto.output[0] if proto.output else "?"))
-        if missing:
-            raise UnsupportedOperatorError([_unsupported(name, nodes) for name, nodes in sorted(missing.items())])
 
 
 def _located(error: DiagnosticError, node: OnnxNode, proto: Any) -> list[Diagnostic]:
@@ -308,39 +288,10 @@ def _located(error: DiagnosticError, node: OnnxNode, proto: Any) -> list[Diagnos
     return [d.within(f"while importing {node.title} ({', '.join(shown + more)})") for d in error.diagnostics]
 
 
-def _called(proto: Any, name: str) -> tuple[str, str, str]:
-    """What a node calls, or a function is called by: `overload` tells functions of one name apart."""
-    return (proto.domain, name, proto.overload)
+def _versions_of(proto: Any) -> dict[str, int]:
+    """What version of each domain a model or a function is written for."""
+    return {_plain(entry.domain): int(entry.version) for entry in proto.opset_import}
 
 
-def _all_nodes(graph: Any, functions: Mapping[tuple[str, str, str], Any]) -> Iterator[Any]:
-    """The nodes of a graph, of the subgraphs in it, and of the functions that are called, each once."""
-    pending, left = [graph], dict(functions)
-    while pending:
-        current = pending.pop()
-        for node in current.node:
-            yield node
-            called = left.pop(_called(node, node.op_type), None)
-            if called is not None:
-                pending.append(called)
-            for attribute in node.attribute:
-                if attribute.HasField("g"):
-                    pending.append(attribute.g)
-                pending.extend(attribute.graphs)
-
-
-def _unsupported(name: str, nodes: list[str]) -> Diagnostic:
-    listed = ", ".join(repr(n) for n in nodes[:5]) + (f" and {len(nodes) - 5} more" if len(nodes) > 5 else "")
-    times = Counter(nodes).total()
-    near = get_close_matches(name, CONVERTERS, n=1)
-    help = f"{f'did you mean {near[0]}? ' if near else ''}The table of supported operators is in docs/onnx.md"
-    domain = name.rpartition(".")[0]
-    message = f"operator {name} is not supported (used {times}x: {listed})"
-    return Diagnostic("onnx-unsupported-op", message, help=INSTEAD.get(domain, help))
-
-
-def _opset_of(model: Any, default: int = 1) -> int:
-    for entry in model.opset_import:
-        if entry.domain in MAIN:
-            return int(entry.version)
-    return default
+def _plain(domain: str) -> str:
+    return "" if domain in MAIN else domain

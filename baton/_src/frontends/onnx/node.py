@@ -11,10 +11,13 @@ from baton._src.frontends.graph_builder.operands import sources_of
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.files.reader import WITHOUT_STRINGS
 from baton._src.frontends.onnx.strings import ModelStrings
-from baton._src.ir.tensor_info import Dim
+from baton._src.ir.tensor_info import Dim, TensorInfo
 from baton._src.support.diagnostics import Diagnostic, DiagnosticError
 from baton._src.values.meaning import STRING_IDS
 from baton._src.values.tensor import AnyArray
+
+NOTHING = Value(TensorInfo())
+"""An optional without a value. A node that uses it sees None: an operand that is left out."""
 
 
 class DynamicValueError(DiagnosticError):

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any
 
 from baton._src.frontends.graph_builder.value import Value
-from baton._src.frontends.onnx.files.reader import onnx_library
+from baton._src.frontends.onnx.definitions import definition
 from baton._src.frontends.onnx.node import OnnxNode
 from baton._src.values.dtype import DataType
 from baton._src.values.meaning import PLAIN
@@ -25,8 +25,8 @@ class Signature:
 
 
 def check_operands(node: OnnxNode) -> None:
-    """Refuse (`onnx-node`, `onnx-dtype`) what the operator does not take. Operators that ONNX does not define at this
-    opset are not looked at."""
+    """Refuse (`onnx-node`, `onnx-dtype`) what the operator does not take. Operators that ONNX does not define
+    are not looked at."""
     found = _signature(node.op_type, node.opset)
     if found is None:
         return
@@ -63,10 +63,8 @@ def _kind(dtype: DataType) -> str:
 
 @cache
 def _signature(operator: str, opset: int) -> Signature | None:
-    definitions = onnx_library().defs
-    try:
-        schema = definitions.get_schema(operator, opset, "")
-    except definitions.SchemaError:
+    schema = definition("", operator, opset)
+    if schema is None:
         return None
     kinds = tuple(_only_kind(operand.types) for operand in schema.inputs)
     return Signature(schema.max_input, schema.max_output, kinds or (None,))

@@ -39,6 +39,7 @@ def _used(node: Any) -> Iterator[str]:
     for attribute in node.attribute:
         for graph in (*attribute.graphs, *((attribute.g,) if attribute.HasField("g") else ())):
             own = {v.name for v in (*graph.input, *graph.initializer)} | {n for p in graph.node for n in p.output}
+            own |= {t.values.name for t in graph.sparse_initializer}
             used = (name for inner in graph.node for name in _used(inner))
             yield from (name for name in (*used, *(o.name for o in graph.output)) if name not in own)
 

@@ -2,7 +2,7 @@
 
 A sequence is its items where its length is known when importing. One that a loop of unknown length has made, or a
 split of an open size, is one tensor that stacks its items, which have one shape then. Whether an optional is there is
-known when importing.
+known when importing; one without a value is to nodes an operand that is left out.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from baton._src.frontends.graph_builder.value import Value
-from baton._src.frontends.onnx.node import Converter, OnnxNode
+from baton._src.frontends.onnx.node import NOTHING, Converter, OnnxNode
 from baton._src.frontends.onnx.tensors.parts import in_parts, pieces
 from baton._src.ir.tensor_info import Dim, TensorInfo
 from baton._src.values.dtype import INT64
@@ -159,13 +159,16 @@ def has_element(node: OnnxNode) -> Value:
 
 def optional(node: OnnxNode) -> Value:
     found = node.optional(0)
-    if found is None:
-        node.fail("an optional without a value is not supported")
-    return found
+    if found is None and "type" not in node.attributes:
+        node.fail("it has neither a value nor the type of one that is missing")
+    return NOTHING if found is None else found
 
 
 def get_element(node: OnnxNode) -> Value:
-    return node[0]
+    found = node.optional(0)
+    if found is None:
+        node.fail("its optional has no value", help="ask OptionalHasElement before")
+    return found
 
 
 SEQUENCES: dict[str, Converter] = {

@@ -16,7 +16,7 @@ from baton._src.values.dtype import INT64
 
 def constant(node: OnnxNode) -> Value:
     for name, content in node.attributes.items():
-        if name == "value":
+        if name in ("value", "sparse_value"):
             return node.constant_tensor(content)
         if name in ("value_string", "value_strings"):
             return node.strings(content)

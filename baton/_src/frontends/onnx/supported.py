@@ -1,0 +1,69 @@
+"""Which operators of a model there are converters for: those that are missing are told all at once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from typing import Any
+
+from baton._src.frontends.onnx.functions import EXPANDED
+from baton._src.frontends.onnx.table import CONVERTERS, DOMAINS
+from baton._src.support.diagnostics import Diagnostic
+from baton._src.support.operator_errors import UnsupportedOperatorError
+
+MAIN = ("", "ai.onnx")
+"""The names of ONNX's own domain."""
+INSTEAD = {
+    "com.microsoft.nchwc": "onnxruntime has saved the model for one kind of processor (ORT_ENABLE_ALL): give the model"
+    " it was made from, or save it with ORT_ENABLE_EXTENDED",
+    "ai.onnx.contrib": "the operator is one of onnxruntime-extensions: do before the model what it does",
+}
+"""What to do about operators of a domain that are not supported."""
+
+FunctionKey = tuple[str, str, str]
+"""(domain, name, overload): what a node calls, or a function is called by."""
+
+
+def called(proto: Any, name: str) -> FunctionKey:
+    """The key of a node or of a function; `overload` tells functions of one name apart."""
+    return (proto.domain, name, proto.overload)
+
+
+def check_supported(graph: Any, functions: Mapping[FunctionKey, Any]) -> None:
+    """`UnsupportedOperatorError` for the operators of a graph (or function) that nothing converts."""
+    missing: dict[str, list[str]] = {}
+    for proto in _all_nodes(graph, functions):
+        if called(proto, proto.op_type) in functions or (proto.domain, proto.op_type) in EXPANDED:
+            continue
+        if proto.op_type not in DOMAINS.get(proto.domain, ()):
+            name = proto.op_type if proto.domain in MAIN else f"{proto.domain}.{proto.op_type}"
+            missing.setdefault(name, []).append(proto.name or (proto.output[0] if proto.output else "?"))
+    if missing:
+        raise UnsupportedOperatorError([_unsupported(name, nodes) for name, nodes in sorted(missing.items())])
+
+
+def _all_nodes(graph: Any, functions: Mapping[FunctionKey, Any]) -> Iterator[Any]:
+    """The nodes of a graph, of the subgraphs in it, and of the functions that are called, each once."""
+    pending, left = [graph], dict(functions)
+    while pending:
+        current = pending.pop()
+        for node in current.node:
+            yield node
+            function = left.pop(called(node, node.op_type), None)
+            if function is not None:
+                pending.append(function)
+            for attribute in node.attribute:
+                if attribute.HasField("g"):
+                    pending.append(attribute.g)
+                pending.extend(attribute.graphs)
+
+
+def _unsupported(name: str, nodes: list[str]) -> Diagnostic:
+    listed = ", ".join(repr(n) for n in nodes[:5]) + (f" and {len(nodes) - 5} more" if len(nodes) > 5 else "")
+    times = Counter(nodes).total()
+    near = get_close_matches(name, CONVERTERS, n=1)
+    help = f"{f'did you mean {near[0]}? ' if near else ''}The table of supported operators is in docs/onnx.md"
+    domain = name.rpartition(".")[0]
+    message = f"operator {name} is not supported (used {times}x: {listed})"
+    return Diagnostic("onnx-unsupported-op", message, help=INSTEAD.get(domain, help))
