@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from baton._src.ir.tensor_info import Dim
 def scan(node: OnnxNode) -> Sequence[Value]:
     """Every scanned input's axis is walked; states are carried."""
     if node.opset < 9:
-        node.fail("Scan of opset 8, which walks batches, is not supported", help="convert the model to opset 9")
+        return _of_batches(node)
     body, g = node.attr("body"), node.graph
     inputs = [v for v in node.inputs if v is not None]
     count = int(node.attr("num_scan_inputs"))
@@ -44,6 +45,48 @@ def scan(node: OnnxNode) -> Sequence[Value]:
     true = g.constant(np.array(True))
     outputs = repeated(node, g.dims(steps), true, states, lambda i, inner: [true, *run_body(i, inner)])
     return [*outputs[: len(states)], *_turned(node, outputs[len(states) :])]
+
+
+def _of_batches(node: OnnxNode) -> Sequence[Value]:
+    """Scan of opset 8: every operand has a first axis of batches, each of which is scanned by itself, for as many steps
+    as the operand in front of the others says, if it is there."""
+    g, lengths, operands = node.graph, node.constant(0, "sequence_lens"), [v for v in node.inputs[1:] if v is not None]
+    count = int(node.needed("num_scan_inputs"))
+    batches, steps = _batches_and_steps(node, operands, count)
+    long = [steps] * batches if lengths is None else [int(v) for v in lengths.reshape(-1)]
+    if len(long) != batches or not all(1 <= length <= steps for length in long):
+        node.fail(f"its sequence_lens are {long} for {batches} batches of {steps} steps")
+    attributes = {**node.attributes, "scan_input_directions": list(node.attr("directions", ()))}
+    found: list[list[Value]] = []
+    for batch, length in enumerate(long):
+        inputs = [g.call("take", v, g.constant(np.int64(batch)), axis=0) for v in operands]
+        cut = [_first_steps(node, v, length, steps) for v in inputs[len(inputs) - count :]]
+        inner = replace(node, opset=9, inputs=[*inputs[: len(inputs) - count], *cut], attributes=attributes)
+        results = scan(inner)
+        states = len(inputs) - count
+        found.append([*results[:states], *(_with_zeros(node, v, length, steps) for v in results[states:])])
+    return [in_one(node, parts, 0) for parts in zip(*found, strict=True)]
+
+
+def _batches_and_steps(node: OnnxNode, operands: list[Value], count: int) -> tuple[int, int]:
+    shape = operands[-1].shape if 1 <= count <= len(operands) else ()
+    if shape is None or len(shape) < 2 or not isinstance(shape[0], int) or not isinstance(shape[1], int):
+        node.fail("its numbers of batches and steps (the first two axes) must be known", code="onnx-dynamic")
+    return shape[0], shape[1]
+
+
+def _first_steps(node: OnnxNode, sequence: Value, length: int, steps: int) -> Value:
+    if length == steps:
+        return sequence
+    return node.graph.call("strided_slice", sequence, axes=(0,), begin=(0,), end=(length,), strides=(1,))
+
+
+def _with_zeros(node: OnnxNode, collected: Value, length: int, steps: int) -> Value:
+    """What a batch has collected, with zeros for the steps that it does not take."""
+    if length == steps:
+        return collected
+    widths = (0, steps - length) + (0, 0) * (collected.rank - 1)
+    return node.graph.call("nn.pad", collected, pad_width=widths, pad_value=0.0)
 
 
 def _of_steps(node: OnnxNode, sequence: Value, axis: int, steps: Dim) -> Value:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from functools import reduce
+from operator import mul
 
 import numpy as np
 
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.nn.windows import Window, steps_of
 from baton._src.frontends.onnx.node import Converter, OnnxNode
+from baton._src.ir.tensor_info import Dim
+from baton._src.values.dtype import INT64
 from baton._src.values.tensor import AnyArray
 
 
@@ -81,29 +86,51 @@ def max_unpool(node: OnnxNode) -> Value:
 
 
 def col2im(node: OnnxNode) -> Value:
-    """Columns [N, C * taps, windows] summed back into an image."""
+    """Columns [N, C * taps, windows] summed back into an image, whose sizes may be open."""
     g, x = node.graph, node[0]
-    image, block = node.ints("image_shape", 1) or (), node.ints("block_shape", 2) or ()
+    image, block = node.sizes(1, "image_shape"), node.ints("block_shape", 2) or ()
     rank = len(image)
+    if x.shape is None or x.rank != 3 or len(block) != rank:
+        node.fail(f"it takes columns of three axes and a block of {rank}, not {x.info} and {list(block)}")
     strides, dilations, pads = steps_of(node, rank)
     window = Window(block, strides, dilations, pads)
-    out = tuple(
-        (image[i] + pads[i] + pads[i + rank] - (block[i] - 1) * window.dilations[i] - 1) // window.strides[i] + 1
-        for i in range(rank)
-    )
-    batch, columns, _ = _sizes(node, x)
-    taps, area = math.prod(block), math.prod(image)
-    images = batch * (columns // taps)
-    places = _window_places(image, out, window).T.reshape(-1)
+    out = [
+        (image[i] + pads[i] + pads[i + rank] - (block[i] - 1) * dilations[i] - 1) // strides[i] + 1 for i in range(rank)
+    ]
+    (batch, columns, _), taps, area = x.shape, math.prod(block), _product(image)
+    images, elements = batch * (columns // taps), taps * _product(out)
     # What lies in the padding is added to one place behind the image, and dropped.
-    target = np.broadcast_to(np.where(places < 0, area, places), (images, places.size))
-    zeros = g.constant(np.zeros((images, area + 1)), x.dtype)
-    columns_flat = g.reshape(x, (images, places.size))
-    summed = g.call(
-        "scatter_elements", zeros, g.constant(np.ascontiguousarray(target)), columns_flat, axis=1, reduction="add"
-    )
+    places = g.reshape(_places_of_taps(node, image, out, window, area), (1, elements))
+    zeros = g.broadcast_to(g.scalar(0, x), (images, area + 1))
+    flat = g.reshape(g.of_shape(x, (batch, columns, _product(out))), (images, elements))
+    target = g.broadcast_to(places, (images, elements))
+    summed = g.call("scatter_elements", zeros, target, flat, axis=1, reduction="add")
     kept = g.call("strided_slice", summed, axes=(1,), begin=(0,), end=(area,), strides=(1,))
     return g.reshape(kept, (batch, columns // taps, *image))
+
+
+def _product(sizes: Sequence[Dim]) -> Dim:
+    return reduce(mul, sizes, 1)
+
+
+def _places_of_taps(node: OnnxNode, image: Sequence[Dim], out: Sequence[Dim], window: Window, area: Dim) -> Value:
+    """[taps, windows]: row-major places of the elements of each window; `area` in the padding."""
+    g = node.graph
+    places, inside = g.constant(np.zeros((1, 1), np.int64)), g.constant(np.ones((1, 1), bool))
+    taps: int = 1
+    windows: Dim = 1
+    for axis, (size, count) in enumerate(zip(image, out, strict=True)):
+        offsets = np.arange(window.kernel[axis], dtype=np.int64) * window.dilations[axis] - window.padding[axis]
+        starts = g.call("arange", start=0, stop=count, step=1, dtype=INT64)
+        starts = g.call("multiply", starts, g.constant(np.int64(window.strides[axis])))
+        at = g.call("add", g.constant(offsets.reshape(1, -1, 1, 1)), g.reshape(starts, (1, 1, 1, count)))
+        within = g.call("logical_and", g.call("greater_equal", at, g.scalar(0, at)), g.call("less", at, g.dims(size)))
+        before = (taps, 1, windows, 1)
+        taps, windows = taps * window.kernel[axis], windows * count
+        places = g.call("add", g.call("multiply", g.reshape(places, before), g.dims(size)), at)
+        places = g.reshape(places, (taps, windows))
+        inside = g.reshape(g.call("logical_and", g.reshape(inside, before), within), (taps, windows))
+    return g.call("where", inside, places, g.dims(area))
 
 
 PLACES: dict[str, Converter] = {
