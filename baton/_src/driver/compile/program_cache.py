@@ -143,7 +143,7 @@ def _digests(folder: Path) -> Path:
 
 
 def _onnx_version() -> str:
-    """The text that states the version of the onnx package, which is not imported; empty if there is none."""
+    """The text with the version of the onnx package, read without importing it; empty if it is not installed."""
     found = find_spec("onnx")
     if found is None or found.origin is None:
         return ""

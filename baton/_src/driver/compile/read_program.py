@@ -1,4 +1,4 @@
-"""Whatever a user calls a model, as a Relax module, and the parameters it comes with."""
+"""Reads a model, from any of the accepted kinds, as a Relax module and its parameters."""
 
 from __future__ import annotations
 

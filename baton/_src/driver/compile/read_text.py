@@ -1,4 +1,4 @@
-"""Programs that people write: Relay's texts and TVMScript, from files. Imported when there is such a file."""
+"""Reads programs from files of Relay text and TVMScript; imported only for such files."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from baton._src.support.diagnostics import fail
 from baton._src.tir.script_names import SCRIPT_NAMES
 
 MODEL_LIMIT = 1 << 28
-"""Bytes of a text file beyond which it is not read."""
+"""The maximum size of a text file in bytes; larger ones are refused."""
 
 
 def read_relay(path: Path) -> IRModule:

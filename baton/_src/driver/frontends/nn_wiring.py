@@ -1,4 +1,4 @@
-"""What `nn` models ask of the driver, beside what all nodes do."""
+"""Binds the methods of `nn` models that need the driver (compile, run)."""
 
 from __future__ import annotations
 

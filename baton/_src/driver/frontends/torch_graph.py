@@ -37,7 +37,7 @@ class Frozen:
     version: int
 
     def holds(self, given: Any) -> bool:
-        """Whether `given` is the same memory, and nobody has written there."""
+        """Whether `given` is the same memory, unchanged since."""
         return is_same(given, self.tensor) and given._version == self.version
 
 

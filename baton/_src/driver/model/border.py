@@ -19,7 +19,7 @@ from baton._src.values.tensor import AnyArray
 
 
 class Border:
-    """What goes in and comes out of one function, and the strings that it knows, each with its number."""
+    """Converts the inputs and outputs of one function; numbers the strings that occur in the program."""
 
     def __init__(self, strings: Sequence[str], inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec]) -> None:
         self.numbers = {string: k for k, string in enumerate(strings)}
@@ -49,7 +49,7 @@ def _numbered(name: str, given: Any, strings: StringTable) -> AnyArray:
 
 
 def _stacked(spec: TensorSpec, given: Any) -> AnyArray:
-    """The items of a list one behind the other along a new first axis. Of no items the sizes must be known."""
+    """The items of a list stacked along a new first axis. For an empty list their shape must be known."""
     if not isinstance(given, (list, tuple, np.ndarray)):
         raise fail("value-mismatch", f"input {spec.name} takes a list of arrays, got {type(given).__name__}")
     items, sizes = [np.asarray(item) for item in given], (spec.shape or ())[1:]

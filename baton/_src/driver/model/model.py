@@ -42,7 +42,7 @@ class KernelFacts:
 
 
 def _threads(given: Any) -> int | None:
-    """How many threads were asked for, None for all cores."""
+    """The requested number of threads, None for all cores."""
     if given is None or (isinstance(given, int) and given >= 1):
         return given
     hint = f"target={given!r}" if isinstance(given, str) else "None takes all cores"
@@ -210,7 +210,7 @@ class Model:
         return [*self._stages.modules, "final", "bytecode"]
 
     def stage(self, name: str) -> str:
-        """The program at a stage, as text."""
+        """The text of the program at a compilation stage."""
         if name == "final":
             return self.executable.ir_text
         if name == "bytecode":
@@ -238,7 +238,7 @@ class Model:
 
     @property
     def memory_plan(self) -> str:
-        """Where intermediates live and how long, as text."""
+        """A report on memory planning: place and lifetime of every intermediate tensor."""
         return memory_report(self.executable)
 
     def save(self, path: str | Path) -> None:

@@ -1,4 +1,4 @@
-"""What the functions of a module take and give, as facts of the executable (`tensor_spec` reads them)."""
+"""Signatures of a module's functions, stored as facts of the executable (`tensor_spec` reads them)."""
 
 from __future__ import annotations
 

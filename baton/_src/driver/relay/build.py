@@ -1,4 +1,4 @@
-"""`relay.build` and what belongs to it: Relay modules through the same tower, behind TVM's faces."""
+"""`relay.build`: compiles Relay modules, lowered to Relax, under TVM's interface."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ EXECUTORS = ("graph", "vm", "aot")
 
 @dataclass(frozen=True)
 class GraphExecutorFactory(ModuleFace):
-    """What `relay.build` gives: ``lib["default"](device)`` is an instance to run."""
+    """The result of `relay.build`: ``lib["default"](device)`` is an instance to run."""
 
     type_key: ClassVar[str] = "GraphExecutorFactory"
 
@@ -82,12 +82,12 @@ class GraphExecutorFactory(ModuleFace):
 
     @property
     def libmod_name(self) -> str:
-        """The name that instances are asked for by."""
+        """The name under which instances are requested."""
         return self.mod_name
 
     @property
     def function_metadata(self) -> dict[str, Any]:
-        """TVM's sizes of workspaces by function; memory is planned for the whole program here, so there are none."""
+        """Workspace sizes by function, as in TVM. Empty: memory is planned for the whole program here."""
         return {}
 
     def export_library(self, file_name: str | Path, *args: Any, **kwargs: Any) -> None:

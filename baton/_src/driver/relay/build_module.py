@@ -1,4 +1,4 @@
-"""`relay.build_module.BuildModule`: building in steps, each result asked for by its own method."""
+"""`relay.build_module.BuildModule`: builds a module, and returns each part of the result by its own method."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`create_executor`: one way to evaluate Relay expressions, four executors behind it."""
+"""`create_executor`: one interface to evaluate Relay expressions, by any of four executors."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def _constant(value: Any) -> Constant:
 
 
 def _names(stem: str) -> Iterator[str]:
-    """`stem`, and ever more names made of it."""
+    """Endless names: `stem`, then names made from it."""
     yield stem
     yield from (f"{stem}_{number}" for number in count())
 

@@ -75,7 +75,7 @@ def why_no_graph(module: IRModule, entry: str = "main") -> DiagnosticError | Non
 
 
 def _outside_of_type(function: Function) -> str | None:
-    """What is neither a tensor of known shape nor a tuple of such among what goes in and comes out."""
+    """Describes an input or output that is neither a tensor of known shape nor a tuple of such; None without any."""
     type_ = function.checked_type
     for part in (p for side in (*type_.arg_types, type_.ret_type) for p in post_order(side)):
         match part:

@@ -123,7 +123,7 @@ class Prelude:
 
 
 class TensorArrayOps:
-    """TVM's way to ask for tensor arrays of one dtype: `register()` adds them to the Prelude's module."""
+    """Tensor arrays of one dtype, as in TVM: `register()` adds their definitions to the Prelude's module."""
 
     def __init__(self, prelude: Prelude, dtype: str) -> None:
         self.prelude = prelude
@@ -151,7 +151,7 @@ class TensorArrayOps:
 
 
 class StaticTensorArrayOps:
-    """TVM's way to ask for static tensor arrays: `register()` adds them to the Prelude's module."""
+    """Tensor arrays of one dtype and shape, as in TVM: `register()` adds their definitions to the Prelude's module."""
 
     def __init__(self, prelude: Prelude, dtype: str, shape: Sequence[Any], batch_dim: int | None = None) -> None:
         self.prelude = prelude

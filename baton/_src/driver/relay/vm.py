@@ -28,7 +28,7 @@ from baton._src.values.tensor import NDArray
 
 @dataclass(frozen=True)
 class Executable:
-    """A Relay module compiled for the virtual machine; made from what `runtime.load_module` gives, too."""
+    """A Relay module compiled for the virtual machine, or one loaded by `runtime.load_module`."""
 
     inner: runtime_executable.Executable
     params: dict[str, NDArray] = field(default_factory=dict)
@@ -266,7 +266,7 @@ class VirtualMachine:
             target.copyfrom(result)
 
     def get_input_index(self, input_name: str, func_name: str = "main") -> int:
-        """The number of a parameter; -1 if there is none of that name."""
+        """The index of a parameter by name; -1 if there is none."""
         params = self.machine.executable.entry(func_name).params
         return params.index(input_name) if input_name in params else -1
 

@@ -1,1 +1,1 @@
-"""`tvm.build`: kernels by themselves, and how they are called from outside."""
+"""`tvm.build`: compiles single kernels, and makes them callable from Python."""

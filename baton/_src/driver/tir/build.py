@@ -1,4 +1,4 @@
-"""`tvm.build`: kernels by themselves, called on tensors.
+"""`tvm.build`: compiles single kernels, which are called on tensors.
 
 add = te.compute((n,), lambda i: a[i] + b[i])
 module = tvm.build(te.create_prim_func([a, b, add]))

@@ -1,4 +1,4 @@
-"""What a kernel needs to be called from outside: parameters as tensors are, and a place for what it returns.
+"""Makes kernels callable from Python: compact parameters, and a buffer for the value it returns.
 
 Tensors that kernels are given are compact, so strides and offsets that a parameter leaves open are those of a compact
 array. Native kernels return nothing: `return x` of a kernel writes into a buffer of one element behind its parameters.

@@ -1,4 +1,4 @@
-"""`KernelModule`: compiled kernels by name, as `tvm.build` gives them and `load_module` reads them again."""
+"""`KernelModule`: compiled kernels by name, made by `tvm.build` and loaded by `load_module`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from baton._src.values.packed_func import PROCESS_FUNCTIONS
 from baton._src.values.tensor import NDArray
 
 KERNELS = "kernels"
-"""What the fact `kind` of an executable says that is such a module."""
+"""The value of an executable's fact `kind` that marks such a module."""
 
 
 class ReturningKernel:

@@ -107,7 +107,7 @@ class Trainer:
     # -------------------------------------------------------------------------------------------- running
 
     def predict(self, *input_instances: Any) -> Any:
-        """What the network gives for the inputs, without states."""
+        """The network's outputs for the inputs, without states."""
         result = self.vm[self.BACKBONE_FUNC](*self._arguments(input_instances))
         if not self._state_vars:
             return result
@@ -115,7 +115,7 @@ class Trainer:
         return outputs[0] if len(outputs) == 1 else outputs
 
     def update(self, input_instances: Any, targets: Any) -> NDArray:
-        """One step of learning; gives the loss before it."""
+        """One step of training. Returns the loss before the step."""
         given = [*self._arguments(_listed(input_instances)), *_listed(targets)]
         result, gradients = self.vm[self.ADJOINT_FUNC](*given)
         loss = result

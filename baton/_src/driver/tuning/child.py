@@ -1,4 +1,4 @@
-"""A child process that answers lines: what crashes or hangs there costs one answer.
+"""A child process that answers requests line by line; if it crashes or hangs, only that answer is lost.
 
 child = Child()
 line = child.answer(request, seconds=30.0)      the answer, or why there is none
@@ -21,7 +21,7 @@ WORKER = (sys.executable, "-m", "baton._src.driver.tuning.worker")
 
 @dataclass(frozen=True)
 class NoAnswer:
-    """Why a child did not answer."""
+    """The child did not answer, for the reason `why`."""
 
     why: str
 
@@ -35,7 +35,7 @@ class Child:
         self._lock = threading.Lock()
 
     def answer(self, text: str, seconds: float) -> str | NoAnswer:
-        """The line that answers the line `text` within `seconds`; else why there is none."""
+        """The child's answer to the line `text`, or `NoAnswer` with the reason after at most `seconds`."""
         with self._lock:
             found = self._answer(text, seconds)
             if isinstance(found, NoAnswer):

@@ -29,7 +29,7 @@ PREPARED = "_winograd"
 
 @dataclass
 class Collector:
-    """Consulted while a program is compiled with the rules' own choices: notes who is asked about."""
+    """Collects the kernels that schedule rules ask about, while a program is compiled with the rules' own choices."""
 
     kernels: dict[str, PrimFunc] = field(default_factory=dict)
     constant: set[str] = field(default_factory=set)
@@ -112,7 +112,7 @@ def tasks(collector: Collector, costs: Mapping[str, Spent], target: Target, thre
 
 
 def _shapes(func: PrimFunc, cost: Spent) -> list[list[int]] | None:
-    """The shapes of the parameters; None if some are no tensors, or nobody knows."""
+    """The shapes of the parameters; None if one is not a tensor or its shape is unknown."""
     if any(param not in func.buffer_map for param in func.params) or len(cost.shapes) != len(func.params):
         return None
     found = []

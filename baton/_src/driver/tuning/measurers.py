@@ -57,7 +57,7 @@ _starting = threading.Lock()
 
 
 def measured_on_worker(text: str) -> str:
-    """What a worker of a cluster is asked: a trial as text, its outcome as text."""
+    """Runs on a worker of the cluster: takes a trial as text, returns its outcome as text."""
     with _starting:
         if not _here:
             _here.append(LocalMeasurer())
@@ -66,7 +66,7 @@ def measured_on_worker(text: str) -> str:
 
 
 class DaskMeasurer:
-    """The workers of a Dask cluster: they have to have baton installed, and be machines like this one."""
+    """Measures on the workers of a Dask cluster, which need baton and the same kind of machine as this one."""
 
     def __init__(self, address: Any) -> None:
         try:

@@ -69,7 +69,7 @@ class Run(Message):
 
 @dataclass(frozen=True)
 class Times(Message):
-    """Seconds of a call, for each repetition; or why there are none."""
+    """Seconds of a call, for each repetition; or the reason of a failure."""
 
     seconds: list[float] = field(default_factory=list)
     error: str = ""

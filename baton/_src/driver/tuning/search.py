@@ -15,10 +15,10 @@ from baton._src.driver.tuning.measurers import Measurer
 from baton._src.driver.tuning.task import Outcome, Task, Trial
 
 NEIGHBOURS = 4
-"""Candidates tried on each side of the current answer."""
+"""How many candidates are tried on each side of the current choice."""
 SWEEPS = 2
 SHORT, LONG = 0.15, 1.0
-"""Seconds of a look, and of the last word."""
+"""Seconds of a candidate's measurement, and of the final one."""
 
 
 @dataclass
@@ -123,7 +123,7 @@ class _Search:
 
 
 def neighbours(candidates: list[int], current: int) -> list[int]:
-    """The candidates nearest to the current answer, by order of size, without it."""
+    """The candidates next to the current choice, in order of size, without itself."""
     ordered = sorted(candidates)
     place = ordered.index(current) if current in ordered else 0
     near = ordered[max(0, place - NEIGHBOURS) : place + NEIGHBOURS + 1]

@@ -39,7 +39,7 @@ WORTH_TUNING = 0.01
 LEAST_SECONDS = 2.0
 """What a kernel gets at least, while there is time."""
 SLOWER, OFTEN = 1.01, 0.65
-"""From this ratio on, and in so many of the rounds, the whole model counts as slower."""
+"""The whole model counts as slower from this ratio on, if that holds in this share of the rounds."""
 WHOLE_ALLOWED = 1e-3
 """How far results of the whole model may be apart, relative to the largest."""
 WHOLE_SECONDS = 3.0
@@ -49,7 +49,7 @@ WHOLE_ROUNDS = (7, 400)
 
 @dataclass(frozen=True)
 class TunedKernel:
-    """A row of the report. Seconds are of one call, measured by itself."""
+    """A row of the report. Seconds are those of one call, measured in isolation."""
 
     found: Found
     share: float
@@ -63,7 +63,7 @@ class Report:
     database: Path
     kernels: list[TunedKernel] = field(default_factory=list)
     left: int = 0
-    """Kernels that nobody looked at: a small share of the time, or no time was left."""
+    """Kernels that were not tuned: they take a small share of the time, or no time was left."""
     before: float = 0.0
     after: float = 0.0
     undone: str = ""
@@ -133,7 +133,7 @@ def tune(
 
 @dataclass(frozen=True)
 class _Build:
-    """How to compile the model, whoever is consulted."""
+    """How to compile the model, with any source of choices."""
 
     model: Any
     target: Target
@@ -143,7 +143,7 @@ class _Build:
     params: Mapping[str, Any] | None
 
     def consulting(self, lookup: Lookup) -> Model:
-        """The model; `keep_stages` so that it does not come from the cache, where nobody would be asked."""
+        """The model; `keep_stages` so that it is compiled, not taken from the cache: `lookup` has to be called."""
         with consulting(lookup):
             return compile_model(
                 self.model,

@@ -16,7 +16,7 @@ from baton._src.driver.tuning.trial import Workshop, measured
 
 
 def answer(line: str, workshop: Workshop) -> Outcome:
-    """The outcome of a trial as text; whatever goes wrong with it is its outcome, too."""
+    """The outcome of a trial as text; a failure is an outcome, too."""
     try:
         return measured(Trial.from_data(json.loads(line)), workshop)
     except Exception as error:
@@ -24,7 +24,7 @@ def answer(line: str, workshop: Workshop) -> Outcome:
 
 
 def times(line: str, references: References) -> Times:
-    """The answer to a run as text; whatever goes wrong with it is its answer, too."""
+    """The result of a run as text; a failure is a result, too."""
     try:
         return ran(Run.from_data(json.loads(line)), references)
     except Exception as error:
@@ -32,9 +32,9 @@ def times(line: str, references: References) -> Times:
 
 
 def main() -> None:
-    """Serve until the input ends. Standard output is for outcomes only."""
+    """Answer requests until the input ends. Standard output carries outcomes only."""
     out = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # whatever prints, prints elsewhere
+    os.dup2(2, 1)  # other output goes to standard error
     workshop, references = Workshop(), References()
     for line in sys.stdin:
         is_run = "way" in json.loads(line)

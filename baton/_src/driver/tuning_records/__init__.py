@@ -1,1 +1,1 @@
-"""What tuning found: where it is kept (`place`), the `database`, and what compilation asks of it (`records`)."""
+"""Results of tuning: where they are stored (`place`), the `database`, and lookups by the compiler (`records`)."""

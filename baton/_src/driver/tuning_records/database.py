@@ -1,4 +1,4 @@
-"""What tuning found, in one SQLite file that any number of processes may read and write at once.
+"""The database of tuning: one SQLite file that any number of processes may read and write at once.
 
 A row says, for a kernel (its digest before scheduling), a target (a digest of all that schedules may ask of it) and a
 number of threads (a `Place`), which choices were measurably better than the rules' own, and by how much.
@@ -62,7 +62,7 @@ class Database:
         return {kernel: Entry(_read(record), rule, before, after) for kernel, record, rule, before, after in rows}
 
     def version(self, place: Place) -> str:
-        """Stands for all records of a place; empty if there are none."""
+        """A fingerprint of all records of a place; empty if there are none."""
         found = [(kernel, sorted(entry.record.items())) for kernel, entry in sorted(self.entries(place).items())]
         return hashlib.sha256(repr(found).encode()).hexdigest() if found else ""
 

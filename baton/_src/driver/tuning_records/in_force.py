@@ -26,7 +26,7 @@ class BestKernels:
         raise NotImplementedError
 
     def version(self) -> str:
-        """Stands for all that it would answer, in the keys of whole programs."""
+        """A fingerprint of all its answers, for the cache keys of whole programs."""
         raise NotImplementedError
 
     def __enter__(self) -> Self:

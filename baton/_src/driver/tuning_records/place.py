@@ -1,4 +1,4 @@
-"""Where tuning is remembered and what it belongs to. Knows neither the compiler nor SQLite: `compile` may need neither.
+"""Where tuning records are stored and what they are keyed by. Imports neither the compiler nor SQLite.
 
 `$BATON_TUNING` names the database, else it is `tuning.sqlite` in baton's cache folder; `BATON_TUNING=0` means that
 there is none.
@@ -22,10 +22,10 @@ from baton._src.support.cache_folder import cache_folder
 
 @dataclass(frozen=True)
 class Place:
-    """Where code runs: what a record belongs to, besides its kernel."""
+    """Where code runs: the part of a record's key besides the kernel."""
 
     target: str
-    """A digest of all that schedules may ask a target."""
+    """A digest of all facts about the target that schedules use."""
     threads: int
 
     @staticmethod
@@ -53,13 +53,13 @@ def consulted_database() -> Path | None:
 
 
 def _is_on() -> bool:
-    """The setting `baton.tuning`. Nobody has entered a PassContext whose module is not imported yet."""
+    """The setting `baton.tuning`; the default if PassContext's module is not even imported."""
     context = sys.modules.get("baton._src.transform.context")
     return context is None or bool(context.PassContext.current().setting("baton.tuning"))
 
 
 def tuning_version(target: Target, threads: int | None = None) -> str:
-    """Stands for all records of a place in the key of a whole program; empty if there are none."""
+    """A fingerprint of all records of a place, for the cache key of a whole program; empty if there are none."""
     own = best_kernels()
     if own is not None:
         return own.version()

@@ -17,7 +17,7 @@ from baton._src.tir.prim_func import CHOICES, PrimFunc
 
 @dataclass(frozen=True)
 class Tunings:
-    """Records by kernel, for one place. Asking costs nothing where there are none."""
+    """Records by kernel, for one place. Lookups are free if there are none."""
 
     records: Mapping[str, Record]
     _known: dict[PrimFunc, Record] = field(default_factory=dict, repr=False, compare=False)

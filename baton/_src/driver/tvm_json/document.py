@@ -135,7 +135,7 @@ class Document:
         self.root = root
 
     def read(self) -> Any:
-        """The object that the root stands for."""
+        """The object of the root node."""
         self._refuse_unknown()
         pending, open_nodes = [self.root], set()
         while pending:
@@ -225,7 +225,7 @@ DATA = frozenset((*_NUMBERS, *_NAMES, "Array", "Map", "VirtualDevice", "VDevice"
 
 
 def number_of(text: str) -> int:
-    """The index that a text spells; -1 if it spells none."""
+    """The index written in a text; -1 if it is none."""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 12 else -1
 
 
