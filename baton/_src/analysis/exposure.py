@@ -1,4 +1,4 @@
-"""Which variables of a function hold tensors that somebody may write, or know under another name.
+"""Escape analysis: which variables of a function hold tensors that may be written or aliased elsewhere.
 
 Operators only read their operands and give fresh tensors, so a variable used by operators alone is nobody else's. What
 is handed to a function, a packed function or a closure, put into the result, or aliased by something that is, is
@@ -21,7 +21,7 @@ from baton._src.relax.struct_info import PrimStructInfo, ShapeStructInfo
 
 
 class Exposure:
-    """Built once for a function; asked of its variables."""
+    """The analysis of one function, queried by variable."""
 
     def __init__(self, function: Function) -> None:
         self.has_effects = False
@@ -64,7 +64,7 @@ def overwritten_later(bindings: Sequence[Binding]) -> list[tuple[int, int]]:
     The data flow does not show that the one has to stay before the other.
     """
     names: dict[Any, list[Any]] = {}
-    """What each alias stands for."""
+    """The variables that each alias shares memory with."""
     readers: dict[Any, list[int]] = {}
     found: list[tuple[int, int]] = []
     for number, binding in enumerate(bindings):
@@ -80,7 +80,7 @@ def overwritten_later(bindings: Sequence[Binding]) -> list[tuple[int, int]]:
 
 
 def gives_fresh_results(call: Call) -> bool:
-    """Whether the call only reads its arguments, and what it gives shares no memory with them."""
+    """Whether the call only reads its arguments, and its result shares no memory with them."""
     definition = call.op.definition if isinstance(call.op, Op) else None
     return isinstance(definition, OpDef) or bool(getattr(definition, "fresh_results", False))
 

@@ -41,7 +41,7 @@ class _Counts:
 
 
 def estimate_memory_usage(mod: IRModule | Function) -> str:
-    """A report on each function: what its tensors take by themselves, and what planned storages take."""
+    """A report on each function: the memory of its tensors without planning, and that of the planned storages."""
     module = mod if isinstance(mod, IRModule) else IRModule({"main": mod})
     lines = ["Memory usage:"]
     for var, function in module.functions.items():

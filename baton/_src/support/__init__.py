@@ -1,1 +1,1 @@
-"""What every layer may use and what knows no IR: spans, diagnostics, options, progress."""
+"""Utilities for every layer, independent of the IR: spans, diagnostics, options, progress."""

@@ -1,4 +1,4 @@
-"""What goes wrong, said once and well: a code, the place, the way out.
+"""Diagnostics: errors and warnings with a code, the place in the source, and a way to fix them.
 
 A user's mistake is a `Diagnostic` (one record, possibly one of several) and is raised as `DiagnosticError`.
 A broken invariant of the compiler itself is an `InternalError`.
@@ -23,7 +23,7 @@ class Severity(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One message to a person.
+    """One message for the user.
 
     `code` is stable and documented (`relax-shape`, `RELAX-WF-13`, `onnx-unsupported-op`, ...); `span` is the
     primary place; `related` are further places, each with its own remark; `breadcrumbs` say what was being done
@@ -37,7 +37,7 @@ class Diagnostic:
     breadcrumbs: tuple[str, ...] = ()
     help: str | None = None
     label: str = ""
-    """A short remark printed behind the carets."""
+    """A short remark, printed after the carets."""
     severity: Severity = Severity.ERROR
 
     def within(self, *breadcrumbs: str) -> Diagnostic:
@@ -49,7 +49,7 @@ class Diagnostic:
         return self if self.span is not None or span is None else replace(self, span=span)
 
     def render(self) -> str:
-        """The text people read, without colours."""
+        """The text shown to the user, without colours."""
         lines = [f"{self.severity.value}[{self.code}]: {self.message}"]
         if self.span is not None:
             lines += _render_place(self.span, self.label)
@@ -125,7 +125,7 @@ class InternalError(BatonError):
     """A broken invariant of baton itself: never the user's fault; names where it happened."""
 
     reported = False
-    """Whether it names the pass that broke and where its reproducer lies."""
+    """Whether the message already names the failing pass and the file of its reproducer."""
 
 
 _CLASSES: dict[type[Exception] | None, type[DiagnosticError]] = {

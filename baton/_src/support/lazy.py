@@ -78,5 +78,5 @@ def renamed(module: str, **public: str) -> dict[str, str]:
 
 
 def submodules(package: str, listed: str) -> dict[str, str]:
-    """Table rows for submodules of the face, imported on first use."""
+    """Rows of the table for submodules of the public package, imported on first use."""
     return {name: f"{package}.{name}" for name in listed.split()}

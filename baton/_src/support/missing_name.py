@@ -1,4 +1,4 @@
-"""What to say about a name that a lazy package does not serve.
+"""The error message for a name that a lazy package does not have.
 
 Loaded by `support/lazy.py` when a name is missing: `import baton` does not pay for `difflib`.
 """
@@ -16,7 +16,7 @@ def message(package: str, name: str, known: Callable[[], Iterable[str]], reason:
     `known` lists the names that `package` serves; `reason` says why a path of TVM is left out, if it is.
     """
     said = f"module {package!r} has no attribute {name!r}"
-    if name.startswith("_"):  # Python asks modules for some such names by itself.
+    if name.startswith("_"):  # Python itself looks up some such names.
         return said
     why = reason(f"{package}.{name}".partition(".")[2])
     if why:

@@ -1,4 +1,4 @@
-"""Named, typed settings: a table says which there are, `checked` holds what a user gave against it."""
+"""Named, typed settings: a table declares them, `checked` validates what a user passes."""
 
 from __future__ import annotations
 

@@ -17,13 +17,13 @@ from baton._src.support.trampoline import Task
 _CONVERSIONS: dict[int, Callable[[Any], Any]] = {-1: lambda x: x, ord("s"): str, ord("r"): repr, ord("a"): ascii}
 
 _MOST = 1 << 20
-"""Items of a sequence, and characters of a string, that a text may ask for."""
+"""Maximum length of a sequence or string that a script's constant expressions may build."""
 _MOST_BITS = 1 << 12
-"""Bits of a whole number that a text may ask for."""
+"""Maximum bits of an integer that a script's constant expressions may compute."""
 
 
 def short_range(*bounds: int) -> range:
-    """`range` for texts, which may go on to ask for a list of it."""
+    """`range` for scripts, limited in length since it may become a list."""
     found = range(*bounds)
     if found[_MOST:]:
         raise ValueError(f"a text may not ask for more than {_MOST} items")

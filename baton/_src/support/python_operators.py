@@ -16,7 +16,7 @@ OF_INTEGERS: dict[type[ast.operator], Binary] = {
     ast.FloorDiv: operator.floordiv,
     ast.Mod: operator.mod,
 }
-"""What gives integers of integers."""
+"""Operators whose result on integers is an integer."""
 ARITHMETIC: dict[type[ast.operator], Binary] = {**OF_INTEGERS, ast.Div: operator.truediv}
 POWERS_AND_BITS: dict[type[ast.operator], Binary] = {
     ast.Pow: operator.pow,

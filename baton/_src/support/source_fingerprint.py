@@ -1,4 +1,4 @@
-"""What version of baton's own source is running, for keys of caches on disk: an edit must never meet old results.
+"""A fingerprint of baton's own source, part of the keys of caches on disk: an edit must never use old results.
 
 By path, size and time of change of every source file, which is how Python itself decides whether its compiled files are
 up to date; a few milliseconds for the whole package. A process that runs while files are being edited may hold older

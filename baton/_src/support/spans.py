@@ -12,14 +12,14 @@ from functools import lru_cache
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A text a user wrote, with the name it is reported under (a file name, or `<string>`)."""
+    """A source text with the name used in messages (a file name, or `<string>`)."""
 
     name: str
     text: str = field(repr=False, compare=False, default="")
     first_line: int = 1
-    """Number of the text's first line in the file it was cut from (decorated functions start inside a file)."""
+    """The line number of the text's first line in its file (decorated functions start inside a file)."""
     path: str = ""
-    """Where the text can be read when it is asked for, if it is not here."""
+    """The file to read the text from on demand, if it is not held here."""
 
     def line(self, number: int) -> str | None:
         """The text of line `number` (counted as in the file), or None where the source does not have it."""

@@ -55,7 +55,7 @@ def broadcast_shapes(a: tuple[PrimExpr, ...], b: tuple[PrimExpr, ...]) -> tuple[
 
 
 def broadcast_load(tensor: Tensor, indices: tuple[PrimExpr, ...]) -> PrimExpr:
-    """The element of `tensor`, seen as broadcast to as many dims as there are indices."""
+    """The element of `tensor` at `indices`, with the tensor broadcast to their number of dims."""
     own = indices[len(indices) - tensor.ndim :]
     return tensor(*(0 if _is_one(dim) else index for dim, index in zip(tensor.shape, own)))
 

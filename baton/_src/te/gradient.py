@@ -89,7 +89,7 @@ def _prefix(head: Tensor, output: Tensor) -> tuple[PrimExpr, ...]:
 
 
 def _depending(output: Tensor, wanted: Collection[Key]) -> set[Operation]:
-    """The operations computed of `wanted` tensors."""
+    """The operations that depend on the `wanted` tensors."""
     found: set[Operation] = set()
     for op in computed_operations([output]):
         if any(_key(t) in wanted or t.op in found for t in op.input_tensors):

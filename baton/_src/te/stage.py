@@ -18,12 +18,12 @@ from baton._src.tir.expr import IterVar, Var
 from baton._src.tir.index_map import IndexMap
 
 AXIS_SEPARATOR = IndexMap.AXIS_SEPARATOR
-"""What a map of `Stage.transform_layout` gives between axes that are to lie apart."""
+"""Marks, in a map of `Stage.transform_layout`, a separation between groups of axes."""
 
 
 @dataclass
 class Stage:
-    """One computation: its axes as they stand (`leaf_iter_vars`) and the primitives applied to it."""
+    """One computation: its current axes (`leaf_iter_vars`) and the primitives applied to it."""
 
     op: Operation
     leaf_iter_vars: list[IterVar] = field(default_factory=list)
@@ -203,7 +203,7 @@ class Stage:
         self.history.append((what, axis, *more))
 
     def place(self, axis: Any) -> int:
-        """The number of an axis among the leaves. Error: it is none of them."""
+        """The position of an axis among the leaves; an error if it is not one of them."""
         for place, leaf in enumerate(self.leaf_iter_vars):
             if leaf is axis:
                 return place

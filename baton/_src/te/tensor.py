@@ -1,4 +1,4 @@
-"""Tensors of `te`: what an operator's `compute` takes and gives."""
+"""Tensors of `te`: operands and results of an operator's `compute`."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ class ScanOp:
 
     @property
     def input_tensors(self) -> tuple[Tensor, ...]:
-        """The tensors that stand ready before the first step."""
+        """The tensors the scan reads from outside: initial states, and operands of the steps."""
         return tuple(dict.fromkeys((*self.init, *self.outside)))
 
     @property

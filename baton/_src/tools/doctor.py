@@ -1,4 +1,4 @@
-"""`baton doctor`: what this machine offers and what baton makes of it."""
+"""`baton doctor`: reports the processor, threads, versions of libraries, and the state of the cache."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ def inspect(
     memory: Annotated[bool, typer.Option("--memory", help="print the memory plan")] = False,
     json: Annotated[bool, typer.Option("--json", help="print inputs, outputs and kernels as JSON")] = False,
 ) -> None:
-    """Show what MODEL is and what became of it."""
+    """Show MODEL: its inputs and outputs, its program at each stage, its kernels."""
     with progress():
         opened = open_model(model, keep_stages=bool(stage))
     if stage == "list":

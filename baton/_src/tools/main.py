@@ -68,11 +68,11 @@ def _print_version(wanted: bool) -> None:
 def _options(
     version: Annotated[bool, typer.Option("--version", help="Print the version.", callback=_print_version)] = False,
 ) -> None:
-    """What stands before a verb."""
+    """Options of the program itself, before the command."""
 
 
 def _listed() -> None:
-    """Stands in the list of commands; `VerbGroup` puts the real command in its place."""
+    """A placeholder in the list of commands; `VerbGroup` replaces it by the real command."""
 
 
 for _verb in VERBS:

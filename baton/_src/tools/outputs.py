@@ -1,4 +1,4 @@
-"""Files that commands write: what stands in their way is told before the work, not after it."""
+"""Output files of commands: checks that they can be written before the work starts."""
 
 from __future__ import annotations
 

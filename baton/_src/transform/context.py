@@ -27,7 +27,7 @@ class PassInfo:
         object.__setattr__(self, "required", tuple(self.required or ()))
 
     def __str__(self) -> str:
-        """What TVM prints of it."""
+        """The text that TVM prints."""
         required = ", ".join(self.required)
         about = f"pass name: {self.name}, opt_level: {self.opt_level}, required passes: [{required}]"
         return f"The meta data of the pass - {about}"
@@ -52,7 +52,7 @@ class PassContext:
     """
 
     options: ClassVar[Options] = CONFIG
-    """The settings there are; the face extends it when users register their own."""
+    """All known settings; extended when users register their own."""
 
     def __init__(
         self,
@@ -95,7 +95,7 @@ class PassContext:
         return {name: {"type": o.type.__name__, "default": o.default, "doc": o.doc} for name, o in table}
 
     def __str__(self) -> str:
-        """What was asked for, a line each."""
+        """The options that were set, one a line."""
         shown = {
             "opt_level": self.opt_level,
             "required passes": list(self.required_pass),
@@ -157,7 +157,7 @@ class PassContext:
             raise
 
     def _exit_instruments(self) -> None:
-        """If one fails, the later ones are not asked and none stays."""
+        """Call `exit_pass_ctx` of all instruments. If one fails, later ones are skipped, and all are removed."""
         try:
             for instrument in self.instruments:
                 instrument.exit_pass_ctx()
@@ -166,14 +166,14 @@ class PassContext:
             raise
 
     def should_run(self, module: Any, info: PassInfo) -> bool:
-        """Whether every instrument agrees to run the pass (not asked about required ones)."""
+        """Whether no instrument vetoes the pass; required passes cannot be vetoed."""
         if info.name in self.required_pass:
             return True
-        answers = [bool(i.should_run(module, info)) for i in self.instruments]  # each is asked, they may count
+        answers = [bool(i.should_run(module, info)) for i in self.instruments]  # all are called: some count
         return all(answers)
 
     def before_pass(self, module: Any, info: PassInfo) -> None:
-        """Tell the instruments that a pass begins."""
+        """Call the instruments' `run_before_pass`."""
         for instrument in self.instruments:
             instrument.run_before_pass(module, info)
 

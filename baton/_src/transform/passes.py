@@ -1,4 +1,4 @@
-"""What a pass is, and how passes are put in order.
+"""The base classes of passes, and `Sequential`, which runs them in order.
 
     @dataclass(frozen=True)
     class FoldConstant(Pass):
@@ -36,7 +36,7 @@ class Pass:
     guarded: ClassVar[bool] = True
     """Whether an exception in it is baton's fault (`InternalError`). Those of users' passes travel as they are."""
     treats: ClassVar[str] = "Module"
-    """What it is given at a time, as its text calls that."""
+    """What one call of the pass transforms, as in its printed form."""
     find: ClassVar[Callable[[str], Pass] | None] = None
     """Pass by name, for `required`; bound by `driver.wiring`."""
 
@@ -90,7 +90,7 @@ class Pass:
 
 
 def _broken(at: Pass, module: IRModule, ctx: PassContext, error: Exception) -> InternalError:
-    """The error of a pass that broke: which pass, what happened, where the reproducer lies."""
+    """The error for a pass that raised: names the pass, the cause, and the file of the reproducer."""
     remaining = [at, *(step for steps in reversed(ctx.pending) for step in steps)]
     where = write_reproducer(at.name, module, remaining, error, ctx.setting("baton.reproducer_dir"))
     found = InternalError(f"the pass {at.name} broke: {type(error).__name__}: {error}\n  {where}")
@@ -114,7 +114,7 @@ class FunctionPass(Pass):
         raise NotImplementedError
 
     def rewriter(self, module: IRModule, ctx: PassContext) -> Callable[[Any], Any]:
-        """What treats one function of `module`: to be overridden where all of it is to be looked at first, once."""
+        """The function applied to each function of `module`; override it to analyse the whole module once before."""
         return lambda function: self.run_function(function, module, ctx)
 
     def run(self, module: IRModule, ctx: PassContext) -> IRModule:

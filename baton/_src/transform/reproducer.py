@@ -1,4 +1,4 @@
-"""What is left behind when a pass breaks: a file with the module and the pipeline still to run, which
+"""Reproducers of failing passes: a file with the module and the passes still to run, which
 `baton replay FILE` (the command line) runs again.
 
 The file is text: a header of `// key: value` lines, then the module as its language prints it.
@@ -20,7 +20,7 @@ from baton._src.support.cache_folder import cache_folder
 def write_reproducer(
     name: str, module: IRModule, remaining: Sequence[Any], error: BaseException, directory: str = ""
 ) -> str:
-    """Write the file; returns a sentence saying where it is, or why there is none. Never raises."""
+    """Write the file. Returns a sentence for the error message: its path, or why there is none. Never raises."""
     try:
         content = reproducer_text(name, module, remaining, error)
         folder = Path(directory) if directory else default_directory()
@@ -46,5 +46,5 @@ def reproducer_text(name: str, module: IRModule, remaining: Sequence[Any], error
 
 
 def default_directory() -> Path:
-    """Where reproducers are kept unless somebody says otherwise."""
+    """The default folder of reproducers."""
     return cache_folder() / "reproducers"

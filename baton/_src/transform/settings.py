@@ -13,7 +13,7 @@ _UNUSED = """
     tir.InjectDoubleBuffer tir.ReduceBranchingThroughOvercompute tir.RemoveNoOp tir.lwp_disable_func_prof
     tir.lwp_max_depth tir.lwp_min_height tir.instr_siblings tir.reset_start_id
 """
-"""Switches of steps that kernels do not take here. None asks for other numbers, so scripts that set them run."""
+"""TVM's switches of lowering steps that do not exist here. None changes results, so they are accepted."""
 
 CONFIG = Options(
     [

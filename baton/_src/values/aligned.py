@@ -1,4 +1,4 @@
-"""Memory that begins on a line of the caches: a vector that lies across two lines takes two loads.
+"""Memory aligned to cache lines: loading a vector that crosses two lines takes two accesses.
 
 NumPy's own arrays begin 16 bytes behind a page if they are large, so that every load of 64 bytes would be such a one.
 """

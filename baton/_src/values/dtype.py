@@ -119,7 +119,7 @@ class DataType(str):
 
     @property
     def itemsize(self) -> int:
-        """Bytes one element (all lanes) takes in memory; whatever is smaller than a byte takes one."""
+        """Size of one element (all lanes) in memory, in bytes; types below a byte take one byte."""
         return (self.bits + 7) // 8 * self.lanes
 
     def with_lanes(self, lanes: int) -> DataType:

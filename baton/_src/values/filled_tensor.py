@@ -1,4 +1,4 @@
-"""`FilledTensor`: a tensor whose contents are still to be written, by whoever asks for them first.
+"""`FilledTensor`: a tensor with deferred contents, which the first reader writes.
 
 Shape and dtype are known at once. `data` is complete for everybody: who reads it while another thread writes it waits,
 and who reads it before anyone began writes it.

@@ -1,4 +1,4 @@
-"""What values at a model's border stand for, where they are not simply themselves.
+"""The meaning of tensors at a model's interface that encode something else: strings, dictionaries, sequences.
 
 Programs compute with tensors of numbers. A model may also take and give strings, dictionaries and sequences: its border
 makes tensors of them and the other way round.
@@ -19,9 +19,9 @@ class Meaning(NamedTuple):
 
 PLAIN = Meaning("tensor")
 STRING_IDS = Meaning("string")
-"""Numbers of strings: places in the list of the strings that the model knows, or behind its end."""
+"""Strings by number: the index in the list of the model's strings, or beyond its end."""
 STACK = Meaning("stack")
-"""A sequence of tensors, one behind the other along a new first axis."""
+"""A sequence of tensors, stacked along a new first axis."""
 
 
 def scores_by_key(keys: tuple[str | int, ...]) -> Meaning:

@@ -31,7 +31,7 @@ class PackedFunc:
         return from_host(self.function(*args))
 
     def from_ffi(self, *args: Any) -> Any:
-        """A call by tvm-ffi: arguments and result as it knows them."""
+        """Called by tvm-ffi: converts the arguments and the result."""
         return to_ffi(self(*[from_host(a) for a in args]))
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""The strings of one run of a program that computes with their numbers: those the model knows, and those the run adds.
+"""The strings of one run of a program that computes on their numbers: the model's own, and those the run adds.
 
 Functions of the machine that compute on strings find them here; what they make gets the numbers behind.
 """

@@ -121,7 +121,7 @@ class NDArray:
 
 
 def _there(device: Device) -> Device:
-    """The device, if this machine has it: tensors lie in its memory, so none can be on another."""
+    """The device, if this machine has it; tensors cannot be on any other."""
     if not isinstance(device, Device):
         raise fail("device-unknown", f"{device!r} is not a device", help="e.g. baton.cpu()")
     if not device.exist:
@@ -133,7 +133,7 @@ _NARROWED = {"float64": "float32", "int64": "int32"}
 
 
 def literal_dtype(found: AnyArray) -> str | None:
-    """The dtype of a literal with these elements where none is asked for: 32 bits for 64 if they fit, or None."""
+    """The default dtype of a literal with these elements: 32 bits for 64 if they fit, else None."""
     wanted = _NARROWED.get(found.dtype.name)
     if wanted == "int32" and found.size and (found.max() > 2**31 - 1 or found.min() < -(2**31)):
         return None

@@ -103,7 +103,7 @@ def left_out_list(comparisons: Sequence[Comparison]) -> str:
 
 
 def write(comparisons: Sequence[Comparison], page: Path | None, data: Path | None) -> None:
-    """Write the page and the data, where wanted."""
+    """Write the page and the data to the given paths."""
     if page is not None:
         facts = environment(comparisons)
         versions = ", ".join(f"{n} {v}" for n, v in facts["versions"].items())
