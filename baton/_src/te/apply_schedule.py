@@ -22,7 +22,7 @@ from baton._src.te.tensorized import tensorized
 from baton._src.tir.expr import IntImm, IterVar, Var
 from baton._src.tir.index_map import IndexMap
 from baton._src.tir.prim_func import CHOICES, PrimFunc
-from baton._src.tir.schedule.handles import LoopRV
+from baton._src.tir.schedule.handles import BlockRV, LoopRV
 from baton._src.tir.schedule.schedule import Schedule as TIRSchedule
 
 
@@ -118,13 +118,21 @@ class _Application:
             case ("rfactor", stage, made, axis, history, factor_axis):
                 self._replay(stage, history)
                 block = self.name_of(stage)
-                partial = self.schedule.rfactor(self.loops[axis.var], factor_axis)
+                before = self.schedule.get_loops(block)
+                partial = self.schedule.rfactor_over_axes(self.loops[axis.var], factor_axis)
                 self.block[id(made)] = partial.name
-                self.loops.update({new.var: self.loops[old.var] for old, new in made.renamed})
+                again = dict(zip((loop.var for loop in before), self.schedule.get_loops(partial)))
+                self.loops.update({new.var: again[self.loops[old.var].var] for old, new in made.renamed})
+                made.block_order = self._in_order_of_values(partial, [new for _, new in made.renamed])
                 self._name_loops(stage, stage.root_axes)
                 assert block == self.block[id(stage)]
             case _:
                 raise AssertionError(step)
+
+    def _in_order_of_values(self, block: BlockRV, axes: Sequence[IterVar]) -> list[IterVar]:
+        """The axes in the order in which the block's own axes stand for their loops."""
+        places = {value: n for n, value in enumerate(self.schedule.realize(block).iter_values)}
+        return sorted(axes, key=lambda axis: places.get(self.loops[axis.var].var, len(places)))
 
     def _buffer_read(self, tensor: Any, reader: str) -> int:
         """Which of the buffers that a block reads is the tensor's."""

@@ -123,8 +123,7 @@ class Schedule:
         shown = (*kept[:place], factored, *kept[place:])
         made = Stage(ComputeOp(f"{stage.op.name}.rf", shown, tuple(reduced), ()), copies=stage)
         made.renamed = renamed
-        made.block_order = [new for _, new in renamed]
-        made.leaf_iter_vars = list(made.block_order)
+        made.leaf_iter_vars = [new for _, new in renamed]
         self.stages.insert(self.stages.index(stage), made)
         return made
 

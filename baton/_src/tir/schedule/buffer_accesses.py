@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
-from baton._src.ir.expr import PrimExpr
-from baton._src.ir.traverse import rewrite
+from baton._src.ir.expr import PrimExpr, Range
+from baton._src.ir.traverse import post_order, rewrite
 from baton._src.tir import expr as tir
 from baton._src.tir import stmt as st
+from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.buffer import Buffer
+from baton._src.tir.intrinsics import INTRINSICS
 from baton._src.tir.regions import pointer_arguments
 from baton._src.tir.schedule.tree import refreshed, refuse
 
 Indices = tuple[PrimExpr, ...]
+IF_THEN_ELSE = INTRINSICS["tir.if_then_else"]
 
 
 def with_places(root: st.Stmt, old: Buffer, new: Buffer, place: Callable[[Indices], Indices]) -> st.Stmt:
@@ -53,9 +56,39 @@ def with_accesses(
             case st.Block():
                 kept = tuple(new if b is old else b for b in node.alloc_buffers)
                 node = node.with_fields(alloc_buffers=kept)
-                return refreshed(node) if node.iter_vars else node
+                return refreshed(node) if node.reads or node.writes else node
             case _:
                 return None
 
     found: st.Stmt = rewrite(root, rule)
     return found
+
+
+def with_simple_indices(root: Any, domains: Mapping[tir.Var, Range] | None = None) -> Any:
+    """`root` with indices and conditions in the simplifier's form, given the ranges of loops and axes in it and those
+    in `domains`. Variables stand in sums in the order in which the program mentions them."""
+    analyzer = Analyzer()
+    for node in post_order(root):
+        if isinstance(node, tir.Var) and node.dtype.is_int:
+            analyzer.simplify(node)
+    for var, domain in (domains or {}).items():
+        analyzer.bind(var, domain)
+    for node in post_order(root):
+        if isinstance(node, st.For):
+            analyzer.bind(node.loop_var, Range(node.min, node.extent))
+        elif isinstance(node, tir.IterVar) and node.dom is not None:
+            analyzer.bind(node.var, node.dom)
+
+    def rule(node: Any) -> Any:
+        match node:
+            case tir.BufferLoad() | st.BufferStore():
+                indices = tuple(map(analyzer.simplify, node.indices))
+                return node if indices == node.indices else node.with_fields(indices=indices)
+            case st.IfThenElse():
+                return node.with_fields(condition=analyzer.simplify(node.condition))
+            case tir.Call(args=(condition, *values)) if node.op is IF_THEN_ELSE:
+                return node.with_fields(args=(analyzer.simplify(condition), *values))
+            case _:
+                return None
+
+    return rewrite(root, rule)

@@ -17,6 +17,7 @@ from baton._src.tir.expr import IterVar
 from baton._src.tir.regions import point_regions
 from baton._src.tir.schedule.coverage import require_own_start, require_unconditional, require_whole
 from baton._src.tir.schedule.tree import (
+    computes,
     find_block,
     path_to,
     realizes,
@@ -51,7 +52,7 @@ def cache_read(root: st.Stmt, name: str, index: int, scope: str, readers: Sequen
 
 def in_order(root: st.Stmt) -> list[st.BlockRealize]:
     """The blocks in the order they run."""
-    return [r for r in realizes(root) if r.block.iter_vars]
+    return [r for r in realizes(root) if computes(r.block)]
 
 
 def cache_write(root: st.Stmt, name: str, index: int, scope: str, readers: Sequence[str] = ()) -> tuple[st.Stmt, str]:
@@ -149,7 +150,7 @@ def _require_filled(realize: st.BlockRealize, spot: Spot, buffer: Buffer, box: l
     require_unconditional(realize)
     axes = {axis.var for axis in realize.block.iter_vars}
     stores = [n.indices for n in post_order(realize.block.body) if isinstance(n, st.BufferStore) and n.buffer is buffer]
-    plain = all(len(set(at)) == len(at) and all(i in axes for i in at) for at in stores)
+    plain = all(_are_places_of_own(at, axes) for at in stores)
     if plain and spot.is_whole:
         return require_whole(spot.block, realize, [a for a in realize.block.iter_vars if a.iter_type == "spatial"])
     inside = [n for n in post_order(spot.statement) if isinstance(n, st.For)]
@@ -162,6 +163,20 @@ def _require_filled(realize: st.BlockRealize, spot: Spot, buffer: Buffer, box: l
         size = ops.multiply(size, ops.cast(INT64, part.extent))
     if not plain or not Analyzer().prove(size <= runs):
         raise refuse(f"block {realize.block.name_hint} does not write a whole box of {buffer.name} here")
+
+
+def _are_places_of_own(indices: tuple[PrimExpr, ...], axes: set[tir.Var]) -> bool:
+    """Whether each index is an axis, an own one, plus what the block does not change."""
+    found: list[tir.Var] = []
+    for index in indices:
+        mentioned = [n for n in dict.fromkeys(post_order(index)) if n in axes]
+        if len(mentioned) != 1:
+            return False
+        rest = simplify(ops.subtract(index, ops.cast(index.dtype, mentioned[0])))
+        if mentioned[0] in found or any(n in axes for n in post_order(rest)):
+            return False
+        found += mentioned
+    return True
 
 
 def set_scope(root: st.Stmt, name: str, index: int, scope: str) -> st.Stmt:

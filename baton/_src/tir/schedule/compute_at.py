@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from baton._src.ir.expr import PrimExpr, Range
-from baton._src.ir.traverse import post_order
+from baton._src.ir.traverse import post_order, substitute
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.buffer import Buffer, BufferRegion
 from baton._src.tir.regions import point_regions
-from baton._src.tir.schedule.coverage import require_whole
+from baton._src.tir.schedule.coverage import own_conditions, require_whole
 from baton._src.tir.schedule.loops import require_independent
 from baton._src.tir.schedule.overlap import overwritten
 from baton._src.tir.schedule.stored_ranges import require_within, stored
 from baton._src.tir.schedule.tree import (
     blocks_passed,
+    computes,
     find_block,
     find_loop,
     is_true,
@@ -27,6 +29,7 @@ from baton._src.tir.schedule.tree import (
     remove,
     replace,
     simplify,
+    with_condition,
     without_blocks,
 )
 
@@ -39,7 +42,7 @@ def compute_at(root: st.Stmt, name: str, var: tir.Var, unit_loops: bool = False,
     realize = find_block(root, name)
     _require_complete(realize)
     written = {w.buffer for w in realize.block.writes}
-    readers = [r for r in realizes(root) if r is not realize and r.block.iter_vars and _touches(r.block.reads, written)]
+    readers = [r for r in realizes(root) if r is not realize and computes(r.block) and _touches(r.block.reads, written)]
     inside = set(realizes(find_loop(root, var)))
     missing = [r.block.name_hint for r in readers if r not in inside]
     if missing or not readers:
@@ -58,7 +61,7 @@ def reverse_compute_at(root: st.Stmt, name: str, var: tir.Var, unit_loops: bool 
     _require_complete(realize)
     read = {r.buffer for r in realize.block.reads}
     inside = set(realizes(find_loop(root, var)))
-    writers = [r for r in realizes(root) if r is not realize and r.block.iter_vars and _touches(r.block.writes, read)]
+    writers = [r for r in realizes(root) if r is not realize and computes(r.block) and _touches(r.block.writes, read)]
     if not writers or any(w not in inside for w in writers):
         raise refuse(f"{name} needs results from outside of the loop over {var.name}")
     _require_finished(root, realize, writers, var)
@@ -116,10 +119,7 @@ def _touches(regions: tuple[BufferRegion, ...], buffers: set[Buffer]) -> bool:
 
 
 def _require_complete(realize: st.BlockRealize) -> None:
-    if not is_true(realize.predicate):
-        raise refuse(
-            f"block {realize.block.name_hint} runs under a condition", help="move it before splitting its loops"
-        )
+    _conditions_on_axes(realize)
     block = realize.block
     written = {w.buffer for w in block.writes}
     loaded = {n.buffer for n in post_order(block.body) if isinstance(n, tir.BufferLoad)}
@@ -130,11 +130,25 @@ def _require_complete(realize: st.BlockRealize) -> None:
         )
 
 
+def _conditions_on_axes(realize: st.BlockRealize) -> list[PrimExpr]:
+    """The conditions of a block, but for those that keep its axes in their domains, as conditions on its axes."""
+    axes: dict[Any, Any] = {v: a.var for a, v in zip(realize.block.iter_vars, realize.iter_values)}
+    found: list[PrimExpr] = []
+    for condition in own_conditions(realize):
+        if any(n not in axes for n in post_order(condition) if isinstance(n, tir.Var)):
+            name = realize.block.name_hint
+            raise refuse(
+                f"block {name} runs under the condition {condition}", help="move it before splitting its loops"
+            )
+        found.append(substitute(condition, axes))
+    return found
+
+
 def _require_only_writer(root: st.Stmt, realize: st.BlockRealize) -> None:
     """No other block makes part of the same buffers: moved past it, the block could overwrite what that one made."""
     name, written = realize.block.name_hint, {w.buffer for w in realize.block.writes}
     around = path_to(root, realize)
-    others = [r for r in realizes(root) if r.block.iter_vars and r not in around and _touches(r.block.writes, written)]
+    others = [r for r in realizes(root) if computes(r.block) and r not in around and _touches(r.block.writes, written)]
     if others:
         raise refuse(f"blocks {name} and {others[0].block.name_hint} both write {next(iter(written)).name}")
 
@@ -197,7 +211,7 @@ def _nest(
     for outer, over in around.items():
         analyzer.bind(outer, over)
     values: list[PrimExpr] = []
-    predicate = realize.predicate
+    predicate: PrimExpr = tir.IntImm("bool", 1)
     for axis in block.iter_vars:
         assert axis.dom is not None
         domain = ranges.get(axis.var, axis.dom)
@@ -213,7 +227,11 @@ def _nest(
         values.append(value)
         if domain is not axis.dom:
             predicate = _bounded(analyzer, predicate, value, axis.dom, fits=_certainly_inside(domain, axis.dom))
-    body: st.Stmt = realize.with_fields(iter_values=tuple(values), predicate=predicate)
+    placed = realize.with_fields(iter_values=tuple(values), predicate=predicate)
+    moved: dict[Any, Any] = {axis.var: value for axis, value in zip(block.iter_vars, values)}
+    for condition in _conditions_on_axes(realize):
+        placed = with_condition(placed, substitute(condition, moved))
+    body: st.Stmt = placed
     for fresh, extent in reversed(loops):
         body = st.For(fresh, 0, extent, st.ForKind.SERIAL, body)
     return body

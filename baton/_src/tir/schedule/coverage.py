@@ -73,14 +73,23 @@ def _allowed(predicate: PrimExpr, loops: set[tir.Var]) -> list[PrimExpr]:
 
 def require_unconditional(realize: st.BlockRealize) -> None:
     """Refuse a block whose condition leaves out more than what lies outside of its axes' domains."""
+    parts = own_conditions(realize)
+    if parts:
+        raise refuse(f"block {realize.block.name_hint} runs under the condition {parts[0]} only, and makes but a part")
+
+
+def own_conditions(realize: st.BlockRealize) -> list[PrimExpr]:
+    """The conditions of a block that do more than keep its axes in their domains, as conditions on loops."""
     pairs = list(zip(realize.iter_values, realize.block.iter_vars))
     groups = _groups(realize, realize.block.iter_vars)
+    found: list[PrimExpr] = []
     for part in _conjuncts(realize.predicate):
         used = _variables(part)
         sizes = [_product([a.extent for a in members]) for loops, members in groups if loops & used]
         upper = isinstance(part, tir.LT) and any(_same(part.b, size) for size in sizes)
         if not upper and not any(_is_bound(part, value, axis) for value, axis in pairs):
-            raise refuse(f"block {realize.block.name_hint} runs under the condition {part} only, and makes but a part")
+            found.append(part)
+    return found
 
 
 def require_own_start(root: st.Stmt, realize: st.BlockRealize, buffer: Buffer) -> None:

@@ -14,6 +14,7 @@ from baton._src.tir.buffer import Buffer, BufferRegion
 from baton._src.tir.schedule.overlap import overwritten
 from baton._src.tir.schedule.tree import (
     blocks_passed,
+    computes,
     find_block,
     only_store,
     path_to,
@@ -50,7 +51,7 @@ def compute_inline(root: st.Stmt, name: str, params: set[Buffer]) -> st.Stmt:
         if isinstance(node, st.Block):
             kept = tuple(b for b in node.alloc_buffers if b is not buffer)
             node = node.with_fields(alloc_buffers=kept)
-            return refreshed(node) if node.iter_vars else node
+            return refreshed(node) if node.reads or node.writes else node
         return None
 
     found: st.Stmt = rewrite(root, rule)
@@ -73,7 +74,7 @@ def only_value(axis: tir.IterVar, reason: str) -> PrimExpr:
 
 def require_only_writer(root: st.Stmt, realize: st.BlockRealize, buffer: Buffer) -> None:
     for other in realizes(root):
-        if other is not realize and other.block.iter_vars and any(w.buffer is buffer for w in other.block.writes):
+        if other is not realize and computes(other.block) and any(w.buffer is buffer for w in other.block.writes):
             raise refuse(f"{buffer.name} is also written by {other.block.name_hint}")
 
 

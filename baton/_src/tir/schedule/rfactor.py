@@ -1,6 +1,9 @@
 """Reductions in two steps: partial results for each iteration of a loop, then their combination.
 
-C[i] = sum(A[i, ko * 4 + ki])      ->      C_rf[i, ki] = sum over ko, then C[i] = sum over ki of C_rf[i, ki]
+    for i, ko, ki: C[i] += A[i, ko * 4 + ki]
+->  for i, ko, ki: C_rf[i, ki] += A[i, ko * 4 + ki]; for i, ki: C[i] += C_rf[i, ki]
+
+The first nest has loops of its own; those around the combination are the ones that were there.
 """
 
 from __future__ import annotations
@@ -13,22 +16,37 @@ from baton._src.ir.traverse import post_order, substitute
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
+from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.buffer import Buffer, decl_buffer
 from baton._src.tir.expr import IterVar
 from baton._src.tir.schedule.coverage import require_whole
 from baton._src.tir.schedule.reducers import Reducer, reducer_of
-from baton._src.tir.schedule.tree import find_block, find_loop, is_true, path_to, refreshed, refuse, replace
+from baton._src.tir.schedule.tree import (
+    find_block,
+    find_loop,
+    is_true,
+    path_to,
+    refreshed,
+    refuse,
+    replace,
+    with_condition,
+)
 
 _TRUE = tir.IntImm("bool", 1)
 
 
-def rfactor(root: st.Stmt, name: str, var: tir.Var, factor_axis: int) -> tuple[st.Stmt, str]:
-    """The reduction in two steps; the new block `<name>_rf` has the loops, the block `name` loops of its own behind."""
+def rfactor(
+    root: st.Stmt, name: str, var: tir.Var, factor_axis: int, *, over_axes: bool = False
+) -> tuple[st.Stmt, str]:
+    """The reduction in two steps; the new block is `<name>_rf`. With `over_axes`, the block `name` is in a nest of
+    loops over its axes, whatever the loops were before."""
     realize = find_block(root, name)
     loop = find_loop(root, var)
     path = path_to(root, realize)
     if loop not in path:
         raise refuse(f"the loop over {var.name} is not around block {name}")
+    if loop.kind is not st.ForKind.SERIAL or loop.thread_binding is not None:
+        raise refuse(f"the loop over {var.name} is {loop.kind.name.lower()}: rfactor takes serial loops")
     _require_alone(path, name)
     require_whole(root, realize, realize.block.iter_vars)
     reducer = reducer_of(realize.block)
@@ -39,11 +57,12 @@ def rfactor(root: st.Stmt, name: str, var: tir.Var, factor_axis: int) -> tuple[s
     buffers = [_partial_buffer(store.buffer, loop, place) for store in reducer.stores]
     first, label = _partial(realize, path, loop, reducer, buffers, place)
     second = _combined(realize, loop, reducer, buffers, place)
+    nest = _nest_over_axes(second) if over_axes else _nest_of_loops(second, realize, path, loop)
     outer = max(i for i, item in enumerate(path[:-1]) if isinstance(item, st.Block))
     top = path[outer + 1]
     if isinstance(top, st.SeqStmt):
         top = path[outer + 2]
-    changed = replace(root, {top: st.SeqStmt((replace(top, {realize: first}), second))})
+    changed = replace(root, {top: st.SeqStmt((_with_own_loops(replace(top, {realize: first})), nest))})
     scope = path[outer]
     assert isinstance(scope, st.Block)
     found = find_scope(changed, scope)
@@ -111,36 +130,63 @@ def _partial(
             f"the partial sums of block {block.name_hint} would not begin anew",
             help="rfactor before such loops are fused",
         )
-    axes: dict[tir.Var, IterVar] = {}
-    for item in around:
-        kind = "spatial" if item is loop else "reduce"
-        axis = tir.Var(f"v{item.loop_var.name}", item.loop_var.dtype)
-        axes[item.loop_var] = IterVar(Range(item.min, item.extent), axis, kind)
-    by_loop: dict[Any, Any] = {v: axis.var for v, axis in axes.items()}
-    values: dict[Any, Any] = {iv.var: substitute(v, by_loop) for iv, v in reduced}
-    where = ops.subtract(axes[loop.loop_var].var, loop.min)
+    ordered, values, inside = _partial_axes(realize, around, loop)
+    where = ops.subtract(ordered[0][0].var, loop.min)
     indices = _at(reducer.indices, ops.cast(buffers[0].shape[place].dtype, where), place)
     own = [tir.BufferLoad(buffer, indices) for buffer in buffers]
     taken_in = [substitute(source, values) for source in reducer.sources]
     body = st.stores_at_once(buffers, reducer.combine(own, taken_in), indices)
-    inside = {**by_loop, **{v: iv.var for iv, v in spatial if isinstance(v, tir.Var)}}
-    predicate, body = _conditioned(realize, path, body, set(axes), inside)
+    predicate, body = _conditioned(realize, path, body, loop, inside)
     init = st.stmt_seq(*(st.BufferStore(b, start, indices) for b, start in zip(buffers, reducer.starts)))
     label = f"{block.name_hint}_rf"
-    ordered = [(iv, v) for iv, v in spatial] + [(axes[i.loop_var], i.loop_var) for i in around]
     made = st.Block([iv for iv, _ in ordered], (), (), label, body, init, annotations=block.annotations)
     return st.BlockRealize(tuple(v for _, v in ordered), predicate, refreshed(made)), label
 
 
+def _partial_axes(
+    realize: st.BlockRealize, around: list[st.For], loop: st.For
+) -> tuple[list[tuple[IterVar, PrimExpr]], dict[Any, Any], dict[Any, Any]]:
+    """Axes and their values: the factored loop, then the block's own, but the loops of those that the factored one is
+    part of. And what these were in the new axes, and what loops are inside."""
+    loops = {item.loop_var: item for item in around}
+    by_loop: dict[Any, Any] = {}
+    ordered: list[tuple[IterVar, PrimExpr]] = []
+
+    def add(item: st.For, kind: str) -> None:
+        axis = tir.Var(f"v{item.loop_var.name}", item.loop_var.dtype)
+        by_loop[item.loop_var] = axis
+        ordered.append((IterVar(Range(item.min, item.extent), axis, kind), item.loop_var))
+
+    add(loop, "spatial")
+    values: dict[Any, Any] = {}
+    inside: dict[Any, Any] = {}
+    for axis, value in zip(realize.block.iter_vars, realize.iter_values):
+        mentioned = list(dict.fromkeys(n for n in post_order(value) if isinstance(n, tir.Var)))
+        if loop.loop_var not in mentioned:
+            ordered.append((axis, value))
+            inside |= {value: axis.var} if isinstance(value, tir.Var) else {}
+            continue
+        for var in mentioned:
+            if var in loops and var not in by_loop:
+                add(loops[var], "reduce")
+        values[axis.var] = substitute(value, by_loop)
+    return ordered, values, {**inside, **by_loop}
+
+
 def _conditioned(
-    realize: st.BlockRealize, path: list[st.Stmt], body: st.Stmt, reduced: set[tir.Var], inside: dict[Any, Any]
+    realize: st.BlockRealize, path: list[st.Stmt], body: st.Stmt, loop: st.For, inside: dict[Any, Any]
 ) -> tuple[PrimExpr, st.Stmt]:
-    """The conditions of a block, divided: those that speak of `reduced` loops go around `body`, in the names `inside`
-    the block; the others stay its predicate. The start of a partial result must be written even where nothing is taken
-    in."""
+    """The conditions of a block, divided: those that hold wherever a partial result starts stay its predicate, the
+    others go around `body`, in the names `inside` the block: its start must be written even where nothing is taken in.
+    """
+    reduced = _reduced(realize, path)
+    started: dict[Any, Any] = {item.loop_var: item.min for item in reduced if item is not loop}
+    domains = {item.loop_var: Range(item.min, item.extent) for item in path if isinstance(item, st.For)}
+    loops = {item.loop_var for item in reduced}
     predicate: PrimExpr = _TRUE
     for term in _terms(realize.predicate):
-        if not any(n in reduced for n in post_order(term)):
+        apart = not any(n in loops for n in post_order(term))
+        if apart or Analyzer.over(domains).prove(substitute(term, started)):
             predicate = term if is_true(predicate) else ops.logical_and(predicate, term)
             continue
         condition = substitute(term, inside)
@@ -149,6 +195,13 @@ def _conditioned(
             raise refuse(f"a condition of block {label} mixes its axes", help="split fewer loops before")
         body = st.IfThenElse(condition, body)
     return predicate, body
+
+
+def _reduced(realize: st.BlockRealize, path: list[st.Stmt]) -> list[st.For]:
+    """The loops around that the reduction runs over."""
+    values = zip(realize.block.iter_vars, realize.iter_values)
+    mentioned = {n for axis, value in values if axis.iter_type == "reduce" for n in post_order(value)}
+    return [item for item in path if isinstance(item, st.For) and item.loop_var in mentioned]
 
 
 def _terms(condition: PrimExpr) -> list[PrimExpr]:
@@ -167,27 +220,58 @@ def _loop_vars(path: list[st.Stmt]) -> set[tir.Var]:
     return {item.loop_var for item in path if isinstance(item, st.For)}
 
 
-def _combined(realize: st.BlockRealize, loop: st.For, reducer: Reducer, buffers: list[Buffer], place: int) -> st.Stmt:
-    """The reduction of the partial results, in a nest of its own."""
+def _combined(
+    realize: st.BlockRealize, loop: st.For, reducer: Reducer, buffers: list[Buffer], place: int
+) -> st.BlockRealize:
+    """The reduction of the partial results over the loop, each with the axes it had but those of the reduction."""
     block = realize.block
+    own = tir.Var(f"v{loop.loop_var.name}", loop.loop_var.dtype)
+    axes: list[tuple[IterVar, PrimExpr]] = [(IterVar(Range(loop.min, loop.extent), own, "reduce"), loop.loop_var)]
     fresh: dict[Any, Any] = {}
-    iters: list[IterVar] = []
-    for axis in block.iter_vars:
+    for axis, value in zip(block.iter_vars, realize.iter_values):
         if axis.iter_type != "reduce":
-            fresh[axis.var] = own = tir.Var(axis.var.name, axis.var.dtype)
-            iters.append(IterVar(axis.dom, own, axis.iter_type))
-    extent = buffers[0].shape[place]
-    rest = tir.Var(f"v{loop.loop_var.name}", extent.dtype)
-    iters.append(IterVar(Range(tir.IntImm(extent.dtype, 0), extent), rest, "reduce"))
+            fresh[axis.var] = axis.var.copy()
+            axes.append((IterVar(axis.dom, fresh[axis.var], axis.iter_type), value))
     indices = tuple(substitute(i, fresh) for i in reducer.indices)
     results = [store.buffer for store in reducer.stores]
     kept = [tir.BufferLoad(result, indices) for result in results]
-    partial = [tir.BufferLoad(buffer, _at(indices, rest, place)) for buffer in buffers]
+    number = ops.cast(buffers[0].shape[place].dtype, ops.subtract(own, loop.min))
+    partial = [tir.BufferLoad(buffer, _at(indices, number, place)) for buffer in buffers]
     update = st.stores_at_once(results, reducer.combine(kept, partial), indices)
-    made = refreshed(st.Block(iters, (), (), block.name_hint, update, substitute(block.init, fresh)))
-    loops = [tir.Var(f"ax_{iv.var.name.removeprefix('v_')}", iv.var.dtype) for iv in iters]
-    nest: st.Stmt = st.BlockRealize(tuple(loops), _TRUE, made)
-    for var, axis in zip(reversed(loops), reversed(iters)):
-        assert axis.dom is not None
-        nest = st.For(var, axis.dom.min, axis.dom.extent, st.ForKind.SERIAL, nest)
+    init = None if block.init is None else substitute(block.init, fresh)
+    made = st.Block([axis for axis, _ in axes], (), (), block.name_hint, update, init, annotations=block.annotations)
+    return st.BlockRealize(tuple(value for _, value in axes), _TRUE, refreshed(made))
+
+
+def _nest_of_loops(combined: st.BlockRealize, realize: st.BlockRealize, path: list[st.Stmt], loop: st.For) -> st.Stmt:
+    """The loops around but those of the reduction, the factored one excepted; conditions on them are kept."""
+    reduced = [item for item in _reduced(realize, path) if item is not loop]
+    gone = {item.loop_var for item in (*reduced, loop)}
+    terms = [term for term in _terms(realize.predicate) if not any(n in gone for n in post_order(term))]
+    for term in terms:
+        combined = with_condition(combined, term)
+    nest: st.Stmt = combined
+    outer = max(i for i, item in enumerate(path[:-1]) if isinstance(item, st.Block))
+    for item in reversed(path[outer + 1 :]):
+        if isinstance(item, st.For) and item not in reduced:
+            nest = item.with_fields(body=nest)
     return nest
+
+
+def _nest_over_axes(combined: st.BlockRealize) -> st.Stmt:
+    """Loops over the axes, those of the reduction last."""
+    axes = sorted(combined.block.iter_vars, key=lambda axis: axis.iter_type == "reduce")
+    loops = {axis.var: tir.Var(f"ax_{axis.var.name.removeprefix('v_')}", axis.var.dtype) for axis in axes}
+    values = tuple(loops[axis.var] for axis in combined.block.iter_vars)
+    nest: st.Stmt = combined.with_fields(iter_values=values)
+    for axis in reversed(axes):
+        assert axis.dom is not None
+        nest = st.For(loops[axis.var], axis.dom.min, axis.dom.extent, st.ForKind.SERIAL, nest)
+    return nest
+
+
+def _with_own_loops(nest: st.Stmt) -> st.Stmt:
+    """The nest with variables of its own for its loops."""
+    fresh: dict[Any, Any] = {n.loop_var: n.loop_var.copy() for n in post_order(nest) if isinstance(n, st.For)}
+    found: st.Stmt = substitute(nest, fresh)
+    return found

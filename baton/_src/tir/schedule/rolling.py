@@ -22,6 +22,7 @@ from baton._src.tir.schedule.buffer_accesses import with_places
 from baton._src.tir.schedule.coverage import require_unconditional
 from baton._src.tir.schedule.layout import buffer_of
 from baton._src.tir.schedule.tree import (
+    computes,
     find_block,
     only_store,
     path_to,
@@ -51,7 +52,7 @@ def rolling_buffer(root: st.Stmt, name: str, index: int) -> st.Stmt:
     realize = find_block(root, name)
     buffer = buffer_of(root, name, index, "write")
     others = [r for r in realizes(root) if r is not realize and _uses(r.block, buffer)]
-    readers = [r for r in others if r.block.iter_vars]
+    readers = [r for r in others if computes(r.block)]
     if any(_writes(r.block, buffer) for r in readers) or not readers:
         raise refuse(f"{buffer.name} is not written by block {name} alone, or nobody reads it")
     loops = _loops_around(root, realize, readers, buffer)

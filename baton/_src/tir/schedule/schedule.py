@@ -38,7 +38,7 @@ from baton._src.tir.schedule.sample_primitives import SamplePrimitives
 from baton._src.tir.schedule.state import ScheduleState, StmtSRef
 from baton._src.tir.schedule.tile_primitives import TilePrimitives
 from baton._src.tir.schedule.trace import ExprRV, Trace
-from baton._src.tir.schedule.tree import find_block, find_loop, path_to, realizes, refuse, replace
+from baton._src.tir.schedule.tree import blocks_directly_in, find_block, find_loop, path_to, realizes, refuse, replace
 from baton._src.tir.text.printer import marked_script
 
 _OPTIONS = {"seed", "debug_mask", "error_render_level", "enable_check"}
@@ -151,26 +151,25 @@ class Schedule(BufferPrimitives, TilePrimitives, SamplePrimitives, RulePrimitive
     @recorded
     def get_child_blocks(self, block_or_loop: BlockRV | LoopRV | str) -> list[BlockRV]:
         """The blocks directly inside a block or loop."""
-        top = self.get(block_or_loop)
-        body = top.body
-        all_inside = realizes(body)
-        nested = {inner for outer in all_inside for inner in realizes(outer.block.body)}
-        return [BlockRV(r.block.name_hint) for r in all_inside if r not in nested]
+        return [BlockRV(r.block.name_hint) for r in blocks_directly_in(self.get(block_or_loop))]
 
     @recorded
     def get_producers(self, block: BlockRV | str) -> list[BlockRV]:
         """The blocks whose results a block reads."""
         read = {r.buffer for r in self.get(block).reads}
-        return [BlockRV(b.name_hint) for b in self._blocks() if read & {w.buffer for w in b.writes}]
+        return [BlockRV(b.name_hint) for b in self._beside(block) if read & {w.buffer for w in b.writes}]
 
     @recorded
     def get_consumers(self, block: BlockRV | str) -> list[BlockRV]:
         """The blocks that read a block's results."""
         written = {w.buffer for w in self.get(block).writes}
-        return [BlockRV(b.name_hint) for b in self._blocks() if written & {r.buffer for r in b.reads}]
+        return [BlockRV(b.name_hint) for b in self._beside(block) if written & {r.buffer for r in b.reads}]
 
-    def _blocks(self) -> list[st.Block]:
-        return [r.block for r in realizes(self.func.body) if r.block.iter_vars]
+    def _beside(self, block: BlockRV | str) -> list[st.Block]:
+        """The other blocks directly inside the block that this one is in."""
+        realize = find_block(self.func.body, _name(block))
+        around = [n for n in path_to(self.func.body, realize) if isinstance(n, st.Block)]
+        return [r.block for r in blocks_directly_in(around[-1]) if r is not realize] if around else []
 
     def get(self, handle: BlockRV | LoopRV | ExprRV | str) -> Any:
         """The `Block`, `For` or number behind a handle."""
@@ -298,13 +297,20 @@ class Schedule(BufferPrimitives, TilePrimitives, SamplePrimitives, RulePrimitive
     @recorded
     def rfactor(self, loop: LoopRV, factor_axis: int) -> BlockRV:
         """Reduce each iteration of the loop by itself, and then those results; returns the block of the former."""
+        return self._rfactored(loop, factor_axis)
+
+    def rfactor_over_axes(self, loop: LoopRV, factor_axis: int) -> BlockRV:
+        """`rfactor`, and the results of the iterations combined in loops over the block's axes; traces lack it."""
+        return self._rfactored(loop, factor_axis, over_axes=True)
+
+    def _rfactored(self, loop: LoopRV, factor_axis: int, over_axes: bool = False) -> BlockRV:
         inside = realizes(find_loop(self.func.body, loop.var))
         named = [r.block.name_hint for r in inside if r.block.init is not None]
         if len(named) != 1:
             raise refuse(
                 f"{len(named)} reductions with initialisation are inside the loop over {loop.var.name}, not one"
             )
-        body, name = rfactor.rfactor(self.func.body, named[0], loop.var, factor_axis)
+        body, name = rfactor.rfactor(self.func.body, named[0], loop.var, factor_axis, over_axes=over_axes)
         self._set(body)
         return BlockRV(name)
 

@@ -32,10 +32,9 @@ class TilePrimitives:
     @recorded
     def blockize(self, target: LoopRV, preserve_unit_iters: bool = True) -> BlockRV:
         """What is below the loop as a block of its own; returns that block."""
-        del preserve_unit_iters
         if not isinstance(target, LoopRV):
             raise refuse("blockize takes a loop: several blocks as one are not implemented", help="give the loop above")
-        body, name = blockize.blockize(self.func.body, target.var)
+        body, name = blockize.blockize(self.func.body, target.var, preserve_unit_iters)
         self._set(body)
         return BlockRV(name)
 
@@ -44,12 +43,11 @@ class TilePrimitives:
         self, block_or_loop: BlockRV | LoopRV | str, tensor_intrin: str, preserve_unit_iters: bool = True
     ) -> None:
         """Let a tile (a block, or what is below a loop) be computed by a registered intrinsic."""
-        del preserve_unit_iters
         intrinsic = TensorIntrin.get(tensor_intrin)
         assert intrinsic is not None
         body = self.func.body
         if isinstance(block_or_loop, LoopRV):
-            body, name = blockize.blockize(body, block_or_loop.var)
+            body, name = blockize.blockize(body, block_or_loop.var, preserve_unit_iters)
         else:
             name = block_name(block_or_loop)
         self._set(tensorize.tensorize(body, name, intrinsic))

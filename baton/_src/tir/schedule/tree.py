@@ -26,6 +26,13 @@ def realizes(root: st.Stmt) -> list[st.BlockRealize]:
     return [n for n in post_order(root) if isinstance(n, st.BlockRealize)]
 
 
+def blocks_directly_in(top: st.Block | st.For) -> list[st.BlockRealize]:
+    """The blocks in a block or loop that are in no other one there."""
+    inside = realizes(top.body)
+    nested = {inner for outer in inside for inner in realizes(outer.block)}
+    return [r for r in inside if r not in nested]
+
+
 def find_block(root: st.Stmt, name: str) -> st.BlockRealize:
     """The realisation of the block called `name`."""
     named = {item.block.name_hint: item for item in reversed(realizes(root))}
@@ -36,13 +43,18 @@ def find_block(root: st.Stmt, name: str) -> st.BlockRealize:
     raise refuse(f"there is no block {name!r}", help=f"the function has: {known}")
 
 
+def computes(block: st.Block) -> bool:
+    """Whether the block does something itself: one without axes around others, as the root is, only holds them."""
+    return bool(block.iter_vars) or not any(isinstance(n, st.Block) for n in post_order(block.body))
+
+
 def blocks_passed(root: st.Stmt, realize: st.BlockRealize, others: Iterable[st.BlockRealize]) -> list[st.BlockRealize]:
     """The blocks that a block passes when it moves behind or before all of the others, those included."""
     order = realizes(root)
     place, ends = order.index(realize), [order.index(r) for r in others]
     first, last = min((place, *ends)), max((place, *ends))
     around = path_to(root, realize)
-    return [r for r in order[first : last + 1] if r.block.iter_vars and r is not realize and r not in around]
+    return [r for r in order[first : last + 1] if computes(r.block) and r is not realize and r not in around]
 
 
 def find_loop(root: st.Stmt, var: tir.Var) -> st.For:
