@@ -1,4 +1,4 @@
-"""Where intermediates live: one arena, memory reused as soon as a value is dead.
+"""Memory planning: intermediates get offsets in one arena, which are reused as soon as a value is dead.
 
 Values of constant size are placed largest first, each into the smallest gap between those that live at the same time;
 where lifetimes are so long that this would cost too much, in order of time by best fit instead (n log n steps plus a
@@ -27,7 +27,7 @@ _MOST_NEIGHBOURS = 200_000
 
 @dataclass(frozen=True, slots=True)
 class Lifetime:
-    """A value: how many bytes (an int or an int64 expression), and the first and last step that need it."""
+    """A value: its size in bytes (an int or an int64 expression), and the first and last step that use it."""
 
     name: str
     size: int | PrimExpr

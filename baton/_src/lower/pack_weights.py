@@ -1,4 +1,4 @@
-"""PackWeights: constant weights of products lie the way the kernel reads them.
+"""PackWeights: stores constant weights of matrix products in the order in which the kernel reads them.
 
     R.call_tir(cls.matmul_add, (x, W, b), ...)      ->      R.call_tir(cls.matmul_add_packed, (x, P, b), ...)
 

@@ -1,4 +1,4 @@
-"""TransformWeights: convolutions that Winograd's algorithm makes cheaper get their weights transformed.
+"""TransformWeights: transforms the weights of convolutions that Winograd's algorithm makes cheaper.
 
     R.call_tir(cls.conv2d_relu, (x, W), ...)      ->      R.call_tir(cls.conv2d_relu_winograd, (x, U), ...)
 

@@ -29,7 +29,7 @@ says that a pass asks which may still prepare the kernel's constant operands.
 
 @dataclass(frozen=True)
 class Offer:
-    """A choice as a rule put it."""
+    """A choice that a rule left open: its name, default and candidates."""
 
     default: int
     candidates: tuple[int, ...]
@@ -37,7 +37,7 @@ class Offer:
 
 @dataclass
 class Choices:
-    """A record in force, and what was offered meanwhile, in the order it was met."""
+    """A record in force, and the choices that rules offered meanwhile, in order."""
 
     record: Record = field(default_factory=dict)
     offered: dict[str, Offer] = field(default_factory=dict)
@@ -68,7 +68,7 @@ def tuned(name: str, default: int, candidates: Iterable[int]) -> int:
 
 @contextmanager
 def using(choices: Choices) -> Iterator[Choices]:
-    """Put `choices` in force within the `with` block."""
+    """Use the answers of `choices` within the `with` block."""
     token = _in_force.set(choices)
     try:
         yield choices
@@ -78,7 +78,7 @@ def using(choices: Choices) -> Iterator[Choices]:
 
 @contextmanager
 def consulting(lookup: Lookup) -> Iterator[None]:
-    """Let `record_of` ask `lookup` within the `with` block."""
+    """Make `record_of` call `lookup` within the `with` block."""
     token = _consulted.set(lookup)
     try:
         yield
@@ -87,11 +87,11 @@ def consulting(lookup: Lookup) -> Iterator[None]:
 
 
 def consulted() -> Lookup | None:
-    """Whom to ask for records just now."""
+    """The lookups in force."""
     return _consulted.get()
 
 
 def record_of(name: str, func: PrimFunc) -> Record:
-    """The record, by those who are consulted, of a kernel whose constant operands a pass prepares."""
+    """The tuning record of a kernel, from the lookups in force; for passes that prepare its constant operands."""
     lookup = _consulted.get()
     return {} if lookup is None else lookup(name, func, True)

@@ -57,7 +57,7 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class Recurrence:
-    """The loop over steps, and what stands before and after it."""
+    """The loop over steps, and the statements before and after it."""
 
     before: tuple[st.Stmt, ...]
     steps: st.For
@@ -66,7 +66,7 @@ class Recurrence:
 
 
 def gate_panel(column: PrimExpr, row: PrimExpr, size: int, width: int) -> tuple[PrimExpr, ...]:
-    """Where weight (row, column) lies among packed ones; `column` counts gate by gate, `size` units each."""
+    """The position of weight (row, column) among packed ones; `column` counts gate by gate, `size` units each."""
     number = tir.IntImm(column.dtype, size)
     unit, wide = ops.floormod(column, number), tir.IntImm(column.dtype, width)
     return ops.floordiv(unit, wide), row, ops.floordiv(column, number), ops.floormod(unit, wide)

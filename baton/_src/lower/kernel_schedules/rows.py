@@ -48,7 +48,7 @@ CHUNK = 4096
 
 
 def apply(func: PrimFunc, target: Target) -> PrimFunc | Declined:
-    """The rule; declines only bodies that are no list of stages (they run as they stand)."""
+    """The rule; declines only bodies that are not a list of stages (they keep their own loops)."""
     kernel = read_kernel(func)
     if isinstance(kernel, Declined):
         return kernel
@@ -178,7 +178,7 @@ def _below(stage: Stage, depth: int) -> Stage:
 
 
 def row_view(buffer: Buffer, row: tuple[PrimExpr, ...]) -> Buffer:
-    """A buffer seen from one row: the leading indices become an offset."""
+    """A view of one row of a buffer: the leading indices become an offset."""
     offset: PrimExpr = i64(0) if buffer.elem_offset is None else as_int64(buffer.elem_offset)
     for place, index in enumerate(row):
         offset = ops.add(offset, ops.multiply(as_int64(index), product(buffer.shape[place + 1 :])))

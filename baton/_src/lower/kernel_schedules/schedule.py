@@ -36,7 +36,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class Choice:
-    """Rules of which the one is taken that takes least."""
+    """Alternative rules; the one of the least estimated cost is used."""
 
     choose: Callable[[PrimFunc, Target], tuple[tuple[str, Plan] | None, tuple[tuple[str, str], ...]]]
 
@@ -57,7 +57,7 @@ RULES: tuple[Rule | Choice, ...] = (
 
 @dataclass(frozen=True)
 class Decision:
-    """What became of a kernel: the function, the rule that made it, and why earlier rules declined."""
+    """A scheduled kernel: the function, the rule that scheduled it, and why earlier rules declined."""
 
     func: PrimFunc
     rule: str
@@ -65,7 +65,7 @@ class Decision:
 
 
 def decide(func: PrimFunc, target: Target) -> Decision:
-    """Schedule `func` and say how."""
+    """Schedule `func`; the decision also tells by which rule."""
     if func.attrs.get("tir.is_scheduled"):
         return Decision(func, "none: already scheduled", ())
     func = with_index_dtype(func, INT64)  # the rules mix loops of their own with those they find

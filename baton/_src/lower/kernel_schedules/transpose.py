@@ -160,7 +160,7 @@ def _emit_interleaved(move: _Movement, target: Target) -> st.Stmt:
 
 
 def interleave(vectors: list[PrimExpr]) -> PrimExpr:
-    """Elements of as many vectors in turn, a power of 2."""
+    """Interleaves vectors, whose number is a power of 2: elements are taken from each in turn."""
     if len(vectors) == 1:
         return vectors[0]
     even, odd = interleave(vectors[::2]), interleave(vectors[1::2])

@@ -119,7 +119,7 @@ def _calls(function: Function) -> list[Call]:
 
 
 def _writes(call: Call) -> bool:
-    """Whether the call may write into a tensor that somebody else can see."""
+    """Whether the call may write into a tensor that is visible elsewhere."""
     if isinstance(call.op, Op) and call.op.name in _HARMLESS:
         return False
     return is_impure_call(call) or (allocates(call) and not isinstance(call.op, GlobalVar))

@@ -63,7 +63,7 @@ def find_places(steps: Steps) -> Places:
 
 
 def in_order(steps: list[Step]) -> Iterator[tuple[list[Step], Step]]:
-    """Every step with the sequence it stands in; the arms of a choice behind it."""
+    """Every step with the sequence that contains it; the arms of a choice follow it."""
     work = [(steps, iter(steps))]
     while work:
         sequence, rest = work[-1]

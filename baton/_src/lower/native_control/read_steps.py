@@ -135,7 +135,7 @@ class _Reader:
         return None
 
     def binding(self, binding: Binding, is_tail: bool, into: list[Step]) -> Task[bool]:
-        """One binding; says whether it has left the function."""
+        """Read one binding. Returns whether control has left the function."""
         value = binding.value
         if is_narrowed(binding, self.prover):
             raise NotNative
@@ -270,7 +270,7 @@ class _Reader:
         return bound.issuperset(tir_vars_in_struct_info(info))
 
     def value(self, expr: Any) -> Value:
-        """What a leaf stands for."""
+        """The value of a leaf."""
         match expr:
             case Var():
                 if expr in self.env:
@@ -321,7 +321,7 @@ def _without_renaming(seq: Any) -> tuple[list[Binding], Any]:
 
 
 def _nesting(info: Any) -> Any:
-    """How tuples lie in each other; everything else is None."""
+    """The nesting of tuples; everything else is None."""
     return tuple(map(_nesting, info.fields)) if isinstance(info, TupleStructInfo) else None
 
 

@@ -127,7 +127,7 @@ class _Writer:
         return [*found, flip, *self._set(AGAIN, 1)]
 
     def _move(self, value: Value, place: Place, info: TensorStructInfo) -> list[Stmt]:
-        """Copy a value to where it is wanted, unless it was made there."""
+        """Copy a value to its destination, unless it was computed there."""
         if self.places.of[memory_of(value)] == place:
             return []
         return [_copy(self._address(place), self.address(value), info)]

@@ -1,4 +1,4 @@
-"""What a variable stands for while its function is being lowered: a register, or something known when compiling.
+"""The abstract value of a variable during lowering: a register, or something known at compile time.
 
 Tuples, projections and copies cost nothing this way; what a kernel will compute is *pending* until its run of kernels
 is emitted as one native call.
@@ -18,7 +18,7 @@ from baton._src.tir.prim_func import PrimFunc
 
 @dataclass(eq=False, slots=True)
 class InRegister:
-    """A value at run time. `info` is what is known of it, if it is a tensor."""
+    """A value at run time. `info` is its StructInfo, if it is a tensor."""
 
     register: int
     info: Any = None

@@ -25,7 +25,7 @@ class CastCondition:
 
 
 def cast_conditions(value: Value, info: Any, place: str) -> list[CastCondition] | None:
-    """What has to hold for `value` to fit `info`; None if that takes more than comparing dims.
+    """The conditions for `value` to match `info`; None if comparing dims is not enough.
 
     `info` must not bind variables (the caller asks `FunctionScope.binds`).
     """
@@ -55,7 +55,7 @@ def _differing(found: Sequence[PrimExpr], wanted: Sequence[PrimExpr], word: str)
 
 
 def is_narrowed(binding: Any, prover: DimProver) -> bool:
-    """Whether a binding's annotation says more than what was deduced of its value, so that it has to be checked."""
+    """Whether a binding's annotation is more specific than its value's StructInfo, so that it has to be checked."""
     if not isinstance(binding, VarBinding):
         return False
     said, known = binding.var.struct_info_, getattr(binding.value, "struct_info_", None)

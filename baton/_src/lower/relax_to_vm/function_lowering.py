@@ -152,7 +152,7 @@ class FunctionLowering:
         return resolve(result)
 
     def _narrow(self, var: Var, last_use: Mapping[Var, int], position: int) -> None:
-        """An annotation that says more than is known of the value is checked as a cast would be."""
+        """Check an annotation that is more specific than the value's StructInfo, as a cast is."""
         self.waiting.flush(lambda other: last_use.get(other, -1) > position, [self.values.env[var]])
         register = self._cast(
             self.values.register(self.values.env[var]), var.struct_info_, f"{self.name}: annotation of {var.name_hint}"
@@ -160,7 +160,7 @@ class FunctionLowering:
         self.values.env[var] = InRegister(register, var.struct_info_)
 
     def _is_free(self, binding: Binding) -> bool:
-        """Whether the binding only gives a name to something that needs no instruction."""
+        """Whether the binding is only an alias, which needs no instruction."""
         if isinstance(binding, MatchCast):
             if self.checked:
                 return not any(isinstance(i, FuncStructInfo) for i in post_order(binding.struct_info))
@@ -217,7 +217,7 @@ class FunctionLowering:
         return InRegister(merged, var.struct_info_)
 
     def _condition(self, cond: Any) -> Operand:
-        """The truth value; that it is one is checked where its type does not say so."""
+        """The condition's value; it is checked to be a bool scalar unless its StructInfo says so."""
         found, known = self.values.argument(cond), cond.struct_info_
         if isinstance(known, TensorStructInfo) and (known.ndim, known.dtype) != (0, BOOL):
             found = self.program.builder.r(self.scope.call_into("vm.builtin.read_if_cond", [found]))
@@ -236,7 +236,7 @@ class FunctionLowering:
         if known is None or self.program.checks_everything or self.scope.binds(info):
             return False
         if isinstance(known, FuncStructInfo) and tir_vars_in_struct_info(known):
-            return False  # a captured variable reads like one of the function's own: the closure itself knows its value
+            return False  # captured variables are read like the function's own; the closure holds their values
         return struct_info_base_check(info, known, self.program.prover) is BaseCheckResult.PASS
 
     def _compare_dims(self, binding: MatchCast, value: Value) -> bool:
@@ -292,5 +292,5 @@ class FunctionLowering:
         promised = callee.struct_info_
         if isinstance(promised, FuncStructInfo) and promised.params is not None:
             if struct_info_base_check(said, promised.ret, self.program.prover) is BaseCheckResult.PASS:
-                return register  # a closure checks what it gives
+                return register  # a closure checks its own result
         return self._cast(register, said, f"{self.name}: result of {name}")

@@ -56,13 +56,13 @@ class FunctionScope:
         self._bound.update(definable_tir_vars_in_struct_info(info))
 
     def binds(self, info: Any) -> bool:
-        """Whether a cast to `info` gives values to variables that have none yet."""
+        """Whether a cast to `info` binds shape variables that have no value yet."""
         return any(v not in self._bound for v in tir_vars_in_struct_info(info))
 
     # ------------------------------------------------------------------------------------- instructions
 
     def new_register(self) -> int:
-        """A register nobody uses."""
+        """A fresh register."""
         self._next += 1
         return self._next - 1
 

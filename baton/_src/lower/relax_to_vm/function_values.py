@@ -1,4 +1,4 @@
-"""What the variables and leaves of one function being lowered stand for, and the registers that hold them."""
+"""The abstract values of variables and leaves of a function during lowering, and the registers that hold them."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Leaf = Constant | ShapeExpr | PrimValue | StringImm | DataTypeImm | GlobalVar | 
 
 
 class FunctionValues:
-    """Gives each leaf its abstract value, and emits what it takes to have that value in a register."""
+    """Maps each leaf to its abstract value, and emits the instructions that put the value in a register."""
 
     def __init__(self, program: Program, name: str, function: Function) -> None:
         self.program = program
@@ -42,7 +42,7 @@ class FunctionValues:
             self.env[param] = InRegister(number, param.struct_info_)
 
     def value(self, expr: Any) -> Value:
-        """What a leaf (or tuple of leaves) stands for."""
+        """The abstract value of a leaf (or tuple of leaves)."""
         if isinstance(expr, Var):
             found = self.env.get(expr)
             if found is None:

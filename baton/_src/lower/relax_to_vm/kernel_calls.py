@@ -57,7 +57,7 @@ def call_statements(call: KernelCall, operands: Sequence[PrimExpr]) -> list[Stmt
 
 
 def _site(call: KernelCall) -> str:
-    """What a message about a fault begins with: `gather_nd(float32 (4, n), int64 (2, 2)) at model.py:12`."""
+    """The beginning of a fault's message: `gather_nd(float32 (4, n), int64 (2, 2)) at model.py:12`."""
     operands = ", ".join(f"{i.dtype} {_shown(i.shape.values)}" for i in call.arg_infos)
     return f"{call.name}({operands})" + (f" at {call.span}" if call.span else "")
 

@@ -177,7 +177,7 @@ class EntryBuilder:
         return self._located(value)[0]
 
     def _located(self, value: Value) -> tuple[Value, int]:
-        """What a value lives in, and at which byte of it."""
+        """The memory that holds a value, and the byte offset in it."""
         found, start = memory_of(value), 0
         while isinstance(found, Pending) and found in self.aliases:
             target, offset = self.aliases[found]

@@ -58,7 +58,7 @@ def _to_device(values: FunctionValues, call: Call) -> int:
 
 
 def _unit(values: FunctionValues, call: Call) -> int:
-    """Nothing to do: memory goes when its last reference does."""
+    """Nothing to do: memory is released with its last reference."""
     return values.scope.call_into("vm.builtin.make_tuple", [])
 
 
@@ -105,7 +105,7 @@ def new_tensor(values: FunctionValues, info: TensorStructInfo) -> int:
 
 
 def _call_destination(values: FunctionValues, call: Call) -> int:
-    """call_tir and call_dps_packed: allocate the outputs, call, give them back."""
+    """call_tir and call_dps_packed: allocate the outputs, call, return them."""
     args = _packed_fields(values, call.args[1])
     outputs = [values.program.builder.r(new_tensor(values, info)) for info in output_infos(call)]
     trailing = _integers(values, call.args[2]) if len(call.args) > 2 else []
@@ -141,7 +141,7 @@ def _call_inplace(values: FunctionValues, call: Call) -> int:
 
 
 def emit_kernel_call(values: FunctionValues, call: KernelCall) -> None:
-    """One kernel call by itself (bytecode mode): its results are in registers afterwards."""
+    """A single kernel call (bytecode mode): its results are in registers afterwards."""
     values.program.demand(call.kernel)
     builder = values.program.builder
     args: list[Operand] = []
@@ -270,4 +270,4 @@ HANDLERS: dict[str, Handler] = {
 CLAIMED = frozenset(
     f"relax.{name}" for name in ("call_pure_packed", "call_inplace_packed", "invoke_closure", "invoke_pure_closure")
 )
-"""Operators whose result is what the call says that a function gives."""
+"""Operators that return a function's result, whose StructInfo the call declares."""

@@ -53,7 +53,7 @@ class Program:
         }
 
     def unique_name(self, wish: str) -> str:
-        """`wish`, or with a number behind it if it is taken."""
+        """`wish`, with a number appended if it is taken."""
         name, count = wish, 1
         while name in self._names:
             count += 1

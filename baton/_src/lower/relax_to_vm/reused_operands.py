@@ -1,4 +1,4 @@
-"""Results written over operands that nobody needs any more.
+"""Results that are written over dead operands.
 
     b = exp(a); c = add(b, r)       b takes a's memory (a is dead then), c takes b's: one piece of the arena for three
 
@@ -19,7 +19,7 @@ from baton._src.lower.size_polynomial import to_polynomial
 from baton._src.tir.prim_func import PrimFunc
 
 Located = Callable[[Value], tuple[Value, int]]
-"""The value in whose memory another lies, and at which byte."""
+"""The value whose memory another one shares, and the byte offset in it."""
 
 
 @dataclass

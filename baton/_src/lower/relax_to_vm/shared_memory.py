@@ -23,7 +23,7 @@ from baton._src.tir.prim_func import PrimFunc
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Elements of a kernel's parameter, in one piece: which parameter, and where they begin."""
+    """Contiguous elements of a kernel's parameter: which parameter, and where they begin."""
 
     param: int
     start: int
@@ -40,13 +40,13 @@ class Moves:
 
 
 Alias = tuple[Pending, int]
-"""The value in whose memory another lies, and at which byte."""
+"""The value whose memory another one shares, and the byte offset in it."""
 
 
 def without_moves(
     calls: Sequence[KernelCall], outputs: Sequence[Pending]
 ) -> tuple[list[KernelCall], dict[Pending, Alias]]:
-    """The calls that are left, and where the results of the others (or the operands of joins) lie."""
+    """The calls that remain, and the memory of the results of the others (or of the operands of joins)."""
     if any(place >= 0 for call in calls for place in call.inplace):
         return list(calls), {}
     known: dict[PrimFunc, Moves | None] = {}
@@ -68,7 +68,7 @@ def without_moves(
 def _aliases(
     call: KernelCall, moves: Moves, fixed: set[Pending], aliases: dict[Pending, Alias]
 ) -> dict[Pending, Alias] | None:
-    """Where the values of a call that only moves would lie; None if one of them must lie elsewhere."""
+    """The memory that the values of a call that only moves would share; None if one of them cannot."""
     dtype = call.outputs[0].dtype
     if dtype.bits % 8:
         return None

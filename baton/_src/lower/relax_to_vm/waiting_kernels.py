@@ -33,7 +33,7 @@ class WaitingKernels:
         self._calls.append(call)
 
     def note_binding(self, var: Var) -> None:
-        """`var` stands for something that may depend on a waiting call."""
+        """Note that the value of `var` may depend on a waiting call."""
         self._bound.append(var)
 
     def flush(self, is_used: Callable[[Var], bool], results: Sequence[Value]) -> None:

@@ -45,7 +45,7 @@ from baton._src.tir.expr import Var as TirVar
 
 
 def as_whole_native(program: Program, name: str, function: Function, public: bool) -> bool:
-    """Add `function` as a native function, if it can be one; says whether it was."""
+    """Add `function` as a native function if possible; returns whether it was."""
     found = _collect(program, function)
     if found is None:
         return False
@@ -105,7 +105,7 @@ class _Reading:
         self.bindable = {v for p in function.params for v in definable_tir_vars_in_struct_info(p.struct_info)}
 
     def value(self, expr: Any) -> Value:
-        """What a name, a tuple, a field or a constant stands for; KeyError for anything else."""
+        """The value of a name, a tuple, a field or a constant; KeyError for anything else."""
         match expr:
             case Var():
                 return self.env[expr]

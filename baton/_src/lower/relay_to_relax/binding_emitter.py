@@ -33,7 +33,7 @@ class BindingEmitter:
         self._definitions = definitions
         self.values: dict[Any, Any] = {}
         self.functions: dict[Any, FuncType] = {}
-        """Variables and nodes known to hold a function literal: they are called directly."""
+        """Variables and nodes whose value is a function literal: they are called directly."""
         self._names: dict[str, int] = {}
 
     def type_vars(self, constructor: Constructor) -> tuple[TypeVar, ...]:
@@ -54,7 +54,7 @@ class BindingEmitter:
         return f"{hint}{count}" if count else hint
 
     def cast(self, bindings: Bindings, value: Any, have: StructInfo, want: StructInfo, origin: Any) -> Any:
-        """`value`, declared as `have`, as a `want`: a checked cast where types alone cannot say it."""
+        """`value`, whose StructInfo is `have`, as a `want`: by a MatchCast unless that is implied."""
         return self.match(bindings, value, want, origin) if says_more(have, want) else value
 
     def match(self, bindings: Bindings, value: Any, want: StructInfo, origin: Any) -> rx.Var:

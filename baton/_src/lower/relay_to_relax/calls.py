@@ -64,7 +64,7 @@ class Calls:
         return emitter.cast(bindings, emitter.emit(bindings, made, node), have, want, node)
 
     def _invoke(self, bindings: Bindings, node: Call, args: Sequence[Any]) -> Any:
-        """A call of a value that is only known to be a function."""
+        """A call of a function value that is not known statically."""
         emitter = self._emitter
         op = special_op("invoke_pure_closure" if emitter.pure else "invoke_closure")
         info = emitter.types.known(node.checked_type)
@@ -164,7 +164,7 @@ def with_relax_operands(
 
 
 def without_operands(definition: Any, attrs: Any) -> Any:
-    """The attributes without those that `with_relax_operands` made operands: they are said once."""
+    """The attributes without those that `with_relax_operands` made operands."""
     if attrs is None or isinstance(attrs, OpenAttrs):
         return attrs
     fields = type(attrs).__dataclass_fields__

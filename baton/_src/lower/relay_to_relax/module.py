@@ -61,7 +61,7 @@ def _has_effects(function: Function) -> bool:
 
 
 def _check_entry(var: GlobalVar, type_: Any) -> None:
-    """`main` is run as it stands, so its types must be particular ones."""
+    """`main` is called from outside, so it must not be polymorphic."""
     if var.name_hint == "main" and isinstance(type_, FuncType) and type_.type_params:
         message = f"@main is polymorphic, so it cannot be compiled as an entry: its type is {show_type(type_)}"
         raise fail("relay-infer", message, span=var.span, help="annotate the parameters of @main")

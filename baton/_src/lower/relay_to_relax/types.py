@@ -38,7 +38,7 @@ class TypeLowering:
         return _lower(type_, self._fixed_tensor)
 
     def param(self, type_: Any) -> StructInfo:
-        """The annotation of a parameter, where new shape variables may stand."""
+        """The annotation of a parameter, which may introduce new shape variables."""
         return _lower(type_, self._param_tensor)
 
     def function(self, type_: FuncType, pure: bool) -> FuncStructInfo:
