@@ -1,16 +1,134 @@
-"""Scales along one axis, and the operators that can take one into their weights: for both halves of FoldScaleAxis."""
+"""Scales along channels, and the operators whose weights can take one: for both halves of FoldScaleAxis."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from baton._src.ir.types import TensorType
 from baton._src.passes.relay.building import Build, is_call, shape_of
 from baton._src.relay.nodes import Call, Constant
+from baton._src.tir.expr import IntImm
 
 CONVOLUTIONS = ("nn.conv1d", "nn.conv2d", "nn.conv3d")
+RECTIFIERS = ("nn.relu", "nn.leaky_relu")
+"""What positive scales pass through."""
+SUMS = ("add", "subtract")
 _LAYOUTS = {3: ("NCW", "OIW"), 4: ("NCHW", "OIHW"), 5: ("NCDHW", "OIDHW")}
+_MOVES = ("expand_dims", "reshape", "transpose", "squeeze", "repeat")
+"""Operators that keep the signs of elements."""
+
+
+@dataclass(frozen=True)
+class Wish:
+    """That a value be scaled along `axes`, for that costs nothing; with `positive`, by positive numbers only."""
+
+    axes: tuple[int, ...]
+    positive: bool = False
+
+    def and_also(self, other: Wish | None) -> Wish | None:
+        """What suits two users; None if nothing does."""
+        axes = tuple(a for a in self.axes if other is not None and a in other.axes)
+        return Wish(axes, self.positive or (other is not None and other.positive)) if axes else None
+
+
+@dataclass(frozen=True)
+class WeightAxes:
+    """Where the channels of a convolution or dense lie: in its data, its result, and in its weight for either."""
+
+    data: tuple[int, ...]
+    out: tuple[int, ...]
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+
+
+def weight_axes(call: Any) -> WeightAxes | None:
+    """The axes of an operator whose weight can take scales; None for other calls. Convolutions in groups can not, but
+    for those with one input channel each."""
+    if not is_call(call, "nn.dense", *CONVOLUTIONS) or not all(map(is_floating, (call, *call.args[:2]))):
+        return None
+    if is_call(call, "nn.dense"):
+        return WeightAxes((1,), (1,), (1,), (0,)) if len(call.checked_type.shape) == 2 else None
+    rank = len(call.args[0].checked_type.shape)
+    layout, kernel = call.attrs.data_layout or _LAYOUTS[rank][0], call.attrs.kernel_layout or _LAYOUTS[rank][1]
+    data, out = _places(layout, "C"), _places(call.attrs.out_layout or layout, "C")
+    inputs, outputs = _places(kernel, "I"), _places(kernel, "O")
+    if len({len(places) for places in (data, out, inputs, outputs)}) != 1:
+        return None  # some of it in blocks, some not
+    if call.attrs.groups == 1:
+        return WeightAxes(data, out, inputs, outputs)
+    weight = shape_of(call.args[1])
+    alone = weight is not None and len(inputs) == 1 and weight[inputs[0]] == 1
+    alone = alone and weight is not None and weight[outputs[0]] == call.attrs.groups
+    return WeightAxes(data, out, outputs, outputs) if alone else None
+
+
+def _places(layout: str, letter: str) -> tuple[int, ...]:
+    """Where an axis and its block lie in a layout."""
+    axes = [c for c in layout if c.isalpha()]
+    return tuple(axes.index(c) for c in (letter, letter.lower()) if c in axes)
+
+
+def is_floating(expr: Any) -> bool:
+    """Whether products of it may be grouped in another way."""
+    type_ = expr.checked_type_
+    return isinstance(type_, TensorType) and bool(getattr(type_.dtype, "is_float", False))
+
+
+def dims_of(expr: Any) -> list[int | None]:
+    """The extents of a tensor, None for those that are not known."""
+    return [d.value if isinstance(d, IntImm) else None for d in expr.checked_type.shape]
+
+
+def scale_along(build: Build, value: Any, scale: Any, axes: Sequence[int]) -> Any:
+    """`scale` without the axes along which it says nothing, if it broadcasts to `value` along `axes` alone; None if it
+    does not. A number is repeated."""
+    whole, own = dims_of(value), dims_of(scale)
+    if not own:
+        if len(axes) != 1 or whole[axes[0]] is None:
+            return None
+        vector = build.op("expand_dims", scale, axis=0, num_newaxis=1)
+        return build.op("repeat", vector, repeats=whole[axes[0]], axis=0)
+    if not broadcasts_along(value, scale, axes):
+        return None
+    base = len(whole) - len(own)
+    needless = [axis - base for axis in range(base, len(whole)) if axis not in axes]
+    return build.op("squeeze", scale, axis=needless) if needless else scale
+
+
+def broadcasts_along(value: Any, operand: Any, axes: Sequence[int]) -> bool:
+    """Whether `operand` has the extents of `value` along `axes`, and 1 elsewhere."""
+    whole, own = dims_of(value), dims_of(operand)
+    base = len(whole) - len(own)
+    if base < 0 or any(axis < base or whole[axis] is None for axis in axes):
+        return False
+    return all(own[a - base] == (whole[a] if a in axes else 1) for a in range(base, len(whole)))
+
+
+def spread(build: Build, scale: Any, value: Any, axes: Sequence[int]) -> Any:
+    """What `scale_along` gave as a tensor that broadcasts along `axes` of `value`."""
+    dims = dims_of(value)
+    if len(axes) == 1:
+        after = len(dims) - 1 - axes[0]
+        return build.op("expand_dims", scale, axis=1, num_newaxis=after) if after else scale
+    return build.op("reshape", scale, newshape=tuple(d if i in axes else 1 for i, d in enumerate(dims)))
+
+
+def is_positive(scale: Any) -> bool:
+    """A constant with positive elements only, perhaps moved: it commutes with `RECTIFIERS`."""
+    while is_call(scale, *_MOVES):
+        scale = scale.args[0]
+    return isinstance(scale, Constant) and bool(np.all(scale.data.data > 0))
+
+
+def is_nowhere_zero(scale: Any) -> bool:
+    """A constant, perhaps moved, by which one can divide."""
+    while is_call(scale, *_MOVES):
+        scale = scale.args[0]
+    return isinstance(scale, Constant) and bool(np.all(scale.data.data != 0))
 
 
 def data_axis(call: Call) -> int | None:
@@ -30,27 +148,3 @@ def weight_axis(call: Call, letter: str) -> int | None:
         return {"O": 0, "I": 1}[letter]
     kernel = call.attrs.kernel_layout or _LAYOUTS[len(call.checked_type.shape)][1]
     return kernel.index(letter) if kernel.isupper() and kernel.isalpha() else None
-
-
-def channel_vector(build: Build, scale: Any, rank: int, axis: int, channels: int) -> Any:
-    """`scale` as a vector over the channels if it varies along `axis` only; None if it does not."""
-    shape = shape_of(scale)
-    if shape is None or len(shape) > rank:
-        return None
-    padded = (1,) * (rank - len(shape)) + shape
-    if any(extent != 1 for position, extent in enumerate(padded) if position != axis):
-        return None
-    if padded[axis] not in (1, channels):
-        return None
-    return build.op("reshape", scale, newshape=(padded[axis],))
-
-
-def along(build: Build, vector: Any, rank: int, axis: int) -> Any:
-    """The vector as a tensor that broadcasts along `axis` of a tensor of `rank`."""
-    shape = tuple(-1 if position == axis else 1 for position in range(rank))
-    return build.op("reshape", vector, newshape=shape)
-
-
-def is_positive(scale: Any) -> bool:
-    """A constant with positive elements only: it commutes with relu."""
-    return isinstance(scale, Constant) and bool(np.all(scale.data.data > 0))

@@ -1,0 +1,129 @@
+"""BackwardFoldScaleAxis: a scale of a result goes into the weights of what made it.
+
+    conv2d(x, w) * s                            becomes   conv2d(x, w * s')           s' along the output channels
+    relu(conv2d(x, w) + b) * s                  becomes   relu(conv2d(x, w * s') + b * s)             if s > 0
+    (conv2d(x, w) + conv2d(y, v)) * s           becomes   conv2d(x, w * s') + conv2d(y, v * s')
+
+Operators are asked first, producers before users: which of them could give their result scaled (`Wish`). Only what has
+one user can. Then every product sends its scale to what made the other operand.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from baton._src.passes.relay.building import Build, is_call
+from baton._src.passes.relay.operators.channel_scales import (
+    RECTIFIERS,
+    SUMS,
+    Wish,
+    broadcasts_along,
+    dims_of,
+    is_floating,
+    is_positive,
+    scale_along,
+    spread,
+    weight_axes,
+)
+from baton._src.relay.expressions import parts, walk, with_parts
+from baton._src.relay.nodes import Call
+
+Wishes = dict[Any, Wish]
+
+
+def fold_backward(function: Any) -> Any:
+    """A function with the scales of results in weights."""
+    order = walk(function)
+    wishes = _wishes(order)
+    if not wishes:
+        return function
+    build = Build()
+    scales, unscaled = _sent(build, order, wishes)
+    done: dict[Any, Any] = {}
+    for expr in order:
+        made = with_parts(expr, done)
+        if expr in unscaled:
+            made = done.get(unscaled[expr], unscaled[expr])
+        elif expr in scales:
+            made = _scaled(build, expr, made, scales, wishes)
+        if made is not expr:
+            done[expr] = made
+    return done.get(function, function)
+
+
+def _wishes(order: list[Any]) -> Wishes:
+    """What can be given scaled."""
+    uses: dict[Any, int] = {}
+    for expr in order:
+        for part in parts(expr):
+            uses[part] = uses.get(part, 0) + 1
+    wishes: Wishes = {}
+    for expr in order:
+        wish = _of(expr, wishes) if isinstance(expr, Call) and uses.get(expr) == 1 else None
+        if wish is not None:
+            wishes[expr] = wish
+    return wishes
+
+
+def _of(call: Call, wishes: Wishes) -> Wish | None:
+    axes = weight_axes(call)
+    if axes is not None:
+        return Wish(axes.out)
+    given = [wishes.get(a) for a in call.args]
+    if is_call(call, *RECTIFIERS):
+        return Wish(given[0].axes, True) if given[0] is not None else None
+    if is_call(call, "nn.bias_add"):
+        axis = call.attrs.axis % len(dims_of(call))
+        return given[0] if given[0] is not None and given[0].axes == (axis,) else None
+    if is_call(call, *SUMS) and is_floating(call):
+        return _of_sum(call, given)
+    return None
+
+
+def _of_sum(call: Call, given: list[Wish | None]) -> Wish | None:
+    left, right = call.args
+    for wish, one, other, its in ((given[0], left, right, given[1]), (given[1], right, left, given[0])):
+        if wish is None or (its is not None and its.axes != wish.axes):
+            continue
+        if broadcasts_along(one, other, wish.axes) or (its is not None and _same_dims(one, other)):
+            return wish if its is None else wish.and_also(its)
+    return None
+
+
+def _same_dims(one: Any, other: Any) -> bool:
+    return None not in dims_of(one) and dims_of(one) == dims_of(other)
+
+
+def _sent(build: Build, order: list[Any], wishes: Wishes) -> tuple[dict[Any, Any], dict[Any, Any]]:
+    """The scale that each expression is to be given with; and the products that give theirs away, with what is left of
+    them."""
+    scales: dict[Any, Any] = {}
+    unscaled: dict[Any, Any] = {}
+    for expr in reversed(order):  # users first
+        if expr in scales:
+            if weight_axes(expr) is None:
+                scales.update({a: scales[expr] for a in expr.args if a in wishes})
+        elif is_call(expr, "multiply") and is_floating(expr):
+            for one, other in (expr.args, expr.args[::-1]):
+                wish = wishes.get(one)
+                if wish is None:
+                    continue
+                scale = scale_along(build, one, other, wish.axes)
+                if scale is not None and (not wish.positive or is_positive(scale)):
+                    scales[one], unscaled[expr] = scale, one
+                break
+    return scales, unscaled
+
+
+def _scaled(build: Build, call: Call, made: Call, scales: dict[Any, Any], wishes: Wishes) -> Call:
+    """`made`, which `call` has become, times the scale: the operands that were not sent it are multiplied."""
+    scale, axes = scales[call], weight_axes(call)
+    if axes is not None:
+        data, weight, *rest = made.args
+        folded = build.op("multiply", weight, spread(build, scale, weight, axes.outputs))
+        return made.with_fields(args=(data, folded, *rest))
+    if is_call(call, "nn.bias_add"):
+        return made.with_fields(args=(made.args[0], build.op("multiply", made.args[1], scale)))
+    wide = spread(build, scale, call, wishes[call].axes)
+    args = (new if a in scales else build.op("multiply", new, wide) for a, new in zip(call.args, made.args))
+    return made.with_fields(args=tuple(args))

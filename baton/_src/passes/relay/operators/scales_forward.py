@@ -1,0 +1,128 @@
+"""ForwardFoldScaleAxis: a scale of data goes into the weights of what follows.
+
+    conv2d(x * s, w)                   becomes   conv2d(x, w * s')                    s' along the input channels
+    conv2d(relu(x * s) + b, w)         becomes   conv2d(relu(x) + b / s, w * s')      if s > 0
+
+Users are asked first: a value is scaled in front of its users only if all of them take scales (`Wish`). Then scales
+travel as temporary expressions (`ScaledExpr`), none of which survives the pass.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from baton._src.ir.node import node
+from baton._src.passes.relay.building import Build, is_call
+from baton._src.passes.relay.operators.channel_scales import (
+    RECTIFIERS,
+    SUMS,
+    Wish,
+    broadcasts_along,
+    is_floating,
+    is_nowhere_zero,
+    is_positive,
+    scale_along,
+    spread,
+    weight_axes,
+)
+from baton._src.passes.relay.temporaries import Realized, rewrite_with_temporaries
+from baton._src.relay.expressions import parts, walk
+from baton._src.relay.nodes import Call, TempExpr
+
+Wishes = dict[Any, Wish | None]
+
+
+@node
+class ScaledExpr(TempExpr):
+    """`value * scale`, the scale along `axes`, not multiplied yet."""
+
+    value: Any
+    scale: Any
+    axes: tuple[int, ...]
+    maker: Any
+
+    def realize(self) -> Any:
+        return self.maker.op("multiply", self.value, spread(self.maker, self.scale, self.value, self.axes))
+
+
+def fold_forward(function: Any) -> Any:
+    """A function with the scales of data in weights."""
+    wishes = _wishes(function)
+    if not any(wishes.values()):
+        return function
+    build = Build()
+    return rewrite_with_temporaries(function, lambda call, args, real: _rewritten(build, call, args, wishes, real))
+
+
+def _wishes(function: Any) -> Wishes:
+    """What the users of every value wish, users first."""
+    wishes: Wishes = {}
+    for user in reversed(walk(function)):
+        asked = _of_operands(user, wishes.get(user)) if isinstance(user, Call) else {}
+        for part in parts(user):
+            wish = asked.get(part)
+            wishes[part] = wish.and_also(wishes.get(part, wish)) if wish is not None else None
+    return wishes
+
+
+def _of_operands(call: Call, wish: Wish | None) -> dict[Any, Wish]:
+    """The wishes of a call for its operands, if its own users have this one."""
+    axes = weight_axes(call)
+    if axes is not None:
+        return {call.args[0]: Wish(axes.data)} if call.args[0] is not call.args[1] else {}
+    if wish is None:
+        return {}
+    if is_call(call, *RECTIFIERS):
+        return {call.args[0]: Wish(wish.axes, True)}
+    if is_call(call, *SUMS) and is_floating(call):
+        left, right = call.args
+        for one, other in ((left, right), (right, left)):
+            if one is not other and broadcasts_along(one, other, wish.axes):
+                return {one: wish}
+    return {}
+
+
+def _rewritten(build: Build, call: Call, args: list[Any], wishes: Wishes, realized: Realized) -> Any:
+    if is_call(call, "multiply"):
+        return _scaled(build, call, wishes.get(call), realized)
+    scaled = next((a for a in args if isinstance(a, ScaledExpr)), None)
+    if scaled is None:
+        return None
+    if is_call(call, *RECTIFIERS):
+        return _again(call, scaled, (scaled.value,))
+    if is_call(call, *SUMS):
+        return _sum(build, call, args, scaled)
+    axes = weight_axes(call)
+    if axes is None or scaled is not args[0] or axes.data != scaled.axes:
+        return None
+    weight = realized(call.args[1])
+    folded = build.op("multiply", weight, spread(build, scaled.scale, weight, axes.inputs))
+    return call.with_fields(args=(scaled.value, folded, *map(realized, call.args[2:])))
+
+
+def _scaled(build: Build, call: Call, wish: Wish | None, realized: Realized) -> Any:
+    """A product that the users want to take the scale of."""
+    if wish is None or not is_floating(call):
+        return None
+    for one, other in (call.args, call.args[::-1]):
+        scale = scale_along(build, one, realized(other), wish.axes)
+        if scale is not None and (not wish.positive or is_positive(scale)):
+            made = ScaledExpr(realized(one), scale, wish.axes, build)
+            return made.with_fields(checked_type_=call.checked_type_)
+    return None
+
+
+def _sum(build: Build, call: Call, args: list[Any], scaled: ScaledExpr) -> Any:
+    """x * s + b is (x + b / s) * s."""
+    place = args.index(scaled)
+    other = args[1 - place]
+    if isinstance(other, TempExpr) or not is_nowhere_zero(scaled.scale):
+        return None
+    divided = build.op("divide", other, spread(build, scaled.scale, scaled.value, scaled.axes))
+    return _again(call, scaled, (scaled.value, divided) if place == 0 else (divided, scaled.value))
+
+
+def _again(call: Call, scaled: ScaledExpr, args: tuple[Any, ...]) -> ScaledExpr:
+    """The call on unscaled operands, to be scaled afterwards."""
+    made = ScaledExpr(call.with_fields(args=args), scaled.scale, scaled.axes, scaled.maker)
+    return made.with_fields(checked_type_=call.checked_type_)
