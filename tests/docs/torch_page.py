@@ -102,6 +102,8 @@ with torch.inference_mode():
   slices, conditions of `torch.cond`. What a program asserts of them (`torch._check`) is checked when it runs.
 - Inputs that a program changes stay as they are: what PyTorch makes of them are results behind the program's own, in
   the order of the inputs. Numbers among results are tensors without axes: int64, float64 or bool.
+- torchvision's `nms`, `roi_align`, `roi_pool`, `ps_roi_align` and `deform_conv2d` are imported, and the products by
+  groups (`torch._grouped_mm`) that routed experts are made of.
 - Not supported: tensors of quantised dtypes (`torch.qint8`), packed sequences, `lstsq`, `igamma`, `zeta`, `nextafter`,
   `topk` of as many as elements decide, whole numbers as inputs of exported programs that stay open.
 """

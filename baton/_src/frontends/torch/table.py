@@ -26,6 +26,7 @@ from baton._src.frontends.torch.layers.backward import BACKWARD
 from baton._src.frontends.torch.layers.nn import NN
 from baton._src.frontends.torch.layers.pooling import POOLING
 from baton._src.frontends.torch.layers.recurrent import RECURRENT
+from baton._src.frontends.torch.layers.regions import REGIONS
 from baton._src.frontends.torch.layers.resize import RESIZE
 from baton._src.frontends.torch.node import Converter
 from baton._src.frontends.torch.operators.activation import ACTIVATION
@@ -64,6 +65,7 @@ CONVERTERS: dict[str, Converter] = {
     **SORTING,
     **PADDING,
     **RESIZE,
+    **REGIONS,
     **RECURRENT,
     **CONTROL,
     **TRUTHS,

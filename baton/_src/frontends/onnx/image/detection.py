@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from baton._src.frontends.graph_builder.suppression import greedy_choice
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.node import Converter, OnnxNode
-from baton._src.ir.tensor_info import Dim, TensorInfo
-from baton._src.values.dtype import BOOL, INT64
+from baton._src.ir.tensor_info import Dim
+from baton._src.values.dtype import INT64
 
 
 def non_max_suppression(node: OnnxNode) -> Value:
@@ -56,44 +57,13 @@ def _sorted_corners(node: OnnxNode, boxes: Value, order: Value, shape: tuple[Dim
 
 
 def _greedy(node: OnnxNode, scores: Value, corners: list[Value], shape: tuple[Dim, ...], limit: Value) -> Value:
-    """bool [images, classes, boxes]: which candidates stay. The state is (go on?, i, alive, kept)."""
-    g = node.graph
-    top, left, bottom, right = corners
-    area = g.call("multiply", g.call("subtract", bottom, top), g.call("subtract", right, left))
-    least = node.optional(4)
+    """bool [images, classes, boxes]: which candidates stay."""
+    g, least = node.graph, node.optional(4)
     alive = g.broadcast_to(g.constant(np.array(True)), shape)
     if least is not None:
         alive = g.call("greater", scores, g.reshape(g.cast(least, scores.dtype), ()))
     threshold = node.optional(3) or g.constant(np.zeros(1), scores.dtype)
-    overlap_limit = g.reshape(g.cast(threshold, scores.dtype), ())
-    count = g.dims(shape[2])
-    places = g.reshape(g.call("arange", start=0, stop=shape[2], step=1, dtype=INT64), (1, 1, shape[2]))
-
-    def pick(x: Value, i: Value) -> Value:
-        return g.call("take", x, g.reshape(i, (1,)), axis=2)
-
-    def step(state: list[Value]) -> list[Value]:
-        _, i, living, kept = state
-        taken = g.call("sum", g.cast(kept, INT64), axis=(2,), keepdims=True)
-        chosen = g.call("logical_and", pick(living, i), g.call("less", taken, limit))
-        high = g.call("subtract", g.call("minimum", bottom, pick(bottom, i)), g.call("maximum", top, pick(top, i)))
-        wide = g.call("subtract", g.call("minimum", right, pick(right, i)), g.call("maximum", left, pick(left, i)))
-        zero = g.scalar(0, high)
-        common = g.call("multiply", g.call("maximum", high, zero), g.call("maximum", wide, zero))
-        union = g.call("subtract", g.call("add", area, pick(area, i)), common)
-        # common / union > limit, without dividing by the area of an empty box.
-        near = g.call("greater", common, g.call("multiply", union, overlap_limit))
-        dropped = g.call("logical_and", g.call("logical_and", near, chosen), g.call("greater", places, i))
-        here = g.call("logical_and", g.call("equal", places, i), chosen)
-        following = g.call("add", i, g.constant(np.int64(1)))
-        more = g.call("less", following, count)
-        return [more, following, g.call("logical_and", living, g.call("logical_not", dropped)),
-                g.call("logical_or", kept, here)]  # fmt: skip
-
-    first = g.constant(np.int64(0))
-    start = [g.call("less", first, count), first, alive, g.broadcast_to(g.constant(np.array(False)), shape)]
-    infos = [TensorInfo((), BOOL), first.info, TensorInfo(shape, BOOL), TensorInfo(shape, BOOL)]
-    return g.loop(start, infos, step)[3]
+    return greedy_choice(g, corners, alive, g.reshape(g.cast(threshold, scores.dtype), ()), limit)
 
 
 def roi_align(node: OnnxNode) -> Value:

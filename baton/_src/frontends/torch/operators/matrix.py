@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.torch.node import AtenNode, Converter, Scalar
+from baton._src.frontends.torch.operators.shape import cut
+from baton._src.values.dtype import DataType
 
 
 def matmul(node: AtenNode, a: Value, b: Value) -> Value:
@@ -61,6 +65,47 @@ def einsum(node: AtenNode, equation: str, operands: tuple[Value, ...], path: obj
     return node.graph.call("einsum", operands, equation=equation.replace(" ", ""))
 
 
+def grouped(
+    node: AtenNode, x: Value, weight: Value, ends: Value | None = None, bias: Value | None = None,
+    out_dtype: DataType | None = None,
+) -> Value:  # fmt: skip
+    """Products of rows with the matrix of their group, where every group ends at one of `ends`; zeros behind the last.
+
+    Of batches of matrices, without `ends`, plain products.
+    """
+    if bias is not None:
+        node.fail("a bias is not supported")
+    g = node.graph
+    if ends is None:
+        return g.cast(g.call("matmul", x, weight), node.dtype)
+    if x.rank != 2 or weight.rank != 3:
+        node.fail(f"operands of ranks {x.rank} and {weight.rank} are not supported", help="groups are rows of a matrix")
+    bounds = g.numbers(g.cast(ends, "int64"))
+    if bounds is None:
+        return g.cast(_row_by_row(node, x, weight, ends), node.dtype)
+    parts = []
+    for group, (begin, end) in enumerate(pairwise([0, *bounds])):
+        matrix = g.call("take", weight, g.constant(group, "int64"), axis=0)
+        parts.append(g.call("matmul", cut(node, x, 0, begin, end), matrix))
+    rows, columns = node.sizes(x)[0], node.sizes(weight)[2]
+    parts.append(g.broadcast_to(g.constant(0, x.dtype), (rows - bounds[-1], columns)))
+    found = g.of_shape(g.call("concat", tuple(parts), axis=0), (rows, columns))
+    return g.cast(found, node.dtype)
+
+
+def _row_by_row(node: AtenNode, x: Value, weight: Value, ends: Value) -> Value:
+    """Each row times its own matrix, where sizes cannot be read from `ends`."""
+    g, groups = node.graph, node.known(node.sizes(weight)[0], "the number of groups")
+    rows, _ = node.sizes(x)
+    places = g.reshape(g.call("arange", start=0, stop=rows, step=1, dtype="int64"), (rows, 1))
+    passed = g.call("less_equal", g.cast(ends, "int64"), places)
+    group = g.call("sum", g.cast(passed, "int64"), axis=(1,), keepdims=False)
+    matrices = g.call("take", weight, g.call("minimum", group, g.constant(groups - 1, "int64")), axis=0, mode="fast")
+    products = g.reshape(g.call("matmul", g.reshape(x, (rows, 1, -1)), matrices), (rows, -1))
+    is_row = g.reshape(g.call("less", group, g.constant(groups, "int64")), (rows, 1))
+    return g.call("where", is_row, products, g.scalar(0, products))
+
+
 def determinant(node: AtenNode, x: Value) -> tuple[Value, None, None]:
     """(the determinant, and what only its gradient takes)"""
     if node.used - {0}:
@@ -72,5 +117,6 @@ MATRIX: dict[str, Converter] = {
     "aten.matmul.default": matmul, "aten.mm.default": matmul, "aten.bmm.default": matmul, "aten.mv.default": matmul,
     "aten.linear.default": linear, "aten.addmm.default": addmm, "aten.addmv.default": addmm,
     "aten.baddbmm.default": baddbmm, "aten.dot.default": dot, "aten.vdot.default": dot, "aten.outer.default": outer,
+    "aten._grouped_mm.default": grouped, "transformers.grouped_mm_fallback.default": grouped,
     "aten.einsum.default": einsum, "aten._linalg_det.default": determinant,
 }  # fmt: skip

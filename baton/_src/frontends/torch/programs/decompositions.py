@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 from baton._src.frontends.torch.library import torch_library
+from baton._src.frontends.torch.programs.deformable import deformable_convolution
 from baton._src.frontends.torch.programs.fractional_pools import fractional_pool, fractional_pool_backward
 from baton._src.frontends.torch.programs.functions import (
     digamma,
@@ -83,6 +84,8 @@ def decompositions(supported: Collection[str]) -> Any:
     if hasattr(torch.ops.quantized_decomposed, "quantize_per_tensor"):  # registered by the module that quantises
         for name, function in QUANTIZED.items():
             table[_operator(name)] = function
+    if hasattr(torch.ops.torchvision, "deform_conv2d"):  # registered by torchvision
+        table[torch.ops.torchvision.deform_conv2d.default] = deformable_convolution
     for operator in list(table):
         if str(operator) in supported:
             table.pop(operator)

@@ -1,0 +1,59 @@
+"""Non-maximum suppression as a loop over sorted boxes: a box stays if no better one that stays overlaps it too much."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from baton._src.frontends.graph_builder.graph import GraphBuilder
+from baton._src.frontends.graph_builder.value import Value
+from baton._src.ir.tensor_info import TensorInfo
+from baton._src.values.dtype import BOOL, INT64
+
+
+def greedy_choice(
+    g: GraphBuilder, corners: Sequence[Value], alive: Value, overlap_limit: Value, limit: Value | None = None
+) -> Value:
+    """bool [images, classes, boxes]: which of the boxes stay that are `alive`, the best first along the last axis.
+
+    `corners`: top, left, bottom, right, of the same shape. Boxes drop out whose overlap (the common area over that of
+    both) with a better one is greater than `overlap_limit`; no more than `limit` stay of an image and class. The state
+    of the loop is (go on?, i, alive, kept).
+    """
+    shape = alive.known_shape()
+    top, left, bottom, right = corners
+    area = g.call("multiply", g.call("subtract", bottom, top), g.call("subtract", right, left))
+    count = g.dims(shape[2])
+    places = g.reshape(g.call("arange", start=0, stop=shape[2], step=1, dtype=INT64), (1, 1, shape[2]))
+
+    def pick(x: Value, i: Value) -> Value:
+        return g.call("take", x, g.reshape(i, (1,)), axis=2)
+
+    def may_stay(living: Value, kept: Value, i: Value) -> Value:
+        if limit is None:
+            return pick(living, i)
+        taken = g.call("sum", g.cast(kept, INT64), axis=(2,), keepdims=True)
+        return g.call("logical_and", pick(living, i), g.call("less", taken, limit))
+
+    def step(state: list[Value]) -> list[Value]:
+        _, i, living, kept = state
+        chosen = may_stay(living, kept, i)
+        high = g.call("subtract", g.call("minimum", bottom, pick(bottom, i)), g.call("maximum", top, pick(top, i)))
+        wide = g.call("subtract", g.call("minimum", right, pick(right, i)), g.call("maximum", left, pick(left, i)))
+        zero = g.scalar(0, high)
+        common = g.call("multiply", g.call("maximum", high, zero), g.call("maximum", wide, zero))
+        union = g.call("subtract", g.call("add", area, pick(area, i)), common)
+        # common / union > limit, without dividing by the area of an empty box.
+        near = g.call("greater", common, g.call("multiply", union, overlap_limit))
+        dropped = g.call("logical_and", g.call("logical_and", near, chosen), g.call("greater", places, i))
+        here = g.call("logical_and", g.call("equal", places, i), chosen)
+        following = g.call("add", i, g.constant(np.int64(1)))
+        more = g.call("less", following, count)
+        return [more, following, g.call("logical_and", living, g.call("logical_not", dropped)),
+                g.call("logical_or", kept, here)]  # fmt: skip
+
+    first = g.constant(np.int64(0))
+    start = [g.call("less", first, count), first, alive, g.broadcast_to(g.constant(np.array(False)), shape)]
+    infos = [TensorInfo((), BOOL), first.info, TensorInfo(shape, BOOL), TensorInfo(shape, BOOL)]
+    return g.loop(start, infos, step)[3]
