@@ -75,13 +75,14 @@ def simplify() -> Pipeline:
 def kernels() -> Pipeline:
     """From operators to fused kernels."""
     return (
-        LegalizeOps(),  # operators of known rank become PrimFuncs; the rest is left to run-time compilation
+        # operators of known rank become PrimFuncs; the rest is left to run-time compilation
+        LegalizeOps(fusion_classes=True),
         AnnotateTIROpPattern(),  # users' own PrimFuncs join in fusion, too
         ConvertToDataflow(),  # fusion looks at dataflow blocks; programs written without them get them here
         RewriteDataflowReshape(),  # a reshape is a view, not a kernel; before fusion, which would bury it
         # which kernels run together; very long chains cost more to compile than they save
         FuseOps(max_depth=64, lift_scalars=False),
-        FuseTIR(),  # ... as one
+        FuseTIR(inline=True),  # ... as one
         DeadCodeElimination(),  # kernels that live on only inside fused ones
     )
 
@@ -94,11 +95,11 @@ def default() -> Pipeline:
 def zero() -> Pipeline:
     """TVM's `zero`, the default of `get_pipeline`."""
     return (
-        LegalizeOps(),
+        LegalizeOps(fusion_classes=True),
         AnnotateTIROpPattern(),
         FoldConstant(),
         FuseOps(lift_scalars=False),
-        FuseTIR(),
+        FuseTIR(inline=True),
     )
 
 

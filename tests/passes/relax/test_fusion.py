@@ -34,7 +34,7 @@ from tests.passes.relax.programs import (
     weights,
 )
 
-FUSE = Sequential([LegalizeOps(), AnnotateTIROpPattern(), FuseOps(lift_scalars=False), FuseTIR()])
+FUSE = Sequential([LegalizeOps(), AnnotateTIROpPattern(), FuseOps(lift_scalars=False), FuseTIR(inline=True)])
 E, B, INJ, C, OUT, X = (
     Fusion.ELEMWISE,
     Fusion.BROADCAST,
@@ -149,7 +149,7 @@ def test_a_matmul_takes_its_epilogue_and_equal_groups_are_shared() -> None:
 @pytest.mark.rule("RELAX-PASS-17", rejects=True)
 def test_opaque_kernels_are_not_fused() -> None:
     before = program([tensor("x", 8)], lambda b, x: R.exp(R.cumsum(R.exp(x), axis=0)))
-    legal = LegalizeOps()(before)
+    legal = LegalizeOps(fusion_classes=True)(before)
     assert legal["cumsum"].attrs["op_pattern"] == Fusion.OPAQUE
     assert called(check(FUSE, before, *arrays((8,)))) == ["exp", "cumsum", "exp"]
 
@@ -187,7 +187,8 @@ def test_shapes_nobody_shows_are_passed_through_groups() -> None:
 
 
 def test_depth_and_level_are_settings() -> None:
-    before = LegalizeOps()(program([tensor("x", 3)], lambda b, x: R.exp(R.exp(R.exp(R.exp(x))))))
+    chain_of_exps = program([tensor("x", 3)], lambda b, x: R.exp(R.exp(R.exp(R.exp(x)))))
+    before = LegalizeOps(fusion_classes=True)(chain_of_exps)
     with PassContext(config={"relax.FuseOps.max_depth": 2}):
         assert len(called(FuseOps()(before))) == 2
     assert FuseOps(fuse_opt_level=0)(before) is before

@@ -220,33 +220,31 @@ def test_merged_composite_functions_stand_inside() -> None:
 @I.ir_module
 class Module:
     @R.function
-    def fused_relax_matmul_dnnl({ARGS}):
+    def fused_relax_matmul_relax_nn_relu_dnnl({ARGS}):
         R.func_attr({{"Codegen": "dnnl"}})
-        with R.dataflow():
-            @R.function
-            def first({ARGS}) -> R.Tensor((2, 2), "float32"):
-                R.func_attr({{"Composite": "dnnl.mm", "Primitive": 1}})
-                with R.dataflow():
-                    gv = R.matmul(x, w)
-                    R.output(gv)
-                return gv
-            lv = first(x, w)
-            @R.function
-            def second({one}) -> R.Tensor((2, 2), "float32"):
-                R.func_attr({{"Composite": "dnnl.relu", "Primitive": 1}})
-                with R.dataflow():
-                    gv = R.nn.relu(x)
-                    R.output(gv)
-                return gv
-            lv1 = second(lv)
-            R.output(lv1)
+        @R.function
+        def first({ARGS}) -> R.Tensor((2, 2), "float32"):
+            R.func_attr({{"Composite": "dnnl.mm"}})
+            with R.dataflow():
+                gv = R.matmul(x, w)
+                R.output(gv)
+            return gv
+        lv = first(x, w)
+        @R.function
+        def second({one}) -> R.Tensor((2, 2), "float32"):
+            R.func_attr({{"Composite": "dnnl.relu"}})
+            with R.dataflow():
+                gv = R.nn.relu(x)
+                R.output(gv)
+            return gv
+        lv1 = second(lv)
         return lv1
 
     @R.function
     def main({ARGS}):
         cls = Module
         with R.dataflow():
-            gv = cls.fused_relax_matmul_dnnl(x, w)
+            gv = cls.fused_relax_matmul_relax_nn_relu_dnnl(x, w)
             R.output(gv)
         return gv
 """

@@ -60,7 +60,7 @@ class _Sorter(BindingRewriter):
 
 def sort_bindings(bindings: Sequence[Binding], deep: bool, forward: bool) -> list[Binding]:
     """The bindings in the order described in the module."""
-    needs = _needs(bindings)
+    needs = needs_of(bindings)
     users: list[list[int]] = [[] for _ in bindings]
     for number, found in enumerate(needs):
         for other in found:
@@ -71,7 +71,7 @@ def sort_bindings(bindings: Sequence[Binding], deep: bool, forward: bool) -> lis
 
 def in_order(bindings: Sequence[Binding]) -> list[Binding]:
     """The bindings, moved back only as far as their operands require."""
-    needs = _needs(bindings)
+    needs = needs_of(bindings)
     users: list[list[int]] = [[] for _ in bindings]
     missing = [len(n) for n in needs]
     for number, found in enumerate(needs):
@@ -110,7 +110,7 @@ def _walk(needs: list[list[int]], users: list[list[int]], deep: bool) -> list[in
     return order
 
 
-def _needs(bindings: Sequence[Binding]) -> list[list[int]]:
+def needs_of(bindings: Sequence[Binding]) -> list[list[int]]:
     """For each binding the numbers of those it needs: by variables, and by shape variables that match_casts define."""
     home: dict[Any, int] = {b.var: number for number, b in enumerate(bindings)}
     known: set[Any] = set()  # shape variables from outside, or defined already

@@ -1,12 +1,13 @@
 """AnnotateTIROpPattern: every PrimFunc gets its fusion class as `op_pattern`.
 
-LegalizeOps writes the operator's own class; a PrimFunc without one is looked at (`tir_pattern`):
+One that has a class keeps it (in pipelines LegalizeOps writes the operators'); others are looked at (`tir_pattern`):
 
-    B[i, j] = A[i, j] + 1        elementwise (0)
-    B[i, j] = A[j]               broadcast (1)
+    B[i, j] = A[i, j] + V[j]     elementwise (0): one operand is read where the result is written
+    B[i, j] = V[j]               broadcast (1)
     B[i, j] = A[j, i + 1]        injective (2)
     B[i] += A[i, k]              reduction (3)
-    C[i, j] += A[i, k] * B[k, j] takes elementwise operators in behind it (4)
+    C[i, j] += A[i, k] * B[k, j] takes elementwise operators in behind it (4), as pooling does,
+                                 and what computes its result from a reduction, element by element (softmax)
     anything else                opaque (8)
 """
 
@@ -15,10 +16,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 
+from baton._src.ir.expr import PrimExpr
 from baton._src.ir.op_def import Fusion
 from baton._src.ir.traverse import post_order
 from baton._src.passes.shared.kernel_stages import Stage, kernel_stages
-from baton._src.tir.expr import BufferLoad, Call, Mul
+from baton._src.tir.expr import BufferLoad, Call, IntImm, Mul, Var
 from baton._src.tir.intrinsics import Effect, definition
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.transform.context import PassContext
@@ -39,12 +41,16 @@ class AnnotateTIROpPattern(FunctionPass):
 
 def tir_pattern(function: PrimFunc) -> Fusion:
     """The fusion class that the blocks of a PrimFunc show: the worst of its stages; opaque for other forms."""
+    results = set(function.buffer_map.values())
+    found = Fusion.ELEMWISE
     stages = kernel_stages(function)
-    if not stages:
-        return Fusion.OPAQUE
-    found = [_stage_pattern(s) for s in stages]
-    anchors = [p for p in found if p > Fusion.INJECTIVE]
-    return Fusion.OPAQUE if len(anchors) > 1 else max(found)
+    for stage in stages:
+        pattern = _stage_pattern(stage)
+        if pattern <= Fusion.INJECTIVE and found is Fusion.COMM_REDUCE and stage.buffer in results:
+            found = Fusion.OUT_EWISE_FUSABLE
+        else:
+            found = max(found, pattern)
+    return found if stages else Fusion.OPAQUE
 
 
 def _stage_pattern(stage: Stage) -> Fusion:
@@ -53,23 +59,42 @@ def _stage_pattern(stage: Stage) -> Fusion:
     nodes = post_order(stage.value)
     if any(isinstance(n, Call) and not _is_plain_call(n) for n in nodes):
         return Fusion.OPAQUE
-    loads = [n for n in nodes if isinstance(n, BufferLoad) and n.buffer is not stage.buffer]
-    if stage.reduces:
-        products = any(isinstance(n, Mul) for n in nodes) and len({load.buffer for load in loads}) > 1
-        return Fusion.OUT_EWISE_FUSABLE if products else Fusion.COMM_REDUCE
-    if not loads:
-        return Fusion.ELEMWISE
-    return max(_access_pattern(load.indices, stage.indices) for load in loads)
+    loads = [n for n in nodes if isinstance(n, BufferLoad)]
+    found = {_access_pattern(load, stage.indices) for load in loads}
+    if Fusion.OPAQUE not in found:
+        mixed = found == {Fusion.ELEMWISE, Fusion.BROADCAST}
+        return Fusion.ELEMWISE if mixed or not found else max(found)
+    if not stage.reduces:
+        return Fusion.OPAQUE
+    return Fusion.COMM_REDUCE if _is_plain_reduction(stage, loads) else Fusion.OUT_EWISE_FUSABLE
 
 
-def _access_pattern(read: tuple[object, ...], written: tuple[object, ...]) -> Fusion:
-    """How one input is read where one output element is written."""
+def _is_plain_reduction(stage: Stage, loads: list[BufferLoad]) -> bool:
+    """Whether a reduction reads each element for one result only: no product of operands, no window."""
+    others = {load.buffer for load in loads if load.buffer is not stage.buffer}
+    if len(others) > 1 and any(isinstance(n, Mul) for n in post_order(stage.value)):
+        return False
+    reduced = {a.var for a in stage.block.iter_vars if a.iter_type != "spatial"}
+    mentions = [i for load in loads for i in load.indices if any(n in reduced for n in post_order(i))]
+    return all(index in reduced for index in mentions)
+
+
+def _access_pattern(load: BufferLoad, written: tuple[PrimExpr, ...]) -> Fusion:
+    """How one input is read where one output element is written; opaque: several elements of it are."""
+    read = load.indices
     if len(read) == len(written) and all(a is b for a, b in zip(read, written)):
         return Fusion.ELEMWISE
     position = {index: number for number, index in enumerate(written)}
-    places = [position.get(index, -1) for index in read]
-    in_order = all(a < b for a, b in pairwise(places)) and -1 not in places
-    return Fusion.BROADCAST if in_order else Fusion.INJECTIVE
+    single = [_is_number(dim, 1) and _is_number(index, 0) for dim, index in zip(load.buffer.shape, read)]
+    places = [position.get(index, -1) for index, skipped in zip(read, single) if not skipped]
+    if -1 not in places and all(a < b for a, b in pairwise(places)):
+        return Fusion.BROADCAST
+    variables = (n for index in read for n in post_order(index) if isinstance(n, Var))
+    return Fusion.INJECTIVE if all(v in position for v in variables) else Fusion.OPAQUE
+
+
+def _is_number(expr: PrimExpr, value: int) -> bool:
+    return isinstance(expr, IntImm) and expr.value == value
 
 
 def _is_plain_call(call: Call) -> bool:

@@ -2,15 +2,18 @@
 
     gv = cls.fused_add_exp(x, y)      ->      gv = R.call_tir(cls.fused_add_exp, (x, y), out_sinfo=...)
 
-The kernels of the group are put one after the other into one PrimFunc: its parameters are the function's tensors, then
-the result, then shape variables that no parameter shows; what the group passes on internally is allocated inside, and
-`inline_elementwise` removes what it can of that. Scalar constants become literals. A Primitive function that holds
-anything but calls of kernels with one tensor result is left as it is.
+The kernels of the group are put one after the other into one PrimFunc: its parameters are the function's tensors
+(tuples field by field), then the results, then shape variables; what the group passes on internally is allocated
+inside. Scalar constants become literals, blocks of one name get numbers. A Primitive function that holds anything but
+calls of kernels, tuples and fields of tuples is left as it is.
+
+With `inline`, as the pipelines have it, `inline_elementwise` removes what it can of the memory inside, and the kernel
+keeps the worst fusion class of its parts.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from baton._src.ir.expr import GlobalVar, PrimExpr
@@ -21,9 +24,9 @@ from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.passes.shared.inline_elementwise import inline_elementwise
 from baton._src.passes.shared.kernel_stages import root_block, statements
 from baton._src.passes.tir.check_sizes import INLINED
-from baton._src.relax.nodes import Call, Constant, Function, SeqExpr, ShapeExpr, Tuple, Var, VarBinding
+from baton._src.relax.nodes import Call, Constant, Function, SeqExpr, ShapeExpr, Tuple, TupleGetItem, Var, VarBinding
 from baton._src.relax.special_ops import special_op
-from baton._src.relax.struct_info import ShapeStructInfo, TensorStructInfo
+from baton._src.relax.struct_info import ShapeStructInfo, TensorStructInfo, TupleStructInfo
 from baton._src.tir.buffer import Buffer, decl_buffer
 from baton._src.tir.expr import BufferLoad, IntImm, literal
 from baton._src.tir.expr import Var as TirVar
@@ -38,13 +41,15 @@ from baton._src.values.dtype import BOOL, HANDLE
 class FuseTIR(Pass):
     """See the module."""
 
+    inline: bool = False
+
     def run(self, module: IRModule, ctx: PassContext) -> IRModule:
         kernels: dict[GlobalVar, _Fused] = {}
         for var, function in module.functions.items():
             if isinstance(function, Function) and function.attrs.get("Primitive"):
-                fused = _Fusion(module, function).run(var.name_hint)
+                fused = _Fusion(module, function).run()
                 if fused is not None:
-                    kernels[var] = fused
+                    kernels[var] = fused.inlined() if self.inline else fused
         if not kernels:
             return module
         rewriter = _Caller(module, kernels)
@@ -65,6 +70,11 @@ class _Fused:
     tensor_args: tuple[int, ...]
     tir_vars: tuple[tuple[int, int], ...]
     """The trailing integers: (number of the shape parameter, number of the dim in it)."""
+    pattern: Fusion
+
+    def inlined(self) -> _Fused:
+        """With less memory inside, of the parts' fusion class."""
+        return replace(self, function=inline_elementwise(self.function).with_attr("op_pattern", int(self.pattern)))
 
 
 class _Caller(BindingRewriter):
@@ -73,16 +83,23 @@ class _Caller(BindingRewriter):
     def __init__(self, module: IRModule, kernels: dict[GlobalVar, _Fused]) -> None:
         super().__init__(module)
         self.kernels = kernels
-        self.context.functions.update({var: k.function for var, k in kernels.items()})
 
     def rewrite_value(self, binding: VarBinding, value: Any) -> Any:
         kernel = self.kernels.get(value.op) if isinstance(value, Call) and isinstance(value.op, GlobalVar) else None
         if kernel is None:
             return value
-        args: list[Any] = [value.op, Tuple([value.args[i] for i in kernel.tensor_args])]
+        tensors = [t for i in kernel.tensor_args for t in self._tensors(value.args[i])]
+        args: list[Any] = [value.op, Tuple(tensors)]
         if kernel.tir_vars:
             args.append(ShapeExpr([self.resolved(value.args[arg]).values[dim] for arg, dim in kernel.tir_vars]))
         return self.normalized(Call(special_op("call_tir"), args, None, (value.struct_info,), value.span))
+
+    def _tensors(self, arg: Any) -> list[Any]:
+        """The tensors that an argument consists of; fields of tuples are bound first."""
+        if not isinstance(arg.struct_info, TupleStructInfo):
+            return [arg]
+        items = (self.emit(TupleGetItem(arg, n)) for n in range(len(arg.struct_info.fields)))
+        return [t for item in items for t in self._tensors(item)]
 
 
 class _Fusion:
@@ -91,35 +108,33 @@ class _Fusion:
     def __init__(self, module: IRModule, function: Function) -> None:
         self.module = module
         self.function = function
-        self.buffers: dict[Any, Buffer] = {}
+        self.buffers: dict[Any, list[Buffer]] = {}
+        """By variable the buffers of its tensors, those of tuples field by field."""
         self.scalars: dict[Buffer, PrimExpr] = {}
         self.allocated: list[Buffer] = []
         self.body: list[Stmt] = []
         self.tests: list[PrimExpr] = []
         """Those of tensors that the kernels have inlined already."""
-        self.patterns: list[Fusion] = []
+        self.pattern = Fusion.ELEMWISE
         self.names: dict[str, int] = {}
         self.symbols: dict[Any, Any] = {}
 
-    def run(self, name: str) -> _Fused | None:
+    def run(self) -> _Fused | None:
         """The kernel; None where the function is of another form."""
         seq = self.function.body
-        if not isinstance(seq, SeqExpr) or not isinstance(seq.body, Var):
+        if not isinstance(seq, SeqExpr):
             return None
         symbols = {n for n in post_order(self.function, notes=True) if isinstance(n, TirVar)}
         self.symbols = {v: TirVar(v.name, v.dtype) for v in symbols}
-        params = self._parameters()
-        if params is None:
-            return None
+        shapes = self._parameters()
         bindings = [b for block in seq.blocks for b in block.bindings]
-        if not bindings or bindings[-1].var is not seq.body:
+        if shapes is None or not bindings or not all(map(self._append, bindings)):
             return None
-        for binding in bindings:
-            if not self._append(binding):
-                return None
-        output = self.buffers[seq.body]
-        self.allocated.remove(output)
-        return self._finish(params, output)
+        outputs = self._operand(seq.body)
+        if not outputs or not set(outputs) <= set(self.allocated) or len(set(outputs)) < len(outputs):
+            return None  # a parameter, or one tensor twice: such results are no kernel's
+        self.allocated = [b for b in self.allocated if b not in outputs]
+        return self._finish(shapes, outputs)
 
     def _parameters(self) -> list[Var] | None:
         """Declares the tensor parameters' buffers; gives the shape parameters."""
@@ -128,50 +143,65 @@ class _Fusion:
             info = param.struct_info
             if isinstance(info, ShapeStructInfo) and info.values is not None:
                 shapes.append(param)
-            elif isinstance(info, TensorStructInfo) and isinstance(info.shape, ShapeExpr):
-                self._declare(param, info)
-            else:
+                continue
+            tensors = _tensors_of(info)
+            if tensors is None:
                 return None
+            several = isinstance(info, TupleStructInfo)
+            hints = [f"{param.name_hint}_{n}" if several else param.name_hint for n in range(len(tensors))]
+            self.buffers[param] = [self._declare(i, hint) for i, hint in zip(tensors, hints)]
         return shapes
 
-    def _declare(self, value: Any, info: TensorStructInfo, hint: str = "") -> Buffer:
+    def _declare(self, info: TensorStructInfo, name: str) -> Buffer:
+        assert isinstance(info.shape, ShapeExpr)
         dims = [substitute(d, self.symbols) for d in info.shape.values]
-        name = hint or getattr(value, "name_hint", "c")
-        count = self.names.get(name, 0)
-        self.names[name] = count + 1
-        buffer = decl_buffer(dims, info.dtype, name if count == 0 else f"{name}_{count}")
-        self.buffers[value] = buffer
-        return buffer
+        return decl_buffer(dims, info.dtype, _numbered(name, self.names))
 
     def _append(self, binding: Any) -> bool:
-        """Appends the kernel that a binding calls; False if it does anything else."""
+        """Appends the kernel that a binding calls; False if it does anything else than name results."""
         call = binding.value
-        if not isinstance(call, Call) or call.op is not special_op("call_tir") or not isinstance(call.args[1], Tuple):
+        if not isinstance(call, Call):
+            found = self._field(call) if isinstance(call, TupleGetItem) else self._operand(call)
+            if found is not None:
+                self.buffers[binding.var] = found
+            return found is not None
+        if call.op is not special_op("call_tir") or not isinstance(call.args[1], Tuple):
             return False
         kernel = self.module.functions.get(call.args[0])
-        info = call.sinfo_args[0]
-        if not isinstance(kernel, PrimFunc) or not isinstance(info, TensorStructInfo):
+        infos = _tensors_of(call.sinfo_args[0])
+        root = root_block(kernel) if isinstance(kernel, PrimFunc) else None
+        inputs = self._operand(call.args[1])
+        if not isinstance(kernel, PrimFunc) or root is None or inputs is None or infos is None:
             return False
-        root = root_block(kernel)
-        if root is None:
-            return False
-        inputs = [self._operand(a) for a in call.args[1].fields]
-        output = self._declare(binding.var, info)
-        if None in inputs:
-            return False
-        self.allocated.append(output)
+        several = isinstance(call.sinfo_args[0], TupleStructInfo)
+        hint = binding.var.name_hint
+        outputs = [self._declare(info, f"{hint}_{n}" if several else hint) for n, info in enumerate(infos)]
+        self.buffers[binding.var] = outputs
         ints = [substitute(v, self.symbols) for v in call.args[2].values] if len(call.args) > 2 else []
-        self._inline(kernel, root, [*inputs, output, *ints])
-        self.patterns.append(Fusion(int(kernel.attrs.get("op_pattern", Fusion.OPAQUE))))
+        self._inline(kernel, root, [*inputs, *outputs, *ints])
+        self.allocated += outputs
+        self.pattern = max(self.pattern, Fusion(int(kernel.attrs.get("op_pattern", Fusion.OPAQUE))))
         return True
 
-    def _operand(self, arg: Any) -> Buffer | None:
-        """The buffer of an argument; a scalar constant gets one that `_finish` replaces by a literal."""
-        known = self.buffers.get(arg)
-        if known is None and isinstance(arg, Constant) and arg.data.ndim == 0:
-            known = self._declare(arg, TensorStructInfo(ShapeExpr(()), arg.data.dtype))
-            self.scalars[known] = literal(arg.data.data.item(), arg.data.dtype)
-        return known
+    def _operand(self, arg: Any) -> list[Buffer] | None:
+        """The buffers of an argument; a scalar constant gets one that `_finish` replaces by a literal."""
+        if isinstance(arg, Tuple):
+            parts = [self._operand(f) for f in arg.fields]
+            return None if None in parts else [b for part in parts for b in part or ()]
+        if arg not in self.buffers and isinstance(arg, Constant) and arg.data.ndim == 0:
+            made = self._declare(TensorStructInfo(ShapeExpr(()), arg.data.dtype), "c")
+            self.scalars[made] = literal(arg.data.data.item(), arg.data.dtype)
+            self.buffers[arg] = [made]
+        return self.buffers.get(arg)
+
+    def _field(self, item: TupleGetItem) -> list[Buffer] | None:
+        """The buffers of one field of a tuple."""
+        whole, info = self._operand(item.tuple_value), item.tuple_value.struct_info
+        if whole is None or not isinstance(info, TupleStructInfo):
+            return None
+        sizes = [len(_tensors_of(field) or ()) for field in info.fields]
+        start = sum(sizes[: item.index])
+        return whole[start : start + sizes[item.index]]
 
     def _inline(self, kernel: PrimFunc, root: Block, given: list[Any]) -> None:
         """The kernel's statements in terms of the buffers given, with loop and block variables of its own."""
@@ -197,9 +227,9 @@ class _Fusion:
         self.tests.extend(found.annotations.get(INLINED, ()))
         self.body.extend(statements(found.body))
 
-    def _finish(self, shapes: list[Var], output: Buffer) -> _Fused:
+    def _finish(self, shapes: list[Var], outputs: list[Buffer]) -> _Fused:
         tensors = [p for p in self.function.params if p not in shapes]
-        buffers = [*(self.buffers[p] for p in tensors), output]
+        buffers = [*(b for p in tensors for b in self.buffers[p]), *outputs]
         shown = {d for b in buffers for d in b.shape if isinstance(d, TirVar)}
         hidden: dict[Any, tuple[int, int]] = {}
         order = {p: n for n, p in enumerate(self.function.params)}
@@ -209,14 +239,14 @@ class _Fusion:
                 if own is not None and own not in shown:
                     hidden.setdefault(own, (order[param], number))
         handles = [TirVar(f"var_{b.name}", HANDLE) for b in buffers]
-        body = self.body[0] if len(self.body) == 1 else SeqStmt(tuple(self.body))
+        body = _with_own_block_names(self.body[0] if len(self.body) == 1 else SeqStmt(tuple(self.body)))
         allocated = [b for b in self.allocated if b not in self.scalars]
         noted = {INLINED: self.tests} if self.tests else {}
         root = Block((), (), (), "root", self._with_literals(body), alloc_buffers=allocated, annotations=noted)
         realize = BlockRealize((), IntImm(BOOL, 1), root)
-        attrs = {"tir.noalias": True, "op_pattern": int(max(self.patterns))}
+        attrs = {"tir.noalias": True}
         function = PrimFunc([*handles, *hidden], realize, None, dict(zip(handles, buffers)), attrs)
-        return _Fused(inline_elementwise(function), tuple(order[p] for p in tensors), tuple(hidden.values()))
+        return _Fused(function, tuple(order[p] for p in tensors), tuple(hidden.values()), self.pattern)
 
     def _with_literals(self, body: Stmt) -> Stmt:
         if not self.scalars:
@@ -231,6 +261,39 @@ class _Fusion:
 
         found: Stmt = rewrite(body, rule)
         return found
+
+
+def _tensors_of(info: Any) -> list[TensorStructInfo] | None:
+    """The tensors that something consists of, if their dims are known; None for what is of another kind."""
+    if isinstance(info, TensorStructInfo):
+        return [info] if isinstance(info.shape, ShapeExpr) else None
+    if not isinstance(info, TupleStructInfo):
+        return None
+    parts = [_tensors_of(f) for f in info.fields]
+    return None if None in parts else [t for part in parts for t in part or ()]
+
+
+def _with_own_block_names(body: Stmt) -> Stmt:
+    """`body` with numbers behind names of blocks that blocks before have: `T_add`, `T_add_1`."""
+    names: dict[str, int] = {}
+
+    def rule(node: Any) -> Any:
+        if not isinstance(node, Block) or (name := _numbered(node.name_hint, names)) == node.name_hint:
+            return None
+        return node.with_fields(name_hint=name)
+
+    found: Stmt = rewrite(body, rule)
+    return found
+
+
+def _numbered(name: str, taken: dict[str, int]) -> str:
+    """`name`, or one with a number that nobody has."""
+    found = name
+    while found in taken:
+        taken[name] += 1
+        found = f"{name}_{taken[name]}"
+    taken[found] = 0
+    return found
 
 
 def _without_unused_kernels(module: IRModule, before: IRModule) -> IRModule:

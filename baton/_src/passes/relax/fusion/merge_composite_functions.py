@@ -3,45 +3,31 @@
     lv = cls.fused_matmul(x, w)      # Composite "tensorrt.matmul"
     gv = cls.fused_relu(lv)          # Composite "tensorrt.relu"
     ->
-    gv = cls.fused_matmul_tensorrt(x, w)     # Codegen "tensorrt", with both functions and their calls inside
+    gv = cls.fused_matmul_relu_tensorrt(x, w)     # Codegen "tensorrt", with both functions and their calls inside
 
-Calls of composite functions whose names agree up to the first dot are merged along uses in a dataflow block, as long as
-no other binding stands between them; a value that others use too is an output (the function then returns a tuple). What
-nobody calls any more goes.
+Calls of composite functions whose names agree up to the first dot are merged along uses in a dataflow block, with all
+the groups they use at once, as long as no other binding stands between them; a value that others use too is an output
+(the function then returns a tuple). Constants are passed to the function. What nobody calls any more goes.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from baton._src.analysis.bindings import used_vars
 from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
-from baton._src.ir.traverse import post_order, substitute, with_fresh_binders
+from baton._src.ir.traverse import with_fresh_binders
 from baton._src.passes.relax.binding_rewriter import BindingRewriter, rewrite_functions
+from baton._src.passes.relax.bindings.dataflow_blocks import ToNonDataflow
 from baton._src.passes.relax.bindings.dead_code_elimination import remove_unreachable
-from baton._src.passes.relax.bindings.topological_sort import in_order
 from baton._src.passes.relax.fusion.fuse_ops_by_pattern import codegen_of
-from baton._src.passes.relax.fusion.unshown_shape_vars import unshown_shape_vars
-from baton._src.relax.block_builder import BlockBuilder
+from baton._src.passes.relax.fusion.group_outliner import Group, GroupOutliner, group_name
 from baton._src.relax.check.signatures import function_info
-from baton._src.relax.nodes import (
-    Binding,
-    BindingBlock,
-    Call,
-    DataflowBlock,
-    DataflowVar,
-    Function,
-    SeqExpr,
-    ShapeExpr,
-    Tuple,
-    TupleGetItem,
-    Var,
-    VarBinding,
-)
-from baton._src.relax.struct_info import ShapeStructInfo, TupleStructInfo
-from baton._src.tir.expr import Var as TirVar
+from baton._src.relax.known_functions import KnownFunctions
+from baton._src.relax.nodes import Binding, Call, Constant, Function, Var, VarBinding
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
 
@@ -51,7 +37,7 @@ class MergeCompositeFunctions(Pass):
     """See the module."""
 
     def run(self, module: IRModule, ctx: PassContext) -> IRModule:
-        merger = _Merger(module)
+        merger = _Merger(module, ctx)
         made = rewrite_functions(module, merger.function, merger.builder, lambda _, f: not _is_external(f))
         return made if made is module else remove_unreachable(made, ("main",))
 
@@ -67,120 +53,89 @@ def _codegen_of(function: Any) -> str | None:
     return None if not name else codegen_of(str(name))
 
 
-class _Merger(BindingRewriter):
-    def __init__(self, module: IRModule) -> None:
+class _Merger(GroupOutliner):
+    def __init__(self, module: IRModule, ctx: PassContext) -> None:
         super().__init__(module)
-        self.builder = BlockBuilder(module)
+        self.module, self.ctx = module, ctx
+        self.made = KnownFunctions()
 
-    def leave_block(self, block: BindingBlock, bindings: list[Binding]) -> Any:
-        if not isinstance(block, DataflowBlock):
-            return super().leave_block(block, bindings)
-        groups = self._groups(bindings)
-        if not groups:
-            return super().leave_block(block, bindings)
-        used = {v for b in bindings for v in used_vars(b)}
-        inside = {b.var: number for number, group in enumerate(groups) for b in group}
-        made: list[Binding] = [b for b in bindings if b.var not in inside]
-        for group in groups:
-            made.extend(self._merged(group, bindings, used))
-        place = {b.var: n for n, b in enumerate(bindings)}
-        made.sort(key=lambda b: place.get(b.var, -1))
-        return (DataflowBlock(in_order(made), block.span),)
+    def lifts(self, constant: Constant) -> bool:
+        return True
+
+    def groups(self, bindings: list[Binding]) -> Sequence[Group]:
+        found = _Regions()
+        for binding in bindings:
+            found.add(binding, self._codegen(binding))
+        return [Group(members, {"Codegen": codegen}) for codegen, members in found.merged() if codegen is not None]
+
+    def define(self, function: Function, group: Group) -> GlobalVar:
+        """The function with the composite ones inside it, called by the name it has before and that of the compiler."""
+        inlined = _Inliner(self.module).function(ToNonDataflow().run_function(function, self.module, self.ctx))
+
+        def new() -> GlobalVar:
+            name = self.builder.get_unique_name(group_name(group))
+            var = GlobalVar(self.builder.get_unique_name(f"{name}_{group.attrs['Codegen']}"))
+            return self.add(var, inlined.with_fields(attrs={**inlined.attrs, "global_symbol": var.name_hint}))
+
+        return self.made.var_of(function, new)
 
     def _codegen(self, binding: Binding) -> str | None:
         value = binding.value if isinstance(binding, VarBinding) else None
         callee = value.op if isinstance(value, Call) else None
-        return _codegen_of(self.context.functions.get(callee)) if isinstance(callee, GlobalVar) else None
-
-    def _groups(self, bindings: list[Binding]) -> list[list[Binding]]:
-        """The calls to merge, in groups that do not need one another in a circle."""
-        group_of: dict[Var, int] = {}
-        groups: list[list[Binding]] = []
-        needs: list[set[int]] = []
-        behind: dict[Var, set[int]] = {}
-        """For each binding outside of groups, the groups that it is computed from."""
-        for binding in bindings:
-            codegen = self._codegen(binding)
-            operands = used_vars(binding)
-            direct = {group_of[v] for v in operands if v in group_of}
-            around = {g for v in operands for g in behind.get(v, ())}
-            if codegen is None:
-                behind[binding.var] = around | direct
-                continue
-            fitting = [g for g in sorted(direct) if self._codegen(groups[g][0]) == codegen]
-            chosen = next((g for g in fitting if g not in _reached(around | (direct - {g}), needs)), len(groups))
-            if chosen == len(groups):
-                groups.append([])
-                needs.append(set())
-            groups[chosen].append(binding)
-            needs[chosen] |= around | (direct - {chosen})
-            group_of[binding.var] = chosen
-        return groups
-
-    def _merged(self, group: list[Binding], bindings: list[Binding], used: set[Any]) -> list[Binding]:
-        """What replaces a group: a call, and projections if several of its values are used outside."""
-        own = {b.var for b in group}
-        outside = {v for b in bindings if b.var not in own for v in used_vars(b)}
-        outputs = [b.var for b in group if not isinstance(b.var, DataflowVar) or b.var in outside]
-        outputs = outputs or [group[-1].var]
-        inputs = list(dict.fromkeys(v for b in group for v in used_vars(b) if v not in own))
-        symbols = unshown_shape_vars(group, inputs)
-        function, name = self._outlined(group, inputs, symbols, outputs)
-        var = GlobalVar(name)
-        self.builder.update_func(var, function)
-        self.context.functions[var] = function
-        infos = [o.struct_info for o in outputs]
-        info = infos[0] if len(outputs) == 1 else TupleStructInfo(infos)
-        sizes = [ShapeExpr(symbols).with_fields(struct_info_=ShapeStructInfo(symbols))] if symbols else []
-        call: Any = Call(var, [*inputs, *sizes]).with_fields(struct_info_=info)
-        if len(outputs) == 1:
-            return [VarBinding(outputs[0], call)]
-        whole = DataflowVar("lv", info)
-        items = [TupleGetItem(whole, n).with_fields(struct_info_=o.struct_info) for n, o in enumerate(outputs)]
-        return [VarBinding(whole, call), *(VarBinding(o, item) for o, item in zip(outputs, items))]
-
-    def _inside(self, binding: Any) -> VarBinding:
-        """The composite function that a binding calls, as a local one."""
-        inner = with_fresh_binders(self.context.functions[binding.value.op])
-        info = function_info(inner)
-        return VarBinding(DataflowVar("local_func", info), inner.with_fields(struct_info_=info))
-
-    def _outlined(
-        self, group: list[Binding], inputs: list[Var], symbols: list[TirVar], outputs: list[Var]
-    ) -> tuple[Function, str]:
-        params = [Var(v.name_hint, v.struct_info) for v in inputs]
-        renamed: dict[Any, Any] = dict(zip(inputs, params))
-        if symbols:
-            params.append(Var("s", ShapeStructInfo(symbols)))
-        made: list[Binding] = []
-        single = outputs[0] if len(outputs) == 1 else None
-        for binding in group:
-            local = self._inside(binding)
-            made.append(local)
-            own = (Var if binding.var is single else DataflowVar)(binding.var.name_hint, binding.var.struct_info)
-            call: Any = substitute(binding.value, renamed, notes=False)
-            made.append(VarBinding(own, call.with_fields(op=local.var)))
-            renamed[binding.var] = own
-        result = renamed[single] if single is not None else None
-        if result is None:
-            info = TupleStructInfo([o.struct_info for o in outputs])
-            result = Var("gv", info)
-            made.append(VarBinding(result, Tuple([renamed[o] for o in outputs]).with_fields(struct_info_=info)))
-        body = SeqExpr([DataflowBlock(made)], result).with_fields(struct_info_=result.struct_info)
-        codegen = self._codegen(group[0])
-        first: Any = group[0]
-        name = self.builder.get_unique_name(f"{first.value.op.name_hint}_{codegen}")
-        attrs = {"Codegen": codegen, "global_symbol": name}
-        function = Function(params, body, result.struct_info, True, attrs)
-        mentioned = [n for n in post_order(function, notes=True) if isinstance(n, TirVar)]
-        return substitute(function, {v: v.copy() for v in mentioned}), name
+        return _codegen_of(self.module.functions.get(callee)) if isinstance(callee, GlobalVar) else None
 
 
-def _reached(start: set[int], needs: list[set[int]]) -> set[int]:
-    """The groups that those of `start` need, themselves included."""
-    found, todo = set(start), list(start)
-    while todo:
-        new = needs[todo.pop()] - found
-        found |= new
-        todo.extend(new)
-    return found
+class _Regions:
+    """Bindings in groups that do not need one another in a circle; each of no compiler is a group of its own."""
+
+    def __init__(self) -> None:
+        self._members: dict[int, tuple[str | None, list[Binding]]] = {}
+        self._needs: dict[int, set[int]] = {}
+        """By group all those it is computed from, directly or not."""
+        self._home: dict[Var, int] = {}
+
+    def add(self, binding: Binding, codegen: str | None) -> None:
+        """Put a binding into the groups of its compiler that it uses, which become one, or into one of its own."""
+        used = {self._home[v]: None for v in used_vars(binding) if v in self._home}
+        behind = set().union(*(self._needs[g] for g in used))
+        fitting = [g for g in used if codegen is not None and self._members[g][0] == codegen and g not in behind]
+        own = fitting[0] if fitting else len(self._home)
+        if not fitting:
+            self._members[own], self._needs[own] = (codegen, []), set()
+        self._members[own][1].append(binding)
+        self._home[binding.var] = own
+        for other in fitting[1:]:
+            self._merge(other, own)
+        self._needs[own] |= (behind | set(used)) - {own, *fitting}
+
+    def _merge(self, group: int, into: int) -> None:
+        members = self._members.pop(group)[1]
+        self._members[into][1].extend(members)
+        self._home.update((b.var, into) for b in members)
+        self._needs[into] |= self._needs.pop(group)
+        for needed in self._needs.values():
+            if group in needed:
+                needed.remove(group)
+                needed.add(into)
+
+    def merged(self) -> list[tuple[str | None, list[Binding]]]:
+        """The groups, the bindings of each in order."""
+        place = {var: number for number, var in enumerate(self._home)}
+        return [(codegen, sorted(m, key=lambda b: place[b.var])) for codegen, m in self._members.values()]
+
+
+class _Inliner(BindingRewriter):
+    """Calls of composite functions become calls of local ones, each of which stands before its first call."""
+
+    def __init__(self, module: IRModule) -> None:
+        super().__init__(module)
+        self.local: dict[GlobalVar, Var] = {}
+
+    def rewrite_value(self, binding: VarBinding, value: Any) -> Any:
+        if not isinstance(value, Call) or not isinstance(value.op, GlobalVar):
+            return value
+        if value.op not in self.local:
+            inner = with_fresh_binders(self.context.functions[value.op])
+            inner = inner.without_attr("Primitive").with_fields(struct_info_=function_info(inner))
+            self.local[value.op] = self.emit(inner, "local_func")
+        return value.with_fields(op=self.local[value.op])

@@ -94,7 +94,7 @@ def make_kernel(
     hidden = {old: new for old, new in own.items() if new not in shown}
     name = definition.name.rsplit(".", 1)[-1]
     function = create_prim_func([*tensors, *outputs, *hidden.values()], name=name).without_attr("global_symbol")
-    return Kernel(function.with_attr("op_pattern", int(definition.fusion)), tuple(hidden))
+    return Kernel(function, tuple(hidden))
 
 
 def _operand(info: Info, name: str, chosen: Iterator[str]) -> Any:

@@ -3,7 +3,8 @@
     lv = R.add(x, y)                 lv = R.call_tir(cls.add, (x, y), out_sinfo=R.Tensor((n, 4), "float32"))
     gv = R.nn.gelu_tanh(lv)    ->    ... its decomposition, legalised in turn, where the operator has one
 
-Equal kernels are made once. A kernel carries the operator's fusion class as `op_pattern`.
+Equal kernels are made once. In pipelines a kernel carries the operator's fusion class as `op_pattern`, which is more
+than AnnotateTIROpPattern can tell from its blocks.
 
 What is left alone: operators whose operands' or result's rank, dims or dtype are unknown (the run-time path compiles
 them on first use), operators without a kernel (`compute=NotApplicable`; the run-time path calls their NumPy meaning),
@@ -41,11 +42,12 @@ Customize = Callable[[BlockBuilder, Call], Any]
 class LegalizeOps(Pass):
     """See the module. `customize_legalize_map` gives, by operator name (`relax.add`), a function `(builder, call) ->
     expression` that is asked first; `enable_warning` warns of operators that have no kernel; `skip` names operators to
-    leave alone."""
+    leave alone; `fusion_classes`: kernels carry the operators' classes."""
 
     customize_legalize_map: Mapping[str, Customize] | None = None
     enable_warning: bool = False
     skip: tuple[str, ...] = ()
+    fusion_classes: bool = False
 
     def run(self, module: IRModule, ctx: PassContext) -> IRModule:
         if not ctx.setting("relax.transform.apply_legalize_ops"):
@@ -101,7 +103,10 @@ class _Legalizer(DecomposingRewriter):
         if found is None:
             kernel = make_kernel(definition, args, attrs, out, names)
             name = definition.name.rsplit(".", 1)[-1]
-            var = self.builder.add_func(kernel.function, name)
+            function = kernel.function
+            if self.options.fusion_classes:
+                function = function.with_attr("op_pattern", int(definition.fusion))
+            var = self.builder.add_func(function, name)
             self.context.functions[var] = self.builder.context.functions[var]
             if key is not None:
                 self.made[key] = (var, kernel, variables(args, out))
