@@ -34,7 +34,7 @@ def as_axes(axis: int | Iterable[int] | None) -> tuple[int, ...] | None:
 
 
 def axis_number(axis: Any) -> int:
-    """An axis as it is kept: an integer. True is none, though Python would count with it."""
+    """An axis as a Python int. Bools are refused, though Python would accept them as integers."""
     if isinstance(axis, bool):
         raise TypeError(f"an axis is an integer, got {axis!r}")
     return operator.index(axis)

@@ -170,7 +170,7 @@ def make_attrs(definition: OpDef[Any], values: Mapping[str, Any]) -> Any:
     except DiagnosticError as error:
         place = f"in the attributes of {definition.name}"
         raise type(error)([found.within(place) for found in error.diagnostics]) from error
-    except (TypeError, ValueError) as error:  # a text for a number, a number for a list
+    except (TypeError, ValueError) as error:  # a string for a number, a number for a list
         shown = ", ".join(f"{name}={content!r}" for name, content in given.items())
         message = f"{definition.name} cannot have these attributes: {error}"
         kind = TypeError if isinstance(error, TypeError) else ValueError
@@ -178,7 +178,7 @@ def make_attrs(definition: OpDef[Any], values: Mapping[str, Any]) -> Any:
 
 
 def _check_kinds(definition: OpDef[Any], given: Mapping[str, Any]) -> None:
-    """What is declared an integer or a text is one: True would count as 1, and of a size nothing is known here."""
+    """Check that attributes declared as integers or strings are such: bools and symbolic sizes are refused."""
     for field in dataclasses.fields(definition.attrs):
         kind = _missed_kind(field, given[field.name]) if field.name in given else None
         if kind is not None:
@@ -187,7 +187,7 @@ def _check_kinds(definition: OpDef[Any], given: Mapping[str, Any]) -> None:
 
 
 def _missed_kind(field: dataclasses.Field[Any], value: Any) -> str | None:
-    """What the attribute should be; None where it is. None says nothing of a text that may be left out."""
+    """The kind an attribute should have, if it has another; else None. A string that may be left out may be None."""
     if field.type == "int" and (isinstance(value, bool) or not isinstance(value, int)):
         return "a number that is known when compiling" if isinstance(value, PrimExpr) else "an integer"
     left_out = value is None and field.default is not dataclasses.MISSING
@@ -262,7 +262,7 @@ def _derived(definition: OpDef[Any], make: Maker) -> Callable[..., Any]:
         if missing:
             raise TypeError(f"{title}() misses {', '.join(missing)}; it takes {shape}")
         given = {**own_defaults, **given}
-        if "out_layout" in own_defaults and given["out_layout"] is None:  # None: as the data, and the call says so
+        if "out_layout" in own_defaults and given["out_layout"] is None:  # None: as the data
             name = "layout" if "layout" in shape.parameters else "data_layout"
             given["out_layout"] = given.get(name) or shape.parameters[name].default
         values = tuple(given.pop(name, default) for name, default in operands)

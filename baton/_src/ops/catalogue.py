@@ -232,7 +232,7 @@ OTHERS: tuple[OpDef[Any], ...] = (*AFFINE, *COPIES, MULTINOMIAL_FROM_UNIFORM, *S
 
 
 class Catalogue:
-    """Operators by name. Iterating gives the `OpDef`s in the order they were listed."""
+    """Operators by name. Iteration yields the `OpDef`s in the order of their tables."""
 
     __slots__ = ("_definitions", "_registered", "_relax", "_relay")
 

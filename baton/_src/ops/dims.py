@@ -104,7 +104,7 @@ class DimMath:
         return isinstance(gap, int) and gap == 0
 
     def stretches(self, dim: Dim, wanted: Dim) -> bool | None:
-        """Whether an axis of extent `dim` is repeated to `wanted`, or is it already: as `equal`."""
+        """Whether an axis of extent `dim` broadcasts to `wanted`: True, False, or None if undecided."""
         if isinstance(dim, int) or is_any(dim) or is_any(wanted) or dim is wanted:
             return dim == 1 if isinstance(dim, int) and dim == 1 else self.equal(dim, wanted)
         one, other = tir.literal(1, dim.dtype), tir.literal(wanted, dim.dtype)

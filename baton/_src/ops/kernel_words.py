@@ -1,4 +1,4 @@
-"""The words `compute` functions are written in: scalar functions, casts, conditions, and computations over tensors.
+"""The vocabulary of `compute` functions: scalar functions, casts, conditions, and computations over tensors.
 
     def compute(inputs, attrs, out):
         (x,) = inputs
@@ -181,7 +181,7 @@ def select(condition: Scalar, a: Scalar, b: Scalar) -> Scalar:
 
 
 def if_then_else(condition: Scalar, a: Scalar, b: Scalar) -> Scalar:
-    """Only the chosen side is evaluated: for loads that may lie outside."""
+    """A conditional that evaluates only the chosen side, for loads that may be out of bounds."""
     return tir.Call(a.dtype, intrinsic("if_then_else"), (condition, a, b))
 
 

@@ -49,7 +49,7 @@ class AxisOrder:
         return all(not size for _, size in self.axes)
 
     def position(self, letter: str) -> int:
-        """Where the (outer) axis lies."""
+        """The position of the (outer) axis."""
         return next(i for i, (a, size) in enumerate(self.axes) if a == letter and not size)
 
     def canonical(self, math: DimMath, shape: Sequence[Dim]) -> dict[str, Dim]:

@@ -1,4 +1,4 @@
-"""What an operator does to layouts: the facet that layout passes ask.
+"""The effect of operators on layouts, for layout passes.
 
 `anchor(...)`: has layout attributes of its own and decides (convolution, pooling). The others take their first operand
 in any layout; what they say of its axes is renumbered, which tells how: elementwise or along one axis

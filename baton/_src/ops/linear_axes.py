@@ -32,7 +32,7 @@ def transposed(b: Any, grad: Any, info: Any, matrices: Mapping[int, Any]) -> Any
 
 
 def known_extents(info: Any, what: str) -> tuple[int, ...]:
-    """The extents of a tensor as numbers; an `op-gradient` error says that they have to be known."""
+    """The extents of a tensor as ints; an `op-gradient` error if one is symbolic."""
     return known_dims(info.shape.values if info.shape is not None else (None,), what)
 
 

@@ -31,7 +31,7 @@ def loop(extent: Any, body: Callable[[Var], Stmt], name: str = "i") -> Stmt:
 
 
 def let(name: str, value: PrimExpr, body: Callable[[Var], Stmt]) -> Stmt:
-    """`body` of a variable that stands for `value`."""
+    """`body(v)` with the variable `v` bound to `value`."""
     variable = Var(name, value.dtype)
     return LetStmt(variable, value, body(variable))
 

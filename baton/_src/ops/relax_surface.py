@@ -22,7 +22,7 @@ class Surface:
     defaults: Mapping[str, Any] = field(default_factory=dict)
 
     def applied(self, derived: inspect.Signature) -> inspect.Signature:
-        """The derived signature as the language has it; parameters not named keep their places behind the rest."""
+        """The derived signature in this order, with these defaults; parameters not named in `order` follow."""
         found = dict(derived.parameters)
         names = [*self.order, *(name for name in found if name not in self.order)]
         changed = []

@@ -67,7 +67,7 @@ class Sample:
 
 
 def concrete(dim: SampleDim, dims: Mapping[str, int]) -> int:
-    """The number a dim of a sample stands for."""
+    """The concrete extent of a sample's dim."""
     return dims[dim] if isinstance(dim, str) else dim
 
 

@@ -64,7 +64,7 @@ def _bound(value: Any, dtype: DataType) -> Any:
 
 
 def _clamp(number: float, dtype: DataType) -> float:
-    """A bound that an integer dtype can hold: rounded inwards is not asked for, truncated is."""
+    """A bound in an integer dtype: clamped to its range and truncated; floats stay."""
     if dtype.is_float:
         return float(number)
     low, high = dtype.int_range

@@ -1,4 +1,4 @@
-"""Relay's dyn.topk: how many are wanted is a tensor.
+"""Relay's dyn.topk: the number of elements is a tensor.
 
 A known constant gives a known extent; otherwise it runs by its meaning over NumPy once the value is there.
 DynamicToStatic replaces it where the value is a constant. Source: facts relay-language §6 (dyn).

@@ -127,7 +127,7 @@ def infer_nd(call: OpCall[GatherNDAttrs]) -> Info:
 
 
 def compute_nd(inputs: Any, a: GatherNDAttrs, out: Any, leading: bool) -> Any:
-    """One read an element; the coordinates say where."""
+    """One load for each element, at its coordinates."""
     x, at = inputs
     around = at.ndim - 1
     batch = a.batch_dims

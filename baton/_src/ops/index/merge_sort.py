@@ -20,7 +20,7 @@ PASSES = 40
 
 
 def comes_before(a: Any, b: Any, descending: bool) -> Any:
-    """Whether element value `a` must stand before `b`, strictly."""
+    """Whether value `a` is ordered strictly before `b`."""
     left, right = (b, a) if descending else (a, b)
     if left.dtype.is_bool:
         left, right = k.cast("uint8", left), k.cast("uint8", right)

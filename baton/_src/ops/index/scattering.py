@@ -181,7 +181,7 @@ class ScatterNDAttrs(Attrs):
 
 
 def _reduction(a: ScatterNDAttrs) -> str:
-    """Relay's mode, unless Relax's reduction says something else."""
+    """The reduction: Relay's `mode`, or Relax's `reduction` if it is set."""
     return a.reduction if a.reduction != "update" else a.mode
 
 

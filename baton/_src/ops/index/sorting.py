@@ -44,7 +44,7 @@ class ArgsortAttrs(SortAttrs):
 
 
 def is_descending(a: SortAttrs) -> bool:
-    """Either language's way to say so."""
+    """Whether the order is descending, by either language's attribute."""
     return bool(a.descending) or not a.is_ascend
 
 
@@ -64,14 +64,14 @@ def infer_argsort(call: OpCall[ArgsortAttrs]) -> Info:
 
 
 def taken(x: k.Tensor, positions: k.Tensor, axis: int, shape: Any, name: str) -> k.Tensor:
-    """The elements at `positions`, as many as `shape` asks for."""
+    """The elements at `positions`, in a tensor of `shape`."""
     return k.compute(
         shape, lambda *i: x(*(place(positions, i, axis) if a == axis else j for a, j in enumerate(i))), name
     )
 
 
 def place(positions: k.Tensor, i: Any, axis: int) -> Any:
-    """Position number `i[axis]`; the last one where a symbolic axis turns out shorter than was asked for."""
+    """Position number `i[axis]`; the last one if a symbolic axis is shorter than that at run time."""
     extent = positions.shape[axis]
     if isinstance(extent, tir.IntImm):
         return positions(*i)

@@ -29,7 +29,7 @@ MODES = ("clip", "wrap", "fast")
 
 @attrs
 class TakeAttrs(Attrs):
-    """Where, and what happens outside."""
+    """The axis, and how indices out of range are treated."""
 
     axis: Any = attr(None, "the axis indices count along; None: all of it, flattened")
     batch_dims: int = attr(0, "leading axes that data and indices share", relay_only=True)

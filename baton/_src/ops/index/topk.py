@@ -60,7 +60,7 @@ def first_extent(call: OpCall[Any], count: int, dim: Dim) -> Dim:
 
 
 def infer_topk(call: OpCall[TopKAttrs]) -> Info:
-    """k elements along the axis, as many as there are at most."""
+    """k elements along the axis, at most its extent."""
     x, a = call.tensor(0), call.attrs
     if a.ret_type not in ("both", "values", "indices"):
         call.fail(f'ret_type must be "both", "values" or "indices", got {a.ret_type!r}', code="op-attribute")

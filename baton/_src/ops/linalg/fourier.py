@@ -113,7 +113,7 @@ def reference_dft(inputs: Any, a: DftAttrs) -> Any:
 
 
 def gradient_dft(b: Any, args: Any, a: DftAttrs, out: Any, grad: Any) -> list[Any]:
-    """The transform is linear; its transpose goes the other way (and is n times the inverse, or a part of it)."""
+    """The transform is linear, and its transpose is the transform in the other direction, scaled."""
     info = args[0].struct_info
     count = float(info.shape.values[-1])
     made = b.op("dft", b.item(grad, 0), b.item(grad, 1), inverse=not a.inverse)

@@ -37,7 +37,7 @@ def matmul_info(
     transposed: tuple[bool, bool] = (False, False),
     out_dtype: object = "",
 ) -> TensorInfo:
-    """The result of multiplying the last two axes, each swapped first where `transposed` says so."""
+    """The result of a matrix product over the last two axes, which `transposed` swaps first, of either operand."""
     dtype = product_dtype(call, a, b, out_dtype)
     device = same_vdevice(call, (a, b))
     if a.ndim == 0 or b.ndim == 0:

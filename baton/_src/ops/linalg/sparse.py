@@ -164,7 +164,7 @@ def reference_add(inputs: Any, a: NoAttrs) -> Any:
 
 
 def infer_transpose(call: OpCall[NoAttrs]) -> Info:
-    """Tensors like those given."""
+    """Tensors of the operands' shapes and dtypes."""
     _check_sparse(call, 0, (1,))
     return TupleInfo(tuple(call.tensor(n) for n in range(3)))
 

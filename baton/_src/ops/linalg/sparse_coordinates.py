@@ -48,7 +48,7 @@ def _check_rank(call: OpCall[Any], shape: TensorInfo) -> None:
 
 
 def infer_reshape(call: OpCall[Any]) -> Info:
-    """As many indices, of the new rank."""
+    """The same number of indices, of the new rank."""
     _check(call, (2, 1, 1), (0, 1, 2))
     indices, old, new = (call.tensor(n) for n in range(3))
     _check_rank(call, old)
@@ -145,7 +145,7 @@ SPARSE_RESHAPE: OpDef[Any] = OpDef(
 
 
 def infer_fill(call: OpCall[Any]) -> Info:
-    """As many elements as there will be."""
+    """The number of elements, which depends on the data, is unknown."""
     _check(call, (2, 1, 1, 0), (0, 2))
     indices, values, shape, default = (call.tensor(n) for n in range(4))
     _check_rank(call, shape)

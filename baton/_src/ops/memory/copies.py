@@ -26,7 +26,7 @@ _NO_RELAY = NotApplicable("Relax's own")
 
 
 def infer(call: OpCall[Any]) -> Info:
-    """The operand itself; marks may stand around tuples."""
+    """The operand's type; these operators also take tuples."""
     return call.args[0] if isinstance(call.args[0], TupleInfo) else call.tensor(0)
 
 

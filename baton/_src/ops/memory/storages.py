@@ -23,7 +23,7 @@ NO_SLOPE = NotApplicable("programs are differentiated before their memory is pla
 
 
 def memory_op(name: str, record: type[Attrs], inputs: tuple[Input, ...], infer: Any, summary: str) -> OpDef[Any]:
-    """An operator of Relay's dialects of memory and of the machine: with effects, nothing but its type said here."""
+    """An operator of Relay's memory and vm dialects: it has side effects, and only its type rule is defined here."""
     return OpDef(
         f"dialect.{name}",  # Relax has operators of some of these names
         record,
@@ -74,7 +74,7 @@ class AllocTensorAttrs(Attrs):
 
 
 def infer_alloc_tensor(call: OpCall[AllocTensorAttrs]) -> Info:
-    """A tensor of the dtype and shape asked for."""
+    """A tensor of the requested dtype and shape."""
     if call.args[0] != STORAGE:
         call.fail(f"storage must be what memory.alloc_storage gives, got {call.args[0]}", code="op-argument")
     return TensorInfo(shape_from_value(call, 2, call.attrs.assert_shape), call.attrs.dtype)

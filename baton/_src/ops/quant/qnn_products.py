@@ -146,7 +146,7 @@ def _exact(a: Any) -> Any:
 
 
 def _parameters(*channels: int) -> tuple[Arr, ...]:
-    """Zero points and scales; those of the kernel one each of so many channels."""
+    """Zero points and scales; those of the kernel may be one for each of its channels."""
     zero, scale = Arr((), "int32", -5, 5), Arr((), low=0.05, high=0.5)
     return (zero, Arr(channels, "int32", -5, 5), scale, Arr(channels, low=0.05, high=0.5))
 

@@ -52,7 +52,7 @@ def check_parameters(call: OpCall[Any], positions: Any, vectors: bool = False) -
 
 
 def infer_requantize(call: OpCall[RequantizeAttrs]) -> Info:
-    """The data with the dtype asked for."""
+    """The shape of the data with the requested dtype."""
     x, a = call.tensor(0), call.attrs
     if a.rounding not in ROUNDINGS:
         call.fail(f"rounding must be UPWARD or TONEAREST, got {a.rounding!r}", code="op-attribute")

@@ -113,7 +113,7 @@ def fold_compute(
 
 
 def kept_indices(indices: Any, ndim: int, axes: tuple[int, ...], keepdims: bool) -> list[Any]:
-    """Where a full-shape index lies in a folded tensor."""
+    """The index in the reduced tensor of an index in the full shape."""
     if keepdims:
         return [k.index(0) if i in axes else indices[i] for i in range(ndim)]
     return [indices[i] for i in range(ndim) if i not in axes]
@@ -186,7 +186,7 @@ def _np_prod(x: Any, axis: Any, keepdims: bool) -> Any:
 
 
 def greatest(x: Any, axis: Any, keepdims: bool = False) -> Any:
-    """NumPy's; the least value where there are no elements, as kernels begin with it."""
+    """NumPy's maximum; of no elements the least value of the dtype, with which kernels start."""
     return np.max(x, axis=axis, keepdims=keepdims, initial=_range(x.dtype)[0])
 
 
@@ -248,7 +248,7 @@ def _extremum_gradient(b: Any, args: Any, attributes: Any, out: Any, grad: Any) 
 
 
 def _prod_gradient(b: Any, args: Any, attributes: Any, out: Any, grad: Any) -> list[Any]:
-    """The product of all other elements. Zeros are counted: beside one only it has a slope, beside two nothing has."""
+    """The product of all other elements. With one zero only that element has a gradient, with two none has."""
     x = args[0]
     axes = folded_axes(x.struct_info.ndim, attributes)
     if not axes:

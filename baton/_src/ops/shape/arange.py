@@ -36,7 +36,7 @@ class ArangeAttrs(Attrs):
 
 
 def infer_arange(call: OpCall[ArangeAttrs]) -> Info:
-    """As many elements as fit before `stop`."""
+    """A vector of the values from `start` to before `stop`."""
     dtype = call.attrs.dtype
     if isinstance(call.args[0], TensorInfo):
         dtype = call.tensor(0).dtype if dtype.is_void else dtype

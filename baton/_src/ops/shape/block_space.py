@@ -78,7 +78,7 @@ def infer_to_batch(call: OpCall[SpaceToBatchAttrs]) -> Info:
 
 
 def compute_to_batch(inputs: Any, a: SpaceToBatchAttrs, out: Any) -> Any:
-    """A batch entry says which place of the block it holds."""
+    """The batch index gives the position in the block."""
     (x,) = inputs
     spatial = len(a.block_shape)
 
@@ -131,7 +131,7 @@ def infer_to_space(call: OpCall[BatchToSpaceAttrs]) -> Info:
 
 
 def compute_to_space(inputs: Any, a: BatchToSpaceAttrs, out: Any) -> Any:
-    """A spatial index says which batch entry holds it."""
+    """The spatial index gives the batch entry."""
     (x,) = inputs
     spatial = len(a.block_shape)
 

@@ -71,7 +71,7 @@ def infer_squeeze(call: OpCall[Any]) -> Info:
 
 
 def infer_sparse(call: OpCall[Any]) -> Info:
-    """The shape where it is a constant, else as many unknown dims."""
+    """The shape if it is a constant, else unknown dims of that rank."""
     values, shape = call.tensor(1), call.tensor(3)
     if shape.ndim not in (-1, 1):
         call.fail(f"the output shape must be a vector, got rank {shape.ndim}")
