@@ -17,6 +17,7 @@ has that tested instead, once for all elements:
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr, Range
@@ -33,12 +34,15 @@ from baton._src.tir.outside_indices import ends_of
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.values.dtype import INT64
 
+REMEMBERED = 512
+"""Kernels whose answers are remembered: who calls one asks whether it may fault, then it is lowered."""
 INDEX_WITHIN = INTRINSICS["tir.index_within"]
 
 Axis = tuple[tir.Var, int]
 """An axis of the memory behind a pointer."""
 
 
+@lru_cache(maxsize=REMEMBERED)
 def has_suspects(func: PrimFunc) -> bool:
     """Whether indices of a kernel would be checked: asked before it is scheduled, while it has few of them. Those that
     a schedule adds come of its loops alone.
@@ -106,8 +110,8 @@ def _given(nodes: Sequence[Any], free: Iterable[tir.Var]) -> set[Any]:
     """The expressions (and variables bound to them) that depend on elements the kernel was given, or on `free`."""
     tainted: set[Any] = set(free)
     """Expressions, variables, and data pointers of buffers."""
-    if not tainted and not any(_gives_integers(n) for n in nodes):
-        return set()  # most kernels: nothing else can become an index
+    if not tainted and not any(_gives_integers(n) for n in post_order(_become_indices(nodes))):
+        return set()  # most kernels
     written = {n.buffer.data for n in nodes if isinstance(n, st.BufferStore)}
     count = -1
     while count != len(tainted):
@@ -130,6 +134,24 @@ def _given(nodes: Sequence[Any], free: Iterable[tir.Var]) -> set[Any]:
                 case _:
                     pass
     return tainted
+
+
+def _become_indices(nodes: Sequence[Any]) -> list[PrimExpr]:
+    """Indices, and what their variables are bound to: elements reach an index through one of these only."""
+    found: list[PrimExpr] = []
+    for node in nodes:
+        match node:
+            case tir.BufferLoad(indices=indices) | st.BufferStore(indices=indices):
+                found += indices
+            case st.LetStmt(value=value) | tir.Let(value=value):
+                found.append(value)
+            case st.For(min=low, extent=extent):
+                found += (low, extent)
+            case st.BlockRealize(iter_values=values):
+                found += values
+            case _:
+                pass
+    return found
 
 
 def _gives_integers(node: Any) -> bool:

@@ -29,6 +29,7 @@ from baton._src.ir.traverse import post_order
 from baton._src.passes.tir.access_scope import AccessScope, Loop, open_dims, sized, variables
 from baton._src.passes.tir.check_indices import (
     INDEX_WITHIN,
+    REMEMBERED,
     Axis,
     index_within,
     names_of_memory,
@@ -51,9 +52,6 @@ from baton._src.values.dtype import INT64
 
 IF_THEN_ELSE = INTRINSICS["tir.if_then_else"]
 
-_REMEMBERED = 512
-"""Kernels whose tests are remembered: who calls one asks whether it may fault, then it is lowered."""
-
 INLINED = "tir.inlined"
 """Attribute of a block: the tests of tensors that were written into their readers."""
 ASKED = "tir.sizes_asked"
@@ -75,7 +73,7 @@ class SizeTests:
         return bool(self.first or self.inside)
 
 
-@lru_cache(maxsize=_REMEMBERED)
+@lru_cache(maxsize=REMEMBERED)
 def size_tests(func: PrimFunc) -> SizeTests:
     """The tests of a kernel, asked before it is scheduled, while it has few indices."""
     nodes = post_order(func.body)
