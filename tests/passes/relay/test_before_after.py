@@ -224,6 +224,38 @@ def test_inlining() -> None:
     check_same(before, after)
 
 
+STATISTICS = ", ".join(f"%{name}: Tensor[(4), float32]" for name in "gbmv")
+NORMALISED = f"%x: Tensor[(2, 4, 3, 5), float32], %t: Tensor[(2, 5, 3, 4), float32], {STATISTICS}"
+
+
+def wide(vector: str) -> str:
+    return f"expand_dims({vector}, axis=1, num_newaxis=2)"
+
+
+@pytest.mark.rule("RELAY-PASS-21")
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (
+            "nn.batch_norm(%x, %g, %b, %m, %v).0",
+            f"%1 = 1f / sqrt(%v + 1e-05f) * %g; %x * {wide('%1')} + {wide('negative(%m) * %1 + %b')}",
+        ),
+        (
+            "nn.batch_norm(%t, %g, %b, %m, %v, axis=3, center=False, scale=False).0",
+            "%1 = 1f / sqrt(%v + 1e-05f); %t * %1 + negative(%m) * %1",
+        ),
+        (
+            "nn.layer_norm(%x, %g, %b, axis=-3)",
+            "%1 = mean(%x, axis=[-3], keepdims=True);"
+            "%2 = (%x - %1) / sqrt(variance(%x, %1, axis=[-3], keepdims=True) + 1e-05f);"
+            f"%2 * {wide('%g')} + {wide('%b')}",
+        ),
+    ],
+)
+def test_normalisation_in_the_order_of_tvm(before: str, after: str) -> None:
+    assert_structural_equal(SimplifyInference()(main(NORMALISED, before)), main(NORMALISED, after))
+
+
 @pytest.mark.rule("RELAY-PASS-21")
 @pytest.mark.parametrize(
     "body",

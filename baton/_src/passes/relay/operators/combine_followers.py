@@ -143,7 +143,9 @@ def stacked(build: Build, value: Any, level: Level) -> Call:
     """The level's operator on siblings that are stacked along a new first axis."""
 
     def together(index: int, operands: list[Any]) -> Any:
-        rows = (build.op("expand_dims", o, axis=(0,)) if len(shape_of(o) or ()) == 1 else o for o in operands)
+        rows = (
+            build.op("expand_dims", o, axis=0, num_newaxis=1) if len(shape_of(o) or ()) == 1 else o for o in operands
+        )
         return build.op("stack", tuple(rows), axis=0)
 
     return _at_once(build, value, level, together)

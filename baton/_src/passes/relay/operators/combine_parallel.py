@@ -28,6 +28,8 @@ from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass, Sequential
 
 _OPS: Any = RELAY
+OUTPUTS = ("channels", "units")
+"""Attributes that say the number of outputs."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +104,7 @@ class _CombineParallel(RelayFunctionPass):
         axis, position = axes
         sizes = [(shape_of(m.args[1]) or ())[position] for m in members]
         weight = build.op("concatenate", tuple(m.args[1] for m in members), axis=position)
-        changes = {n: sum(sizes) for n in ("channels", "units") if getattr(first.attrs, n, None) is not None}
+        changes = {name: sum(sizes) for name in OUTPUTS if name in first.attrs.names}
         attrs = replace(first.attrs, **changes) if changes else first.attrs
         value = build.call(Call(first.op, (data, weight), attrs))
         for level in levels:
@@ -122,7 +124,7 @@ def _attributes(node: Call) -> Any:
     """The attributes without the number of outputs."""
     if node.attrs is None:
         return None
-    return tuple((k, v) for k, v in node.attrs.items() if k not in ("channels", "units"))
+    return tuple((k, v) for k, v in node.attrs.items() if k not in OUTPUTS)
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,9 @@
 """SimplifyInference: normalisation layers become arithmetic, dropout the identity.
 
-    batch_norm(x, gamma, beta, mean, var).0   becomes   x * s + (beta - mean * s),  s = gamma / sqrt(var + epsilon)
+    batch_norm(x, gamma, beta, mean, var).0   becomes   x * s + (-mean * s + beta),  s = 1 / sqrt(var + epsilon) * gamma
 
-Operators that know their own decomposition (`OpDef.decompose`) give it; layer, group and instance norm and l2_normalize
-are written out here. Statistics are over the axes each operator normalises.
+Statistics are over the axes each operator normalises. A batch norm that is training, and dropout, know their own
+decomposition (`OpDef.decompose`).
 """
 
 from __future__ import annotations
@@ -13,16 +13,13 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from baton._src.ir.module import IRModule
-from baton._src.passes.relay.building import Build, is_call, shape_of
+from baton._src.passes.relay.building import Build, dtype_of, is_call, shape_of
 from baton._src.passes.relay.infer_type import InferType
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
 from baton._src.relay.expressions import rewrite
 from baton._src.relay.nodes import Call, Tuple, TupleGetItem
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
-
-DECOMPOSED = ("nn.batch_norm", "nn.dropout")
-"""Expanded by their own `decompose`."""
 
 
 @dataclass(frozen=True)
@@ -38,37 +35,60 @@ class SimplifyInference(RelayFunctionPass):
         def rule(old: Any, new: Any) -> Any:
             if isinstance(new, TupleGetItem) and isinstance(new.tuple_value, Tuple) and new is not old:
                 return new.tuple_value.fields[new.index]
-            if is_call(new, *DECOMPOSED):
-                build.describe(*new.args)
-                return new.op.definition.decompose(build, new.args, new.attrs, build.info(old))
             return _RULES[new.op.definition.name](build, new) if is_call(new, *_RULES) else None
 
         return rewrite(function, rule)
 
 
+def _decomposed(build: Build, call: Call) -> Any:
+    build.describe(*call.args)
+    return call.op.definition.decompose(build, call.args, call.attrs, build.info(call))
+
+
+def _batch_norm(build: Build, call: Call) -> Any:
+    """One scale and one shift a channel; what else it gives are the statistics it was given."""
+    if call.attrs.training:
+        return _decomposed(build, call)
+    x, gamma, beta, mean, variance = call.args
+    deviation = build.op("sqrt", build.op("add", variance, call.attrs.epsilon))
+    scale = build.op("divide", build.const(1, dtype_of(x)), deviation)
+    if call.attrs.scale:
+        scale = build.op("multiply", scale, gamma)
+    shift = build.op("multiply", build.op("negative", mean), scale)
+    if call.attrs.center:
+        shift = build.op("add", shift, beta)
+    rank = len(x.checked_type.shape)
+    scale, shift = (_along(build, vector, call.attrs.axis, rank) for vector in (scale, shift))
+    return build.tuple(build.op("add", build.op("multiply", x, scale), shift), mean, variance)
+
+
 def _normalized(build: Build, x: Any, axes: tuple[int, ...], epsilon: float) -> Any:
     """(x - mean) / sqrt(variance + epsilon) over `axes`."""
     mean = build.op("mean", x, axis=axes, keepdims=True)
-    centred = build.op("subtract", x, mean)
-    variance = build.op("mean", build.op("multiply", centred, centred), axis=axes, keepdims=True)
-    return build.op("divide", centred, build.op("sqrt", build.op("add", variance, epsilon)))
+    variance = build.op("variance", x, mean, axis=axes, keepdims=True)
+    deviation = build.op("sqrt", build.op("add", variance, epsilon))
+    return build.op("divide", build.op("subtract", x, mean), deviation)
+
+
+def _along(build: Build, vector: Any, axis: int, rank: int) -> Any:
+    """A vector so that it broadcasts along `axis`."""
+    after = rank - 1 - axis % rank
+    return build.op("expand_dims", vector, axis=1, num_newaxis=after) if after else vector
 
 
 def _affine(build: Build, value: Any, call: Call, axis: int, rank: int) -> Any:
     """Times gamma, plus beta, both along `axis`."""
     _, gamma, beta = call.args
-    after = rank - 1 - axis % rank
     for wanted, weight, name in ((call.attrs.scale, gamma, "multiply"), (call.attrs.center, beta, "add")):
         if wanted:
-            spread = build.op("expand_dims", weight, axis=1, num_newaxis=after) if after else weight
-            value = build.op(name, value, spread)
+            value = build.op(name, value, _along(build, weight, axis, rank))
     return value
 
 
 def _layer_norm(build: Build, call: Call) -> Any:
     x = call.args[0]
     rank = len(x.checked_type.shape)
-    found = _normalized(build, x, (call.attrs.axis % rank,), call.attrs.epsilon)
+    found = _normalized(build, x, (call.attrs.axis,), call.attrs.epsilon)
     return _affine(build, found, call, call.attrs.axis, rank)
 
 
@@ -99,6 +119,8 @@ def _l2_normalize(build: Build, call: Call) -> Any:
 
 
 _RULES: dict[str, Callable[[Build, Call], Any]] = {
+    "nn.batch_norm": _batch_norm,
+    "nn.dropout": _decomposed,
     "nn.layer_norm": _layer_norm,
     "nn.instance_norm": _instance_norm,
     "nn.group_norm": _group_norm,
