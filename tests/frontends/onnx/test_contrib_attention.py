@@ -148,6 +148,27 @@ def test_rows_of_a_batch_may_be_of_different_lengths() -> None:
         )
 
 
+@pytest.mark.parametrize("names", [("q_norm_epsilon", "k_norm_epsilon"), ("qk_norm_epsilon", "k_norm_epsilon")])
+def test_queries_and_keys_are_normalised_each_by_its_epsilon(names: tuple[str, str]) -> None:
+    """Guards those of their own, which go before the common one: they were passed over."""
+    gains, epsilons = (real(16), real(16)), (0.5, 2.0)
+    model = model_of_node(
+        "GroupQueryAttention",
+        (*NEXT, *AT_5, *(None,) * 7, *gains),
+        {**GROUPS, **dict(zip(names, epsilons))},
+        FILLED,
+        ["o", "keys", "values"],
+    )
+    by_heads = [x.reshape(2, -1, x.shape[2] // 16, 16) for x in NEXT[:2]]
+    sizes = [np.sqrt((x**2).mean(axis=3, keepdims=True) + e) for x, e in zip(by_heads, epsilons, strict=True)]
+    normal = [(x / s * g).reshape(p.shape) for x, s, g, p in zip(by_heads, sizes, gains, NEXT, strict=False)]
+    plain = model_of_node("GroupQueryAttention", (*NEXT, *AT_5), GROUPS, FILLED, ["o", "keys", "values"])
+    feed = {f"i{k}": (*NEXT, *AT_5)[k] for k in FILLED}
+    expected = onnxruntime_outputs(plain, {**feed, "i0": normal[0], "i1": normal[1]})
+    for _, found in in_both_languages(model, feed):
+        assert_as_onnxruntime(found, expected)
+
+
 def test_one_program_serves_a_growing_cache() -> None:
     """Lengths of text and cache are open: the first step and those after it run the same compiled program."""
     operands = (*FIRST, whole(2, 2), count(3), *ANGLES)

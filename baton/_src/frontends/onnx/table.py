@@ -29,6 +29,7 @@ from baton._src.frontends.onnx.node import Converter
 from baton._src.frontends.onnx.tensors.casts import CASTS
 from baton._src.frontends.onnx.tensors.creation import CREATION
 from baton._src.frontends.onnx.tensors.elementwise import ELEMENTWISE
+from baton._src.frontends.onnx.tensors.experimental import EXPERIMENTAL
 from baton._src.frontends.onnx.tensors.index import INDEX
 from baton._src.frontends.onnx.tensors.matrix import MATRIX
 from baton._src.frontends.onnx.tensors.parts import PARTS
@@ -64,6 +65,7 @@ CONVERTERS: dict[str, Converter] = {
     **QUANTIZATION,
     **NGRAMS,
     **STRINGS,
+    **EXPERIMENTAL,
     "SimplifiedLayerNormalization": simplified_layer_normalization,
 }
 """Of ONNX's own domain."""

@@ -116,9 +116,10 @@ def _operands(node: OnnxNode) -> list[Value]:
     else:
         given = (node[0], node[1], node[2])
     found = [split_heads(node, x, h, "operands") for x, h in zip(given, (heads, groups, groups), strict=True)]
-    for index, gain in enumerate((node.optional(14), node.optional(15))):
+    common = float(node.attr("qk_norm_epsilon", 1e-6))
+    for index, (name, gain) in enumerate((("q", node.optional(14)), ("k", node.optional(15)))):
         if gain is not None:
-            epsilon = float(node.attr("qk_norm_epsilon", 1e-6))
+            epsilon = float(node.attr(f"{name}_norm_epsilon", common))
             found[index] = rms_normalization(derived(node, found[index], gain, epsilon=epsilon))
     return found
 

@@ -149,14 +149,14 @@ def swish(node: OnnxNode) -> Value:
 
 def mish(node: OnnxNode) -> Value:
     g, x = node.graph, node[0]
-    return g.call("multiply", x, g.call("tanh", _softplus(node, x)))
+    return g.call("multiply", x, g.call("tanh", softplus_of(node, x)))
 
 
 def softplus(node: OnnxNode) -> Value:
-    return _softplus(node, node[0])
+    return softplus_of(node, node[0])
 
 
-def _softplus(node: OnnxNode, x: Value) -> Value:
+def softplus_of(node: OnnxNode, x: Value) -> Value:
     """max(x, 0) + log(1 + exp(-|x|)): does not overflow."""
     g = node.graph
     tail = g.call("exp", g.call("negative", g.call("abs", x)))
