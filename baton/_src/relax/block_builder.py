@@ -13,7 +13,7 @@ module = bb.get()
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
@@ -75,7 +75,7 @@ class BlockBuilder:
         self.normalizer = Normalizer(self.context)
         self._open: _OpenFunction | None = None
         self._known: KnownFunctions | None = None
-        self._scopes: list[set[TirVar]] = []
+        self._scopes: list[tuple[set[TirVar], ExitStack]] = []
         self._global_names = {v.name_hint for v in functions}
         self._name_counts: dict[str, int] = {}
 
@@ -250,7 +250,9 @@ class BlockBuilder:
     def begin_scope(self, params: Any = None) -> None:
         """Open a scope for shape variables; `params` bring theirs in. `None`: nothing from outside is visible."""
         saved = self.context.shape_scope
-        self._scopes.append(saved)
+        dims = ExitStack()
+        dims.enter_context(self.normalizer.shapes.dims())
+        self._scopes.append((saved, dims))
         self.context.shape_scope = set() if params is None else set(saved)
         if params is not None:
             self.normalizer.shapes.define_params(_as_params(params) or ())
@@ -259,7 +261,8 @@ class BlockBuilder:
         """Close the scope opened last."""
         if not self._scopes:
             raise fail(API, "end_scope without begin_scope")
-        self.context.shape_scope = self._scopes.pop()
+        self.context.shape_scope, dims = self._scopes.pop()
+        dims.close()
 
     def begin_binding_block(self) -> None:
         """Collect the following bindings in a block, which `end_block` returns (for passes that build blocks)."""

@@ -1,16 +1,20 @@
-"""Which shape variables are in scope while a program is normalised: those of parameters, and those that casts bind."""
+"""Which shape variables are in scope while a program is normalised: those of parameters, and those that casts bind.
+
+Those that stand for a dim are not negative, which deduction may use: `x[1:n + 1]` of `n + 1` rows has `n`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from baton._src.ir.node import set_note
 from baton._src.relax.check.deduce import Context
-from baton._src.relax.check.variables import definable_tir_vars_in_struct_info
+from baton._src.relax.check.variables import collect_non_negative_expressions, definable_tir_vars_in_struct_info
 from baton._src.relax.info import OBJECT_INFO
 from baton._src.relax.nodes import Var
 from baton._src.relax.struct_info import StructInfo
+from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.expr import Var as TirVar
 
 
@@ -27,13 +31,26 @@ class ShapeScopes:
         """A region with its own shape variables: those of `params`, and those of casts inside."""
         mark = len(self._shape_vars)
         self._scope_marks.append(mark)
-        self.define_params(params)
-        try:
-            yield
-        finally:
-            self._scope_marks.pop()
-            self._context.shape_scope.difference_update(self._shape_vars[mark:])
-            del self._shape_vars[mark:]
+        with self.dims():
+            self.define_params(params)
+            try:
+                yield
+            finally:
+                self._scope_marks.pop()
+                self._context.shape_scope.difference_update(self._shape_vars[mark:])
+                del self._shape_vars[mark:]
+
+    def dims(self) -> AbstractContextManager[None]:
+        """A region at whose end it is forgotten which variables stand for dims."""
+        prover = self._context.prover
+        return prover.scope() if isinstance(prover, Analyzer) else nullcontext()
+
+    def note_dims(self, info: StructInfo) -> None:
+        """From here on the variables that are dims in `info` are known not to be negative."""
+        prover = self._context.prover
+        found = [d for d in collect_non_negative_expressions(info) if isinstance(d, TirVar)]
+        if found and isinstance(prover, Analyzer):
+            prover.mark_nonnegative(*found)
 
     @contextmanager
     def outside_scope(self, params: tuple[Var, ...]) -> Iterator[None]:
@@ -60,4 +77,6 @@ class ShapeScopes:
         new = [v for v in definable_tir_vars_in_struct_info(info) if v not in scope]
         scope.update(new)
         self._shape_vars += new
+        if new:
+            self.note_dims(info)
         return new

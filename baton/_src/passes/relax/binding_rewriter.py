@@ -126,6 +126,8 @@ class BindingRewriter:
         if self.replaced and binding.var is not None and (new := self._with_info(binding.var)) is not binding.var:
             binding = binding.with_fields(var=new)
         self._made.append(binding)
+        if isinstance(binding, MatchCast):
+            self._normalizer.shapes.note_dims(binding.struct_info)
         if isinstance(binding, (VarBinding, MatchCast)) and binding.var is not None:
             self.values[binding.var] = binding.value
             if isinstance(binding.var, DataflowVar):
@@ -170,7 +172,11 @@ class BindingRewriter:
         self.enter_function(function)
         if self.replaced:
             function = self._with_signature(function)
-        body = yield self._sequence(function.body)
+        shapes = self._normalizer.shapes
+        with shapes.dims():
+            for param in function.params:
+                shapes.note_dims(param.struct_info)
+            body = yield self._sequence(function.body)
         return self.leave_function(function if body is function.body else function.with_fields(body=body))
 
     def _with_signature(self, function: Function) -> Function:

@@ -281,16 +281,22 @@ class Analyzer:
         self._ctx.forget()
 
     @contextmanager
-    def constrained(self, condition: Any) -> Iterator[None]:
-        """Inside, `condition` holds."""
+    def scope(self) -> Iterator[None]:
+        """What is noted inside is forgotten at the end."""
         outer = self._ctx.facts
         self._ctx.facts = outer.copy()
         try:
-            self.assume(condition)
             yield
         finally:
             self._ctx.facts = outer
             self._ctx.forget()
+
+    @contextmanager
+    def constrained(self, condition: Any) -> Iterator[None]:
+        """Inside, `condition` holds."""
+        with self.scope():
+            self.assume(condition)
+            yield
 
     def constraint_scope(self, constraint: Any) -> Any:
         """`constrained` under TVM's name."""
