@@ -7,6 +7,7 @@ facts relax-ops-passes-vm §1, relay-language §6 levels 1 and 3.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from baton._src.ops.axes import as_axes, axis_number, from_front, normal_axes
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.layouts import permutes
 from baton._src.ops.samples import Arr, Sample
+from baton._src.values.transposed import transposed
 
 
 @attrs
@@ -69,9 +71,7 @@ PERMUTE_DIMS = OpDef(
     inputs=(Input("x", relay_name="data"),),
     infer=infer_permute,
     compute=compute_permute,
-    reference=lambda inputs, a: np.ascontiguousarray(np.transpose(inputs[0], a.axes)).reshape(
-        np.transpose(inputs[0], a.axes).shape
-    ),
+    reference=lambda inputs, a: transposed(inputs[0], a.axes),
     gradient=gradient_permute,
     fusion=Fusion.INJECTIVE,
     layout=permutes(),
@@ -137,6 +137,20 @@ def reference_expand(inputs: Any, attributes: ExpandDimsAttrs) -> Any:
     return np.expand_dims(inputs[0], new_axes(attributes, np.ndim(inputs[0])))
 
 
+def relax_expand(make: Any, x: Any, axis: Any) -> Any:
+    """One axis is a list of one in Relax, where calls are compared by their attributes."""
+    return make(x, axis=axis if axis is None or isinstance(axis, Iterable) else (axis,))
+
+
+def expand_to_relax(args: Any, attributes: ExpandDimsAttrs) -> tuple[Any, ExpandDimsAttrs]:
+    """Every new axis by its number, from the end that Relay's one counts from."""
+    axis, count = attributes.axis, attributes.num_newaxis
+    if not isinstance(axis, int):
+        return args, attributes
+    first = axis if axis >= 0 else axis + 1 - count
+    return args, ExpandDimsAttrs(tuple(range(first, first + count)))
+
+
 EXPAND_DIMS = OpDef(
     "expand_dims",
     ExpandDimsAttrs,
@@ -146,6 +160,8 @@ EXPAND_DIMS = OpDef(
     reference=reference_expand,
     gradient=lambda b, args, a, out, grad: [b.op("squeeze", grad, axis=new_axes(a, args[0].struct_info.ndim))],
     fusion=Fusion.BROADCAST,
+    relax_builder=relax_expand,
+    relay_to_relax=expand_to_relax,
     samples=lambda: (
         Sample((Arr(("n", 4)),), ExpandDimsAttrs(axis=1)),
         Sample((Arr(("n", 4)),), ExpandDimsAttrs(axis=(0, -1))),
