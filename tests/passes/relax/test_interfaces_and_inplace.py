@@ -9,6 +9,7 @@ import pytest
 from baton._src.driver.relax.build import relax_build
 from baton._src.driver.tvm_names.scripts import from_source
 from baton._src.ir.module import IRModule
+from baton._src.ir.structural import assert_structural_equal
 from baton._src.passes.relax.interfaces.unused_interface import (
     ExpandTupleArguments,
     RemoveUnusedOutputs,
@@ -116,3 +117,67 @@ def test_compiled_programs_agree() -> None:
     for pipeline in (None, "default_build"):
         found = VirtualMachine(relax_build(after, "llvm", pipeline=pipeline))["main"](x)
         same_values(found.numpy(), Interpreter(legal)["main"](x).numpy(), 1e-4)
+
+
+IN_PLACE = """
+@I.ir_module
+class Module:
+    @T.prim_func(private=True)
+    def add_inplace(a: T.Buffer((T.int64(2), T.int64(3)), "int32"), b: T.Buffer((T.int64(2), T.int64(3)), "int32")):
+        T.func_attr({"tir.noalias": True})
+        for i, j in T.grid(T.int64(2), T.int64(3)):
+            with T.block("T_add"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                a[vi, vj] = a[vi, vj] + b[vi, vj]
+
+    @R.function
+    def main(x: R.Tensor((2, 3), "int32"), y: R.Tensor((2, 3), "int32")) -> R.Tensor((2, 3), "int32"):
+        cls = Module
+        with R.dataflow():
+            z = R.add(x, y)
+            a = R.call_tir_inplace(cls.add_inplace, (z, y), inplace_indices=[0], out_sinfo=R.Tensor((2, 3), "int32"))
+            b = R.negative(a)
+            R.output(b)
+        return b
+"""
+
+
+@pytest.mark.rule("RELAX-PASS-22")
+def test_operators_become_kernels_where_they_can_overwrite() -> None:
+    """Guards the pass leaving programs alone that are not legalised; negative stays an operator."""
+    before = program(
+        [tensor("x", 2, 3, dtype="int32"), tensor("y", 2, 3, dtype="int32")],
+        lambda b, x, y: R.negative(b.emit(R.add(b.emit(R.add(x, y)), y))),
+    )
+    assert_structural_equal(DataflowUseInplaceCalls()(before), from_source(IN_PLACE))
+
+
+@pytest.mark.rule("RELAX-PASS-22", rejects=True)
+def test_an_operand_that_another_one_shares_memory_with_is_not_written_over() -> None:
+    """a + transposed(view of a), as one kernel: element (i, j) of a is read again as (j, i) of the view."""
+    text = """
+@I.ir_module
+class Module:
+    @T.prim_func(private=True)
+    def k(
+        a: T.Buffer((T.int64(2), T.int64(3)), "float32"),
+        v: T.Buffer((T.int64(3), T.int64(2)), "float32"),
+        c: T.Buffer((T.int64(2), T.int64(3)), "float32"),
+    ):
+        for i, j in T.grid(T.int64(2), T.int64(3)):
+            with T.block("c"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                c[vi, vj] = a[vi, vj] + v[vj, vi]
+
+    @R.function
+    def main(x: R.Tensor((2, 3), "float32")) -> R.Tensor((2, 3), "float32"):
+        cls = Module
+        with R.dataflow():
+            a = R.exp(x)
+            v = R.reshape(a, (3, 2))
+            c = R.call_tir(cls.k, (a, v), out_sinfo=R.Tensor((2, 3), "float32"))
+            R.output(c)
+        return c
+"""
+    before = from_source(text)
+    assert DataflowUseInplaceCalls()(before) is before

@@ -8,8 +8,10 @@ A backend is a packed function `relax.ext.<name>(functions, options, constant na
 gets the functions, and gives a list. What in it is a module with functions of these names (`tvm.build` gives such), or
 a Python callable in the place of a function, is registered under the function's `global_symbol`; any other object goes
 to the module attribute `external_mods`, and something else provides the symbol when the program runs. Whatever it is,
-it is called with the arguments and then the tensors to write the results to, as in TVM v0.19. Error `pass-codegen`:
-nobody registered the backend, or it failed.
+it is called with the arguments and then the tensors to write the results to, as in TVM v0.19.
+
+Constants inside the functions have names (`<symbol>_<backend>_const_0`, ..), under which the module attribute
+`const_name_to_constant` has their tensors afterwards. Error `pass-codegen`: nobody registered the backend, or it fails.
 """
 
 from __future__ import annotations
@@ -20,9 +22,10 @@ from typing import Any
 
 from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
+from baton._src.ir.traverse import post_order
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.passes.relax.bindings.dead_code_elimination import remove_unreachable
-from baton._src.relax.nodes import Call, ExternFunc, Function, Tuple, VarBinding
+from baton._src.relax.nodes import Call, Constant, ExternFunc, Function, Tuple, VarBinding
 from baton._src.relax.special_ops import special_op
 from baton._src.support.diagnostics import DiagnosticError, fail
 from baton._src.transform.context import PassContext
@@ -45,9 +48,10 @@ class RunCodegen(Pass):
                 chosen.setdefault(str(function.attrs["Codegen"]), []).append((var, function))
         if not chosen:
             return module
+        names = _constant_names(chosen)
         external: list[Any] = []
         for name, found in chosen.items():
-            external.extend(self._compile(name, found))
+            external.extend(self._compile(name, found, names))
         symbols = {v: str(f.attrs["global_symbol"]) for found in chosen.values() for v, f in found}
         caller = _Caller(module, symbols)
         functions = {
@@ -57,13 +61,15 @@ class RunCodegen(Pass):
         }
         entries = [module.get_global_var(name).name_hint for name in self.entry_functions or ()]
         result = remove_unreachable(module.with_functions(functions), entries)
-        return (
-            result.with_attr("external_mods", [*module.attrs.get("external_mods", []), *external])
-            if external
-            else result
-        )
+        if external:
+            result = result.with_attr("external_mods", [*module.attrs.get("external_mods", []), *external])
+        if names:
+            result = result.with_attr("const_name_to_constant", {name: c.data for c, name in names.items()})
+        return result
 
-    def _compile(self, name: str, found: list[tuple[GlobalVar, Function]]) -> list[Any]:
+    def _compile(
+        self, name: str, found: list[tuple[GlobalVar, Function]], constants: Mapping[Constant, str]
+    ) -> list[Any]:
         """Let the backend work; what it gives that cannot be called here."""
         backend = self.table.get(f"relax.ext.{name}")
         if backend is None:
@@ -74,7 +80,7 @@ class RunCodegen(Pass):
         options = dict((self.target_options or {}).get(name, {}))
         symbols = [str(f.attrs["global_symbol"]) for _, f in found]
         try:
-            given = list(backend.function([f for _, f in found], options, {}))
+            given = list(backend.function([f for _, f in found], options, dict(constants)))
         except DiagnosticError:
             raise
         except Exception as error:
@@ -94,6 +100,17 @@ class RunCodegen(Pass):
         for symbol, code in provided.items():
             self.table.register(symbol, code if isinstance(code, PackedFunc) else PackedFunc(code, symbol), True)
         return bool(provided)
+
+
+def _constant_names(chosen: Mapping[str, list[tuple[GlobalVar, Function]]]) -> dict[Constant, str]:
+    """Names of the constants in functions for backends, numbered for each function."""
+    names: dict[Constant, str] = {}
+    for codegen, found in chosen.items():
+        for _, function in found:
+            constants = [n for n in post_order(function.body) if isinstance(n, Constant)]
+            start = f"{function.attrs['global_symbol']}_{codegen}_const"
+            names.update((constant, f"{start}_{number}") for number, constant in enumerate(constants))
+    return names
 
 
 class _Caller(BindingRewriter):

@@ -1,30 +1,35 @@
 """DataflowUseInplaceCalls: kernels write their result over an operand that nobody needs any more.
 
-    lv1 = R.call_tir(cls.add, (lv, lv), out_sinfo=R.Tensor((n,), "float32"))
+    lv1 = R.add(lv, y)                        # or R.call_tir(cls.add, (lv, y), out_sinfo=R.Tensor((n,), "float32"))
     ->
-    lv1 = R.call_tir_inplace(cls.add_inplace, (lv, lv), inplace_indices=[0], out_sinfo=R.Tensor((n,), "float32"))
+    lv1 = R.call_tir_inplace(cls.add_inplace, (lv, y), inplace_indices=[0], out_sinfo=R.Tensor((n,), "float32"))
 
-In dataflow blocks, for kernels that handle one element after the other (their stages are elementwise: each element of
-the result is read from the same place of the operand). The operand has the shape and dtype of the result, was made in
-this block by a kernel, is used here for the last time, and shares its memory with nothing that lives on. Parameters,
-constants and outputs of the block are never written over.
+In dataflow blocks, for the operators named below and for kernels that handle one element after the other (their stages
+are elementwise: each element of the result is read from the same place of the operand). The operand has the shape and
+dtype of the result, was made in this block by an operator or a kernel, is used here for the last time, and shares its
+memory with nothing that lives on and with no other operand. Parameters, constants and outputs of the block are never
+written over.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from baton._src.analysis.bindings import used_vars
-from baton._src.analysis.liveness import alias_sets
-from baton._src.ir.expr import GlobalVar
+from baton._src.analysis.liveness import alias_sets, may_alias
+from baton._src.ir.expr import GlobalVar, Op
 from baton._src.ir.module import IRModule
+from baton._src.ir.op_def import Fusion, OpDef
 from baton._src.ir.traverse import post_order, substitute
 from baton._src.passes.relax.binding_rewriter import BindingRewriter, rewrite_functions
+from baton._src.passes.relax.operators.kernel_of_call import is_known, make_kernel
 from baton._src.passes.relax.same_info import same_info
 from baton._src.passes.shared.kernel_stages import kernel_stages
 from baton._src.relax.block_builder import BlockBuilder
+from baton._src.relax.info import to_info
+from baton._src.relax.known_functions import KnownFunctions
 from baton._src.relax.nodes import (
     Binding,
     BindingBlock,
@@ -32,7 +37,6 @@ from baton._src.relax.nodes import (
     DataflowBlock,
     DataflowVar,
     Tuple,
-    Var,
     VarBinding,
 )
 from baton._src.relax.special.calls import CallTIRInplaceAttrs
@@ -54,22 +58,34 @@ class DataflowUseInplaceCalls(Pass):
         return rewrite_functions(module, rewriter.function, rewriter.builder)
 
 
+_OPERATORS = frozenset(f"relax.{name}" for name in ("add", "subtract", "multiply", "divide", "nn.relu", "nn.silu"))
+"""Those that become kernels here; of other operators only what LegalizeOps made of them does."""
+
+
+@dataclass(frozen=True)
+class _Work:
+    """What a binding computes: a kernel of these operands."""
+
+    name: str
+    function: PrimFunc
+    operands: Sequence[Any]
+    info: TensorStructInfo
+
+
 class _Rewriter(BindingRewriter):
     def __init__(self, module: IRModule) -> None:
         super().__init__(module)
         self.builder = BlockBuilder(module)
         self.call_tir = special_op("call_tir")
-        self.made: dict[tuple[GlobalVar, int], GlobalVar | None] = {}
+        self.made = KnownFunctions()
 
     def leave_block(self, block: BindingBlock, bindings: list[Binding]) -> Any:
         if not isinstance(block, DataflowBlock):
             return super().leave_block(block, bindings)
-        chosen = self._chosen(bindings)
-        made = [self._inplace(b, chosen[b.var]) if b.var in chosen else b for b in bindings]
-        return super().leave_block(block, made)
+        return super().leave_block(block, self._overwriting(bindings))
 
-    def _chosen(self, bindings: Sequence[Binding]) -> dict[Var, int]:
-        """By variable of a call, the argument it is to be written over."""
+    def _overwriting(self, bindings: Sequence[Binding]) -> list[Binding]:
+        """The bindings with calls in place where that may be done."""
         owners = alias_sets(list(bindings))
         last: dict[Any, int] = {}
         outputs: set[Any] = set()
@@ -79,52 +95,83 @@ class _Rewriter(BindingRewriter):
                     last[owner] = number
             if not isinstance(binding.var, DataflowVar):
                 outputs |= owners[binding.var]
-        fresh = {b.var for b in bindings if isinstance(b, VarBinding) and self._kernel_call(b.value) is not None}
-        found: dict[Var, int] = {}
+        fresh = {b.var for b in bindings if isinstance(b, VarBinding) and self._gives_memory(b.value)} - outputs
+        made: list[Binding] = []
         for number, binding in enumerate(bindings):
-            call = self._kernel_call(binding.value) if isinstance(binding, VarBinding) else None
-            if call is None:
-                continue
-            for place, arg in enumerate(call.args[1].fields):
-                mine = arg in fresh and arg not in outputs and last.get(arg) == number
-                if (
-                    mine
-                    and same_info(arg.struct_info_, call.sinfo_args[0])
-                    and self._kernel(call.args[0], place) is not None
-                ):
-                    found[binding.var] = place
-                    break
-        return found
+            call: Any = binding.value if isinstance(binding, VarBinding) else None
+            arguments = self._arguments(call)
+            dead = [
+                n
+                for n, arg in enumerate(arguments)
+                if arg in fresh and last.get(arg) == number and same_info(arg.struct_info_, call.struct_info_)
+                if not any(arg in owners.get(other, ()) for other in arguments if other is not arg)
+            ]
+            new = self._in_place(call, dead) if dead else None
+            made.append(binding if new is None else VarBinding(binding.var, new, binding.span))
+        return made
 
-    def _kernel_call(self, value: Any) -> Call | None:
-        """A call of a kernel with one result."""
-        plain = isinstance(value, Call) and value.op is self.call_tir and isinstance(value.args[1], Tuple)
-        return value if plain and isinstance(value.sinfo_args[0], TensorStructInfo) and len(value.args) == 2 else None
+    def _gives_memory(self, value: Any) -> bool:
+        """Whether what a call gives has memory that nothing else knows; a moved tensor may be a view in the end."""
+        definition = value.op.definition if isinstance(value, Call) and isinstance(value.op, Op) else None
+        if isinstance(definition, OpDef):
+            return definition.fusion is not Fusion.INJECTIVE and not may_alias(value)
+        return bool(self._arguments(value))
 
-    def _inplace(self, binding: Any, place: int) -> VarBinding:
-        call = binding.value
-        kernel = self._kernel(call.args[0], place)
-        attrs = CallTIRInplaceAttrs((place,))
-        op = special_op("call_tir_inplace")
-        args = (kernel, call.args[1])
-        return VarBinding(binding.var, call.with_fields(op=op, args=args, attrs=attrs), binding.span)
+    def _arguments(self, value: Any) -> Sequence[Any]:
+        """The tensors that a call reads if it may be done in place."""
+        if not isinstance(value, Call) or not isinstance(value.op, Op):
+            return ()
+        if value.op.name in _OPERATORS:
+            return value.args
+        kernel = value.op is self.call_tir and len(value.args) == 2 and isinstance(value.args[1], Tuple)
+        return value.args[1].fields if kernel and isinstance(value.sinfo_args[0], TensorStructInfo) else ()
 
-    def _kernel(self, var: GlobalVar, place: int) -> GlobalVar | None:
-        """The kernel that writes over its argument `place`, made when first asked for; None where that is not safe."""
-        if (var, place) not in self.made:
-            function = self.context.functions.get(var)
-            made = inplace_kernel(function, place) if isinstance(function, PrimFunc) else None
-            name = None
-            if made is not None:
-                name = GlobalVar(self.builder.get_unique_name(f"{var.name_hint}_inplace"))
-                self.builder.update_func(name, made)
-                self.context.functions[name] = made
-            self.made[var, place] = name
-        return self.made[var, place]
+    def _in_place(self, call: Any, places: Sequence[int]) -> Call | None:
+        """The call with its result in the first of these operands that its kernel can overwrite."""
+        work = self._work(call)
+        if work is None:
+            return None
+        for place in places:
+            operand = work.operands[place]
+            shared = sum(other is operand for other in work.operands) > 1
+            function = inplace_kernel(work.function, place, shared=shared)
+            if function is not None:
+                args = (self._named(f"{work.name}_inplace", function), Tuple(work.operands))
+                attrs = CallTIRInplaceAttrs((place,))
+                made = Call(special_op("call_tir_inplace"), args, attrs, (work.info,), call.span)
+                return cast(Call, self.normalized(made))
+        return None
+
+    def _work(self, call: Any) -> _Work | None:
+        if call.op is self.call_tir:
+            function = self.context.functions.get(call.args[0])
+            if not isinstance(function, PrimFunc):
+                return None
+            return _Work(call.args[0].name_hint, function, call.args[1].fields, call.sinfo_args[0])
+        infos, out = [to_info(a.struct_info) for a in call.args], to_info(call.struct_info)
+        if not (is_known(out) and all(map(is_known, infos))):
+            return None
+        kernel = make_kernel(call.op.definition, infos, call.attrs, out)
+        name = call.op.definition.name.rsplit(".", 1)[-1]
+        return None if kernel.tir_vars else _Work(name, kernel.function, call.args, call.struct_info)
+
+    def _named(self, name: str, function: PrimFunc) -> GlobalVar:
+        """The variable of a kernel in the module; equal ones are made once."""
+
+        def new() -> GlobalVar:
+            var = GlobalVar(self.builder.get_unique_name(name))
+            self.builder.update_func(var, function)
+            self.context.functions[var] = function
+            return var
+
+        return self.made.var_of(function, new)
 
 
-def inplace_kernel(function: PrimFunc, place: int) -> PrimFunc | None:
-    """`function` without its result buffer, writing into that of parameter `place`; None if elements would be lost."""
+def inplace_kernel(function: PrimFunc, place: int, shared: bool = False) -> PrimFunc | None:
+    """`function` without its result buffer, writing into that of parameter `place`; None if elements would be lost.
+
+    `shared`: what is written over is passed for another parameter, too.
+    """
     buffers = [function.buffer_map.get(p) for p in function.params]
     if len(function.params) < 2 or any(b is None for b in buffers):
         return None
@@ -145,5 +192,6 @@ def inplace_kernel(function: PrimFunc, place: int) -> PrimFunc | None:
             return None
     body = substitute(function.body, {result: operand, result.data: operand.data})
     mapping = {p: b for p, b in function.buffer_map.items() if p is not function.params[-1]}
-    attrs = {k: v for k, v in function.attrs.items() if k not in ("tir.noalias", "global_symbol")}
+    gone = ("tir.noalias", "global_symbol") if shared else ("global_symbol",)
+    attrs = {k: v for k, v in function.attrs.items() if k not in gone}
     return PrimFunc(function.params[:-1], body, function.ret_type, mapping, attrs)
