@@ -3,6 +3,8 @@
 let %u = %x + 1; %x                       becomes   %x
 let %u = ref_write(%r, 1); %x             stays
 let %u = %x + 1; %u * 2    (inline_once)  becomes   (%x + 1) * 2
+
+References that are not used come into being for nobody; what is read of them stays.
 """
 
 from __future__ import annotations
@@ -16,14 +18,14 @@ from baton._src.passes.relay.effects import Effects
 from baton._src.passes.relay.infer_type import InferType
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
 from baton._src.relay.expressions import parts, walk, with_parts, with_values
-from baton._src.relay.nodes import Function, If, Let, Match, Var
+from baton._src.relay.nodes import Function, Let, Var
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
 
 
 @dataclass(frozen=True)
 class DeadCodeElimination(RelayFunctionPass):
-    """`inline_once` also puts a value in place of a variable that is used once in the same scope."""
+    """`inline_once` also puts a value in place of a variable that is used once, and not in a function inside."""
 
     opt_level: ClassVar[int] = 1
     required: ClassVar[tuple[str | Pass, ...]] = (InferType(),)
@@ -31,14 +33,12 @@ class DeadCodeElimination(RelayFunctionPass):
     ignore_impurity: bool = False
 
     def rewriter(self, module: IRModule, ctx: PassContext) -> Callable[[Any], Any]:
-        found = None if self.ignore_impurity else Effects(module)
+        found = None if self.ignore_impurity else Effects(module, creation=False)
         return lambda function: self._rewritten(function, found.of_nodes(function) if found is not None else set())
 
     def _rewritten(self, function: Any, effects: set[Any]) -> Any:
         function = _drop_unused(function, effects)
-        if not self.inline_once or effects:
-            return function
-        return _inline_once(function)
+        return _inline_once(function, effects) if self.inline_once else function
 
 
 def _drop_unused(function: Any, effects: set[Any]) -> Any:
@@ -81,21 +81,24 @@ def _uncount(root: Any, uses: dict[Any, int], dead: set[Any]) -> None:
             work.extend([node.body] if node in dead else parts(node))
 
 
-def _inline_once(function: Any) -> Any:
-    uses = _count(function)
-    nested = _used_in_nested_scope(function)
+def _inline_once(function: Any, effects: set[Any]) -> Any:
     order = walk(function)
-    once = {n.var: n.value for n in order if isinstance(n, Let) and uses.get(n.var) == 1 and n.var not in nested}
-    values = {var: value for var, value in once.items() if not isinstance(value, Function)}
-    return with_values(function, order, values)
+    uses: dict[Any, int] = {}
+    for node in order:
+        for part in parts(node):
+            uses[part] = uses.get(part, 0) + 1
+    stays = _used_inside_functions(function)
+    lets = [n for n in order if isinstance(n, Let) and uses.get(n.var) == 1 and n.var not in stays]
+    return with_values(function, order, {n.var: n.value for n in lets if n.value not in effects})
 
 
-def _used_in_nested_scope(function: Any) -> set[Any]:
-    """Variables mentioned below a branch, a clause or a closure: putting their value there would move the work."""
+def _used_inside_functions(function: Any) -> set[Any]:
+    """Variables that a function mentions which is written in their scope: it may be called many times (so may one that
+    calls itself)."""
     found: set[Any] = set()
     for node in walk(function.body):
-        if isinstance(node, (If, Match, Function)):
-            inner = parts(node) if isinstance(node, Function) else parts(node)[1:]
-            for root in inner:
-                found.update(n for n in walk(root) if isinstance(n, Var))
+        if isinstance(node, Function):
+            inner = walk(node)
+            own = {n.var for n in inner if isinstance(n, Let)}
+            found.update(n for n in inner if isinstance(n, Var) and n not in own)
     return found

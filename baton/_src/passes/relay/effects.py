@@ -15,16 +15,18 @@ from baton._src.relay.nodes import Call, Function, RefCreate, RefRead, RefWrite
 
 
 class Effects:
-    """Effects within a module. A call of an unknown function counts as effectful if the module has effects at all."""
+    """Effects within a module. A call of an unknown function counts as effectful if the module has effects at all.
+    Without `creation` it is none that a reference comes into being: nobody sees one that is not used."""
 
-    def __init__(self, module: IRModule) -> None:
+    def __init__(self, module: IRModule, creation: bool = True) -> None:
+        self._creation = creation
         self._own: dict[str, bool] = {}
         calls: dict[str, set[str]] = {}
         self.anywhere = False
         for var, function in module.functions.items():
             if isinstance(function, Function):
                 nodes = walk(function)
-                self._own[var.name_hint] = any(is_primitive_effect(n) for n in nodes)
+                self._own[var.name_hint] = any(self._is_primitive(n) for n in nodes)
                 calls[var.name_hint] = {n.name_hint for n in nodes if isinstance(n, GlobalVar)}
         self.anywhere = any(self._own.values())
         changed = self.anywhere
@@ -44,8 +46,11 @@ class Effects:
                 found.add(node)
         return found
 
+    def _is_primitive(self, node: Any) -> bool:
+        return is_primitive_effect(node) and (self._creation or not isinstance(node, RefCreate))
+
     def _is_effect(self, node: Any) -> bool:
-        if is_primitive_effect(node):
+        if self._is_primitive(node):
             return True
         if not isinstance(node, Call) or isinstance(node.op, (Op, Constructor)):
             return False

@@ -49,12 +49,13 @@ class FoldConstant(RelayFunctionPass):
                 made = _without_constant(node, values, done)
             else:
                 new = with_parts(node, done)
-                made = (None if node in kernels else self._fold(new)) or new
+                made = (None if node in kernels else self.folded(new)) or new
             if made is not node:
                 done[node] = made
         return done.get(function, function)
 
-    def _fold(self, node: Any) -> Any:
+    def folded(self, node: Any) -> Any:
+        """What a typed expression becomes if its parts are constants; None if it stays."""
         if isinstance(node, TupleGetItem) and isinstance(node.tuple_value, Tuple):
             return node.tuple_value.fields[node.index]
         if isinstance(node, If) and isinstance(node.cond, Constant):

@@ -1,10 +1,14 @@
 """DynamicToStatic: dynamic operators whose shape arguments are constants become the static ones.
 
-dyn.reshape(%x, [2, 3])      becomes      reshape(%x, newshape=[2, 3])
+dyn.reshape(%x, [2, 3])                    becomes      reshape(%x, newshape=[2, 3])
+dyn.reshape(%x, shape_of(%y) * 2)          likewise, where the type of %y says its shape
+
+Only such arguments are folded: what else is constant stays.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -14,8 +18,8 @@ from baton._src.passes.relay.building import Build
 from baton._src.passes.relay.fold_constant import FoldConstant
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
 from baton._src.relay.check.relations import relay_inputs
-from baton._src.relay.expressions import rewrite
-from baton._src.relay.nodes import Call, Constant
+from baton._src.relay.expressions import parts, walk, with_parts
+from baton._src.relay.nodes import Call, Constant, Let, Tuple
 from baton._src.transform.context import PassContext
 
 PREFIX = "dyn."
@@ -25,23 +29,34 @@ ATTRIBUTES = {("reshape", "newshape"): "newshape", ("squeeze", "axes"): "axis"}
 
 @dataclass(frozen=True)
 class DynamicToStatic(RelayFunctionPass):
-    """See the module's docstring. Constants are folded first."""
+    """See the module's docstring."""
 
     opt_level: ClassVar[int] = 2
 
-    def run(self, module: IRModule, ctx: PassContext) -> IRModule:
-        return super().run(FoldConstant().run(module, ctx), ctx)
-
     def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
-        build = Build()
+        order = walk(function)
+        bound = {n.var: n.value for n in order if isinstance(n, Let)}
+        build, fold = Build(), FoldConstant()
+        done: dict[Any, Any] = {}
+        constants: dict[Any, Any] = {}
 
-        def rule(old: Any, new: Any) -> Any:
-            return _static(build, new) if isinstance(new, Call) else None
+        def constant(expr: Any) -> Any:
+            return constants.get(expr, expr)
 
-        return rewrite(function, rule)
+        for node in order:
+            made = with_parts(node, done)
+            if isinstance(made, Call):
+                made = _static(build, made, constant) or (made if made is node else build.call(made))
+            if made is not node:
+                done[node] = made
+            value = done.get(bound[node], bound[node]) if node in bound else made
+            found = constants.get(value) or fold.folded(with_parts(value, {p: constant(p) for p in parts(value)}))
+            if isinstance(found, (Constant, Tuple)):
+                constants[made] = found
+        return done.get(function, function)
 
 
-def _static(build: Build, call: Call) -> Any:
+def _static(build: Build, call: Call, constant: Callable[[Any], Any]) -> Any:
     name = getattr(call.op, "name", "")
     if not name.startswith(PREFIX) or name.removeprefix(PREFIX) not in CATALOGUE:
         return None
@@ -55,10 +70,11 @@ def _static(build: Build, call: Call) -> Any:
         attribute = ATTRIBUTES.get((static.name, own), own)
         if own in operands:
             kept.append(argument)
-        elif isinstance(argument, Constant) and attribute in record.names:
-            attrs[attribute] = _numbers(argument.data.data)
-        else:
+            continue
+        known = constant(argument)
+        if not isinstance(known, Constant) or attribute not in record.names:
             return None
+        attrs[attribute] = _numbers(known.data.data)
     return build.call(Call(static, kept, record(**attrs), span=call.span))
 
 
