@@ -100,10 +100,11 @@ class GroupOutliner(BindingRewriter):
         if not groups:
             return super().leave_block(block, bindings)
         units = _units(bindings, groups)
+        reads = _reads(bindings)
         self._made = []
         for unit in _ordered(bindings, units):
             if isinstance(unit, Group):
-                self._call(unit, _outputs(unit, bindings))
+                self._call(unit, _outputs(unit, bindings, reads))
             else:
                 self._made.append(unit)
         return (DataflowBlock(self._made, block.span),)
@@ -172,14 +173,30 @@ def _ordered(bindings: Sequence[Binding], units: Mapping[Binding, Group | Bindin
     return list(made)
 
 
-def _outputs(group: Group, bindings: Sequence[Binding]) -> list[Var]:
+Place = tuple[int, int]
+"""Where a variable is read: the number of the binding, and which of the variables that it reads."""
+
+
+def _reads(bindings: Sequence[Binding]) -> dict[Any, list[Place]]:
+    """The places at which each variable is read, in order."""
+    found: dict[Any, list[Place]] = {}
+    for number, binding in enumerate(bindings):
+        for position, var in enumerate(used_vars(binding)):
+            found.setdefault(var, []).append((number, position))
+    return found
+
+
+def _outputs(group: Group, bindings: Sequence[Binding], reads: Mapping[Any, Sequence[Place]]) -> list[Var]:
     """The group's variables that are needed outside; the last one if none is (nothing needs the group)."""
-    own = {b.var for b in group.bindings}
-    found = dict.fromkeys(b.var for b in group.bindings if not isinstance(b.var, DataflowVar))
-    for binding in bindings:
-        if binding.var not in own:
-            found.update((v, None) for v in used_vars(binding) if v in own)
-    return list(found) or [group.bindings[-1].var]
+    own = set(group.bindings)
+    outside: dict[Var, Place] = {}
+    for var in (b.var for b in group.bindings):
+        place = next((p for p in reads.get(var, ()) if bindings[p[0]] not in own), None)
+        if not isinstance(var, DataflowVar):
+            outside[var] = (-1, len(outside))
+        elif place is not None:
+            outside[var] = place
+    return sorted(outside, key=lambda v: outside[v]) or [group.bindings[-1].var]
 
 
 def _outlined(group: Group, inputs: Sequence[Any], outputs: Sequence[Var], symbols: Sequence[TirVar]) -> Function:
