@@ -97,6 +97,30 @@ def test_kernels_one_by_one() -> None:
     assert "total" in profile.table()
 
 
+EMPTY_BETWEEN = """
+@I.ir_module
+class M:
+    @R.function
+    def main(x: R.Tensor((2, 0, "n"), "int16"), y: R.Tensor(("n", "m"), "float32")):
+        with R.dataflow():
+            a = R.mod(x, R.const(3, "int16"))
+            b = R.cumsum(a, axis=-1)
+            c = R.add(y, R.const([[1.0], [2.0]], "float32"))
+            R.output(b, c)
+        return (b, c)
+"""
+
+
+def test_a_size_that_turns_out_to_be_none_takes_no_word() -> None:
+    """2 * 0 * n bytes between kernels: code read a word for the arena that callers did not give, and took n for it."""
+    vm = machine(EMPTY_BETWEEN)
+    y = np.arange(6, dtype="float32").reshape(2, 3)
+    for found in (vm["main"](np.zeros((2, 0, 2), "int16"), y), vm["main"](np.zeros((2, 0, 2), "int16"), y)):
+        assert found[0].numpy().shape == (2, 0, 2)
+        np.testing.assert_array_equal(found[1].numpy(), y + np.float32([[1], [2]]))
+    assert vm.profile("main", np.zeros((2, 0, 2), "int16"), y).records
+
+
 def test_what_nobody_needs_is_not_computed() -> None:
     """`b` is never used: no kernel for it."""
     vm = machine(TWO_KERNELS)

@@ -125,8 +125,8 @@ class EntryBuilder:
         memory, arena = self._plan()
         scalars, variables = self._variables()
         slots = {v: i for i, v in enumerate((*scalars, *variables))}
-        has_arena = not isinstance(memory.total, int) or memory.total > 0
-        words = _Words(self, slots, has_arena)
+        arena_bytes = _bytes(memory.total, slots)
+        words = _Words(self, slots, has_arena=arena_bytes != 0)
         places = self._places(memory, arena)
         signatures: dict[PrimFunc, KernelABI] = {}
         steps: list[Step] = []
@@ -150,7 +150,7 @@ class EntryBuilder:
             tuple(v.name for v in slots),
             len(scalars),
             tuple(range(len(self.constants))),
-            to_dim_expr(memory.total, slots) if isinstance(memory.total, PrimExpr) else memory.total,
+            arena_bytes,
             tuple(steps),
             tuple(
                 DimCondition(c.place, to_dim_expr(c.found, slots), to_dim_expr(c.expected, slots))
@@ -266,7 +266,7 @@ class EntryBuilder:
         fresh = [o for o, place in zip(call.outputs, call.inplace) if place < 0]
         infos = [*call.arg_infos, *fresh]
         places = tuple(
-            Place(space, _offset(at, slots), str(info.dtype), _dims(info, slots))
+            Place(space, _bytes(at, slots), str(info.dtype), _dims(info, slots))
             for (space, at), info in zip(tensors, infos)
         )
         numbers = tuple(to_dim_expr(s, slots) for s in scalars)
@@ -284,6 +284,7 @@ class _Words:
         constants = integers + len(slots)
         words = max(constants + len(builder.constants), 1)
         self.table = Var("words", HANDLE)
+        self._has_arena = has_arena
         self._pointers = decl_buffer((words,), HANDLE, "pointers", data=self.table)
         self._integers = decl_buffer((words,), INT64, "integers", data=self.table)
         self._starts = {
@@ -304,6 +305,8 @@ class _Words:
             if not isinstance(at, int):
                 raise InternalError(f"place {space} has no number")
             return BufferLoad(self._pointers, (literal(self._starts[space] + at, INT64),))
+        if not self._has_arena:
+            return self.table  # nothing in the arena has elements: nobody looks where it lies
         base = BufferLoad(self._pointers, (literal(self._starts["arena"], INT64),))
         offset = literal(at, INT64) if isinstance(at, int) else in_terms_of(at, self._values)
         if isinstance(offset, IntImm) and offset.value == 0:
@@ -323,5 +326,5 @@ def _dims(info: TensorStructInfo, slots: dict[Var, int]) -> tuple[DimExpr, ...]:
     return tuple(to_dim_expr(d, slots) for d in info.shape.values)
 
 
-def _offset(at: int | PrimExpr, slots: dict[Var, int]) -> DimExpr:
+def _bytes(at: int | PrimExpr, slots: dict[Var, int]) -> DimExpr:
     return at if isinstance(at, int) else to_dim_expr(at, slots)

@@ -46,11 +46,12 @@ def _bound(function: Any, arguments: list[Any]) -> Callable[[], None]:
 
 
 def _tensor_at(place: Place, spaces: Mapping[str, Any], arena: AnyArray | None, variables: Sequence[int]) -> AnyArray:
-    if place.space != "arena" or arena is None:
+    if place.space != "arena":
         found: AnyArray = spaces[place.space][compile_dim(place.at)(variables)]
         return found
     start = int(compile_dim(place.at)(variables))
     dtype = DataType(place.dtype).numpy
     shape = compile_dims(place.dims)(variables)
     count = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
-    return arena[start : start + count].view(dtype).reshape(shape)
+    memory = np.empty(0, np.uint8) if arena is None else arena  # none is made if nothing in it has elements
+    return memory[start : start + count].view(dtype).reshape(shape)
