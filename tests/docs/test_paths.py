@@ -10,16 +10,21 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
+LAYERS = {p.name for p in (ROOT / "baton" / "_src").iterdir()}
 OF_USERS = {"script.py", "model.py"}
 """What readers' own files are called."""
 
 
 def named(page: str) -> set[str]:
-    """Paths in backquotes that end in `.py` or in a slash; names in braces are several."""
+    """Paths in backquotes that end in `.py` or in a slash; names in braces are several.
+
+    Paths that start at a layer of `_src` may leave `.py` or the slash out: `tir/kernel_digest`.
+    """
     found: set[str] = set()
     for path in re.findall(r"`([\w./{},-]+(?:\.py|/))`", page):
         parts = [p[1:-1].split(",") if p[0] == "{" else [p] for p in re.findall(r"\{[^}]*\}|[^{}]+", path)]
         found |= {"".join(p) for p in product(*parts)}
+    found |= {path for path in re.findall(r"`([a-z_]+(?:/[a-z_]+)+)`", page) if path.split("/")[0] in LAYERS}
     return {p for p in found - OF_USERS if re.search(r"\w", p)}
 
 
@@ -42,4 +47,5 @@ def test_paths_in_sources(there: list[str]) -> None:
 
 
 def missing(page: Path, there: list[str]) -> list[str]:
-    return [p for p in sorted(named(page.read_text("utf-8"))) if not any(t.endswith(f"/{p}") for t in there)]
+    paths = sorted(named(page.read_text("utf-8")))
+    return [p for p in paths if not any(t.endswith((f"/{p}", f"/{p}.py", f"/{p}/")) for t in there)]

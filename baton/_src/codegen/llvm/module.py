@@ -71,7 +71,7 @@ class Scheduler:
 
 @dataclass(frozen=True)
 class CompiledKernels:
-    """Object code for `runtime.native.load`, and by symbol the rule that scheduled it; what was made beside."""
+    """Object code for `runtime.native.library.load`, and by symbol the rule that scheduled it; what was made beside."""
 
     code: bytes
     rules: dict[str, str]

@@ -1,7 +1,7 @@
 """Where the tensors of a function with control flow live: its arguments, its results, or its workspace.
 
 The workspace begins with a few words (which half of the double buffers is current; whether to go round again; what
-`runtime.interrupts` needs), then come two buffers for each parameter that changes from round to round, then what is
+`native.interrupts` needs), then come two buffers for each parameter that changes from round to round, then what is
 computed, planned by lifetime. In the order of the steps, with the second arm of a choice behind the first, a value
 lives from its first to its last use.
 """

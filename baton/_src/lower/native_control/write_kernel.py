@@ -34,7 +34,7 @@ from baton._src.tir.stmt import BufferStore, Evaluate, IfThenElse, LetStmt, SeqS
 from baton._src.values.dtype import BOOL, HANDLE, INT32, INT64, DataType
 
 HALF, AGAIN, POLL = 0, 1, 2
-"""The words at the start of the workspace; from `POLL` on those of `runtime.interrupts`."""
+"""The words at the start of the workspace; from `POLL` on those of `runtime.native.interrupts`."""
 
 
 def write_kernel(steps: Steps, places: Places) -> PrimFunc:
