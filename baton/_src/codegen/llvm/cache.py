@@ -1,7 +1,7 @@
 """Compiled objects on disk, so that a kernel is compiled once a machine.
 
 Lives in `$BATON_CACHE_DIR`, else `$XDG_CACHE_HOME/baton`, else `~/.cache/baton`; `BATON_CACHE=0` turns it off,
-`BATON_CACHE_PROGRAMS` limits the MB of whole programs that are kept next to the objects (`driver.compile.program_cache`).
+`BATON_CACHE_PROGRAMS` limits the MB of whole programs kept next to the objects (`driver.compile.program_cache`).
 An entry is one file named by the hash of everything that decides its content, with a checksum inside: a damaged one
 counts as absent and is written anew. Writing goes through a temporary file and a rename, so readers never see half an
 entry. When the folder grows beyond its cap the entries that were not used for longest go first.
