@@ -42,7 +42,14 @@ def test_weights_are_prepared_once_for_both() -> None:
     before = module(TEXT)
     after = LiftTransformParams(shared_transform=True)(before)
     assert well_formed(after) == []
-    assert called(after, "transform_params") == ["TupleGetItem", "TupleGetItem", "permute_dims", "exp", "Tuple"]
+    assert called(after, "transform_params") == [
+        "TupleGetItem",
+        "permute_dims",
+        "TupleGetItem",
+        "exp",
+        "TupleGetItem",
+        "Tuple",
+    ]
     w, u = arrays((3, 4), (3,))
     ready = evaluate(after, "transform_params", (w, u))
     assert len(ready) == 3

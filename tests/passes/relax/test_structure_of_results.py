@@ -12,6 +12,8 @@ from baton._src.passes.relax.fusion.fuse_ops_by_pattern import FuseOpsByPattern,
 from baton._src.passes.relax.fusion.merge_composite_functions import MergeCompositeFunctions
 from baton._src.passes.relax.fusion.pattern_registry import get_pattern, get_patterns_with_prefix, register_patterns
 from baton._src.passes.relax.gradient import Gradient
+from baton._src.passes.relax.interfaces.lift_transform_params import LiftTransformParams
+from baton._src.passes.relax.interfaces.param_interfaces import BundleModelParams
 from baton._src.passes.relax.interfaces.unused_interface import ExpandTupleArguments, RemoveUnusedOutputs
 from baton._src.passes.relax.machine.kill_after_last_use import KillAfterLastUse
 from baton._src.passes.relax.operators.decompose_ops import DecomposeOpsForInference, DecomposeOpsForTraining
@@ -391,3 +393,47 @@ def main_adjoint(x: R.Tensor((3, 4), "float32")):
 """
     found = Gradient("main")(module(before))
     assert_structural_equal(found["main_adjoint"], module(after)["main_adjoint"], map_free_vars=True)
+
+
+WEIGHTS = 'w: R.Tensor((2, 2), "float32"), b: R.Tensor((2,), "float32")'
+BUNDLE = 'R.Tuple(R.Tensor((2, 2), "float32"), R.Tensor((2,), "float32"))'
+
+
+def weighted(params: str, num_input: int, *lines: str, name: str = "main") -> str:
+    body = "\n".join(f"        {line}" for line in lines)
+    return f"""
+@R.function
+def {name}({params}):
+    R.func_attr({{"num_input": {num_input}}})
+    with R.dataflow():
+{body}
+        R.output(gv)
+    return gv
+"""
+
+
+@pytest.mark.rule("RELAX-PASS-13")
+def test_weights_are_taken_out_of_their_tuple_where_they_are_used() -> None:
+    """Each use by itself, as TVM v0.19 does; they were all taken out at the start."""
+    x = 'x: R.Tensor((2, 2), "float32")'
+    before = module(weighted(f"{x}, {WEIGHTS}", 1, "a = R.matmul(x, w)", "c = R.add(a, b)", "gv = R.matmul(c, w)"))
+    items = ("w = model_params[0]", "a = R.matmul(x, w)", "b = model_params[1]", "c = R.add(a, b)")
+    after = weighted(f"{x}, model_params: {BUNDLE}", 1, *items, "w1 = model_params[0]", "gv = R.matmul(c, w1)")
+    assert_structural_equal(BundleModelParams()(before), module(after))
+
+
+@pytest.mark.rule("RELAX-PASS-13")
+def test_weights_that_are_results_of_their_preparation_come_last() -> None:
+    x = 'x: R.Tensor((2, 2), "float32")'
+    lines = ("t = R.multiply(w, w)", "a = R.matmul(x, t)", "c = R.add(a, b)", "gv = R.matmul(c, w)")
+    lifted = LiftTransformParams()(module(weighted(f"{x}, {WEIGHTS}", 1, *lines)))
+    steps = (
+        "u = params[0]",
+        "v = params[0]",
+        "t = R.multiply(u, v)",
+        "w = params[0]",
+        "b = params[1]",
+        "gv = (w, b, t)",
+    )
+    expected = module(weighted(f"params: {BUNDLE}", 0, *steps, name="main_transform_params"))
+    assert_structural_equal(lifted["main_transform_params"], expected["main_transform_params"])

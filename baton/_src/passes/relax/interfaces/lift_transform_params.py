@@ -14,7 +14,7 @@ takes: they must take the same weights. What several compute alike is computed o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +26,7 @@ from baton._src.ir.structural import structural_equal
 from baton._src.ir.structural_hash import structural_hash
 from baton._src.ir.traverse import post_order, substitute
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
+from baton._src.passes.relax.interfaces.leaves_of_values import with_leaves
 from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.check.variables import tir_vars_in_struct_info
 from baton._src.relax.nodes import (
@@ -84,8 +85,8 @@ def share_transform(builder: BlockBuilder, targets: Mapping[GlobalVar, Function]
     weights = {v: f.params[int(f.attrs["num_input"]) :] for v, f in targets.items()}
     infos = _common_infos(targets, weights)
     packed = Var("params", TupleStructInfo(infos))
-    own = [DataflowVar(f"param_{n}", info) for n, info in enumerate(infos)]
-    made: list[Binding] = [VarBinding(p, TupleGetItem(packed, n)) for n, p in enumerate(own)]
+    own = [Var(f"param_{n}", info) for n, info in enumerate(infos)]
+    made: list[Binding] = []
     known: dict[int, list[tuple[Any, Var]]] = {}
     moved = {v: liftable_variables(f) for v, f in targets.items()}
     given: dict[GlobalVar, dict[Any, Any]] = {}
@@ -99,7 +100,8 @@ def share_transform(builder: BlockBuilder, targets: Mapping[GlobalVar, Function]
         results.update((shared, None) for mine, shared in here.items() if mine in needed)
     output = Var("gv", TupleStructInfo([r.struct_info for r in results]))
     made.append(VarBinding(output, Tuple(results)))
-    transform: Function = builder.normalize(Function([packed], SeqExpr([DataflowBlock(made)], output)))
+    taken = _taken_out(packed, own, made)
+    transform: Function = builder.normalize(Function([packed], SeqExpr([DataflowBlock(taken)], output)))
     name = builder.get_unique_name("transform_params")
     found = {GlobalVar(name): _published(transform, name)}
     for var, function in targets.items():
@@ -169,29 +171,38 @@ def _transform_function(
 ) -> Function:
     packed = Var("params", TupleStructInfo([w.struct_info for w in weights]))
     made: list[Binding] = []
-    replaced: dict[Any, Any] = {}
-    number_of = {weight: number for number, weight in enumerate(weights)}
-
-    def unpack(used: Iterable[Var]) -> None:
-        """Weights are taken out of the tuple where they are first used."""
-        for weight in used:
-            if weight in number_of and weight not in replaced:
-                replaced[weight] = own = DataflowVar(weight.name_hint, weight.struct_info)
-                made.append(VarBinding(own, TupleGetItem(packed, number_of[weight])))
-
+    renamed: dict[Any, Any] = {}
     for binding in body_bindings(function):
         if isinstance(binding, VarBinding) and binding.var in moved:
-            unpack(used_vars(binding))
-            replaced[binding.var] = own = DataflowVar(binding.var.name_hint, binding.var.struct_info)
-            made.append(VarBinding(own, substitute(binding.value, replaced, notes=False), binding.span))
-    unpack(results)
+            renamed[binding.var] = own = DataflowVar(binding.var.name_hint, binding.var.struct_info)
+            made.append(VarBinding(own, substitute(binding.value, renamed, notes=False), binding.span))
     output = Var("gv", TupleStructInfo([r.struct_info for r in results]))
-    made.append(VarBinding(output, Tuple([replaced[r] for r in results])))
-    body = SeqExpr([DataflowBlock(made)], output)
+    made.append(VarBinding(output, Tuple([renamed.get(r, r) for r in results])))
+    body = SeqExpr([DataflowBlock(_taken_out(packed, weights, made))], output)
     found = Function([packed], body)
     symbols = {n for n in post_order(found, notes=True) if isinstance(n, TirVar)}
     normal: Function = builder.normalize(substitute(found, {v: v.copy() for v in symbols}))
     return normal
+
+
+def _taken_out(packed: Var, weights: Sequence[Var], bindings: Sequence[Binding]) -> list[Binding]:
+    """The bindings with each mention of a weight taken out of the tuple `packed` right before."""
+    number_of = {weight: number for number, weight in enumerate(weights)}
+    made: list[Binding] = []
+
+    def leaf(var: Var) -> Any:
+        if var not in number_of:
+            return var
+        own = DataflowVar(var.name_hint, var.struct_info)
+        made.append(VarBinding(own, TupleGetItem(packed, number_of[var])))
+        return own
+
+    for binding in bindings:
+        assert isinstance(binding, VarBinding)
+        value = with_leaves(binding.value, leaf)
+        inside = {n: leaf(n) for n in used_vars(binding) if n in number_of and n in post_order(value)}  # of functions
+        made.append(binding.with_fields(value=substitute(value, inside, notes=False)))
+    return made
 
 
 class _Dropper(BindingRewriter):

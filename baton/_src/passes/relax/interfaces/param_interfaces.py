@@ -6,17 +6,29 @@ UpdateParamStructInfo(f)       every parameter gets the StructInfo f(parameter) 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ir.module import IRModule
-from baton._src.ir.traverse import substitute
+from baton._src.ir.traverse import post_order
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
+from baton._src.passes.relax.interfaces.leaves_of_values import with_leaves
 from baton._src.passes.relax.same_info import same_info
 from baton._src.relax.block_builder import BlockBuilder
-from baton._src.relax.nodes import Binding, BindingBlock, Call, Function, SeqExpr, Tuple, TupleGetItem, Var, VarBinding
-from baton._src.relax.struct_info import StructInfo, TupleStructInfo
+from baton._src.relax.nodes import (
+    Binding,
+    BindingBlock,
+    Call,
+    Function,
+    MatchCast,
+    SeqExpr,
+    Tuple,
+    TupleGetItem,
+    Var,
+    VarBinding,
+)
+from baton._src.relax.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
 from baton._src.support.diagnostics import fail
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import FunctionPass
@@ -24,7 +36,10 @@ from baton._src.transform.passes import FunctionPass
 
 @dataclass(frozen=True)
 class BundleModelParams(FunctionPass):
-    """The parameters from `num_input` on become one tuple named `param_tuple_name` (default `model_params`)."""
+    """The parameters from `num_input` on become one tuple named `param_tuple_name` (default `model_params`).
+
+    Each use takes its parameter out of the tuple right before.
+    """
 
     opt_level = 1
     function_class = Function
@@ -36,13 +51,41 @@ class BundleModelParams(FunctionPass):
             return function
         inputs, weights = function.params[: int(count)], function.params[int(count) :]
         bundle = Var(self.param_tuple_name or "model_params", TupleStructInfo([w.struct_info for w in weights]))
-        own = {w: Var(w.name_hint, w.struct_info, w.span) for w in weights}
-        made = [
-            VarBinding(own[w], TupleGetItem(bundle, n).with_fields(struct_info_=w.struct_info))
-            for n, w in enumerate(weights)
-        ]
-        body = substitute(function.body, own, notes=False)
-        return _normal(module, function.with_fields(params=(*inputs, bundle), body=_after(made, body)))
+        bundler = _Bundler(module, bundle, weights)
+        first = [w for w in weights if w in _used_by_no_binding(function)]
+        made = [VarBinding(Var(w.name_hint, w.struct_info, w.span), bundler.item(w)) for w in first]
+        for weight, binding in zip(first, made):
+            bundler.replace(weight, binding.var)
+        found = bundler.function(function)
+        return _normal(module, found.with_fields(params=(*inputs, bundle), body=_after(made, found.body)))
+
+
+def _used_by_no_binding(function: Function) -> set[Any]:
+    """The variables that are results of sequences, and those that hold the shapes of others."""
+    nodes = post_order(function.body, notes=True)
+    return {n.body for n in nodes if isinstance(n, SeqExpr)} | {
+        n.shape for n in nodes if isinstance(n, TensorStructInfo)
+    }
+
+
+class _Bundler(BindingRewriter):
+    """Takes weights out of their tuple where they are used."""
+
+    def __init__(self, module: IRModule, bundle: Var, weights: Sequence[Var]) -> None:
+        super().__init__(module)
+        self.bundle = bundle
+        self.number = {weight: number for number, weight in enumerate(weights)}
+
+    def item(self, weight: Var) -> Any:
+        return TupleGetItem(self.bundle, self.number[weight]).with_fields(struct_info_=weight.struct_info)
+
+    def visit_binding(self, binding: Binding) -> None:
+        assert isinstance(binding, (VarBinding, MatchCast))
+        value = with_leaves(binding.value, self._leaf)
+        super().visit_binding(binding if value is binding.value else binding.with_fields(value=value))
+
+    def _leaf(self, var: Var) -> Any:
+        return self.emit(self.item(var), var.name_hint) if var in self.number else var
 
 
 @dataclass(frozen=True)
