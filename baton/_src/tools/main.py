@@ -26,7 +26,7 @@ VERBS = (
     Verb("run", "run", "run", "Run MODEL on inputs from a file and print (or write) its outputs."),
     Verb("bench", "bench", "bench", "Measure MODEL in interleaved rounds and print medians and ratios."),
     Verb("tune", "tune", "tune", "Search schedule choices for the kernels of MODEL by measuring."),
-    Verb("inspect", "inspect_", "inspect", "Show what MODEL is and what became of it."),
+    Verb("inspect", "inspect_", "inspect", "Show inputs, outputs, stages, kernels and memory plan of MODEL."),
     Verb("doctor", "doctor", "doctor", "Print processor features, threads, versions and the cache."),
 )
 

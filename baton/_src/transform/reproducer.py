@@ -1,7 +1,7 @@
-"""Reproducers of failing passes: a file with the module and the passes still to run, which
-`baton replay FILE` (the command line) runs again.
+"""Reproducers of failing passes: a file with the module and the passes still to run, to be attached to a report.
 
-The file is text: a header of `// key: value` lines, then the module as its language prints it.
+The file is text: a header of `// key: value` lines, then the module as its language prints it. That text reads back
+(`script.from_source`, `relay.parse`), and each `// pipeline:` line is the constructor call of a pass.
 """
 
 from __future__ import annotations
