@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from baton._src.ir.attrs import NO_ATTRS
-from baton._src.ir.op_def import OpCall, OpDef
+from baton._src.ir.op_def import NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import TensorInfo
 from baton._src.ops.builders import RELAX, RELAY, make_attrs, operands_of
 from baton._src.ops.catalogue import CATALOGUE
@@ -236,3 +236,22 @@ def test_helpers_compose_operators() -> None:
     assert RELAX.masked_fill(_x(2), _x(2, dtype="bool"), 0.0).op.name == "relax.where"
     mean, variance = RELAY.mean_variance(relay.var("x", shape=(2, 3)), axis=1).astuple().fields
     assert (mean.op.name, variance.op.name) == ("mean", "variance")
+
+
+def test_attributes_of_relax_are_those_of_tvm() -> None:
+    """Guards what scripts read and compare: one new axis is a list of one, the searched axis is a number."""
+    assert RELAX.expand_dims(_x(2), 0).attrs.axis == RELAX.expand_dims(_x(2), [0]).attrs.axis == (0,)
+    assert (RELAX.argmax(_x(2, 3), [1]).attrs.axis, RELAX.argmin(_x(2), axis=None).attrs.axis) == (1, None)
+
+
+@pytest.mark.parametrize(("axis", "count"), [(1, 2), (-1, 2), (-2, 1), (0, 1), (-3, 3)])
+def test_new_axes_of_relay_have_numbers_in_relax(axis: int, count: int) -> None:
+    """Guards the translation: Relay's axis counts from the end before any is new, Relax's after all are."""
+    x = np.zeros((2, 3))
+    definition = CATALOGUE.get("expand_dims")
+    record = make_attrs(definition, {"axis": axis, "num_newaxis": count})
+    assert definition.relay_to_relax is not None
+    _, changed = definition.relay_to_relax((x,), record)
+    assert changed.num_newaxis == 1
+    assert not isinstance(definition.reference, NotApplicable)
+    assert definition.reference((x,), changed).shape == definition.reference((x,), record).shape

@@ -105,9 +105,14 @@ def to_vdevice(data: Any, dst_vdevice: Any) -> Call:
 
 
 def hint_on_device(data: Any, dst_vdevice: Any = None, memory_scope: str = "global", **place: int) -> Call:
-    """Hint that a tensor is to be on a device: a `Device`, or (as in Relax's text) `device_type` and `index`."""
-    kind = place.get("device_type", getattr(dst_vdevice, "device_type", 1))
-    index = place.get("index", getattr(dst_vdevice, "device_id", 0))
+    """Hint that a tensor is to be on a device: a `Device`, or (as in Relax's text) `dev_type` and `dev_id`."""
+    unknown = place.keys() - {"dev_type", "dev_id"}
+    if unknown:
+        raise TypeError(
+            f"hint_on_device() has no parameter {min(unknown)!r}; a device is a Device, or dev_type and dev_id"
+        )
+    kind = place.get("dev_type", getattr(dst_vdevice, "device_type", 1))
+    index = place.get("dev_id", getattr(dst_vdevice, "device_id", 0))
     return Call(special_op("hint_on_device"), [data], HintOnDeviceAttrs(kind, index, memory_scope))
 
 

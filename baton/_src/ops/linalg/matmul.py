@@ -47,10 +47,10 @@ def gradient(b: Any, args: Any, attributes: MatmulAttrs, out: Any, grad: Any) ->
     left, right = args
     ranks = [t.struct_info.ndim for t in args]
     row, column = ranks[0] == 1, ranks[1] == 1
-    x = b.op("expand_dims", left, axis=0) if row else left
-    y = b.op("expand_dims", right, axis=1) if column else right
-    g = b.op("expand_dims", grad, axis=-1) if column else grad
-    g = b.op("expand_dims", g, axis=-2) if row else g
+    x = b.op("expand_dims", left, axis=(0,)) if row else left
+    y = b.op("expand_dims", right, axis=(1,)) if column else right
+    g = b.op("expand_dims", grad, axis=(-1,)) if column else grad
+    g = b.op("expand_dims", g, axis=(-2,)) if row else g
     to_left = b.op("matmul", g, b.swap_last(y, max(ranks[1], 2)))
     to_right = b.op("matmul", b.swap_last(x, max(ranks[0], 2)), g)
     if row:

@@ -27,13 +27,14 @@ from baton._src.values.dtype import DataType
 
 @attrs
 class ArgAttrs(Attrs):
-    """The axis."""
+    """The axis: a number, as in TVM; several of them only where several are searched."""
 
     axis: Any = attr(None, "the axis to search; None: all elements")
     keepdims: bool = attr(False, "keep searched axes with extent 1")
 
     def __post_init__(self) -> None:
-        set_attr(self, "axis", as_axes(self.axis))
+        axes = as_axes(self.axis)
+        set_attr(self, "axis", axes[0] if axes is not None and len(axes) == 1 else axes)
 
     @property
     def exclude(self) -> bool:

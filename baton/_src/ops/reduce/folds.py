@@ -59,7 +59,7 @@ def folded_axes(ndim: int, attributes: Any) -> tuple[int, ...]:
     if attributes.axis is None:
         named = tuple(range(ndim))
         return named if not attributes.exclude else ()
-    named = tuple(from_front(a, ndim) for a in attributes.axis)
+    named = tuple(from_front(a, ndim) for a in as_axes(attributes.axis) or ())
     if attributes.exclude:
         return tuple(a for a in range(ndim) if a not in named)
     return tuple(sorted(named))
@@ -73,7 +73,7 @@ def infer_fold(call: OpCall[Any]) -> Info:
         rank = 0 if a.axis is None and not a.keepdims and not a.exclude else -1
         return TensorInfo(() if rank == 0 else None, x.dtype, rank, x.vdevice)
     if a.axis is not None:
-        normal_axes(call, a.axis, x.ndim)
+        normal_axes(call, as_axes(a.axis) or (), x.ndim)
     gone = folded_axes(x.ndim, a)
     if x.shape is None:
         rank = x.ndim if a.keepdims else x.ndim - len(gone)

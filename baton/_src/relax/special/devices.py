@@ -22,9 +22,19 @@ class ToVDeviceAttrs(Attrs):
 class HintOnDeviceAttrs(Attrs):
     """Attributes of hint_on_device."""
 
-    device_type: int = attr(1, "DLPack's number of the kind of device")
-    index: int = attr(0, "its number among devices of that kind")
+    dev_type: int = attr(1, "DLPack's number of the kind of device")
+    dev_id: int = attr(0, "its number among devices of that kind")
     memory_scope: str = attr("global", "the kind of memory on it")
+
+    @property
+    def device_type(self) -> int:
+        """What later versions of TVM call `dev_type`."""
+        return self.dev_type
+
+    @property
+    def index(self) -> int:
+        """What later versions of TVM call `dev_id`."""
+        return self.dev_id
 
 
 def _infer_to_vdevice(call: Call, context: Any) -> StructInfo:

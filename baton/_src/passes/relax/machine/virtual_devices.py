@@ -100,11 +100,11 @@ class _Groups:
 
     def _hinted(self, call: Call) -> VDevice:
         """The device of the module that a hint means: by number and scope (there is one kind, the CPU)."""
-        wanted = int(call.attrs.index), str(call.attrs.memory_scope)
+        wanted = int(call.attrs.dev_id), str(call.attrs.memory_scope)
         for device in self.listed:
-            if (device.vdevice_id, device.memory_scope) == wanted and int(call.attrs.device_type) == 1:
+            if (device.vdevice_id, device.memory_scope) == wanted and int(call.attrs.dev_type) == 1:
                 return device
-        where = f"device {call.attrs.index} of kind {call.attrs.device_type}"
+        where = f"device {call.attrs.dev_id} of kind {call.attrs.dev_type}"
         raise fail("pass-device", f"a hint wants {where}, which the module does not list", span=call.span)
 
     def _join(self, a: Any, b: Any) -> None:
@@ -197,7 +197,7 @@ class UpdateVDevice(Pass):
         """A copy to the old device, or a hint of it, with the new one."""
         if call.op is _TO_VDEVICE and call.attrs.dst_vdevice == old:
             return call.with_fields(attrs=call.attrs.with_attrs(dst_vdevice=self.new_vdevice))
-        if call.op is _HINT and (call.attrs.index, call.attrs.memory_scope) == (old.vdevice_id, old.memory_scope):
-            place = {"index": self.new_vdevice.vdevice_id, "memory_scope": self.new_vdevice.memory_scope}
+        if call.op is _HINT and (call.attrs.dev_id, call.attrs.memory_scope) == (old.vdevice_id, old.memory_scope):
+            place = {"dev_id": self.new_vdevice.vdevice_id, "memory_scope": self.new_vdevice.memory_scope}
             return call.with_fields(attrs=call.attrs.with_attrs(**place))
         return None
