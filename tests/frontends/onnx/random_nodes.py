@@ -372,20 +372,28 @@ def loop(s: Scope) -> Plan:
     if s.chance(0.3):
         trips = s.pick("i", ranks=(0,))
     i, go_on = Drawn("", (np.array(0),) * len(SIZES)), Drawn("", (np.array(True),) * len(SIZES))
-    body = _body(s, [i, go_on, state], _loop_outputs)
+    body = _body(s, [i, go_on, state], lambda inner: _loop_outputs(inner, state))
     return Plan("Loop", [trips, None, state], {"body": body}, results=2, captured=tuple(s.values), exact=False)
 
 
-def _loop_outputs(inner: Scope) -> list[Drawn]:
-    state = inner.values[-1] if inner.values[-1].dtype.kind == "f" else inner.pick("f")
+def _loop_outputs(inner: Scope, first: Drawn) -> list[Drawn]:
+    last = inner.values[-1]
+    state = last if last.dtype == first.dtype else _of_dtype(first, inner.pick("f"))
     return [next(v for v in inner.values if v.name.startswith("go")), state, inner.pick("f")]
+
+
+def _of_dtype(first: Drawn, state: Drawn) -> Drawn:
+    """A state as it is after a step: its shape may be another one, its dtype may not."""
+    if state.dtype != first.dtype:
+        raise Unsuited
+    return state
 
 
 def scan(s: Scope) -> Plan:
     sequence = s.pick("f", ranks=(2, 3))
     state = s.given(s.numbers(1))
     part = Drawn("", tuple(a[0] for a in sequence.arrays))
-    body = _body(s, [state, part], lambda inner: [inner.pick("f", ranks=(1,)), inner.pick("f")])
+    body = _body(s, [state, part], lambda inner: [_of_dtype(state, inner.pick("f", ranks=(1,))), inner.pick("f")])
     attributes = {"body": body, "num_scan_inputs": 1}
     return Plan("Scan", [state, sequence], attributes, results=2, captured=tuple(s.values), exact=False)
 
