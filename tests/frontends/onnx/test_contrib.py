@@ -110,7 +110,11 @@ MORE_INPUTS: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("QLinearWhere", (np.array([[True, False, True]]), _bytes(2, 3), *SCALES, _bytes(2, 3), *OTHER[1:], *SCALES), {}),
     ("CDist", (_real(3, 4), _real(5, 4)), {"metric": "euclidean"}),
     ("CDist", (_real(3, 4), _real(5, 4)), {"metric": "sqeuclidean"}),
-]
+    ("GridSample", (IMAGE, RANDOM.uniform(-1.2, 1.2, (1, 4, 3, 2)).astype("float32")), {}),
+    ("GridSample", (IMAGE, RANDOM.uniform(-1, 1, (1, 4, 3, 2)).astype("float32")), {
+        "mode": "bicubic", "padding_mode": "reflection", "align_corners": 1,
+    }),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("name", "operands", "attributes"), MORE_INPUTS)
@@ -164,5 +168,5 @@ def test_an_activation_that_is_not_known_is_refused() -> None:
 
 
 def test_an_operator_of_the_domain_that_is_not_supported_is_named_with_it() -> None:
-    with pytest.raises(baton.DiagnosticError, match=r"com\.microsoft\.GridSample is not supported"):
-        baton.compile(_model("GridSample", (X,), {}))
+    with pytest.raises(baton.DiagnosticError, match=r"com\.microsoft\.Inverse is not supported"):
+        baton.compile(_model("Inverse", (X,), {}))

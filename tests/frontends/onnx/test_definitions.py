@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx import helper
+from onnx import TensorProto, helper
 
 from baton import relax
 from baton._src.support.diagnostics import DiagnosticError
@@ -72,3 +72,19 @@ def test_functions_have_attributes_of_their_own() -> None:
     model.functions.append(helper.make_function("", "Relu", ["a"], ["b"], body, opsets, ["slope"]))
     for _, found in in_both_languages(model, {"x": X}):
         np.testing.assert_array_equal(found[0], -X)
+
+
+@pytest.mark.parametrize(("versions", "as_of"), [({"ai.onnx.ml": 3}, "the newest"), ({}, "the first")])
+def test_models_that_do_not_name_onnx(versions: dict[str, int], as_of: str) -> None:
+    """With other domains named the newest opset is meant, as to onnxruntime; with none the first, of files that have no
+    list of opsets. There Cast takes the type's name."""
+    to: Any = TensorProto.INT64 if versions else "INT64"
+    model = model_of([helper.make_node("Cast", ["x"], ["y"], to=to)], [("x", X.shape)])
+    del model.opset_import[:]
+    model.opset_import.extend(helper.make_opsetid(*item) for item in versions.items())
+    for _, found in in_both_languages(model, {"x": X * 9}):
+        np.testing.assert_array_equal(found[0], (X * 9).astype("int64"), err_msg=as_of)
+
+
+def test_a_type_to_cast_to_that_is_none() -> None:
+    assert "names no element type" in refusal("Cast", 5, to="int")

@@ -65,13 +65,14 @@ class Importer:
         self.strings = strings
         self.versions = _versions_of(model)
         """The version of each domain for the nodes now being imported."""
-        given = self.opset
+        newest = onnx_library().defs.onnx_opset_version()
+        # As in onnxruntime, a model that names other domains only means the newest of this one; once none was named.
+        given = self.versions.get("", newest if self.versions else 1)
         self.versions[""] = opset or given
         if self.opset < given:
             warnings.warn(
                 f"the model is of opset {given}; read as of opset {opset} it may mean something else", stacklevel=3
             )
-        newest = onnx_library().defs.onnx_opset_version()
         if self.opset > newest:
             help = "upgrade the onnx package, or convert the model (onnx.version_converter)"
             raise fail("onnx-opset", f"the model is of opset {self.opset}, known are those up to {newest}", help=help)
@@ -84,7 +85,7 @@ class Importer:
     @property
     def opset(self) -> int:
         """The version of ONNX's own domain."""
-        return self.versions.get("", 1)
+        return self.versions[""]
 
     def run(
         self, keep_weights: bool = False

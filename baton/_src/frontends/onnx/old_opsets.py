@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from baton._src.frontends.graph_builder.value import Value
+from baton._src.frontends.onnx.files.reader import onnx_library
 from baton._src.frontends.onnx.node import OnnxNode
 
 PAIRED = ("Add", "Sub", "Mul", "Div", "Pow", "And", "Or", "Xor", "Equal", "Less", "Greater")
@@ -73,7 +74,17 @@ def _normalised_axes(node: OnnxNode) -> None:
         node.fail("normalize_variance = 0 is not supported")
 
 
+def _numbered(node: OnnxNode) -> None:
+    """The type to cast to was a name."""
+    name = node.attr("to")
+    if isinstance(name, str):
+        number = dict(onnx_library().TensorProto.DataType.items()).get(name)
+        if number is None:
+            node.fail(f"to = {name!r} names no element type", help="such as FLOAT or INT64")
+        node.attributes["to"] = number
+
+
 _CHANGES: dict[str, Callable[[OnnxNode], None]] = {
     **dict.fromkeys(PAIRED, _aligned), "PRelu": _slope, "Dropout": _infers, "BatchNormalization": _infers,
-    "Concat": _second_axis, "Tile": _tiled, "Pad": _paddings,
+    "Concat": _second_axis, "Tile": _tiled, "Pad": _paddings, "Cast": _numbered,
 }  # fmt: skip

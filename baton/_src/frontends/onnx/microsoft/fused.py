@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from baton._src.frontends.graph_builder.value import Value
+from baton._src.frontends.onnx.image.resize import grid_sample
 from baton._src.frontends.onnx.nn.convolution import conv
 from baton._src.frontends.onnx.nn.normalization import layer_normalization, rms_normalization
 from baton._src.frontends.onnx.node import Converter, OnnxNode
@@ -178,4 +179,5 @@ CONTRIB: dict[str, Converter] = {
     "SkipSimplifiedLayerNormalization": skip_normalization(2, None, 3), "TransposeMatMul": fused_matmul,
     "EmbedLayerNormalization": embed_layer_normalization, "CDist": cdist, "ExpandDims": unsqueeze, "Trilu": trilu,
     "Range": any_range, "Unique": unique_in_order, "GatherND": gather_nd, "Pad": pad,
+    "GridSample": grid_sample,
 }  # fmt: skip
