@@ -20,6 +20,7 @@ from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
 from baton._src.tir.intrinsics import Effect, definition
+from baton._src.tir.thread_axes import thread_loop
 
 MOST_VISITS = 1 << 16
 """Expressions visited in one kernel. One part stands under several conditions, so there may be very many."""
@@ -128,7 +129,7 @@ def _inside(stmt: st.Stmt, path: Path) -> Iterator[tuple[st.Stmt, Path]]:
         case st.AssertStmt() | st.While():
             yield stmt.body, path.where(stmt.condition)
         case st.AttrStmt():
-            loop = st.thread_loop(stmt)
+            loop = thread_loop(stmt)
             yield stmt.body, path if loop is None else replace(path, loops=(*path.loops, loop))
         case st.BlockRealize():
             yield from _block(stmt, path)

@@ -37,8 +37,8 @@ from baton._src.tir.stmt import (
     SeqStmt,
     Stmt,
     While,
-    thread_loop,
 )
+from baton._src.tir.thread_axes import thread_loop
 from baton._src.values.dtype import DataType
 
 _UNSET = 0xAB

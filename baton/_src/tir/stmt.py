@@ -11,7 +11,6 @@ import numpy as np
 
 from baton._src.ir.expr import PrimExpr, Range
 from baton._src.ir.node import Node, binder, init_field, node, note, part
-from baton._src.ir.structural import structural_equal
 from baton._src.support.diagnostics import fail
 from baton._src.support.spans import Span
 from baton._src.tir.buffer import Buffer, BufferRegion
@@ -329,31 +328,6 @@ class BlockRealize(Stmt):
     def __post_init__(self) -> None:
         init_field(self, "iter_values", tuple(literal(v) for v in self.iter_values))
         init_field(self, "predicate", literal(self.predicate, BOOL))
-
-
-def launch(axis: IterVar, body: Stmt) -> AttrStmt:
-    """`body` on each thread of an axis of threads (`T.launch_thread`)."""
-    return AttrStmt(axis, _thread_key(axis), axis.extent, body)
-
-
-def launched_axis(node: AttrStmt) -> IterVar | None:
-    """The axis of threads that an attribute launches; None for other attributes."""
-    axis = node.node
-    if not isinstance(axis, IterVar) or axis.dom is None or not axis.thread_tag or node.attr_key != _thread_key(axis):
-        return None
-    first = axis.dom.min
-    whole = isinstance(first, IntImm) and first.value == 0 and structural_equal(axis.dom.extent, node.value)
-    return axis if whole else None
-
-
-def thread_loop(node: AttrStmt) -> For | None:
-    """The loop over the threads that an attribute launches: on a CPU they run one after the other."""
-    axis = launched_axis(node)
-    return None if axis is None else For(axis.var, 0, axis.extent, ForKind.SERIAL, node.body)
-
-
-def _thread_key(axis: IterVar) -> str:
-    return "virtual_thread" if axis.thread_tag == "vthread" else "thread_extent"
 
 
 def stmt_seq(*args: Any) -> Stmt:

@@ -30,6 +30,7 @@ from baton._src.tir import expr as tir
 from baton._src.tir import stmt as st
 from baton._src.tir.intrinsics import definition
 from baton._src.tir.prim_func import PrimFunc
+from baton._src.tir.thread_axes import launched_axis
 from baton._src.transform.context import PassContext
 from baton._src.values.dtype import BOOL
 
@@ -96,7 +97,7 @@ class _Hoisting:
         self.conditions = conditions
         self.lets = lets
         self.root = body
-        axes = (st.launched_axis(n) for n in post_order(body) if isinstance(n, st.AttrStmt))
+        axes = (launched_axis(n) for n in post_order(body) if isinstance(n, st.AttrStmt))
         self.threads: set[Any] = {axis.var for axis in axes if axis is not None}
         self.threads |= {
             n.loop_var for n in post_order(body) if isinstance(n, st.For) and n.kind is st.ForKind.THREAD_BINDING

@@ -23,6 +23,7 @@ from baton._src.tir import expr as tir
 from baton._src.tir import scalar_functions
 from baton._src.tir import stmt as st
 from baton._src.tir.prim_func import PrimFunc
+from baton._src.tir.thread_axes import launched_axis, thread_loop
 from baton._src.transform.context import PassContext
 
 SERIAL, UNROLLED = st.ForKind.SERIAL, st.ForKind.UNROLLED
@@ -134,8 +135,8 @@ class InjectVirtualThread(PrimFuncPass):
 
     def body(self, body: st.Stmt, function: PrimFunc, ctx: PassContext) -> st.Stmt:
         def rule(node: Any) -> Any:
-            if isinstance(node, st.AttrStmt) and _is_virtual(st.launched_axis(node)):
-                return st.thread_loop(node)
+            if isinstance(node, st.AttrStmt) and _is_virtual(launched_axis(node)):
+                return thread_loop(node)
             axis = node.thread_binding if isinstance(node, st.For) else None
             return node.with_fields(kind=SERIAL, thread_binding=None) if _is_virtual(axis) else None
 

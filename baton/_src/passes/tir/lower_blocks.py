@@ -24,6 +24,7 @@ from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
 from baton._src.tir.buffer import Buffer
+from baton._src.tir.thread_axes import launched_axis, thread_loop
 
 
 def lower_blocks(body: st.Stmt) -> st.Stmt:
@@ -51,7 +52,7 @@ class _Lowering:
             case st.IfThenElse():
                 other = None if stmt.else_case is None else self.lower(stmt.else_case)
                 return stmt.with_fields(then_case=self.lower(stmt.then_case), else_case=other)
-            case st.AttrStmt() if (threads := st.thread_loop(stmt)) is not None:
+            case st.AttrStmt() if (threads := thread_loop(stmt)) is not None:
                 return self._loop(threads)
             case st.AllocateConst():
                 return self._chain(stmt.as_let())
@@ -64,7 +65,7 @@ class _Lowering:
         """Statements with one body, nested as deep as they like."""
         outer = []
         while isinstance(stmt, (st.While, st.LetStmt, st.AttrStmt, st.AssertStmt, st.Allocate, st.DeclBuffer)):
-            if isinstance(stmt, st.AttrStmt) and st.launched_axis(stmt) is not None:
+            if isinstance(stmt, st.AttrStmt) and launched_axis(stmt) is not None:
                 break
             outer.append(stmt)
             stmt = stmt.body

@@ -44,9 +44,9 @@ from baton._src.tir.stmt import (
     ForKind,
     LetStmt,
     While,
-    launch,
 )
 from baton._src.tir.text.read_expressions import extent_between
+from baton._src.tir.thread_axes import launch
 from baton._src.values.dtype import BOOL, HANDLE, DataType
 
 # -------------------------------------------------------------------------------------------------- functions

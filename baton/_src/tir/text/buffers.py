@@ -9,7 +9,8 @@ from baton._src.ir.node import Node
 from baton._src.tir import expr as tir
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.expr import IntImm, Var
-from baton._src.tir.stmt import Allocate, AllocateConst, AttrStmt, Block, DeclBuffer, For, LetStmt, launched_axis
+from baton._src.tir.stmt import Allocate, AllocateConst, AttrStmt, Block, DeclBuffer, For, LetStmt
+from baton._src.tir.thread_axes import launched_axis
 
 ExprText = Callable[[Any], str]
 

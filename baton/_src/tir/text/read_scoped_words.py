@@ -14,11 +14,12 @@ from baton._src.support.trampoline import Task
 from baton._src.tir import operators
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.expr import FloatImm, IntImm, StringImm, Var, literal
-from baton._src.tir.stmt import Allocate, AllocateConst, AssertStmt, AttrStmt, DeclBuffer, LetStmt, Stmt, launch
+from baton._src.tir.stmt import Allocate, AllocateConst, AssertStmt, AttrStmt, DeclBuffer, LetStmt, Stmt
 from baton._src.tir.text.read_blocks import make_buffer, plain
 from baton._src.tir.text.read_expressions import arguments, as_scalar
 from baton._src.tir.text.scope import Scope
 from baton._src.tir.text.threads import launched
+from baton._src.tir.thread_axes import launch
 from baton._src.values.dtype import HANDLE, DataType
 
 Wrap = Callable[[Stmt], Stmt]

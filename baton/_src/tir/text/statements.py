@@ -27,12 +27,12 @@ from baton._src.tir.stmt import (
     SeqStmt,
     Stmt,
     While,
-    launched_axis,
 )
 from baton._src.tir.text.blocks import axis_lines, region_text
 from baton._src.tir.text.buffers import buffer_args
 from baton._src.tir.text.expressions import expression_text, is_plain_call, number_text, returned, string_text
 from baton._src.tir.text.names import Names
+from baton._src.tir.thread_axes import launched_axis
 from baton._src.values.dtype import BOOL
 
 _LOOPS = {

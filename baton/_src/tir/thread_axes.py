@@ -1,0 +1,32 @@
+"""Axes of threads, as `T.launch_thread` opens them: an attribute around the statement that each thread runs."""
+
+from __future__ import annotations
+
+from baton._src.ir.structural import structural_equal
+from baton._src.tir.expr import IntImm, IterVar
+from baton._src.tir.stmt import AttrStmt, For, ForKind, Stmt
+
+
+def launch(axis: IterVar, body: Stmt) -> AttrStmt:
+    """`body` on each thread of an axis of threads (`T.launch_thread`)."""
+    return AttrStmt(axis, _thread_key(axis), axis.extent, body)
+
+
+def launched_axis(node: AttrStmt) -> IterVar | None:
+    """The axis of threads that an attribute launches; None for other attributes."""
+    axis = node.node
+    if not isinstance(axis, IterVar) or axis.dom is None or not axis.thread_tag or node.attr_key != _thread_key(axis):
+        return None
+    first = axis.dom.min
+    whole = isinstance(first, IntImm) and first.value == 0 and structural_equal(axis.dom.extent, node.value)
+    return axis if whole else None
+
+
+def thread_loop(node: AttrStmt) -> For | None:
+    """The loop over the threads that an attribute launches: on a CPU they run one after the other."""
+    axis = launched_axis(node)
+    return None if axis is None else For(axis.var, 0, axis.extent, ForKind.SERIAL, node.body)
+
+
+def _thread_key(axis: IterVar) -> str:
+    return "virtual_thread" if axis.thread_tag == "vthread" else "thread_extent"
