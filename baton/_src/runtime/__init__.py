@@ -1,4 +1,4 @@
-"""What an executable needs to run, free of IR and of the compiler.
+"""Everything an executable needs to run, independent of the IR and the compiler.
 
 `executable` is the format; `vm` runs its bytecode, `native` its machine code, on the threads of `thread_pool`; `graph`
 is TVM's graph executor over both. Beside them lies what they share: signatures of values (`value_info`, `value_checks`,

@@ -1,4 +1,4 @@
-"""Scalar expressions as data: dims, sizes and prim values that depend on shape variables.
+"""Scalar expressions as serialisable data: dims, sizes and prim values that depend on shape variables.
 
 An expression is an int, float or bool, ``["v", slot]`` for the value in a slot (of the shape heap, or of a native
 function's variables), ``["cast", dtype, e]``, or ``[op, a, b, ...]`` with an op of `OPERATIONS`. This is what an

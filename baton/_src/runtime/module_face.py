@@ -1,4 +1,4 @@
-"""What TVM lets scripts ask of every runtime module, for those that give their functions by `module[name]`."""
+"""The interface of TVM's runtime modules, for all modules whose functions are `module[name]`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from baton._src.support.diagnostics import DiagnosticError
 
 
 class ModuleFace:
-    """Functions by name in TVM's words, and the facts about code that is in the process and needs no linking."""
+    """Lookup of functions by TVM's method names, and properties of a module that is loaded and needs no linking."""
 
     type_key: ClassVar[str]
     """The kind of module."""

@@ -36,7 +36,7 @@ Heap = list[Any]
 
 
 def describe(value: Any) -> str:
-    """What a value is, in the words of error messages: `a tensor of shape (2, 3) and dtype float32`."""
+    """A description of a value for error messages: `a tensor of shape (2, 3) and dtype float32`."""
     if isinstance(value, NDArray):
         return f"a tensor of shape {value.shape} and dtype {value.dtype}"
     if isinstance(value, ShapeTuple):
@@ -194,7 +194,7 @@ class Matcher:
         return compile_dim(dim, self.slot_names)(self.heap)
 
     def _bindings(self, dim: DimExpr) -> str:
-        """What the variables in a derived dim stand for: ` with n = 3`."""
+        """The values of the variables in a derived dim: ` with n = 3`."""
         if is_slot(dim):
             return ""
         used = sorted(_slots_of(dim))

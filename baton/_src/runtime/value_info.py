@@ -1,4 +1,4 @@
-"""What a program demands of values at run time, as data: the executable's form of StructInfo.
+"""Requirements on values at run time, as data: the executable's form of StructInfo.
 
 Dims and prim values are `DimExpr`s over the slots of the function's shape heap.
 """
@@ -70,7 +70,7 @@ ANY = ObjectValue()
 
 
 def show_info(info: ValueInfo, names: Sequence[str] = ()) -> str:
-    """The info in words of a program, for errors; `names` are those of the slots that shape variables have."""
+    """The info as program text, for errors; `names` are those of the slots of shape variables."""
     match info:
         case TensorValue():
             dims = "" if info.dims is None else _show_dims(info.dims, names)

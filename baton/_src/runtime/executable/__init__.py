@@ -1,1 +1,1 @@
-"""What a compiled module is, as data: functions, bytecode, constants; its file, text, verifier and builder."""
+"""The data of a compiled module: functions, bytecode, constants; its file format, text, verifier and builder."""

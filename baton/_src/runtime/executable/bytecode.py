@@ -32,13 +32,13 @@ class OperandKind(IntEnum):
 
 
 VOID_REGISTER = 1 << 54
-"""A destination that nobody reads."""
+"""The destination of results that are not used."""
 VM_REGISTER = VOID_REGISTER + 1
 """The machine itself, as an argument of builtins."""
 
 
 class SpecialReg(IntEnum):
-    """Registers that are none of the frame's (TVM's names for them)."""
+    """Special registers outside of the frame, by TVM's names."""
 
     VOID_ARG = VOID_REGISTER
     VM_STATE = VM_REGISTER
@@ -56,7 +56,7 @@ class Operand:
     value: int
 
     def encode(self) -> int:
-        """The word (signed 64-bit)."""
+        """The operand as a signed 64-bit word."""
         if not -_SIGN <= self.value < _SIGN:
             raise fail("vm-immediate", f"{self.value} does not fit an operand of 56 bits")
         return (self.kind << 56) | (self.value & _MASK)

@@ -79,7 +79,7 @@ class ExecBuilder:
         return Operand(OperandKind.FUNCTION, self.function_number(name))
 
     def void_arg(self) -> Operand:
-        """A destination nobody reads."""
+        """The destination of results that are not used."""
         return Operand(OperandKind.REGISTER, VOID_REGISTER)
 
     def vm_state(self) -> Operand:
@@ -116,7 +116,7 @@ class ExecBuilder:
         return known
 
     def declare_function(self, func_name: str, kind: str | int = VMFuncKind.PACKED_FUNC) -> None:
-        """Say that a function will be defined, so that earlier code may call it; `kind` as word or as `VMFuncKind`."""
+        """Declare a function that is defined later, so that code may call it; `kind`: a word or a `VMFuncKind`."""
         if func_name not in self._index:
             self.add_function(FunctionEntry(kind if isinstance(kind, str) else _KINDS[VMFuncKind(kind)], func_name))
 
@@ -225,7 +225,7 @@ class ExecBuilder:
         return Executable(tuple(self._functions), tuple(self._instructions), constants, **parts)
 
     def constant_index(self, value: Any) -> int:
-        """The index `convert_constant` gives `value`."""
+        """The index of the constant `value`, as `convert_constant` does."""
         return self.convert_constant(value).value
 
 

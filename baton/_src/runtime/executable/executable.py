@@ -40,7 +40,7 @@ class Executable:
     facts: dict[str, Any] = field(repr=False, default_factory=dict)
     """What else is worth knowing, as JSON data: target, compiler version, inputs and outputs of `main`, sizes."""
     attached: dict[str, PackedFunc] = field(repr=False, default_factory=dict)
-    """Packed functions given by whoever built or loaded it (not saved), such as run-time compilation of operators."""
+    """Packed functions attached when it was built or loaded (not saved), such as run-time compilation of operators."""
     listing: Callable[[str], str] | None = field(default=None, repr=False, compare=False)
     """Writes the kernels as LLVM IR ("ll") or assembly ("asm"); None if it was loaded from a file, which has machine
     code only."""
@@ -75,7 +75,7 @@ class Executable:
     # ---------------------------------------------------------------------------------------- for people
 
     imported_modules: ClassVar[tuple[Any, ...]] = ()
-    """TVM's modules for other devices, of which there are none."""
+    """Always empty: TVM keeps modules for other devices here."""
 
     def get_source(self, fmt: str = "") -> str:
         """The kernels as LLVM IR, or with "asm" as assembly. Raises `DiagnosticError` (`api`) for other formats and for

@@ -1,4 +1,4 @@
-"""Executables as people read them: statistics, bytecode as text, bytecode as a program for `ExecBuilder`."""
+"""Executables as text: statistics, bytecode, and the bytecode as a Python program for `ExecBuilder`."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class InputSpec(NamedTuple):
 
 
 def input_spec(name: str, dtype: str, dims: Any, info: Any) -> InputSpec:
-    """An input by what the executable says of it: its name, dtype and shape, and its `ValueInfo`, if that is known."""
+    """The declaration of an input in the executable: its name, dtype and shape, and its `ValueInfo`, if known."""
     if not isinstance(info, TupleValue):
         return InputSpec(name, dtype, None if dims is None else tuple(dims))
     return InputSpec(name, "void", None, tuple(_field(f"{name}.{n}", field) for n, field in enumerate(info.fields)))

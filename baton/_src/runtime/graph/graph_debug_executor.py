@@ -19,7 +19,7 @@ from baton._src.values.tensor import AnyArray, NDArray
 
 
 class GraphModuleDebug(GraphModule):
-    """Besides running: the output of every node of the last `run`, and its time."""
+    """A graph executor that keeps the output and the time of every node of the last `run`."""
 
     def __init__(
         self, module: GraphRuntime, device: Device = CPU, graph_json_str: str = "", dump_root: Any = None

@@ -100,7 +100,7 @@ class GraphRuntime(ModuleFace):
 
 
 def _interface(executable: Executable) -> tuple[Sequence[Any], Any]:
-    """What is known of the arguments of `main` and of its result; nothing, if the executable does not say."""
+    """The declared arguments and result of `main`, as far as the executable has them."""
     index = executable.function_index.get("main")
     info = None if index is None else executable.functions[index].info
     return (info.params or (), info.ret) if isinstance(info, FunctionValue) else ((), None)
@@ -200,7 +200,7 @@ class GraphModule:
         return found
 
     def get_input_index(self, name: str) -> int:
-        """The number of an input; -1 if there is none of that name."""
+        """The index of an input by name; -1 if there is none."""
         return self.module.names.index(name) if name in self.module.names else -1
 
     def get_input_name(self, index: int) -> str:
@@ -263,7 +263,7 @@ class GraphModule:
                 self._blank(k)
             return measure(run, number, repeat, min_repeat_ms or 0)
         finally:
-            if unset:  # nobody takes results of made-up inputs for his own
+            if unset:  # results of made-up inputs must not be taken for real ones
                 state.outputs = None
             for k in unset:
                 state.inputs[k] = None

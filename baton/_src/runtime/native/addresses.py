@@ -40,4 +40,4 @@ def _make_fast() -> Callable[[AnyArray], int]:
 
 
 data_address: Callable[[AnyArray], int] = _make_fast() if _agrees() else _slow
-"""`data_address(array)`: where the first element of `array` (a plain `numpy.ndarray`) lies."""
+"""`data_address(array)`: the address of the first element of `array` (a plain `numpy.ndarray`)."""

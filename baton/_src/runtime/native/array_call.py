@@ -26,7 +26,7 @@ from baton._src.runtime.thread_pool.threads import thread_pool
 from baton._src.values.tensor import AnyArray
 
 DONE, OTHER, FAULT = 0, 1, 2
-"""What a call answers: the outputs are written; the inputs do not fit and nothing ran; a kernel noted a fault."""
+"""Results of a call: outputs are written; inputs do not fit and nothing ran; a kernel noted a fault."""
 
 ArrayCall = Callable[[int, tuple[Any, ...], int], int]
 

@@ -1,4 +1,4 @@
-"""What went wrong in a native call: kernels note it in a cell and return, whoever called raises it.
+"""Faults of native calls: a kernel notes the fault in a cell and returns, and its caller raises the error.
 
 A cell is eight 64-bit words: the address of a message (a C string with `{0}`, `{1}`, `{2}`), three numbers for it, the
 address of a text that says where in the program it was noted (or 0), whether somebody has begun to note a fault. It
@@ -57,5 +57,5 @@ def take_fault() -> str | None:
 
 
 def forget_fault() -> None:
-    """Empty the cell, before a call: an earlier one may have left something that nobody raised."""
+    """Empty the cell before a call: an earlier call may have left a fault that was not raised."""
     _cell().words[:] = _NOTHING

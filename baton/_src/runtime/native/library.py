@@ -39,7 +39,7 @@ class NativeLibrary:
         self._tracker = tracker
         self.uses_threads = PARALLEL_SYMBOL in bundle.imports
         self.has_loops = POLL_SYMBOL in bundle.imports
-        """Whether its loops ask for signals, so that callers have to `raise_noted`."""
+        """Whether its loops poll for signals, so that callers have to call `raise_noted`."""
 
     @property
     def symbols(self) -> tuple[str, ...]:

@@ -239,7 +239,7 @@ class NativeFunction:
         return self._structure(self.plan.result, [NDArray(o) for o in outputs], tuple([NDArray(a) for a in arrays]))
 
     def _structure(self, result: Any, outputs: list[NDArray], values: tuple[Any, ...]) -> Any:
-        """What `result` says."""
+        """The result structure of the plan."""
         if isinstance(result, int):
             return outputs[result]
         match result:

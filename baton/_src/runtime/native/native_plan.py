@@ -1,4 +1,4 @@
-"""The plan of a native function: what a dataflow function compiled to one native entry needs from its caller.
+"""The plan of a native function (a function compiled to one native entry): everything its caller has to provide.
 
 The entry is a C function of one argument: the address of a table of 64-bit words. In order: one pointer an input, one
 pointer an output, the pointer to the arena (only if the plan has one), one i64 a variable, and one pointer a constant.
@@ -84,7 +84,7 @@ class NativePlan:
     result: Any
     variables: tuple[str, ...] = ()
     scalars: int = 0
-    """How many of the variables (the first ones) the caller gives."""
+    """How many of the variables, from the first on, the caller passes."""
     constants: tuple[int, ...] = ()
     """Indices into the executable's constants."""
     arena_bytes: DimExpr = 0

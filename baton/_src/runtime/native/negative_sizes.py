@@ -1,4 +1,4 @@
-"""Sizes of tensors between kernels, looked at once for each shape of the inputs: none may be negative.
+"""Checks, once for each combination of input shapes, that no intermediate tensor has a negative size.
 
 A window that is larger than an open dim, say, gives fewer than no places:
 

@@ -1,4 +1,4 @@
-"""Memory of large results, reused once nothing refers to it any more.
+"""Memory of large results, reused when no array refers to it any more.
 
 The pages of fresh memory are made by the system when they are first written: 0.1 to 0.2 ms a megabyte, as much as a
 convolution takes to compute what goes there. Results of 256 KB and more come from memory that an earlier result gave
@@ -30,7 +30,7 @@ _given_back: dict[int, deque[AnyArray]] = {}
 
 
 class _Owner:
-    """Gives memory back when the last array over it is gone."""
+    """Returns the memory to the pool when the last array that uses it is deleted."""
 
     __slots__ = ("memory",)
 

@@ -43,7 +43,7 @@ Instrument = Callable[..., Any]
 
 
 class VMInstrumentReturnKind(IntEnum):
-    """What an instrument gives back before a call: go on, or leave the call out."""
+    """What an instrument returns before a call: run it, or skip it."""
 
     NO_OP = 0
     SKIP_RUN = 1
@@ -66,7 +66,7 @@ class Engine:
 
     @property
     def kernel_hook(self) -> KernelHook | None:
-        """Called around each kernel of native functions; while there is none they run in one go."""
+        """Called around each kernel of native functions; without a hook these run as a whole."""
         return self._kernel_hook
 
     @kernel_hook.setter
@@ -212,7 +212,7 @@ class Engine:
             registers, instructions, position = _enter(code, values), code.instructions, 0
 
     def _callee(self, values: list[Any]) -> tuple[int | None, Any]:
-        """The bytecode function behind a function value and its arguments; or None and the result, if it is none."""
+        """The bytecode function of a function value, with its arguments; for any other function None and its result."""
         _machine, function, *args = values
         if isinstance(function, Closure) and function.invoke == self._invoke_value:
             args += function.captured

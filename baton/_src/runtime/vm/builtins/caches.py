@@ -44,7 +44,7 @@ def append(cache: Any, rows: NDArray) -> RowCache:
 
 
 def view(cache: Any, shape: Any) -> NDArray:
-    """The rows in use, which are as many as `shape` says."""
+    """The rows in use, in the given `shape`."""
     found = _cache("attention_kv_cache_view", cache)
     wanted = tuple(int(d) for d in shape)
     if wanted != (found.filled, *found.rows.shape[1:]):

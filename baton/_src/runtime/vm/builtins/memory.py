@@ -89,7 +89,7 @@ def to_device(tensor: NDArray, *target: Any) -> NDArray:
 
 
 def nothing(*values: Any) -> tuple[()]:
-    """Marks that values are not needed any more; memory is released when its last reference goes."""
+    """Does nothing: marks that values are dead; memory is released with its last reference."""
     return ()
 
 

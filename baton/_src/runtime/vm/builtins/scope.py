@@ -1,4 +1,4 @@
-"""What a builtin may ask of the machine that runs it."""
+"""The interface of the virtual machine for its builtins."""
 
 from __future__ import annotations
 
