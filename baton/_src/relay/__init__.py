@@ -1,1 +1,1 @@
-"""Relay: `nodes/`, types in `check/`, patterns, the reference interpreter, `text/` (lexer, parser, printer)."""
+"""Relay: `nodes/`, type inference in `check/`, patterns, interpreter, `text/` (lexer, parser, printer)."""
