@@ -56,7 +56,7 @@ def transformed(func: Any, suggestions: Any) -> tuple[Any, dict[str, Any]]:
         for what, index_map in found.items():
             if what is not block and what.name not in maps:
                 maps[what.name] = index_map
-                schedule.transform_layout(place, what.name, index_map)
+                schedule.transform_layout(place, what.name, index_map, assume_injective_transform=True)
         schedule.transform_block_layout(place, found[block])
     return schedule.mod["main"], maps
 

@@ -93,7 +93,7 @@ class _Application:
         if not stage.history or stage.history[0][0] != "transform_layout":
             return
         name, index_map = self.name_of(stage), stage.history[0][1]
-        self.schedule.transform_layout(name, ("write", 0), index_map)
+        self.schedule.transform_layout(name, ("write", 0), index_map, assume_injective_transform=True)
         assert isinstance(stage.op, ComputeOp)
         kept = tuple(axis.var for axis in stage.op.reduce_axis)
         whole = IndexMap((*index_map.initial_indices, *kept), (*index_map.final_indices, *kept))

@@ -266,7 +266,9 @@ def test_layouts(block: str) -> None:
     """Guards a buffer inside laid out anew, exactly and with padding, and what its readers then read."""
 
     def change(s: Schedule) -> None:
-        s.transform_layout(block, ("write", 0), lambda i, j: (j // 4, i, j % 4))
+        with pytest.raises(DiagnosticError, match="the layout has padding"):
+            s.transform_layout(block, ("write", 0), lambda i, j: (j // 4, i, j % 4))
+        s.transform_layout(block, ("write", 0), lambda i, j: (j // 4, i, j % 4), assume_injective_transform=True)
         s.transform_layout(block, ("write", 0), lambda a, b, c: (b, c, a))
 
     same(chain(), change, *CHAIN)

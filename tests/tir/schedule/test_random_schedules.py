@@ -133,7 +133,7 @@ def _layout(s: Schedule, block: Any, loops: list[Any], r: Draw) -> None:
     region = r.choice([*found.reads, *found.writes])
     maps = LAYOUTS.get(region.buffer.ndim)
     if maps and region.buffer not in s.func.buffer_map.values():
-        s.transform_layout(block, region.buffer, r.choice(maps))
+        s.transform_layout(block, region.buffer, r.choice(maps), assume_injective_transform=r.random() < 0.8)
 
 
 def _axes_layout(s: Schedule, block: Any, loops: list[Any], r: Draw) -> None:

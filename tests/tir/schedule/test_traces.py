@@ -109,6 +109,18 @@ def test_copies_have_traces_of_their_own() -> None:
     assert other.trace.decisions == s.trace.decisions
 
 
+def test_maps_and_flags() -> None:
+    """Guards arguments that are given by name only, and maps on their way through JSON."""
+    s = Schedule(chain())
+    s.transform_layout("B", ("write", 0), lambda i, j: (i // 5, j, i % 5), assume_injective_transform=True)
+    s.transform_block_layout("C", lambda i, j: (i // 4, j, i % 4))
+    assert "T.int64" not in s.func.script()
+    again = Schedule(chain())
+    Trace.apply_json_to_schedule(s.trace.as_json(), again)
+    assert again.func.script() == s.func.script()
+    assert again.trace.as_python() == s.trace.as_python()
+
+
 def test_kinds() -> None:
     """Guards that every kind is a primitive, under the name that says so."""
     for primitive, kind in KINDS.items():

@@ -103,15 +103,17 @@ class BufferPrimitives:
         """Lay a buffer out anew: `buffer` is ("read" or "write", number), a name, or the buffer.
 
         `pad_value` (a number, or a function of the new indices) is stored into padding that the layout adds, if the
-        block writes the buffer; nothing reads it but who is given the buffer.
+        block writes the buffer; nothing reads it but who is given the buffer. Without one, a layout that adds padding
+        is refused unless `assume_injective_transform`.
         """
-        del assume_injective_transform
         found = self._buffer(block, buffer)
         axes = self._block(block).iter_vars
         kind = str(axes[0].var.dtype) if axes else "int64"
         chosen = index_map_of(index_map, len(found.shape), kind, node_text)  # (memory of CPUs is flat: no separators)
         name = block_name(block)
         writes = [region.buffer for region in self._block(block).writes]
+        if pad_value is None and not assume_injective_transform:
+            layout.require_no_padding(found, chosen)
         changed = layout.transform_layout(self.func, found, chosen)
         if pad_value is not None and found in writes:
             new = find_block(changed.body, name).block.writes[writes.index(found)].buffer

@@ -50,6 +50,16 @@ def transform_layout(func: PrimFunc, buffer: Buffer, index_map: IndexMap) -> Pri
     return func.with_fields(body=with_places(func.body, buffer, new, moved), buffer_map=mapping)
 
 
+def require_no_padding(buffer: Buffer, index_map: IndexMap) -> None:
+    """Refuse a map that leaves places of the new layout empty."""
+    _, empty = index_map.non_surjective_inverse(buffer.shape)
+    if not ops.is_const(empty, 0):
+        raise refuse(
+            f"the layout has padding, of which nothing says what {buffer.name} holds there: {empty}",
+            help="give pad_value, or assume_injective_transform=True if nobody looks",
+        )
+
+
 def with_padding(
     func: PrimFunc, name: str, buffer: Buffer, index_map: IndexMap, old_shape: Any, value: Any
 ) -> PrimFunc:

@@ -16,9 +16,16 @@ from baton._src.tir.arith.iter_affine_map import detect_iter_map
 from baton._src.tir.schedule.tree import find_loop, path_to, refuse, replace, simplify, with_condition
 
 
-def split(root: st.Stmt, var: tir.Var, factors: Sequence[Any]) -> tuple[st.Stmt, list[tir.Var]]:
-    """One loop as several nested ones; a None among the factors is what is left (rounded up, under a condition)."""
+def split(
+    root: st.Stmt, var: tir.Var, factors: Sequence[Any], preserve_unit_iters: bool = True
+) -> tuple[st.Stmt, list[tir.Var]]:
+    """One loop as several nested ones; a None among the factors is what is left (rounded up, under a condition).
+
+    Loops of one iteration stay in what axes are bound to if `preserve_unit_iters`.
+    """
     loop = without_thread(find_loop(root, var))
+    if loop.annotations:
+        raise refuse(f"the loop over {var.name} is annotated", help="annotate the loops that it is split into instead")
     dtype = var.dtype
     sizes: list[PrimExpr | None] = [None if f is None else ops.cast(dtype, ops.convert(f)) for f in factors]
     if sum(s is None for s in sizes) > 1:
@@ -41,9 +48,10 @@ def split(root: st.Stmt, var: tir.Var, factors: Sequence[Any]) -> tuple[st.Stmt,
         )
     if not (isinstance(gap, tir.IntImm) and gap.value == 0):
         body = under_condition(body, ops.build("less", place, loop.extent))
-    body = _with_simple_bindings(root, body, {v: Range(tir.IntImm(dtype, 0), e) for v, e in zip(inner, extents)})
+    ranges = {v: Range(tir.IntImm(dtype, 0), e) for v, e in zip(inner, extents)}
+    body = _with_simple_bindings(root, body, ranges, preserve_unit_iters)
     for part, extent in zip(reversed(inner), reversed(extents)):
-        body = st.For(part, 0, extent, loop.kind, body, annotations=loop.annotations)
+        body = st.For(part, 0, extent, st.ForKind.SERIAL, body)
     return replace(root, {loop: body}), inner
 
 
@@ -59,10 +67,10 @@ def without_thread(loop: st.For) -> st.For:
     return loop
 
 
-def _with_simple_bindings(root: st.Stmt, body: st.Stmt, made: dict[tir.Var, Range]) -> st.Stmt:
+def _with_simple_bindings(root: st.Stmt, body: st.Stmt, made: dict[tir.Var, Range], keep_units: bool) -> st.Stmt:
     """The blocks of `body` with their axes bound to simple sums of the loops around; `made` are the new ones.
 
-    Loops of one iteration stay in the sums: other primitives look for them there.
+    Loops of one iteration stay in the sums if `keep_units`: other primitives look for them there.
     """
     ranges = {n.loop_var: Range(n.min, n.extent) for n in post_order(root) if isinstance(n, st.For)} | made
 
@@ -74,10 +82,10 @@ def _with_simple_bindings(root: st.Stmt, body: st.Stmt, made: dict[tir.Var, Rang
             return None
         analyzer = Analyzer()
         for var in used:
-            extent = ranges[var].extent
-            analyzer.bind(
-                var, Range(ranges[var].min, tir.literal(2, var.dtype)) if ops.is_const(extent, 1) else ranges[var]
-            )
+            known = ranges[var]
+            if keep_units and ops.is_const(known.extent, 1):
+                known = Range(known.min, tir.literal(2, var.dtype))
+            analyzer.bind(var, known)
         return node.with_fields(iter_values=tuple(analyzer.simplify(value) for value in node.iter_values))
 
     found: st.Stmt = rewrite(body, rule)
@@ -104,8 +112,8 @@ def under_condition(body: st.Stmt, condition: PrimExpr) -> st.Stmt:
             return st.IfThenElse(condition, body)
 
 
-def fuse(root: st.Stmt, variables: Sequence[tir.Var]) -> tuple[st.Stmt, tir.Var]:
-    """Perfectly nested loops as one, outermost first."""
+def fuse(root: st.Stmt, variables: Sequence[tir.Var], preserve_unit_iters: bool = True) -> tuple[st.Stmt, tir.Var]:
+    """Perfectly nested loops as one, outermost first; for `preserve_unit_iters` see `split`."""
     loops = [without_thread(find_loop(root, v)) for v in variables]
     annotated = next((loop for loop in loops if loop.annotations), None)
     if annotated is not None:
@@ -126,7 +134,7 @@ def fuse(root: st.Stmt, variables: Sequence[tir.Var]) -> tuple[st.Stmt, tir.Var]
     values[loops[0].loop_var] = rest
     extent = simplify(_product([ops.cast(dtype, loop.extent) for loop in loops], dtype))
     body = substitute(loops[-1].body, values)
-    body = _with_simple_bindings(root, body, {fused: Range(tir.IntImm(dtype, 0), extent)})
+    body = _with_simple_bindings(root, body, {fused: Range(tir.IntImm(dtype, 0), extent)}, preserve_unit_iters)
     made = replace(root, {loops[0]: st.For(fused, 0, extent, st.ForKind.SERIAL, body)})
     return set_kind(made, fused, loops[0].kind), fused
 

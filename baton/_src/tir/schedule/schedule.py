@@ -206,17 +206,20 @@ class Schedule(BufferPrimitives, TilePrimitives, SamplePrimitives, RulePrimitive
         preserve_unit_iters: bool = True,
         disable_predication: bool = False,
     ) -> list[LoopRV]:
-        """Nested loops of these extents; one factor may be None. Extents that do not divide are guarded."""
-        del preserve_unit_iters, disable_predication
-        body, made = nests.split(self.func.body, loop.var, factors)
+        """Nested loops of these extents; one factor may be None. Extents that are not known to divide are guarded, with
+        `disable_predication` as well: nothing runs beyond the end. Axes are bound to 0 in place of loops of one
+        iteration unless `preserve_unit_iters`.
+        """
+        del disable_predication
+        body, made = nests.split(self.func.body, loop.var, factors, preserve_unit_iters)
         self._set(body)
         return [LoopRV(v) for v in made]
 
     @recorded
     def fuse(self, *loops: LoopRV, preserve_unit_iters: bool = True) -> LoopRV:
-        """Perfectly nested loops as one."""
-        del preserve_unit_iters
-        body, made = nests.fuse(self.func.body, [h.var for h in loops])
+        """Perfectly nested loops as one. Axes are bound to 0 in place of loops of one iteration unless
+        `preserve_unit_iters`."""
+        body, made = nests.fuse(self.func.body, [h.var for h in loops], preserve_unit_iters)
         self._set(body)
         return LoopRV(made)
 

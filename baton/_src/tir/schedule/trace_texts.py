@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from baton._src.support.diagnostics import fail
-from baton._src.tir.index_map import IndexMap, index_map_from_text, index_map_text
+from baton._src.tir.index_map import IndexMap, index_map_from_text, index_map_of, index_map_text
 from baton._src.tir.schedule.handles import BlockRV, LoopRV
 from baton._src.tir.schedule.instruction_kinds import InstructionKind
 from baton._src.tir.text.printer import node_text
@@ -93,8 +93,9 @@ def _is_map(value: Any) -> bool:
 
 
 def _map_text(value: Any) -> str:
-    """`lambda i, j: (j, i,)`."""
+    """`lambda i, j: (j, i,)`, with plain numbers: where the map is used says of which dtype they are."""
     found = value if isinstance(value, IndexMap) else IndexMap.from_func(value, index_dtype="int32")
+    found = index_map_of(found, len(found.initial_indices), "int32", node_text)
     text = index_map_text(found, node_text).removeprefix("T.index_map(").removesuffix("))").removesuffix(",")
     return f"{text},)"
 

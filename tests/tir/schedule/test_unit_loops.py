@@ -1,0 +1,45 @@
+"""Loops of one iteration in what axes are bound to, and loops that are split anew."""
+
+from __future__ import annotations
+
+import pytest
+
+from baton import te
+from baton._src.support.diagnostics import DiagnosticError
+from baton._src.tir.schedule.schedule import Schedule
+
+
+def row() -> Schedule:
+    a = te.placeholder((1, 12), name="A")
+    return Schedule(te.create_prim_func([a, te.compute((1, 12), lambda i, j: a[i, j] * 2.0, name="C")]))
+
+
+def bindings(s: Schedule) -> list[str]:
+    return [str(value) for value in s.realize("C").iter_values]
+
+
+@pytest.mark.parametrize("keep", [True, False])
+def test_split(keep: bool) -> None:
+    """Guards `preserve_unit_iters`: other primitives find such loops in the sums, or there are none."""
+    s = row()
+    s.split(s.get_loops("C")[1], [1, 12, 1], preserve_unit_iters=keep)
+    assert bindings(s) == (["i", "j_0 * 12 + j_1 + j_2"] if keep else ["0", "j_1"])
+
+
+@pytest.mark.parametrize("keep", [True, False])
+def test_fuse(keep: bool) -> None:
+    s = row()
+    s.fuse(*s.get_loops("C"), preserve_unit_iters=keep)
+    assert bindings(s) == ["0", "i_j_fused"]
+
+
+def test_parts_of_marked_loops() -> None:
+    """Guards that parts are serial, which of them runs in parallel is said anew; annotated loops are not split."""
+    s = row()
+    j = s.get_loops("C")[1]
+    s.parallel(j)
+    outer, inner = s.split(j, [None, 4])
+    assert [s.get(loop).kind.name for loop in (outer, inner)] == ["SERIAL", "SERIAL"]
+    s.annotate(inner, "pragma_x", 1)
+    with pytest.raises(DiagnosticError, match="the loop over j_1 is annotated"):
+        s.split(inner, [2, 2])
