@@ -10,10 +10,10 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from baton._src.ir.node import set_note
 from baton._src.relax.check.deduce import Context
-from baton._src.relax.check.variables import collect_non_negative_expressions, definable_tir_vars_in_struct_info
+from baton._src.relax.check.variables import definable_tir_vars_in_struct_info, leaf_dims, leaf_infos
 from baton._src.relax.info import OBJECT_INFO
 from baton._src.relax.nodes import Var
-from baton._src.relax.struct_info import StructInfo
+from baton._src.relax.struct_info import StructInfo, TensorStructInfo
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.expr import Var as TirVar
 
@@ -46,9 +46,13 @@ class ShapeScopes:
         return prover.scope() if isinstance(prover, Analyzer) else nullcontext()
 
     def note_dims(self, info: StructInfo) -> None:
-        """From here on the variables that are dims in `info` are known not to be negative."""
+        """From here on the variables that are dims of tensors in `info` are known not to be negative.
+
+        Those of shapes alone may be: numbers read from elements, such as places that count from an end.
+        """
         prover = self._context.prover
-        found = [d for d in collect_non_negative_expressions(info) if isinstance(d, TirVar)]
+        tensors = [leaf for leaf in leaf_infos(info, into_functions=False) if isinstance(leaf, TensorStructInfo)]
+        found = [d for tensor in tensors for d in leaf_dims(tensor) if isinstance(d, TirVar)]
         if found and isinstance(prover, Analyzer):
             prover.mark_nonnegative(*found)
 
