@@ -78,10 +78,30 @@ def test_convolutions_change_layout_and_what_is_between_follows() -> None:
     after = check(step, before, *arrays((1, 3, 5, 4), (3, 3, 3, 3)), rtol=1e-3)
     assert called(after) == [
         *("permute_dims", "permute_dims", "nn.conv2d", "nn.relu"),
-        *("expand_dims", "permute_dims", "add", "nn.conv2d", "permute_dims"),
+        *("expand_dims", "permute_dims", "add", "permute_dims", "nn.conv2d", "permute_dims"),
     ]
     attrs = bindings(after)[2].value.attrs
     assert (attrs.data_layout, attrs.kernel_layout, attrs.out_layout) == ("NHWC", "OHWI", "NHWC")
+
+
+@pytest.mark.rule("RELAX-PASS-20")
+def test_parts_follow_and_go_back_where_they_are_needed() -> None:
+    """Both parts of a split stay in the new layout; each use in the old one has its own transpose right before."""
+
+    def parts(b: Any, x: Any, w: Any) -> Any:
+        halves = b.emit(R.split(b.emit(R.nn.conv2d(x, w, padding=1)), 2, axis=1))
+        first, second = b.emit(halves[0]), b.emit(halves[1])
+        flat = b.emit(R.reshape(first, (1, 40)))
+        mean = b.emit(R.mean(second, axis=[2, 3]))
+        return R.matmul(mean, b.emit(R.reshape(flat, (2, 20))))
+
+    before = program([tensor("x", 1, 3, 5, 4), tensor("w", 4, 3, 3, 3)], parts)
+    step = ConvertLayout({"relax.nn.conv2d": ["NHWC", "OHWI"]})
+    after = check(step, before, *arrays((1, 3, 5, 4), (4, 3, 3, 3)), rtol=1e-3)
+    assert called(after) == [
+        *("permute_dims", "permute_dims", "nn.conv2d", "split", "TupleGetItem", "TupleGetItem"),
+        *("permute_dims", "reshape", "mean", "reshape", "matmul"),
+    ]
 
 
 def test_layouts_must_have_the_same_axes() -> None:

@@ -26,7 +26,7 @@ from baton._src.ir.structural import structural_equal
 from baton._src.ir.structural_hash import structural_hash
 from baton._src.ir.traverse import post_order, substitute
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
-from baton._src.passes.relax.interfaces.leaves_of_values import with_leaves
+from baton._src.passes.relax.leaves_of_values import with_leaves
 from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.check.variables import tir_vars_in_struct_info
 from baton._src.relax.nodes import (

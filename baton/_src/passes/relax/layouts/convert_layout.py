@@ -7,10 +7,10 @@
                                                lv3 = R.nn.relu(lv2);  gv = R.permute_dims(lv3, [0, 3, 1, 2])
 
 In dataflow blocks. Operators that treat every element alike follow their operand's layout (operands of lower rank are
-given axes first), and so do operators that name an axis (softmax, concat), reductions over some axes, and operators
-with a layout attribute that no layouts are wanted for (pooling, resizing). What nobody needs in the old layout is not
-transposed back. Weights that are constants are transposed by FoldConstant. Error `pass-layout` for an operator without
-layouts, or a layout with other axes.
+given axes first), and so do operators that name an axis (softmax, concat, split), reductions over some axes, and
+operators with a layout attribute that no layouts are wanted for (pooling, resizing). What is needed in the old layout
+is transposed back right before each use; outputs of blocks keep theirs. Weights that are constants are transposed by
+FoldConstant. Error `pass-layout` for an operator without layouts, or a layout with other axes.
 """
 
 from __future__ import annotations
@@ -26,9 +26,19 @@ from baton._src.ops.builders import RELAX
 from baton._src.ops.layouts import Anchor, FollowsInput
 from baton._src.ops.reduce.folds import ReduceAttrs
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
-from baton._src.passes.relax.bindings.dead_code_elimination import remove_all_unused
-from baton._src.relax.nodes import Binding, BindingBlock, Call, Function, Tuple, VarBinding
-from baton._src.relax.struct_info import TensorStructInfo
+from baton._src.passes.relax.leaves_of_values import with_leaves
+from baton._src.relax.nodes import (
+    Binding,
+    BindingBlock,
+    Call,
+    DataflowVar,
+    Function,
+    MatchCast,
+    Tuple,
+    TupleGetItem,
+    VarBinding,
+)
+from baton._src.relax.struct_info import TensorStructInfo, TupleStructInfo
 from baton._src.support.diagnostics import fail
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import FunctionPass
@@ -45,51 +55,66 @@ class ConvertLayout(FunctionPass):
     desired_layouts: Mapping[str, Sequence[str]]
 
     def run_function(self, function: Function, module: IRModule, ctx: PassContext) -> Function:
-        found = _Converter(module, self.desired_layouts).function(function)
-        return function if found is function else remove_all_unused(found)
+        return _Converter(module, self.desired_layouts).function(function)
 
 
 class _Converter(BindingRewriter):
-    """`moved[var]` is a variable with the same value, its axes in another order, and that order."""
+    """`moved[var]` stands for a DataflowVar: the same value, or tuple of values, with its axes in another order."""
 
     def __init__(self, module: IRModule, desired: Mapping[str, Sequence[str]]) -> None:
         super().__init__(module)
         self.desired = desired
         self.moved: dict[Any, tuple[Any, Order]] = {}
-        self.operands: dict[tuple[Any, Order], Any] = {}
-        """What operands have been transposed to, in this block."""
 
     def enter_block(self, block: BindingBlock) -> None:
-        self.moved, self.operands = {}, {}
+        self.moved = {}
 
     def visit_binding(self, binding: Binding) -> None:
-        value = binding.value if isinstance(binding, VarBinding) else None
-        definition = value.op.definition if isinstance(value, Call) and isinstance(value.op, Op) else None
-        made: tuple[Call, Order] | None = None
-        if self.in_dataflow and isinstance(value, Call) and isinstance(definition, OpDef):
-            if value.op.name in self.desired:
-                made = self._converted(value, definition, self.desired[value.op.name])
-            else:
-                made = self._following(value, definition)
+        assert isinstance(binding, (VarBinding, MatchCast))
+        made = self._made_otherwise(binding.value) if isinstance(binding, VarBinding) and self.in_dataflow else None
         if made is None:
-            self.keep(binding)
+            value = with_leaves(binding.value, self._back)
+            self.keep(binding if value is binding.value else binding.with_fields(value=value))
             return
-        call, order = made
+        value, order = made
         if order == tuple(range(len(order))):  # a reduction may leave the axes in their old order
-            self.keep(VarBinding(binding.var, self.normalized(call), getattr(binding, "span", None)))
+            self.keep(VarBinding(binding.var, self.normalized(value), binding.span))
             return
-        var = self.emit(call, binding.var.name_hint)
-        self.moved[binding.var] = var, order
-        back = R.permute_dims(var, axes=list(_inverse(order)))
-        self.keep(VarBinding(binding.var, self.normalized(back), getattr(binding, "span", None)))
+        self.moved[binding.var] = self.emit(value, binding.var.name_hint), order
+        if not isinstance(binding.var, DataflowVar):
+            self.keep(VarBinding(binding.var, self.normalized(self._as_before(binding.var)), binding.span))
+            del self.moved[binding.var]
+
+    def _made_otherwise(self, value: Any) -> tuple[Any, Order] | None:
+        """The value with its axes in another order, and this order; None where it stays as it is."""
+        if isinstance(value, TupleGetItem) and value.tuple_value in self.moved:
+            whole, order = self.moved[value.tuple_value]
+            return TupleGetItem(whole, value.index), order
+        definition = value.op.definition if isinstance(value, Call) and isinstance(value.op, Op) else None
+        if not isinstance(definition, OpDef):
+            return None
+        if value.op.name in self.desired:
+            return self._converted(value, definition, self.desired[value.op.name])
+        return self._following(value, definition)
+
+    def _back(self, var: Any) -> Any:
+        """What a mention of a variable becomes where its old layout is needed."""
+        return self.emit(self._as_before(var), var.name_hint) if var in self.moved else var
+
+    def _as_before(self, var: Any) -> Any:
+        """The value of a variable that stands in another order, in the old one."""
+        moved, order = self.moved[var]
+        axes = list(_inverse(order))
+        if not isinstance(moved.struct_info, TupleStructInfo):
+            return R.permute_dims(moved, axes=axes)
+        items = [self.emit(TupleGetItem(moved, n)) for n in range(len(moved.struct_info.fields))]
+        return Tuple([self.emit(R.permute_dims(item, axes=axes)) for item in items])
 
     def _in_order(self, arg: Any, order: Order) -> Any:
         """The operand with its axes in this order."""
         if arg in self.moved and self.moved[arg][1] == order:
             return self.moved[arg][0]
-        if (arg, order) not in self.operands:
-            self.operands[arg, order] = self._transposed(arg, order)
-        return self.operands[arg, order]
+        return self._transposed(self._back(arg), order)
 
     def _transposed(self, arg: Any, order: Order) -> Any:
         rank = arg.struct_info.ndim
@@ -121,7 +146,7 @@ class _Converter(BindingRewriter):
 
     def _following(self, call: Call, definition: OpDef[Any]) -> tuple[Call, Order] | None:
         """An operator that works in any layout, of which an operand is there in another one."""
-        if not isinstance(call.struct_info_, TensorStructInfo) or not call.args:
+        if not call.args or not _is_tensors(call.struct_info_):
             return None
         if definition.fusion in (Fusion.ELEMWISE, Fusion.BROADCAST) and not definition.attrs.names:
             return self._elementwise(call)
@@ -164,6 +189,11 @@ class _Converter(BindingRewriter):
         if any(i.ndim > len(order) for i in infos):
             return None
         return Call(call.op, [self._in_order(a, order) for a in call.args], call.attrs, span=call.span), order
+
+
+def _is_tensors(info: Any) -> bool:
+    fields = info.fields if isinstance(info, TupleStructInfo) else (info,)
+    return all(isinstance(f, TensorStructInfo) for f in fields)
 
 
 def _relabelled(call: Call, facet: Anchor, order: Order) -> tuple[Any, Order]:

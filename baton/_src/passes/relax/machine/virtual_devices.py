@@ -18,6 +18,7 @@ from typing import Any
 from baton._src.ir.expr import GlobalVar, Op
 from baton._src.ir.global_info import VDevice
 from baton._src.ir.module import IRModule
+from baton._src.ir.target import Target
 from baton._src.ir.traverse import post_order, rewrite
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.relax.block_builder import BlockBuilder
@@ -99,10 +100,11 @@ class _Groups:
                     self._join(var, arg)
 
     def _hinted(self, call: Call) -> VDevice:
-        """The device of the module that a hint means: by number and scope (there is one kind, the CPU)."""
-        wanted = int(call.attrs.dev_id), str(call.attrs.memory_scope)
+        """The device of the module that a hint means: by kind, number and scope."""
+        wanted = int(call.attrs.dev_type), int(call.attrs.dev_id), str(call.attrs.memory_scope)
         for device in self.listed:
-            if (device.vdevice_id, device.memory_scope) == wanted and int(call.attrs.dev_type) == 1:
+            kind = Target(device.target).get_target_device_type()
+            if (kind, device.vdevice_id, device.memory_scope) == wanted:
                 return device
         where = f"device {call.attrs.dev_id} of kind {call.attrs.dev_type}"
         raise fail("pass-device", f"a hint wants {where}, which the module does not list", span=call.span)
