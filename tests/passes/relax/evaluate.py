@@ -147,6 +147,8 @@ class _Evaluator:
     def _hint_on_device(self, call: Call, env: dict[Any, Any], dims: dict[Any, int]) -> Any:
         return self.value(call.args[0], env, dims)
 
+    _to_vdevice = _hint_on_device  # one memory
+
     def _memory_kill_tensor(self, call: Call, env: dict[Any, Any], dims: dict[Any, int]) -> Any:
         env[call.args[0]] = None
         return ()

@@ -49,10 +49,32 @@ def test_hints_become_annotations_that_spread() -> None:
 
 @pytest.mark.rule("RELAX-PASS-25", rejects=True)
 def test_hints_that_contradict() -> None:
+    made = program([tensor("x", 3), tensor("y", 3)], lambda b, x, y: R.add(b.emit(hint(x, 0)), b.emit(hint(y, 1))))
     with pytest.raises(DiagnosticError, match="is wanted on"):
-        RealizeVDevice()(hinted(0, 1))
+        RealizeVDevice()(IRModule(made.functions, global_infos={"vdevice": [FIRST, SECOND]}))
     with pytest.raises(DiagnosticError, match="does not list"):
         RealizeVDevice()(hinted(7))
+
+
+@pytest.mark.rule("RELAX-PASS-25")
+def test_a_hint_for_what_is_elsewhere_is_a_copy() -> None:
+    """exp(x) is on the first device, and wanted on the second one: that was refused."""
+    after = check(RealizeVDevice(), hinted(0, 1), *arrays((3,), (3,)))
+    assert called(after) == ["Var", "exp", "to_vdevice", "exp", "add"]
+    places = [b.var.struct_info.vdevice for b in bindings(after)]
+    assert places == [FIRST, FIRST, SECOND, SECOND, SECOND]
+    assert [p.struct_info.vdevice for p in after["main"].params] == [FIRST, SECOND]
+    assert not well_formed(after)
+
+
+@pytest.mark.rule("RELAX-PASS-25")
+def test_hints_name_kinds_of_devices() -> None:
+    """A module for a GPU is annotated here, too (and is no program that runs here)."""
+    gpu = VDevice("cuda", 0, "global")
+    wanted = Call(special_op("hint_on_device"), [tensor("x", 3)], HintOnDeviceAttrs(2, 0, "global"))
+    made = program([tensor("x", 3)], lambda b, x: R.exp(b.emit(wanted.with_fields(args=(x,)))))
+    after = RealizeVDevice()(IRModule(made.functions, global_infos={"vdevice": [FIRST, gpu]}))
+    assert after["main"].params[0].struct_info.vdevice == gpu
 
 
 def test_without_hints_nothing_changes() -> None:

@@ -1,13 +1,15 @@
 """RealizeVDevice and UpdateVDevice: where tensors live.
 
-    lv = R.add(R.hint_on_device(x, "llvm"), y)     ->     x, y and lv are annotated with the module's vdevice "llvm"
+    lv = R.add(R.hint_on_device(x, tvm.cpu(1)), y)     ->     x, y and lv are annotated with the vdevice "llvm:1"
 
 RealizeVDevice turns hints into annotations and carries them along: operators compute where their operands are, so what
-is known of one tensor of a call holds for the others and for the result. Hints go; `to_vdevice` ends the spreading.
+is known of one tensor of a call holds for the others and for the result. A hint says where its result is, and where
+nothing else says so, its operand, too; it goes if that is the same device, and becomes a copy (`to_vdevice`) if not.
 UpdateVDevice(new, index) puts another device in place number `index` of the module's list, in all annotations, and
 where hints and copies say it.
 
-Errors: `pass-device` where two hints meet, for a hint of a device the module does not list, for an index there is not.
+Errors: `pass-device` where tensors of two devices meet, for a hint of a device the module does not list, for an index
+there is not.
 """
 
 from __future__ import annotations
@@ -23,6 +25,7 @@ from baton._src.ir.traverse import post_order, rewrite
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.nodes import Binding, Call, Function, If, SeqExpr, Tuple, TupleGetItem, Var, VarBinding
+from baton._src.relax.special.devices import ToVDeviceAttrs
 from baton._src.relax.special_ops import special_op
 from baton._src.relax.struct_info import TensorStructInfo
 from baton._src.support.diagnostics import fail
@@ -55,12 +58,17 @@ class _Groups:
         self.devices: dict[Any, VDevice] = {}
         self.listed = listed
         self.values: dict[Var, Any] = {}
+        hints: dict[Any, VDevice] = {}
         for param in function.params:
             self._annotated(param)
         for binding in post_order(function.body):
             if isinstance(binding, VarBinding):
                 self._annotated(binding.var)
                 self._bound(binding.var, binding.value)
+                if _is_hint(binding.value):
+                    hints[binding.value.args[0]] = self.hinted(binding.value)
+        for operand, device in hints.items():
+            self.devices.setdefault(self.root(operand), device)
 
     def root(self, var: Any) -> Any:
         while var in self.parents:
@@ -92,14 +100,15 @@ class _Groups:
             if isinstance(part, Var) and isinstance(var.struct_info_, TensorStructInfo):
                 self._join(var, part)
         elif isinstance(value, Call) and isinstance(value.op, Op) and value.op is not _TO_VDEVICE:
-            if value.op is _HINT:
-                self._place(value.args[0], self._hinted(value))
+            if _is_hint(value):
+                self._place(var, self.hinted(value))
+                return
             args = [f for a in value.args for f in (a.fields if isinstance(a, Tuple) else (a,))]
             for arg in args:
                 if isinstance(arg, Var) and isinstance(arg.struct_info_, TensorStructInfo):
                     self._join(var, arg)
 
-    def _hinted(self, call: Call) -> VDevice:
+    def hinted(self, call: Call) -> VDevice:
         """The device of the module that a hint means: by kind, number and scope."""
         wanted = int(call.attrs.dev_type), int(call.attrs.dev_id), str(call.attrs.memory_scope)
         for device in self.listed:
@@ -153,8 +162,8 @@ class _Annotator(BindingRewriter):
 
     def visit_binding(self, binding: Binding) -> None:
         value = binding.value if isinstance(binding, VarBinding) else None
-        if isinstance(value, Call) and value.op is _HINT:
-            value = value.args[0]
+        if isinstance(value, Call) and _is_hint(value):
+            value = self._there(value.args[0], self.groups.hinted(value))
         elif isinstance(value, (Call, Tuple, TupleGetItem)):
             value = self.normalized(value.with_fields(struct_info_=None))
         if value is None:
@@ -162,6 +171,17 @@ class _Annotator(BindingRewriter):
             return
         var = self._moved(binding.var, None if isinstance(value, If) else value.struct_info_)
         self.keep(VarBinding(var, value, getattr(binding, "span", None)))
+
+    def _there(self, operand: Any, device: VDevice) -> Any:
+        """The operand on a device: itself if it is there, or a copy."""
+        if operand.struct_info.vdevice == device:
+            return operand
+        return self.normalized(Call(_TO_VDEVICE, [operand], ToVDeviceAttrs(device)))
+
+
+def _is_hint(value: Any) -> bool:
+    """Whether a right side is a hint of a device."""
+    return isinstance(value, Call) and value.op is _HINT
 
 
 def _forgetful(node: Any) -> Any:
