@@ -91,9 +91,12 @@ def dropout_raw(op: Any, data: Any, rate: float = 0.5) -> Any:
     return TupleWrapper(call.tuple_value, 2)
 
 
-def relay_threefry_key(op: Any, seed: int) -> Any:
-    """The key of a random generator, a constant."""
-    return relay_constant(threefry_key(seed))
+def relay_threefry_key(op: Any, seed: Any) -> Any:
+    """The key of a random generator, a constant. Raises `DiagnosticError` (`op-argument`) if the seed is no integer."""
+    if not isinstance(seed, (int, np.integer)) or isinstance(seed, bool):
+        help = "threefry_key(0)"
+        raise fail("op-argument", f"threefry_key: the seed is an integer, got {type(seed).__name__}", help=help)
+    return relay_constant(threefry_key(int(seed)))
 
 
 def get_pad_tuple1d(op: Any, padding: Any) -> tuple[int, ...]:

@@ -146,6 +146,9 @@ def array(arr: object, device: Device = CPU, dtype: object = None, mem_scope: st
     wanted = None if dtype is None else DataType(dtype).numpy
     try:
         made = np.array(data, dtype=wanted, order="C", copy=True)
+    except OverflowError as error:
+        kind = "" if dtype is None else f" of {DataType(dtype)}"
+        raise fail("value-mismatch", f"no tensor{kind} can hold this: {error}", kind=ValueError) from error
     except (TypeError, ValueError) as error:
         raise _no_tensor(arr) from error
     if made.dtype.kind not in "fiubcV":

@@ -45,11 +45,15 @@ def infer_crop(call: OpCall[CropAttrs]) -> Info:
     for t, rank, name in ((x, 4, "data"), (boxes, 2, "boxes"), (which, 1, "box_indices")):
         if t.ndim not in (-1, rank):
             call.fail(f"{name} must have rank {rank}, got {show_shape(t.shape, t.ndim)}")
+    if not which.dtype.is_void and not which.dtype.is_int:
+        call.fail(f"box_indices must hold integers, got {which.dtype}", code="op-dtype", help="astype first")
     dtype = x.dtype if a.out_dtype.is_void else a.out_dtype
     if x.shape is None or boxes.shape is None:
         return TensorInfo(None, dtype, 4, x.vdevice)
     if DimMath(call.prover).equal(boxes.shape[1], 4) is False:
         call.fail(f"boxes must have four corners each, got {show_shape(boxes.shape)}")
+    if which.shape is not None and DimMath(call.prover).equal(boxes.shape[0], which.shape[0]) is False:
+        call.fail(f"there are {show_shape(boxes.shape)} boxes and {show_shape(which.shape)} box_indices")
     count, size = boxes.shape[0], a.crop_size
     shape = (count, x.shape[1], *size) if a.layout == "NCHW" else (count, *size, x.shape[3])
     return TensorInfo(shape, dtype, vdevice=x.vdevice)

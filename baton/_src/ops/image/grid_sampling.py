@@ -201,7 +201,7 @@ def reference_sample(inputs: Any, a: GridSampleAttrs) -> Any:
         where = []
         for (pixel, _), extent in zip(combination, extents):
             valid &= (pixel >= 0) & (pixel < extent)
-            where.append(np.clip(pixel, 0, extent - 1).astype(int))
+            where.append(np.clip(np.nan_to_num(pixel), 0, extent - 1).astype(int))
         values = np.moveaxis(x, 1, -1)[(batch, *where)] * (weight * valid)[..., None]
         total += np.moveaxis(values, -1, 1)
     return total.astype(inputs[0].dtype)

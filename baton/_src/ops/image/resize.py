@@ -18,7 +18,7 @@ from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
 from baton._src.ir.tensor_info import Dim, Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.canonical_axes import from_canonical, to_canonical
-from baton._src.ops.dims import DimMath
+from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.image.resampling import METHODS, MODES, NUMPY, ROUNDINGS, TE, coordinate, taps
 from baton._src.ops.layout_names import AxisOrder, layout_over
 from baton._src.ops.layouts import anchor
@@ -92,6 +92,8 @@ def infer(call: OpCall[Any]) -> Info:
         return TensorInfo(None, dtype, order.rank, x.vdevice)
     math = DimMath(call.prover)
     extents: dict[str, Dim] = order.canonical(math, x.shape)
+    if any(extents[letter] == 0 and wanted != 0 for letter, wanted in zip(SPATIAL[a.spatial], size)):
+        call.fail(f"an image of shape {show_shape(x.shape)} has no pixels to make {show_shape(size)} of")
     extents |= dict(zip(SPATIAL[a.spatial], size))
     return TensorInfo(order.physical(math, extents), dtype, vdevice=x.vdevice)
 

@@ -51,7 +51,7 @@ def _function(
 
     def infer(call: OpCall[Any]) -> Info:
         x = call.tensor(0)
-        if not x.dtype.is_void and not x.dtype.is_int:
+        if not x.dtype.is_void and not (x.dtype.is_int and x.dtype.bits <= 32):
             call.fail(f"takes a quantised operand, got {x.dtype}", code="op-dtype", help="qnn.quantize first")
         check_parameters(call, (1, 2, 3, 4))
         found = plain.infer(OpCall(plain, (_real(x),), call.attrs, call.prover, (), call.span))
@@ -98,11 +98,17 @@ def _signed(low: int = -99) -> Callable[[], Any]:
     return lambda: _case(Arr(("n", 6), "int8", low, 99))
 
 
-def relay_leaky(make: Any, x: Any, alpha: float, *parameters: Any, **named: Any) -> Any:
+def relay_leaky(
+    make: Any,
+    x: Any,
+    alpha: float,
+    input_scale: Any,
+    input_zero_point: Any,
+    output_scale: Any,
+    output_zero_point: Any,
+) -> Any:
     """TVM's order: the slope comes second."""
-    names = ("input_scale", "input_zero_point", "output_scale", "output_zero_point")
-    given = [*parameters, *(named[n] for n in names[len(parameters) :])]
-    return make(x, *given, alpha=alpha)
+    return make(x, input_scale, input_zero_point, output_scale, output_zero_point, alpha=alpha)
 
 
 def relay_pool(

@@ -22,6 +22,7 @@ from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import from_front, normal_axis
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.samples import Arr, Sample
+from baton._src.support.diagnostics import fail
 from baton._src.values.dtype import DataType
 
 CODES = {"disable": 0, "int8": 1, "uint8": 2, "int32": 3}
@@ -101,17 +102,27 @@ def _reference(value_of: Callable[[Any, Any, Any, int], Any]) -> Callable[..., A
     return reference
 
 
-def _builder(parameter: str, dtype: str) -> Callable[..., Any]:
-    """TVM's order, with names such as `output_scale` and `out_dtype`: a dtype may be named or given as a scalar."""
+def relay_quantize(
+    make: Any, data: Any, output_scale: Any, output_zero_point: Any, axis: int = -1, out_dtype: Any = "int8"
+) -> Any:
+    """TVM's order: the dtype comes last, by name or as a scalar."""
+    return make(data, _code(make, out_dtype), output_scale, output_zero_point, axis=axis)
 
-    def builder(make: Any, data: Any, *given: Any, **named: Any) -> Any:
-        names = (f"{parameter}_scale", f"{parameter}_zero_point", "axis", dtype)
-        options = {"axis": -1, dtype: "int8", **dict(zip(names, given)), **named}
-        kind = options.pop(dtype)
-        code = make.const(np.array(CODES[kind], "int32")) if isinstance(kind, str) else kind
-        return make(data, code, options.pop(names[0]), options.pop(names[1]), **options)
 
-    return builder
+def relay_dequantize(
+    make: Any, data: Any, input_scale: Any, input_zero_point: Any, axis: int = -1, in_dtype: Any = "int8"
+) -> Any:
+    """The same."""
+    return make(data, _code(make, in_dtype), input_scale, input_zero_point, axis=axis)
+
+
+def _code(make: Any, dtype: Any) -> Any:
+    """The number of a dtype that is given by name; an operand as it is."""
+    if not isinstance(dtype, str):
+        return dtype
+    if dtype not in CODES:
+        raise fail("op-argument", f"nothing is quantised to {dtype!r}", help=f"one of {', '.join(CODES)}")
+    return make.const(np.array(CODES[dtype], "int32"))
 
 
 def _samples() -> tuple[Sample, ...]:
@@ -126,7 +137,9 @@ def _samples() -> tuple[Sample, ...]:
     )
 
 
-def _define(name: str, parameter: str, dtype: str, summary: str, compute: Any, reference: Any) -> OpDef[Any]:
+def _define(
+    name: str, parameter: str, dtype: str, builder: Callable[..., Any], summary: str, compute: Any, reference: Any
+) -> OpDef[Any]:
     return OpDef(
         f"qnn.{name}",
         SimulatedAttrs,
@@ -143,7 +156,7 @@ def _define(name: str, parameter: str, dtype: str, summary: str, compute: Any, r
         # Not ELEMWISE: the operands have dtypes of their own, also where Relay's text has bare numbers.
         fusion=Fusion.INJECTIVE,
         in_relax=False,
-        relay_builder=_builder(parameter, dtype),
+        relay_builder=builder,
         samples=_samples,
         summary=summary,
     )
@@ -154,6 +167,7 @@ QNN_SIMULATED: tuple[OpDef[Any], ...] = (
         "simulated_quantize",
         "output",
         "out_dtype",
+        relay_quantize,
         "quantize in floats, to a dtype that is a number at run time.",
         _quantized,
         lambda x, scale, zero, code: np.clip(np.rint(x / scale) + zero, *_RANGES[code]),
@@ -162,6 +176,7 @@ QNN_SIMULATED: tuple[OpDef[Any], ...] = (
         "simulated_dequantize",
         "input",
         "in_dtype",
+        relay_dequantize,
         "dequantize in floats, of a dtype that is a number at run time.",
         lambda x, scale, zero, kind: (x - zero) * scale,
         lambda x, scale, zero, code: (x - zero) * scale,

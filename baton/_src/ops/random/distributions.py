@@ -163,6 +163,8 @@ def infer_multinomial(call: OpCall[MultinomialAttrs]) -> Info:
     probs = call.tensor(1)
     if probs.ndim not in (-1, 1, 2):
         call.fail(f"probabilities must have rank 1 or 2, got {show_shape(probs.shape, probs.ndim)}")
+    if probs.shape is not None and probs.shape[-1] == 0 and call.attrs.num_samples:
+        call.fail(f"there is nothing to draw among probabilities of shape {show_shape(probs.shape)}")
     shape = None if probs.shape is None else (*probs.shape[:-1], call.attrs.num_samples)
     return TupleInfo((key_info(call), TensorInfo(shape, INT32, probs.ndim)))
 

@@ -18,9 +18,11 @@ from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo, TupleInfo
 from baton._src.ops import kernel_words as k
+from baton._src.ops.broadcasting import same_dtype
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.loop_nests import both, let, load, loop, loops, store, when
 from baton._src.ops.samples import Arr, Sample
+from baton._src.ops.vision.valid_counts import check_floating
 from baton._src.te.computation import extern
 from baton._src.tir.stmt import Stmt
 from baton._src.values.dtype import INT32
@@ -51,6 +53,9 @@ def infer_prior(call: OpCall[PriorAttrs]) -> Info:
     x, a = call.tensor(0), call.attrs
     if x.ndim not in (-1, 4):
         call.fail(f"the data must have rank 4, got {show_shape(x.shape, x.ndim)}")
+    check_floating(call)
+    if any(r <= 0 for r in a.ratios):
+        call.fail(f"ratios must be positive, got {a.ratios}", code="op-attribute")
     if not a.sizes or not a.ratios or len(a.steps) != 2 or len(a.offsets) != 2:
         call.fail("sizes and ratios must not be empty; steps and offsets are pairs", code="op-attribute")
     if x.shape is None:
@@ -100,13 +105,13 @@ def compute_prior(inputs: Any, a: PriorAttrs, out: Any) -> Any:
 def reference_prior(inputs: Any, a: PriorAttrs) -> Any:
     """Box by box."""
     height, width = inputs[0].shape[2:]
-    steps = [s if s > 0 else 1 / e for s, e in zip(a.steps, (height, width))]
+    steps = [s if s > 0 else 1 / max(e, 1) for s, e in zip(a.steps, (height, width))]
     found = []
     for i, j in np.ndindex(height, width):
         y, x = (i + a.offsets[0]) * steps[0], (j + a.offsets[1]) * steps[1]
         for w, h in _forms(a):
             found.append((x - w * height / width, y - h, x + w * height / width, y + h))
-    boxes = np.asarray(found, inputs[0].dtype)[None]
+    boxes = np.asarray(found, inputs[0].dtype).reshape(1, -1, 4)
     return np.clip(boxes, 0, 1) if a.clip else boxes
 
 
@@ -130,13 +135,19 @@ def infer_transform(call: OpCall[TransformAttrs]) -> Info:
         t = call.tensor(position)
         if t.ndim not in (-1, rank):
             call.fail(f"{name} must have rank {rank}, got {show_shape(t.shape, t.ndim)}")
+    check_floating(call, range(3))
+    same_dtype(call, [call.tensor(position) for position in range(3)])
     if len(call.attrs.variances) != 4:
         call.fail(f"variances must be four numbers, got {call.attrs.variances}", code="op-attribute")
     if x.shape is None:
         return TupleInfo((TensorInfo(None, x.dtype, 3), TensorInfo(None, INT32, 1)))
-    offsets, math_ = call.tensor(1).shape, DimMath(call.prover)
-    if offsets is not None and math_.equal(offsets[1], math_.multiply(x.shape[2], 4)) is False:
-        call.fail(f"loc_pred must have four offsets an anchor, got {show_shape(offsets)}")
+    batch, _, anchors = x.shape
+    math_ = DimMath(call.prover)
+    for position, dims in ((1, (batch, math_.multiply(anchors, 4))), (2, (anchors, 4))):
+        shape, name = call.tensor(position).shape, call.op.inputs[position].name
+        if shape is not None and any(math_.equal(given, dim) is False for given, dim in zip(shape[-2:], dims)):
+            wanted = f"each image has {show_shape(dims)}"
+            call.fail(f"{name} {show_shape(shape)} does not fit cls_prob {show_shape(x.shape)}", help=wanted)
     return TupleInfo((TensorInfo((x.shape[0], x.shape[2], 6), x.dtype), TensorInfo(x.shape[:1], INT32)))
 
 

@@ -16,10 +16,18 @@ from baton._src.ir.attrs import Attrs, attr, attrs
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo, TupleInfo
 from baton._src.ops import kernel_words as k
+from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.loop_nests import both, let, load, loop, loops, store, when
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.vision.box_overlap import overlap, overlap_of_arrays
-from baton._src.ops.vision.valid_counts import GET_VALID_COUNTS, as_scalar, check_ranks, sampled_boxes
+from baton._src.ops.vision.valid_counts import (
+    GET_VALID_COUNTS,
+    as_scalar,
+    check_columns,
+    check_floating,
+    check_ranks,
+    sampled_boxes,
+)
 from baton._src.te.computation import extern
 from baton._src.tir.stmt import Stmt
 from baton._src.values.dtype import INT32
@@ -42,12 +50,28 @@ class SuppressionAttrs(Attrs):
 
 def infer_suppression(call: OpCall[SuppressionAttrs]) -> Info:
     """The indices and their number, or the boxes."""
-    x = check_ranks(call, (3, 1, 2, 0, 0))
+    x, a = check_ranks(call, (3, 1, 2, 0, 0)), call.attrs
+    check_floating(call)
+    check_columns(call, score_index=a.score_index, id_index=max(a.id_index, 0))
+    check_columns(call, 4, coord_start=a.coord_start)
+    _check_counts(call, x)
     if not call.attrs.return_indices:
         return x
     if x.shape is None:
         return TupleInfo((TensorInfo(None, INT32, 2), TensorInfo(None, INT32, 2)))
     return TupleInfo((TensorInfo(x.shape[:2], INT32), TensorInfo((x.shape[0], 1), INT32)))
+
+
+def _check_counts(call: OpCall[SuppressionAttrs], x: TensorInfo) -> None:
+    """A count an image, an index a box, both integers."""
+    math = DimMath(call.prover)
+    for position in (1, 2):
+        t, name = call.tensor(position), call.op.inputs[position].name
+        if not t.dtype.is_void and not t.dtype.is_int:
+            call.fail(f"{name} must hold integers, got {t.dtype}", code="op-dtype", help="astype first")
+        if x.shape is not None and t.shape is not None:
+            if any(math.equal(mine, its) is False for mine, its in zip(t.shape, x.shape)):
+                call.fail(f"{name} {show_shape(t.shape)} does not fit boxes {show_shape(x.shape)}")
 
 
 def _ranks(x: k.Tensor, count: k.Tensor, a: SuppressionAttrs) -> k.Tensor:
@@ -207,7 +231,7 @@ def reference_suppression(inputs: Any, a: SuppressionAttrs) -> Any:
     x, count, places, most, threshold = inputs
     rows, chosen = np.full_like(x, -1), np.full(x.shape[:2], -1, _INT)
     for b, image in enumerate(x):
-        order = np.argsort(-image[: count[b], a.score_index], kind="stable")
+        order = np.argsort(-image[: max(count[b], 0), a.score_index], kind="stable")
         order = order[: a.top_k] if a.top_k > 0 else order
         rows[b, : len(order)], chosen[b, : len(order)] = image[order], order
         _suppress(rows[b], chosen[b], len(order), int(most), threshold, a)

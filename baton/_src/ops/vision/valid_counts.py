@@ -6,6 +6,7 @@ threshold and its class, if there is one, is not negative. Source: facts relay-l
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -42,9 +43,31 @@ def check_ranks(call: OpCall[Any], ranks: tuple[int, ...]) -> TensorInfo:
     return call.tensor(0)
 
 
+def check_floating(call: OpCall[Any], positions: Iterable[int] = (0,)) -> None:
+    """Operands must hold floats: corners are scaled and divided."""
+    for position in positions:
+        t = call.tensor(position)
+        if not t.dtype.is_void and not t.dtype.is_float:
+            name = call.op.inputs[position].name
+            call.fail(f"{name} must hold floating-point elements, got {t.dtype}", code="op-dtype", help="astype first")
+
+
+def check_columns(call: OpCall[Any], width: int = 1, /, **places: int) -> None:
+    """Where things stand in the rows of the first operand: `width` numbers from each place must lie in the row."""
+    x = call.tensor(0)
+    columns = x.shape[2] if x.shape is not None else None
+    for name, place in places.items():
+        if place < 0 or (isinstance(columns, int) and place + width > columns):
+            call.fail(
+                f"{name} is {place}, the rows of {show_shape(x.shape, 3)} have no such place", code="op-attribute"
+            )
+
+
 def infer_counts(call: OpCall[ValidCountsAttrs]) -> Info:
     """How many count, the rows, where they stood."""
     x = check_ranks(call, (3, 0))
+    check_floating(call)
+    check_columns(call, score_index=call.attrs.score_index, id_index=max(call.attrs.id_index, 0))
     if x.shape is None:
         return TupleInfo((TensorInfo(None, INT32, 1), x, TensorInfo(None, INT32, 2)))
     return TupleInfo((TensorInfo(x.shape[:1], INT32), x, TensorInfo(x.shape[:2], INT32)))

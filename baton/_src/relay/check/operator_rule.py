@@ -13,7 +13,7 @@ from typing import Any
 from baton._src.ir.attrs import NO_ATTRS, Attrs
 from baton._src.ir.expr import Op
 from baton._src.ir.op_def import Fusion, OpCall
-from baton._src.ir.tensor_info import Info, TensorInfo
+from baton._src.ir.tensor_info import Info, TensorInfo, TupleInfo
 from baton._src.ir.types import IncompleteType, TensorType, TupleType, Type, TypeVar
 from baton._src.relay.check.prover import DimRules
 from baton._src.relay.check.relations import FunctionRelation
@@ -79,9 +79,13 @@ class OperatorRule:
             call = OpCall(definition, infos, attrs or _defaults(op), self._prover, tuple(constants), span)
             if definition.relay_rule is not None:
                 definition.relay_rule(call)
-            return self._type_of(definition.infer(call))
+            found = definition.infer(call)
         except _CONTENTS as error:
             raise unfit(op, attrs, error, span) from error
+        if _has_negative_extent(found):
+            listed = f"the attributes are: {attrs}" if attrs is not None else "its operands are too small"
+            call.fail("gives a tensor of a negative extent", code="op-shape", help=listed)
+        return self._type_of(found)
 
     def _type_of(self, info: Info) -> Type:
         """The type of an info; equal static tensors are one object, which makes comparing them cheap."""
@@ -182,6 +186,14 @@ def unfit(op: Op, attrs: Any, error: Exception, span: Span | None) -> Diagnostic
     shown = ", ".join(f"{name}={content!r}" for name, content in listed) or "none"
     message = f"{op.name}: no type follows from these attributes: {error}"
     return fail("op-attribute", message, span=span, help=f"the attributes are: {shown}")
+
+
+def _has_negative_extent(info: Info) -> bool:
+    """Whether no tensor can be of this shape."""
+    if isinstance(info, TupleInfo):
+        return any(map(_has_negative_extent, info.fields))
+    dims = info.shape if isinstance(info, TensorInfo) and isinstance(info.shape, tuple) else ()
+    return any(isinstance(dim, int) and dim < 0 for dim in dims)
 
 
 def _defaults(op: Op) -> Any:

@@ -1,0 +1,113 @@
+"""Operators of vision, images, random numbers and quantisation refuse operands and attributes that do not fit, when
+types are inferred: kernels would read beside the rows they are given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from baton import IRModule, relay
+from baton._src.support.diagnostics import DiagnosticError
+
+ROWS = relay.var("rows", shape=(1, 4, 6))
+COUNT = relay.var("count", shape=(1,), dtype="int32")
+PLACES = relay.var("places", shape=(1, 4), dtype="int32")
+IMAGE = relay.var("image", shape=(1, 3, 4, 4))
+SCORES, OFFSETS, ANCHORS = (relay.var(f"a{i}", shape=s) for i, s in enumerate([(1, 3, 5), (1, 20), (1, 5, 4)]))
+BOXES, WHICH = relay.var("boxes", shape=(2, 4)), relay.var("which", shape=(2,), dtype="int32")
+KEY = relay.random.threefry_key(0)
+WORDS = relay.var("words", shape=(2,), dtype="uint64")
+
+
+def variable(*shape: int, dtype: str = "float32") -> Any:
+    return relay.var("other", shape=shape, dtype=dtype)
+
+
+def suppressed(rows: Any = ROWS, count: Any = COUNT, places: Any = PLACES, **attributes: Any) -> Any:
+    return relay.vision.non_max_suppression(rows, count, places, relay.const(-1), relay.const(0.5), **attributes)
+
+
+def located(scores: Any = SCORES, offsets: Any = OFFSETS, anchors: Any = ANCHORS) -> Any:
+    return relay.vision.multibox_transform_loc(scores, offsets, anchors).astuple()
+
+
+def every_class(boxes: Any, scores: Any) -> Any:
+    limits = (relay.const(3), relay.const(0.5), relay.const(0.1))
+    return relay.vision.all_class_non_max_suppression(boxes, scores, *limits).astuple()
+
+
+REFUSED: list[tuple[Callable[[], Any], str]] = [
+    (lambda: relay.vision.get_valid_counts(ROWS, 0.5, 0, 6).astuple(), "score_index is 6"),
+    (lambda: relay.vision.get_valid_counts(ROWS, 0.5, 0, -1).astuple(), "score_index is -1"),
+    (lambda: relay.vision.get_valid_counts(ROWS, 0.5, 6, 1).astuple(), "id_index is 6"),
+    (lambda: relay.vision.get_valid_counts(variable(1, 4, 6, dtype="int8"), 1).astuple(), "floating-point"),
+    (lambda: suppressed(coord_start=3), "coord_start is 3"),
+    (lambda: suppressed(score_index=6), "score_index is 6"),
+    (lambda: suppressed(id_index=6), "id_index is 6"),
+    (lambda: suppressed(rows=variable(1, 4, 6, dtype="int8")), "floating-point"),
+    (lambda: suppressed(count=variable(1)), "must hold integers"),
+    (lambda: suppressed(count=variable(3, dtype="int32")), r"valid_count \(3,\) does not fit"),
+    (lambda: suppressed(places=variable(1, 2, dtype="int32")), r"indices \(1, 2\) does not fit"),
+    (lambda: relay.vision.multibox_prior(IMAGE, ratios=(1.0, -2.0)), "ratios must be positive"),
+    (lambda: relay.vision.multibox_prior(variable(1, 3, 4, 4, dtype="bool")), "floating-point"),
+    (lambda: located(anchors=variable(1, 5, 3)), r"anchor \(1, 5, 3\) does not fit"),
+    (lambda: located(anchors=variable(1, 2, 4)), r"anchor \(1, 2, 4\) does not fit"),
+    (lambda: located(offsets=variable(2, 20)), r"loc_pred \(2, 20\) does not fit"),
+    (lambda: located(scores=variable(1, 3, 5, dtype="int32")), "floating-point"),
+    (lambda: every_class(variable(1, 5, 4, dtype="int32"), relay.var("s", shape=(1, 2, 5))), "floating-point"),
+    (lambda: relay.image.crop_and_resize(IMAGE, BOXES, variable(2), (2, 2), "NCHW"), "must hold integers"),
+    (lambda: relay.image.crop_and_resize(IMAGE, BOXES, variable(3, dtype="int32"), (2, 2), "NCHW"), "box_indices"),
+    (lambda: relay.image.crop_and_resize(IMAGE, BOXES, WHICH, (-1, 2), "NCHW"), "negative extent"),
+    (lambda: relay.image.dilation2d(IMAGE, variable(3, 9, 9)), "negative extent"),
+    (lambda: relay.image.resize2d(IMAGE, (-1, 2)), "negative extent"),
+    (lambda: relay.image.resize2d(variable(1, 3, 0, 4), (2, 2)), "no pixels"),
+    (lambda: relay.random.threefry_generate(KEY, (-4,)).astuple(), "negative extent"),
+    (lambda: relay.random.multinomial(KEY, relay.const(np.ones(2, "float32")), -5).astuple(), "negative extent"),
+    (lambda: relay.random.multinomial(KEY, variable(0), 5).astuple(), "nothing to draw"),
+    (lambda: relay.qnn.abs(WORDS, relay.const(0.5), relay.const(0), relay.const(0.5), relay.const(0)), "uint64"),
+    (lambda: relay.qnn.simulated_quantize(IMAGE, 0.5, 0, out_dtype="foo"), "nothing is quantised to 'foo'"),
+    (lambda: relay.random.threefry_key(1.5), "the seed is an integer, got float"),
+    (lambda: relay.add(relay.var("bytes", shape=(2,), dtype="uint8"), -5), "no tensor of uint8 can hold this"),
+]
+
+
+def module_of(body: Any) -> IRModule:
+    return IRModule.from_expr(relay.Function(relay.analysis.free_vars(body), body))
+
+
+@pytest.mark.parametrize(("call", "says"), REFUSED)
+def test_refused(call: Callable[[], Any], says: str) -> None:
+    with pytest.raises(DiagnosticError, match=says):
+        relay.transform.InferType()(module_of(call()))
+
+
+def test_parameters_that_are_missing_are_named() -> None:
+    with pytest.raises(TypeError, match="input_scale"):
+        relay.qnn.leaky_relu(WORDS, 0.1)
+    with pytest.raises(TypeError, match="output_zero_point"):
+        relay.qnn.simulated_quantize(IMAGE, 0.5)
+
+
+CORNERS = [
+    (relay.vision.multibox_prior(relay.var("x", shape=(1, 3, 0, 4))), [np.zeros((1, 3, 0, 4), "float32")]),
+    (
+        relay.image.grid_sample(IMAGE, relay.var("grid", shape=(1, 2, 3, 3))),
+        [np.ones((1, 3, 4, 4), "float32"), np.full((1, 2, 3, 3), np.nan, "float32")],
+    ),
+    (
+        suppressed().astuple(),
+        [np.random.default_rng(0).random((1, 4, 6), "float32"), np.int32([-3]), np.arange(4, dtype="int32")[None]],
+    ),
+]
+"""No pixels, no place, fewer boxes than none."""
+
+
+@pytest.mark.parametrize(("body", "arrays"), CORNERS)
+def test_machines_agree_in_corners(body: Any, arrays: list[Any]) -> None:
+    one, other = (relay.create_executor(kind, module_of(body)).evaluate()(*arrays) for kind in ("debug", "vm"))
+    pairs = zip(one, other) if isinstance(one, (list, tuple)) else [(one, other)]
+    for left, right in pairs:
+        np.testing.assert_array_equal(left.numpy(), right.numpy())
