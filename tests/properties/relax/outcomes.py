@@ -11,6 +11,7 @@ from contextlib import redirect_stdout
 from dataclasses import dataclass, replace
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from baton._src.codegen.llvm.module import CompileOptions
@@ -23,10 +24,16 @@ from baton._src.runtime.vm.virtual_machine import VirtualMachine
 from baton._src.values.tensor import NDArray, array
 from tests.relax.strategies import Program
 
-TOLERANCE = 1e-4
+TOLERANCE = {"float16": 3e-2, "bfloat16": 0.2}
+"""Of dtypes that round coarsely; 1e-4 for others."""
 SHAKES = range(1, 25)
 SHAKE = 4e-7
 """How far shaken inputs are off: some roundings of float32."""
+
+
+def _shaken(a: Any, draws: np.random.Generator) -> Any:
+    step = max(SHAKE, 3 * float(ml_dtypes.finfo(a.dtype).eps)) if a.dtype.itemsize < 4 else SHAKE
+    return (a * (1 + draws.uniform(-step, step, a.shape))).astype(a.dtype)
 
 
 @dataclass(frozen=True)
@@ -46,7 +53,7 @@ class Run:
         if not self.shake:
             return given
         draws = np.random.default_rng(self.shake)
-        return [a * np.float32(1 + draws.uniform(-SHAKE, SHAKE, a.shape)) if a.dtype == "float32" else a for a in given]
+        return [_shaken(a, draws) if "float" in str(a.dtype) else a for a in given]
 
 
 @dataclass(frozen=True)
@@ -61,7 +68,7 @@ class Outcome:
 
 def interpreted(run: Run) -> Outcome:
     """By the reference interpreter."""
-    return _observe(run, lambda functions: Interpreter(run.module, functions)["main"])
+    return observe(run, lambda functions: Interpreter(run.module, functions)["main"])
 
 
 def both_builds(run: Run, checked: bool = False) -> dict[str, Outcome]:
@@ -77,10 +84,11 @@ def built(run: Run, exec_mode: str, pipeline: str | None = "default_build", chec
     """Compiled, and run by the virtual machine."""
     options = CompileOptions(workers=1, checked=True, level=1) if checked else CompileOptions(workers=1)
     executable = relax_build(run.module, exec_mode=exec_mode, pipeline=pipeline, options=options)
-    return _observe(run, lambda functions: VirtualMachine(executable, functions=functions)["main"])
+    return observe(run, lambda functions: VirtualMachine(executable, functions=functions)["main"])
 
 
-def _observe(run: Run, machine: Callable[[Any], Callable[..., Any]]) -> Outcome:
+def observe(run: Run, machine: Callable[[Any], Callable[..., Any]]) -> Outcome:
+    """What happens when `machine`, of the packed functions that the program calls, gives a `main` that is called."""
     log: list[np.ndarray] = []
     arguments = [array(a) for a in run.inputs()]
     with redirect_stdout(io.StringIO()) as printed:
@@ -122,4 +130,6 @@ def _same(what: str, found: list[Any], expected: list[Any]) -> None:
             assert a == b, f"{what} {number}"
             continue
         assert (a.shape, a.dtype) == (b.shape, b.dtype), f"{what} {number}"
-        np.testing.assert_allclose(a, b, rtol=TOLERANCE, atol=TOLERANCE, err_msg=f"{what} {number}")
+        near = TOLERANCE.get(str(b.dtype), 1e-4)
+        wide = [v.astype("float64") if str(b.dtype) in TOLERANCE else v for v in (a, b)]
+        np.testing.assert_allclose(*wide, rtol=near, atol=near, err_msg=f"{what} {number}")

@@ -1,0 +1,75 @@
+"""Programs over tensors of any dtype and shape, compiled once for all sizes, do what the interpreter does."""
+
+from __future__ import annotations
+
+import random
+import warnings
+
+import numpy as np
+import pytest
+
+from baton._src.codegen.llvm.module import CompileOptions
+from baton._src.driver.relax.build import relax_build
+from baton._src.ir.structural import assert_structural_equal
+from baton._src.relax.interpreter import Interpreter
+from baton._src.relax.text.printer import script
+from baton._src.relax.well_formed import well_formed
+from baton._src.runtime.vm.virtual_machine import VirtualMachine
+from baton._src.support.diagnostics import DiagnosticError
+from tests.at_length import seeds_at_length
+from tests.properties.relax.outcomes import Outcome, Run, assert_agree, hangs_on_rounding, observe
+from tests.relax.any_tensors import SIZES_OF_M, AnyTensors, any_tensors
+from tests.relax.build import load
+
+
+def outcome(run: Run, machine: VirtualMachine | Interpreter) -> Outcome | DiagnosticError:
+    """What `main` does, or why it is refused."""
+    try:
+        return observe(run, lambda functions: machine["main"])
+    except DiagnosticError as refused:
+        return refused
+
+
+def check_run(program: AnyTensors, machine: VirtualMachine, size: int, seed: int) -> None:
+    """What one refuses for these sizes, the other does, too."""
+    run = Run(program, program.module, size, seed)
+    expected, found = outcome(run, Interpreter(program.module)), outcome(run, machine)
+    if isinstance(expected, Outcome) and isinstance(found, Outcome):
+        try:
+            assert_agree(found, expected)
+        except AssertionError:
+            if not hangs_on_rounding(run, expected):
+                raise
+    else:
+        assert isinstance(expected, DiagnosticError), found
+        assert isinstance(found, DiagnosticError), expected
+
+
+def check(seed: int) -> None:
+    program, draw = any_tensors(seed), random.Random(seed)
+    assert well_formed(program.module) == []
+    text = script(program.module, show_meta=True)
+    assert_structural_equal(load(text), program.module)
+    options = CompileOptions(workers=1, checked=draw.random() < 0.3, level=1)
+    mode = draw.choice(["bytecode", "compiled"])
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        machine = VirtualMachine(relax_build(program.module, exec_mode=mode, options=options))
+        for inputs in draw.sample(range(len(SIZES_OF_M)), 4):
+            size = draw.choice([0, 1, 2, 3, 4, 7])
+            try:
+                check_run(program, machine, size, inputs)
+            except AssertionError as error:
+                raise AssertionError(f"seed {seed}, exec_mode {mode}, n = {size}, inputs {inputs}:\n{text}") from error
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_any_tensors(seed: int) -> None:
+    """Guards what sizes are made of, empty tensors, narrow dtypes, and one executable for many sizes."""
+    check(seed)
+
+
+@pytest.mark.fuzz
+def test_many_programs_over_any_tensors() -> None:
+    for seed in seeds_at_length(3000):
+        check(seed)
