@@ -25,7 +25,7 @@ REASONS: Mapping[str, str] = {path: why for table in _TABLES for path, why in _b
 
 
 def reason(path: str) -> str | None:
-    """Why `path` (below `tvm`) or what it lies in is not served; None if nothing is known about it."""
+    """Why `path` (below `tvm`), or a package that contains it, is left out; None if no reason is recorded."""
     parts = path.split(".")
     for size in range(len(parts), 0, -1):
         found = REASONS.get(".".join(parts[:size]))

@@ -12,7 +12,7 @@ from baton._src.values.tensor import AnyArray, NDArray, array
 
 
 class _Capsule:
-    """A DLPack capsule of memory of the CPU, as an object that gives it."""
+    """Wraps a DLPack capsule of CPU memory as an object with `__dlpack__`."""
 
     def __init__(self, capsule: Any) -> None:
         self.capsule = capsule

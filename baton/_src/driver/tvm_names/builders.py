@@ -1,4 +1,4 @@
-"""The operators' builders by language and namespace, as the face serves them (`relay.nn`, `relax.op.image`)."""
+"""The operators' builders by language and namespace, for the public packages (`relay.nn`, `relax.op.image`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`tvm.cpu()`, `tvm.device("llvm")` and kin."""
+"""`tvm.cpu()`, `tvm.device("llvm")` and the like."""
 
 from __future__ import annotations
 

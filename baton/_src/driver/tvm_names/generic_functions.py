@@ -59,7 +59,7 @@ class GenericFunc:
 
 
 def generic_func(fdefault: Callable[..., Any]) -> GenericFunc:
-    """A function that `register` gives other meanings for other targets."""
+    """A function with other implementations for other targets, added by `register`."""
     made = GenericFunc(getattr(fdefault, "__name__", ""))
     made.set_default(fdefault)
     return made

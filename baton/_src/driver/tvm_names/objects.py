@@ -1,4 +1,4 @@
-"""TVM's object system as far as scripts ask for it: `isinstance` checks, and nodes by the names of their classes."""
+"""TVM's object system as far as scripts use it: `isinstance` checks, and nodes by class name."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from baton._src.values.shape import ShapeTuple
 
 
 class Like(type):
-    """A class that exists for `isinstance`: whatever is one of `kinds` counts."""
+    """A class for `isinstance` checks: instances are all objects of the classes `kinds`."""
 
     kinds: tuple[builtins.type, ...] = ()
 
@@ -43,7 +43,7 @@ class Like(type):
 
 
 class Object(metaclass=Like):
-    """Whatever TVM keeps in its object system: nodes, types, attributes, passes, targets, containers."""
+    """The base of everything in TVM's object system: nodes, types, attributes, passes, targets, containers."""
 
     kinds = (
         Node, Attrs, DictAttrs, Pass, PassContext, PassInfo, Target, Tensor, Span, Source, ShapeTuple, PackedFunc,

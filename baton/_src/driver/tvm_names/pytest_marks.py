@@ -127,7 +127,7 @@ def exclude_targets(*args: str) -> Any:
 
 
 def known_failing_targets(*args: str) -> Any:
-    """A test is known to fail for these targets."""
+    """Marks a test that is known to fail for these targets."""
     pytest = importlib.import_module("pytest")
     mark: Callable[[Any], Any] = pytest.mark.xfail(reason="known to fail for llvm")
     return (lambda function: mark(function)) if "llvm" in args else (lambda function: function)

@@ -33,7 +33,7 @@ def _version() -> str:
 
 
 def describe() -> None:
-    """Print what a report about a mistake should say: Python, machine, versions, environment."""
+    """Print facts for a bug report: Python, machine, versions, environment."""
     here = Path(__file__).resolve().parents[3]
     print(f"Python {sys.version.split()[0]} ({platform.python_implementation()}), {platform.platform()}")
     print(f"baton at {here}, target {Target.host()}")

@@ -1,4 +1,4 @@
-"""`tvm.target` beside `Target` itself."""
+"""`tvm.target`, except `Target` itself."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def list_tags() -> dict[str, Target]:
 
 
 def register_tag(name: str, config: Mapping[str, Any], override: bool = False) -> Target:
-    """Let `Target(name)` be the target that `config` describes, and give it."""
+    """Register `config` under a name, so that `Target(name)` is that target, and return the target."""
     found = Target(config)
     add_tag(name, config, override)
     return found

@@ -95,7 +95,7 @@ def strtobool(val: str) -> int:
 
 
 def echo(x: Any) -> Any:
-    """What it is given."""
+    """Returns its argument."""
     return x
 
 

@@ -1,4 +1,4 @@
-"""Programs as text: `astext`, `script`, `show`, and back."""
+"""Programs to and from text: `astext`, `script`, `show`, `parse_expr`, `fromtext`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def parse_expr(source: str) -> Any:
 
 
 def fromtext(source: str, source_name: str = "from_string") -> Any:
-    """A module, or an expression where the text holds no definition."""
+    """A module from its text, or an expression if the text has no definition."""
     return parse(source, source_name)
 
 

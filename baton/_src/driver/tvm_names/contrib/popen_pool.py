@@ -94,7 +94,7 @@ class PopenWorker:
         self, fn: Callable[..., Any], args: Sequence[Any] = (), kwargs: dict[str, Any] | None = None,
         timeout: float | None = None,
     ) -> None:  # fmt: skip
-        """Begin a call; `recv` waits for what it gives, at most `timeout` seconds from now."""
+        """Start a call; `recv` waits for its result, at most `timeout` seconds from now."""
         content = pickle.dumps((fn, tuple(args), kwargs or {}))
         if self._most is not None and self._uses >= self._most:
             self.kill()

@@ -21,7 +21,7 @@ from typing import IO, Any
 
 
 def write_message(stream: IO[bytes], content: bytes) -> None:
-    """A message behind its length."""
+    """Write a message, preceded by its length."""
     stream.write(struct.pack("<q", len(content)) + content)
     stream.flush()
 
@@ -53,7 +53,7 @@ class _Unpickler(pickle.Unpickler):
 
 
 class _Program:
-    """The parent's program, executed when something of it is first asked for."""
+    """The parent's program, executed when it is first needed."""
 
     def __init__(self, path: str | None) -> None:
         self._path = path
@@ -71,7 +71,7 @@ class _Program:
 
 
 def main() -> None:
-    """Serve calls until the parent closes the pipe."""
+    """Execute calls until the parent closes the pipe."""
     calls, results = sys.stdin.buffer, os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what functions print must not get between the results
     first = read_message(calls)

@@ -1,4 +1,4 @@
-"""`tvm.contrib.tar`: files packed into an archive and taken out of it again."""
+"""`tvm.contrib.tar`: packs files into an archive and unpacks them."""
 
 from __future__ import annotations
 

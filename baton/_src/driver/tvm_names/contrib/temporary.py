@@ -1,4 +1,4 @@
-"""`tvm.contrib.utils.tempdir`: a folder that goes away with its handle."""
+"""`tvm.contrib.utils.tempdir`: a temporary folder, deleted with its handle."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class TempDirectory:
         return os.path.join(self.temp_dir, name)
 
     def listdir(self) -> list[str]:
-        """The names of what lies in the directory."""
+        """The names of the directory's entries."""
         return os.listdir(self.temp_dir)
 
     def remove(self) -> None:

@@ -43,7 +43,7 @@ def post_order_visit(expr: Any, fvisit: Callable[[Any], None]) -> None:
 
 
 def get_static_type(sinfo: StructInfo) -> Type:
-    """The type that struct info stands for."""
+    """The static type of struct info."""
     return erase_struct_info(sinfo)
 
 
@@ -67,7 +67,7 @@ def struct_info_lca(lhs: StructInfo, rhs: StructInfo) -> StructInfo:
 
 
 def derive_call_ret_struct_info(func_sinfo: FuncStructInfo, call: Call, ctx: BlockBuilder) -> StructInfo:
-    """What a call of a function of `func_sinfo` gives; `ctx` knows the functions and shapes around it."""
+    """The StructInfo of a call's result, for a callee of `func_sinfo`; `ctx` has the functions and shapes in scope."""
     return deduce.derive_call_ret_struct_info(func_sinfo, call, ctx.context)
 
 
@@ -97,7 +97,7 @@ def free_symbolic_vars(func: Function) -> list[TirVar]:
 
 
 def has_reshape_pattern(func: PrimFunc) -> bool:
-    """Whether a kernel only gives its operand another shape."""
+    """Whether a kernel only reshapes its operand."""
     return reshapes.has_reshape_pattern(func)
 
 
@@ -117,7 +117,7 @@ def name_to_binding(func: Function) -> dict[str, list[Binding]]:
 
 
 def remove_all_unused(func: Function) -> Function:
-    """The function without bindings of dataflow blocks that nobody uses."""
+    """The function without unused bindings in dataflow blocks."""
     return dead_code.remove_all_unused(func)
 
 

@@ -25,7 +25,7 @@ def extern(name: str, struct_info: StructInfo | None = None, span: Span | None =
 
 
 def get_shape_of(expr: Any) -> Any:
-    """The shape of an expression that has one: as it is known, or to be asked for when run."""
+    """The shape of an expression: its static shape if known, else a call of `shape_of`."""
     info = expr.struct_info_ if expr.struct_info_ is not None else BlockBuilder().normalize(expr).struct_info
     if isinstance(info, TensorStructInfo):
         return info.shape if info.shape is not None else Call(special_op("shape_of"), [expr])

@@ -104,7 +104,7 @@ def emit_checkpoint(func: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def emit_checkpoint_sequential(functions: Sequence[Any], segments: int | list[int], input: Any) -> Any:
-    """`functions` one after the other, in checkpointed segments: how many, or where each begins."""
+    """`functions` in sequence, in checkpointed segments, given by their number or by where each begins."""
     count = len(functions)
     starts = segments if isinstance(segments, list) else list(range(0, count, count // segments))
     borders = starts if starts[-1] == count else [*starts, count]

@@ -1,4 +1,4 @@
-"""`relay.backend.Executor` and `Runtime`: what scripts say about how a program is to be run."""
+"""`relay.backend.Executor` and `Runtime`: options of scripts on how a program is run."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ class StrAttrsDict:
         return self._read(key, default, float)
 
     def get_int(self, key: str, default: Any = _REQUIRED) -> Any:
-        """An integer; the text `None` is None."""
+        """The attribute as an int; the string `None` is None."""
         return self._read(key, default, lambda text: None if text == "None" else int(text))
 
     def get_str(self, key: str, default: Any = _REQUIRED) -> Any:
@@ -60,7 +60,7 @@ class StrAttrsDict:
         return self._read(key, default, str)
 
     def get_bool(self, key: str, default: Any = _REQUIRED) -> Any:
-        """The attribute as a truth value; the default, or an AttributeError, where it is missing."""
+        """The attribute as a bool; if it is missing, the default or an AttributeError."""
         return self._read(key, default, lambda text: text.strip().lower() in _TRUE)
 
     def get_int_tuple(self, key: str, default: Any = _REQUIRED) -> Any:
@@ -104,11 +104,11 @@ class ExprTable:
         return var
 
     def get_expr(self, name: str) -> Any:
-        """The expression of this name. KeyError: there is none."""
+        """The expression of this name; KeyError if there is none."""
         return self.exprs[name]
 
     def set_expr(self, name: str, expr: Any, force_override: bool = False) -> None:
-        """Name an expression; what goes by the name already stays, unless `force_override`."""
+        """Name an expression. An expression of that name is kept, unless `force_override`."""
         if force_override or name not in self.exprs:
             self.exprs[name] = expr
 
@@ -216,7 +216,7 @@ def ensure_scalar_shape(x: Any) -> Any:
 
 
 def try_resolve_var_to_const(x: Any, graph_params: Mapping[str, Any]) -> Any:
-    """The constant that a variable named in `graph_params` stands for; anything else as it is."""
+    """The constant of a variable named in `graph_params`; any other expression unchanged."""
     if not isinstance(x, Var) or x.name_hint not in graph_params:
         return x
     value = graph_params[x.name_hint]

@@ -47,7 +47,7 @@ def _shape(type_: Any) -> tuple[Any, ...]:
 
 
 def infer_channels(inputs: Any, transpose: bool = False) -> Any:
-    """How many channels a convolution's weight (output first, unless `transpose`) gives."""
+    """The number of output channels of a convolution's weight (output axis first, unless `transpose`)."""
     return infer_shape(inputs)[1 if transpose else 0]
 
 

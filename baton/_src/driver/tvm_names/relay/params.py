@@ -1,4 +1,4 @@
-"""Parameters that importers keep beside their programs."""
+"""Parameters that importers keep separately from their programs."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ def enabled() -> bool:
 
 
 class VirtualMachineProfiler(VirtualMachine):
-    """A machine that says how long each kernel took."""
+    """A virtual machine that measures the time of each kernel."""
 
     def __init__(self, exe: Any, device: Device = CPU, memory_cfg: Any = None) -> None:
         super().__init__(exe, device, memory_cfg)
@@ -34,5 +34,5 @@ class VirtualMachineProfiler(VirtualMachine):
         return self.machine.profile(func_name, *self._given.get(func_name, ()))
 
     def get_stat(self, sort_by_time: bool = True) -> str:
-        """TVM's older text of a profile."""
+        """The profile in TVM's older text format."""
         return self.profile().table(sort=sort_by_time)

@@ -17,7 +17,7 @@ from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
 
 MOST = 20
-"""So many findings are listed."""
+"""The maximum number of findings that are listed."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class SequentialSpan:
 
 @dataclass(frozen=True)
 class SpanCheck(Pass):
-    """Every expression that computes something says where it was written; error `relay-span` lists the others."""
+    """Checks that every expression that computes something has a span; error `relay-span` lists the others."""
 
     def run(self, module: IRModule, ctx: PassContext) -> IRModule:
         kinds = (Call, If, Let, Match, Tuple, TupleGetItem)

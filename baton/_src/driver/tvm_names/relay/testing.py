@@ -84,7 +84,7 @@ def make_nat_value(prelude: Prelude, n: int) -> ADT:
 
 
 def count(prelude: Prelude, n: ADT) -> int:
-    """The Python number that a value of type `nat` stands for."""
+    """The Python int of a value of type `nat`."""
     number = 0
     while n.tag == prelude.get_ctor("nat", "succ").tag:
         number += 1

@@ -1,4 +1,4 @@
-"""Short ways of `tvm.relay`: binding values, texts, scalar types, marks of devices."""
+"""Shorthands of `tvm.relay`: binding values, texts, scalar types, device annotations."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def stop_fusion(data: Any) -> Any:
 
 
 def checkpoint(data: Any) -> Any:
-    """`data`; gradients recompute what lies before."""
+    """`data`, marked as a checkpoint: gradients recompute what it depends on."""
     return _OPS.annotation.checkpoint(data)
 
 

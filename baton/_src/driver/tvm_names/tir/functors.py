@@ -17,7 +17,7 @@ def post_order_visit(stmt: Any, fvisit: Callable[[Any], None]) -> None:
 
 
 def pre_order_visit(stmt: Any, fvisit: Callable[[Any], bool]) -> None:
-    """Call `fvisit` on every node, parents first; where it answers False, what lies below is left out."""
+    """Call `fvisit` on every node, parents first; if it returns False, the node's children are skipped."""
     pending = [stmt]
     while pending:
         node = pending.pop()

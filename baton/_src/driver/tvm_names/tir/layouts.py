@@ -45,7 +45,7 @@ class Layout:
         return f"Layout({self.name})"
 
     def index_of(self, axis: str) -> int:
-        """Where an axis stands; -1 if it is not there."""
+        """The position of an axis; -1 if the layout does not have it."""
         return next((i for i, (letter, _) in enumerate(self.axes) if letter == axis), -1)
 
     def factor_of(self, axis: str) -> int:
@@ -63,11 +63,11 @@ class BijectiveLayout:
             raise fail("layout", f"{self.src_layout} and {self.dst_layout} have different axes")
 
     def forward_index(self, index: Sequence[Any]) -> list[PrimExpr]:
-        """Where an element at `index` of the source lies in the destination."""
+        """The index in the destination of the source's element at `index`."""
         return _index(self.src_layout, self.dst_layout, index)
 
     def backward_index(self, index: Sequence[Any]) -> list[PrimExpr]:
-        """Where an element at `index` of the destination lies in the source."""
+        """The index in the source of the destination's element at `index`."""
         return _index(self.dst_layout, self.src_layout, index)
 
     def forward_shape(self, shape: Sequence[Any]) -> list[PrimExpr]:
@@ -120,10 +120,10 @@ def _shape(source: Layout, target: Layout, shape: Sequence[Any]) -> list[PrimExp
 
 
 def layout(layout_str: str, dtype: str = "int32") -> Layout:
-    """The layout of this name. Error `layout` for names that are none."""
+    """The layout of this name; error `layout` for invalid names."""
     return Layout(layout_str, dtype)
 
 
 def bijective_layout(src_layout: str | Layout, dst_layout: str | Layout) -> BijectiveLayout:
-    """What goes between two layouts of the same axes. Error `layout` for others."""
+    """The mapping between two layouts of the same axes; error `layout` for others."""
     return BijectiveLayout(src_layout, dst_layout)

@@ -15,7 +15,7 @@ class ConstExpr(metaclass=Like):
 
 
 class CallEffectKind(IntEnum):
-    """What a call does beside giving its value."""
+    """The kind of side effect of a call."""
 
     ExprAnnotation = 0
     Pure = 1

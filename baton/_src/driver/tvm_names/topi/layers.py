@@ -91,7 +91,7 @@ def pad(
 def mirror_pad(
     data: Tensor, pad_before: Any, pad_after: Any = None, mode: str = "SYMMETRIC", name: str = "MirrorPadInput"
 ) -> Any:
-    """A border of what lies inside."""
+    """Pad by mirroring the data at its borders."""
     return call("nn.mirror_pad", data, pad_width=_widths(pad_before, pad_after), mode=mode)
 
 

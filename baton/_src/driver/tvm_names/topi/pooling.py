@@ -44,7 +44,7 @@ def pool_grad(
     layout: str = "NCHW",
     count_include_pad: bool = True,
 ) -> Any:
-    """What the gradient of a pooling over two axes gives its input."""
+    """The gradient of a pooling over two axes with respect to its input."""
     options = {"pool_size": kernel, "strides": stride, "padding": padding, "ceil_mode": ceil_mode, "layout": layout}
     if pool_type == "avg":
         options["count_include_pad"] = count_include_pad
@@ -61,7 +61,7 @@ def _spatial(layout: str) -> int:
 
 
 def adaptive_pool(data: Tensor, output_size: Any, pool_type: str, layout: str = "NCHW") -> Any:
-    """As many windows as asked for."""
+    """Pooling with an output of the given size."""
     return call(f"nn.adaptive_{pool_type}_pool{_spatial(layout)}d", data, output_size=output_size, layout=layout)
 
 

@@ -58,7 +58,7 @@ def equal_const_int(expr: Any, value: int) -> bool:
 
 
 def simplify(expr: Any) -> Any:
-    """An expression in simpler words."""
+    """The expression, simplified."""
     return Analyzer().simplify(expr) if isinstance(expr, PrimExpr) else expr
 
 

@@ -1,4 +1,4 @@
-"""`tvm.topi.tag`: what the tags of computations say."""
+"""`tvm.topi.tag`: queries on the tags of computations."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def _literal(number: Any, dtype: DataType) -> Any:
 
 
 def full_like(x: Tensor, fill_value: Any) -> Any:
-    """A tensor of one number, like x."""
+    """A tensor of x's shape and dtype filled with one number."""
     return full(x.shape, x.dtype, fill_value)
 
 
@@ -160,12 +160,12 @@ def gather(data: Tensor, axis: int, indices: Tensor) -> Any:
 
 
 def gather_nd(a: Tensor, indices: Tensor, batch_dims: int = 0) -> Any:
-    """Slices at coordinates, which lie in the first axis."""
+    """Slices at coordinates, which are along the first axis of the indices."""
     return call("relay_gather_nd", a, indices, batch_dims=batch_dims)
 
 
 def scatter_nd(data: Tensor, indices: Tensor, updates: Tensor, mode: str = "update") -> Any:
-    """Slices put at coordinates, which lie in the first axis."""
+    """Slices written at coordinates, which are along the first axis of the indices."""
     return call("relay_scatter_nd", data, indices, updates, reduction=mode)
 
 

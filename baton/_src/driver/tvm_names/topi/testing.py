@@ -125,7 +125,7 @@ def _axes(axis: Any) -> tuple[int, ...]:
 
 
 def adaptive_pool(np_data: Any, out_size: Any, pool_type: str, layout: str = "NCHW") -> Any:
-    """As many windows as asked for."""
+    """Pooling with an output of the given size."""
     name = f"nn.adaptive_{pool_type}_pool{sum(c in 'DHW' for c in layout)}d"
     return _reference(name, np_data, output_size=out_size, layout=layout)
 
@@ -197,7 +197,7 @@ def gather_python(data: Any, axis: int, indices: Any) -> Any:
 
 
 def gather_nd_python(a_np: Any, indices_np: Any, batch_dims: int = 0) -> Any:
-    """Slices at coordinates, which lie in the first axis."""
+    """Slices at coordinates, which are along the first axis of the indices."""
     return _reference("relay_gather_nd", a_np, indices_np, batch_dims=batch_dims)
 
 
@@ -211,7 +211,7 @@ def one_hot(indices: Any, on_value: Any, off_value: Any, depth: int, axis: int, 
 
 
 def sequence_mask(data: Any, valid_length: Any, mask_value: float, axis: int) -> Any:
-    """A number behind the end of sequences."""
+    """Sequences with a number in the places after their end."""
     return _reference("sequence_mask", data, valid_length, mask_value=mask_value, axis=axis)
 
 

@@ -65,6 +65,6 @@ class ApplyHistoryBest(BestKernels):
         return None if found is None else func.with_attr(CHOICES, dict(found[0].record))
 
     def version(self) -> str:
-        """Stands for all records."""
+        """A fingerprint of all records."""
         rows = sorted(f"{key} {inp.record}" for key, (inp, _) in self._best.items())
         return hashlib.sha256("\n".join(rows).encode()).hexdigest()
