@@ -88,8 +88,8 @@ with torch.inference_mode():
   rounded is a size again where that is exact (`x.shape[0] * 0.5`, not `* 0.7`). Through `torch.compile` whole numbers
   may be arguments that change, such as the position in a cache.
 - What an exported program was told of open sizes (`Dim("n", min=4, max=20)`, `8 * Dim("n")`), or asked of them while it
-  was traced (`if x.shape[0] > 8`), is checked at every call, in Relax; sizes 0 and 1 are let in, as PyTorch does.
-  Relay has no such checks: give sizes that decide the way through a program.
+  was traced (`if x.shape[0] > 8`), is checked at every call; sizes 0 and 1 are let in, as PyTorch does. In Relay the
+  first result depends on it: what no result needs is not part of a function there.
 - Results of `torch.compile` lie in memory as PyTorch's do: views share elements with what they look at, one that is
   given twice is the same tensor, and strides are those of the program (channels last, transposed).
 - Images may have any size in training, too: one compilation serves all. `F.pad` takes widths that follow from sizes,

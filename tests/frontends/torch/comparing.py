@@ -55,8 +55,9 @@ def relay_module(program: Program) -> IRModule:
     """A program that was read in Relay: `from_pytorch` is the same walk from TorchScript."""
     language = RelayGraph()
     importer = Importer(program, language)
-    outputs = [importer.builder.expr(v) for v in importer.run([(n.name, n.name) for n in program.inputs])]
-    return IRModule({"main": Function(language.params, Tuple(outputs))})
+    outputs = importer.run([(n.name, n.name) for n in program.inputs])
+    guarded = language.guarded([importer.builder.expr(v) for v in outputs])
+    return IRModule({"main": Function(language.params, Tuple(guarded))})
 
 
 def as_array(tensor: Any) -> Any:

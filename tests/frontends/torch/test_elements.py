@@ -11,10 +11,11 @@ import torch
 from torch import tensor
 
 import baton
+from baton._src.frontends.torch.relay_graph import from_exported
 from baton._src.support.diagnostics import BatonError, DiagnosticError
 from baton.relay.frontend import from_pytorch
 from tests.frontends.torch.cases.inputs import floats
-from tests.frontends.torch.comparing import as_array
+from tests.frontends.torch.comparing import as_array, assert_same
 
 ROWS = floats(3, 4)
 COUNTS = [(ROWS, tensor(n)) for n in (1, 2, 0, -1, -2, 3, 7, -9)]
@@ -125,6 +126,24 @@ def test_what_programs_assert_of_elements(function: Callable[..., Any], told: st
     np.testing.assert_allclose(np.asarray(found), as_array(ROWS.abs()) + 1)
     with pytest.raises(BatonError, match=told):
         model(as_array(-ROWS.abs()))
+
+
+def test_assertions_in_relay() -> None:
+    """They were left out, whatever they asked; those within a way of a condition are asked on this way only."""
+
+    def positive(x: Any) -> Any:
+        torch.ops.aten._assert_async.msg(x.sum() > 0, "positive")
+        return x + 1
+
+    def asked(x: Any) -> Any:
+        return torch.cond(x.max() > 0.5, positive, torch.neg, (x,))
+
+    for function, fits, fails in ((positive, ROWS.abs(), -ROWS.abs()), (asked, -ROWS.abs(), ROWS - 9 * (ROWS < 0.6))):
+        module, _ = from_exported(torch.export.export(Applied(function), (ROWS,)))
+        model = baton.compile(module)
+        assert_same(model(as_array(fits)), [function(fits)], "asserted")
+        with pytest.raises(BatonError, match="positive"):
+            model(as_array(fails))
 
 
 def test_relay_has_no_names_for_such_numbers() -> None:

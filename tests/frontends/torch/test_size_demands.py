@@ -10,7 +10,12 @@ import torch
 from torch import nn
 
 import baton
-from baton._src.support.diagnostics import DiagnosticError
+from baton import relay
+from baton._src.frontends.torch.relay_graph import from_exported, from_pytorch
+from baton._src.relay.check.infer_type import infer_type
+from baton._src.relay.interpreter import Interpreter
+from baton._src.support.diagnostics import BatonError, DiagnosticError
+from baton._src.values.convert import to_numpy
 from tests.frontends.torch.cases.inputs import floats
 from tests.frontends.torch.comparing import as_array, assert_same
 
@@ -71,6 +76,44 @@ def test_sizes_that_the_program_was_not_made_for_are_errors(name: str) -> None:
     for size in CASES[name][3]:
         with pytest.raises(DiagnosticError, match=rf"dimension 0 is {size}\b"):
             model(as_array(floats(size)))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_sizes_in_relay(name: str) -> None:
+    """Nothing was checked there: the results came from the other way through the program."""
+    function, exported = model_of(name)
+    module, _ = from_exported(exported)
+    typed = infer_type(module)
+    model, interpreted = baton.compile(module), Interpreter(typed).evaluate(typed["main"])
+    for size in CASES[name][2]:
+        given = as_array(floats(size))
+        assert_same(model(given), [function(floats(size))], name)
+        assert_same([to_numpy(interpreted(given))], [function(floats(size))], f"{name}, interpreted")
+    for size in CASES[name][3]:
+        with pytest.raises(BatonError, match=r"axis 0 of input 'x', for which the program has|reshape"):
+            model(as_array(floats(size)))
+        with pytest.raises(BatonError, match=r"indices from 1 to 1|reshape"):
+            interpreted(as_array(floats(size)))
+
+
+def test_scripts_with_open_sizes_in_relay() -> None:
+    """What a traced or scripted module asks of the sizes of its inputs, too."""
+    shapes = [("x", ((relay.Any(), 2), "float32"))]
+    module, _ = from_pytorch(torch.jit.trace(Applied(long_or_short), floats(64, 2), check_trace=False), shapes)
+    model = baton.compile(module)
+    assert_same(model(as_array(floats(9, 2))), [floats(9, 2) + 1], "trace")
+    ways, _ = from_pytorch(torch.jit.script(LongOrShort()), shapes)
+    scripted = baton.compile(ways)
+    assert_same(scripted(as_array(floats(9, 2))), [floats(9, 2) + 1], "script")
+    with pytest.raises(BatonError, match="axis 0 of input 'x', for which the program has 9 <= "):
+        scripted(as_array(floats(8, 2)))
+
+
+class LongOrShort(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if x.shape[0] > 8:
+            return x + 1
+        return x - 1
 
 
 def test_files_keep_what_was_asked(tmp_path: Path) -> None:

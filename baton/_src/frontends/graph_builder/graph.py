@@ -232,6 +232,10 @@ class GraphBuilder:
                 self.origins.update((d, sources) for d in info.shape or () if isinstance(d, Var))
         return tuple(Value(info, expr=e, sources=sources) for e, info in found)
 
+    def demand(self, condition: Value, told: str) -> None:
+        """Unless `condition` (one truth value) holds, the call is to end with an error that says what is `told`."""
+        self.language.demand(self.expr(self.reshape(condition, ()) if condition.rank else condition), told)
+
     def _inferred(
         self, definition: OpDef[Any], given: list[Operand], attrs: Any
     ) -> tuple[list[Operand], tuple[Info, ...], Info]:

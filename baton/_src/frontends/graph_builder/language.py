@@ -50,6 +50,10 @@ class Language(Protocol):
         """`while state[0]: state = step(state)`, the final state; `infos` fit the state of every iteration."""
         ...
 
+    def demand(self, condition: Any, told: str) -> None:
+        """Unless `condition` (a rank-0 bool tensor) holds, the call ends with an error that says what is `told`."""
+        ...
+
     def match(self, expr: Any, info: TensorInfo, hint: str) -> Any:
         """`expr`, an operand of the node `hint`, which is to have the shape of `info`: checked at run time."""
         ...

@@ -35,6 +35,7 @@ from baton._src.relax.struct_info import FuncStructInfo, ShapeStructInfo, TupleS
 from baton._src.support.spans import node_place
 from baton._src.tir.expr import AnyDim
 from baton._src.tir.expr import Var as ShapeVar
+from baton._src.values.dtype import BOOL
 from baton._src.values.tensor import AnyArray, NDArray, array
 
 
@@ -94,6 +95,11 @@ class RelaxGraph:
         return (
             [result] if len(results) == 1 else [self.builder.emit(TupleGetItem(result, i)) for i in range(len(results))]
         )
+
+    def demand(self, condition: Any, told: str) -> None:
+        kept = TensorInfo((AnyDim(),), BOOL)  # of a size that a run is to name: unused results are not computed
+        (result,) = self.packed("vm.builtin.asserted", (condition, told), (kept,))
+        self.named(result, kept)
 
     def shape_tensor(self, dims: Sequence[Dim]) -> Any:
         return self.builder.emit(Call(special_op("shape_to_tensor"), [ShapeExpr(dims)]))

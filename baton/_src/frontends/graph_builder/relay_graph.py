@@ -1,10 +1,20 @@
-"""`RelayGraph`: a model's graph becomes one Relay function `main`, a DAG of calls."""
+"""`RelayGraph`: a model's graph becomes one Relay function `main`, a DAG of calls.
+
+What is not needed for a result is not in the function, so what is demanded of a run becomes part of one:
+
+    %out  ->  take(expand_dims(%out, 0), take([0], condition ? 0 : 1))
+
+`take` in its mode "fast" makes an error of an index out of range, which names the place of the call: the demand.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import reduce
 from itertools import zip_longest
 from typing import Any
+
+import numpy as np
 
 from baton._src.frontends.graph_builder.language import Arm
 from baton._src.frontends.graph_builder.operands import Scalars
@@ -15,12 +25,17 @@ from baton._src.ir.expr import PrimExpr
 from baton._src.ir.op_def import OpDef
 from baton._src.ir.tensor_info import Dim, ShapeInfo, TensorInfo
 from baton._src.ir.types import TensorType
+from baton._src.ops.arguments import relay_constant
+from baton._src.ops.builders import RELAY
 from baton._src.relay.info import type_dim
 from baton._src.relay.nodes import Call, Constant, Function, If, Let, Tuple, TupleGetItem, Var
 from baton._src.support.diagnostics import fail
+from baton._src.support.spans import Source, Span
 from baton._src.tir.expr import AnyDim
 from baton._src.tir.expr import Var as ShapeVar
 from baton._src.values.tensor import AnyArray, array
+
+R: Any = RELAY
 
 
 class RelayGraph:
@@ -31,6 +46,7 @@ class RelayGraph:
     def __init__(self) -> None:
         self.params: list[Var] = []
         self._sizes = OpenSizes()
+        self._demands: list[tuple[Any, str]] = []
 
     def input(self, name: str, info: TensorInfo) -> Var:
         if info.shape is None:
@@ -55,6 +71,19 @@ class RelayGraph:
         call = self._sizes.settled(Call(definition.relay_op, kept, attrs), hint)
         return [TupleGetItem(call, i) for i in range(count)] if count else [call]
 
+    def demand(self, condition: Any, told: str) -> None:
+        self._demands.append((condition, told))
+
+    def guarded(self, exprs: Sequence[Any], since: int = 0) -> list[Any]:
+        """Results that are computed only if all is as demanded `since` there were so many demands."""
+        own = self._demands[since:]
+        del self._demands[since:]
+        if not own or not exprs:
+            return list(exprs)
+        indices = [_zero_or_error(condition, told) for condition, told in own]
+        index = reduce(lambda a, b: R.add(a, b), indices)
+        return [R.take(R.expand_dims(exprs[0], axis=0), index, axis=0, mode="fast"), *exprs[1:]]
+
     def packed(self, name: str, args: Sequence[Any], infos: Sequence[TensorInfo]) -> Sequence[Any]:
         raise fail("import-relay", f"Relay has no call of {name}", help="import it with relax.frontend")
 
@@ -62,7 +91,7 @@ class RelayGraph:
         return self._sizes.tensor(dims)
 
     def branch(self, condition: Any, arms: Sequence[Arm]) -> Sequence[tuple[Any, TensorInfo]]:
-        then, otherwise = (arm() for arm in arms)
+        then, otherwise = (self._guarded_arm(arm) for arm in arms)
         first, second = (Tuple([expr for expr, _ in results]) for results in (then, otherwise))
         result = If(condition, first, second)
         infos = [_either(a, b) for (_, a), (_, b) in zip(then, otherwise, strict=True)]
@@ -74,12 +103,21 @@ class RelayGraph:
         """let loop = fn(state) { if (state.0) { loop(step(state)) } else { state } }; loop(start)"""
         params = [Var(f"state_{k}", TensorType(_dims(i), i.dtype)) for k, i in enumerate(infos)]
         function = Var("loop")
-        body = If(params[0], Call(function, step(list(params))), Tuple(params))
+        since = len(self._demands)
+        body = If(params[0], Call(function, self.guarded(step(list(params)), since)), Tuple(params))
         result = Let(function, Function(params, body), Call(function, start))
         return [TupleGetItem(result, k) for k in range(len(params))]
 
     def rehearse(self, infos: Sequence[TensorInfo], run: Callable[[list[Any]], None]) -> None:
+        since = len(self._demands)
         run([Var(f"state_{k}", TensorType(_dims(i), i.dtype)) for k, i in enumerate(infos)])
+        del self._demands[since:]
+
+    def _guarded_arm(self, arm: Arm) -> list[tuple[Any, TensorInfo]]:
+        since = len(self._demands)
+        results = list(arm())
+        exprs = self.guarded([expr for expr, _ in results], since)
+        return [(expr, info) for expr, (_, info) in zip(exprs, results, strict=True)]
 
     def match(self, expr: Any, info: TensorInfo, hint: str) -> Any:
         return expr
@@ -92,6 +130,13 @@ class RelayGraph:
 
     def rewrite(self, name: str) -> Callable[..., Value] | None:
         return REWRITES.get(name)
+
+
+def _zero_or_error(condition: Any, told: str) -> Any:
+    """0 where the condition holds; elsewhere an error at the place `told`."""
+    index = R.where(condition, relay_constant(np.int64(0)), relay_constant(np.int64(1)))
+    taken = R.take(relay_constant(np.zeros(1, "int64")), index, axis=0, mode="fast")
+    return Call(taken.op, taken.args, taken.attrs, span=Span(Source(told), 0, 0, 0, 0))
 
 
 def _either(a: TensorInfo, b: TensorInfo) -> TensorInfo:

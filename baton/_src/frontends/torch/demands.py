@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from baton._src.frontends.torch.library import torch_library
@@ -19,8 +20,18 @@ from baton._src.ir.tensor_info import Dim
 from baton._src.tir.operators import max as tir_max
 from baton._src.tir.operators import min as tir_min
 
-Demand = tuple[Any, int, Dim]
-"""The placeholder of an input, one of its axes, and the size that this axis has where the demand is met."""
+
+@dataclass(frozen=True)
+class Demand:
+    """The placeholder of an input, one of its axes, the size that this axis has where the demand is met, and in
+    PyTorch's words, what is demanded."""
+
+    node: Any
+    axis: int
+    size: Dim
+    told: str
+
+
 _ENDLESS = 1 << 60
 _NUMBERED = re.compile(r"(.+)_(\d+)")
 _ARITHMETIC: dict[type, str] = {
@@ -74,7 +85,8 @@ def demands(program: Any, symbols: Symbols) -> Iterator[Demand]:
         if expression in places:
             size = symbols.expression(expression)
             within = tir_max(size, least) if least else size
-            yield *places[expression], within if most is None else tir_min(within, most)
+            told = f"{least} <= {expression}" + ("" if most is None else f" <= {most}")
+            yield Demand(*places[expression], within if most is None else tir_min(within, most), told)
     for text in program.guards:
         found = _Guard(program.sources, symbols).demand(ast.parse(text, mode="eval").body)
         if found is not None:
@@ -86,7 +98,7 @@ class _Guard:
 
     def __init__(self, sources: Mapping[str, Any], symbols: Symbols) -> None:
         self.sources, self.symbols = sources, symbols
-        self.sizes: list[Demand] = []
+        self.sizes: list[tuple[Any, int, Dim]] = []
         """The sizes that are compared, and where they stand."""
 
     def demand(self, guard: ast.expr) -> Demand | None:
@@ -98,7 +110,7 @@ class _Guard:
         if a is None or b is None or not self.sizes:
             return None
         node, axis, size = self.sizes[0]
-        return node, axis, size + LACKING[_COMPARED[type(kind)]](a, b)
+        return Demand(node, axis, size + LACKING[_COMPARED[type(kind)]](a, b), ast.unparse(guard))
 
     def _number(self, part: ast.expr) -> Any:
         """Its value; None for what is no arithmetic of sizes."""

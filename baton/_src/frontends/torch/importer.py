@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
@@ -16,7 +16,7 @@ from baton._src.frontends.torch.bounds import within
 from baton._src.frontends.torch.complex.fourier import FOURIER
 from baton._src.frontends.torch.complex.pair import PARTS, Pair, Part, has_pair, part_of
 from baton._src.frontends.torch.complex.paired import COMPLEX, PAIRED
-from baton._src.frontends.torch.demands import demands
+from baton._src.frontends.torch.demands import Demand, demands
 from baton._src.frontends.torch.library import torch_library
 from baton._src.frontends.torch.node import AtenNode, Converter
 from baton._src.frontends.torch.programs.program import Program, name_of, source_of
@@ -54,6 +54,8 @@ class Importer:
         self.symbols = Symbols()
         self.values: dict[str, Any] = {}
         """What every node of the program so far is: values, tuples of them, sizes, numbers."""
+        self.names: dict[str, str] = {}
+        """What parameters of the function are called, by placeholder."""
 
     def run(self, parameters: Sequence[tuple[str, str]]) -> list[Value]:
         """The outputs without None. `parameters`: the placeholders that become parameters of the function, with names.
@@ -61,6 +63,7 @@ class Importer:
         All other placeholders of weights become constants.
         """
         self._check_supported()
+        self.names = dict(parameters)
         weights = {w.placeholder: array_of(w.tensor) for w in self.program.weights}
         counts = {n.name: self.symbols.count(n.meta["val"]) for n in self.program.unseen}
         measured = self.symbols.measured([n.meta["val"].shape for n in self.program.inputs])
@@ -113,11 +116,24 @@ class Importer:
             self.builder.hint = node.name
             dims = tuple(self.symbols.dim(d) for d in node.meta["val"].shape)
             self.values[node.name] = self.builder.of_shape(self.values[node.name], dims)
-        for node, axis, size in demands(self.program, self.symbols):
-            self.builder.hint = node.name
-            value = self.values[node.name]
-            dims = value.shape or ()
-            self.builder.of_shape(value, (*dims[:axis], size, *dims[axis + 1 :]))  # checked, and nothing else
+        for demand in (*self._multiples(measured), *demands(self.program, self.symbols)):
+            self._demand(demand)
+
+    def _multiples(self, measured: Sequence[Any]) -> Iterator[Demand]:
+        """That nothing remains where a symbol is what is left of a size by division."""
+        for node in measured:
+            for axis, size in enumerate(node.meta["val"].shape):
+                if not isinstance(size, int) and not size.node.expr.is_Symbol:
+                    yield Demand(node, axis, self.symbols.dim(size), f"{size.node.expr} with a whole number")
+
+    def _demand(self, demand: Demand) -> None:
+        g, value = self.builder, self.values[demand.node.name]
+        g.hint, dims, axis = demand.node.name, value.shape or (), demand.axis
+        if g.language.name == "relax":
+            g.of_shape(value, (*dims[:axis], demand.size, *dims[axis + 1 :]))  # checked, and nothing else
+            return
+        told = f"axis {axis} of input {self.names[demand.node.name]!r}, for which the program has {demand.told}"
+        g.demand(g.call("equal", g.dims(dims[axis]), g.dims(demand.size)), told)
 
     def _input_info(self, node: Any, measured: Mapping[int, Dim]) -> TensorInfo:
         found = node.meta["val"]

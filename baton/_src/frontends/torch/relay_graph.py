@@ -63,7 +63,7 @@ def from_pytorch(
     placeholders = [n.name for n in program.inputs]
     importer = Importer(program, language, converters)
     outputs = importer.run([*zip(placeholders, names, strict=True), *weights.items()])
-    return _module(importer, outputs, program, weights)
+    return _module(importer, language, outputs, program, weights)
 
 
 def from_exported(exported_program: Any) -> tuple[IRModule, dict[str, NDArray]]:
@@ -73,9 +73,10 @@ def from_exported(exported_program: Any) -> tuple[IRModule, dict[str, NDArray]]:
     """
     program = read_program(exported_program, CONVERTERS)
     weights = {w.placeholder: w.target for w in program.weights}
-    importer = Importer(program, RelayGraph(), CONVERTERS)
+    language = RelayGraph()
+    importer = Importer(program, language, CONVERTERS)
     outputs = importer.run([*((n.name, n.name) for n in program.inputs), *weights.items()])
-    return _module(importer, outputs, program, weights)
+    return _module(importer, language, outputs, program, weights)
 
 
 def _inputs(input_infos: Sequence[tuple[str, Any]], default_dtype: str) -> tuple[list[str], list[Example]]:
@@ -94,10 +95,10 @@ def _name(target: str, friendly: bool) -> str:
 
 
 def _module(
-    importer: Importer, outputs: Sequence[Value], program: Program, weights: Mapping[str, str]
+    importer: Importer, language: RelayGraph, outputs: Sequence[Value], program: Program, weights: Mapping[str, str]
 ) -> tuple[IRModule, dict[str, NDArray]]:
     """Inputs first, then the parameters that are used, both in the order of their use."""
-    exprs = [importer.builder.expr(v) for v in outputs]
+    exprs = language.guarded([importer.builder.expr(v) for v in outputs])
     body = exprs[0] if len(exprs) == 1 else Tuple(exprs)
     arrays = {weights[w.placeholder]: w.tensor for w in program.weights}
     used: list[Var] = free_vars(body)

@@ -10,11 +10,8 @@ from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.torch.node import AtenNode, Converter
 from baton._src.frontends.torch.reals import Real, is_open
 from baton._src.ir.expr import PrimExpr
-from baton._src.ir.tensor_info import TensorInfo
-from baton._src.tir.expr import AnyDim
 from baton._src.tir.operators import max as tir_max
 from baton._src.tir.operators import min as tir_min
-from baton._src.values.dtype import BOOL
 
 
 class Element(Real):
@@ -117,14 +114,12 @@ _IN_RELAX = "import the program into Relax, which has names for such numbers"
 
 
 def asserted(node: AtenNode, condition: Any, message: str = "") -> None:
-    """An error of the call where the condition does not hold. Relay has no such checks."""
+    """An error of the call where the condition does not hold."""
     if not isinstance(condition, (Truth, Value)):
         if not condition:
             node.fail(f"never holds: {message}", code="torch-assert")
-    elif node.graph.language.name == "relax":
-        flag = node.tensor(condition, "bool")
-        kept = TensorInfo((AnyDim(),), BOOL)  # of a size that a run is to name: unused results are not computed
-        node.graph.packed("vm.builtin.asserted", flag, f"{node.title}: {message}", results=(kept,))
+    else:
+        node.graph.demand(node.tensor(condition, "bool"), f"{node.title}: {message}")
 
 
 TRUTHS: dict[str, Converter] = {
