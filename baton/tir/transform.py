@@ -15,8 +15,9 @@ __getattr__, __dir__, __all__ = attach(
         **names("passes.tir.block_steps", "ConvertBlocksToOpaque FlattenBuffer LowerInitBlock LowerMatchBuffer"),
         **names("passes.tir.block_steps", "LowerOpaqueBlock"),
         **names("passes.tir.buffer_placement", "CompactBufferAllocation PlanAndUpdateBufferAllocationLocation"),
-        **names("passes.tir.loop_steps", "ConvertForLoopsToSerial RewriteUnsafeSelect UnrollLoop InjectVirtualThread"),
+        **names("passes.tir.loop_steps", "ConvertForLoopsToSerial RewriteUnsafeSelect InjectVirtualThread"),
         **names("passes.tir.loop_steps", "VectorizeLoop"),
+        **names("passes.tir.unroll_loop", "UnrollLoop"),
         **names(
             "passes.tir.hoist_expression", "HoistExpression HoistIfThenElse HoistedConditionals HoistedLetBindings"
         ),

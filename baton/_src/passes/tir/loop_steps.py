@@ -1,6 +1,6 @@
 """Loop annotations carried out, one kind a pass, and selects that read memory.
 
-    UnrollLoop, VectorizeLoop, ConvertForLoopsToSerial, InjectVirtualThread, RewriteUnsafeSelect
+    VectorizeLoop, ConvertForLoopsToSerial, InjectVirtualThread, RewriteUnsafeSelect
 
 `VectorizeLoop` makes one vector of a whole loop, which is what the mark means; `lower_prim_func` cuts it to the
 target's registers instead.
@@ -15,8 +15,6 @@ from baton._src.ir.traverse import post_order, rewrite
 from baton._src.passes.tir.fold import fold, substitute_and_fold
 from baton._src.passes.tir.prim_func_pass import PrimFuncPass
 from baton._src.passes.tir.simplify import is_stable
-from baton._src.passes.tir.ssa import converted
-from baton._src.passes.tir.unroll_loops import unroll_loops
 from baton._src.passes.tir.widen import CannotVectorize, Widening
 from baton._src.support.diagnostics import fail
 from baton._src.tir import expr as tir
@@ -26,57 +24,7 @@ from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.thread_axes import launched_axis, thread_loop
 from baton._src.transform.context import PassContext
 
-SERIAL, UNROLLED = st.ForKind.SERIAL, st.ForKind.UNROLLED
-
-
-@dataclass(frozen=True)
-class UnrollLoop(PrimFuncPass):
-    """Loops marked `UNROLLED` are written out, and serial ones of up to `auto_max_step` stores (`tir.UnrollLoop`).
-
-    Variables that the written out iterations define are several variables then."""
-
-    def body(self, body: st.Stmt, function: PrimFunc, ctx: PassContext) -> st.Stmt:
-        options = ctx.setting("tir.UnrollLoop") or {}
-        most = int(options.get("auto_max_step", 0))
-        return converted(unroll_loops(_marked(body, most) if most else body), function)
-
-
-def _marked(body: st.Stmt, most: int) -> st.Stmt:
-    """Serial loops over few steps marked as unrolled."""
-    steps: dict[Any, int] = {}
-
-    def count(node: Any) -> int:
-        return steps.get(node, 0)
-
-    for node in post_order(body):
-        match node:
-            case st.SeqStmt(seq=seq):
-                steps[node] = sum(count(s) for s in seq)
-            case st.IfThenElse():
-                steps[node] = max(count(node.then_case), count(node.else_case))
-            case st.For(extent=tir.IntImm(value=extent)):
-                steps[node] = extent * count(node.body)
-            case st.For() | st.While():
-                steps[node] = most + 1
-            case st.BufferStore() | st.Evaluate():
-                steps[node] = 1
-            case st.BlockRealize():
-                steps[node] = count(node.block)
-            case st.Stmt() if hasattr(node, "body"):
-                steps[node] = count(node.body)
-            case _:
-                pass
-    small = {n.loop_var for n, c in steps.items() if _is_serial(n) and c <= most}
-
-    def mark(node: Any) -> Any:
-        return node.with_fields(kind=UNROLLED) if _is_serial(node) and node.loop_var in small else None
-
-    found: st.Stmt = rewrite(body, mark)
-    return found
-
-
-def _is_serial(node: Any) -> bool:
-    return isinstance(node, st.For) and node.kind is SERIAL
+SERIAL = st.ForKind.SERIAL
 
 
 @dataclass(frozen=True)
@@ -164,4 +112,4 @@ class RewriteUnsafeSelect(PrimFuncPass):
         return found
 
 
-__all__ = ["ConvertForLoopsToSerial", "InjectVirtualThread", "RewriteUnsafeSelect", "UnrollLoop", "VectorizeLoop"]
+__all__ = ["ConvertForLoopsToSerial", "InjectVirtualThread", "RewriteUnsafeSelect", "VectorizeLoop"]

@@ -1,0 +1,165 @@
+"""UnrollLoop: loops marked `UNROLLED` written out, and serial ones that are small enough.
+
+    for i in T.unroll(2): B[i] = A[i]        ->        B[0] = A[0]; B[1] = A[1]
+
+What is small enough the options of `tir.UnrollLoop` say, and for a loop and all inside the pragmas on it
+(`pragma_auto_unroll_max_step`, `pragma_unroll_explicit`). Only loops without other loops left in them are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from baton._src.ir.traverse import children, post_order, rewrite
+from baton._src.passes.tir.fold import Template, fold
+from baton._src.passes.tir.prim_func_pass import PrimFuncPass
+from baton._src.passes.tir.ssa import converted
+from baton._src.support.diagnostics import fail
+from baton._src.tir import expr as tir
+from baton._src.tir import operators as ops
+from baton._src.tir import stmt as st
+from baton._src.tir.prim_func import PrimFunc
+from baton._src.transform.context import PassContext
+
+SERIAL, UNROLLED = st.ForKind.SERIAL, st.ForKind.UNROLLED
+
+
+@dataclass(frozen=True)
+class UnrollOptions:
+    """The options of `tir.UnrollLoop`."""
+
+    auto_max_step: int = 0
+    """Loops of at most so many stores and calls, all iterations together, are written out."""
+    auto_max_depth: int = 8
+    """Loops of at most so many levels of written out ones inside are."""
+    auto_max_extent: int = 0
+    """Loops of at most so many iterations are, too; if it is 1, also around loops that are left."""
+    explicit_unroll: bool = True
+    """Without, loops are marked only: code generation may unroll them."""
+
+    @staticmethod
+    def of(given: Any) -> UnrollOptions:
+        """The options as a dict, or as they are. Error `pass-option`: there is no option of that name."""
+        if given is None or isinstance(given, UnrollOptions):
+            return given or UnrollOptions()
+        known = [field.name for field in fields(UnrollOptions)]
+        for name in given:
+            if name not in known:
+                raise fail("pass-option", f"tir.UnrollLoop has no option {name!r}", help=f"it has {', '.join(known)}")
+        return UnrollOptions(**{name: getattr(value, "value", value) for name, value in given.items()})
+
+    def under(self, pragma: str, value: Any) -> UnrollOptions:
+        """The options under a pragma."""
+        number = int(getattr(value, "value", value))
+        match pragma:
+            case "pragma_auto_unroll_max_step":
+                return replace(self, auto_max_step=number)
+            case "pragma_unroll_explicit":
+                return replace(self, explicit_unroll=bool(number))
+            case _:
+                return self
+
+
+@dataclass(frozen=True)
+class UnrollLoop(PrimFuncPass):
+    """See the module. Variables that the written out iterations define are several variables then."""
+
+    def body(self, body: st.Stmt, function: PrimFunc, ctx: PassContext) -> st.Stmt:
+        options = UnrollOptions.of(ctx.setting("tir.UnrollLoop"))
+        written, marked = _chosen(body, _options_of_loops(body, options))
+
+        def rule(node: Any) -> Any:
+            if isinstance(node, st.AttrStmt) and node.attr_key.startswith(("pragma_auto_unroll", "pragma_unroll_expl")):
+                return node.body
+            if not isinstance(node, st.For):
+                return fold(node)
+            if node.loop_var in written:
+                return _written_out(node)
+            return node.with_fields(kind=UNROLLED) if node.loop_var in marked else None
+
+        return converted(rewrite(body, rule), function)
+
+
+def _options_of_loops(body: st.Stmt, options: UnrollOptions) -> dict[st.For, UnrollOptions]:
+    """What holds for each loop, by the pragmas around it and on it."""
+    found: dict[st.For, UnrollOptions] = {}
+    pending: list[tuple[Any, UnrollOptions]] = [(body, options)]
+    while pending:
+        node, known = pending.pop()
+        if isinstance(node, st.AttrStmt):
+            known = known.under(node.attr_key, node.value) if node.attr_key.startswith("pragma_") else known
+        elif isinstance(node, st.For):
+            for key, value in node.annotations.items():
+                known = known.under(key, value)
+            found[node] = known
+        pending += [(part, known) for part in children(node) if isinstance(part, st.Stmt)]
+    return found
+
+
+@dataclass(frozen=True)
+class _Size:
+    """Stores and calls of a statement, levels of loops in it that are written out, whether others are left."""
+
+    steps: int = 0
+    depth: int = 0
+    has_loops: bool = False
+
+
+def _chosen(body: st.Stmt, options: Mapping[st.For, UnrollOptions]) -> tuple[set[tir.Var], set[tir.Var]]:
+    """The loops to be written out, and those to be marked, by their variables."""
+    written: set[tir.Var] = set()
+    marked: set[tir.Var] = set()
+    sizes: dict[Any, _Size] = {}
+    for node in post_order(body):
+        if not isinstance(node, st.Stmt):
+            continue
+        inside = [sizes[part] for part in children(node) if part in sizes]
+        size = _Size(
+            sum(s.steps for s in inside) + isinstance(node, st.BufferStore | st.Evaluate),
+            max((s.depth for s in inside), default=0),
+            any(s.has_loops for s in inside),
+        )
+        if isinstance(node, st.For):
+            known = options[node]
+            extent = _extent(node)
+            if extent is not None and _is_small(node, extent, size, known):
+                size = _Size(size.steps * extent, size.depth + 1, size.has_loops)
+                (written if known.explicit_unroll or _is_no_loop(extent, known) else marked).add(node.loop_var)
+            else:
+                size = replace(size, has_loops=True)
+        sizes[node] = size
+    return written, marked
+
+
+def _extent(loop: st.For) -> int | None:
+    """How often the loop runs; None if a run tells."""
+    if isinstance(loop.extent, tir.IntImm):
+        return loop.extent.value
+    if loop.kind is UNROLLED:
+        raise fail("tir-unroll", f"the loop over {loop.loop_var.name} cannot be unrolled: it runs {loop.extent} times")
+    return None
+
+
+def _is_small(loop: st.For, extent: int, size: _Size, options: UnrollOptions) -> bool:
+    if loop.kind is UNROLLED or (loop.kind is SERIAL and _is_no_loop(extent, options)):
+        return True
+    few = extent * size.steps <= options.auto_max_step or extent <= options.auto_max_extent
+    return loop.kind is SERIAL and not size.has_loops and size.depth <= options.auto_max_depth and few
+
+
+def _is_no_loop(extent: int, options: UnrollOptions) -> bool:
+    """Whether there is one iteration, and those are written out whatever is inside."""
+    return extent <= 1 == options.auto_max_extent
+
+
+def _written_out(loop: st.For) -> st.Stmt:
+    template, var = Template(loop.body, [loop.loop_var]), loop.loop_var
+    assert isinstance(loop.extent, tir.IntImm)
+    places = (ops.add(loop.min, tir.IntImm(var.dtype, i)) for i in range(loop.extent.value))
+    copies = [template.instance({var: place}) for place in places]
+    return st.stmt_seq(*copies) if copies else st.Evaluate(tir.IntImm("int32", 0))
+
+
+__all__ = ["UnrollLoop"]
