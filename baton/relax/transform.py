@@ -76,7 +76,7 @@ __getattr__, __dir__, __all__ = attach(
         **names("passes.relax.layouts.attach_layout_free_buffers", "AttachAttrLayoutFreeBuffers"),
         **names("passes.relax.machine.allocate_workspace", "AllocateWorkspace"),
         **names("passes.relax.layouts.alter_op_impl", "AlterOpImpl"),
-        **names("passes.relax.operators.dispatch", "SplitLayoutRewritePreproc"),
+        **names("passes.relax.layouts.split_layout_rewrite_preproc", "SplitLayoutRewritePreproc"),
         **names("passes.relax.layouts.optimize_layout_transform", "OptimizeLayoutTransform"),
         **names(
             "driver.tvm_names.tuning.meta_schedule.passes",

@@ -1,0 +1,174 @@
+"""SplitLayoutRewritePreproc: what a kernel does to its weights' layout first becomes a kernel of its own.
+
+    gv = R.call_tir(cls.k, (x, w), ...)       ->      lv = R.call_tir(cls.k_weight_prepack, (w,), ...)
+                                                      lv1 = R.call_tir(cls.k_prepacked, (x, lv), ...)
+                                                      gv = lv1
+
+Blocks marked `meta_schedule.layout_rewrite_preproc` copy a parameter into a buffer of the kernel, in the layout that
+the rest reads it in. Split off, the copy depends on weights alone: LiftTransformParams or FoldConstant take it away.
+
+Error `pass-layout-rewrite`: a marked block that does anything else, or a layout of unknown size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from baton._src.ir.expr import GlobalVar
+from baton._src.ir.module import IRModule
+from baton._src.ir.traverse import post_order, rewrite, with_fresh_binders
+from baton._src.passes.relax.binding_rewriter import BindingRewriter
+from baton._src.passes.relax.bindings.dead_code_elimination import DeadCodeElimination
+from baton._src.passes.shared.kernel_stages import root_block, statements
+from baton._src.relax.block_builder import BlockBuilder
+from baton._src.relax.nodes import Call, Function, Tuple, TupleGetItem, VarBinding
+from baton._src.relax.special_ops import special_op
+from baton._src.relax.struct_info import TensorStructInfo, TupleStructInfo
+from baton._src.support.diagnostics import fail
+from baton._src.tir.buffer import Buffer
+from baton._src.tir.expr import IntImm
+from baton._src.tir.expr import Var as TirVar
+from baton._src.tir.prim_func import PrimFunc
+from baton._src.tir.stmt import Block, SeqStmt, Stmt
+from baton._src.transform.context import PassContext
+from baton._src.transform.passes import Pass
+from baton._src.values.dtype import HANDLE
+
+_MARK = "meta_schedule.layout_rewrite_preproc"
+
+
+@dataclass(frozen=True)
+class SplitLayoutRewritePreproc(Pass):
+    """See the module."""
+
+    def run(self, module: IRModule, ctx: PassContext) -> IRModule:
+        split = {
+            var: found
+            for var, function in module.functions.items()
+            if isinstance(function, PrimFunc) and (found := _split(var.name_hint, function)) is not None
+        }
+        if not split:
+            return module
+        caller = _Caller(module, split)
+        functions = {v: caller.function(f) if isinstance(f, Function) else f for v, f in module.functions.items()}
+        return DeadCodeElimination().run(module.with_functions({**functions, **caller.made}), ctx)
+
+
+@dataclass(frozen=True)
+class _Split:
+    """The two kernels; `places`: of the parameters that are prepared, with what they are prepared to."""
+
+    prepare: PrimFunc
+    compute: PrimFunc
+    places: Sequence[tuple[int, Buffer]]
+
+
+def _split(name: str, function: PrimFunc) -> _Split | None:
+    """The kernel in two; None where nothing in it is marked."""
+    root = root_block(function)
+    steps = statements(root.body) if root is not None else ()
+    marked = [s for s in steps if _is_marked(name, s)]
+    if root is None or not marked:
+        return None
+    copies = [_copy(name, function, n) for s in marked for n in post_order(s) if isinstance(n, Block)]
+    buffers = [function.buffer_map[function.params[place]] for place, _ in copies]
+    results = [result for _, result in copies]
+    handles = [TirVar(f"var_{b.name}", HANDLE) for b in (*buffers, *results)]
+    mapping = dict(zip(handles, (*buffers, *results)))
+    inner = root.with_fields(body=_sequence([_unmarked(s) for s in marked]), alloc_buffers=())
+    prepare = PrimFunc(handles, _around(function, inner), None, mapping, _attrs(function, "_weight_prepack"))
+
+    params, given = list(function.params), dict(function.buffer_map)
+    for (place, result), handle in zip(copies, handles[len(buffers) :]):
+        del given[params[place]]
+        params[place] = handle
+        given[handle] = result
+    kept = tuple(b for b in root.alloc_buffers if b not in results)
+    rest = root.with_fields(body=_sequence([s for s in steps if s not in marked]), alloc_buffers=kept)
+    mapping = {p: given[p] for p in params if p in given}
+    compute = PrimFunc(params, _around(function, rest), function.ret_type, mapping, _attrs(function, "_prepacked"))
+    return _Split(with_fresh_binders(prepare), with_fresh_binders(compute), copies)
+
+
+def _is_marked(name: str, statement: Stmt) -> bool:
+    marks = {bool(n.annotations.get(_MARK)) for n in post_order(statement) if isinstance(n, Block)}
+    if len(marks) > 1:
+        raise fail("pass-layout-rewrite", f"{name} changes a layout and computes in one loop")
+    return True in marks
+
+
+def _copy(name: str, function: PrimFunc, block: Block) -> tuple[int, Buffer]:
+    """The number of the parameter that a marked block reads, and the buffer that it writes."""
+    plain = len(block.reads) == len(block.writes) == 1 and not block.alloc_buffers and not block.match_buffers
+    sources = [function.buffer_map.get(p) for p in function.params]
+    if not plain or block.reads[0].buffer not in sources:
+        raise fail("pass-layout-rewrite", f"block {block.name_hint} of {name} does more than copy a parameter")
+    result = block.writes[0].buffer
+    if not all(isinstance(dim, IntImm) for dim in result.shape):
+        raise fail("pass-layout-rewrite", f"block {block.name_hint} of {name} writes a buffer of unknown size")
+    return sources.index(block.reads[0].buffer), result
+
+
+def _unmarked(statement: Stmt) -> Stmt:
+    def rule(node: Any) -> Any:
+        if not isinstance(node, Block) or _MARK not in node.annotations:
+            return None
+        return node.with_fields(annotations={k: v for k, v in node.annotations.items() if k != _MARK})
+
+    found: Stmt = rewrite(statement, rule)
+    return found
+
+
+def _sequence(steps: Sequence[Stmt]) -> Stmt:
+    return steps[0] if len(steps) == 1 else SeqStmt(tuple(steps))
+
+
+def _around(function: PrimFunc, root: Block) -> Stmt:
+    body: Any = function.body
+    found: Stmt = body.with_fields(block=root)
+    return found
+
+
+def _attrs(function: PrimFunc, suffix: str) -> dict[str, Any]:
+    kept = {k: v for k, v in function.attrs.items() if k != "layout_free_buffers"}
+    return {k: f"{v}{suffix}" if k == "global_symbol" else v for k, v in kept.items()}
+
+
+class _Caller(BindingRewriter):
+    """Calls of kernels that were split as two calls."""
+
+    def __init__(self, module: IRModule, split: dict[GlobalVar, _Split]) -> None:
+        super().__init__(module)
+        self.builder = BlockBuilder(module)
+        self.split = split
+        self.made: dict[GlobalVar, PrimFunc] = {}
+        self.names: dict[GlobalVar, tuple[GlobalVar, GlobalVar]] = {}
+
+    def rewrite_value(self, binding: VarBinding, value: Any) -> Any:
+        call_tir = isinstance(value, Call) and value.op is special_op("call_tir")
+        split = self.split.get(value.args[0]) if call_tir and isinstance(value.args[1], Tuple) else None
+        if split is None:
+            return value
+        prepare, compute = self._kernels(value.args[0], split)
+        args = list(value.args[1].fields)
+        infos = [
+            TensorStructInfo([d.value for d in b.shape if isinstance(d, IntImm)], b.dtype) for _, b in split.places
+        ]
+        info = infos[0] if len(infos) == 1 else TupleStructInfo(infos)
+        weights = Tuple([args[place] for place, _ in split.places])
+        prepared = self.emit(Call(special_op("call_tir"), [prepare, weights], None, (info,)))
+        for number, (place, _) in enumerate(split.places):
+            args[place] = prepared if len(infos) == 1 else self.emit(TupleGetItem(prepared, number))
+        operands = (compute, Tuple(args), *value.args[2:])
+        return self.emit(Call(value.op, operands, value.attrs, value.sinfo_args, value.span))
+
+    def _kernels(self, var: GlobalVar, split: _Split) -> tuple[GlobalVar, GlobalVar]:
+        if var not in self.names:
+            suffixes = (("_weight_prepack", split.prepare), ("_prepacked", split.compute))
+            found = [(GlobalVar(self.builder.get_unique_name(var.name_hint + s)), f) for s, f in suffixes]
+            self.made.update(found)
+            self.context.functions.update(found)
+            self.names[var] = found[0][0], found[1][0]
+        return self.names[var]
