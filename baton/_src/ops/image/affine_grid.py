@@ -68,8 +68,8 @@ def reference_affine(inputs: Any, a: AffineGridAttrs) -> Any:
     x = inputs[0]
     height, width = target_numbers(inputs, 1, a.target_shape)
     across, down = np.meshgrid(np.linspace(-1, 1, width), np.linspace(-1, 1, height))
-    points = np.stack([across, down, np.ones_like(across)]).reshape(3, -1)
-    return (x.astype("float32") @ points.astype("float32")).reshape(-1, 2, height, width).astype(x.dtype)
+    points = np.stack([across, down, np.ones_like(across)]).reshape(3, height * width)
+    return (x.astype("float32") @ points.astype("float32")).reshape(len(x), 2, height, width).astype(x.dtype)
 
 
 AFFINE_GRID = OpDef(

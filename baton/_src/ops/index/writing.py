@@ -16,7 +16,7 @@ import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
-from baton._src.ir.tensor_info import Dim, Info, PrimInfo
+from baton._src.ir.tensor_info import Dim, Info, PrimInfo, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import from_front, normal_axis
 from baton._src.ops.broadcasting import Shape, same_dtype
@@ -26,6 +26,7 @@ from baton._src.ops.index.tensor_indices import check_indices, index_tensors
 from baton._src.ops.loop_nests import both, load, loops, store
 from baton._src.ops.precision import wide
 from baton._src.ops.samples import Arr, Sample
+from baton._src.ops.shape.slice_bounds import bounds, length
 from baton._src.ops.shape.slice_relatives import compute_set
 from baton._src.ops.shape.slicing import StridedSliceAttrs
 from baton._src.te.computation import extern
@@ -184,7 +185,24 @@ def infer_scatter(call: OpCall[SliceScatterAttrs]) -> Info:
     step = call.args[4]
     if not isinstance(step, PrimInfo) or not isinstance(step.value, int) or step.value < 1:
         call.fail("step must be a positive number that is known when compiling", code="op-argument")
+    wanted = _slice_shape(call, x, step.value)
+    if wanted is not None and src.shape is not None:
+        math = DimMath(call.prover)
+        if any(math.equal(a, b) is False for a, b in zip(src.shape, wanted)):
+            call.fail(f"src must have the shape of the slice, {show_shape(wanted)}, got {show_shape(src.shape)}")
     return x
+
+
+def _slice_shape(call: OpCall[SliceScatterAttrs], x: TensorInfo, step: int) -> Shape | None:
+    """The shape of what is written; None if unknown."""
+    start, end = call.args[2:4]
+    if x.shape is None or not isinstance(start, PrimInfo) or not isinstance(end, PrimInfo):
+        return None
+    if start.value is None or end.value is None:
+        return None
+    math, axis = DimMath(call.prover), from_front(call.attrs.axis, x.ndim)
+    first, stop = bounds(math, start.value, end.value, step, x.shape[axis], False)
+    return (*x.shape[:axis], length(math, first, stop, step, False), *x.shape[axis + 1 :])
 
 
 def compute_scatter(inputs: Any, a: SliceScatterAttrs, out: Any) -> Any:

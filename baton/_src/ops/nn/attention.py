@@ -72,7 +72,8 @@ def infer(call: OpCall[AttentionAttrs]) -> Info:
 
 
 def _scale(a: AttentionAttrs, d: Any) -> Any:
-    return a.scale if a.scale is not None else 1 / math.sqrt(d)
+    """Products of no features are 0, whatever they are multiplied by."""
+    return a.scale if a.scale is not None else 1 / math.sqrt(max(d, 1))
 
 
 def compute(inputs: Any, a: AttentionAttrs, out: Any) -> Any:
@@ -131,7 +132,7 @@ def factor(a: AttentionAttrs, q: k.Tensor, kept: Any) -> Any:
     d = q.shape[3]
     if a.scale is not None or isinstance(d, k.tir.IntImm):
         return k.const(_scale(a, d.value if isinstance(d, k.tir.IntImm) else None), kept)
-    return k.const(1, kept) / k.sqrt(k.cast(kept, d))
+    return k.const(1, kept) / k.sqrt(k.cast(kept, k.divisor(d)))
 
 
 def _visible(a: AttentionAttrs, i: Any, j: Any, m: Any, n: Any) -> list[Any]:

@@ -44,6 +44,10 @@ def infer(call: OpCall[MultinomialAttrs]) -> Info:
     if uniform.shape is not None and indices.shape is not None:
         if DimMath(call.prover).equal(uniform.shape[0], indices.shape[0]) is False:
             call.fail(f"{uniform.shape[0]} uniform numbers against {indices.shape[0]} sample indices")
+    for position in (1, 2):
+        x = call.tensor(position)
+        if x.shape is not None and DimMath(call.prover).equal(x.shape[1], 1) is False:
+            call.fail(f"{call.op.inputs[position].name} must have shape (n, 1), got {show_shape(x.shape)}")
     if uniform.shape is None:
         return TensorInfo(None, call.attrs.dtype, 2, uniform.vdevice)
     return TensorInfo((uniform.shape[0], 1), call.attrs.dtype, vdevice=uniform.vdevice)

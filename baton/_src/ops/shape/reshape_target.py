@@ -34,7 +34,12 @@ def resolve(call: OpCall[Any], x: TensorInfo, target: Sequence[Dim], relay: bool
     if gap is not None:  # of what no other value stands for, so that dims that are 0 are no matter
         rest = math.product(d for i, d in enumerate(x.shape) if i not in taken)
         asked = math.product(d for i, d in enumerate(result) if i != gap and i not in copied)
-        if isinstance(rest, int) and isinstance(asked, int) and asked and rest % asked:
+        if isinstance(asked, int) and asked == 0:
+            call.fail(
+                f"cannot reshape {show_shape(x.shape)} into {show_shape(tuple(target))}: any dim would do for -1",
+                help="beside a dim of 0 every dim has to be given",
+            )
+        if isinstance(rest, int) and isinstance(asked, int) and rest % asked:
             call.fail(
                 f"cannot reshape {show_shape(x.shape)} into {show_shape(tuple(target))}: "
                 f"{total} elements are not a multiple of {known}",
@@ -82,8 +87,6 @@ def _quotient(math: DimMath, rest: Dim, asked: Dim) -> Dim:
     """The dim that -1 stands for."""
     if is_any(rest) or is_any(asked):
         return AnyDim()
-    if asked == 0:
-        return 0
     math.divides(asked, rest)  # assumed: nothing is left over
     return math.floor_divide(rest, asked)
 

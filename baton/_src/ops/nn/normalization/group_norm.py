@@ -108,10 +108,11 @@ def compute_group(inputs: Any, a: GroupNormAttrs, out: Any) -> Any:
     mean = mean_stage(grouped, tuple(sorted(folded)))
     squares = centred_squares(grouped, mean, tuple(sorted(folded)), True)
     count = count_of(grouped, folded, squares.dtype)
+    within = k.divisor(each)
 
     def body(*i: Any) -> Any:
         c = i[channel]
-        place = [*i[:channel], c // each, c % each, *i[channel + 1 :]]
+        place = [*i[:channel], c // within, c % within, *i[channel + 1 :]]
         centre = [k.index(0) if n in folded else v for n, v in enumerate(place)]
         value = (k.wide(x(*i)) - mean(*centre)) * inverse_deviation(squares(*centre), count, a.epsilon)
         return k.cast(out.dtype, scaled(value, gamma(c), beta(c), a))

@@ -119,8 +119,9 @@ def _fold(x: k.Tensor, a: Any, out: Any, fold: Any, kept: Any, nothing: Any, nam
         extent, size = k.index(x.shape[data.position(letter)]), k.index(out.shape[result.position(letter)])
         if k.is_one(size):
             return k.index(0), extent
-        start = at * extent // size
-        return start, ((at + 1) * extent + size - 1) // size - start
+        parts = k.divisor(size)
+        start = at * extent // parts
+        return start, ((at + 1) * extent + size - 1) // parts - start
 
     def body(*indices: Any) -> Any:
         at = result.split(indices)
@@ -140,8 +141,8 @@ def _longest(extent: Any, size: Any) -> Any:
     """The longest window: ceil(extent / size) + 1, or exactly extent / size where that divides."""
     if isinstance(extent, k.tir.IntImm) and isinstance(size, k.tir.IntImm):
         x, y = extent.value, size.value
-        return max(-(-((i + 1) * x) // y) - i * x // y for i in range(y))
-    return (extent + size - 1) // size + 1
+        return max((-(-((i + 1) * x) // y) - i * x // y for i in range(y)), default=0)
+    return (extent + size - 1) // k.divisor(size) + 1
 
 
 def _is_zero(value: Any) -> bool:
