@@ -221,6 +221,29 @@ def test_backends_give_modules_with_the_functions_of_these_names() -> None:
     assert_runs(after, table, symbols[0])
 
 
+@pytest.mark.rule("RELAX-PASS-18")
+def test_backends_get_names_for_constants() -> None:
+    """The constant stands inside of the composite function; its tensor is found under its name afterwards."""
+    table = FunctionTable()
+    given: dict[Any, str] = {}
+
+    def backend(functions: Any, options: Any, names: Any) -> Any:
+        given.update(names)
+        return [lambda x, out: out.copyfrom(x.numpy() @ constant) for _ in functions]
+
+    constant = weights(3, 4)
+    before = program([tensor("x", 2, 3)], lambda b, x: R.matmul(x, constant))
+    constant = constant.data.numpy()
+    pattern = [("test.mm", is_op("relax.matmul")(wildcard(), is_const()))]
+    table.register("relax.ext.test", backend)
+    after = RunCodegen(table=table)(FuseOpsByPattern(pattern, annotate_codegen=True)(before))
+    assert list(given.values()) == ["fused_relax_matmul_test_test_const_0"]
+    (found,) = after.attrs["const_name_to_constant"].items()
+    assert found[0] == "fused_relax_matmul_test_test_const_0"
+    same_values(found[1].numpy(), constant)
+    relax.build(after, "llvm")
+
+
 def test_backends_that_fail_are_named() -> None:
     table = FunctionTable()
     table.register("relax.ext.test", lambda functions, options, names: 1 // 0)
