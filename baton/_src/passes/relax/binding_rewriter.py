@@ -1,6 +1,6 @@
 """`BindingRewriter`: rewrites Relax functions binding by binding, in order of evaluation, without the Python stack.
 
-A pass subclasses it and overrides `rewrite_value` (most) or `visit_binding` (to drop or multiply bindings):
+A pass subclasses it and overrides `rewrite_value` (most passes) or `visit_binding` (to remove or add bindings):
 
     class _Rewriter(BindingRewriter):
         def rewrite_value(self, binding, value):
@@ -8,8 +8,8 @@ A pass subclasses it and overrides `rewrite_value` (most) or `visit_binding` (to
 
     _Rewriter(module).function(function)
 
-Variables keep their identity, so uses need no rewriting; where a variable is to vanish, `replace(var, expr)` makes
-every later use mean `expr`. `emit` puts a new binding before the present one. What does not change is the same object.
+Variables keep their identity, so uses need no rewriting; to remove a variable, `replace(var, expr)` substitutes `expr`
+for every later use. `emit` adds a binding before the current one. Parts that do not change stay the same objects.
 """
 
 from __future__ import annotations
@@ -60,20 +60,20 @@ def rewrite_functions(
 
 
 class BindingRewriter:
-    """One run over one function or several of one module. Override the methods named in the module's docstring."""
+    """Rewrites functions of one module. The methods of the first section are for subclasses to override."""
 
     def __init__(self, module: IRModule | None = None) -> None:
         self.context = Context(functions={} if module is None else dict(module.functions))
         self.replaced: dict[Any, Any] = {}
-        """Variables that vanish, and what stands for them."""
+        """The replacement of each removed variable."""
         self._meaning: dict[Any, list[Any]] = {}
-        """For what stands for others: those."""
+        """The inverse of `replaced`: the variables replaced by an expression."""
         self.values: dict[Var, Any] = {}
         """The new value of every variable bound so far."""
         self.block: BindingBlock | None = None
         """The block being rewritten."""
         self.visits_emitted = False
-        """Whether bindings that `emit` and `normalized` make go through `visit_binding` in turn."""
+        """Whether bindings made by `emit` and `normalized` are passed to `visit_binding`, too."""
         self._made: list[Binding] = []
         self._homes: dict[DataflowVar, BindingBlock | None] = {}
         """The block of each DataflowVar bound so far."""
@@ -82,11 +82,11 @@ class BindingRewriter:
     # ------------------------------------------------------------------------------------------- to be overridden
 
     def rewrite_value(self, binding: VarBinding, value: Any) -> Any:
-        """The new right side of `binding`, whose present one is `value` (inner functions and branches done already)."""
+        """The new value of `binding`; `value` is the current one, with inner functions and branches rewritten."""
         return value
 
     def visit_binding(self, binding: Binding) -> None:
-        """Handle one binding: `keep` it, `replace` its variable, or `emit` others. Its parts are rewritten already."""
+        """Handle one binding: `keep` it, `replace` its variable, or `emit` others. Parts of its value are rewritten."""
         if isinstance(binding, VarBinding):
             value = self.rewrite_value(binding, binding.value)
             self.keep(binding if value is binding.value else VarBinding(binding.var, value, binding.span))
@@ -94,23 +94,23 @@ class BindingRewriter:
             self.keep(binding)
 
     def enter_function(self, function: Function) -> None:
-        """Before the body of `function` (an inner one, too)."""
+        """Called before the body of `function`, also of inner ones."""
 
     def leave_function(self, function: Function) -> Function:
-        """After the body: `function` with its new body."""
+        """Called after the body; `function` has its new body. Returns the function to use."""
         return function
 
     def enter_sequence(self, seq: SeqExpr) -> None:
-        """Before the blocks of a body or branch."""
+        """Called before the blocks of a body or branch."""
 
     def leave_sequence(self, seq: SeqExpr) -> None:
-        """After them, `seq` being the old one; outer variables are in scope again."""
+        """Called after them with the old `seq`; outer variables are in scope again."""
 
     def enter_block(self, block: BindingBlock) -> None:
-        """Before the bindings of a block."""
+        """Called before the bindings of a block."""
 
     def leave_block(self, block: BindingBlock, bindings: list[Binding]) -> Sequence[BindingBlock]:
-        """The blocks that `block` becomes, its bindings being `bindings` now. An empty one is dropped."""
+        """The blocks that replace `block`, whose rewritten bindings are `bindings`. Empty blocks are dropped."""
         if len(bindings) == len(block.bindings) and all(a is b for a, b in zip(bindings, block.bindings)):
             return (block,)
         return (type(block)(bindings, block.span),) if bindings else ()
@@ -122,7 +122,7 @@ class BindingRewriter:
         return isinstance(self.block, DataflowBlock)
 
     def keep(self, binding: Binding) -> None:
-        """Append a binding as it stands; its variable is another one where its annotation names a replaced one."""
+        """Append a binding unchanged, except that its annotation may not name replaced variables."""
         if self.replaced and binding.var is not None and (new := self._with_info(binding.var)) is not binding.var:
             binding = binding.with_fields(var=new)
         self._made.append(binding)
@@ -134,25 +134,25 @@ class BindingRewriter:
                 self._homes[binding.var] = self.block
 
     def is_visible(self, var: Any) -> bool:
-        """Whether the present binding may use `var`, found through `resolved`: a DataflowVar ends with its block."""
+        """Whether the binding may use `var`, found by `resolved`: DataflowVars are visible in their block only."""
         return not isinstance(var, DataflowVar) or self._homes.get(var) is self.block
 
     def replace(self, var: Var, expr: Any) -> None:
-        """Let every later use of `var` mean `expr`, which must be a leaf; so what `var` itself stands for."""
+        """Replace later uses of `var`, and of variables that it replaced, by `expr`, which must be a leaf."""
         expr = self.replaced.get(expr, expr)
         for other in (var, *self._meaning.pop(var, ())):
             self.replaced[other] = expr
             self._meaning.setdefault(expr, []).append(other)
 
     def emit(self, expr: Expr, name: str = "lv") -> Var:
-        """Bind `expr` (normalised on the way) to a new variable before the present binding."""
+        """Normalise `expr` and bind it to a new variable before the current binding. Returns the variable."""
         value = self.normalized(expr)
         var = (DataflowVar if self.in_dataflow else Var)(name, value.struct_info)
         self.keep(VarBinding(var, value))
         return var
 
     def normalized(self, expr: Any) -> Any:
-        """`expr` as a right side: in normal form with StructInfo; its parts are bound before the present binding."""
+        """`expr` normalised, as the value of a binding; parts of it are bound before the current binding."""
         return self._normalizer.expression(expr)
 
     def resolved(self, expr: Any) -> Any:
@@ -268,7 +268,7 @@ class BindingRewriter:
 
 
 def joined(blocks: list[BindingBlock]) -> list[BindingBlock]:
-    """Neighbours of one kind as one block, as normal form demands: what stood between them may be gone."""
+    """Merge adjacent blocks of one kind, as normal form requires: the block between them may have been dropped."""
     if all(type(a) is not type(b) for a, b in pairwise(blocks)):
         return blocks
     groups = [list(group) for _, group in groupby(blocks, type)]
@@ -288,7 +288,7 @@ class _Emitting(Normalizer):
 
 
 class _RewriterFrame(Frame):
-    """What the normaliser asks of a frame: the kind of the present block, and to take a binding."""
+    """The normaliser's frame: the kind of the current block, and where bindings are added."""
 
     def __init__(self, rewriter: BindingRewriter) -> None:
         self._rewriter = rewriter

@@ -203,7 +203,7 @@ class _Reverse:
         return expr if isinstance(expr, (Var, Constant)) else self.builder.emit(expr, "grad")
 
     def _whole(self, adjoint: Any, info: Any) -> Any:
-        """A gradient with zeros where nothing is known of it."""
+        """A gradient whose missing parts are zeros."""
         if isinstance(info, TupleStructInfo):
             parts = adjoint if isinstance(adjoint, list) else [adjoint] * len(info.fields)
             return Tuple([self._whole(p, i) for p, i in zip(parts, info.fields)])

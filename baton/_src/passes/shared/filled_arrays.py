@@ -40,7 +40,7 @@ class Filling:
     def __init__(self) -> None:
         self._pool: ThreadPoolExecutor | None = None
         self._tensors: list[weakref.ref[FilledTensor]] = []
-        """Nobody writes what nobody keeps."""
+        """Arrays that were garbage-collected are not written."""
 
     def fill(self, shape: Sequence[int], dtype: Any, write: Callable[..., Any], *given: Any) -> NDArray:
         """A new tensor that `write(array, *given)` is going to fill; it gets the arrays of tensors among `given`."""

@@ -170,7 +170,7 @@ class _Canonicalizer(BindingRewriter):
         return isinstance(var, DataflowVar) or not hidden
 
     def _says_no_more(self, var: Var, value: Var) -> bool:
-        """Whether `value` is known to be all that `var` is annotated as; else the copy is a check."""
+        """Whether the annotation of `var` is implied by the StructInfo of `value`; if not, the copy is a check."""
         ours, theirs = var.struct_info_, value.struct_info_
         if ours is None or same_info(ours, theirs):
             return True
@@ -232,7 +232,7 @@ def _used_outside(function: Function) -> set[Var]:
 
 
 def _direct_uses(user: Any) -> list[Var]:
-    """The variables that an expression or a binding mentions itself, not in sequences inside of it."""
+    """The variables used directly in an expression or a binding, not in sequences inside of it."""
     value = user.value if isinstance(user, Binding) else user
     if isinstance(value, Function):
         return []

@@ -89,7 +89,7 @@ class _Wrapper(BindingRewriter):
         return function
 
     def _fits(self, binding: Binding) -> bool:
-        """Whether a binding may stand in a dataflow block: pure, no control flow, no recursion (criterion 7)."""
+        """Whether a binding is allowed in a dataflow block: pure, no control flow, no recursion (criterion 7)."""
         if not _is_pure(binding):
             return False
         callee = getattr(binding.value, "op", None)

@@ -71,7 +71,7 @@ class _Lifter(BindingRewriter):
         self.outer_name = ""
         self.lifted: dict[GlobalVar, Function] = {}
         self.closures: dict[Var, Var] = {}
-        """Variables of lifted functions that capture something, and the closures that stand for them."""
+        """For each variable of a lifted function that captures others, the variable of its closure."""
         self.symbols: list[set[TirVar]] = []
         """The shape variables that each function being rewritten binds, outermost first."""
 

@@ -100,7 +100,7 @@ class RemoveUnusedOutputs(Pass):
 
 
 def _tidied(module: IRModule, ctx: PassContext) -> IRModule:
-    """Without the copies, the tuples and the values that nobody needs any more."""
+    """The function without copies, tuples and values that are unused now."""
     return DeadCodeElimination().run(CanonicalizeBindings().run(module, ctx), ctx)
 
 

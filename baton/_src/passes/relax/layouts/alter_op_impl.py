@@ -176,7 +176,7 @@ def _moved(info: TensorStructInfo, index_map: IndexMap | None) -> TensorStructIn
 
 
 def _is_padded(info: TensorStructInfo, index_map: IndexMap) -> bool:
-    """Whether the new layout has places that no element goes to."""
+    """Whether the new layout has padding, places without an element."""
     before: Any = 1
     after: Any = 1
     for dim in info.shape.values:

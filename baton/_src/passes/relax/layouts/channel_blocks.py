@@ -114,7 +114,7 @@ class _Planner:
         return WORTHWHILE if share * int(np.prod(shape)) * points[1] > MOVING * moved else 1
 
     def leader(self, var: Var) -> Var:
-        """The value that stands for the group of `var`."""
+        """The representative of the group of `var`."""
         while self.parents[var] is not var:
             self.parents[var] = self.parents[self.parents[var]]
             var = self.parents[var]
