@@ -77,6 +77,22 @@ def test_graph_module(dense: GraphExecutorFactory) -> None:
         fresh.run()
 
 
+def test_outputs_that_do_not_fit(dense: GraphExecutorFactory) -> None:
+    """They are refused when they are given: a run would have written nothing, or failed later."""
+    module = GraphModule(dense["default"](CPU))
+    for index, target, says in (
+        (1, empty((1, 4)), r"is of shape \(2, 4\) and float32, the tensor of \(1, 4\)"),
+        (1, empty((2, 4), "int32"), "and int32"),
+        (7, empty((2, 4)), "there is no number 7"),
+    ):
+        with pytest.raises(DiagnosticError, match=says):
+            module.set_output_zero_copy(index, target)
+    with pytest.raises(NotImplementedError, match="debug_executor"):
+        module.debug_get_output(0)
+    with pytest.raises(DiagnosticError, match="no JSON"):
+        create("{", dense.get_lib(), CPU)
+
+
 def test_zero_copy_and_sharing(dense: GraphExecutorFactory) -> None:
     first, second = (GraphModule(dense["default"](CPU)) for _ in range(2))
     held = X.copy()

@@ -8,6 +8,7 @@ result = module.get_output(0)
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from itertools import chain, repeat, zip_longest
@@ -86,13 +87,17 @@ class GraphRuntime(ModuleFace):
         result = self.machine["main"](*self.inputs)
         self.outputs = tuple(_tensors_in(result))
 
-    def output(self, index: int) -> NDArray:
-        """Output number `index` of the last run."""
+    def check_output(self, index: int) -> None:
+        """Error `output-unknown`: there is no such number."""
         count = len(self.output_specs) if self.outputs is None else len(self.outputs)
         if not 0 <= index < count:
             raise fail(
                 "output-unknown", f"the graph has {count} outputs, there is no number {index}", help="they count from 0"
             )
+
+    def output(self, index: int) -> NDArray:
+        """Output number `index` of the last run."""
+        self.check_output(index)
         if self.outputs is None:
             raise fail("output-missing", "the graph has not run yet", help="call run() first")
         found: NDArray = self.outputs[index]
@@ -159,8 +164,18 @@ class GraphModule:
             self._set(name, content, copy=False)
 
     def set_output_zero_copy(self, key: Any, value: Any) -> None:
-        """Later runs write output `key` into the given tensor."""
-        self._zero_copy_outputs[self._output_index(key)] = as_tensor(value, "output")
+        """Later runs write output `key` into the given tensor, which has its shape and dtype."""
+        index, target = self._output_index(key), as_tensor(value, "output")
+        self.module.check_output(index)
+        name, dtype, dims = self.module.output_specs[index]
+        fits = dims is None or (
+            len(dims) == len(target.shape)
+            and all(not isinstance(d, int) or d == given for d, given in zip(dims, target.shape))
+        )
+        if not fits or (dtype != "void" and target.dtype != dtype):
+            message = f"output {name!r} is of shape {tuple(dims or ())} and {dtype}"
+            raise fail("value-mismatch", f"{message}, the tensor of {target.shape} and {target.dtype}")
+        self._zero_copy_outputs[index] = target
 
     def _set(self, key: Any, value: Any, copy: bool) -> None:
         index = self.module.index(key)
@@ -225,6 +240,10 @@ class GraphModule:
         found = self.module.output(self._output_index(index))
         return found if out is None else found.copyto(out)
 
+    def debug_get_output(self, node: int | str, out: Any = None) -> NDArray:
+        """What `contrib.debugger.debug_executor` can do; raises `NotImplementedError`."""
+        raise NotImplementedError("a graph gives its outputs only: use contrib.debugger.debug_executor")
+
     def load_params(self, params_bytes: bytes | bytearray) -> None:
         """Set inputs from what `save_param_dict` wrote; bound parameters are left as they are."""
         self.set_input(**load_param_dict(params_bytes))
@@ -270,7 +289,13 @@ class GraphModule:
 
 
 def create(graph_json_str: Any, libmod: Any, device: Device = CPU) -> GraphModule:
-    """An instance from the parts that ``graph, lib, params = relay.build(...)`` gave."""
+    """An instance from the parts that ``graph, lib, params = relay.build(...)`` gave. The library knows the graph; the
+    text only has to be one."""
+    if isinstance(graph_json_str, str):
+        try:
+            json.loads(graph_json_str)
+        except ValueError as error:
+            raise fail("api", f"the graph is no JSON text: {error}", help="lib.get_graph_json()") from error
     make = getattr(libmod, "create", None)
     if make is not None:
         return GraphModule(make(device))
