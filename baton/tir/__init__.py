@@ -62,12 +62,13 @@ __getattr__, __dir__, __all__ = attach(
         **names("driver.tvm_names.tir.scalar_kinds", "CallEffectKind"),
         **names("driver.tvm_names.tir.layouts", "Layout BijectiveLayout layout bijective_layout"),
         **names("tir.schedule.schedule", "Schedule"),
+        **names("tir.schedule.block_scope", "BlockDependenceInfo BlockScope Dependency DepKind"),
         **names("tir.schedule.state", "ScheduleState StmtSRef"),
         **names("tir.schedule.tensorize", "TensorIntrin"),
         **names("tir.index_map", "IndexMap"),
         **submodules(
             "baton.tir",
-            "analysis buffer data_layout expr function generic ir_builder op schedule stmt stmt_functor tensor_intrin "
+            "analysis block_dependence_info block_scope buffer data_layout expr function generic ir_builder op schedule stmt stmt_functor tensor_intrin "
             "transform",
         ),
     },

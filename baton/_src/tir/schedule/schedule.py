@@ -35,7 +35,7 @@ from baton._src.tir.schedule.handles import block_name as _name
 from baton._src.tir.schedule.recording import recorded
 from baton._src.tir.schedule.rules import RulePrimitives
 from baton._src.tir.schedule.sample_primitives import SamplePrimitives
-from baton._src.tir.schedule.state import ScheduleState, StmtSRef
+from baton._src.tir.schedule.state import ScheduleState, StmtSRef, debug_mask_of
 from baton._src.tir.schedule.tile_primitives import TilePrimitives
 from baton._src.tir.schedule.trace import ExprRV, Trace
 from baton._src.tir.schedule.tree import blocks_directly_in, find_block, find_loop, path_to, realizes, refuse, replace
@@ -70,6 +70,7 @@ class Schedule(BufferPrimitives, TilePrimitives, SamplePrimitives, RulePrimitive
         """How many primitives are at work: those used inside others are not recorded."""
         self.decision: Any = None
         self._random = random.Random(options.get("seed"))
+        self.debug_mask = debug_mask_of(options.get("debug_mask", "none"))
         self.error_render_level = options.get("error_render_level", "detail")
         """Whether errors show the program: `detail`, or `fast` and `none`, which do not."""
         if self.error_render_level not in _RENDER_LEVELS:

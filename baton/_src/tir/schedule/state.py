@@ -7,10 +7,31 @@ walk it. They do not follow later primitives.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import IntFlag
+from typing import Any
 
 from baton._src.ir.module import IRModule
 from baton._src.tir import stmt as st
 from baton._src.tir.schedule.tree import path_to, refuse
+
+
+class ScheduleDebugMask(IntFlag):
+    """What TVM's schedules check after each primitive. Every primitive of baton's is checked, whatever is asked for."""
+
+    VERIFY_SREF_TREE = 1
+    VERIFY_CACHED_FLAGS = 2
+
+
+def debug_mask_of(given: Any) -> int:
+    """`"all"`, `"none"` or a mask as a number. Error `ValueError`: it is none of it."""
+    if isinstance(given, str):
+        known = {"all": int(~ScheduleDebugMask(0)), "none": 0}
+        if given not in known:
+            raise ValueError(f'debug_mask is "all", "none" or a number, not {given!r}')
+        return known[given]
+    if not isinstance(given, int) or isinstance(given, bool):
+        raise ValueError(f'debug_mask is "all", "none" or a number, not {given!r}')
+    return int(given)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,93 @@
+"""What blocks side by side depend on: who reads or overwrites what an earlier one has written or read.
+
+block B writes T; block C reads T, writes U        ->        Dependency(B, C, RAW)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Any
+
+from baton._src.ir.module import IRModule
+from baton._src.tir import stmt as st
+from baton._src.tir.prim_func import PrimFunc
+from baton._src.tir.schedule.state import ScheduleState, StmtSRef
+from baton._src.tir.schedule.tree import blocks_directly_in, realizes, refuse
+
+
+class DepKind(IntEnum):
+    """Why a block must not run before another."""
+
+    RAW = 0
+    """It reads what the other writes."""
+    WAW = 1
+    """Both write the same buffer."""
+    WAR = 2
+    """It writes what the other reads."""
+    OPAQUE = 3
+
+
+@dataclass(frozen=True)
+class Dependency:
+    """`dst` runs after `src`."""
+
+    src: StmtSRef
+    dst: StmtSRef
+    kind: DepKind
+
+
+@dataclass(frozen=True)
+class BlockScope:
+    """The dependencies between the blocks directly inside a block."""
+
+    dependencies: Sequence[Dependency]
+
+    def get_deps_by_src(self, block: StmtSRef) -> list[Dependency]:
+        """What depends on the block."""
+        return [found for found in self.dependencies if found.src == block]
+
+    def get_deps_by_dst(self, block: StmtSRef) -> list[Dependency]:
+        """What the block depends on."""
+        return [found for found in self.dependencies if found.dst == block]
+
+
+def block_scope(state: ScheduleState, scope: StmtSRef) -> BlockScope:
+    """The dependencies inside of a block. Error `schedule`: it is a loop."""
+    if not isinstance(scope.stmt, st.Block):
+        raise refuse("dependencies are between the blocks inside of a block, not of a loop")
+    ordered = [state.get_sref(realize.block) for realize in blocks_directly_in(scope.stmt)]
+    pairs = ((src, dst) for n, dst in enumerate(ordered) for src in ordered[:n])
+    return BlockScope([Dependency(src, dst, kind) for src, dst in pairs for kind in _kinds(src.stmt, dst.stmt)])
+
+
+def _kinds(src: Any, dst: Any) -> list[DepKind]:
+    """Why one block depends on another."""
+    written, read = {w.buffer for w in src.writes}, {r.buffer for r in src.reads}
+    writes, reads = {w.buffer for w in dst.writes}, {r.buffer for r in dst.reads}
+    found = {DepKind.RAW: written & reads, DepKind.WAW: written & writes, DepKind.WAR: read & writes}
+    return [kind for kind, shared in found.items() if shared]
+
+
+class BlockDependenceInfo:
+    """The dependencies between the blocks of a module's kernels, by the block they are in."""
+
+    def __init__(self, mod: IRModule | PrimFunc) -> None:
+        self.mod = IRModule({"main": mod}) if isinstance(mod, PrimFunc) else mod
+        kernels = [f for f in self.mod.functions.values() if isinstance(f, PrimFunc)]
+        self._states = [ScheduleState(self.mod, kernel.body) for kernel in kernels]
+
+    def get_sref(self, block: st.Block) -> StmtSRef | None:
+        """The reference of a block; None if it is in none of the kernels."""
+        for state in self._states:
+            if any(realize.block is block for realize in realizes(state.body)):
+                return state.get_sref(block)
+        return None
+
+    def get_block_scope(self, block_sref: StmtSRef) -> BlockScope:
+        """The dependencies between the blocks directly inside a block."""
+        for state in self._states:
+            if any(realize.block is block_sref.stmt for realize in realizes(state.body)):
+                return block_scope(state, block_sref)
+        raise refuse("the block is part of none of the module's kernels")

@@ -1,0 +1,8 @@
+"""Dependencies between the blocks of a module (`tvm.tir.block_dependence_info`)."""
+
+from __future__ import annotations
+
+from baton._src.driver.wiring import wire
+from baton._src.support.lazy import attach, names
+
+__getattr__, __dir__, __all__ = attach(__name__, names("tir.schedule.block_scope", "BlockDependenceInfo"), before=wire)

@@ -1,0 +1,15 @@
+"""Dependencies between blocks (`tvm.tir.block_scope`)."""
+
+from __future__ import annotations
+
+from baton._src.driver.wiring import wire
+from baton._src.support.lazy import attach, names
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        **names("tir.schedule.block_scope", "BlockScope Dependency DepKind"),
+        **names("tir.schedule.state", "StmtSRef"),
+    },
+    before=wire,
+)
