@@ -116,6 +116,20 @@ def test_items_that_grow_are_refused() -> None:
         baton.compile(model)
 
 
+def test_items_as_long_as_the_iterations_number_are_refused() -> None:
+    """When importing: they failed in the run, at a node of nobody's, as each was taken to be as long as the first."""
+    grow = [
+        helper.make_node("Unsqueeze", ["i", "zero"], ["length"]),
+        helper.make_node("Add", ["length", "length"], ["even"]),
+        helper.make_node("Expand", ["number", "even"], ["item"]),
+    ]
+    join = helper.make_node("ConcatFromSequence", ["all"], ["y"], axis=0)
+    weights = [weight("zero", np.array([0])), weight("number", np.array([2], "float32"))]
+    model = model_of([EMPTY, appending(grow), join], [("x", ["a", 2]), TRIPS], weights=weights, opset=17)
+    with pytest.raises(baton.DiagnosticError, match=r"'/loop'.*the same sizes in every iteration"):
+        baton.compile(model)
+
+
 def test_a_list_read_while_it_is_made_is_refused() -> None:
     read = [
         helper.make_node("SequenceLength", ["list"], ["count"], name="/length"),

@@ -97,13 +97,17 @@ def _appended_item(node: OnnxNode, sequence: Value) -> Value:
 def _item_shapes(
     node: OnnxNode, infos: list[TensorInfo], count: int, run_body: Callable[[Value, list[Value]], list[Value]]
 ) -> list[tuple[Dim, ...]]:
-    """The shapes of what is appended. Items are stacked, so sizes must not depend on the iteration: rehearsed again,
-    the body must give the same. Sizes that are found in the body have new names each time."""
-    g, first_trip = node.graph, node.graph.constant(np.int64(0))
-    settled, _ = _settled(node, infos, lambda state: run_body(first_trip, state)[1:])
-    twice = [g.rehearse(settled, lambda state: run_body(first_trip, state))[-count:] for _ in range(2)]
+    """The shapes of what is appended. Items are stacked, so sizes must not depend on the iteration: rehearsed for the
+    next one, the body must give the same. Sizes that are found in the body have new names each time."""
+    g = node.graph
+    settled, _ = _settled(node, infos, lambda state: run_body(g.constant(np.int64(0)), state)[1:])
+
+    def rehearsed(trip: int) -> list[TensorInfo]:
+        number = g.constant(np.int64(trip))
+        return [v.info for v in g.rehearse(settled, lambda state: run_body(number, state))[-count:]]
+
     shapes: list[tuple[Dim, ...]] = []
-    for first, second in zip(*twice, strict=True):
+    for first, second in zip(rehearsed(0), rehearsed(1), strict=True):
         if first.shape is None or second.shape is None or not all(map(g.prover.equal, first.shape, second.shape)):
             node.fail(
                 "the items that a loop of unknown length appends to a sequence must have the same sizes in every"
