@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from baton._src.passes.relay.building import Build, dtype_of, shape_of
+from baton._src.passes.relay.fold_constant import FoldConstant
 from baton._src.passes.relay.operators.channel_scales import data_axis
 from baton._src.passes.relay.quantize.quantized_region import AffineType, NoRule, Region, Rule, alike
 from baton._src.relay.nodes import Call, Constant, Tuple
@@ -104,7 +105,8 @@ def _product(name: str) -> Rule:
         attributes = {n: getattr(call.attrs, n) for n in call.attrs.names if n != "out_dtype"}
         operands = (*args, left.zero_point, zero, left.scale, right.scale)
         made = build.op(f"qnn.{name}", *operands, **attributes, out_dtype="int32")
-        scale = build.op("multiply", left.scale, right.scale)
+        product = build.op("multiply", left.scale, right.scale)
+        scale = FoldConstant().folded(product) or product
         axis = data_axis(call) if shape_of(right.scale) != () else None
         return made, AffineType(scale, build.const(0, "int32"), DataType("int32"), -1 if axis is None else axis)
 
