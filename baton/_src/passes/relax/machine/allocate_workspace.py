@@ -10,8 +10,8 @@
                                                           y = cls.attention_1(x, workspace)
 
 Functions with the attribute `Codegen` are looked at; the size is their own attribute `WorkspaceSize` or the largest of
-the functions inside them. Every function that calls such ones gets one workspace of the largest size, since calls
-follow one another.
+the functions inside them, which are handed the workspace, too. Every function that calls such ones gets one workspace
+of the largest size, since calls follow one another. The attributes stay: the pass is to be run once.
 """
 
 from __future__ import annotations
@@ -22,10 +22,12 @@ from typing import Any
 
 from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
-from baton._src.ir.traverse import post_order, rewrite
+from baton._src.ir.traverse import post_order
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.relax.block_builder import BlockBuilder
+from baton._src.relax.check.signatures import function_info
 from baton._src.relax.nodes import (
+    Binding,
     BindingBlock,
     Call,
     DataTypeImm,
@@ -61,7 +63,7 @@ class AllocateWorkspace(Pass):
         functions: dict[GlobalVar, Any] = {}
         for var, function in module.functions.items():
             if var in sizes:
-                functions[renamed[var]] = _taking(function, size, renamed[var].name_hint)
+                functions[renamed[var]] = _taking(module, function, size, renamed[var].name_hint)
             else:
                 functions[var] = function
         callers = _Caller(module.with_functions(functions), renamed, size)
@@ -80,18 +82,40 @@ def _info(size: int) -> TensorStructInfo:
     return TensorStructInfo([size], "uint8")
 
 
-def _taking(function: Function, size: int, name: str) -> Function:
+def _taking(module: IRModule, function: Function, size: int, name: str) -> Function:
     """The function with the workspace as its last parameter, under its new name."""
-
-    def without_size(node: Any) -> Any:
-        return (
-            node.without_attr(WORKSPACE_SIZE) if isinstance(node, Function) and WORKSPACE_SIZE in node.attrs else None
-        )
-
-    own: Function = rewrite(function, without_size)
+    workspace = Var("workspace", _info(size))
+    own = _Handing(module, workspace).function(function)
     if "global_symbol" in own.attrs:
         own = own.with_attr("global_symbol", name)
-    return own.with_fields(params=(*own.params, Var("workspace", _info(size))), struct_info_=None)
+    return own.with_fields(params=(*own.params, workspace), struct_info_=None)
+
+
+class _Handing(BindingRewriter):
+    """Hands the workspace of an external function on to the functions inside it that need one."""
+
+    def __init__(self, module: IRModule, workspace: Var) -> None:
+        super().__init__(module)
+        self.workspace = workspace
+        self.taking: set[Var] = set()
+
+    def visit_binding(self, binding: Binding) -> None:
+        inner = binding.value if isinstance(binding, VarBinding) else None
+        if not isinstance(inner, Function) or WORKSPACE_SIZE not in inner.attrs:
+            super().visit_binding(binding)
+            return
+        own = Var("workspace", self.workspace.struct_info)
+        made = inner.with_fields(params=(*inner.params, own), struct_info_=None)
+        made = made.with_fields(struct_info_=function_info(made))
+        var = type(binding.var)(binding.var.name_hint, made.struct_info_, binding.var.span)
+        self.taking.add(var)
+        self.replace(binding.var, var)
+        self.keep(VarBinding(var, made, binding.span))
+
+    def rewrite_value(self, binding: VarBinding, value: Any) -> Any:
+        if isinstance(value, Call) and value.op in self.taking:
+            return value.with_fields(args=(*value.args, self.workspace))
+        return value
 
 
 class _Caller(BindingRewriter):
