@@ -215,8 +215,14 @@ def test_partition() -> None:
     assert len(outer) >= 2
     assert len(of(st.IfThenElse, found)) == 1
     assert after(padded, X.LoopPartition()) is padded
-    apart = after(padded, X.LoopPartition(), **{"tir.LoopPartition": {"partition_const_loop": True}})
-    assert [int(loop.extent) for loop in of(st.For, apart)] == [1, 8, 1]
+    options = {"partition_const_loop": True}
+    apart = after(padded, X.LoopPartition(), **{"tir.LoopPartition": options})
+    assert [int(loop.extent) for loop in of(st.For, apart)] == [8]
+    options["no_unroll_loop_with_extent_one"] = True
+    kept = after(padded, X.LoopPartition(), **{"tir.LoopPartition": options})
+    assert [int(loop.extent) for loop in of(st.For, kept)] == [1, 8, 1]
+    with pytest.raises(DiagnosticError, match="has no option 'partition_loop'"):
+        after(padded, X.LoopPartition(), **{"tir.LoopPartition": {"partition_loop": True}})
     assert not of(st.IfThenElse, apart)
 
 

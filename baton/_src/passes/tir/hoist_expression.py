@@ -21,6 +21,7 @@ from baton._src.ir.expr import PrimExpr
 from baton._src.ir.structural import structural_equal
 from baton._src.ir.traverse import children, post_order, rewrite
 from baton._src.passes.tir.fold import fold
+from baton._src.passes.tir.pass_options import options_of
 from baton._src.passes.tir.prim_func_pass import PrimFuncPass
 from baton._src.passes.tir.remove_no_op import without_no_ops
 from baton._src.passes.tir.simplify import is_stable, mentions
@@ -71,7 +72,7 @@ class HoistExpression(PrimFuncPass):
     `hoisted_let_bindings`, flags of the classes above or their numbers."""
 
     def body(self, body: st.Stmt, function: PrimFunc, ctx: PassContext) -> st.Stmt:
-        options = ctx.setting("tir.HoistExpression") or {}
+        options = options_of(ctx, "tir.HoistExpression", ("hoisted_conditionals", "hoisted_let_bindings"))
         conditions = HoistedConditionals(options.get("hoisted_conditionals", _CONDITIONS))
         lets = HoistedLetBindings(options.get("hoisted_let_bindings", HoistedLetBindings.All))
         return _Hoisting(conditions, lets, body).applied(function)

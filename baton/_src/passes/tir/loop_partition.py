@@ -6,7 +6,8 @@
 
 The condition may also mention variables of loops inside: where it holds for all of their values, it is gone; the rest
 of the iterations keep it. By default conditions marked `likely` count, in loops with symbolic extents; the setting
-`tir.LoopPartition` makes loops with constant extents (`partition_const_loop`) take part.
+`tir.LoopPartition` makes loops with constant extents (`partition_const_loop`) take part, and keeps loops of one
+iteration (`no_unroll_loop_with_extent_one`).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any
 
 from baton._src.ir.expr import PrimExpr, Range
 from baton._src.ir.traverse import post_order, rewrite, substitute
+from baton._src.passes.tir.pass_options import options_of
 from baton._src.passes.tir.prim_func_pass import PrimFuncPass
 from baton._src.passes.tir.simplify import is_stable, simplified
 from baton._src.passes.tir.ssa import converted
@@ -29,6 +31,12 @@ from baton._src.tir.intrinsics import definition
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.transform.context import PassContext
 
+_OPTIONS = (
+    "partition_const_loop",
+    "no_unroll_loop_with_extent_one",
+    "unroll_loop_with_partition_hint_no_interval",  # of loops with a hint, which no loop here has
+)
+
 MOST = 4
 """Partitions of one loop: each condition makes at most one more."""
 
@@ -38,18 +46,19 @@ class LoopPartition(PrimFuncPass):
     """See the module's docstring."""
 
     def body(self, body: st.Stmt, function: PrimFunc, ctx: PassContext) -> st.Stmt:
-        options = ctx.setting("tir.LoopPartition") or {}
+        options = options_of(ctx, "tir.LoopPartition", _OPTIONS)
         constant = bool(options.get("partition_const_loop", False))
+        keep_units = bool(options.get("no_unroll_loop_with_extent_one", False))
 
         def rule(node: Any) -> Any:
-            return _parts(node, constant) if isinstance(node, st.For) else None
+            return _parts(node, constant, keep_units) if isinstance(node, st.For) else None
 
         found: st.Stmt = rewrite(body, rule)
         return found if found is body else simplified(converted(_without_likely(found), function), function)
 
 
-def _parts(loop: st.For, constant: bool) -> st.Stmt | None:
-    """The loop as a sequence of loops; None if no condition splits it."""
+def _parts(loop: st.For, constant: bool, keep_units: bool) -> st.Stmt | None:
+    """The loop as a sequence of loops; None if no condition splits it. One iteration is no loop unless `keep_units`."""
     if isinstance(loop.extent, tir.IntImm) and not constant:
         return None
     if any(isinstance(n, st.Block) for n in post_order(loop.body)):
@@ -64,6 +73,9 @@ def _parts(loop: st.For, constant: bool) -> st.Stmt | None:
     for begin, end in itertools.pairwise(ends):
         extent = analyzer.simplify(ops.subtract(end, begin))
         if isinstance(extent, tir.IntImm) and extent.value <= 0:
+            continue
+        if ops.is_const(extent, 1) and not (keep_units or loop.annotations or loop.thread_binding):
+            made.append(substitute(loop.body, {loop.loop_var: analyzer.simplify(begin)}))
             continue
         own = loop.loop_var.copy()
         body = substitute(loop.body, {loop.loop_var: own})

@@ -14,6 +14,7 @@ from typing import Any
 
 from baton._src.ir.traverse import children, post_order, rewrite
 from baton._src.passes.tir.fold import Template, fold
+from baton._src.passes.tir.pass_options import options_of
 from baton._src.passes.tir.prim_func_pass import PrimFuncPass
 from baton._src.passes.tir.ssa import converted
 from baton._src.support.diagnostics import fail
@@ -39,17 +40,6 @@ class UnrollOptions:
     explicit_unroll: bool = True
     """Without, loops are marked only: code generation may unroll them."""
 
-    @staticmethod
-    def of(given: Any) -> UnrollOptions:
-        """The options as a dict, or as they are. Error `pass-option`: there is no option of that name."""
-        if given is None or isinstance(given, UnrollOptions):
-            return given or UnrollOptions()
-        known = [field.name for field in fields(UnrollOptions)]
-        for name in given:
-            if name not in known:
-                raise fail("pass-option", f"tir.UnrollLoop has no option {name!r}", help=f"it has {', '.join(known)}")
-        return UnrollOptions(**{name: getattr(value, "value", value) for name, value in given.items()})
-
     def under(self, pragma: str, value: Any) -> UnrollOptions:
         """The options under a pragma."""
         number = int(getattr(value, "value", value))
@@ -67,7 +57,8 @@ class UnrollLoop(PrimFuncPass):
     """See the module. Variables that the written out iterations define are several variables then."""
 
     def body(self, body: st.Stmt, function: PrimFunc, ctx: PassContext) -> st.Stmt:
-        options = UnrollOptions.of(ctx.setting("tir.UnrollLoop"))
+        known = tuple(field.name for field in fields(UnrollOptions))
+        options = UnrollOptions(**options_of(ctx, "tir.UnrollLoop", known))
         written, marked = _chosen(body, _options_of_loops(body, options))
 
         def rule(node: Any) -> Any:

@@ -1,0 +1,17 @@
+"""Options of passes over kernels, which scripts give as a dict in the configuration of a `PassContext`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from baton._src.support.diagnostics import fail
+from baton._src.transform.context import PassContext
+
+
+def options_of(ctx: PassContext, setting: str, known: tuple[str, ...]) -> dict[str, Any]:
+    """What is given as `setting`, by name, numbers as Python's. Error `pass-option`: there is none of that name."""
+    given = ctx.setting(setting) or {}
+    for name in given:
+        if name not in known:
+            raise fail("pass-option", f"{setting} has no option {name!r}", help=f"it has {', '.join(known)}")
+    return {name: getattr(value, "value", value) for name, value in given.items()}
