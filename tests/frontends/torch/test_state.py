@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pytest
 import torch
 from torch import nn
 
@@ -84,3 +85,29 @@ def test_state_in_relay_is_among_the_parameters() -> None:
     found = baton.compile(module)(*(given[v.name_hint] for v in module["main"].params))
     assert_same(found, [fresh(*word(2)), *(fresh.get_buffer(n) for n in STATE)], "Relay")
     assert not np.array_equal(given["keys"], np.asarray(found[1]))
+
+
+def test_a_step_of_training() -> None:
+    """A graph of PyTorch's exporter with the loss, the gradients and what becomes of the statistics."""
+    forward_backward = pytest.importorskip("torch.export.experimental")._export_forward_backward
+
+    class Loss(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = nn.Sequential(nn.Linear(4, 6), nn.BatchNorm1d(6), nn.ReLU(), nn.Linear(6, 3))
+
+        def forward(self, x: Any, labels: Any) -> Any:
+            return (nn.functional.cross_entropy(self.layers(x), labels),)
+
+    module, given = seeded(Loss).train(), (floats(5, 4), torch.tensor([0, 2, 1, 1, 0]))
+    exported = forward_backward(torch.export.export(module, given))
+    main = from_exported_program(exported, keep_params_as_input=True)
+    signature = exported.graph_signature
+    own = {**signature.inputs_to_parameters, **signature.inputs_to_buffers}
+    values = dict(zip(signature.user_inputs, given, strict=True))
+    values |= {name: exported.state_dict[target].detach().clone() for name, target in own.items()}
+    found = baton.compile(main)(*(as_array(values[p.name_hint]) for p in main["main"].params))
+    (loss,) = module(*given)
+    loss.backward()
+    statistics = [module.get_buffer(target) for target in signature.inputs_to_buffers.values()]
+    assert_same(found, [loss, *(p.grad for p in module.parameters()), *statistics], "step")
