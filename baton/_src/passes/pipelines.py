@@ -23,6 +23,7 @@ from baton._src.passes.relax.fusion.annotate_tir_op_pattern import AnnotateTIROp
 from baton._src.passes.relax.fusion.fuse_attention import FuseAttention
 from baton._src.passes.relax.fusion.fuse_ops import FuseOps
 from baton._src.passes.relax.fusion.fuse_tir import FuseTIR
+from baton._src.passes.relax.fusion.inline_scalar_arguments import InlineScalarArguments
 from baton._src.passes.relax.layouts.block_channels import BlockChannels
 from baton._src.passes.relax.layouts.channels_first import ChannelsFirst
 from baton._src.passes.relax.machine.call_tir_rewrite import CallTIRRewrite
@@ -81,7 +82,8 @@ def kernels() -> Pipeline:
         ConvertToDataflow(),  # fusion looks at dataflow blocks; programs written without them get them here
         RewriteDataflowReshape(),  # a reshape is a view, not a kernel; before fusion, which would bury it
         # which kernels run together; very long chains cost more to compile than they save
-        FuseOps(max_depth=64, lift_scalars=False),
+        FuseOps(max_depth=64),
+        InlineScalarArguments(),  # better kernels, but one for all layers that differ in their scales
         FuseTIR(inline=True),  # ... as one
         DeadCodeElimination(),  # kernels that live on only inside fused ones
     )
@@ -98,7 +100,7 @@ def zero() -> Pipeline:
         LegalizeOps(fusion_classes=True),
         AnnotateTIROpPattern(),
         FoldConstant(),
-        FuseOps(lift_scalars=False),
+        FuseOps(),
         FuseTIR(inline=True),
     )
 

@@ -12,6 +12,7 @@ from baton._src.ir.op_def import Fusion
 from baton._src.passes.relax.fusion.annotate_tir_op_pattern import AnnotateTIROpPattern, tir_pattern
 from baton._src.passes.relax.fusion.fuse_ops import FuseOps
 from baton._src.passes.relax.fusion.fuse_tir import FuseTIR
+from baton._src.passes.relax.fusion.inline_scalar_arguments import InlineScalarArguments
 from baton._src.passes.relax.operators.legalize_ops import LegalizeOps
 from baton._src.passes.shared.fusion_groups import FusionNode, fusion_groups
 from baton._src.passes.shared.kernel_stages import kernel_stages, root_block
@@ -34,7 +35,7 @@ from tests.passes.relax.programs import (
     weights,
 )
 
-FUSE = Sequential([LegalizeOps(), AnnotateTIROpPattern(), FuseOps(lift_scalars=False), FuseTIR(inline=True)])
+FUSE = Sequential([LegalizeOps(), AnnotateTIROpPattern(), FuseOps(), InlineScalarArguments(), FuseTIR(inline=True)])
 E, B, INJ, C, OUT, X = (
     Fusion.ELEMWISE,
     Fusion.BROADCAST,

@@ -7,10 +7,10 @@
                                                          def fused_add_exp(x, y):  R.func_attr({"Primitive": 1}) ...
 
 Groups come from `passes.shared.fusion_groups`; an edge is elementwise where a broadcasting operator reads an operand of
-its result's shape. Fields of a kernel's results join groups, too. Equal functions are made once: constants become
-arguments; without `lift_scalars` scalars move into the group, which makes better kernels. A shape variable that no
-tensor of the group shows is passed as a shape. Calls of opaque kernels, and anything else that is no call_tir, are left
-alone; what reads a tensor that is changed in place later stays before the change.
+its result's shape. Fields of a kernel's results join groups, too. Equal functions are made once, as constants become
+arguments (`InlineScalarArguments` moves scalars back). A shape variable that no tensor of the group shows is passed as
+a shape. Calls of opaque kernels, and anything else that is no call_tir, are left alone; what reads a tensor that is
+changed in place later stays before the change.
 """
 
 from __future__ import annotations
@@ -55,7 +55,6 @@ class FuseOps(Pass):
 
     fuse_opt_level: int = -1
     max_depth: int | None = None
-    lift_scalars: bool = True
 
     def run(self, module: IRModule, ctx: PassContext) -> IRModule:
         level = ctx.opt_level if self.fuse_opt_level == -1 else self.fuse_opt_level
@@ -63,15 +62,14 @@ class FuseOps(Pass):
             return module
         allowed = ctx.setting("relax.FuseOps.max_depth")
         depth = allowed if self.max_depth is None else min(allowed, self.max_depth)
-        rewriter = _Fuser(module, depth, self.lift_scalars)
+        rewriter = _Fuser(module, depth)
         return rewrite_functions(module, rewriter.function, rewriter.builder, lambda _, f: not f.attrs.get("Primitive"))
 
 
 class _Fuser(GroupOutliner):
-    def __init__(self, module: IRModule, max_depth: int, lift_scalars: bool) -> None:
+    def __init__(self, module: IRModule, max_depth: int) -> None:
         super().__init__(module)
         self.max_depth = max_depth
-        self.lift_scalars = lift_scalars
         self.call_tir = special_op("call_tir")
         self.made = KnownFunctions()
 
@@ -83,7 +81,7 @@ class _Fuser(GroupOutliner):
         return [Group(found, {"Primitive": 1}) for found in several if any(map(self._kernel, found))]
 
     def lifts(self, constant: Constant) -> bool:
-        return self.lift_scalars or constant.data.ndim > 0
+        return True
 
     def define(self, function: Function, group: Group) -> GlobalVar:
         name = group_name(group)

@@ -1,0 +1,113 @@
+"""InlineScalarArguments: scalars that FuseOps made arguments move back into the groups, where all calls agree on them.
+
+    cls.fused_divide_add(x, R.const(8.0), R.const(0.1))           cls.fused_divide_add(x, R.const(0.1))
+    cls.fused_divide_add(y, R.const(8.0), R.const(0.2))    ->     cls.fused_divide_add(y, R.const(0.2))
+                                                                  # with R.divide(.., R.const(8.0)) inside
+
+A scalar inside becomes a literal of the kernel, which LLVM can compute with. Where calls differ (the scales of
+quantised layers) one kernel that reads the scalar serves them all, instead of a kernel each: every one costs
+compilation time. Groups that differ in more than `MOST_READ` scalars become kernels of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from baton._src.analysis.bindings import all_bindings
+from baton._src.ir.expr import GlobalVar
+from baton._src.ir.module import IRModule
+from baton._src.ir.traverse import post_order, substitute
+from baton._src.passes.relax.binding_rewriter import BindingRewriter, rewrite_functions
+from baton._src.relax.block_builder import BlockBuilder
+from baton._src.relax.nodes import Call, Constant, Function, If, VarBinding
+from baton._src.relax.own_variables import copy_with_new_vars
+from baton._src.transform.context import PassContext
+from baton._src.transform.passes import Pass
+
+MOST_READ = 16
+"""Scalars that a group reads instead of knowing: each is an address more to pass and to load."""
+
+Scalar = tuple[str, bytes]
+"""Dtype and contents of a constant."""
+
+
+@dataclass(frozen=True)
+class InlineScalarArguments(Pass):
+    """See the module."""
+
+    def run(self, module: IRModule, ctx: PassContext) -> IRModule:
+        rewriter = _Inliner(module)
+        if not rewriter.inlined:
+            return module
+        found = rewrite_functions(
+            module, rewriter.function, rewriter.builder, lambda _, f: not f.attrs.get("Primitive")
+        )
+        gone = rewriter.inlined.keys() - rewriter.made.values()
+        return found.with_functions({v: f for v, f in found.functions.items() if v not in gone})
+
+
+class _Inliner(BindingRewriter):
+    def __init__(self, module: IRModule) -> None:
+        super().__init__(module)
+        self.builder = BlockBuilder(module)
+        self.inlined: dict[GlobalVar, tuple[int, ...]] = {}
+        """For groups that change the numbers of the arguments that move into them."""
+        self.several: set[GlobalVar] = set()
+        """The groups of which several are made, each with scalars of its own."""
+        self.made: dict[tuple[GlobalVar, tuple[Scalar, ...]], GlobalVar] = {}
+        for var, calls in _calls_of_groups(module).items():
+            scalars = [p for p in range(len(calls[0].args)) if all(_is_scalar(c.args[p]) for c in calls)]
+            same = [p for p in scalars if len({_scalar(c.args[p]) for c in calls}) == 1]
+            if len(scalars) - len(same) > MOST_READ:
+                self.several.add(var)
+            if chosen := scalars if var in self.several else same:
+                self.inlined[var] = tuple(chosen)
+
+    def rewrite_value(self, binding: VarBinding, value: Any) -> Any:
+        numbers = self.inlined.get(value.op) if isinstance(value, Call) and isinstance(value.op, GlobalVar) else None
+        if numbers is None:
+            return value
+        constants = {number: value.args[number] for number in numbers}
+        key = (value.op, tuple(_scalar(c) for c in constants.values()))
+        if key not in self.made:
+            self.made[key] = self._with_constants(value.op, constants)
+        args = [a for number, a in enumerate(value.args) if number not in constants]
+        return self.normalized(value.with_fields(op=self.made[key], args=tuple(args)))
+
+    def _with_constants(self, var: GlobalVar, constants: Mapping[int, Constant]) -> GlobalVar:
+        """The group with constants for these parameters: it keeps its name if there is one such."""
+        function = self.context.functions[var]
+        assert isinstance(function, Function)
+        params = [p for number, p in enumerate(function.params) if number not in constants]
+        body = substitute(function.body, {function.params[number]: c for number, c in constants.items()})
+        found = function.with_fields(params=tuple(params), body=body, struct_info_=None)
+        if var in self.several:
+            var, found = GlobalVar(self.builder.get_unique_name(var.name_hint)), copy_with_new_vars(found)
+        self.builder.update_func(var, found)
+        self.context.functions[var] = found
+        return var
+
+
+def _calls_of_groups(module: IRModule) -> dict[GlobalVar, list[Call]]:
+    """The calls of each Primitive function that is only called."""
+    groups = {v for v, f in module.functions.items() if isinstance(f, Function) and f.attrs.get("Primitive")}
+    calls: dict[GlobalVar, list[Call]] = {}
+    mentioned: set[Any] = set()
+    callers = [f for f in module.functions.values() if isinstance(f, Function) and not f.attrs.get("Primitive")]
+    for value in (b.value for f in callers for b in all_bindings(f) if isinstance(b, VarBinding)):
+        if isinstance(value, Call) and value.op in groups:
+            calls.setdefault(value.op, []).append(value)
+            mentioned.update(post_order(value.args))
+        elif not isinstance(value, (Function, If)):  # their bindings are among all
+            mentioned.update(post_order(value))
+    return {var: found for var, found in calls.items() if var not in mentioned}
+
+
+def _is_scalar(arg: Any) -> bool:
+    return isinstance(arg, Constant) and arg.data.ndim == 0
+
+
+def _scalar(constant: Constant) -> Scalar:
+    return str(constant.data.dtype), constant.data.data.tobytes()
