@@ -27,7 +27,7 @@ from baton._src.tir.schedule.schedule import Schedule as TIRSchedule
 
 
 def scheduled_prim_func(schedule: Schedule, args: Sequence[Any], name: str = "main") -> PrimFunc:
-    """The kernel with these parameters, computed as the schedule says. One that says nothing is left to the rules."""
+    """The kernel with these parameters, with the schedule applied. An empty one leaves it to the schedule rules."""
     if not schedule.structure and all(not stage.history for stage in schedule.stages):
         func = prim_func_with_blocks(args, name)[0]
         return func if schedule.answers is None else func.with_attr(CHOICES, dict(schedule.answers))
@@ -173,7 +173,7 @@ class _Application:
         return stage.block_order or stage.root_axes
 
     def transform(self, stage: Stage) -> None:
-        """The loops as the primitives say."""
+        """Apply the loop primitives."""
         steps = [step for step in stage.history if step[0] not in ("cache_read", "cache_write", "rfactor")]
         if stage.attached != ("inline",) and steps:
             self.name_of(stage)

@@ -44,7 +44,7 @@ class Schedule:
         return f"schedule({', '.join(map(str, self.stages))})"
 
     def __getitem__(self, key: Any) -> Stage:
-        """The stage that computes an operation or a tensor. Error: it is none of this schedule."""
+        """The stage that computes an operation or a tensor; an error if it is not part of this schedule."""
         op = key.op if isinstance(key, Tensor) else key
         for stage in self.stages:
             if op is stage.op or op is stage.origin:
@@ -133,7 +133,7 @@ class Schedule:
             raise refuse(f"{what} of {stage.op.name} comes before its loops are changed ({', '.join(changed)})")
 
     def normalize(self) -> Schedule:
-        """The schedule itself: its extents begin at 0 already."""
+        """Returns the schedule unchanged: extents begin at 0 already."""
         return self
 
 

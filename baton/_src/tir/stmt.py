@@ -39,7 +39,7 @@ class Stmt(Node):
 
 @node
 class SeqStmt(Stmt):
-    """One after the other."""
+    """Statements in sequence."""
 
     seq: tuple[Stmt, ...]
 
@@ -83,7 +83,7 @@ class BufferStore(Stmt):
 
 @node
 class LetStmt(Stmt):
-    """`body` with `var` standing for `value`."""
+    """`body` with `var` bound to `value`."""
 
     var: Var = binder()
     value: PrimExpr = part(kw_only=True)

@@ -15,7 +15,7 @@ from baton._src.values.dtype import DataType
 
 @node
 class Let(PrimExpr):
-    """`body` with `var` standing for `value`."""
+    """`body` with `var` bound to `value`."""
 
     var: Var = binder()
     value: PrimExpr = part(kw_only=True)
@@ -31,7 +31,7 @@ class Let(PrimExpr):
 
 @node
 class Call(PrimExpr):
-    """A call of an intrinsic (`Op`), a PrimFunc of the module (`GlobalVar`) or `tir.call_extern` and its kin."""
+    """A call of an intrinsic (`Op`), a PrimFunc of the module (`GlobalVar`) or an external function (`tir.call_extern`)."""
 
     op: Op | GlobalVar
     args: tuple[Any, ...]
