@@ -31,7 +31,7 @@ class Let(PrimExpr):
 
 @node
 class Call(PrimExpr):
-    """A call of an intrinsic (`Op`), a PrimFunc of the module (`GlobalVar`) or an external function (`tir.call_extern`)."""
+    """A call of an intrinsic (`Op`, such as `tir.call_extern` for C functions) or of a PrimFunc (`GlobalVar`)."""
 
     op: Op | GlobalVar
     args: tuple[Any, ...]
