@@ -244,6 +244,24 @@ def test_a_set_for_each_question(of_sets: dict[str, Any], sets: list[float]) -> 
         relax.frontend.onnx.from_onnx(model)
 
 
+def test_a_compiled_tree_of_long_ways() -> None:
+    """Guards the time to compile: the kernel was two and a half times as long for each question on a way."""
+    depth = 14
+    inner, nodes = depth - 1, 2 * depth - 1
+    attributes = {
+        "nodes_treeids": [0] * nodes, "nodes_nodeids": list(range(nodes)),
+        "nodes_featureids": [k % 3 for k in range(nodes)], "nodes_values": [2 - 0.2 * k for k in range(nodes)],
+        "nodes_modes": [LEQ[0]] * inner + ["LEAF"] * depth,
+        "nodes_truenodeids": [*range(1, inner), nodes - 1] + [0] * depth,
+        "nodes_falsenodeids": [*range(inner, nodes - 1)] + [0] * depth, "target_treeids": [0] * depth,
+        "target_nodeids": list(range(inner, nodes)), "target_ids": [0] * depth, "target_weights": numbers(depth),
+        "n_targets": 1,
+    }  # fmt: skip
+    model = model_of_node("TreeEnsembleRegressor", (X,), attributes, (0,), ["y"], "ai.onnx.ml", open_axes=1)
+    (found,) = baton.compile(model, num_threads=1).run({"i0": X})
+    assert_as_onnxruntime([np.asarray(found)], onnxruntime_outputs(model, {"i0": X}))
+
+
 def test_a_compiled_forest_of_open_size() -> None:
     attributes = {**trees("target", 3, 4, [0], LEQ), "n_targets": 1}
     model = model_of_node("TreeEnsembleRegressor", (X,), attributes, (0,), ["y"], "ai.onnx.ml", open_axes=1)

@@ -6,12 +6,15 @@ from typing import Any
 
 import numpy as np
 
+from baton._src.ir.traverse import post_order
 from baton._src.lower.kernel_schedules.shared.inline import inline_elementwise
 from baton._src.lower.kernel_schedules.shared.stages import Kernel, Stage, read_kernel
 from baton._src.te.computation import compute, placeholder
 from baton._src.te.prim_func import create_prim_func
 from baton._src.tir.evaluate import evaluate
 from baton._src.tir.expr import BufferLoad
+from baton._src.tir.operators import max as maximum
+from baton._src.tir.operators import min as minimum
 from baton._src.tir.scalar_functions import exp
 
 
@@ -51,3 +54,15 @@ def test_costly_stages_of_several_readers_stay() -> None:
     left = compute((8,), lambda i: more[i] * 2.0)
     right = compute((8,), lambda i: more[i] * 3.0)
     assert len(stages_of(x, left, right)) == 3
+
+
+def test_places_that_are_computed_from_data_are_not_found_again() -> None:
+    """Guards a way through a tree, each place of which is used thrice to find the next: it grew threefold a link. One
+    that is only brought within the bounds is as cheap to find again."""
+    table = placeholder((8,), "int32", "table")
+    near = compute((8,), lambda i: table[maximum(minimum(table[i], 7), 0)])
+    assert len(stages_of(table, compute((8,), lambda i: near[i] * near[i]))) == 1
+    at = table
+    for _ in range(20):
+        at = compute((8,), lambda i, at=at: table[maximum(minimum(at[i] * 2 + at[i] * at[i], 7), 0)])
+    assert sum(len(post_order(stage.value)) for stage in stages_of(table, at)) < 20 * 100

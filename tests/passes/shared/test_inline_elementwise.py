@@ -8,12 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from baton._src.ir.traverse import post_order
 from baton._src.passes.shared.inline_elementwise import inline_elementwise
 from baton._src.passes.shared.kernel_stages import root_block, statements
 from baton._src.te import reduction
 from baton._src.te.computation import compute, placeholder, reduce_axis
 from baton._src.te.prim_func import create_prim_func
 from baton._src.tir.interpreter import run_prim_func
+from baton._src.tir.operators import max as maximum
+from baton._src.tir.operators import min as minimum
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.scalar_functions import exp
 
@@ -96,3 +99,15 @@ def test_what_is_inlined(make: Callable[[], Any], left: int) -> None:
     after = inline_elementwise(before)
     assert count(after) == left
     np.testing.assert_array_equal(results(after), results(before))
+
+
+def test_places_that_are_computed_from_data_are_not_found_again() -> None:
+    """Guards a way through a tree, each place of which is used thrice to find the next: all of it was written into its
+    last reader, three times as long for each link."""
+    table = placeholder((N,), "int32", "table")
+    at = table
+    for _ in range(20):
+        place = compute((N,), lambda i, at=at: at[i] * 2 + at[i] * at[i])
+        at = compute((N,), lambda i, place=place: table[maximum(minimum(place[i], N - 1), 0)])
+    found = inline_elementwise(create_prim_func([table, at]))
+    assert len(post_order(found.body)) < 20 * 100

@@ -139,12 +139,14 @@ class _Inliner:
         return moves or total == 1 or self._is_cheap(stage, total)
 
     def _only_moves(self, value: PrimExpr) -> bool:
-        """Whether the value is an element of another buffer, or a constant."""
+        """Whether the value is an element of another buffer, or a constant. The place of the element may be data, but
+        none that is computed: done again for each reader, of which some compute the next place, that is exponential in
+        the length of a chain (the ways through decision trees)."""
         loads = _loads(value)
         while isinstance(value, Cast):
             value = value.value
         if isinstance(value, BufferLoad):
-            return self.moves.get(value.buffer, True)
+            return all(self.moves.get(load.buffer, True) for load in loads)
         return isinstance(value, IntImm) or all(self.constant.get(load.buffer, False) for load in loads)
 
     def _is_cheap(self, stage: Stage, uses: int) -> bool:

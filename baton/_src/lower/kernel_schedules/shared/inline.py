@@ -73,7 +73,8 @@ class _Inliner:
         if self._last_write(self.loads[place]) > place and self._is_overwritten(stage, place, users[-1]):
             return False
         if self._is_movement(stage.value) and not self._has_call(stage.value):
-            return True
+            if not _place_cost(stage.value) or self._cost(stage) <= CHEAP:
+                return True
         if len(users) == 1:
             uses = [load for load in self.loads[users[0]] if load.buffer is stage.buffer]
             if len(uses) == 1 and _reads_each_once(readers[0], uses[0]):
@@ -122,7 +123,8 @@ class _Inliner:
         return found
 
     def _cost(self, stage: Stage) -> int:
-        return expression_cost(stage.value) + sum(self.costs.get(load.buffer, 0) for load in stage.loads)
+        own = expression_cost(stage.value) + _place_cost(stage.value)
+        return own + sum(self.costs.get(load.buffer, 0) for load in stage.loads)
 
     def _is_movement(self, value: PrimExpr) -> bool:
         while isinstance(value, tir.Cast):
@@ -180,18 +182,28 @@ def _reads_each_once(reader: Stage | Opaque, load: tir.BufferLoad) -> bool:
 
 def expression_cost(value: PrimExpr) -> int:
     """Roughly how many instructions a value takes, loads and index arithmetic aside."""
-    cost = 0
-    for node in post_order(value, below=_data_operands):
-        match node:
-            case tir.Call(op=Op(name=name)):
-                cost += 12 if name in COSTLY_CALLS else 2
-            case tir.Div() | tir.FloorDiv() | tir.Mod() | tir.FloorMod():
-                cost += 6
-            case tir.BinaryOp() | tir.CompareOp() | tir.Select():
-                cost += 1
-            case _:
-                pass
-    return cost
+    return sum(_instructions(node) for node in post_order(value, below=_data_operands))
+
+
+def _place_cost(value: PrimExpr) -> int:
+    """What it takes to find the place of a moved element, where that is data: done for each reader, of which some find
+    the next place by it, it would grow exponentially with the length of a chain (the ways through decision trees)."""
+    while isinstance(value, tir.Cast):
+        value = value.value
+    nodes = [post_order(index) for index in value.indices] if isinstance(value, tir.BufferLoad) else []
+    return sum(_instructions(n) for found in nodes if any(isinstance(n, tir.BufferLoad) for n in found) for n in found)
+
+
+def _instructions(node: Any) -> int:
+    match node:
+        case tir.Call(op=Op(name=name)):
+            return 12 if name in COSTLY_CALLS else 2
+        case tir.Div() | tir.FloorDiv() | tir.Mod() | tir.FloorMod():
+            return 6
+        case tir.BinaryOp() | tir.CompareOp() | tir.Select():
+            return 1
+        case _:
+            return 0
 
 
 def _data_operands(node: Any) -> list[Any]:
