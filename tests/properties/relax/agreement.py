@@ -11,6 +11,7 @@ from dataclasses import replace
 from hypothesis import HealthCheck, note, reject, settings
 from hypothesis import strategies as st
 
+from baton._src.ir.structural import assert_structural_equal
 from baton._src.passes.pipelines import default
 from baton._src.passes.relax.bindings.canonicalize_bindings import CanonicalizeBindings
 from baton._src.passes.relax.bindings.dataflow_blocks import ConvertToDataflow, ToNonDataflow
@@ -27,7 +28,9 @@ from baton._src.passes.relax.operators.legalize_ops import LegalizeOps
 from baton._src.relax.text.printer import script
 from baton._src.relax.well_formed import well_formed
 from baton._src.transform.passes import Sequential
+from baton.relax import transform
 from tests.properties.relax.outcomes import Outcome, Run, assert_agree, both_builds, hangs_on_rounding, interpreted
+from tests.relax.build import load
 from tests.relax.strategies import Program
 
 PASSES = {
@@ -45,8 +48,22 @@ PASSES = {
     "FuseTIR": FuseTIR(),
     "default": Sequential(default()),
 }
+EVERY = PASSES | {
+    name: getattr(transform, name)()
+    for name in (
+        "AdjustMatmulOrder", "AnnotateTIROpPattern", "AttachGlobalSymbol", "BatchSliceProducts", "BlockChannels",
+        "BundleModelParams", "ByteProducts", "ChannelsFirst", "CheckSizes", "CombineParallelMatmul", "ComputePrimValue",
+        "DataflowUseInplaceCalls", "DecomposeOpsForInference", "DecomposeOpsForTraining", "ExpandMatmulOfSum",
+        "ExpandTupleArguments", "FastMathTransform", "FoldScaleIntoWeights", "FuseAttention", "FuseTransposeMatmul",
+        "LiftTransformParams", "OptimizeLayoutTransform", "PhasesOfTransposed", "RemoveRedundantReshape",
+        "RemoveUnusedOutputs", "RemoveUnusedParameters", "ReorderPermuteDimsAfterConcat", "ReorderTakeAfterMatmul",
+        "RewriteDataflowReshape", "TopologicalSort",
+    )
+}  # fmt: skip
+"""Those that seldom find anything to do included: for `make fuzz`."""
 sizes, seeds = st.integers(1, 4), st.integers(0, 5)
 sequences = st.lists(st.sampled_from(sorted(PASSES)), min_size=1, max_size=5)
+sequences_of_every = st.lists(st.sampled_from(sorted(EVERY)), min_size=1, max_size=7)
 SHARE = 500
 """Programs of one test file."""
 
@@ -62,6 +79,16 @@ def check(
     """Interpreter, bytecode and compiled code agree; so does what the passes `names` make of the program."""
     check_machines(program, size, seed, checked, is_known)
     check_passes(program, names, size, seed)
+
+
+def check_texts(program: Program, names: list[str]) -> None:
+    """What is printed behind each pass reads back as the same."""
+    module = program.module
+    for name in names:
+        module = EVERY[name](module)
+        text = script(module, show_meta=True)
+        note(f"after {name}:\n{text}")
+        assert_structural_equal(load(text), module)
 
 
 def check_machines(program: Program, size: int, seed: int, checked: bool = False, is_known: bool = False) -> None:
@@ -84,7 +111,7 @@ def check_passes(program: Program, names: list[str], size: int, seed: int) -> No
     expected = interpreted(run)
     module = program.module
     for name in names:
-        module = PASSES[name](module)
+        module = EVERY[name](module)
         faults = well_formed(module, normalized=True, entry_required=True)
         if faults:
             note(f"after {name}:\n{script(module)}")
