@@ -31,7 +31,7 @@ def outcome(run: Run, machine: VirtualMachine | Interpreter) -> Outcome | Diagno
 
 
 def check_run(program: AnyTensors, machine: VirtualMachine, size: int, seed: int) -> None:
-    """What one refuses for these sizes, the other does, too."""
+    """What one refuses for these sizes, the other does, too; an index by which nothing is read need not be noticed."""
     run = Run(program, program.module, size, seed)
     expected, found = outcome(run, Interpreter(program.module)), outcome(run, machine)
     if isinstance(expected, Outcome) and isinstance(found, Outcome):
@@ -40,7 +40,7 @@ def check_run(program: AnyTensors, machine: VirtualMachine, size: int, seed: int
         except AssertionError:
             if not hangs_on_rounding(run, expected):
                 raise
-    else:
+    elif not (isinstance(expected, DiagnosticError) and expected.code == "relax-index"):
         assert isinstance(expected, DiagnosticError), found
         assert isinstance(found, DiagnosticError), expected
 
