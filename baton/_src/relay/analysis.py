@@ -5,7 +5,7 @@ Names follow `tvm.relay.analysis`. Every answer lists things in order of first o
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from baton._src.ir.expr import GlobalVar
@@ -14,34 +14,29 @@ from baton._src.ir.traverse import post_order
 from baton._src.ir.types import Constructor, FuncType, GlobalTypeVar, TypeData, TypeKind, TypeVar
 from baton._src.relay.check.exhaustiveness import coverage
 from baton._src.relay.check.kinds import definition_errors, kind_errors, kind_of
-from baton._src.relay.expressions import binders, parts, walk
+from baton._src.relay.expressions import binders, parts, pattern_vars, walk
 from baton._src.relay.nodes import Function, If, Let, Match, Pattern, Var
-from baton._src.relay.walks import scope_errors
+from baton._src.relay.walks import Step, scope_errors, steps
 from baton._src.support.diagnostics import fail
 
 
 def all_vars(expr: Any) -> list[Var]:
-    """Every variable, bound or free."""
-    found: dict[Var, None] = {}
-    for node in walk(expr):
-        for var in binders(node):
-            found.setdefault(var)
-        if isinstance(node, Var):
-            found.setdefault(node)
-    return list(found)
+    """Every variable, bound or free, a binder's before those in what it binds in."""
+    return list(dict.fromkeys(node for _, node in steps(expr) if isinstance(node, Var)))
 
 
 def bound_vars(expr: Any) -> list[Var]:
-    """The variables that functions, lets and patterns below `expr` (or a pattern) define."""
+    """The variables that functions, lets and patterns below `expr` (or a pattern) define, outer ones first."""
     if isinstance(expr, Pattern):
-        return [n for n in post_order(expr) if isinstance(n, Var)]
-    return list(dict.fromkeys(v for node in walk(expr) for v in binders(node)))
+        return pattern_vars(expr)
+    return list(dict.fromkeys(node for step, node in steps(expr) if step is Step.BIND))
 
 
 def free_vars(expr: Any) -> list[Var]:
     """The variables that are used but not defined, in order of first use."""
-    bound = set(bound_vars(expr))
-    return [n for n in walk(expr) if isinstance(n, Var) and n not in bound]
+    order = walk(expr)
+    bound = {var for node in order for var in binders(node)}
+    return [n for n in order if isinstance(n, Var) and n not in bound]
 
 
 def all_type_vars(expr: Any, mod: IRModule | None = None) -> list[TypeVar]:
@@ -50,14 +45,34 @@ def all_type_vars(expr: Any, mod: IRModule | None = None) -> list[TypeVar]:
 
 
 def bound_type_vars(expr: Any, mod: IRModule | None = None) -> list[TypeVar]:
-    """The type variables that functions, function types and ADTs define."""
+    """The type variables that functions, function types, ADTs, and in `mod` the ADTs of constructors define.
+
+    Error `module-missing`: `mod` does not define the ADT of a constructor.
+    """
+    order = post_order(expr)
+    definitions = dict(mod.type_definitions) if mod is not None else {}
+    definitions.update({n.header: n for n in order if isinstance(n, TypeData)})
     found: dict[TypeVar, None] = {}
-    for n in post_order(expr):
-        if isinstance(n, (Function, FuncType)):
-            found.update(dict.fromkeys(n.type_params))
-        elif isinstance(n, TypeData):
-            found.update(dict.fromkeys(n.type_vars))
+    for n in order:
+        match n:
+            case Function() | FuncType():
+                found.update(dict.fromkeys(n.type_params))
+            case TypeData():
+                found.update(dict.fromkeys(n.type_vars))
+            case Constructor():
+                found.update(dict.fromkeys(_definition(n, definitions).type_vars))
+            case _:
+                pass
     return list(found)
+
+
+def _definition(constructor: Constructor, definitions: Mapping[GlobalTypeVar, TypeData]) -> TypeData:
+    """The ADT that `constructor` is of."""
+    owner = constructor.belong_to
+    if owner not in definitions:
+        message = f"the module does not define {owner.name_hint}, of which {constructor.name_hint} is"
+        raise fail("module-missing", message, help="pass the module that the expression belongs to")
+    return definitions[owner]
 
 
 def free_type_vars(expr: Any, mod: IRModule | None = None) -> list[TypeVar]:
@@ -73,7 +88,8 @@ def post_order_visit(expr: Any, fvisit: Callable[[Any], None]) -> None:
 
 
 def well_formed(expr: Any) -> bool:
-    """No variable is defined twice (variables may be free, as in TVM), and there is no pass's leftover."""
+    """No variable is defined twice or used outside its scope (variables may be free, as in TVM), and there is no pass's
+    leftover."""
     functions = expr.functions.values() if isinstance(expr, IRModule) else (expr,)
     return all(not scope_errors(f) for f in functions if not isinstance(expr, IRModule) or isinstance(f, Function))
 
@@ -93,11 +109,7 @@ def unmatched_cases(match: Match, mod: IRModule | None = None) -> list[Pattern]:
     """Patterns that no clause of `match` covers. Error `module-missing`: `mod` does not define what is matched."""
     definitions = mod.type_definitions if mod is not None else {}
     for constructor in (n for clause in match.clauses for n in post_order(clause.lhs) if isinstance(n, Constructor)):
-        if constructor.belong_to not in definitions:
-            message = (
-                f"the module does not define {constructor.belong_to.name_hint}, of which {constructor.name_hint} is"
-            )
-            raise fail("module-missing", message, help="pass the module that the match belongs to")
+        _definition(constructor, definitions)
     return list(coverage([c.lhs for c in match.clauses], definitions).missing)
 
 
@@ -145,17 +157,27 @@ def _reaches_itself(name: str, graph: dict[str, list[str]]) -> bool:
 
 def expression_features(program: Any) -> set[str]:
     """Which kinds of expressions occur (`detect_feature`), by class name; `Graph` if a node is shared, `LetRec` if a
-    let is recursive."""
+    let is recursive. What is in functions marked `Primitive` does not count."""
     roots = list(program.functions.values()) if isinstance(program, IRModule) else [program]
     found: set[str] = set()
     for root in roots:
         uses: dict[Any, int] = {}
-        for node in walk(root):
+        for node in post_order(root, below=_outside_primitives):
             found.add(type(node).__name__)
-            for part in parts(node):
+            if not _is_primitive(node) and any(True for _ in binders(node)):
+                found.add(Var.__name__)
+            for part in _outside_primitives(node):
                 uses[part] = uses.get(part, 0) + 1
                 if uses[part] > 1 and part.is_graph_node:
                     found.add("Graph")
             if isinstance(node, Let) and isinstance(node.value, Function) and node.var in walk(node.value):
                 found.add("LetRec")
     return found
+
+
+def _outside_primitives(node: Any) -> tuple[Any, ...]:
+    return () if _is_primitive(node) else parts(node)
+
+
+def _is_primitive(node: Any) -> bool:
+    return isinstance(node, Function) and bool(node.attrs.get("Primitive"))

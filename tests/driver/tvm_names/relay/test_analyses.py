@@ -50,6 +50,64 @@ def test_features() -> None:
     assert int(Feature.fLetRec) == 16
 
 
+def test_features_of_parameters_and_kernels() -> None:
+    """Parameters are variables even where nothing uses them; what is in kernels does not count."""
+    x, y = relay.var("x", shape=(2,)), relay.var("y", shape=(2,))
+    assert analysis.detect_feature(relay.Function([x], relay.const(1))) == {Feature(0), Feature(2), Feature(5)}
+    kernel = relay.Function([y], relay.exp(y)).with_attr("Primitive", 1)
+    found = analysis.detect_feature(relay.Function([x], relay.Call(kernel, [x])))
+    assert found == {Feature.fVar, Feature.fFunction, Feature.fCall}
+
+
+def test_variables_come_with_outer_binders_first() -> None:
+    x, y, z, w = (relay.var(name, shape=(2,)) for name in "xyzw")
+    inner = relay.Function([w], relay.add(w, y))
+    function = relay.Function([x], relay.Let(y, relay.add(x, z), inner))
+    assert analysis.bound_vars(function) == [x, y, w]
+    assert analysis.all_vars(function) == [x, y, z, w]
+    assert analysis.free_vars(function) == [z]
+
+
+def test_well_formed_variables() -> None:
+    """Each is bound once, used only where it is bound, and free everywhere or nowhere; parts may be shared."""
+    x, one = relay.var("x", shape=()), relay.const(1.0)
+    assert analysis.well_formed(relay.Tuple([relay.Let(x, one, x)] * 2))
+    assert analysis.well_formed(relay.add(x, x))
+    assert not analysis.well_formed(relay.Tuple([relay.Let(x, one, x), x]))
+    assert not analysis.well_formed(relay.Tuple([x, relay.Let(x, one, x)]))
+    assert not analysis.well_formed(relay.Tuple([relay.Function([x], x), relay.Function([x], x)]))
+
+
+def test_constructors_bind_the_type_variables_of_their_type() -> None:
+    prelude = relay.Prelude(IRModule())
+    _, cons, nil = prelude.mod.get_type("List")
+    expr = cons(relay.const(1), nil())
+    assert analysis.free_type_vars(expr, prelude.mod) == []
+    assert analysis.bound_type_vars(expr, prelude.mod) == analysis.all_type_vars(expr, prelude.mod) != []
+    with pytest.raises(DiagnosticError, match="does not define List"):
+        analysis.free_type_vars(expr)
+
+
+def test_multiplications() -> None:
+    """Blocked weights count as their plain twins do; sizes known at run time are an error."""
+    data, weight = relay.var("d", shape=(1, 2, 8, 8, 4)), relay.var("k", shape=(2, 2, 3, 3, 4, 8))
+    conv = {"kernel_size": (3, 3), "padding": (1, 1)}
+    blocked = relay.nn.conv2d(data, weight, channels=16, data_layout="NCHW4c", kernel_layout="OIHW4i8o", **conv)
+    assert analysis.get_total_mac_number(blocked) == 16 * 64 * 8 * 9
+    data, weight = relay.var("d", shape=(1, 8, 8, 6)), relay.var("k", shape=(6, 4, 3, 3))
+    layouts = {"data_layout": "NHWC", "kernel_layout": "IOHW"}
+    back = relay.nn.conv2d_transpose(data, weight, channels=8, groups=2, **layouts, **conv)
+    assert analysis.get_total_mac_number(back) == 8 * 64 * 9 * 6 // 2
+    open_rows = relay.nn.dense(relay.var("a", shape=(relay.Any(), 4)), relay.var("b", shape=(5, 4)))
+    with pytest.raises(DiagnosticError, match="only at run time"):
+        analysis.get_total_mac_number(open_rows)
+
+
+def test_operators_of_main_are_counted() -> None:
+    module = read_module("def @f(%x: float32) { exp(%x) } def @main(%x: float32) { @f(sin(%x)) }")
+    assert analysis.list_op_freqs(module) == {"sin": 1}
+
+
 def test_basic_block_normal_form() -> None:
     x = relay.var("x", shape=())
     y = relay.exp(x)
@@ -76,12 +134,18 @@ def test_fake_quantized_operators() -> None:
       (qnn.quantize(nn.relu(reshape(qnn.dequantize(%x, 2f, 0), newshape=[4])), 2f, 0, out_{q}),
        qnn.quantize(exp(%y), 2f, 0, out_{q}), exp(%b)) }}""")
     assert analysis.list_fake_quantized_op_freqs(module) == {"reshape": 1, "nn.relu": 1}
+    shared = read_module(f"""def @main(%x: Tensor[(2), int8]) {{
+      %0 = nn.relu(qnn.dequantize(%x, 2f, 0));
+      (qnn.quantize(%0, 2f, 0, out_{q}), qnn.quantize(exp(%0), 2f, 0, out_{q})) }}""")
+    assert analysis.list_fake_quantized_op_freqs(shared) == {"nn.relu": 2, "exp": 1}
 
 
 def test_search_fc_transpose() -> None:
     x, w = relay.var("x", shape=(1, 4)), relay.var("w", shape=(4, 3))
     dense = relay.nn.dense(x, relay.transpose(w, [1, 0]))
     assert analysis.search_fc_transpose(relay.Function([x, w], dense)) == ["w"]
+    assert analysis.search_fc_transpose(dense) == ["w"]
+    assert analysis.search_fc_transpose(relay.Tuple([dense, w])) == []
 
 
 def test_calibration_data() -> None:

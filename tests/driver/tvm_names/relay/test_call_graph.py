@@ -22,15 +22,18 @@ def @main(%n: int32) { (@even(%n), @odd(%n), @even(1)) }
     assert graph.global_call_count("main") == 2
     assert graph.global_call_count(module.get_global_var("odd")) == 1
     assert graph.ref_count("even") == 2
-    assert "@odd" in graph.print_var("main")
+    assert graph.print_var("odd") == "Call graph node: odd,  #refs = 2\n  call site: <odd> calls even\n\n"
+    assert str(graph).startswith(graph.print_var("main"))
+    with pytest.raises(TypeError, match="got int"):
+        graph.ref_count(1)
 
 
 def test_fused_functions_are_found_once() -> None:
     x = relay.var("x", shape=(4,))
     module = IRModule.from_expr(relay.Function([x], relay.exp(relay.negative(x))))
-    fused = relay.transform.FuseOps(2)(relay.transform.InferType()(module))
-    (function,) = relay.analysis.extract_fused_functions(fused).values()
+    (function,) = relay.analysis.extract_fused_functions(module).values()
     assert function.attrs["Primitive"] == 1
+    assert relay.analysis.list_op_freqs(IRModule.from_expr(function)) == {"negative": 1, "exp": 1}
 
 
 def test_intermediate_values() -> None:
@@ -40,6 +43,13 @@ def test_intermediate_values() -> None:
     assert plain(relay.create_executor("debug", part).evaluate()(np.float32(0))) == 1
     with pytest.raises(DiagnosticError, match="3 expressions"):
         relay.analysis.extract_intermdeiate_expr(module, 3)
+
+
+def test_intermediate_values_of_calls() -> None:
+    """Calls of functions have a number as those of operators have, and keep what they call."""
+    module = read_module("def @f(%x: float32) { exp(%x) } def @main(%x: float32) { @f(%x * 0f) + 2f }")
+    part = relay.analysis.extract_intermdeiate_expr(module, 1)
+    assert plain(relay.create_executor("debug", part).evaluate()(np.float32(3))) == 1
 
 
 def test_classes_of_executors() -> None:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from baton._src.analysis.call_graph import call_graph, reachable
-from baton._src.ir.expr import GlobalVar, Op
+from baton._src.analysis.call_graph import call_graph, components, reachable
+from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
 from baton._src.ir.structural_hash import structural_hash
+from baton._src.passes.relay.fuse_ops import FuseOps
+from baton._src.passes.relay.operators.simplify_inference import SimplifyInference
 from baton._src.relay.analysis import free_vars
 from baton._src.relay.check.infer_type import infer_type
-from baton._src.relay.expressions import walk
+from baton._src.relay.expressions import global_vars, walk
 from baton._src.relay.nodes import Call, Function, Tuple, TupleGetItem
 from baton._src.support.diagnostics import fail
+from baton._src.transform.passes import Sequential
 
 
 class CallGraph:
@@ -40,34 +41,38 @@ class CallGraph:
         return start in reachable(self._graph, self._graph[start])
 
     def print_var(self, var: str | GlobalVar) -> str:
-        """`var` and what it mentions, a line each."""
+        """`var`, how many functions mention it, and what it mentions, a line each."""
         start = self._var(var)
-        callees = [f"  @{v.name_hint}" for v in self._graph[start]]
-        return "\n".join([f"@{start.name_hint}, mentioned by {self.ref_count(start)} functions, mentions", *callees])
+        head = f"Call graph node: {start.name_hint},  #refs = {self.ref_count(start)}"
+        sites = [f"  call site: <{start.name_hint}> calls {v.name_hint}" for v in self._graph[start]]
+        return "\n".join([head, *sites, "", ""])
 
     def __str__(self) -> str:
-        return "\n".join(self.print_var(v) for v in self._graph)
+        callers_first = [var for group in reversed(components(self._graph)) for var in group]
+        return "".join(self.print_var(v) for v in callers_first)
 
     def _var(self, var: str | GlobalVar) -> GlobalVar:
+        if not isinstance(var, (str, GlobalVar)):
+            raise fail("api", f"var is a GlobalVar or its name, got {type(var).__name__}", kind=TypeError)
         return self.module.get_global_var(var if isinstance(var, str) else var.name_hint)
 
 
 def extract_fused_functions(mod: IRModule) -> dict[int, Function]:
-    """The functions that FuseOps made in a module, by structural hash: equal ones once."""
-    made = (n for f in mod.functions.values() for n in walk(f) if isinstance(n, Function))
-    return {structural_hash(f): f for f in made if f.attrs and f.attrs.get("Primitive")}
+    """The functions that FuseOps makes in a module's `main` after SimplifyInference, by structural hash: equal ones
+    once."""
+    fused = Sequential([SimplifyInference(), FuseOps(3)])(mod)
+    made = (n for n in walk(fused["main"]) if isinstance(n, Function) and n.attrs.get("Primitive"))
+    return {structural_hash(f): f for f in made}
 
 
 def extract_intermediate_expr(mod: IRModule, expr_id: int) -> IRModule:
-    """A module whose `main` gives the value of number `expr_id` of the operator calls, tuples and projections of
-    `main`, in post-order."""
-    main = infer_type(mod)["main"]
-    seen = [n for n in walk(main.body) if isinstance(n, (Tuple, TupleGetItem)) or _calls_operator(n)]
+    """A module whose `main` gives the value of number `expr_id` of the calls, tuples and projections of `main`, in
+    post-order. It has the functions that this value calls, too."""
+    typed = infer_type(mod)
+    seen = [n for n in walk(typed["main"].body) if isinstance(n, (Call, Tuple, TupleGetItem))]
     if not 0 <= expr_id < len(seen):
         raise fail("api", f"main has {len(seen)} expressions, there is no number {expr_id}")
     found = seen[expr_id]
-    return IRModule({"main": Function(free_vars(found), found)}, mod.type_definitions)
-
-
-def _calls_operator(node: Any) -> bool:
-    return isinstance(node, Call) and isinstance(node.op, Op)
+    called = reachable(call_graph(typed), [typed.get_global_var(v.name_hint) for v in global_vars(found)])
+    functions = {var: typed[var] for var in typed.functions if var in called}
+    return IRModule({"main": Function(free_vars(found), found), **functions}, mod.type_definitions)

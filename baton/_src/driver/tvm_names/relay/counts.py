@@ -10,15 +10,16 @@ from baton._src.ir.expr import Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import post_order
 from baton._src.ir.types import TensorType
+from baton._src.passes.relay.building import shape_of
 from baton._src.relay.check.infer_type import infer_expr
 from baton._src.relay.expressions import walk
 from baton._src.relay.nodes import Call, Constant, Tuple
+from baton._src.support.diagnostics import fail
 
 
 def list_op_freqs(mod: IRModule) -> dict[str, int]:
-    """The number of calls of each operator in the functions of a module, by the operator's name."""
-    calls = (node for function in mod.functions.values() for node in post_order(function) if isinstance(node, Call))
-    return dict(Counter(call.op.name for call in calls if isinstance(call.op, Op)))
+    """The number of calls of each operator in the `main` of a module, by the operator's name."""
+    return dict(count_ops(mod["main"]))
 
 
 def count_ops(expr: Any) -> Counter[str]:
@@ -55,25 +56,37 @@ _PRODUCTS = ("nn.conv1d", "nn.conv2d", "nn.conv3d", "nn.dense", "nn.batch_matmul
 def get_total_mac_number(expr: Any) -> int:
     """Multiplications with additions in the convolutions, dense layers and batched products of a function.
 
-    Each element of a result takes one for each weight of its channel; of transposed convolutions, one for each weight
-    and element of the input.
+    Each element of a result takes one for each weight of its channel; TVM counts transposed convolutions so, too.
+    Error `api`: the size of something that counts is known only at run time.
     """
     return sum(_macs(node) for node in walk(infer_expr(expr)) if isinstance(node, Call) and isinstance(node.op, Op))
 
 
 def _macs(call: Call) -> int:
     name = call.op.name
-    if name.endswith("_transpose") and name.removesuffix("_transpose") in _PRODUCTS:
-        return _size(call.args[0]) * _size(call.args[1]) // int(call.args[0].checked_type.shape[1])
-    if name not in _PRODUCTS:
+    transposed = name.endswith("_transpose")
+    if name.removesuffix("_transpose") not in _PRODUCTS:
         return 0
     if name == "nn.batch_matmul":
-        depth = int(call.args[0].checked_type.shape[1 if call.attrs.transpose_a else 2])
-        return _size(call) * depth
-    weight = call.args[1].checked_type
-    outputs = int(weight.shape[0 if name == "nn.dense" else call.attrs.kernel_layout.index("O")])
-    return _size(call) * (_size(call.args[1]) // outputs)
+        return _size(call) * _sizes(call.args[0])[1 if call.attrs.transpose_a else 2]
+    channels = _sizes(call.args[1])[0] if name == "nn.dense" else _output_channels(call)
+    groups = call.attrs.groups if transposed else 1  # the weights of a transposed convolution have a group's outputs
+    return _size(call) * _size(call.args[1]) // (channels * groups)
+
+
+def _output_channels(convolution: Call) -> int:
+    """The extent of the weights along the axes that number the outputs: `O`, and in blocks `o`."""
+    axes = (letter for letter in convolution.attrs.kernel_layout if letter.isalpha())
+    return math.prod(size for letter, size in zip(axes, _sizes(convolution.args[1])) if letter in "Oo")
 
 
 def _size(expr: Any) -> int:
-    return math.prod(int(d) for d in expr.checked_type.shape)
+    return math.prod(_sizes(expr))
+
+
+def _sizes(expr: Any) -> tuple[int, ...]:
+    shape = shape_of(expr)
+    if shape is None:
+        message = f"multiplications cannot be counted: {expr.checked_type} has a size that is known only at run time"
+        raise fail("api", message, span=expr.span, help="count in a function whose shapes are known")
+    return shape

@@ -16,7 +16,7 @@ from baton._src.relay.analysis import expression_features
 from baton._src.relay.expressions import parts, walk
 from baton._src.relay.interpreter import Interpreter
 from baton._src.relay.memory_calls import flat
-from baton._src.relay.nodes import Call, Constant, Function, Tuple
+from baton._src.relay.nodes import Call, Constant, Function, Tuple, TupleGetItem
 from baton._src.support.diagnostics import fail
 
 
@@ -66,20 +66,16 @@ def count_layers(expr: Any, valid_ops: Sequence[str] = ("nn.conv2d", "nn.dense")
 
 
 def list_fake_quantized_op_freqs(mod: IRModule) -> dict[str, int]:
-    """How often each operator is computed on dequantised numbers whose result is quantised again: what
-    FakeQuantizationToInteger looks at."""
+    """How often each operator of `main` is computed on dequantised numbers whose result is quantised again: what
+    FakeQuantizationToInteger looks at. What several `qnn.quantize`s need counts for each of them."""
     wire()
-    found: set[Any] = set()
-    for function in mod.functions.values():
-        for node in walk(function) if isinstance(function, Function) else ():
-            if is_call(node, "quantize"):
-                found |= _fake_quantized(node.args[0])
-    return dict(Counter(call.op.name for call in found))
+    quantized = [node.args[0] for node in walk(mod["main"]) if is_call(node, "quantize")]
+    return dict(Counter(call.op.name for root in quantized for call in _fake_quantized(root)))
 
 
-def _fake_quantized(root: Any) -> set[Any]:
+def _fake_quantized(root: Any) -> list[Any]:
     """The calls between a `qnn.quantize` and the `qnn.dequantize`s it gets its data from; none if it gets others."""
-    inside: set[Any] = set()
+    inside: list[Any] = []
     seen: set[Any] = set()
     work = [root]
     while work:
@@ -88,12 +84,12 @@ def _fake_quantized(root: Any) -> set[Any]:
             continue
         seen.add(node)
         if isinstance(node, Call) and isinstance(node.op, Op):
-            inside.add(node)
+            inside.append(node)
             work.extend(node.args)
-        elif isinstance(node, Tuple):
-            work.extend(node.fields)
+        elif isinstance(node, (Tuple, TupleGetItem)):
+            work.extend(parts(node))
         else:
-            return set()
+            return []
     return inside
 
 

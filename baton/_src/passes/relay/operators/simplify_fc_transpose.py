@@ -17,8 +17,9 @@ from baton._src.passes.relay.building import is_call, shape_of
 from baton._src.passes.relay.dead_code_elimination import DeadCodeElimination
 from baton._src.passes.relay.infer_type import InferType
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
+from baton._src.relay.analysis import free_vars
 from baton._src.relay.check.infer_type import infer_expr
-from baton._src.relay.expressions import rewrite, walk
+from baton._src.relay.expressions import parts, rewrite, walk
 from baton._src.relay.nodes import Function, Var, var
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
@@ -54,17 +55,16 @@ def _transposed_param(param: Var) -> Var:
     return var(param.name_hint, shape=tuple(reversed(shape)), dtype=param.checked_type.dtype)
 
 
-def candidates(expr: Function) -> list[str]:
-    """The parameters that occur only as transposed weights of dense layers."""
-    typed = expr if expr.checked_type_ is not None else infer_expr(expr)
-    seen: dict[Var, bool] = dict.fromkeys(typed.params, False)
-    weights = {n.args[1] for n in walk(typed) if is_call(n, "nn.dense")}
-    for node in walk(typed.body):
-        for arg in getattr(node, "args", ()):
-            if arg in seen:
-                seen[arg] = _is_transpose(node) and node in weights
-    direct = {a for n in walk(typed.body) if not _is_transpose(n) for a in getattr(n, "args", ())}
-    return [p.name_hint for p, fits in seen.items() if fits and p not in direct]
+def candidates(expr: Any) -> list[str]:
+    """The parameters (of an expression that is no function: the free variables) that occur only as transposed weights
+    of dense layers."""
+    function = expr if isinstance(expr, Function) else Function(free_vars(expr), expr)
+    order = walk(function if function.checked_type_ is not None else infer_expr(function))
+    params = set(order[-1].params)
+    weights = dict.fromkeys(n.args[1] for n in order if is_call(n, "nn.dense") and _is_transpose(n.args[1]))
+    used_otherwise = {part for n in order if n not in weights for part in parts(n)}
+    transposed = dict.fromkeys(w.args[0] for w in weights if w.args[0] in params)
+    return [p.name_hint for p in transposed if p not in used_otherwise]
 
 
 def convert(function: Function, params: Mapping[str, Any]) -> tuple[Function, dict[str, NDArray]]:
