@@ -260,3 +260,21 @@ def test_backends_must_be_registered() -> None:
         RunCodegen()(annotated("nobody"))
     with pytest.raises(DiagnosticError, match="a fusion pattern is"):
         FuseOpsByPattern(["relu"])(program([tensor("x", 2, 3), tensor("w", 3, 4)], build))
+
+
+def test_regions_know_what_their_later_members_need() -> None:
+    """Guards against circles: the sine's group may not take the product, which needs it and a cosine that needs the
+    other group, which in turn needs the sine by the sum that joined it later."""
+
+    def build(b: Any, x: Any) -> Any:
+        exp, sin = b.emit(R.exp(x)), b.emit(R.sin(x))
+        cos = b.emit(R.cos(exp))
+        total = b.emit(R.add(exp, sin))
+        return b.emit(R.subtract(total, b.emit(R.multiply(cos, sin))))
+
+    one, two = (wildcard(),), (wildcard(), wildcard())
+    patterns = [(f"a.{n}", is_op(f"relax.{n}")(*args)) for n, args in (("exp", one), ("add", two))]
+    patterns += [(f"d.{n}", is_op(f"relax.{n}")(*args)) for n, args in (("sin", one), ("multiply", two))]
+    composites = FuseOpsByPattern(patterns)(program([tensor("x", 4)], build))
+    merged = check(MergeCompositeFunctions(), composites, *arrays((4,)))
+    assert sorted(n.split("_")[-1] for n in called(merged) if "_" in n) == ["a", "d", "d"]

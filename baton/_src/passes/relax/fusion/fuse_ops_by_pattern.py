@@ -115,7 +115,7 @@ class _Fuser(GroupOutliner):
         for pattern in self.patterns:
             for binding in bindings:
                 self._try(pattern, binding, block)
-        return block.groups
+        return list(block.groups)
 
     def _try(self, pattern: FusionPattern, binding: Binding, block: _Block) -> None:
         """Make a group of what `pattern` matches with its root at `binding`, if that may be done."""
@@ -198,8 +198,10 @@ class _Block:
         """What has to come after a variable: its users, and what writes over what it reads."""
         for reader, writer in overwritten_later(bindings):
             self.behind.setdefault(bindings[reader].var, []).append(bindings[writer].var)
+        self.var_usages = {v: self.users.get(v, []) for v in self.values}
+        self.value_to_bound_var = {value: v for v, value in self.values.items()}
         self.taken: dict[Var, _Match] = {}
-        self.groups: list[_Match] = []
+        self.groups: dict[_Match, None] = {}
 
     def covered(self, pattern: FusionPattern, found: Mapping[DFPattern, Any], root: Var) -> set[Var]:
         """The variables of the block whose values the patterns describe; empty if one is in a group already.
@@ -234,7 +236,9 @@ class _Block:
         gone = {self.taken[v] for v in vars_ if v in self.taken}
         group = _Match(members, {"Composite": pattern.name, **attrs}, pattern)
         self.taken.update((v, group) for v in vars_)
-        self.groups = [*(g for g in self.groups if g not in gone), group]
+        for other in gone:
+            del self.groups[other]
+        self.groups[group] = None
 
 
 def _check_context(
@@ -245,8 +249,8 @@ def _check_context(
         matched_expr=matcher.value(found[pattern.pattern]),
         annotated_expr={name: matcher.shown(p, found[p]) for name, p in named if p in found},
         matched_bindings={v: block.values[v] for v in vars_},
-        var_usages={v: block.users.get(v, []) for v in block.values},
-        value_to_bound_var={value: v for v, value in block.values.items()},
+        var_usages=block.var_usages,
+        value_to_bound_var=block.value_to_bound_var,
     )
 
 

@@ -90,33 +90,49 @@ class _Regions:
 
     def __init__(self) -> None:
         self._members: dict[int, tuple[str | None, list[Binding]]] = {}
-        self._needs: dict[int, set[int]] = {}
-        """By group all those it is computed from, directly or not."""
+        self._needs: dict[int, int] = {}
+        """By group all those it is computed from, directly or not: the set bits (sets take seconds in long blocks)."""
         self._home: dict[Var, int] = {}
 
     def add(self, binding: Binding, codegen: str | None) -> None:
         """Put a binding into the groups of its compiler that it uses, which become one, or into one of its own."""
         used = {self._home[v]: None for v in used_vars(binding) if v in self._home}
-        behind = set().union(*(self._needs[g] for g in used))
-        fitting = [g for g in used if codegen is not None and self._members[g][0] == codegen and g not in behind]
+        behind = 0
+        for group in used:
+            behind |= self._needs[group]
+        fitting = [g for g in used if codegen is not None and self._members[g][0] == codegen and not behind >> g & 1]
         own = fitting[0] if fitting else len(self._home)
         if not fitting:
-            self._members[own], self._needs[own] = (codegen, []), set()
+            self._members[own], self._needs[own] = (codegen, []), 0
         self._members[own][1].append(binding)
         self._home[binding.var] = own
         for other in fitting[1:]:
             self._merge(other, own)
-        self._needs[own] |= (behind | set(used)) - {own, *fitting}
+        for group in used:
+            behind |= 1 << group
+        for group in (own, *fitting):
+            behind &= ~(1 << group)
+        self._extend(own, behind)
 
     def _merge(self, group: int, into: int) -> None:
         members = self._members.pop(group)[1]
         self._members[into][1].extend(members)
         self._home.update((b.var, into) for b in members)
-        self._needs[into] |= self._needs.pop(group)
-        for needed in self._needs.values():
-            if group in needed:
-                needed.remove(group)
-                needed.add(into)
+        gone = self._needs.pop(group)
+        for other, needed in self._needs.items():
+            if needed >> group & 1:
+                self._needs[other] = needed & ~(1 << group) | 1 << into | self._needs[into]
+        self._extend(into, gone)
+
+    def _extend(self, group: int, needed: int) -> None:
+        """A group is computed from more groups: so are those that are computed from it."""
+        if not needed & ~self._needs[group]:
+            return
+        self._needs[group] |= needed
+        if len(self._members[group][1]) > 1:  # nothing can need one that has just been made
+            for other, known in self._needs.items():
+                if known >> group & 1:
+                    self._needs[other] |= needed
 
     def merged(self) -> list[tuple[str | None, list[Binding]]]:
         """The groups, the bindings of each in order."""
