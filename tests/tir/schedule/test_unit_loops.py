@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from baton import te
-from baton._src.support.diagnostics import DiagnosticError
+from baton._src.support.diagnostics import DiagnosticError, ScheduleError
 from baton._src.tir.schedule.schedule import Schedule
 
 
@@ -43,3 +43,19 @@ def test_parts_of_marked_loops() -> None:
     s.annotate(inner, "pragma_x", 1)
     with pytest.raises(DiagnosticError, match="the loop over j_1 is annotated"):
         s.split(inner, [2, 2])
+
+
+def test_slips() -> None:
+    """Guards factors that are none (-1 gave loops of no iterations), a loop named twice, annotations nobody made."""
+    s = row()
+    i, j = s.get_loops("C")
+    before = s.func
+    for factors in ([-1, None], [0, None], [3, 0]):
+        with pytest.raises(ScheduleError, match="factors are 1 or more"):
+            s.split(j, factors)
+    with pytest.raises(ScheduleError, match="reorder takes each loop once, not j, i, j"):
+        s.reorder(j, i, s.get_loops("C")[1])
+    for place in ("C", j):
+        with pytest.raises(ScheduleError, match="no annotation 'pragma_x' to remove"):
+            s.unannotate(place, "pragma_x")
+    assert s.func is before

@@ -30,6 +30,8 @@ def split(
     sizes: list[PrimExpr | None] = [None if f is None else ops.cast(dtype, ops.convert(f)) for f in factors]
     if sum(s is None for s in sizes) > 1:
         raise refuse("split takes one None at most")
+    if any(isinstance(s, tir.IntImm) and s.value < 1 for s in sizes):
+        raise refuse(f"factors are 1 or more, not {list(factors)}")
     known: PrimExpr = tir.IntImm(dtype, 1)
     for size in sizes:
         known = known if size is None else ops.multiply(known, size)
@@ -142,6 +144,8 @@ def fuse(root: st.Stmt, variables: Sequence[tir.Var], preserve_unit_iters: bool 
 def reorder(root: st.Stmt, variables: Sequence[tir.Var]) -> st.Stmt:
     """The given loops in the given order; they must form one chain with nothing else between them."""
     loops = [find_loop(root, v) for v in variables]
+    if len(set(loops)) < len(loops):
+        raise refuse(f"reorder takes each loop once, not {', '.join(v.name for v in variables)}")
     depths = {loop: len(path_to(root, loop)) for loop in loops}
     ordered = sorted(loops, key=lambda loop: depths[loop])
     top, bottom = ordered[0], ordered[-1]

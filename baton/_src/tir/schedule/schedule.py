@@ -259,7 +259,11 @@ class Schedule(BufferPrimitives, TilePrimitives, SamplePrimitives, RulePrimitive
     @recorded
     def unannotate(self, block_or_loop: LoopRV | BlockRV | str, ann_key: str) -> None:
         """Remove an annotation of a loop or block."""
-        self._set(nests.annotate(self.func.body, self.get(block_or_loop), ann_key, None))
+        found = self.get(block_or_loop)
+        if ann_key not in found.annotations:
+            known = ", ".join(found.annotations) or "none"
+            raise refuse(f"there is no annotation {ann_key!r} to remove", help=f"there are: {known}")
+        self._set(nests.annotate(self.func.body, found, ann_key, None))
 
     # ---------------------------------------------------------------------------------------------- blocks
 
