@@ -14,6 +14,7 @@ import pytest
 from onnx import helper
 from typer.testing import CliRunner
 
+from baton._src.passes.relax.bindings.dead_code_elimination import DeadCodeElimination
 from baton._src.tools.main import app
 
 ROOT = Path(__file__).parents[2]
@@ -401,3 +402,21 @@ def test_corrupted_cache_entries_are_rebuilt_silently(
     again = baton("run", script, "--random", "--json")
     assert again.stdout == first.stdout
     assert not again.stderr
+
+
+def test_replay_runs_the_passes_of_a_reproducer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It exits with 2 while a pass fails and names it, with 0 when all succeed; another file is refused."""
+    path = tmp_path / "fault.baton"
+    header = "// pass: DeadCodeElimination\n// error: KeyError: 'x'\n// context: PassContext(opt_level=3)\n"
+    path.write_text(f"{header}// pipeline: DeadCodeElimination()\n\n{SCRIPT}")
+    assert "1 passes succeed; recorded: DeadCodeElimination failed" in baton("replay", path).stdout
+    assert "R.add(x, x)" in baton("replay", path, "--print").stdout
+
+    def fails(self: Any, module: Any, ctx: Any) -> Any:
+        raise KeyError("x")
+
+    monkeypatch.setattr(DeadCodeElimination, "run", fails)
+    shown = baton("replay", path, status=2).stderr
+    assert "DeadCodeElimination fails: KeyError: 'x'\nas recorded" in shown
+    path.write_text("// pass: DeadCodeElimination\n")
+    assert "no error, context, pipeline" in refused("reproducer-format", "replay", path)

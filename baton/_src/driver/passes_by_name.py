@@ -54,7 +54,7 @@ class _OfLanguage(Pass):
 
 
 def _first(package: ModuleType, name: str) -> Pass | None:
-    for make in _named(package, name):
+    for make in passes_named(package, name):
         try:
             made = make()
         except TypeError as error:
@@ -65,7 +65,7 @@ def _first(package: ModuleType, name: str) -> Pass | None:
     return None
 
 
-def _named(package: ModuleType, name: str) -> Iterator[Any]:
+def passes_named(package: ModuleType, name: str) -> Iterator[Any]:
     """What modules of the package define under the name: a class of passes, or a function that makes one."""
     for info in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
         if info.ispkg:

@@ -16,7 +16,7 @@ The fields of the dataclass are the pass's options. A pass asks operators (`op.d
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
 from typing import Any, ClassVar
 
 from baton._src.ir.module import IRModule
@@ -47,6 +47,15 @@ class Pass:
     @property
     def name(self) -> str:
         return type(self).__name__
+
+    def constructor(self) -> str:
+        """The call that makes this pass again, for reproducers: options that have their default value are left out."""
+        made: Any = self
+        if not is_dataclass(made):
+            return repr(made)
+        options = [(f, repr(getattr(made, f.name))) for f in fields(made) if f.init]
+        given = ", ".join(f"{option.name}={value}" for option, value in options if value != _default_text(option))
+        return f"{type(self).__name__}({given})"
 
     def __str__(self) -> str:
         """What TVM prints of a pass; `repr` has its options."""
@@ -89,10 +98,16 @@ class Pass:
             raise _broken(self, module, ctx, error) from error
 
 
+def _default_text(option: Field[Any]) -> str | None:
+    if option.default is not MISSING:
+        return repr(option.default)
+    return None if option.default_factory is MISSING else repr(option.default_factory())
+
+
 def _broken(at: Pass, module: IRModule, ctx: PassContext, error: Exception) -> InternalError:
     """The error for a pass that raised: names the pass, the cause, and the file of the reproducer."""
     remaining = [at, *(step for steps in reversed(ctx.pending) for step in steps)]
-    where = write_reproducer(at.name, module, remaining, error, ctx.setting("baton.reproducer_dir"))
+    where = write_reproducer(at.name, module, remaining, error, ctx)
     found = InternalError(f"the pass {at.name} broke: {type(error).__name__}: {error}\n  {where}")
     found.reported = True
     return found
@@ -170,6 +185,11 @@ class Sequential(Pass):
     @property
     def name(self) -> str:
         return self.title
+
+    def constructor(self) -> str:
+        steps = ", ".join(step.constructor() for step in self.passes)
+        options = f"opt_level={self.level}, name={self.title!r}, required={list(self.needs)!r}"
+        return f"Sequential([{steps}], {options})"
 
     def __str__(self) -> str:
         names = "".join(f"{step.name} " for step in self.passes)

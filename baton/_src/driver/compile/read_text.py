@@ -20,15 +20,16 @@ MODEL_LIMIT = 1 << 28
 
 def read_relay(path: Path) -> IRModule:
     """The module in a file of Relay's text format. Raises `DiagnosticError`."""
-    return parse(_text(path), CATALOGUE, source_name=str(path))
+    return parse(read_file(path), CATALOGUE, source_name=str(path))
 
 
 def read_script(path: Path) -> Any:
     """The module or function that a file with TVMScript defines; nothing in it is run. Raises `DiagnosticError`."""
-    return from_source(_text(path), script_roots(RELAX_TEXT, SCRIPT_NAMES), name=str(path))
+    return from_source(read_file(path), script_roots(RELAX_TEXT, SCRIPT_NAMES), name=str(path))
 
 
-def _text(path: Path) -> str:
+def read_file(path: Path) -> str:
+    """The text of a file. Error: `file-size` and `file-text` for files that are too large or no text in UTF-8."""
     try:
         if path.stat().st_size > MODEL_LIMIT:
             raise fail("file-size", f"{path} is too large for a program text")
