@@ -9,11 +9,12 @@ from baton._src.ir.target import Target
 from baton._src.support.diagnostics import fail
 
 
-def chosen_target(said: Any = None) -> Target:
+def chosen_target(said: Any = None, host: Any = None) -> Target:
     """A `Target`, a string, a mapping of options, or None for the current target (this machine if there is none).
 
-    TVM's forms for several devices (a dict or list with one CPU target) are accepted. Raises `DiagnosticError` for
-    what cannot be compiled for.
+    TVM's forms for several devices (a dict or list with one CPU target) are accepted. `host` is what calls the kernels
+    are made for, by default the target's own host: a CPU, whose options change nothing, because the code that calls
+    kernels is compiled with them. Raises `DiagnosticError` for what cannot be compiled for.
     """
     if isinstance(said, (list, tuple)) and len(said) == 1:
         said = said[0]
@@ -27,4 +28,8 @@ def chosen_target(said: Any = None) -> Target:
     kind = str(target.kind)
     if kind != "llvm":
         raise fail("target-kind", f"cannot compile for {kind}", help='code is made for CPUs: target "llvm"')
+    caller = target.host_target if host is None else Target(host)
+    if caller is not None and str(caller.kind) != "llvm":
+        message = f"cannot compile for the host {caller.kind}"
+        raise fail("target-kind", message, help='kernels are called on a CPU: leave the host out, or give "llvm"')
     return target

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from baton._src.driver.relay.executors import create_executor
 from baton._src.driver.tvm_names.relay.words import const
 from baton._src.driver.wiring import wire
 from baton._src.ir.module import IRModule
+from baton._src.ir.target import Target
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.relay.nodes import Call
 from baton._src.relay.text.parser import parse, parse_expr
@@ -304,3 +306,14 @@ def test_graphs_have_outputs_and_not_tuples() -> None:
     assert [graph.get_output(n).numpy().tolist() for n in range(4)] == [[1, 1], [2, 2], [2, 2], [0, 0]]
     with pytest.raises(DiagnosticError, match="the graph has 4 outputs, there is no number 4"):
         graph.get_output(4)
+
+
+@pytest.mark.parametrize("make", [build, relay_vm.compile])
+def test_hosts_are_cpus(make: Any) -> None:
+    """A host was accepted without being read, whatever it said, as an argument and as a part of the target."""
+    module = parse(DENSE, CATALOGUE)
+    assert make(module, "llvm", "llvm -mcpu=skylake") is not None
+    for target, host in (("llvm", "cuda"), (Target("llvm", host="c"), None)):
+        with pytest.raises(DiagnosticError, match="cannot compile for the host") as caught:
+            make(module, target, host)
+        assert caught.value.code == "target-kind"

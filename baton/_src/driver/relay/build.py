@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from baton._src.driver.relay.executable import as_relay_module, bind_known, build_executable, optimized
 from baton._src.driver.relay.graph_fragment import as_graph
+from baton._src.driver.targets import chosen_target
 from baton._src.driver.wiring import wire
 from baton._src.ir.module import IRModule
 from baton._src.passes.relay.fuse_ops import FuseOps
@@ -113,16 +114,18 @@ def build(
 ) -> GraphExecutorFactory:
     """Compile a Relay module or function under the current `PassContext`.
 
-    `params` binds parameters of `main` by name to constants. `target_host`, `runtime` and the memory pools are accepted
-    for scripts written for TVM. Raises `DiagnosticError`: ill-typed programs, unknown targets, `params-mismatch`; for
-    programs outside the graph fragment (control flow, closures, `?` dims) use `relay.vm.compile`.
+    `params` binds parameters of `main` by name to constants. `target_host` must be a CPU, whatever its options.
+    `runtime` and the memory pools are accepted for scripts written for TVM. Raises `DiagnosticError`: ill-typed
+    programs, unknown targets, `params-mismatch`; for programs outside the graph fragment (control flow, closures,
+    `?` dims) use `relay.vm.compile`.
     """
     wire()
     kind = str(getattr(executor, "name", executor) or "graph")
     if kind not in EXECUTORS:
         raise fail("api", f"unknown executor {kind!r}", help=f"one of {', '.join(EXECUTORS)}")
     module = as_relay_module(ir_mod)
-    executable, bound = build_executable(module, target, params, restrict=None if kind == "vm" else as_graph)
+    found = chosen_target(target, target_host)
+    executable, bound = build_executable(module, found, params, restrict=None if kind == "vm" else as_graph)
     return GraphExecutorFactory(executable, bound, mod_name, module, target, executor)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from baton._src.driver.model.load import attach_operators
 from baton._src.driver.relay.executable import as_relay_module, bind_known, build_executable, optimized
+from baton._src.driver.targets import chosen_target
 from baton._src.driver.wiring import wire
 from baton._src.ir.module import IRModule
 from baton._src.ir.target import Target
@@ -132,9 +133,12 @@ class Executable:
 def compile(
     mod: IRModule | Function, target: Any = None, target_host: Any = None, params: Mapping[str, Any] | None = None
 ) -> Executable:
-    """Compile a Relay module or function for the virtual machine, under the current `PassContext`."""
+    """Compile a Relay module or function for the virtual machine, under the current `PassContext`.
+
+    `target_host` is as `relay.build` has it.
+    """
     wire()
-    executable, bound = build_executable(as_relay_module(mod), target, params)
+    executable, bound = build_executable(as_relay_module(mod), chosen_target(target, target_host), params)
     return Executable(executable, bound)
 
 

@@ -58,8 +58,8 @@ def build(
     """Compile a PrimFunc, a module of them (or ``{target: module}``), or `te` tensors (inputs and outputs, in the order
     they are passed). The kernel of tensors is called `name`, as is a PrimFunc without a `global_symbol`.
 
-    `binds` gives tensors buffers that stand for them in `args`. `target_host` and `runtime` are accepted for scripts
-    written for TVM: there is one host and one runtime.
+    `binds` gives tensors buffers that stand for them in `args`. `target_host` must be a CPU, whatever its options.
+    `runtime` is accepted for scripts written for TVM: there is one.
 
     Relax functions, and modules that contain any, are built by `relax_build` and give an `Executable`. A PrimFunc that
     was not scheduled by hand gets a schedule for the target. Raises `DiagnosticError` for kernels that are not
@@ -70,7 +70,7 @@ def build(
         if len(inputs) != 1:
             raise fail("api", f"kernels are built for one target, got {len(inputs)}", help="build each by itself")
         ((target, inputs),) = inputs.items()
-    found = chosen_target(args if target is None and isinstance(args, (str, Target)) else target)
+    found = chosen_target(args if target is None and isinstance(args, (str, Target)) else target, target_host)
     if _is_relax(inputs):
         return relax_build(inputs, found)
     functions = {symbol: as_scheduled(func) for symbol, func in _lowered(inputs, _unbound(args, binds), name).items()}
