@@ -120,6 +120,29 @@ def test_buffers_are_placed_and_compacted() -> None:
 
 
 @T.prim_func
+def overrun(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
+    C = T.alloc_buffer((4,))
+    for i in range(8):
+        C[i - 2] = A[i]
+    for i in range(8):
+        B[i] = C[i - 2]
+
+
+def test_buffers_grow_if_compaction_is_not_strict() -> None:
+    """A buffer of 4 elements that is accessed at -2 to 5 keeps its shape, or holds the 8 from 0."""
+    placed = [X.PlanAndUpdateBufferAllocationLocation(), X.ConvertBlocksToOpaque()]
+    strict, grown = (
+        Sequential([*placed, X.CompactBufferAllocation(is_strict=is_strict)])(IRModule({"main": overrun}))["main"]
+        for is_strict in (True, False)
+    )
+    shapes = [[b.shape[0] for block in of(st.Block, f) for b in block.alloc_buffers] for f in (strict, grown)]
+    assert [[int(d) for d in shape] for shape in shapes] == [[4], [8]]
+    a, b = np.arange(8, dtype="float32"), np.zeros(8, "float32")
+    run_prim_func(grown, [a, b])
+    np.testing.assert_array_equal(b, a)
+
+
+@T.prim_func
 def busy(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):
     for i in range(16):
         if i < 20:

@@ -101,25 +101,32 @@ def _opaque(body: st.Stmt, buffers: tuple[Buffer, ...]) -> st.Stmt:
 @dataclass(frozen=True)
 class CompactBufferAllocation(PrimFuncPass):
     """Each buffer that a block allocates holds what is accessed in one instance of the block. Takes blocks without axes
-    inside (`ConvertBlocksToOpaque`)."""
+    inside (`ConvertBlocksToOpaque`).
+
+    `is_strict`: buffers only shrink; else those that are accessed outside of their shape grow to hold all of it.
+    """
 
     is_strict: bool = True
 
     def body(self, body: st.Stmt, function: PrimFunc, ctx: PassContext) -> st.Stmt:
         if any(b.iter_vars for b in _blocks(body)):
             raise fail("tir-opaque", "blocks still have axes", help="run ConvertBlocksToOpaque first")
-        found: st.Stmt = rewrite(body, lambda n: _compacted(n) if isinstance(n, st.Block) and n.alloc_buffers else None)
+
+        def compacted(node: Any) -> st.Block | None:
+            return _compacted(node, self.is_strict) if isinstance(node, st.Block) and node.alloc_buffers else None
+
+        found: st.Stmt = rewrite(body, compacted)
         return found
 
 
-def _compacted(block: st.Block) -> st.Block | None:
+def _compacted(block: st.Block, is_strict: bool) -> st.Block | None:
     reads, writes = point_regions(block.body)
     covered: dict[Buffer, list[BufferRegion]] = {}
     for region in (*reads, *writes):
         covered.setdefault(region.buffer, []).append(region)
     changed: dict[Buffer, tuple[Buffer, list[PrimExpr]]] = {}
     for buffer in block.alloc_buffers:
-        found = _smaller(buffer, covered.get(buffer, []))
+        found = _fitting(buffer, covered.get(buffer, []), is_strict)
         if found is not None:
             changed[buffer] = found
     if not changed:
@@ -129,8 +136,8 @@ def _compacted(block: st.Block) -> st.Block | None:
     return block.with_fields(alloc_buffers=buffers, body=body)
 
 
-def _smaller(buffer: Buffer, regions: list[BufferRegion]) -> tuple[Buffer, list[PrimExpr]] | None:
-    """The buffer that holds `regions` and where it starts; None if it cannot be told, or would be no smaller."""
+def _fitting(buffer: Buffer, regions: list[BufferRegion], is_strict: bool) -> tuple[Buffer, list[PrimExpr]] | None:
+    """The buffer that holds `regions` and where it starts; None if that is not known, or is the buffer as it is."""
     shape = constant_shape(buffer)
     if not regions or shape is None or buffer.strides or buffer.elem_offset is not None:
         return None
@@ -139,11 +146,11 @@ def _smaller(buffer: Buffer, regions: list[BufferRegion]) -> tuple[Buffer, list[
     extents: list[int] = []
     for axis, dim in enumerate(shape):
         found = _hull(analyzer, [r.region[axis] for r in regions])
-        if found is None or found[1] >= dim:
+        if found is None or (is_strict and found[1] >= dim):
             found = (tir.IntImm(buffer.shape[axis].dtype, 0), dim)
         starts.append(found[0])
         extents.append(found[1])
-    if tuple(extents) == shape:
+    if tuple(extents) == shape and all(ops.is_const(start, 0) for start in starts):
         return None
     dims = tuple(tir.IntImm(d.dtype, e) for d, e in zip(buffer.shape, extents))
     return buffer.with_fields(shape=dims), starts
