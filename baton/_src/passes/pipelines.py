@@ -77,7 +77,7 @@ def kernels() -> Pipeline:
     """From operators to fused kernels."""
     return (
         # operators of known rank become PrimFuncs; the rest is left to run-time compilation
-        LegalizeOps(fusion_classes=True),
+        LegalizeOps(fusion_classes=True, sizes_checked=True),
         AnnotateTIROpPattern(),  # users' own PrimFuncs join in fusion, too
         ConvertToDataflow(),  # fusion looks at dataflow blocks; programs written without them get them here
         RewriteDataflowReshape(),  # a reshape is a view, not a kernel; before fusion, which would bury it

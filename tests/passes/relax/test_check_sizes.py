@@ -65,6 +65,16 @@ def test_a_program_written_by_hand(shapes: Any, value: str, given: Any, message:
         run(program(shapes, value), *given)
 
 
+@pytest.mark.parametrize(("shapes", "value", "given", "message"), CASES, ids=[c[1] for c in CASES])
+@pytest.mark.parametrize("step", ["LegalizeOps", "zero"])
+def test_a_script_that_legalizes_itself(step: str, shapes: Any, value: str, given: Any, message: str) -> None:
+    """Guards kernels made before the build: they trust their operands, so the checks are made with them."""
+    prepare = baton.relax.get_pipeline(step) if step == "zero" else baton.relax.transform.LegalizeOps()
+    vm = baton.relax.VirtualMachine(baton.relax.build(prepare(program(shapes, value)), "llvm"), baton.cpu())
+    with pytest.raises(baton.DiagnosticError, match=message):
+        vm["main"](*(baton.nd.array(filled(*s)) for s in given))
+
+
 def test_what_fits_runs() -> None:
     product = program({"x": ("m", "k"), "w": ("k2", "n")}, "R.matmul(x, w)")
     np.testing.assert_array_equal(run(product, (2, 3), (3, 5)), filled(2, 3) @ filled(3, 5))

@@ -9,6 +9,9 @@ than AnnotateTIROpPattern can tell from its blocks.
 What is left alone: operators whose operands' or result's rank, dims or dtype are unknown (the run-time path compiles
 them on first use), operators without a kernel (`compute=NotApplicable`; the run-time path calls their NumPy meaning),
 and special operators such as call_tir.
+
+A kernel trusts that its operands fit each other, so what an operator assumes of open sizes is checked first
+(`CheckSizes`).
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ from baton._src.ir.module import IRModule
 from baton._src.ir.op_def import NotApplicable, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo, TupleInfo
 from baton._src.passes.relax.binding_rewriter import rewrite_functions
+from baton._src.passes.relax.operators.check_sizes import CheckSizes
 from baton._src.passes.relax.operators.decomposing import DecomposingRewriter
 from baton._src.passes.relax.operators.kernel_of_call import Kernel, cache_key, is_known, make_kernel, variables
 from baton._src.relax.block_builder import BlockBuilder
@@ -42,16 +46,19 @@ Customize = Callable[[BlockBuilder, Call], Any]
 class LegalizeOps(Pass):
     """See the module. `customize_legalize_map` gives, by operator name (`relax.add`), a function `(builder, call) ->
     expression` that is asked first; `enable_warning` warns of operators that have no kernel; `skip` names operators to
-    leave alone; `fusion_classes`: kernels carry the operators' classes."""
+    leave alone; `fusion_classes`: kernels carry the operators' classes; `sizes_checked`: `CheckSizes` ran before."""
 
     customize_legalize_map: Mapping[str, Customize] | None = None
     enable_warning: bool = False
     skip: tuple[str, ...] = ()
     fusion_classes: bool = False
+    sizes_checked: bool = False
 
     def run(self, module: IRModule, ctx: PassContext) -> IRModule:
         if not ctx.setting("relax.transform.apply_legalize_ops"):
             return module
+        if not self.sizes_checked:
+            module = CheckSizes().run(module, ctx)
         rewriter = _Legalizer(module, self)
         return rewrite_functions(module, rewriter.function, rewriter.builder)
 
