@@ -94,11 +94,82 @@ def test_losses(reduction: str) -> None:
         (L1Loss(reduction), y, np.abs(x - y)),
         (MSELoss(reduction), y, (x - y) ** 2),
         (CrossEntropyLoss(reduction), classes, picked),
-        (CategoricalCrossEntropyLoss(reduction), soft, -(soft * log_softmax(x)).sum(1)),
+        (CategoricalCrossEntropyLoss(reduction), soft, -soft * log_softmax(x)),
+        (
+            CategoricalCrossEntropyLoss(reduction),
+            np.eye(5, dtype="int64")[classes],
+            -np.eye(5)[classes] * log_softmax(x),
+        ),
+        (CategoricalCrossEntropyLoss(reduction, 1), soft, -(soft * (np.arange(5) != 1)) * log_softmax(x)),
     ):
         said = Ts(targets.shape, str(targets.dtype))
         found = run(loss(info, said), x, targets).numpy()
         np.testing.assert_allclose(found, reduce(expected), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+def test_one_hot_targets_of_which_a_class_does_not_count(reduction: str) -> None:
+    """Guards that they are classes then: the losses are those of CrossEntropyLoss, weights included."""
+    x, weights = RNG.normal(size=(4, 5)).astype("float32"), RNG.uniform(1, 2, 5).astype("float32")
+    classes = np.array([1, 0, 4, 1])
+    infos = (Ts((4, 5)), Ts((4, 5), "int32"), Ts((5,)))
+    found = run(CategoricalCrossEntropyLoss(reduction, 1)(*infos), x, np.eye(5, dtype="int32")[classes], weights)
+    expected = run(CrossEntropyLoss(reduction, 1)(infos[0], Ts((4,), "int64"), infos[2]), x, classes, weights)
+    np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-6)
+
+
+STEP = """
+@I.ir_module
+class Module:
+    @R.function
+    def {name}(
+        params: R.Tuple(R.Tensor((3,), "float32")), grads: R.Tuple(R.Tensor((3,), "float32")), states: R.Tuple({infos})
+    ) -> R.Tuple(R.Tuple(R.Tensor((3,), "float32")), R.Tuple({infos})):
+        with R.dataflow():
+            num_steps = states[0]
+            num_steps_new = R.add(num_steps, R.const(1, "int64"))
+            w = params[0]
+            w_grad = grads[0]{lines[0]}
+            made = (w_new,)
+            held = {lines[1]}
+            R.output(made, held)
+        return (made, held)
+"""
+STEPS = {
+    "sgd": (
+        SGD(0.1, 0.02),
+        'R.Tensor((), "int64")',
+        """
+            w_wide = R.multiply(R.const(0.02, "float32"), w)
+            w_grad_new = R.add(w_wide, w_grad)
+            w_part = R.multiply(R.const(0.1, "float32"), w_grad_new)
+            w_new = R.subtract(w, w_part)""",
+        "(num_steps_new,)",
+    ),
+    "momentum": (
+        MomentumSGD(0.1, 0.8, 0.9, nesterov=True),
+        'R.Tensor((), "int64"), R.Tensor((3,), "float32")',
+        """
+            w_v = states[1]
+            kept = R.multiply(R.const(0.8, "float32"), w_v)
+            damped = R.multiply(R.const(0.1, "float32"), w_grad)
+            w_v_new = R.add(kept, damped)
+            ahead = R.multiply(R.const(0.8, "float32"), w_v_new)
+            w_g_nest = R.add(w_grad, ahead)
+            w_part = R.multiply(R.const(0.1, "float32"), w_g_nest)
+            w_new = R.subtract(w, w_part)""",
+        "(num_steps_new, w_v_new)",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_the_steps_are_written_as_in_tvm(name: str) -> None:
+    """Guards order and constants (0.1 = 1 - 0.9 of decimals), which scripts compare by structure."""
+    optimizer, infos, *lines = STEPS[name]
+    expected = load(STEP.format(name=optimizer.name, infos=infos, lines=lines))
+    found = optimizer.init(relax.Var("w", Ts((3,)))).get_function()
+    baton.ir.assert_structural_equal(found, expected[optimizer.name])
 
 
 NETWORK = """
@@ -163,12 +234,63 @@ def test_states_are_carried_on() -> None:
     assert learner.predict(x).shape == (4, 2)
 
 
+NORMALISED = """
+@I.ir_module
+class Net:
+    I.module_attrs({"param_num": 2, "state_num": 2})
+
+    @R.function
+    def backbone(
+        x: R.Tensor((8, 3), "float32"), scale: R.Tensor((3,), "float32"), shift: R.Tensor((3,), "float32"),
+        mean: R.Tensor((3,), "float32"), var: R.Tensor((3,), "float32"),
+    ):
+        with R.dataflow():
+            both = R.nn.batch_norm(x, scale, shift, mean, var, axis=1)
+            y = both[0]
+            new_mean = both[1]
+            new_var = both[2]
+            R.output(y, new_mean, new_var)
+        return (y, new_mean, new_var)
+"""
+
+
+def test_a_normalised_network_learns_from_the_batch_and_predicts_with_its_states() -> None:
+    """Guards the two meanings of batch_norm: `backbone` is for inference, `backbone_loss` for training."""
+    learner = trainer(NORMALISED, MSELoss(), SGD(0.0), Ts((8, 3)), Ts((8, 3)))
+    learner.load_params([np.ones(3, "float32"), np.zeros(3, "float32")])
+    learner.load_states([np.full(3, 2, "float32"), np.full(3, 4, "float32")])
+    x, zero = RNG.normal(size=(8, 3)).astype("float32"), np.zeros((8, 3), "float32")
+    np.testing.assert_allclose(learner.predict(x).numpy(), (x - 2) / np.sqrt(4 + 1e-5), rtol=1e-5)
+    np.testing.assert_allclose(learner.update(x, zero).numpy(), 1, rtol=1e-3)  # of mean 0 and variance 1
+    np.testing.assert_allclose(learner.export_states()["mean"].numpy(), 0.9 * 2 + 0.1 * x.mean(0), rtol=1e-5)
+
+
+def test_what_training_starts_with() -> None:
+    """Guards the distribution, which NumPy's seed fixes, and names that scripts look up."""
+    learner = trainer(NETWORK, MSELoss(), SGD(0.1), Ts((16, 2)), Ts((16, 2)))
+    np.random.seed(3)
+    learner.xaiver_uniform_init_params()
+    np.random.seed(3)
+    expected = [np.sqrt(6 / sum(s)) * np.random.uniform(-1, 1, s) for s in ((3, 2), (2,))]
+    for found, value in zip(learner.export_params().values(), expected):
+        np.testing.assert_allclose(found.numpy(), value, rtol=1e-6)
+    made = SetupTrainer(MSELoss(), SGD(0.1), [Ts((16, 2)), Ts((16, 2))], legalize=False)(load(NETWORK))
+    assert {v.name_hint for v in made.functions} == {"backbone", "backbone_loss", "backbone_loss_adjoint", "optimizer"}
+    assert int(made.attrs["input_num"]) == 1
+    with pytest.raises(ValueError, match="2 parameters, given 1"):
+        learner.load_params([np.ones((3, 2), "float32")])
+
+
 def test_a_loss_is_appended() -> None:
-    """Guards names, parameters and further results of the network."""
+    """Guards names, attributes, parameters and further results of the network, which the one block gives out."""
     loss = MSELoss("sum")(Ts((4, 2)), Ts((4, 2)))
     found = AppendLoss("backbone", loss, 1)(load(WITH_STATE))["backbone_loss"]
     assert [p.name_hint for p in found.params] == ["x", "w", "seen", "targets"]
     assert len(found.ret_struct_info.fields) == 2
+    (block,) = found.body.blocks
+    shown = [b.var.name_hint for b in block.bindings if not isinstance(b.var, relax.DataflowVar)]
+    assert [v.name_hint for v in found.body.body.fields] == shown[::-1]
+    assert len(shown) == 2
 
 
 def test_any_size_of_batch() -> None:

@@ -6,6 +6,7 @@ backbone_loss(x, w, targets) -> loss                      or (loss, further resu
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,17 +42,18 @@ class AppendLoss(Pass):
         network = with_fresh_binders(backbone)
         loss = _in_dims_of(network, with_fresh_binders(self.loss_function), self.num_backbone_outputs)
         targets = loss.params[self.num_backbone_outputs :]
+        count = self.num_backbone_outputs
         builder = BlockBuilder(module)
-        with builder.function(name, [*network.params, *targets]):
+        with builder.function(name, [*network.params, *targets], attrs=_without_symbol(network)):
             with builder.dataflow():
-                results = self._results(_inlined(builder, network))
-                taken = dict(zip(loss.params[: self.num_backbone_outputs], results))
+                shown = _leaves(network.body.body)[count:]
+                results = self._results(_inlined(builder, network, {}, shown))
+                taken = dict(zip(loss.params[:count], results))
                 for param, result in taken.items():
                     _fits(param, result)
-                value = _inlined(builder, loss, taken)
-                rest = results[self.num_backbone_outputs :]
-                output = builder.emit_output(Tuple([value, *rest]) if rest else value)
-            builder.emit_func_output(output)
+                value = _inlined(builder, loss, taken, _leaves(loss.body.body))
+                rest = [r if isinstance(r, Var) else builder.emit_output(r) for r in results[count:]]
+            builder.emit_func_output(Tuple([value, *rest]) if rest else value)
         return builder.get()
 
     def _results(self, result: Any) -> list[Any]:
@@ -78,15 +80,28 @@ def _in_dims_of(network: Function, loss: Function, count: int) -> Function:
     return made
 
 
-def _inlined(builder: BlockBuilder, function: Function, known: dict[Any, Any] | None = None) -> Any:
-    """The bindings of a function of dataflow blocks once more, in the block that is open; what it returns."""
-    renamed: dict[Any, Any] = dict(known or {})
+def _without_symbol(function: Function) -> dict[str, Any]:
+    return {name: said for name, said in function.attrs.items() if name != "global_symbol"}
+
+
+def _leaves(result: Any) -> list[Any]:
+    """What a function returns, one by one as far as it is written so."""
+    return list(result.fields) if isinstance(result, Tuple) else [result]
+
+
+def _inlined(builder: BlockBuilder, function: Function, known: dict[Any, Any], shown: Sequence[Any]) -> Any:
+    """The bindings of a function of dataflow blocks once more, in the block that is open; what it returns.
+
+    The block gives out those of its variables that are `shown`.
+    """
+    renamed = dict(known)
     for block in function.body.blocks:
         for binding in block.bindings:
             if not isinstance(binding, VarBinding):
                 raise wrong("a function with match_cast cannot be joined with a loss", "cast before calling it")
             value = substitute(binding.value, renamed, notes=False)
-            renamed[binding.var] = builder.emit(value, binding.var.name_hint)
+            emit = builder.emit_output if binding.var in shown else builder.emit
+            renamed[binding.var] = emit(value, binding.var.name_hint)
     return substitute(function.body.body, renamed, notes=False)
 
 

@@ -95,16 +95,16 @@ class CrossEntropyLoss(Loss):
 
     def __call__(self, predictions: Any, targets: Any, weights: Any = None) -> Function:
         def made(p: Any, t: Any, *w: Any) -> Any:
-            logs = _op("nn.log_softmax")(p, axis=_classes_axis(p))
-            return _op("nn.nll_loss")(logs, t, *w, reduction=self.reduction, ignore_index=self.ignore_index)
+            return _op("nn.nll_loss")(_log_softmax(p), t, *w, reduction=self.reduction, ignore_index=self.ignore_index)
 
         return self.build(("predictions", "targets", "weights"), (predictions, targets, weights), made)
 
 
 class CategoricalCrossEntropyLoss(Loss):
-    """-sum(targets * log(softmax(predictions))), `targets` as probabilities (N, C, ...) or (C,).
+    """-targets * log(softmax(predictions)), (N, C, ...) or (C,), `targets` one-hot or as probabilities.
 
-    `ignore_index` is a class whose probability does not count; the mean is over all but the classes.
+    The mean is that of all elements. A class `ignore_index` does not count: of one-hot integers the losses are then
+    those of `CrossEntropyLoss`, one an instance; else its probability is taken for 0.
     """
 
     def __init__(self, reduction: str = "mean", ignore_index: int = -100) -> None:
@@ -112,15 +112,22 @@ class CategoricalCrossEntropyLoss(Loss):
         self.ignore_index = ignore_index
 
     def __call__(self, predictions: Any, targets: Any, weights: Any = None) -> Function:
-        def made(p: Any, t: Any, *w: Any) -> Any:
-            axis = _classes_axis(p)
-            each = _op("multiply")(_op("nn.log_softmax")(p, axis=axis), _op("negative")(t))
-            for factor in (*w, *self._counting(p, axis)):
-                others = [n for n in range(p.struct_info.ndim) if n != axis]
-                each = _op("multiply")(each, _op("expand_dims")(factor, others) if others else factor)
-            return self.reduced(_op("sum")(each, axis=[axis]))
+        return self.build(("predictions", "targets", "weights"), (predictions, targets, weights), self._made)
 
-        return self.build(("predictions", "targets", "weights"), (predictions, targets, weights), made)
+    def _made(self, predictions: Any, targets: Any, *weights: Any) -> Any:
+        info, logs = targets.struct_info, _log_softmax(predictions)
+        axis = _classes_axis(predictions)
+        if self.ignore_index >= 0 and not info.dtype.is_float:
+            sizes = [d for n, d in enumerate(info.shape.values) if n != axis]
+            labels = _op("reshape")(_op("argmax")(targets, axis=axis), sizes)
+            return _op("nn.nll_loss")(logs, labels, *weights, reduction=self.reduction, ignore_index=self.ignore_index)
+        dtype = str(predictions.struct_info.dtype)
+        shares = targets if str(info.dtype) == dtype else _op("astype")(targets, dtype)
+        each = _op("multiply")(_op("negative")(logs), shares)
+        for factor in (*weights, *self._counting(predictions, axis)):
+            later = list(range(1, predictions.struct_info.ndim - axis))
+            each = _op("multiply")(each, _op("expand_dims")(factor, later) if later else factor)
+        return self.reduced(each)
 
     def _counting(self, predictions: Any, axis: int) -> list[Any]:
         """1 for classes that count, 0 for the one that does not."""
@@ -131,6 +138,13 @@ class CategoricalCrossEntropyLoss(Loss):
         if depth is None:
             raise wrong("ignore_index needs a constant number of classes")
         return [const([float(n != self.ignore_index) for n in range(depth)], str(info.dtype))]
+
+
+def _log_softmax(predictions: Any) -> Any:
+    """Over the classes; without an axis where they are the last one, as TVM writes it."""
+    axis = _classes_axis(predictions)
+    last = axis == predictions.struct_info.ndim - 1
+    return _op("nn.log_softmax")(predictions, **({} if last else {"axis": axis}))
 
 
 def _classes_axis(predictions: Any) -> int:

@@ -10,8 +10,9 @@ State 0 counts the steps. All formulas are those of the usual definitions (Kingm
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Self
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -20,22 +21,29 @@ from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.literals import const
 from baton._src.relax.nodes import Function, ShapeExpr, Tuple, TupleGetItem, Var
 from baton._src.relax.struct_info import TensorStructInfo, TupleStructInfo
-from baton._src.support.diagnostics import DiagnosticError, fail
+from baton._src.support.diagnostics import Diagnostic, DiagnosticError, ValueDiagnosticError
 from baton._src.tir.expr import IntImm
 from baton._src.values.tensor import NDArray, array
 
 _add, _subtract, _multiply, _divide = (RELAX.find(n) for n in ("add", "subtract", "multiply", "divide"))
 _sqrt = RELAX.find("sqrt")
-Emit = Callable[[Any], Any]
+Emit = Callable[[Any, str], Any]
+"""Binds an expression to a variable of this name."""
 
 
 def wrong(message: str, help: str | None = None) -> DiagnosticError:
     """The error of training that is set up wrongly."""
-    return fail("training", message, help=help)
+    return ValueDiagnosticError(Diagnostic("training", message, help=help))
 
 
 class Optimizer:
-    """What all optimizers share. `init` comes before `get_function` and `state`."""
+    """What all optimizers share. `init` comes before `get_function` and `state`.
+
+    States are those of the class (`shared`, the first counts the steps), then for each of `kinds` one a parameter.
+    """
+
+    shared: ClassVar[int] = 1
+    kinds: ClassVar[tuple[str, ...]] = ()
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -46,8 +54,8 @@ class Optimizer:
     def init(self, params: Var | list[Var]) -> Self:
         """Set the parameters: variables of floating tensors of one dtype and constant shapes."""
         found = [params] if isinstance(params, Var) else list(params)
-        if len({p.name_hint for p in found}) != len(found) or not found:
-            raise wrong(f"{self.name} takes one parameter or more with names of their own")
+        if len(set(found)) != len(found) or not found:
+            raise wrong(f"{self.name} takes one parameter or more, each once")
         for param in found:
             _shape_of(param)
         dtypes = {str(p.struct_info.dtype) for p in found}
@@ -78,30 +86,42 @@ class Optimizer:
         builder = BlockBuilder()
         with builder.function(self.name, given):
             with builder.dataflow():
-                held = [builder.emit(TupleGetItem(given[2], n)) for n in range(len(state))]
-                held[0] = builder.emit(_add(held[0], const(1, "int64")), "num_steps")
-                made, held = self._steps(builder.emit, given, held)
-                output = builder.emit_output(Tuple([Tuple(made), Tuple(held)]))
-            builder.emit_func_output(output)
+                made, held = self._steps(builder.emit, *given)
+                outputs = [builder.emit_output(Tuple(made), "params_new")]
+                outputs.append(builder.emit_output(Tuple(held), "optim_states_new"))
+            builder.emit_func_output(Tuple(outputs))
         function = builder.get()[self.name]
         assert isinstance(function, Function)
         return function
 
-    def _steps(self, emit: Emit, given: list[Var], held: list[Any]) -> tuple[list[Any], list[Any]]:
-        held = self.counted(emit, held)
-        made: list[Any] = []
-        for number, param in enumerate(self.param_list):
-            value, grad = emit(TupleGetItem(given[0], number)), emit(TupleGetItem(given[1], number))
-            made.append(self.step(emit, param.name_hint, number, value, grad, held))
+    def _steps(self, emit: Emit, params: Var, gradients: Var, states: Var) -> tuple[list[Any], list[Any]]:
+        """The new parameters and the new states."""
+        count, made = len(self.param_list), []
+        steps = emit(TupleGetItem(states, 0), "num_steps")
+        held: list[Any] = [emit(_add(steps, const(1, "int64")), "num_steps_new"), *self.counted(emit, states)]
+        held += [None] * (count * len(self.kinds))
+        for number, name in enumerate(p.name_hint for p in self.param_list):
+            value, grad = (
+                emit(TupleGetItem(params, number), name),
+                emit(TupleGetItem(gradients, number), f"{name}_grad"),
+            )
+            places = [self.shared + count * kind + number for kind in range(len(self.kinds))]
+            own = [emit(TupleGetItem(states, at), f"{name}_{kind}") for at, kind in zip(places, self.kinds)]
+            new, own = self.step(emit, name, value, grad, own, held)
+            made.append(emit(new, f"{name}_new"))
+            for at, state in zip(places, own):
+                held[at] = state
         return made, held
 
     def number(self, value: float) -> Any:
         """A constant of the parameters' dtype."""
         return const(value, self.dtype)
 
-    def decayed(self, emit: Emit, value: Any, grad: Any, weight_decay: float) -> Any:
+    def decayed(self, emit: Emit, name: str, value: Any, grad: Any, weight_decay: float) -> Any:
         """The gradient with weight decay."""
-        return emit(_add(grad, _multiply(self.number(weight_decay), value))) if weight_decay else grad
+        if not weight_decay:
+            return grad
+        return emit(_add(_multiply(self.number(weight_decay), value), grad), f"{name}_grad_new")
 
     # ---------------------------------------------------------------------------------------- of the kinds
 
@@ -109,12 +129,14 @@ class Optimizer:
         """Arrays; the first is the number of steps."""
         return [np.int64(0)]
 
-    def counted(self, emit: Emit, held: list[Any]) -> list[Any]:
-        """The states with what changes once a step (the number of steps has been counted)."""
-        return held
+    def counted(self, emit: Emit, states: Var) -> list[Any]:
+        """The new values of the shared states that are behind the number of steps."""
+        return []
 
-    def step(self, emit: Emit, name: str, number: int, value: Any, grad: Any, held: list[Any]) -> Any:
-        """The new value of parameter `number`; its own states are replaced in `held`."""
+    def step(
+        self, emit: Emit, name: str, value: Any, grad: Any, own: Sequence[Any], held: Sequence[Any]
+    ) -> tuple[Any, list[Any]]:
+        """The new value of a parameter, and its new states in place of `own`. `held`: the new shared states."""
         raise NotImplementedError
 
     def zeros(self) -> list[Any]:
@@ -138,13 +160,17 @@ class SGD(Optimizer):
         super().__init__("SGD")
         self.lr, self.weight_decay = float(lr), float(weight_decay)
 
-    def step(self, emit: Emit, name: str, number: int, value: Any, grad: Any, held: list[Any]) -> Any:
-        grad = self.decayed(emit, value, grad, self.weight_decay)
-        return emit(_subtract(value, emit(_multiply(self.number(self.lr), grad))))
+    def step(
+        self, emit: Emit, name: str, value: Any, grad: Any, own: Sequence[Any], held: Sequence[Any]
+    ) -> tuple[Any, list[Any]]:
+        grad = self.decayed(emit, name, value, grad, self.weight_decay)
+        return _subtract(value, _multiply(self.number(self.lr), grad)), []
 
 
 class MomentumSGD(Optimizer):
     """v := momentum * v + (1 - dampening) * g;   p := p - lr * v   (nesterov: p - lr * (g + momentum * v))"""
+
+    kinds: ClassVar[tuple[str, ...]] = ("v",)
 
     def __init__(
         self, lr: float, momentum: float, dampening: float = 0, weight_decay: float = 0, nesterov: bool = False
@@ -156,14 +182,16 @@ class MomentumSGD(Optimizer):
     def initial_state(self) -> list[Any]:
         return [np.int64(0), *self.zeros()]
 
-    def step(self, emit: Emit, name: str, number: int, value: Any, grad: Any, held: list[Any]) -> Any:
-        grad = self.decayed(emit, value, grad, self.weight_decay)
-        damped = emit(_multiply(self.number(1 - self.dampening), grad)) if self.dampening else grad
-        speed = emit(_add(emit(_multiply(self.number(self.momentum), held[number + 1])), damped))
-        held[number + 1] = speed
+    def step(
+        self, emit: Emit, name: str, value: Any, grad: Any, own: Sequence[Any], held: Sequence[Any]
+    ) -> tuple[Any, list[Any]]:
+        grad = self.decayed(emit, name, value, grad, self.weight_decay)
+        momentum = self.number(self.momentum)
+        damped = _multiply(self.number(_rest_of_one(self.dampening)), grad) if self.dampening else grad
+        way = speed = emit(_add(_multiply(momentum, own[0]), damped), f"{name}_v_new")
         if self.nesterov:
-            speed = emit(_add(grad, emit(_multiply(self.number(self.momentum), speed))))
-        return emit(_subtract(value, emit(_multiply(self.number(self.lr), speed))))
+            way = emit(_add(grad, _multiply(momentum, speed)), f"{name}_g_nest")
+        return _subtract(value, _multiply(self.number(self.lr), way)), [speed]
 
 
 class Adam(Optimizer):
@@ -171,6 +199,9 @@ class Adam(Optimizer):
 
     States: the number of steps t, b0^t, b1^t, an m for each parameter, a v for each.
     """
+
+    shared: ClassVar[int] = 3
+    kinds: ClassVar[tuple[str, ...]] = ("m", "v")
 
     def __init__(
         self, lr: float, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-08, weight_decay: float = 0
@@ -183,23 +214,28 @@ class Adam(Optimizer):
         one = np.ones((), self.dtype)
         return [np.int64(0), one, one, *self.zeros(), *self.zeros()]
 
-    def counted(self, emit: Emit, held: list[Any]) -> list[Any]:
-        first = emit(_multiply(held[1], self.number(self.beta1)))
-        second = emit(_multiply(held[2], self.number(self.beta2)))
-        return [held[0], first, second, *held[3:]]
+    def counted(self, emit: Emit, states: Var) -> list[Any]:
+        first = emit(_multiply(TupleGetItem(states, 1), self.number(self.beta1)), "beta1_prod")
+        return [first, emit(_multiply(TupleGetItem(states, 2), self.number(self.beta2)), "beta2_prod")]
 
-    def step(self, emit: Emit, name: str, number: int, value: Any, grad: Any, held: list[Any]) -> Any:
-        grad = self.decayed(emit, value, grad, self.weight_decay)
+    def step(
+        self, emit: Emit, name: str, value: Any, grad: Any, own: Sequence[Any], held: Sequence[Any]
+    ) -> tuple[Any, list[Any]]:
+        grad = self.decayed(emit, name, value, grad, self.weight_decay)
         one = self.number(1.0)
-        at, beside = 3 + number, 3 + len(self.param_list) + number
-        held[at] = self._mean(emit, held[at], grad, self.beta1)
-        held[beside] = self._mean(emit, held[beside], emit(_multiply(grad, grad)), self.beta2)
-        mean = emit(_divide(held[at], emit(_subtract(one, held[1]))))
-        spread = emit(_divide(held[beside], emit(_subtract(one, held[2]))))
-        below = emit(_add(emit(_sqrt(spread)), self.number(self.eps)))
-        return emit(_subtract(value, emit(_multiply(self.number(self.lr), emit(_divide(mean, below))))))
+        mean = emit(self._mean(own[0], grad, self.beta1), f"{name}_m_new")
+        spread = emit(self._mean(own[1], _multiply(grad, grad), self.beta2), f"{name}_v_new")
+        m_hat = emit(_divide(mean, _subtract(one, held[1])), f"{name}_m_hat")
+        v_hat = emit(_divide(spread, _subtract(one, held[2])), f"{name}_v_hat")
+        way = _divide(m_hat, _add(_sqrt(v_hat), self.number(self.eps)))
+        return _subtract(value, _multiply(self.number(self.lr), way)), [mean, spread]
 
-    def _mean(self, emit: Emit, old: Any, new: Any, beta: float) -> Any:
+    def _mean(self, old: Any, new: Any, beta: float) -> Any:
         """beta * old + (1 - beta) * new"""
-        kept = emit(_multiply(self.number(beta), old))
-        return emit(_add(kept, emit(_multiply(self.number(1 - beta), new))))
+        kept = _multiply(self.number(beta), old)
+        return _add(kept, _multiply(self.number(_rest_of_one(beta)), new))
+
+
+def _rest_of_one(part: float) -> float:
+    """1 - part, of the decimal number that was written: 0.1 and not 0.09999999999999998 for 0.9."""
+    return float(Decimal(1) - Decimal(str(part)))

@@ -5,9 +5,10 @@ of each there are: `I.module_attrs({"param_num": 2, "state_num": 0})`. It gets b
 
     backbone_loss(inputs..., params..., states..., targets...) -> loss, or (loss, new states...)
     backbone_loss_adjoint(the same)                            -> (what backbone_loss gives, gradients of the params)
-    update_params(params, gradients, optim_states)             -> (params, optim_states)
+    optimizer(params, gradients, optim_states)                 -> (params, optim_states)
 
-and the attribute `optim_state`, the optimizer's first state. API as `tvm.relax.training.SetupTrainer` v0.19.
+and the attributes `input_num` and `optim_state`, the optimizer's first state. `backbone` itself predicts: its
+batch_norms use the states, those of `backbone_loss` the batch. API as `tvm.relax.training.SetupTrainer` v0.19.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from baton._src.ir.node import set_note
 from baton._src.ir.structural import structural_equal
 from baton._src.ir.traverse import substitute
 from baton._src.passes.relax.gradient import Gradient
-from baton._src.passes.relax.operators.decompose_ops import DecomposeOpsForTraining
+from baton._src.passes.relax.operators.decompose_ops import DecomposeOpsForInference, DecomposeOpsForTraining
 from baton._src.passes.relax.operators.legalize_ops import LegalizeOps
 from baton._src.relax.check.signatures import function_info
 from baton._src.relax.nodes import Function
@@ -47,20 +48,20 @@ class SetupTrainer(Pass):
     BACKBONE_FUNC: ClassVar[str] = "backbone"
     BACKBONE_LOSS_FUNC: ClassVar[str] = "backbone_loss"
     ADJOINT_FUNC: ClassVar[str] = "backbone_loss_adjoint"
-    UPDATE_PARAMS_FUNC: ClassVar[str] = "update_params"
+    OPTIMIZER_FUNC: ClassVar[str] = "optimizer"
     PARAM_NUM_ATTR_KEY: ClassVar[str] = "param_num"
     STATE_NUM_ATTR_KEY: ClassVar[str] = "state_num"
 
     def run(self, module: IRModule, ctx: PassContext) -> IRModule:
         params, states, outputs = self._counts(module)
-        module = DecomposeOpsForTraining(self.BACKBONE_FUNC).run(module, ctx)
         loss = self.loss(*self._loss_arguments(outputs[: self.loss.num_backbone_outputs]))
         module = AppendLoss(self.BACKBONE_FUNC, loss, self.loss.num_backbone_outputs, self.BACKBONE_LOSS_FUNC)(module)
-        whole = module[self.BACKBONE_LOSS_FUNC]
-        first = len(module[self.BACKBONE_FUNC].params) - params - states
-        wanted = list(whole.params[first : first + params])
+        module = DecomposeOpsForInference(self.BACKBONE_FUNC).run(module, ctx)
+        module = DecomposeOpsForTraining(self.BACKBONE_LOSS_FUNC).run(module, ctx)
+        inputs = len(module[self.BACKBONE_FUNC].params) - params - states
+        wanted = list(module[self.BACKBONE_LOSS_FUNC].params[inputs : inputs + params])
         module = Gradient(self.BACKBONE_LOSS_FUNC, wanted).run(module, ctx)
-        module = self._with_update(module, wanted)
+        module = self._with_optimizer(module, wanted).with_attr("input_num", inputs)
         return LegalizeOps()(module) if self.legalize else module
 
     def _counts(self, module: IRModule) -> tuple[int, int, list[StructInfo]]:
@@ -101,9 +102,9 @@ class SetupTrainer(Pass):
                 raise wrong(f"{said}, and {self.BACKBONE_FUNC} gives {found}", "loss_args begin with what it gives")
         return [*outputs, *(substitute(info, dims) for info in given[count:])]
 
-    def _with_update(self, module: IRModule, wanted: list[Any]) -> IRModule:
-        update = self.optimizer.init(wanted).get_function().with_attr("global_symbol", self.UPDATE_PARAMS_FUNC)
-        name = GlobalVar(self.UPDATE_PARAMS_FUNC)
+    def _with_optimizer(self, module: IRModule, wanted: list[Any]) -> IRModule:
+        update = self.optimizer.init(wanted).get_function().with_attr("global_symbol", self.OPTIMIZER_FUNC)
+        name = GlobalVar(self.OPTIMIZER_FUNC)
         set_note(name, "struct_info_", function_info(update))
         found = module.with_functions({**module.functions, name: update})
         return found.with_attr("optim_state", self.optimizer.state)

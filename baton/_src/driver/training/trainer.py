@@ -10,7 +10,7 @@ API (and spelling) as `tvm.relax.training.trainer` v0.19.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -30,7 +30,7 @@ class Trainer:
     BACKBONE_FUNC = SetupTrainer.BACKBONE_FUNC
     BACKBONE_LOSS_FUNC = SetupTrainer.BACKBONE_LOSS_FUNC
     ADJOINT_FUNC = SetupTrainer.ADJOINT_FUNC
-    UPDATE_PARAMS_FUNC = SetupTrainer.UPDATE_PARAMS_FUNC
+    OPTIMIZER_FUNC = SetupTrainer.OPTIMIZER_FUNC
     PARAM_NUM_ATTR_KEY = SetupTrainer.PARAM_NUM_ATTR_KEY
     STATE_NUM_ATTR_KEY = SetupTrainer.STATE_NUM_ATTR_KEY
 
@@ -39,11 +39,11 @@ class Trainer:
     ) -> None:
         self.vm, self.device = vm, device
         said = train_mod.attrs
-        if any(k not in said for k in (self.PARAM_NUM_ATTR_KEY, self.STATE_NUM_ATTR_KEY, "optim_state")):
+        if any(k not in said for k in (self.PARAM_NUM_ATTR_KEY, self.STATE_NUM_ATTR_KEY, "input_num", "optim_state")):
             raise wrong("a Trainer takes the module that SetupTrainer gives")
         params, states = int(said[self.PARAM_NUM_ATTR_KEY]), int(said[self.STATE_NUM_ATTR_KEY])
         backbone = train_mod[self.BACKBONE_FUNC]
-        self.num_inputs = len(backbone.params) - params - states
+        self.num_inputs = int(said["input_num"])
         self._param_vars = list(backbone.params[self.num_inputs : self.num_inputs + params])
         self._state_vars = list(backbone.params[self.num_inputs + params :])
         self._optim_states: tuple[Any, ...] = tuple(said["optim_state"])
@@ -56,12 +56,11 @@ class Trainer:
     # --------------------------------------------------------------------------------- values to start with
 
     def xaiver_uniform_init_params(self) -> None:
-        """Glorot's uniform distribution for parameters of two dims or more, zeros for the others."""
-        random = np.random.default_rng()
+        """Glorot's uniform distribution: up to the root of 6 / (the sum of the dims), drawn from NumPy's generator."""
         for number, var in enumerate(self._param_vars):
             shape, dtype = _shape_and_dtype(var)
-            limit = np.sqrt(6.0 / (shape[0] + shape[1])) if len(shape) >= 2 else 0.0
-            self._params[number] = array(random.uniform(-limit, limit, shape).astype(dtype))
+            limit = np.sqrt(6.0 / sum(shape)) if sum(shape) else 0.0
+            self._params[number] = array((limit * np.random.uniform(-1.0, 1.0, shape)).astype(dtype))
 
     def zero_init_params(self) -> None:
         """Zeros for all parameters."""
@@ -71,16 +70,20 @@ class Trainer:
         """Zeros for all states."""
         self._states = [array(np.zeros(*_shape_and_dtype(v))) for v in self._state_vars]
 
-    def load_params(self, extern_param_dict: Mapping[str, Any]) -> None:
-        """Parameters by name; others stay as they are."""
-        self._load(extern_param_dict, self._param_vars, self._params, "parameter")
+    def load_params(self, params: Mapping[str, Any] | Sequence[Any]) -> None:
+        """Parameters by name, others stay as they are; or all in order."""
+        self._load(params, self._param_vars, self._params, "parameter")
 
-    def load_states(self, extern_state_dict: Mapping[str, Any]) -> None:
-        """States by name; others stay as they are."""
-        self._load(extern_state_dict, self._state_vars, self._states, "state")
+    def load_states(self, states: Mapping[str, Any] | Sequence[Any]) -> None:
+        """States by name, others stay as they are; or all in order."""
+        self._load(states, self._state_vars, self._states, "state")
 
-    def _load(self, given: Mapping[str, Any], variables: list[Any], held: list[Any], kind: str) -> None:
+    def _load(self, given: Mapping[str, Any] | Sequence[Any], variables: list[Any], held: list[Any], kind: str) -> None:
         places = {v.name_hint: n for n, v in enumerate(variables)}
+        if not isinstance(given, Mapping):
+            if len(given) != len(variables):
+                raise wrong(f"the network has {len(variables)} {kind}s, given {len(given)}")
+            given = dict(zip(places, given))
         for name, value in given.items():
             if name not in places:
                 raise wrong(f"the network has no {kind} {name!r}", f"it has: {', '.join(places) or 'none'}")
@@ -122,9 +125,7 @@ class Trainer:
         if self._state_vars:
             loss, *states = result
             self._states = list(states)
-        params, self._optim_states = self.vm[self.UPDATE_PARAMS_FUNC](
-            tuple(self._params), gradients, self._optim_states
-        )
+        params, self._optim_states = self.vm[self.OPTIMIZER_FUNC](tuple(self._params), gradients, self._optim_states)
         self._params = list(params)
         assert isinstance(loss, NDArray)
         return loss
