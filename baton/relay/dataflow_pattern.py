@@ -8,9 +8,7 @@ from baton._src.support.lazy import attach, names
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **names(
-            "relay.patterns", "DFPattern WildcardPattern ExprPattern OpPattern VarPattern ConstantPattern CallPattern"
-        ),
+        **names("relay.patterns", "DFPattern WildcardPattern ExprPattern VarPattern ConstantPattern CallPattern"),
         **names("relay.patterns", "FunctionPattern LetPattern IfPattern TuplePattern TupleGetItemPattern AltPattern"),
         **names("relay.patterns", "AttrPattern TypePattern DataTypePattern ShapePattern DominatorPattern"),
         **names("relay.patterns", "wildcard is_var is_constant is_expr is_op is_tuple is_tuple_get_item is_if is_let"),

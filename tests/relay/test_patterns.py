@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from baton._src.ir.module import IRModule
 from baton._src.ir.structural import structural_equal
 from baton._src.relay.interpreter import Interpreter
 from baton._src.relay.nodes import Call, Constant, Function
@@ -25,6 +26,7 @@ from baton._src.relay.patterns import (
     is_var,
     wildcard,
 )
+from baton._src.support.diagnostics import DiagnosticError
 from tests.relay.programs import error_of, plain, read
 
 BODY = "fn(%x: Tensor[(2, 3), float32], %y: Tensor[(2, 3), float32]) {{ {} }}"
@@ -195,3 +197,72 @@ def test_products_and_quotients_match_however_they_are_grouped() -> None:
         assert all(match(pattern, body(text)) for text in texts)
         assert not match(pattern, body("%y * exp(%y) / sqrt(%y)"))
         assert not match(pattern, body("%x / exp(%y) * sqrt(%y)"))
+
+
+def test_only_sums_and_products_commute() -> None:
+    """Callbacks rely on the order of other operators' operands; alternatives of operators do not commute, either."""
+    assert match(is_constant() * wildcard(), body("%x * 1f"))
+    assert not match(is_op("maximum")(is_constant(), wildcard()), body("maximum(%x, 1f)"))
+    assert not match((is_op("add") | is_op("subtract"))(is_constant(), wildcard()), body("%x + 1f"))
+
+
+def test_what_is_no_pattern_is_refused() -> None:
+    with pytest.raises(DiagnosticError, match="no Relay operator named 'nope'"):
+        is_op("nope")
+    for wrong in (lambda: is_op("add")(wildcard(), 1), lambda: wildcard() | 1, lambda: is_tuple([1])):
+        with pytest.raises(TypeError, match="takes patterns, got int"):
+            wrong()
+
+
+def test_what_is_no_expression_is_refused() -> None:
+    """A module came back unchanged."""
+    module = IRModule.from_expr(body("exp(%x)"))
+    with pytest.raises(TypeError, match="got IRModule"):
+        partition(is_op("exp")(wildcard()), module)
+    with pytest.raises(TypeError, match="got IRModule"):
+        is_op("exp")(wildcard()).rewrite(lambda pre, post, found: post, module)
+    with pytest.raises(DiagnosticError, match="has no pattern"):
+        rewrite(DFPatternCallback(), body("exp(%x)"))
+
+
+def test_an_optional_user_is_tried_after_what_it_uses() -> None:
+    plus = is_op("add")(wildcard(), wildcard())
+    outer = partition(plus.optional(lambda sum: sum + wildcard()), body("%x + %y + %x"))
+    assert outer.op.attrs["PartitionedFromPattern"] == "add_"
+
+
+def test_inputs_come_in_the_order_of_their_first_mention() -> None:
+    pattern = is_op("add")(is_op("add")(wildcard(), wildcard()), wildcard())
+    made = partition(pattern, body("%x + %y + %x"))
+    assert [a.name_hint for a in made.args] == ["x", "y"]
+
+
+def test_callbacks_get_what_is_on_a_path() -> None:
+    """Every expression between the parent and the child, in order."""
+    inner = wildcard()
+    path = is_op("exp")(inner) | is_op("log")(inner)
+    pattern = is_op("nn.relu")(wildcard()).dominates(is_op("nn.softmax")(wildcard()), path)
+    seen: list[list[str]] = []
+
+    def callback(pre: Any, post: Any, found: Any) -> Any:
+        seen.append([m.op.name for m in found[path]])
+        return found[inner][0]
+
+    made = pattern.rewrite(callback, body("nn.relu(exp(log(nn.softmax(%x))))"))
+    assert seen == [["log", "exp"]]
+    assert made.op.name == "nn.softmax"
+
+
+def test_functions_that_are_not_called_are_not_partitioned() -> None:
+    function = read(BODY.format("exp(%x)"))
+    assert partition(FunctionPattern(None, wildcard()), function) is function
+
+
+def test_columns_of_operators_that_users_registered() -> None:
+    op = is_op("exp").expr
+    op.set_attr("tests.favourite", 3)
+    try:
+        assert match(is_op("exp").has_attr({"tests.favourite": 3})(wildcard()), body("exp(%x)"))
+        assert not match(is_op("exp").has_attr({"tests.favourite": 4})(wildcard()), body("exp(%x)"))
+    finally:
+        op.reset_attr("tests.favourite")

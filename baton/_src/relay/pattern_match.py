@@ -1,6 +1,6 @@
 """Does an expression match a pattern, and which parts match which?
 
-Operands of commutative operators may be in either order. Alternatives are tried in order; what a failed one assumed is
+Operands of `add` and `multiply` may be in either order. Alternatives are tried in order; what a failed one assumed is
 forgotten. Depth is that of the pattern, never of the program.
 """
 
@@ -27,20 +27,19 @@ from baton._src.relay.patterns import (
     FunctionPattern,
     IfPattern,
     LetPattern,
-    OpPattern,
     ShapePattern,
     TupleGetItemPattern,
     TuplePattern,
     TypePattern,
     VarPattern,
     WildcardPattern,
+    is_op,
 )
 from baton._src.tir.expr import FloatImm, IntImm, StringImm
 
 Bindings = Mapping[Any, Any]
-COMMUTATIVE = frozenset(
-    ("add", "multiply", "maximum", "minimum", "equal", "not_equal", "logical_and", "logical_or", "logical_xor")
-)
+COMMUTATIVE = ("add", "multiply")
+"""As in TVM: callbacks rely on the order of the operands of others (`maximum`, `equal`)."""
 
 
 def match(pattern: DFPattern, expr: Any, root: Any = None) -> dict[Any, Any] | None:
@@ -75,15 +74,13 @@ class Matcher:
         match pattern:
             case WildcardPattern():
                 yield from self._try(pattern.target[0], expr, known) if pattern.target else (known,)
-            case OpPattern():
-                yield from (known,) if isinstance(expr, Op) and expr.name == pattern.name else ()
             case VarPattern():
                 fits = isinstance(expr, Var) and pattern.name_hint in ("", expr.name_hint)
                 yield from (known,) if fits else ()
             case ConstantPattern():
                 yield from (known,) if isinstance(expr, Constant) else ()
             case ExprPattern():
-                yield from (known,) if expr is pattern.expr or structural_equal(expr, pattern.expr) else ()
+                yield from (known,) if _is_same(pattern.expr, expr) else ()
             case AltPattern():
                 yield from self._try(pattern.left, expr, known)
                 yield from self._try(pattern.right, expr, known)
@@ -130,7 +127,7 @@ class Matcher:
                 yield found
                 continue
             yield from self._all(pattern.args, expr.args, found)
-            if len(expr.args) == 2 and getattr(expr.op, "name", "") in COMMUTATIVE:
+            if _op_name(pattern) in COMMUTATIVE:
                 yield from self._all(pattern.args, tuple(reversed(expr.args)), found)
         for regrouped in _regrouped(pattern, expr):
             yield from self._try(regrouped, expr, known)
@@ -216,14 +213,14 @@ class Matcher:
 def _regrouped(pattern: CallPattern, expr: Call) -> Iterator[CallPattern]:
     """The pattern `a * b / c` as `b * (a / c)` and `a * (b / c)`, the patterns `a / b * c` and `c * (a / b)` as
     `a * c / b`, where `expr` has that form."""
-    name = getattr(pattern.op, "name", "")
+    name = _op_name(pattern)
     other = {"divide": "multiply", "multiply": "divide"}.get(name)
     if other is None or getattr(expr.op, "name", "") != other or not any(_calls(a, name) for a in expr.args):
         return
-    multiply, divide = OpPattern("multiply"), OpPattern("divide")
+    multiply, divide = is_op("multiply"), is_op("divide")
     operands = pattern.args or ()
     for inner, rest in zip(operands, reversed(operands)):
-        if not (isinstance(inner, CallPattern) and getattr(inner.op, "name", "") == other and inner.args):
+        if not (isinstance(inner, CallPattern) and _op_name(inner) == other and inner.args):
             continue
         a, b = inner.args
         if name == "multiply":
@@ -233,6 +230,18 @@ def _regrouped(pattern: CallPattern, expr: Call) -> Iterator[CallPattern]:
             yield CallPattern(multiply, (a, CallPattern(divide, (b, rest))))
 
 
+def _is_same(wanted: Any, expr: Any) -> bool:
+    if isinstance(wanted, Op):
+        return isinstance(expr, Op) and expr.name == wanted.name
+    return expr is wanted or structural_equal(expr, wanted)
+
+
+def _op_name(pattern: CallPattern) -> str:
+    """The operator that a pattern of calls asks for; empty if it asks for another pattern."""
+    callee = pattern.op
+    return callee.expr.name if isinstance(callee, ExprPattern) and isinstance(callee.expr, Op) else ""
+
+
 def _calls(node: Any, name: str) -> bool:
     return isinstance(node, Call) and getattr(node.op, "name", "") == name
 
@@ -240,11 +249,12 @@ def _calls(node: Any, name: str) -> bool:
 def _has_attrs(expr: Any, wanted: Mapping[str, Any]) -> bool:
     """Of a call: its attributes, or columns of its operator; of a function: its attributes."""
     given = getattr(expr, "attrs", None)
-    definition = getattr(getattr(expr, "op", expr), "definition", None)
+    op = getattr(expr, "op", expr)
     for name, content in wanted.items():
         found = given.get(name, _MISSING) if given is not None else _MISSING
-        if found is _MISSING and name == "TOpPattern" and definition is not None:
-            found = definition.fusion
+        if found is _MISSING and isinstance(op, Op):
+            column = op.get_attr(name)
+            found = _MISSING if column is None else column
         if found is _MISSING or _plain(found) != _plain(content):
             return False
     return True

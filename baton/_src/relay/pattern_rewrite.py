@@ -18,12 +18,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from baton._src.ir.expr import GlobalVar, Op
+from baton._src.ir.expr import GlobalVar, GraphExpr, Op
 from baton._src.ir.structural import structural_equal
 from baton._src.ir.types import Constructor
 from baton._src.relay.check.infer_type import infer_expr
 from baton._src.relay.expressions import binders, parts, walk, with_parts
-from baton._src.relay.nodes import Call, Constant, Function, TupleGetItem, Var, as_expr
+from baton._src.relay.nodes import Call, Constant, Function, If, Let, Match, Tuple, TupleGetItem, Var, as_expr
 from baton._src.relay.pattern_match import Matcher
 from baton._src.relay.patterns import (
     CallPattern,
@@ -75,6 +75,9 @@ def rewrite(callbacks: DFPatternCallback | Sequence[DFPatternCallback], expr: An
         if not isinstance(one, DFPatternCallback):
             message = f"a {type(one).__name__} is no DFPatternCallback"
             raise fail("api", message, help="a function is a callback of pattern.rewrite(function, expr)")
+        if not isinstance(getattr(one, "pattern", None), DFPattern):
+            raise fail("api", f"{type(one).__name__} has no pattern", help="set self.pattern in its __init__")
+    _must_be_expression(expr)
     for _ in range(MAX_ROUNDS):
         before = expr
         for one in steps:
@@ -94,7 +97,8 @@ def _once(one: DFPatternCallback, expr: Any) -> Any:
         made = with_parts(node, done)
         if node in groups:
             done[node] = made
-            node_map = {p: [done.get(m, m)] for p, m in groups[node].found.items()}
+            matches = {**{p: [m] for p, m in groups[node].found.items()}, **groups[node].on_path}
+            node_map = {p: [done.get(m, m) for m in several] for p, several in matches.items()}
             done[node] = as_expr(one.callback(node, made, node_map))
         elif made is not node:
             done[node] = made
@@ -111,9 +115,11 @@ def partition(
 
     The function has the attribute `PartitionedFromPattern` and `attrs`. A match whose inner values are used outside of
     it is left alone, as is one that `check` refuses, and what was partitioned before. Constants that the pattern asks
-    for stay inside of the function; those that a wildcard stands for are arguments.
+    for stay inside of the function; those that a wildcard stands for are arguments. Of a pattern that is a function's
+    there are no matches: a function that is not called is not computed.
     """
-    groups = _groups(pattern, expr)
+    _must_be_expression(expr)
+    groups = {} if isinstance(pattern, FunctionPattern) else _groups(pattern, expr)
     done: dict[Any, Any] = {}
     made_so_far = 0
     for node in walk(expr):
@@ -127,12 +133,20 @@ def partition(
     return done.get(expr, expr)
 
 
+def _must_be_expression(expr: Any) -> None:
+    if not isinstance(expr, GraphExpr):
+        message = f"patterns are about expressions, got {type(expr).__name__}"
+        raise fail("relay-pattern", message, help='of a module, give a function: module["main"]', kind=TypeError)
+
+
 @dataclass(frozen=True)
 class _Group:
-    """A match: the expression each pattern matched, and the nodes that belong to it (without its inputs)."""
+    """A match: the expression each pattern matched, the nodes that belong to it (without its inputs), and for the
+    patterns of a dominator's path the expressions they matched."""
 
     found: Mapping[Any, Any]
     inside: frozenset[Any]
+    on_path: Mapping[Any, list[Any]]
 
 
 def _groups(pattern: DFPattern, expr: Any) -> dict[Any, _Group]:
@@ -154,7 +168,7 @@ def _groups(pattern: DFPattern, expr: Any) -> dict[Any, _Group]:
         inside = _members(found)
         own = {m for m in inside if not isinstance(m, _GLOBAL)}
         if not own & taken and all(m is node or all(u in inside for u in users.get(m, ())) for m in own):
-            groups[node] = _Group(found, frozenset(inside))
+            groups[node] = _Group(found, frozenset(inside), _on_path(found, matcher))
             taken |= own | {node}
     return groups
 
@@ -167,16 +181,28 @@ def _members(found: Mapping[Any, Any]) -> set[Any]:
         if isinstance(p, FunctionPattern):
             inside.update(walk(m))
         elif isinstance(p, DominatorPattern):
-            inside |= _between(found[p.parent], found[p.child])
+            inside.update(_between(found[p.parent], found[p.child]))
     return inside
 
 
-def _between(parent: Any, child: Any) -> set[Any]:
-    """The nodes through which `child` is computed from `parent`."""
-    leading = {parent}
+def _on_path(found: Mapping[Any, Any], matcher: Matcher) -> dict[Any, list[Any]]:
+    """What the paths of dominators matched, from the parent to the child."""
+    ends = {m for p, m in found.items() if isinstance(p, _STRUCTURAL)}
+    matches: dict[Any, list[Any]] = {}
+    for dominator in (p for p in found if isinstance(p, DominatorPattern)):
+        ends |= {found[dominator.parent], found[dominator.child]}
+        for node in _between(found[dominator.parent], found[dominator.child]):
+            for pattern, matched in (matcher.match(dominator.path, node) or {}).items() if node not in ends else ():
+                matches.setdefault(pattern, []).append(matched)
+    return matches
+
+
+def _between(parent: Any, child: Any) -> dict[Any, None]:
+    """The nodes through which `child` is computed from `parent`, in order."""
+    leading = {parent: None}
     for node in walk(child):
         if any(part in leading for part in parts(node)):
-            leading.add(node)
+            leading[node] = None
     return leading
 
 
@@ -195,7 +221,9 @@ def _call_of(root: Any, group: _Group, done: dict[Any, Any], attrs: dict[str, An
     border = dict.fromkeys(p for n in nodes for p in parts(n) if p not in group.inside and p not in bound)
     stood_for = {m for p, m in group.found.items() if isinstance(p, (WildcardPattern, VarPattern))}
     inputs = [p for p in border if not isinstance(p, _GLOBAL) or (isinstance(p, Constant) and p in stood_for)]
-    order = {m: i for i, m in enumerate(group.found.values())}
+    order: dict[Any, int] = {}
+    for place, matched in enumerate(group.found.values()):
+        order.setdefault(matched, place)
     inputs.sort(key=lambda p: order.get(p, len(order)))
     params = {p: Var(f"FunctionVar_{number}_{i}", p.checked_type_) for i, p in enumerate(inputs)}
     inner: dict[Any, Any] = dict(params)
@@ -203,22 +231,29 @@ def _call_of(root: Any, group: _Group, done: dict[Any, Any], attrs: dict[str, An
     for node in nodes:
         inner[node] = with_parts(node, inner)
         names.append(_name_of(node))
-    marked = {"PartitionedFromPattern": "".join(f"{n}_" for n in names if n), **attrs}
+    marked = {"PartitionedFromPattern": "".join(names), **attrs}
     function = Function(list(params.values()), inner[root], root.checked_type_, attrs=marked)
     return Call(function, [done.get(p, p) for p in params])
 
 
 def _name_of(node: Any) -> str:
     """What a node adds to `PartitionedFromPattern`."""
-    if isinstance(node, TupleGetItem):
-        return f"TupleGetItem{node.index}"
-    if isinstance(node, Var):
-        return ""
-    return str(getattr(getattr(node, "op", None), "name", type(node).__name__))
+    match node:
+        case Call(op=Op()):
+            return f"{node.op.name}_"
+        case TupleGetItem():
+            return f"TupleGetItem{node.index}_"
+        case Function():
+            return "Function"
+        case Call() | Tuple() | Let() | If() | Match():
+            return f"{type(node).__name__}_"
+        case _:
+            return ""
 
 
 def match(pattern: DFPattern, expr: Any) -> bool:
     """Whether `expr` as a whole matches."""
+    _must_be_expression(expr)
     return Matcher(expr).match(pattern, expr) is not None
 
 

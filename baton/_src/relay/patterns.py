@@ -11,10 +11,12 @@ Patterns are plain objects; one that occurs twice must match the same expression
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, TypeVar, dataclass_transform
 
+from baton._src.ir.expr import Op
 from baton._src.ir.types import Type
+from baton._src.support.diagnostics import fail
 from baton._src.tir.expr import literal
 from baton._src.values.dtype import DataType
 
@@ -26,6 +28,16 @@ class DFPattern:
     matching: ClassVar[Callable[..., bool]]
     rewriting: ClassVar[Callable[..., Any]]
     partitioning: ClassVar[Callable[..., Any]]
+    pattern_fields: ClassVar[tuple[str, ...]] = ()
+    """The fields that hold a pattern, or several of them."""
+
+    def __post_init__(self) -> None:
+        for name in self.pattern_fields:
+            content = getattr(self, name)
+            for one in content if isinstance(content, (list, tuple)) else (content,):
+                if one is not None and not isinstance(one, DFPattern):
+                    message = f"{name} of a {type(self).__name__} takes patterns, got {type(one).__name__}"
+                    raise fail("relay-pattern", message, help="is_expr(e) matches the expression e", kind=TypeError)
 
     def match(self, expr: Any) -> bool:
         """Whether `expr` as a whole matches."""
@@ -78,7 +90,7 @@ class DFPattern:
 
     def optional(self, option_constructor: Callable[[DFPattern], DFPattern]) -> AltPattern:
         """This, or what `option_constructor` makes around it."""
-        return AltPattern(option_constructor(self), self)
+        return self | option_constructor(self)
 
     def dominates(self, parent: DFPattern, path: DFPattern | None = None) -> DominatorPattern:
         """Everything that flows from `parent` comes here, through nodes that match `path`."""
@@ -86,11 +98,15 @@ class DFPattern:
 
 
 T = TypeVar("T")
+_PATTERN_TYPES = ("DFPattern", "tuple[DFPattern")
 
 
 @dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(field,))
 def _pattern(cls: type[T]) -> type[T]:
-    return dataclass(frozen=True, eq=False)(cls)
+    made: Any = dataclass(frozen=True, eq=False)(cls)
+    made.pattern_fields = tuple(f.name for f in fields(made) if str(f.type).startswith(_PATTERN_TYPES))
+    found: type[T] = made
+    return found
 
 
 @_pattern
@@ -106,16 +122,9 @@ class WildcardPattern(DFPattern):
 
 @_pattern
 class ExprPattern(DFPattern):
-    """Exactly this expression (operators: by name)."""
+    """An expression structurally equal to this one (operators: of the same name)."""
 
     expr: Any
-
-
-@_pattern
-class OpPattern(DFPattern):
-    """The operator of this name."""
-
-    name: str
 
 
 @_pattern
@@ -169,6 +178,12 @@ class TuplePattern(DFPattern):
     """A tuple; `fields` None: of any length."""
 
     fields: tuple[DFPattern, ...] | None
+
+    def __len__(self) -> int:
+        return len(self.fields or ())
+
+    def __getitem__(self, index: int) -> DFPattern:
+        return (self.fields or ())[index]
 
 
 @_pattern
@@ -248,9 +263,10 @@ def is_expr(expr: Any) -> ExprPattern:
     return ExprPattern(expr)
 
 
-def is_op(op_name: str) -> OpPattern:
-    """The operator of this name; called with patterns, a call of it on arguments that match them."""
-    return OpPattern(op_name)
+def is_op(op_name: str) -> ExprPattern:
+    """The operator of this name; called with patterns, a call of it on arguments that match them. Error: there is no
+    such operator."""
+    return ExprPattern(Op.lookup(op_name))
 
 
 def is_tuple(fields: Any = None) -> TuplePattern:
@@ -273,24 +289,28 @@ def is_let(var: DFPattern, value: DFPattern, body: DFPattern) -> LetPattern:
     return LetPattern(var, value, body)
 
 
+def _or_anything(pattern: DFPattern | None) -> DFPattern:
+    return wildcard() if pattern is None else pattern
+
+
 def has_type(ttype: Type, pattern: DFPattern | None = None) -> TypePattern:
     """What matches `pattern` and has this type; needs an inferred program."""
-    return TypePattern(pattern or wildcard(), ttype)
+    return _or_anything(pattern).has_type(ttype)
 
 
 def has_dtype(dtype: object, pattern: DFPattern | None = None) -> DataTypePattern:
     """What matches `pattern` and is a tensor of this dtype."""
-    return (pattern or wildcard()).has_dtype(dtype)
+    return _or_anything(pattern).has_dtype(dtype)
 
 
 def has_shape(shape: Any, pattern: DFPattern | None = None) -> ShapePattern:
     """What matches `pattern` and is a tensor of this shape."""
-    return (pattern or wildcard()).has_shape(shape)
+    return _or_anything(pattern).has_shape(shape)
 
 
 def has_attr(attrs: Mapping[str, Any], pattern: DFPattern | None = None) -> AttrPattern:
     """What matches `pattern` and has at least these attributes."""
-    return (pattern or wildcard()).has_attr(attrs)
+    return _or_anything(pattern).has_attr(attrs)
 
 
 def dominates(parent: DFPattern, path: DFPattern, child: DFPattern) -> DominatorPattern:
