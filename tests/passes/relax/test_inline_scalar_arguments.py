@@ -13,7 +13,7 @@ from baton._src.passes.relax.fusion.fuse_ops import FuseOps
 from baton._src.passes.relax.fusion.fuse_tir import FuseTIR
 from baton._src.passes.relax.fusion.inline_scalar_arguments import MOST_READ, InlineScalarArguments
 from baton._src.passes.relax.operators.legalize_ops import LegalizeOps
-from baton._src.relax.nodes import Call, Constant, Function, Tuple, VarBinding
+from baton._src.relax.nodes import Call, Constant, Function, SeqExpr, Tuple, VarBinding
 from baton._src.transform.passes import Sequential
 from tests.passes.relax.programs import R, arrays, bindings, called, check, const, program, tensor
 
@@ -94,6 +94,21 @@ def test_a_group_that_is_also_a_value_stays_as_it_is() -> None:
     functions = {v: f.with_fields(body=body) if f is main else f for v, f in before.functions.items()}
     module = before.with_functions(functions)
     assert INLINE(module) is module
+
+
+def test_a_group_that_is_returned_or_public_or_used_by_a_group_stays_as_it_is() -> None:
+    """Guards everybody else who knows a group's parameters: callers from outside, and groups, which are not changed."""
+    before = GROUPS(_layers([[2.0, 0.5]]))
+    (group,) = (v for v in before.functions if v.name_hint.startswith("fused"))
+    public = before[group].with_attr("global_symbol", group.name_hint)
+    returned = Function([], SeqExpr([], group), None, True, {"global_symbol": "returned"})
+    also = before["main"].with_fields(attrs={"Primitive": 1})
+    for module in (
+        before.with_functions({**before.functions, group: public}),
+        before.with_functions({**before.functions, GlobalVar("returned"): returned}),
+        before.with_functions({**before.functions, GlobalVar("also"): also}),
+    ):
+        assert INLINE(module) is module
 
 
 def test_fused_kernels_compute_with_what_is_left() -> None:

@@ -15,13 +15,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from baton._src.analysis.bindings import all_bindings
 from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
-from baton._src.ir.traverse import post_order, substitute
+from baton._src.ir.traverse import children, post_order, substitute
 from baton._src.passes.relax.binding_rewriter import BindingRewriter, rewrite_functions
 from baton._src.relax.block_builder import BlockBuilder
-from baton._src.relax.nodes import Call, Constant, Function, If, VarBinding
+from baton._src.relax.nodes import Call, Constant, Function, VarBinding
 from baton._src.relax.own_variables import copy_with_new_vars
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
@@ -91,18 +90,19 @@ class _Inliner(BindingRewriter):
 
 
 def _calls_of_groups(module: IRModule) -> dict[GlobalVar, list[Call]]:
-    """The calls of each Primitive function that is only called."""
-    groups = {v for v, f in module.functions.items() if isinstance(f, Function) and f.attrs.get("Primitive")}
+    """The calls of each private Primitive function that is only called, and by functions that are not Primitive."""
+    functions = {v: f for v, f in module.functions.items() if isinstance(f, Function)}
+    groups = {v for v, f in functions.items() if f.attrs.get("Primitive") and "global_symbol" not in f.attrs}
     calls: dict[GlobalVar, list[Call]] = {}
-    mentioned: set[Any] = set()
-    callers = [f for f in module.functions.values() if isinstance(f, Function) and not f.attrs.get("Primitive")]
-    for value in (b.value for f in callers for b in all_bindings(f) if isinstance(b, VarBinding)):
-        if isinstance(value, Call) and value.op in groups:
-            calls.setdefault(value.op, []).append(value)
-            mentioned.update(post_order(value.args))
-        elif not isinstance(value, (Function, If)):  # their bindings are among all
-            mentioned.update(post_order(value))
-    return {var: found for var, found in calls.items() if var not in mentioned}
+    fixed: set[Any] = set()
+    for caller in functions.values():
+        for node in post_order(caller):
+            used: Any = children(node)
+            if isinstance(node, Call) and node.op in groups and not caller.attrs.get("Primitive"):
+                calls.setdefault(node.op, []).append(node)
+                used = node.args
+            fixed.update(u for u in used if isinstance(u, GlobalVar))
+    return {var: found for var, found in calls.items() if var not in fixed}
 
 
 def _is_scalar(arg: Any) -> bool:
