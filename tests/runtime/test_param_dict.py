@@ -32,6 +32,6 @@ def test_other_readers_find_the_parameters_and_no_padding() -> None:
 
 @pytest.mark.parametrize("content", [b"", b"junk", b"\xff" * 40, save_param_dict(PARAMS)[:-1]])
 def test_other_bytes(content: bytes) -> None:
-    with pytest.raises(DiagnosticError, match="no saved parameters") as caught:
+    with pytest.raises(DiagnosticError, match="not saved parameters") as caught:
         load_param_dict(content)
     assert caught.value.diagnostics[0].code == "params-corrupt"

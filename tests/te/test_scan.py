@@ -156,13 +156,13 @@ def test_values_of_a_step_stay_in_it() -> None:
 def test_the_loop_over_steps_is_no_axis_of_a_stage() -> None:
     graph = doubling()
     schedule = create_schedule(graph["scan"].op)
-    with pytest.raises(DiagnosticError, match="t is no axis of stage step"):
+    with pytest.raises(DiagnosticError, match="t is not an axis of stage step"):
         schedule[graph["step"]].parallel(graph["step"].op.axis[0])
 
 
 def test_placeholders_that_are_no_parameters_are_refused() -> None:
     """Kernels read memory that nothing had written."""
-    with pytest.raises(DiagnosticError, match="X comes from outside and is no parameter"):
+    with pytest.raises(DiagnosticError, match="X comes from outside and is not a parameter"):
         create_prim_func([FIRST])
 
 

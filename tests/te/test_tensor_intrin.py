@@ -201,7 +201,7 @@ def test_what_an_intrinsic_is_not() -> None:
         stage.tensorize(j, products(rows, terms, steps=steps))
         with pytest.raises(DiagnosticError, match=message):
             scheduled_prim_func(s, args)
-    with pytest.raises(DiagnosticError, match="is no intrinsic"):
+    with pytest.raises(DiagnosticError, match="is not an intrinsic"):
         create_schedule(tensors["C"].op)[tensors["C"]].tensorize(tensors["C"].op.axis[0], "products")
     with pytest.raises(DiagnosticError, match="described by one te"):
         decl_tensor_intrin(tensors["C"].op, lambda ins, outs: None)

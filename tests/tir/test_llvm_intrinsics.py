@@ -93,7 +93,7 @@ def test_numbers_stand_for_names() -> None:
     ("call", "said"),
     [
         (lambda: tir.call_llvm_pure_intrin("float32", "llvm.fabz", 1.0), "cannot call LLVM's 'llvm.fabz'"),
-        (lambda: tir.call_llvm_pure_intrin("float32", 9999, 1.0), "9999 is no intrinsic's number"),
+        (lambda: tir.call_llvm_pure_intrin("float32", 9999, 1.0), "9999 is not an intrinsic's number"),
         (lambda: tir.call_llvm_pure_intrin("float32", "llvm.fma", 1.0), "takes 3 operands, got 1"),
         (lambda: tir.call_llvm_pure_intrin("int32", "llvm.fabs", 1.0), "gives float32, the call says int32"),
     ],

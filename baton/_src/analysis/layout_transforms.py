@@ -55,7 +55,7 @@ def _given(func: PrimFunc, transforms: Sequence[Any]) -> dict[Buffer, IndexMap]:
     for param, transform in zip(func.params[len(func.params) - len(transforms) :], transforms, strict=True):
         buffer = func.buffer_map.get(param)
         if buffer is None:
-            raise fail("api", f"the parameter {param} is no buffer, it has no layout")
+            raise fail("api", f"the parameter {param} is not a buffer, it has no layout")
         found = transform if isinstance(transform, IndexMap) else IndexMap.from_func(transform, len(buffer.shape))
         if len(found.initial_indices) != len(buffer.shape):
             message = f"{buffer.name} has {len(buffer.shape)} dims, its transform {len(found.initial_indices)}"

@@ -104,7 +104,7 @@ def read_target(description: Any) -> TargetDescription:
 def _read_words(description: str) -> dict[str, Any]:
     words = shlex.split(description)
     if not words:
-        raise fail("target", "an empty string is no target", help="e.g. 'llvm'", kind=ValueError)
+        raise fail("target", "an empty string is not a target", help="e.g. 'llvm'", kind=ValueError)
     found: dict[str, Any] = {"kind": words[0]}
     rest = words[1:]
     while rest:

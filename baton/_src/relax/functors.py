@@ -51,7 +51,7 @@ METHODS: dict[type, str] = {
 def _method(expr: Any) -> str:
     found = METHODS.get(type(expr))
     if found is None:
-        raise fail("relax-functor", f"a {type(expr).__name__} is no Relax expression")
+        raise fail("relax-functor", f"a {type(expr).__name__} is not a Relax expression")
     return found
 
 

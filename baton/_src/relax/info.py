@@ -85,7 +85,7 @@ def _from_leaf(info: Info) -> StructInfo:
         case ObjectInfo():
             return OBJECT_INFO
         case _:
-            raise InternalError(f"an operator's infer gave {info!r}, which is no Info")
+            raise InternalError(f"an operator's infer gave {info!r}, which is not an Info")
 
 
 def to_dims(dims: tuple[PrimExpr, ...]) -> tuple[Dim, ...]:

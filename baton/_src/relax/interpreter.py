@@ -113,7 +113,7 @@ class Interpreter:
             elif callable(callee):
                 result = from_host(callee(*args))
             else:
-                raise fail("value-mismatch", f"{describe_value(callee)} is called, which is no function")
+                raise fail("value-mismatch", f"{describe_value(callee)} is called, which is not a function")
             if pending is not None:
                 pending.run(result)
             return result

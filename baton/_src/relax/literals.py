@@ -28,7 +28,7 @@ def const(value: Any, dtype: object = None) -> Constant:
     if wanted is not None and DataType(wanted).kind in ("void", "handle"):
         raise fail(API, f"a constant cannot have dtype {DataType(wanted)}")
     if found.dtype == object or found.dtype.kind in "US":
-        raise fail(API, f"{value!r} is no array of numbers")
+        raise fail(API, f"{value!r} is not an array of numbers")
     return Constant(array(found, dtype=wanted))
 
 

@@ -178,7 +178,7 @@ def extern_func_info() -> FuncStructInfo:
 
 def _check_ndim(what: str, ndim: int) -> None:
     if ndim < -1:
-        raise fail("api", f"{what}: ndim {ndim} is no rank", help="-1 stands for an unknown rank")
+        raise fail("api", f"{what}: ndim {ndim} is not a rank", help="-1 stands for an unknown rank")
 
 
 def _infos(what: str, infos: Any) -> tuple[StructInfo, ...]:

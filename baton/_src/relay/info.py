@@ -69,7 +69,7 @@ def from_info(info: Info) -> Type:
         case StorageInfo():
             return STORAGE_TYPE
         case _:
-            raise InternalError(f"an operator's shape rule gave {info}, which is no Relay type")
+            raise InternalError(f"an operator's shape rule gave {info}, which is not a Relay type")
 
 
 def _unknown_dims(ndim: int) -> tuple[PrimExpr, ...]:

@@ -82,7 +82,7 @@ class Interpreter:
         if found is None:
             function = self.module[var]
             if not isinstance(function, Function):
-                raise fail("relay-run", f"@{var.name_hint} is no Relay function", span=var.span)
+                raise fail("relay-run", f"@{var.name_hint} is not a Relay function", span=var.span)
             scopes = Scopes(function)
             found = FunctionValue(self, function, Activation(None, 0), scopes)
             self._globals[var.name_hint] = found

@@ -40,7 +40,7 @@ def load_param_dict(param_bytes: bytes | bytearray | memoryview) -> dict[str, ND
     try:
         found = read_tensors(memoryview(bytes(param_bytes)))
     except DiagnosticError as error:
-        message = f"these bytes are no saved parameters: {error.diagnostics[0].message}"
+        message = f"these bytes are not saved parameters: {error.diagnostics[0].message}"
         raise fail("params-corrupt", message) from error
     return {name: NDArray(np.array(array)) for name, array in found.items()}
 

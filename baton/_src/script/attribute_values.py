@@ -22,7 +22,7 @@ def attribute_value(evaluator: Evaluator, node: ast.expr) -> Any:
     while work:
         item = work.pop()
         if isinstance(item, _WORDS):
-            raise evaluator.error("script-value", f"{_shown(item)} is no value of an attribute", node)
+            raise evaluator.error("script-value", f"{_shown(item)} is not a value of an attribute", node)
         if isinstance(item, dict):
             work += [*item, *item.values()]
         elif isinstance(item, (tuple, list)):

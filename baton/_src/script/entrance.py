@@ -80,7 +80,7 @@ def read_object(subject: Any, options: Options, captured: Mapping[str, Any], lin
     source = source_of(subject, line)
     node = source.tree.body[0]
     if not isinstance(node, (ast.ClassDef, ast.FunctionDef)):
-        raise fail("script-source", f"the source text of {subject!r} is no class or function")
+        raise fail("script-source", f"the source text of {subject!r} is not a class or function")
     return read_definition(node, options, source, Environment({}, captured))
 
 

@@ -102,7 +102,7 @@ class Evaluator:
             return self._spanned(as_expr(tuple(self.as_relax(v, node) for v in value)), node)
         if isinstance(value, (PrimExpr, str)):
             return self._spanned(as_expr(value), node)
-        raise self.error("script-value", f"{_described(value)} is no Relax expression", node)
+        raise self.error("script-value", f"{_described(value)} is not a Relax expression", node)
 
     def error(self, code: str, message: str, node: ast.AST, help: str | None = None) -> DiagnosticError:
         """A diagnostic at `node`."""

@@ -52,7 +52,7 @@ class SignatureScalars(Scalars):
         try:
             tree = ast.parse(text.strip(), mode="eval")
         except (SyntaxError, ValueError, RecursionError, MemoryError):
-            raise fail("script-annotation", f"{text!r} is no expression of shape variables") from None
+            raise fail("script-annotation", f"{text!r} is not an expression of shape variables") from None
         names = [n.id for n in ast.walk(tree) if isinstance(n, ast.Name)]
         inner = Environment(self.environment.roots, self.environment.captured)
         for name in names:
@@ -61,7 +61,7 @@ class SignatureScalars(Scalars):
                 inner.define(name, found)
         value = Evaluator(self.source, inner, self).value(_without_places(tree.body))
         if not isinstance(value, (PrimExpr, int)) or isinstance(value, bool):
-            raise fail("script-annotation", f"{text!r} is no scalar")
+            raise fail("script-annotation", f"{text!r} is not a scalar")
         return value
 
     def _variable(self, name: str) -> TirVar | None:

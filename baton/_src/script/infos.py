@@ -84,7 +84,7 @@ def resolve(said: Any, scalars: Scalars) -> StructInfo:
         return said.build(scalars)
     raise fail(
         "script-annotation",
-        f"{said!r} is no annotation",
+        f"{said!r} is not an annotation",
         help='write e.g. R.Tensor((n, 4), "float32"), R.Shape, R.Tuple(...), R.Callable(...), R.Prim("int64")',
     )
 

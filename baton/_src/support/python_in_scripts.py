@@ -52,7 +52,7 @@ class Reading:
                 continue
             spread = yield self.read(node.value)
             if not isinstance(spread, Iterable) or self.is_program(spread):
-                raise self.error(node, f"{spread!r} is no sequence that * could spread")
+                raise self.error(node, f"{spread!r} is not a sequence that * could spread")
             if not self.is_trusted and len(found) + _length(spread) > _MOST:
                 raise self.error(node, f"a text may not ask for more than {_MOST} items")
             found.extend(spread)

@@ -63,7 +63,7 @@ def prim_func_with_blocks(
     if missing:
         raise fail(
             "te-argument",
-            f"{', '.join(missing)} comes from outside and is no parameter",
+            f"{', '.join(missing)} comes from outside and is not a parameter",
             help="list it among the tensors: create_prim_func([A, ..., result]), tvm.build(s, [A, ..., result])",
         )
     allocated = [b for b in dict.fromkeys(graph.buffers.values()) if b not in given and b not in graph.rows]

@@ -49,7 +49,7 @@ class Schedule:
         for stage in self.stages:
             if op is stage.op or op is stage.origin:
                 return stage
-        raise refuse(f"{getattr(op, 'name', op)!r} is no stage of this schedule")
+        raise refuse(f"{getattr(op, 'name', op)!r} is not a stage of this schedule")
 
     stage_of = __getitem__
 

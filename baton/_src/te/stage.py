@@ -128,7 +128,7 @@ class Stage:
     def storage_align(self, axis: IterVar, factor: int, offset: int) -> None:
         """How rows of the stage's result are aligned."""
         if not any(axis is own for own in self.root_axes):
-            raise refuse(f"{axis.var.name} is no axis of the result of {self.op.name}")
+            raise refuse(f"{axis.var.name} is not an axis of the result of {self.op.name}")
         self.history.append(("storage_align", axis, factor, offset))
 
     def transform_layout(self, mapping_function: Callable[..., Any]) -> list[IterVar]:
@@ -195,7 +195,7 @@ class Stage:
     def tensorize(self, var: IterVar, tensor_intrin: Any) -> None:
         """What is below an axis, this one included, computed by an intrinsic (`te.decl_tensor_intrin`)."""
         if not isinstance(tensor_intrin, TensorIntrin):
-            raise refuse(f"{tensor_intrin!r} is no intrinsic", "te.decl_tensor_intrin makes one")
+            raise refuse(f"{tensor_intrin!r} is not an intrinsic", "te.decl_tensor_intrin makes one")
         self._note("tensorize", var, tensor_intrin)
 
     def _note(self, what: str, axis: IterVar, *more: Any) -> None:
@@ -209,7 +209,7 @@ class Stage:
                 return place
         known = ", ".join(a.var.name for a in self.leaf_iter_vars) or "none"
         name = axis.var.name if isinstance(axis, IterVar) else repr(axis)
-        raise refuse(f"{name} is no axis of stage {self.op.name} (any more)", f"it has: {known}")
+        raise refuse(f"{name} is not an axis of stage {self.op.name} (any more)", f"it has: {known}")
 
 
 def domain(extent: Any) -> Range:

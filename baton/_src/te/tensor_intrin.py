@@ -40,7 +40,9 @@ class TensorIntrin:
 
     def __call__(self, *inputs: Any, **options: Any) -> Any:
         """Calls among computations: loops are replaced by intrinsics afterwards, by `tensorize`."""
-        raise _refuse(self.name, "is no element of te.compute", "write the loops, and s[C].tensorize(axis, intrinsic)")
+        raise _refuse(
+            self.name, "is not an element of te.compute", "write the loops, and s[C].tensorize(axis, intrinsic)"
+        )
 
     def whole(self) -> tensorize.TensorIntrin:
         """For tiles that are computed at once."""

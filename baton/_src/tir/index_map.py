@@ -243,7 +243,7 @@ def index_map_from_text(text: str, dtype: str = "int64") -> IndexMap:
         parts = tree.body.elts if isinstance(tree.body, ast.Tuple) else [tree.body]
         return IndexMap(tuple(variables.values()), tuple(convert(_index(p, variables)) for p in parts))
     except (SyntaxError, AttributeError, KeyError, ValueError, RecursionError):
-        raise fail(_CODE, f"{text!r} is no map of indices") from None
+        raise fail(_CODE, f"{text!r} is not a map of indices") from None
 
 
 def _index(node: Any, variables: dict[str, Var]) -> Any:

@@ -121,7 +121,7 @@ def _found(name: Any) -> tuple[int, _Row]:
         near = ", ".join(difflib.get_close_matches(str(said), _ROWS, 3))
         raise fail(
             "tir-intrinsic",
-            f"kernels cannot call LLVM's {said!r}" if number == 0 else f"{number} is no intrinsic's number",
+            f"kernels cannot call LLVM's {said!r}" if number == 0 else f"{number} is not an intrinsic's number",
             help="TIR has functions of its own, T.fma, T.popcount, T.clz, ..."
             + f"; near: {', '.join(near)}" * bool(near),
         )

@@ -26,7 +26,7 @@ def integer(value: Any, dtype: DataType, span: Span | None) -> int:
     if dtype.kind not in ("int", "uint", "bool") or dtype.lanes != 1:
         raise fail("tir-literal", f"an integer literal cannot have dtype {dtype}", span=span)
     if isinstance(value, str) or value != int(value):
-        raise fail("tir-literal", f"{value!r} is no integer, and the literal is {dtype}", span=span)
+        raise fail("tir-literal", f"{value!r} is not an integer, and the literal is {dtype}", span=span)
     number = int(value)
     low, high = dtype.int_range
     if not low <= number <= high:

@@ -78,7 +78,7 @@ class PrimFunc(BaseExpr):
         values: dict[Any, Any] = {}
         for param, given in param_map.items():
             if not any(param is p for p in self.params):
-                raise fail("tir-specialize", f"{param.name} is no parameter of this kernel", kind=ValueError)
+                raise fail("tir-specialize", f"{param.name} is not a parameter of this kernel", kind=ValueError)
             if isinstance(given, Buffer):
                 values |= self._matched(param, given)
             elif param in self.buffer_map:
@@ -100,7 +100,7 @@ class PrimFunc(BaseExpr):
         """The values of variables in the shape of a parameter's buffer that make it `given`."""
         own = self.buffer_map.get(param)
         if own is None:
-            raise fail("tir-specialize", f"{param.name} is no buffer", kind=ValueError)
+            raise fail("tir-specialize", f"{param.name} is not a buffer", kind=ValueError)
         if own.dtype != given.dtype or len(own.shape) != len(given.shape):
             raise fail(
                 "tir-specialize", f"{own.name} differs from {given.name} in dtype or number of axes", kind=ValueError

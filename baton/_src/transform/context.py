@@ -147,7 +147,7 @@ class PassContext:
             for instrument in self.instruments:
                 if not hasattr(instrument, "enter_pass_ctx"):
                     help = "make one with ir.instrument.pass_instrument, or of a class of ir.instrument"
-                    raise fail("api", f"{instrument!r} is no instrument", help=help)
+                    raise fail("api", f"{instrument!r} is not an instrument", help=help)
                 instrument.enter_pass_ctx()
                 entered.append(instrument)
         except BaseException:

@@ -78,4 +78,4 @@ def read_tensor(source: Bytes) -> NDArray:
 
 
 def _malformed(why: str) -> Exception:
-    return fail("tvm-format", f"these bytes are no tensors as TVM writes them: {why}")
+    return fail("tvm-format", f"these bytes are not tensors as TVM writes them: {why}")

@@ -91,7 +91,7 @@ def test_outputs_that_do_not_fit(dense: GraphExecutorFactory) -> None:
             module.set_output_zero_copy(index, target)
     with pytest.raises(NotImplementedError, match="debug_executor"):
         module.debug_get_output(0)
-    with pytest.raises(DiagnosticError, match="no JSON"):
+    with pytest.raises(DiagnosticError, match="not JSON"):
         create("{", dense.get_lib(), CPU)
 
 

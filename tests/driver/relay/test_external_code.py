@@ -85,7 +85,7 @@ def test_python_code_with_tuples(generator: Register, kind: str) -> None:
 
 def test_what_is_no_code_is_refused(generator: Register) -> None:
     generator(lambda function: 3)
-    with pytest.raises(DiagnosticError, match="gave a int, which is no code for tvmgen_default_"):
+    with pytest.raises(DiagnosticError, match="gave a int, which is not code for tvmgen_default_"):
         relay.build(_partitioned(), "llvm")
 
 

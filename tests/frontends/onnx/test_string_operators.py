@@ -175,9 +175,9 @@ def test_special_numbers_in_strings() -> None:
     given = strings("1e-5", "INF", "-inf", "+INF", "NaN")
     np.testing.assert_array_equal(program.run({"x": given})[0], np.array([1e-5, np.inf, -np.inf, np.inf, np.nan], "f4"))
     for wrong in ("", "abc", "1.5x", "1_0"):
-        with pytest.raises(baton.DiagnosticError, match=f"the string '{wrong}' is no number of dtype float32"):
+        with pytest.raises(baton.DiagnosticError, match=f"the string '{wrong}' is not a number of dtype float32"):
             program.run({"x": strings(wrong)})
-    with pytest.raises(baton.DiagnosticError, match="the string '300' is no number of dtype uint8"):
+    with pytest.raises(baton.DiagnosticError, match="the string '300' is not a number of dtype uint8"):
         baton.compile(model_of([node("Cast", to=TensorProto.UINT8)], TEXT)).run({"x": strings("300")})
 
 

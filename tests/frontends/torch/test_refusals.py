@@ -199,8 +199,8 @@ def test_pickled_inputs_are_not_looked_at(saved: Path, tmp_path: Path) -> None:
     [
         ("weights_config.json", rewritten('"use_pickle": false', '"use_pickle": true'), "pickle"),
         ("constants_config.json", rewritten('"path_name": "tensor_0"', '"path_name": "opaque_obj_0"'), "pickle"),
-        ("model.json", rewritten("torch.ops.aten.linear.default", "torch.hub.load"), "no operator of aten"),
-        ("model.json", rewritten("Symbol('s77'", "pytest.fail('s77'"), "is no size"),
+        ("model.json", rewritten("torch.ops.aten.linear.default", "torch.hub.load"), "not an operator of aten"),
+        ("model.json", rewritten("Symbol('s77'", "pytest.fail('s77'"), "is not a size"),
         ("model.json", rewritten('{"graph_module"', '{"x'), "cannot be read"),
         ("model.json", lambda content: content[: len(content) // 2], "cannot be read"),
     ],
@@ -219,7 +219,7 @@ def test_other_files(saved: Path, tmp_path: Path) -> None:
     with pytest.raises(DiagnosticError, match="compressed"):
         baton.compile(packed)
     (tmp_path / "d.pt2").write_text(json.dumps({}))
-    with pytest.raises(DiagnosticError, match="no archive"):
+    with pytest.raises(DiagnosticError, match="not an archive"):
         baton.compile(tmp_path / "d.pt2")
     torch.save(seeded(Shifted).state_dict(), tmp_path / "e.pt")
     for reading in (baton.compile, open_model):

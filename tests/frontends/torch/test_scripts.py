@@ -109,6 +109,6 @@ class Scaling(nn.Module):
 def test_floats_from_conditions_are_refused() -> None:
     """A tensor in their place would round them, or make results wide."""
     with pytest.raises(
-        DiagnosticError, match=r"test_scripts\.py:\d+: if x\.max\(\) > 1: chooses 0\.2, which is no tensor"
+        DiagnosticError, match=r"test_scripts\.py:\d+: if x\.max\(\) > 1: chooses 0\.2, which is not a tensor"
     ):
         compiled(Scaling(), floats(2, 3))

@@ -205,7 +205,7 @@ def test_open_sizes_of_fx_graphs() -> None:
         assert_same(model(as_array(images)), module(images), str(images.shape))
     with pytest.raises(DiagnosticError, match="PyTorch cannot export the model"):
         from_fx(graph, [((2, rows, 8, 10), "float32")])
-    with pytest.raises(DiagnosticError, match="'rows', which is no size"):
+    with pytest.raises(DiagnosticError, match="'rows', which is not a size"):
         from_fx(graph, [(("rows", 3, 8, 10), "float32")])
 
 

@@ -231,7 +231,7 @@ def test_a_copy_matches_other_operands() -> None:
 
 @pytest.mark.rule("RELAX-DPL-4", rejects=True)
 def test_constraints_are_no_patterns() -> None:
-    with PatternContext(), pytest.raises(DiagnosticError, match="SameShapeConstraint is no pattern"):
+    with PatternContext(), pytest.raises(DiagnosticError, match="SameShapeConstraint is not a pattern"):
         wildcard().used_by(wildcard().same_shape_as(wildcard()))
 
 

@@ -59,12 +59,12 @@ def test_what_is_no_such_map_says_why() -> None:
     """Guards overlaps, gaps, other terms and conditions."""
     assert detect_iter_map([X, X], GRID).errors == ("pieces of the loop over x overlap or leave gaps",)
     assert detect_iter_map([X], GRID, check_level="bijective").errors == ("not all of the loop over y is used",)
-    assert "no sum of loops" in detect_iter_map([X * Y], GRID).errors[0]
+    assert "not a sum of loops" in detect_iter_map([X * Y], GRID).errors[0]
     assert "conditions" in detect_iter_map([X], GRID, X < 2).errors[0]
     assert detect_iter_map([X, X], GRID, check_level="nocheck").indices
     with pytest.raises(DiagnosticError, match="not one to one"):
         maps.inverse_affine_iter_map(detect_iter_map([F % 6], FLAT).indices, [X])
-    with pytest.raises(ValueError, match="no level"):
+    with pytest.raises(ValueError, match="not a level"):
         detect_iter_map([X], GRID, check_level="nearly")
 
 

@@ -173,9 +173,9 @@ class Model:
                 return np.asarray(given, self.inputs[index].dtype.numpy)
             except (ValueError, TypeError, OverflowError) as error:
                 raise fail(
-                    "value-mismatch", f"input {self._names[index]}: {given!r:.60} is no array: {error}"
+                    "value-mismatch", f"input {self._names[index]}: {given!r:.60} is not an array: {error}"
                 ) from error
-        raise fail("value-mismatch", f"input {self._names[index]}: a {type(given).__name__} is no array")
+        raise fail("value-mismatch", f"input {self._names[index]}: a {type(given).__name__} is not an array")
 
     def _refuse_names(self, feed: Any) -> NoReturn:
         if not isinstance(feed, Mapping):

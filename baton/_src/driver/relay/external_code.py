@@ -57,7 +57,7 @@ def _entry(made: Any, symbol: str, compiler: str) -> Callable[..., Any]:
     alone = kernels is not None and len(kernels) == 1
     found = get(symbol) if callable(get) and not alone else made
     if not callable(found):
-        message = f"relay.ext.{compiler} gave a {type(made).__name__}, which is no code for {symbol}"
+        message = f"relay.ext.{compiler} gave a {type(made).__name__}, which is not code for {symbol}"
         help = f"give a runtime module that has {symbol!r} (tvm.build(..., name={symbol!r})), or a callable"
         raise fail("api", message, help=help)
     code: Callable[..., Any] = found

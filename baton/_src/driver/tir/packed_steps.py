@@ -154,7 +154,9 @@ class _Steps:
             case Var() if operand in slots:
                 return "scalar", ["v", slots[operand]]
             case _:
-                _refuse(self.symbol, call, f"on {operand}, which is no buffer of it and nothing known when it starts")
+                _refuse(
+                    self.symbol, call, f"on {operand}, which is not a buffer of it and nothing known when it starts"
+                )
 
     def _native(self, name: str, parts: list[st.Stmt]) -> tuple[PrimFunc, list[Buffer]]:
         """The kernel of a run of statements, and the temporaries that it takes behind the parameters."""

@@ -87,7 +87,7 @@ def known_shapes(kernel: PrimFunc) -> list[list[int]]:
         shape = constant_shape(kernel.buffer_map[param]) if param in kernel.buffer_map else None
         if shape is None:
             help = "tune the kernel at one size: PrimFunc.specialize gives it"
-            raise fail("tuning-kernel", f"parameter {param.name} is no tensor of a known shape", help=help)
+            raise fail("tuning-kernel", f"parameter {param.name} is not a tensor of a known shape", help=help)
         found.append([int(n) for n in shape])
     return found
 

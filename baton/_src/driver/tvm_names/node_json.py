@@ -93,7 +93,7 @@ def load_json(json_str: str) -> Any:
     if reader is None:
         raise fail(
             "json-unknown",
-            "this is no program saved by save_json",
+            "this is not a program saved by save_json",
             help="give the text that save_json gave, baton's or TVM's",
         )
     named = found.get("params")

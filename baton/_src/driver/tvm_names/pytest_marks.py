@@ -161,7 +161,7 @@ def requires_cuda_compute_version(major_version: int, minor_version: int = 0) ->
 def requires_x86(*args: Any) -> Any:
     """A test for x86 CPUs; skipped on others."""
     here = platform.machine().lower() in ("x86_64", "amd64", "i386", "i686")
-    return requires_llvm(*args) if here else _skip(*args, reason="this is no x86 CPU")
+    return requires_llvm(*args) if here else _skip(*args, reason="this is not an x86 CPU")
 
 
 def requires_llvm_minimum_version(major_version: int) -> Any:

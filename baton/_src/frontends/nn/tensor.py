@@ -68,7 +68,7 @@ class Tensor:
         """What is known of the value."""
         found = self._expr.struct_info
         if not isinstance(found, TensorStructInfo):
-            raise fail("nn-tensor", f"{self._expr!r} is no tensor")
+            raise fail("nn-tensor", f"{self._expr!r} is not a tensor")
         return found
 
     @property

@@ -95,7 +95,7 @@ class Inputs:
         kind = _kind(declared)
         tensor = kind.tensor_type
         if not kind.HasField("tensor_type"):
-            raise fail("onnx-input", f"input {declared.name!r} is no tensor; such inputs are not supported here")
+            raise fail("onnx-input", f"input {declared.name!r} is not a tensor; such inputs are not supported here")
         dtype = INT64 if _holds_strings(declared) else dtype_of(tensor.elem_type, f"input {declared.name!r}")
         return TensorInfo(self._dims(declared.name, tensor), DataType(self.dtype.get(declared.name, dtype)))
 

@@ -26,7 +26,7 @@ def conditional(
     if isinstance(predicate, Truth):
         predicate = predicate.value(node.graph)
     if not isinstance(predicate, Value):
-        node.fail("the condition is no tensor", help="ask in Python what is known of sizes: if x.shape[0] > 2: ...")
+        node.fail("the condition is not a tensor", help="ask in Python what is known of sizes: if x.shape[0] > 2: ...")
     chosen = node.graph.branch(_flag(node, predicate), lambda: then(*operands), lambda: otherwise(*operands))
     return tuple(chosen)
 

@@ -148,7 +148,7 @@ class _Writer:
                 return self.buffers[space][index].data
             case _:
                 pass
-        raise InternalError(f"{place} is no place of a tensor")
+        raise InternalError(f"{place} is not a place of a tensor")
 
     def _state(self, index: int, next_half: bool) -> PrimExpr:
         """The half of parameter `index`'s double buffer that is current, or the other one."""

@@ -225,7 +225,7 @@ def reference_invert(inputs: Any, a: Any) -> Any:
     (x,) = inputs
     at = np.where(x < 0, x.astype(np.int64) + len(x), x)
     if not np.array_equal(np.sort(at), np.arange(len(x))):
-        raise ValueError(f"{x} is no permutation of 0 to {len(x) - 1}")
+        raise ValueError(f"{x} is not a permutation of 0 to {len(x) - 1}")
     return np.argsort(at).astype(x.dtype)
 
 

@@ -71,7 +71,7 @@ def infer_to_batch(call: OpCall[SpaceToBatchAttrs]) -> Info:
     for axis, (block, (before, after)) in enumerate(zip(a.block_shape, a.paddings), start=1):
         padded: Dim = math_.add(shape[axis], before + after)
         if math_.divides(block, padded) is False:
-            call.fail(f"{padded} padded elements along axis {axis} are no multiple of the block's {block}")
+            call.fail(f"{padded} padded elements along axis {axis} are not a multiple of the block's {block}")
         shape[axis] = math_.floor_divide(padded, block)
     shape[0] = math_.multiply(shape[0], math.prod(a.block_shape))
     return TensorInfo(tuple(shape), x.dtype, vdevice=x.vdevice)
@@ -123,7 +123,7 @@ def infer_to_space(call: OpCall[BatchToSpaceAttrs]) -> Info:
     math_, shape = DimMath(call.prover), list(x.shape)
     size = math.prod(a.block_shape)
     if math_.divides(size, shape[0]) is False:
-        call.fail(f"a batch of {shape[0]} is no multiple of the block's {size} places")
+        call.fail(f"a batch of {shape[0]} is not a multiple of the block's {size} places")
     shape[0] = math_.floor_divide(shape[0], size)
     for axis, (block, (before, after)) in enumerate(zip(a.block_shape, a.crops), start=1):
         shape[axis] = math_.subtract(math_.multiply(shape[axis], block), before + after)

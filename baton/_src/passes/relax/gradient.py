@@ -63,7 +63,7 @@ class Gradient(Pass):
     def run(self, module: IRModule, ctx: PassContext) -> IRModule:
         function = module[self.func_name]
         if not isinstance(function, Function):
-            raise _wrong(f"{self.func_name} is no Relax function")
+            raise _wrong(f"{self.func_name} is not a Relax function")
         wanted = self._wanted(function)
         fresh = with_fresh_binders(function)
         symbols = {n for n in post_order(fresh, notes=True) if isinstance(n, TirVar)}
@@ -157,7 +157,7 @@ class _Reverse:
             if found is None:
                 self.values[target] = TupleGetItem(result, self.target_index)
         elif self.target_index != 0:
-            raise _wrong(f"the result is no tuple, so there is no field {self.target_index}")
+            raise _wrong(f"the result is not a tuple, so there is no field {self.target_index}")
         said = target.struct_info
         if not isinstance(said, TensorStructInfo) or said.ndim != 0 or not said.dtype.is_float:
             raise _wrong(f"the target must be a floating scalar, it is {said!r}", help="sum it up first")

@@ -137,7 +137,9 @@ class AnnotationRules:
 
     def _prim(self, info: PrimStructInfo, place: Place, inner: frozenset[TirVar], span: Span | None, what: str) -> None:
         if info.dtype.kind in ("void", "handle"):
-            self.findings.add("RELAX-WF-19", f"{what} is a prim of dtype {info.dtype}, which is no number", span=span)
+            self.findings.add(
+                "RELAX-WF-19", f"{what} is a prim of dtype {info.dtype}, which is not a number", span=span
+            )
         else:
             self._dtype(info.dtype, span, what)
         if info.value is None:

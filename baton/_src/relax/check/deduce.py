@@ -166,7 +166,9 @@ def _operator(expr: Op, context: Context) -> StructInfo:
 def _item(expr: TupleGetItem, context: Context) -> StructInfo:
     info = info_of(expr.tuple_value, context)
     if not isinstance(info, TupleStructInfo):
-        raise fail(STRUCT_INFO, f"item {expr.index} is taken of {described(info)}, which is no tuple", span=expr.span)
+        raise fail(
+            STRUCT_INFO, f"item {expr.index} is taken of {described(info)}, which is not a tuple", span=expr.span
+        )
     if not 0 <= expr.index < len(info.fields):
         raise fail(STRUCT_INFO, f"item {expr.index} is taken of a tuple with {len(info.fields)} fields", span=expr.span)
     return info.fields[expr.index]
@@ -337,7 +339,9 @@ def derive_opaque_call(info: FuncStructInfo, call: Call, context: Context) -> St
     if not isinstance(found, StructInfo):
         raise DiagnosticError(
             Diagnostic(
-                STRUCT_INFO, f"derive_func of {_named(call.op)} gave {found!r}, which is no StructInfo", span=call.span
+                STRUCT_INFO,
+                f"derive_func of {_named(call.op)} gave {found!r}, which is not a StructInfo",
+                span=call.span,
             )
         )
     return found

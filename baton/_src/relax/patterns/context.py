@@ -141,7 +141,7 @@ def _joined(left: PatternSeq, right: Any, only: bool, index: int) -> PatternSeq:
     after = right.patterns if isinstance(right, PatternSeq) else (right,)
     if not all(isinstance(p, DFPattern) for p in after):
         raise fail(
-            "api", f"a {type(right).__name__} is no pattern that could use another", help="name the pattern itself"
+            "api", f"a {type(right).__name__} is not a pattern that could use another", help="name the pattern itself"
         )
     _edge(left.patterns[-1], after[0], only, index)
     return _sequence((*left.patterns, *after))

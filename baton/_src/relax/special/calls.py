@@ -119,7 +119,7 @@ def validate_call_tir(call: Call, context: Any) -> None:
     if function is None:
         return
     if not isinstance(function, PrimFunc):
-        raise fail(WF_26, f"{_name(call)} calls {var.name_hint}, which is no PrimFunc", span=call.span)
+        raise fail(WF_26, f"{_name(call)} calls {var.name_hint}, which is not a PrimFunc", span=call.span)
     given = _kernel_arguments(call)
     if given is None:
         return

@@ -87,7 +87,7 @@ def _tensor_errors(type_: TensorType, definitions: Mapping[GlobalTypeVar, TypeDa
 
 def _call_errors(func: Any, args: tuple[Any, ...], definitions: Mapping[GlobalTypeVar, TypeData]) -> Iterator[str]:
     if not isinstance(func, GlobalTypeVar):
-        yield f"{show_type(func)} is no algebraic data type, so it takes no type arguments"
+        yield f"{show_type(func)} is not an algebraic data type, so it takes no type arguments"
         return
     data = definitions.get(func)
     if data is None:

@@ -128,7 +128,7 @@ class Printer:
                 self._count(function)
                 lines += [f"def @{global_name(var)}{run(self.signature_and_body(function))}", ""]
             else:
-                lines += [f"/* @{global_name(var)} is no Relay function: {type(function).__name__} */", ""]
+                lines += [f"/* @{global_name(var)} is not a Relay function: {type(function).__name__} */", ""]
         return lines
 
     def data(self, data: TypeData) -> str:

@@ -65,7 +65,7 @@ def as_tensor(given: Any, what: str) -> NDArray:
     """`given` as a tensor; Python's numbers and lists are taken, too."""
     found = from_host(np.asarray(given) if isinstance(given, (int, float, list)) else given)
     if not isinstance(found, NDArray):
-        message = f"{what}: a {type(given).__name__} is no tensor"
+        message = f"{what}: a {type(given).__name__} is not a tensor"
         raise fail("value-mismatch", message, help="give a NumPy array or an NDArray")
     return found
 

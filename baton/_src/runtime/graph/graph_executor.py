@@ -295,7 +295,7 @@ def create(graph_json_str: Any, libmod: Any, device: Device = CPU) -> GraphModul
         try:
             json.loads(graph_json_str)
         except ValueError as error:
-            raise fail("api", f"the graph is no JSON text: {error}", help="lib.get_graph_json()") from error
+            raise fail("api", f"the graph is not JSON text: {error}", help="lib.get_graph_json()") from error
     make = getattr(libmod, "create", None)
     if make is not None:
         return GraphModule(make(device))

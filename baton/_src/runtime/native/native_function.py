@@ -256,7 +256,7 @@ class NativeFunction:
                 return NDArray(array.copy() if is_shared else array)
             case _:
                 pass
-        raise fail("executable-corrupt", f"{self.name}: {result!r} is no result of a native function")
+        raise fail("executable-corrupt", f"{self.name}: {result!r} is not a result of a native function")
 
     def _address_of(self) -> Callable[[str], int]:
         if self.kernel_address is None:

@@ -143,7 +143,7 @@ def plan_from_data(data: Any) -> NativePlan:
 def _input(entry: Any) -> NativeInput:
     info = info_from_data(entry[1])
     if not isinstance(info, TensorValue):
-        raise TypeError(f"input {entry[0]} is no tensor")
+        raise TypeError(f"input {entry[0]} is not a tensor")
     return NativeInput(entry[0], info)
 
 

@@ -102,7 +102,7 @@ class ExpressionReader:
         """An expression that has to be a scalar."""
         found = self.read(node)
         if isinstance(found, Buffer | tuple | str) or callable(found):
-            raise self.wrong(node, f"{ast.unparse(node)} is no number", help="index buffers: a[i, j]")
+            raise self.wrong(node, f"{ast.unparse(node)} is not a number", help="index buffers: a[i, j]")
         return ops.convert(found)
 
     def constant(self, node: ast.expr) -> Any:

@@ -155,7 +155,7 @@ class KernelReader(ExpressionReader):
         assert isinstance(target, ast.Subscript)
         buffer = self.read(target.value)
         if not isinstance(buffer, Buffer):
-            raise self.wrong(target, f"{ast.unparse(target.value)} is no buffer")
+            raise self.wrong(target, f"{ast.unparse(target.value)} is not a buffer")
         if buffer in self._inputs:
             raise self.wrong(
                 target, f"{buffer.name} is an argument: a kernel writes only what it makes", help="c = output_tensor(…)"
@@ -165,7 +165,7 @@ class KernelReader(ExpressionReader):
     def _scalar_again(self, target: ast.Name, value: Any, text: ast.expr) -> Stmt:
         known = self.names.get(target.id)
         if not isinstance(known, Scalar):
-            raise self.wrong(target, f"{target.id} is no number that was assigned before")
+            raise self.wrong(target, f"{target.id} is not a number that was assigned before")
         return self._stored(target, known.buffer, value, (0,), text)
 
     def _stored(self, node: ast.AST, buffer: Buffer, value: Any, indices: tuple[Any, ...], text: ast.expr) -> Stmt:
@@ -187,7 +187,7 @@ class KernelReader(ExpressionReader):
     def _loop(self, node: ast.For, name: str, domain: ast.Call, body: Sequence[ast.stmt]) -> Stmt:
         word = domain.func.id if isinstance(domain.func, ast.Name) else ""
         if word not in LOOPS or domain.keywords or not 1 <= len(domain.args) <= 2:
-            raise self.wrong(domain, f"{ast.unparse(domain)} is no loop", help=f"there are {', '.join(LOOPS)}")
+            raise self.wrong(domain, f"{ast.unparse(domain)} is not a loop", help=f"there are {', '.join(LOOPS)}")
         if name in self.names:
             raise self.wrong(node, f"{name} is in use: a loop needs a name of its own")
         bounds = [self.number(arg) for arg in (domain.args[1:] if word == "bind" else domain.args)]

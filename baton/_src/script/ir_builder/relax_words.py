@@ -82,7 +82,7 @@ def output(*vars: Var) -> None:
     own = {b.var for _, bindings, _ in current_builder().normalizer.frame.blocks for b in bindings}
     for var in vars:
         if var not in own:
-            raise fail("ir-builder", f"{var.name_hint} is no variable of this dataflow block")
+            raise fail("ir-builder", f"{var.name_hint} is not a variable of this dataflow block")
     held.ended = True
     held.output_vars = list(vars)
 

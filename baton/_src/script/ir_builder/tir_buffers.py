@@ -75,7 +75,7 @@ def match_buffer(
     if isinstance(param, Var):
         function = current_function("match_buffer")
         if not any(param is p for p in function.args):
-            raise fail("ir-builder", f"{param.name} is no parameter: give it by T.arg")
+            raise fail("ir-builder", f"{param.name} is not a parameter: give it by T.arg")
         if shape is None:
             raise ValueError("Shape must be specified when binding input param")
         function.buffer_map[param] = new_buffer(shape, dtype, *options)

@@ -69,7 +69,7 @@ class IterMapLevel(enum.IntEnum):
         names = {"bijective": IterMapLevel.Bijective, "surjective": IterMapLevel.Surjective}
         found = {**names, "nocheck": IterMapLevel.NoCheck}.get(name.lower())
         if found is None:
-            raise ValueError(f"{name!r} is no level of iterator maps: bijective, surjective, nocheck")
+            raise ValueError(f"{name!r} is not a level of iterator maps: bijective, surjective, nocheck")
         return found
 
 
@@ -104,7 +104,7 @@ def detect_iter_map(
     for index in indices:
         parts = _pieces(literal(index), input_iters)
         if parts is None:
-            return IterMapResult(errors=(f"{index} is no sum of loops and their pieces",))
+            return IterMapResult(errors=(f"{index} is not a sum of loops and their pieces",))
         found.append(parts)
     if level != IterMapLevel.NoCheck:
         error = _overlap([p for parts, _ in found for p in parts], input_iters, level == IterMapLevel.Bijective)
@@ -176,7 +176,7 @@ def normalize_to_iter_sum(index: Any, input_iters: Domains) -> IterSumExpr:
     """An index as a sum of the pieces that can be found, not fused. Error `iter-map`: it has other terms."""
     found = _pieces(literal(index), input_iters)
     if found is None:
-        raise fail("iter-map", f"{index} is no sum of loops and their pieces")
+        raise fail("iter-map", f"{index} is not a sum of loops and their pieces")
     return IterSumExpr(tuple(_split(p, input_iters) for p in found[0]), found[1], dtype=found[1].dtype)
 
 

@@ -177,7 +177,7 @@ def _check_einsum(block: st.Block) -> None:
 
 
 def _no_einsum(block: st.Block) -> Exception:
-    return refuse(f"block {block.name_hint} is no sum of products of elements: padding would change it")
+    return refuse(f"block {block.name_hint} is not a sum of products of elements: padding would change it")
 
 
 def _same(one: PrimExpr, other: PrimExpr) -> bool:
@@ -203,7 +203,7 @@ def _copied(target: Buffer, source: Buffer, pads: bool) -> st.Stmt:
 def unsafe_set_dtype(root: st.Stmt, buffer: Buffer, dtype: Any) -> st.Stmt:
     """A buffer of the function's own with elements of another dtype: stored rounded, loaded back."""
     if not any(isinstance(n, st.Block) and buffer in n.alloc_buffers for n in post_order(root)):
-        raise refuse(f"{buffer.name} is no buffer of the function's own: its dtype is part of the signature")
+        raise refuse(f"{buffer.name} is not a buffer of the function's own: its dtype is part of the signature")
     new = decl_buffer(buffer.shape, dtype, buffer.name, scope=buffer.scope())
 
     def load(node: tir.BufferLoad) -> PrimExpr:

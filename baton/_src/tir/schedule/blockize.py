@@ -89,13 +89,13 @@ def _divided(value: PrimExpr, inner: dict[tir.Var, Range], name: str) -> tuple[P
     span = eval_set(within, inner)
     extent = span.extent()
     if extent is None or not isinstance(extent, tir.IntImm):
-        raise refuse(f"how far an axis of block {name} goes inside is no constant")
+        raise refuse(f"how far an axis of block {name} goes inside is not a constant")
     if not (isinstance(span.min, tir.IntImm) and span.min.value == 0):
         raise refuse(f"an axis of block {name} does not start at 0 inside")
     size = tir.IntImm(value.dtype, extent.value)
     rest = simplify(ops.floormod(base, size))
     if not (isinstance(rest, tir.IntImm) and rest.value == 0):
-        raise refuse(f"an axis of block {name} starts inside at what is no multiple of {extent.value}")
+        raise refuse(f"an axis of block {name} starts inside at what is not a multiple of {extent.value}")
     return simplify(ops.floordiv(base, size)), within, size
 
 

@@ -31,11 +31,11 @@ def decompose_padding(root: st.Stmt, name: str, var: tir.Var) -> tuple[st.Stmt, 
     value = store.value
     padded = isinstance(value, tir.Call) and getattr(value.op, "name", "") == "tir.if_then_else"
     if not padded or block.init is not None:
-        raise refuse(f"block {name} does not pad: its value is no if_then_else(inside, data, constant)")
+        raise refuse(f"block {name} does not pad: its value is not if_then_else(inside, data, constant)")
     assert isinstance(value, tir.Call)
     condition, data, constant = value.args
     if any(isinstance(n, (tir.Var, tir.BufferLoad)) for n in post_order(constant)):
-        raise refuse(f"what block {name} pads with is no constant")
+        raise refuse(f"what block {name} pads with is not a constant")
     loop = find_loop(root, var)
     below = [item for item in path_to(loop, realize) if isinstance(item, st.For)]
     fresh: dict[Any, Any] = {i.loop_var: tir.Var(f"{i.loop_var.name}_pad", i.loop_var.dtype) for i in below}

@@ -60,7 +60,7 @@ def reducer_of(block: st.Block) -> Reducer:
     begun = st.stmt_list(block.init) if block.init is not None else []
     starts = {s.buffer: s for s in begun if isinstance(s, st.BufferStore)}
     if not stores:
-        raise refuse(f"block {name} is no reduction: it does not store what it updates")
+        raise refuse(f"block {name} is not a reduction: it does not store what it updates")
     if {s.buffer for s in stores} != set(starts):
         raise refuse(f"block {name} does not initialise what it reduces")
     at = stores[0].indices

@@ -79,7 +79,7 @@ def _loops_around(
     path = path_to(root, realize)
     owners = [n for n, item in enumerate(path) if isinstance(item, st.Block) and buffer in item.alloc_buffers]
     if not owners:
-        raise refuse(f"{buffer.name} is no buffer of the function's own: it keeps its size")
+        raise refuse(f"{buffer.name} is not a buffer of the function's own: it keeps its size")
     shared = [item for item in path[owners[0] :] if all(reader in realizes(item) for reader in readers)]
     loops = [item for item in shared if isinstance(item, st.For)]
     if not loops:

@@ -63,7 +63,7 @@ class SamplePrimitives:
     def _extent_to_tile(self, loop: LoopRV) -> int:
         extent = self.get(loop).extent
         if not isinstance(extent, IntImm):
-            raise refuse(f"the extent of the loop over {loop.var.name} is no constant: it has no factors to sample")
+            raise refuse(f"the extent of the loop over {loop.var.name} is not a constant: it has no factors to sample")
         return extent.value
 
     @recorded

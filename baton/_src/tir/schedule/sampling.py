@@ -54,7 +54,7 @@ def categorical(rng: random.Random, candidates: Sequence[int], probs: Sequence[f
         raise refuse(f"{len(candidates)} candidates need as many probabilities, got {list(probs)}")
     if decision is not None:
         if not 0 <= decision < len(candidates):
-            raise refuse(f"the decision {decision} is no index of {len(candidates)} candidates")
+            raise refuse(f"the decision {decision} is not an index of {len(candidates)} candidates")
         return int(decision)
     return rng.choices(range(len(candidates)), weights=list(probs))[0]
 

@@ -95,7 +95,7 @@ class Schedule(BufferPrimitives, TilePrimitives, SamplePrimitives, RulePrimitive
         self._module = self.mod
         found = self._module[func_name]
         if not isinstance(found, PrimFunc):
-            raise refuse(f"{func_name} is no PrimFunc")
+            raise refuse(f"{func_name} is not a PrimFunc")
         self._name = func_name
         self.func = found.with_fields(body=_with_unique_names(found.body))
 

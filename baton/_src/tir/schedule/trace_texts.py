@@ -145,7 +145,7 @@ def steps_of_json(data: Any) -> Iterator[tuple[Step, Any]]:
         chosen = {int(number): choice for number, choice in decisions}
         rows = [(str(kind), list(given), list(attrs), list(outputs)) for kind, given, attrs, outputs in steps]
     except (TypeError, ValueError):
-        raise fail("schedule", "the data is no trace: as_json gives [steps, decisions]") from None
+        raise fail("schedule", "the data is not a trace: as_json gives [steps, decisions]") from None
     for number, (kind, given, attrs, outputs) in enumerate(rows):
         yield (kind, given, [attr_from_json(value) for value in attrs], outputs), chosen.get(number)
 

@@ -132,7 +132,7 @@ def _scalar_param(scope: Scope, arg: ast.arg, kind: Any) -> Var:
     if isinstance(kind, Var):
         return kind.with_fields(name=arg.arg)
     help_text = 'annotate with T.handle, T.int64, or T.Buffer((n,), "float32")'
-    raise scope.error(arg, "tir-params", f"the annotation of {arg.arg} is no type", help_text)
+    raise scope.error(arg, "tir-params", f"the annotation of {arg.arg} is not a type", help_text)
 
 
 def _return_type(scope: Scope, node: ast.FunctionDef) -> Task[Type | None]:

@@ -144,7 +144,7 @@ def _typed_var(scope: Scope, node: ast.AST, kind: Any, name: str) -> Var:
             return Var(name, dtype)
     if isinstance(kind, Var):
         return kind.with_fields(name=name)
-    raise scope.error(node, "tir-annotation", f"{kind!r} is no type of a scalar", "write e.g. T.int64 or T.handle")
+    raise scope.error(node, "tir-annotation", f"{kind!r} is not a type of a scalar", "write e.g. T.int64 or T.handle")
 
 
 def _store(scope: Scope, node: ast.stmt, target: ast.Subscript, given: ast.expr, out: StatementSequence) -> Task[None]:

@@ -57,7 +57,7 @@ def _check_written(content: Any) -> None:
         ast.parse(repr(content), mode="eval")
     except (SyntaxError, ValueError):
         raise fail(
-            "tir-attribute", f"an object of class {type(content).__name__} is no value of an attribute"
+            "tir-attribute", f"an object of class {type(content).__name__} is not a value of an attribute"
         ) from None
 
 
@@ -109,7 +109,7 @@ def _remap(scope: Scope, block: BlockFrame, names: list[str], node: ast.Call) ->
                 node, "tir-block", "T.axis.remap takes loop variables", "use T.axis.spatial(extent, value)"
             )
         if kind not in _KINDS:
-            raise scope.error(node, "tir-block", f"{kind!r} is no kind of axis", "S is spatial, R is reduce")
+            raise scope.error(node, "tir-block", f"{kind!r} is not a kind of axis", "S is spatial, R is reduce")
         _bind_axis(scope, block, name, Range(loop.min, loop.extent), _KINDS[kind], loop_var, None)
 
 
@@ -271,7 +271,7 @@ def _match_buffer(scope: Scope, target: str, node: ast.Call) -> Task[Buffer]:
     whole = None if isinstance(first, ast.Subscript) else (yield value(scope, first))
     if isinstance(whole, Var):
         if not any(whole is p for p in scope.params):
-            raise scope.error(first, "tir-buffer", f"{whole.name} is no parameter")
+            raise scope.error(first, "tir-buffer", f"{whole.name} is not a parameter")
         buffer = make_buffer(scope, node, target, args, kwargs)
         if whole in scope.buffer_map:
             raise scope.error(node, "tir-buffer", f"the parameter {whole.name} has a buffer already")

@@ -306,7 +306,7 @@ def region(scope: Scope, node: ast.expr) -> Task[BufferRegion]:
         raise scope.error(node, "tir-region", f"a region of a buffer is needed here, not {described(whole)}")
     buffer = yield value(scope, node.value)
     if not isinstance(buffer, Buffer):
-        raise scope.error(node.value, "tir-region", f"{described(buffer)} is no buffer")
+        raise scope.error(node.value, "tir-region", f"{described(buffer)} is not a buffer")
     parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
     if len(parts) != buffer.ndim:
         raise scope.error(node, "tir-indices", f"{buffer.name} has {buffer.ndim} dims, got {len(parts)} ranges")

@@ -77,7 +77,7 @@ def test_searches_go_on_from_a_log_and_end(tmp_path: Path) -> None:
 
 
 def test_mistakes_are_named(tmp_path: Path) -> None:
-    with pytest.raises(DiagnosticError, match="no registered workload"):
+    with pytest.raises(DiagnosticError, match="not a registered workload"):
         auto_scheduler.SearchTask(func=len, args=(), target=TARGET)
     with pytest.raises(DiagnosticError, match="registered already"):
         auto_scheduler.register_workload("matmul_add", list)

@@ -135,7 +135,7 @@ def test_what_run_refuses(options: dict[str, Any], why: str, package: Any) -> No
         (["metadata.json", "mod.so"], "Model Library Format"),
         (["mod.json"], "no library"),
         (["mod.so", "mod.json"], "no mod.params"),
-        (["../mod.so"], "no archive"),
+        (["../mod.so"], "not an archive"),
     ],
 )
 def test_what_is_no_package(names: list[str], why: str, tmp_path: Path) -> None:
@@ -155,8 +155,8 @@ def test_what_is_taken_for_something_else(text: Path, package: Any) -> None:
         (lambda: tvmc.compile(package, "llvm"), "cannot compile a TVMCPackage"),
         (lambda: tvmc.tune(package, "llvm"), "cannot tune a TVMCPackage"),
         (lambda: tvmc.tune(model, "llvm", hostname="board"), "measured on this machine"),
-        (lambda: tvmc.TVMCPackage(text), "no archive"),
-        (lambda: tvmc.TVMCModel(model_path=package.package_path), "no saved TVMCModel"),
+        (lambda: tvmc.TVMCPackage(text), "not an archive"),
+        (lambda: tvmc.TVMCModel(model_path=package.package_path), "not a saved TVMCModel"),
         (tvmc.TVMCModel, "Either mod and params"),
         (lambda: tvmc.load(text.with_name("missing.onnx")), "doesn't exist"),
         (lambda: tvmc.run(package).get_output("output_7"), "there are: output_0"),
@@ -180,7 +180,7 @@ def test_targets_as_texts(tmp_path: Path) -> None:
     for said in (str(file), file.read_text(), "llvm -mcpu=haswell"):
         found = target_from_cli(said, {"llvm": {"num-cores": 3}})
         assert (found.mcpu, found.num_cores) == ("haswell", 3)
-    with pytest.raises(tvmc.TVMCException, match="no JSON"):
+    with pytest.raises(tvmc.TVMCException, match="not JSON"):
         target_from_cli("{kind}")
 
 

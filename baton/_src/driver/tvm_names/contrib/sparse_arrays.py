@@ -71,7 +71,7 @@ def _compressed(dense: AnyArray) -> tuple[AnyArray, ...]:
 def _check(data: AnyArray, indices: AnyArray, indptr: AnyArray, shape: tuple[int, int]) -> None:
     fits = data.ndim == indices.ndim == indptr.ndim == 1 and len(data) == len(indices) and len(indptr) == shape[0] + 1
     if not fits or indptr[0] != 0 or indptr[-1] != len(data) or (np.diff(indptr) < 0).any():
-        raise _wrong(f"data, indices and indptr are no CSR matrix of {shape[0]} rows")
+        raise _wrong(f"data, indices and indptr are not a CSR matrix of {shape[0]} rows")
     if len(indices) and not 0 <= indices.min() <= indices.max() < shape[1]:
         raise _wrong(f"an index lies outside of {shape[1]} columns")
 

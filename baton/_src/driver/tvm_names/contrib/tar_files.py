@@ -26,5 +26,5 @@ def untar(tar_file: str, directory: str) -> None:
         whole = Path(directory).resolve()
         for member in archive.getmembers():
             if not (member.isfile() or member.isdir()) or not (whole / member.name).resolve().is_relative_to(whole):
-                raise tarfile.TarError(f"{member.name} is no file or folder within {directory}")
+                raise tarfile.TarError(f"{member.name} is not a file or folder within {directory}")
         archive.extractall(directory)

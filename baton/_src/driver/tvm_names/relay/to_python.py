@@ -97,7 +97,7 @@ def _text(expr: Any, module: IRModule) -> str:
     for var in _reached(expr, module):
         function = module[var]
         if not isinstance(function, Function):
-            raise fail("relay-python", f"@{var.name_hint} is no Relay function", span=var.span)
+            raise fail("relay-python", f"@{var.name_hint} is not a Relay function", span=var.span)
         lines += _assigned(writer, writer.of(var, var.name_hint), function)
     lines += _assigned(writer, RESULT, expr)
     words = f"from baton.relay.testing.python_words import {', '.join(WORDS)}"

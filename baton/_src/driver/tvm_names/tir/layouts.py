@@ -23,7 +23,7 @@ class Layout:
         letters = [letter for _, letter in found]
         faults = [n + a for n, a in found if bool(n) != a.islower() or (a.islower() and a.upper() not in letters)]
         if "".join(n + a for n, a in found) != name or faults or len(set(letters)) != len(letters):
-            raise fail("layout", f"{name!r} is no layout", help='e.g. "NCHW" or "NCHW16c"')
+            raise fail("layout", f"{name!r} is not a layout", help='e.g. "NCHW" or "NCHW16c"')
         self.name, self.dtype = name, dtype
         self.axes: tuple[tuple[str, int | None], ...] = tuple(
             (str(letter), int(number) if number else None) for number, letter in found

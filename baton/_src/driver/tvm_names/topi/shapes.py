@@ -23,7 +23,7 @@ def get_const_int(expr: Any) -> int:
         return found
     if isinstance(found, IntImm):
         return found.value
-    raise fail("dim-unknown", f"{expr!r} is no number known when compiling")
+    raise fail("dim-unknown", f"{expr!r} is not a number known when compiling")
 
 
 def get_const_tuple(in_tuple: Iterable[Any]) -> tuple[Any, ...]:
@@ -48,7 +48,7 @@ def get_const_float(expr: Any) -> float:
     found = Analyzer().simplify(expr)
     if isinstance(found, (FloatImm, IntImm)):
         return float(found.value)
-    raise fail("dim-unknown", f"{expr!r} is no number known when compiling")
+    raise fail("dim-unknown", f"{expr!r} is not a number known when compiling")
 
 
 def equal_const_int(expr: Any, value: int) -> bool:

@@ -24,5 +24,5 @@ def _serialized(arg: Any) -> Any:
     value = getattr(arg, "value", None)
     if isinstance(value, (int, float)):
         return value
-    message = f"{arg!r} is no argument of templates and workloads"
+    message = f"{arg!r} is not an argument of templates and workloads"
     raise fail("api", message, help="numbers, texts, tuples and tensors are")

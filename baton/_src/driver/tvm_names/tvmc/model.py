@@ -57,7 +57,7 @@ class TVMCModel:
             untar(str(model_path), self._tmp_dir.path)
             text, params = (Path(self._tmp_dir.relpath(n)).read_bytes() for n in (_MODULE, _PARAMS))
         except (OSError, tarfile.TarError) as error:
-            raise refuse(f"{str(model_path)!r} is no saved TVMCModel", "TVMCModel.save writes one") from error
+            raise refuse(f"{str(model_path)!r} is not a saved TVMCModel", "TVMCModel.save writes one") from error
         self.mod = load_json(text.decode())
         self.params = load_param_dict(params)
 

@@ -38,7 +38,7 @@ class TVMCPackage:
         try:
             untar(str(package_path), self._tmp_dir.path)
         except (OSError, tarfile.TarError) as error:
-            raise refuse(f"{str(package_path)!r} is no archive that could be a package", _MADE_BY) from error
+            raise refuse(f"{str(package_path)!r} is not an archive that could be a package", _MADE_BY) from error
         if Path(self._tmp_dir.relpath("metadata.json")).exists():
             raise refuse(f"{str(package_path)!r} is in Model Library Format, code for bare devices", _MADE_BY)
         found = [name for name in _LIBRARIES if Path(self._tmp_dir.relpath(name)).is_file()]

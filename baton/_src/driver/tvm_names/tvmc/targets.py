@@ -36,7 +36,7 @@ def _described(text: str) -> Any:
         try:
             return json.loads(text)
         except ValueError as error:
-            raise refuse(f"the target is no JSON: {error}", '{"kind": "llvm"}') from error
+            raise refuse(f"the target is not JSON: {error}", '{"kind": "llvm"}') from error
     if "," in text.split(" -")[0]:
         help = 'baton generates all code itself: target "llvm"'
         raise refuse(f"{text!r} names several targets", help)

@@ -25,7 +25,7 @@ def _items(node: OnnxNode) -> tuple[Value, ...]:
     items = node[0].items
     if items is None or node[0].grows:
         node.fail(
-            "its operand is no sequence whose length is known when importing",
+            "its operand is not a sequence whose length is known when importing",
             help="a loop of unknown length may append to a sequence; what reads it must come behind the loop",
         )
     return items

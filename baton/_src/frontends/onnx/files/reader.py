@@ -164,7 +164,7 @@ def _external(tensor: Any, folder: Path | None, dtype: DataType, shape: tuple[in
     if not path.is_relative_to(folder) or not path.is_file():
         raise fail(
             "onnx-external",
-            f"tensor {tensor.name!r} keeps its data in {location!r}, which is no file in the model's folder",
+            f"tensor {tensor.name!r} keeps its data in {location!r}, which is not a file in the model's folder",
             help="external data must lie beside the model",
         )
     note_file(path)

@@ -68,7 +68,7 @@ def _check_sizes(path: Path, stream: Any) -> None:
         with zipfile.ZipFile(stream) as archive:
             entries = archive.infolist()
     except zipfile.BadZipFile:
-        _refuse(path, "it is no archive")
+        _refuse(path, "it is not an archive")
     if any(e.compress_type != zipfile.ZIP_STORED for e in entries):
         _refuse(path, "parts of it are compressed, which torch.export.save never does")
 
@@ -118,7 +118,7 @@ def _check_guard(path: Path, guard: str) -> None:
     try:
         ast.parse(guard, mode="eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        _refuse(path, f"{guard!r} is no comparison of sizes")
+        _refuse(path, f"{guard!r} is not a comparison of sizes")
 
 
 def _parts(content: Any) -> Iterator[dict[str, Any]]:
@@ -136,7 +136,7 @@ def _parts(content: Any) -> Iterator[dict[str, Any]]:
 def _check_operator(path: Path, target: str) -> None:
     plain = target.startswith("torch.ops.aten.") and "from_file" not in target
     if not plain and target not in SIZES:
-        _refuse(path, f"it calls {target}, which is no operator of aten")
+        _refuse(path, f"it calls {target}, which is not an operator of aten")
 
 
 def _check_expression(path: Path, text: Any) -> None:
@@ -144,7 +144,7 @@ def _check_expression(path: Path, text: Any) -> None:
     try:
         nodes = list(ast.walk(ast.parse(text, mode="eval")))
     except (SyntaxError, TypeError, ValueError, RecursionError, MemoryError):
-        _refuse(path, f"{text!r} is no size")
+        _refuse(path, f"{text!r} is not a size")
     for node in nodes:
         plain = isinstance(node, _SYNTAX)
         if isinstance(node, ast.Call):
@@ -154,4 +154,4 @@ def _check_expression(path: Path, text: Any) -> None:
         elif isinstance(node, ast.Constant):
             plain = isinstance(node.value, (int, float, bool)) or str(node.value).isidentifier()
         if not plain:
-            _refuse(path, f"{text!r} is no size")
+            _refuse(path, f"{text!r} is not a size")

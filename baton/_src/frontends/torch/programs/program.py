@@ -179,7 +179,7 @@ def _check_without_effects(graph: Any) -> None:
     """No prints, and no checks but those that operators can make themselves."""
     listed = "; ".join(f"{n.args[1]} ({source_of(n)})" for n in _effects(graph))
     if listed:
-        message = f"the program does what is no function of tensors: {listed}"
+        message = f"the program does what is not a function of tensors: {listed}"
         raise fail("torch-effect", message, help=_WITHOUT_EFFECT)
 
 

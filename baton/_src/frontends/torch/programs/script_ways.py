@@ -80,5 +80,5 @@ def _tensor(value: Any, line: str) -> Any:
         return value
     if isinstance(value, (int, torch.SymInt)):
         return torch.scalar_tensor(value, dtype=torch.bool if isinstance(value, bool) else torch.int64)
-    message = f"{line} chooses {value!r}, which is no tensor, by the elements of one"
+    message = f"{line} chooses {value!r}, which is not a tensor, by the elements of one"
     raise fail("torch-script", message, help="make a tensor of it before the condition")

@@ -34,11 +34,11 @@ def example(shape: Sequence[Any], dtype: Any) -> Example:
     torch = torch_library()
     found = getattr(torch, str(dtype).removeprefix("torch."), None)
     if not isinstance(found, torch.dtype):
-        raise fail("torch-dtype", f"{dtype!r} is no dtype of PyTorch", help='such as "float32"')
+        raise fail("torch-dtype", f"{dtype!r} is not a dtype of PyTorch", help='such as "float32"')
     sizes = [d if isinstance(d, int) else getattr(d, "value", None) for d in shape]
     wrong = [d for d, size in zip(shape, sizes, strict=True) if size is None and not isinstance(d, PrimExpr)]
     if wrong:
-        raise fail("torch-input", f"the input shape {tuple(shape)} has {wrong[0]!r}, which is no size")
+        raise fail("torch-input", f"the input shape {tuple(shape)} has {wrong[0]!r}, which is not a size")
     open_axes = tuple(axis for axis, size in enumerate(sizes) if size is None)
     return Example(torch.zeros([_OPEN_SIZE if n is None else n for n in sizes], dtype=found), open_axes)
 

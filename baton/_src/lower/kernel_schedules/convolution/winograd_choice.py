@@ -78,7 +78,7 @@ def candidate(func: PrimFunc) -> Candidate | Declined:
         return Declined("the data does not lie (N, C, H, W, c)")
     inputs = [func.buffer_map.get(p) for p in func.params]
     if weight.buffer not in inputs:
-        return Declined("the weight is no parameter")
+        return Declined("the weight is not a parameter")
     return Candidate(kernel, conv, inputs.index(weight.buffer), weight.buffer)
 
 

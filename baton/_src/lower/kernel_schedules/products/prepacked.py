@@ -67,7 +67,7 @@ def apply(func: PrimFunc, target: Target) -> PrimFunc | Declined:
         return Declined("no product with packed weights")
     lanes = tile_shape(target, matrix.stage.buffer.dtype).lanes
     if width % lanes:
-        return Declined(f"panels of {width} columns, which a program has packed itself, are no whole vectors")
+        return Declined(f"panels of {width} columns, which a program has packed itself, are not whole vectors")
     found = find_anchor(kernel, lambda s: s is matrix.stage)
     assert found is not None
 

@@ -122,7 +122,7 @@ def _product(anchored: Anchored) -> Product | Declined:
     if stage.combiner is not tir.Add or len(stage.reduce) != 1 or len(stage.spatial) < 2:
         return Declined("not a sum over one axis")
     if not isinstance(stage.value, tir.Mul):
-        return Declined("the terms are no products")
+        return Declined("the terms are not products")
     k, columns = stage.reduce[0], stage.spatial[-1]
     left, right = stage.value.a, stage.value.b
     if depends(left, columns.var):

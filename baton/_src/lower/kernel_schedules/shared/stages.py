@@ -131,7 +131,7 @@ def read_kernel(func: PrimFunc) -> Kernel | Declined:
         return Declined("it is scheduled already")
     root = func.body
     if not isinstance(root, st.BlockRealize) or root.block.iter_vars or root.block.match_buffers:
-        return Declined("the body is no root block")
+        return Declined("the body is not a root block")
     body = root.block.body
     parts = _flat(body)
     stages = tuple(_read_stage(part) or _opaque(part) for part in parts)

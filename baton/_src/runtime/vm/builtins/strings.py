@@ -119,7 +119,7 @@ def parse(x: NDArray, dtype: str) -> NDArray:
                 np.array(number(string)).astype(kind.numpy) if kind.is_float else np.array(number(string), kind.numpy)
             )
         except (ValueError, OverflowError):
-            raise fail("value-mismatch", f"the string {string!r} is no number of dtype {dtype}") from None
+            raise fail("value-mismatch", f"the string {string!r} is not a number of dtype {dtype}") from None
 
     return _each(read, x, kind.numpy)
 

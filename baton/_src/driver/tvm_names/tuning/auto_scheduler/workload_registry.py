@@ -35,7 +35,7 @@ def make_workload_key(func: Any, args: Sequence[Any]) -> str:
     name = func if isinstance(func, str) else func.__name__
     if name not in _workloads:
         help = "@auto_scheduler.register_workload names it"
-        raise fail("auto-scheduler", f"{name!r} is no registered workload", help=help)
+        raise fail("auto-scheduler", f"{name!r} is not a registered workload", help=help)
     return json.dumps([name, *serialized(args)])
 
 
@@ -43,5 +43,5 @@ def made_workload(key: str) -> list[Tensor]:
     """The tensors of a workload by its key. Error `auto-scheduler`: it is not registered."""
     name, *args = json.loads(key)
     if name not in _workloads:
-        raise fail("auto-scheduler", f"{name!r} is no registered workload")
+        raise fail("auto-scheduler", f"{name!r} is not a registered workload")
     return list(_workloads[name](*(tuple(arg) if isinstance(arg, list) else arg for arg in args)))

@@ -62,7 +62,7 @@ class ApplyHistoryBest(DispatchContext):
     def update(self, target: Any, workload: tuple[Any, ...], cfg: ConfigEntity) -> None:
         """Let a configuration be the best of a workload."""
         if not isinstance(cfg, ConfigEntity):
-            raise fail("autotvm-record", f"{cfg!r} is no configuration", kind=TypeError)
+            raise fail("autotvm-record", f"{cfg!r} is not a configuration", kind=TypeError)
         self._best[workload] = (0.0, cfg)
 
 

@@ -81,7 +81,7 @@ class Workload:
             key, text = json_obj
             return Workload(normalized(parse_text(str(text))), str(key))
         except (TypeError, ValueError) as error:
-            raise fail("tuning-record", f"{str(json_obj)[:60]!r} is no workload: {error}") from error
+            raise fail("tuning-record", f"{str(json_obj)[:60]!r} is not a workload: {error}") from error
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Workload) and self.key == other.key
@@ -148,7 +148,7 @@ class TuningRecord:
         try:
             steps, seconds, target, arguments = json_obj
         except (TypeError, ValueError) as error:
-            raise fail("tuning-record", f"{str(json_obj)[:60]!r} is no record: {error}") from error
+            raise fail("tuning-record", f"{str(json_obj)[:60]!r} is not a record: {error}") from error
         infos = None if arguments is None else [TensorInfo.from_json(info) for info in arguments]
         return TuningRecord(steps, workload, seconds, None if target is None else Target(target), infos)
 
