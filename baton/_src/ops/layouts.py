@@ -16,10 +16,12 @@ class FollowsInput:
     """Elementwise in all but the axes named by attributes (`axis`: the attribute's name, or None).
 
     `operands`: how many operands share the layout, the others being of one element; None: all.
+    `batch_first`: axis 0 is another matter than those not named: it has to stay where it is.
     """
 
     axis: str | None = None
     operands: int | None = None
+    batch_first: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +62,8 @@ class Anchor:
     blocks: bool = True
 
 
-def follows_input(axis: str | None = None, operands: int | None = None) -> FollowsInput:
-    return FollowsInput(axis, operands)
+def follows_input(axis: str | None = None, operands: int | None = None, batch_first: bool = False) -> FollowsInput:
+    return FollowsInput(axis, operands, batch_first)
 
 
 def folds(numbered: bool = False) -> Folds:

@@ -90,3 +90,19 @@ def test_what_comes_out_of_a_convolution(expression: str) -> None:
     assert wanted is None or transforms_of_data(after) == wanted
     check_same(before, after, 1e-3)
     check_same(before, ConvertLayout({"nn.conv2d": ["NCHW4c", "default"]})(before), 1e-3)
+
+
+@pytest.mark.parametrize("layout", ["HWNC", "CNHW"])
+@pytest.mark.parametrize("expression", THROUGH)
+def test_where_the_batch_is_not_first(expression: str, layout: str) -> None:
+    """instance_norm took height for the batch."""
+    before = main(PARAMS.format(8), f"%0 = {FIRST}; {expression}")
+    check_same(before, ConvertLayout({"nn.conv2d": [layout, "default"]})(before), 1e-3)
+
+
+@pytest.mark.parametrize("pool", ["nn.avg_pool2d", "nn.max_pool2d"])
+def test_pools_where_the_batch_is_not_first(pool: str) -> None:
+    """The reference looked for the batch on the first axis."""
+    param, window = "%x: Tensor[(8, 7, 2, 6), float32]", "pool_size=[3, 3], padding=[1, 1]"
+    usual = f"transpose({pool}(transpose(%x, axes=[2, 3, 0, 1]), {window}), axes=[2, 3, 0, 1])"
+    check_same(main(param, usual), main(param, f'{pool}(%x, {window}, layout="HWNC")'))

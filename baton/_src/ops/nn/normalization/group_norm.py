@@ -176,7 +176,7 @@ GROUP_NORM = OpDef(
     reference=reference_group,
     gradient=gradient_group,
     fusion=Fusion.OPAQUE,
-    layout=follows_input(axis="axis"),
+    layout=follows_input(axis="axis", batch_first=True),
     samples=lambda: (
         norm_sample(("n", 4, 5), (4,), GroupNormAttrs(2, 1, (2,))),
         norm_sample((2, 3, 6), (6,), GroupNormAttrs(3, -1, (1,), center=False)),
@@ -245,7 +245,7 @@ INSTANCE_NORM = OpDef(
     reference=reference_instance,
     gradient=gradient_instance,
     fusion=Fusion.OUT_EWISE_FUSABLE,
-    layout=follows_input(axis="axis"),
+    layout=follows_input(axis="axis", batch_first=True),
     samples=lambda: (
         norm_sample(("n", 4, "w"), (4,), InstanceNormAttrs()),
         norm_sample((2, 3, 3, 4), (4,), InstanceNormAttrs(channel_axis=-1)),

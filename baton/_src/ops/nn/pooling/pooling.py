@@ -229,9 +229,7 @@ def _pool(x: Any, a: Any, is_max: bool) -> Any:
             limit = size + a.padding[i + a.spatial]
             count *= len([t for t in taps if -a.padding[i] <= t < limit]) if a.count_include_pad else len(inside)
             picks.append(inside)
-        window = canonical[
-            np.ix_(range(x.shape[0] if data.is_plain else canonical.shape[0]), range(canonical.shape[1]), *picks)
-        ]
+        window = canonical[np.ix_(range(canonical.shape[0]), range(canonical.shape[1]), *picks)]
         flat = window.reshape(*canonical.shape[:2], math.prod(window.shape[2:]))
         if is_max:
             value = flat.max(axis=-1) if flat.shape[-1] else np.full(canonical.shape[:2], -np.inf)

@@ -26,7 +26,7 @@ def follow_axes(build: Build, call: Call, args: list[Any], realized: Realized) -
     """The value of `call` computed in the layout of its first operand; None where that cannot be."""
     facet = call.op.definition.layout
     if isinstance(facet, FollowsInput):
-        return _along_axes(build, call, args, facet.axis, realized) if facet.axis is not None and args else None
+        return _along_axes(build, call, args, facet, realized) if facet.axis is not None and args else None
     moved = args[0] if args else None
     if not isinstance(moved, TransposedExpr):
         return None
@@ -58,13 +58,16 @@ def _further_operand(build: Build, moved: TransposedExpr, before: Any, plain: An
     return in_layout(build, plain, moved.now, moved.was) if kept else plain
 
 
-def _along_axes(build: Build, call: Call, args: list[Any], attribute: str, realized: Realized) -> Any:
+def _along_axes(build: Build, call: Call, args: list[Any], facet: FollowsInput, realized: Realized) -> Any:
     """An operator along the axes that an attribute names, on a value or on several, joined. Results of the operand's
     rank are laid out as it is, vectors as they were."""
     given = args[0].fields if isinstance(args[0], TemporaryTuple) else args[:1]
     moved = next((a for a in given if isinstance(a, TransposedExpr)), None)
+    attribute = facet.axis or ""
     axis = getattr(call.attrs, attribute)
     if moved is None or axis is None or not (moved.now.isalpha() and moved.was.isalpha()):
+        return None
+    if facet.batch_first and moved.now[0] != moved.was[0]:
         return None
     if any(len(g.checked_type.shape) != len(moved.was) for g in given):
         return None
