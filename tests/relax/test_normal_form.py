@@ -218,3 +218,20 @@ def test_depth_needs_no_python_stack(kind: str) -> None:
                 expr = If(PrimValue(True), expr, x)
     found = BlockBuilder().normalize(Function([x], expr, is_pure=False))
     assert found.struct_info_ is not None
+
+
+def test_what_is_nested_twice_is_bound_once_a_block() -> None:
+    """Guards effects and size: one expression object in two places is evaluated once, anew in the next block."""
+    x = x_of()
+    builder = BlockBuilder()
+    with builder.function("main", [x], pure=False):
+        shared = packed("f", x)
+        with builder.dataflow():
+            inside = RELAX.exp(x)
+            builder.emit(RELAX.add(inside, inside))
+            first = builder.emit_output(RELAX.multiply(inside, x))
+        builder.emit(packed("g", shared, shared, inside))
+        builder.emit_func_output(builder.emit(packed("h", shared, first)))
+    text = script(builder.get()["main"])
+    assert text.count('"f"') == 1
+    assert text.count("R.exp") == 2  # a DataflowVar is no one's outside

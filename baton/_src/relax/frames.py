@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
-from baton._src.relax.nodes import Binding, BindingBlock, DataflowBlock
+from baton._src.relax.nodes import Binding, BindingBlock, DataflowBlock, Var
 from baton._src.support.spans import Span
 
 
@@ -14,6 +15,20 @@ class Frame:
     def __init__(self) -> None:
         self.blocks: list[tuple[bool, list[Binding], Span | None]] = []
         self.dataflow = False
+        self._parts: tuple[object, dict[Any, Var]] = (None, {})
+
+    @property
+    def parts(self) -> dict[Any, Var]:
+        """The variables of the nested expressions bound in the block at work: one that stands in several places is
+        bound once a block."""
+        block = self.block()
+        if self._parts[0] is not block:
+            self._parts = (block, {})
+        return self._parts[1]
+
+    def block(self) -> object:
+        """What tells the block at work from others."""
+        return self.blocks[-1][1] if self.blocks and self.blocks[-1][0] is self.dataflow else None
 
     def add(self, binding: Binding, span: Span | None = None) -> None:
         """Append to the last block if it is of the kind wanted, else to a new one."""

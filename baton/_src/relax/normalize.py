@@ -2,9 +2,10 @@
 
     f(g(x), h(k(x)))   ->   lv = g(x); lv1 = k(x); lv2 = h(lv1); lv3 = f(lv, lv2); return lv3
 
-SeqExprs are flattened into the scope they stand in, neighbouring blocks of a kind merged, empty ones dropped; function
-bodies and branches become SeqExprs that end in a leaf. Every expression gets its StructInfo on the way. What is in
-normal form already comes back as the same object, so normalising again costs one look at each binding.
+An expression object that is nested in several places is bound once a block. SeqExprs are flattened into the scope they
+stand in, neighbouring blocks of a kind merged, empty ones dropped; function bodies and branches become SeqExprs that end
+in a leaf. Every expression gets its StructInfo on the way. What is in normal form already comes back as the same object,
+so normalising again costs one look at each binding.
 
 Linear in the size of the program, and no Python recursion: each rule is a task of `support.trampoline`.
 """
@@ -136,11 +137,14 @@ class Normalizer:
     # --------------------------------------------------------------------------------------------------- rules
 
     def _leaf(self, expr: Any) -> Task[Any]:
+        if self.frames and (known := self.frame.parts.get(expr)) is not None:
+            return known
         value = expr if self._is_settled(expr) else (yield self._value(expr))
         if is_leaf(value):
             return value
         var = self.fresh_var(value.struct_info)
         self._append(VarBinding(var, value, value.span), value)
+        self.frame.parts[expr] = var
         return var
 
     def _append(self, binding: Binding, value: Any) -> None:
@@ -169,7 +173,7 @@ class Normalizer:
         if isinstance(expr, Function):
             return (yield self._function(expr))
         if not isinstance(expr, (GraphExpr, PrimFunc)):
-            message = f"{expr!r} is no Relax expression"
+            message = f"{expr!r} is not a Relax expression"
             raise fail(
                 STRUCT_INFO, message, span=getattr(expr, "span", None), help="R.prim_value makes one of a scalar"
             )

@@ -335,6 +335,49 @@ def test_rewriting_bindings() -> None:
     assert "R.exp" not in repr(made)
 
 
+@R.function
+def projections(x: R.Tensor((4, 8)), wq: R.Tensor((8, 8)), wk: R.Tensor((8, 8)), wv: R.Tensor((8, 8))):
+    with R.dataflow():
+        q = R.matmul(x, wq)
+        k = R.matmul(x, wk)
+        v = R.matmul(x, wv)
+        R.output(q, k, v)
+    return (q, k, v)
+
+
+@pytest.mark.rule("RELAX-DPL-5")
+@pytest.mark.parametrize("how", ["slices", "split"])
+def test_projections_become_one_product(how: str) -> None:
+    """Guards expressions that replacements share: the product is made once, else three were, and matched again."""
+    with PatternContext() as ctx:
+        x, *weights = (wildcard() for _ in range(4))
+        products = [is_op("relax.matmul")(x, w) for w in weights]
+
+    def rewrite(matched: Any, values: Any) -> Any:
+        whole = relax.op.matmul(matched[x], relax.op.concat([matched[w] for w in weights], axis=1))
+        if how == "slices":
+            parts = [relax.op.strided_slice(whole, [1], [8 * n], [8 * n + 8]) for n in range(3)]
+        else:
+            split = relax.op.split(whole, 3, axis=1)
+            parts = [relax.TupleGetItem(split, n) for n in range(3)]
+        return {matched[p]: part for p, part in zip(products, parts)}
+
+    made = rewrite_bindings(ctx, rewrite, projections)
+    assert repr(made).count("R.matmul") == repr(made).count("R.concat") == 1
+    shapes = [(4, 8), *[(8, 8)] * 3]
+    same_values(value_of(made, *shapes), value_of(projections, *shapes))
+
+
+@pytest.mark.rule("RELAX-DPL-5")
+def test_an_equal_expression_is_no_change() -> None:
+    """Guards rewriters that make what matched anew: rewriting came to no end."""
+    x, y = wildcard(), wildcard()
+    assert rewrite_call(is_op("relax.add")(x, y), lambda expr, found: R.add(found[x], found[y]), chain) is chain
+    with PatternContext() as ctx:
+        relu = is_op("relax.nn.relu")(wildcard())
+    assert rewrite_bindings(ctx, lambda found, values: {found[relu]: R.nn.relu(*values[found[relu]].args)}, forked)
+
+
 def test_rules_written_as_functions() -> None:
     @R.rewriter
     class Doubled:

@@ -72,6 +72,8 @@ class BindingRewriter:
         """The new value of every variable bound so far."""
         self.block: BindingBlock | None = None
         """The block being rewritten."""
+        self.parts: dict[Any, Var] = {}
+        """The variables of what is nested in the expression being normalised."""
         self.visits_emitted = False
         """Whether bindings made by `emit` and `normalized` are passed to `visit_binding`, too."""
         self._made: list[Binding] = []
@@ -153,6 +155,7 @@ class BindingRewriter:
 
     def normalized(self, expr: Any) -> Any:
         """`expr` normalised, as the value of a binding; parts of it are bound before the current binding."""
+        self.parts = {}
         return self._normalizer.expression(expr)
 
     def resolved(self, expr: Any) -> Any:
@@ -292,6 +295,11 @@ class _RewriterFrame(Frame):
 
     def __init__(self, rewriter: BindingRewriter) -> None:
         self._rewriter = rewriter
+
+    @property
+    def parts(self) -> dict[Any, Var]:
+        """Those of one expression: the pass may drop what was bound for others."""
+        return self._rewriter.parts
 
     @property
     def dataflow(self) -> bool:

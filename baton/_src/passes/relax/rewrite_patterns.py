@@ -2,7 +2,7 @@
 
     rewrite_call(is_op("relax.add")(x, x), lambda expr, found: R.multiply(found[x], R.const(2.0)), function)
 
-A rewriter gives the same expression (or no bindings) to decline. What it gives is normalised and looked at again, until
+A rewriter gives an equal expression (or no bindings) to decline. What it gives is normalised and looked at again, until
 nothing changes; bindings that nobody needs any more are dropped. A replacement that would use a DataflowVar outside of
 its block is declined. Errors: `pass-endless` for rewriting that does not come to an end.
 """
@@ -14,6 +14,7 @@ from typing import Any
 
 from baton._src.analysis.bindings import get_var2val
 from baton._src.ir.module import IRModule
+from baton._src.ir.structural import structural_equal
 from baton._src.ir.traverse import post_order, substitute
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.passes.relax.bindings.dead_code_elimination import remove_all_unused
@@ -93,7 +94,7 @@ class _CallRewriter(BindingRewriter):
             found = extract(pattern, value, self.values)
             if found is not None:
                 made = rewriter(value, found)
-                if made is not None and made is not value and self._is_visible(made):
+                if made is not None and not structural_equal(made, value) and self._is_visible(made):
                     return made
         return value
 
@@ -132,10 +133,9 @@ class _BlockRewriter(BindingRewriter):
         if not isinstance(block, DataflowBlock) or not found:
             return found
         for matched in match_block(self.ctx.patterns, self.ctx.edges, block):
-            changed = {
-                v: e for v, e in self.rewriter(matched, self.all_values).items() if self.all_values.get(v) is not e
-            }
+            made = self.rewriter(matched, self.all_values)
+            changed = {v: e for v, e in made.items() if not structural_equal(self.all_values.get(v), e)}
             if changed:
-                made = [VarBinding(b.var, changed[b.var], b.span) if b.var in changed else b for b in found[0].bindings]
-                return (DataflowBlock(in_order(made), block.span),)
+                now = [VarBinding(b.var, changed[b.var], b.span) if b.var in changed else b for b in found[0].bindings]
+                return (DataflowBlock(in_order(now), block.span),)
         return found
