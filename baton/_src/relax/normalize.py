@@ -3,9 +3,9 @@
     f(g(x), h(k(x)))   ->   lv = g(x); lv1 = k(x); lv2 = h(lv1); lv3 = f(lv, lv2); return lv3
 
 An expression object that is nested in several places is bound once a block. SeqExprs are flattened into the scope they
-stand in, neighbouring blocks of a kind merged, empty ones dropped; function bodies and branches become SeqExprs that end
-in a leaf. Every expression gets its StructInfo on the way. What is in normal form already comes back as the same object,
-so normalising again costs one look at each binding.
+stand in, neighbouring blocks of a kind merged, empty ones dropped; function bodies and branches become SeqExprs that
+end in a leaf. Every expression gets its StructInfo on the way. What is in normal form already comes back as the same
+object, so normalising again costs one look at each binding.
 
 Linear in the size of the program, and no Python recursion: each rule is a task of `support.trampoline`.
 """
