@@ -84,6 +84,34 @@ def test_refused(call: Callable[[], Any], says: str) -> None:
         relay.transform.InferType()(module_of(call()))
 
 
+OPEN = relay.var("rows", shape=(1, 4, relay.Any()))
+OPEN_SCORES = relay.var("scores", shape=(1, relay.Any(), 2, 2))
+ONE_ANCHOR = {"scales": (8,), "ratios": (1,)}
+TOO_NARROW = {
+    "corners": (suppressed(rows=OPEN, return_indices=False), (1, 4, 5)),
+    "score": (relay.vision.get_valid_counts(OPEN, 0.5, 0, 1).astuple(), (1, 4, 1)),
+    "anchors": (relay.vision.proposal(OPEN_SCORES, variable(1, 4, 2, 2), variable(1, 3), **ONE_ANCHOR), (1, 1, 2, 2)),
+}
+"""Places beside the rows, one channel instead of two."""
+
+
+@pytest.mark.parametrize("name", TOO_NARROW)
+def test_rows_whose_width_is_not_known_before_they_come(name: str) -> None:
+    """Kernels read in the next row."""
+    body, shape = TOO_NARROW[name]
+    module = module_of(body)
+    others = (p.type_annotation for p in module["main"].params[1:])
+    rest = [np.zeros([int(d) for d in t.shape], str(t.dtype)) for t in others]
+    with pytest.raises(DiagnosticError, match="sizes_of_vision"):
+        relay.create_executor("vm", module).evaluate()(np.zeros(shape, "float32"), *rest)
+
+
+@pytest.mark.parametrize("size", [True, (True,), 1.5, "ab"])
+def test_sizes_that_are_no_integers_are_refused_when_the_call_is_made(size: Any) -> None:
+    with pytest.raises(DiagnosticError, match=r"image\.resize1d"):
+        relay.image.resize1d(variable(1, 3, 4), size)
+
+
 def test_parameters_that_are_missing_are_named() -> None:
     with pytest.raises(TypeError, match="input_scale"):
         relay.qnn.leaky_relu(WORDS, 0.1)

@@ -14,7 +14,7 @@ import numpy as np
 from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo
-from baton._src.ops.dims import show_shape
+from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.image.resize import ResizeAttrs, infer, reference
 from baton._src.ops.image.upsampling import (
     Upsampling3DAttrs,
@@ -111,11 +111,12 @@ _EXTENTS = {"size": 2, "roi": 4}
 
 def _check_operands(call: OpCall[Any]) -> None:
     """size and roi are vectors, factors are scalars."""
+    sizes = DimMath(call.prover)
     for position, operand in enumerate(call.op.inputs[1:], start=1):
         given, count = call.tensor(position), _EXTENTS.get(operand.name)
         wanted = () if count is None else (count,)
         ranks, dims = given.ndim not in (-1, len(wanted)), given.shape
-        if ranks or (dims is not None and any(isinstance(d, int) and d != w for d, w in zip(dims, wanted))):
+        if ranks or (dims is not None and any(sizes.equal(d, w) is False for d, w in zip(dims, wanted))):
             call.fail(f"{operand.name} must have shape {show_shape(wanted)}, got {show_shape(dims, given.ndim)}")
         if operand.name == "size" and not given.dtype.is_void and not given.dtype.is_int:
             call.fail(f"size must hold integers, got {given.dtype}", code="op-dtype")

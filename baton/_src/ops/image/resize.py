@@ -8,6 +8,7 @@ an attribute. Source: facts relax-ops-passes-vm §1 (image), relay-language §6 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterable
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,7 +19,7 @@ from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
 from baton._src.ir.tensor_info import Dim, Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.canonical_axes import from_canonical, to_canonical
-from baton._src.ops.dims import DimMath, show_shape
+from baton._src.ops.dims import DimMath, as_dims, show_shape
 from baton._src.ops.image.resampling import METHODS, MODES, NUMPY, ROUNDINGS, TE, coordinate, taps
 from baton._src.ops.layout_names import AxisOrder, layout_over
 from baton._src.ops.layouts import anchor
@@ -29,6 +30,15 @@ from baton._src.ops.windows import SPATIAL
 from baton._src.tir.expr import FloatImm, IntImm
 from baton._src.values.dtype import VOID, DataType
 from baton._src.values.tensor import NDArray
+
+
+def _extents(size: Any, spatial: int) -> tuple[Dim, ...]:
+    """The extents that were asked for; one number is for all axes."""
+    entries = tuple(size) if isinstance(size, Iterable) and not isinstance(size, str) else (size,) * spatial
+    wrong = next((e for e in entries if isinstance(e, bool)), None)
+    if wrong is not None:
+        raise TypeError(f"size is made of integers, got {wrong}")
+    return as_dims(entries)
 
 
 @attrs
@@ -52,7 +62,7 @@ class ResizeAttrs(Attrs):
         set_attr(self, "layout", self.layout or f"NC{SPATIAL[self.spatial]}")
         set_attr(self, "out_dtype", DataType(self.out_dtype or VOID))
         if self.size is not None:
-            set_attr(self, "size", (self.size,) * self.spatial if isinstance(self.size, int) else tuple(self.size))
+            set_attr(self, "size", _extents(self.size, self.spatial))
         roi = None if self.roi is None else _numbers(self.roi)
         set_attr(self, "roi", roi if roi else None)
 

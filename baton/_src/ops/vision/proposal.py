@@ -77,15 +77,15 @@ def infer(call: OpCall[ProposalAttrs]) -> Info:
         t = call.tensor(position)
         if t.ndim not in (-1, rank):
             call.fail(f"{call.op.inputs[position].name} must have rank {rank}, got {show_shape(t.shape, t.ndim)}")
-    count = len(call.attrs.anchors)
+    count, extents = len(call.attrs.anchors), DimMath(call.prover)
     for t, factor in ((scores, 2), (offsets, 4)):
-        if t.shape is not None and isinstance(t.shape[1], int) and t.shape[1] != factor * count:
+        if t.shape is not None and extents.equal(t.shape[1], factor * count) is False:
             call.fail(f"{count} anchors need {factor * count} channels, got {show_shape(t.shape)}")
-    if sizes.shape is not None and DimMath(call.prover).equal(sizes.shape[1], 3) is False:
+    if sizes.shape is not None and extents.equal(sizes.shape[1], 3) is False:
         call.fail(f"im_info must have 3 columns, got {show_shape(sizes.shape)}")
     if scores.shape is None:
         return TensorInfo(None, dtype, 2)
-    return TensorInfo((DimMath(call.prover).multiply(scores.shape[0], call.attrs.rpn_post_nms_top_n), 5), dtype)
+    return TensorInfo((extents.multiply(scores.shape[0], call.attrs.rpn_post_nms_top_n), 5), dtype)
 
 
 def _real(value: Any) -> Any:

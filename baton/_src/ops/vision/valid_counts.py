@@ -15,7 +15,7 @@ from baton._src.ir.attrs import Attrs, attr, attrs
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo, TupleInfo
 from baton._src.ops import kernel_words as k
-from baton._src.ops.dims import show_shape
+from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.loop_nests import both, let, load, loop, loops, store, when
 from baton._src.ops.samples import Arr, Sample
 from baton._src.te.computation import extern
@@ -54,10 +54,9 @@ def check_floating(call: OpCall[Any], positions: Iterable[int] = (0,)) -> None:
 
 def check_columns(call: OpCall[Any], width: int = 1, /, **places: int) -> None:
     """Where things stand in the rows of the first operand: `width` numbers from each place must lie in the row."""
-    x = call.tensor(0)
-    columns = x.shape[2] if x.shape is not None else None
+    x, math = call.tensor(0), DimMath(call.prover)
     for name, place in places.items():
-        if place < 0 or (isinstance(columns, int) and place + width > columns):
+        if place < 0 or (x.shape is not None and math.at_most(place + width, x.shape[2]) is False):
             call.fail(
                 f"{name} is {place}, the rows of {show_shape(x.shape, 3)} have no such place", code="op-attribute"
             )
