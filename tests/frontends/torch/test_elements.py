@@ -146,6 +146,23 @@ def test_assertions_in_relay() -> None:
             model(as_array(fails))
 
 
+def test_sizes_that_a_run_finds_in_relay() -> None:
+    """They are read where they are found; what was computed with them, or asserted of them, could not be imported."""
+
+    def counted(x: Any) -> Any:
+        places = torch.nonzero(x > 0)
+        n = places.shape[0]
+        torch._check(n < 12)
+        return torch.ones(n, 3), torch.arange(n) + n, torch.cat([places, places]), x[x > 0].sum() / (n + 1)
+
+    module, _ = from_exported(torch.export.export(Applied(counted), (ROWS,)))
+    model = baton.compile(module)
+    for x in (ROWS, ROWS - 1, -ROWS.abs()):
+        assert_same(model(as_array(x)), counted(x), "counted")
+    with pytest.raises(BatonError, match="< 12"):
+        model(as_array(torch.ones(3, 4)))
+
+
 def test_relay_has_no_names_for_such_numbers() -> None:
     class Cut(torch.nn.Module):
         def forward(self, x: torch.Tensor, n: torch.Tensor) -> torch.Tensor:

@@ -6,7 +6,8 @@ import pytest
 
 from tests.frontends.torch.cases import FAMILIES
 from tests.frontends.torch.cases.factors import FACTORS
-from tests.frontends.torch.cases.indexed import ONLY_IN_RELAX
+from tests.frontends.torch.cases.indexed import ONLY_IN_RELAX, SIZES_FOUND
+from tests.frontends.torch.cases.inputs import Case
 from tests.frontends.torch.comparing import check, exported_cases
 
 
@@ -16,9 +17,10 @@ def test_family(family: str) -> None:
     check(exported, inputs, expected, family, level=0)  # whole modules are optimised: test_modules.py
 
 
-def test_sizes_that_a_run_finds() -> None:
-    exported, inputs, expected = exported_cases(ONLY_IN_RELAX)
-    check(exported, inputs, expected, "run-time sizes", level=0, relay=False)
+@pytest.mark.parametrize(("cases", "relay"), [(SIZES_FOUND, True), (ONLY_IN_RELAX, False)], ids=["found", "said"])
+def test_sizes_that_a_run_finds(cases: list[Case], relay: bool) -> None:
+    exported, inputs, expected = exported_cases(cases)
+    check(exported, inputs, expected, "run-time sizes", level=0, relay=relay)
 
 
 def test_factors_of_matrices() -> None:

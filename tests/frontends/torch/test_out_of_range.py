@@ -10,6 +10,7 @@ import pytest
 
 import baton
 from baton import relax
+from baton._src.frontends.torch.relay_graph import from_exported
 from baton._src.support.diagnostics import DiagnosticError
 
 torch = pytest.importorskip("torch")
@@ -63,3 +64,12 @@ def test_just_beyond_either_end(name: str) -> None:
     for outside in (extent, -extent - 1):
         with pytest.raises(DiagnosticError, match="is out of range"):
             run(outside)
+
+
+@pytest.mark.parametrize("level", [0, 3])
+def test_relay_names_the_node(level: int) -> None:
+    """Calls said nothing of the node they were made for, unlike those of Relax."""
+    program = torch.export.export(_Model(torch.nn.functional.embedding), (_at(1, 2), torch.ones(3, 4)))
+    module, _ = from_exported(program)
+    with pytest.raises(DiagnosticError, match="at node 'embedding': index 7 is out of range for axis 0"):
+        baton.compile(module, opt_level=level)(np.ones((3, 4), "float32"), np.array([1, 7]))

@@ -1,4 +1,4 @@
-"""Sizes that a model leaves open, in Relay: `?` in types, read from the inputs' shapes where they are computed with.
+"""Sizes that a model leaves open, in Relay: `?` in types, read from a tensor's shape where they are computed with.
 
 input x: (n, 1, 8, 8);  reshape(y, (n * 2, 256))   ->   dyn.reshape(%y, concatenate((shape_of(%x)[0] * 2, [256])))
 """
@@ -14,7 +14,7 @@ from baton._src.ir.expr import PrimExpr
 from baton._src.ir.tensor_info import Dim
 from baton._src.ops.arguments import relay_constant
 from baton._src.ops.builders import RELAY
-from baton._src.relay.nodes import Call, Tuple, Var
+from baton._src.relay.nodes import Call, Expr, Tuple
 from baton._src.support.diagnostics import fail
 from baton._src.tir import expr as tir
 
@@ -36,13 +36,13 @@ class OpenSizes:
     """Where each symbolic size of a model can be read."""
 
     def __init__(self) -> None:
-        self._places: dict[Any, tuple[Var, int]] = {}
+        self._places: dict[Any, tuple[Expr, int]] = {}
 
-    def note(self, param: Var, dims: Sequence[Dim]) -> None:
-        """A parameter whose dims say what sizes are called."""
+    def note(self, tensor: Expr, dims: Sequence[Dim]) -> None:
+        """A parameter, or what only a run tells the sizes of; `dims` say what these are called."""
         for axis, dim in enumerate(dims):
             if isinstance(dim, tir.Var):
-                self._places.setdefault(dim, (param, axis))
+                self._places.setdefault(dim, (tensor, axis))
 
     def tensor(self, dims: Sequence[Dim]) -> Any:
         """A rank-1 int64 tensor of these sizes."""
@@ -60,8 +60,8 @@ class OpenSizes:
         if isinstance(dim, (int, tir.IntImm)):
             return relay_constant(np.array([int(getattr(dim, "value", dim))], "int64"))
         if dim in self._places:
-            param, axis = self._places[dim]
-            return R.strided_slice(R.shape_of(param, dtype="int64"), begin=[axis], end=[axis + 1])
+            tensor, axis = self._places[dim]
+            return R.strided_slice(R.shape_of(tensor, dtype="int64"), begin=[axis], end=[axis + 1])
         if isinstance(dim, tir.Select):
             return R.where(*(self._number(part) for part in (dim.condition, dim.true_value, dim.false_value)))
         operation = _ARITHMETIC.get(type(dim))

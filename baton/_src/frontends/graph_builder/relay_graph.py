@@ -30,7 +30,7 @@ from baton._src.ops.builders import RELAY
 from baton._src.relay.info import type_dim
 from baton._src.relay.nodes import Call, Constant, Function, If, Let, Tuple, TupleGetItem, Var
 from baton._src.support.diagnostics import fail
-from baton._src.support.spans import Source, Span
+from baton._src.support.spans import Source, Span, node_place
 from baton._src.tir.expr import AnyDim
 from baton._src.tir.expr import Var as ShapeVar
 from baton._src.values.tensor import AnyArray, array
@@ -69,6 +69,8 @@ class RelayGraph:
         kept, attrs = _relay_arguments(definition, args, attrs)
         kept = [self._sizes.scalar(a.values) if isinstance(a, Scalars) else a for a in kept]
         call = self._sizes.settled(Call(definition.relay_op, kept, attrs), hint)
+        if hint:
+            call = _placed(call, hint)
         return [TupleGetItem(call, i) for i in range(count)] if count else [call]
 
     def demand(self, condition: Any, told: str) -> None:
@@ -123,7 +125,12 @@ class RelayGraph:
         return expr
 
     def named(self, expr: Any, info: TensorInfo) -> tuple[Any, TensorInfo]:
-        return expr, info
+        dims = (AnyDim(),) * info.ndim if info.shape is None else info.shape
+        if info.ndim < 0 or not any(isinstance(d, AnyDim) for d in dims):
+            return expr, info
+        known = tuple(ShapeVar("size", "int64") if isinstance(d, AnyDim) else d for d in dims)
+        self._sizes.note(expr, known)
+        return expr, TensorInfo(known, info.dtype)
 
     def numbers(self, expr: Any, count: int) -> list[ShapeVar] | None:
         return None
@@ -137,6 +144,11 @@ def _zero_or_error(condition: Any, told: str) -> Any:
     index = R.where(condition, relay_constant(np.int64(0)), relay_constant(np.int64(1)))
     taken = R.take(relay_constant(np.zeros(1, "int64")), index, axis=0, mode="fast")
     return Call(taken.op, taken.args, taken.attrs, span=Span(Source(told), 0, 0, 0, 0))
+
+
+def _placed(call: Call, node: str) -> Call:
+    """A call that was made for `node` of the model: what goes wrong in a run names it."""
+    return Call(call.op, call.args, call.attrs, span=node_place(node))
 
 
 def _either(a: TensorInfo, b: TensorInfo) -> TensorInfo:

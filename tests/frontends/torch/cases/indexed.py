@@ -112,15 +112,12 @@ MASKS: list[Case] = [
 
 COUNTED = torch.tensor([3, 3, 0, 5, 0, 0, 3, 3])
 
-ONLY_IN_RELAX: list[Case] = [
+SIZES_FOUND: list[Case] = [
     (put, (UNIT, MASK, floats(4))),
     (put, (floats(3, 4), MASK[0], floats(2, 4))),
     (put, (floats(3, 4), MASK[0], floats(1, 4))),
     (lambda x, m, v: torch.masked_scatter(x, m, v), (UNIT, MASK, floats(5))),
     (lambda x, m: torch.masked_scatter(x, m, x * 2), (floats(2, 3), MASK[0])),
-    (lambda x, n: (x.repeat_interleave(n, 0), torch.repeat_interleave(n)), (UNIT, torch.tensor([3, 0]))),
-    (lambda n: (n.bincount(), n.bincount(minlength=9), n[:0].bincount(), n[:0].bincount(minlength=2)), (COUNTED,)),
-    (lambda n, w: (n.bincount(w), n.bincount(w.double(), 12) + 1), (COUNTED, floats(8))),
     (
         lambda n: (*torch.unique(n, return_inverse=True, return_counts=True), n[3:4].unique(), n[:0].unique()),
         (COUNTED,),
@@ -128,4 +125,11 @@ ONLY_IN_RELAX: list[Case] = [
     (lambda x: torch.unique(x > 0, return_inverse=True, return_counts=True), (floats(3, 4),)),
     (lambda n: (*n.view(2, 4).unique_consecutive(True, True), n.unique_consecutive(dim=0)), (COUNTED,)),
 ]
-"""What computes with sizes that a run finds, for which Relay has no names."""
+"""What computes with sizes that a run finds."""
+
+ONLY_IN_RELAX: list[Case] = [
+    (lambda x, n: (x.repeat_interleave(n, 0), torch.repeat_interleave(n)), (UNIT, torch.tensor([3, 0]))),
+    (lambda n: (n.bincount(), n.bincount(minlength=9), n[:0].bincount(), n[:0].bincount(minlength=2)), (COUNTED,)),
+    (lambda n, w: (n.bincount(w), n.bincount(w.double(), 12) + 1), (COUNTED, floats(8))),
+]
+"""What computes with sizes that elements say, for which Relay has no names."""
