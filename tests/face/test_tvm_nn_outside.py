@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import baton as tvm
-from baton import relax
+from baton import relax, te
 from baton.error import DiagnosticError
 from baton.relax.frontend import nn
 
@@ -92,3 +92,31 @@ def test_functions_from_outside() -> None:
     for refused in (lambda: nn.SourceModule({}, "", "cpp"), lambda: nn.ObjectModule({}, "kernels.o")):
         with pytest.raises(DiagnosticError, match="no compiler or linker"):
             refused()
+
+
+def test_functions_of_external_modules_are_attached() -> None:
+    """Guards what `load` gives: a built module, of which the functions that are named can be called."""
+
+    class Built(nn.ExternModule):
+        def load(self) -> Any:
+            x = te.placeholder((2,), name="x")
+            doubled = te.compute((2,), lambda i: x[i] * 2, name="doubled")
+            kernel = te.create_prim_func([x, doubled]).with_attr("global_symbol", "tests.nn.double")
+            return tvm.build(tvm.IRModule({"tests.nn.double": kernel}), "llvm")
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            self.kernels = Built({"tests.nn.double": lambda x: nn.Tensor.placeholder(x.shape, x.dtype)})
+
+        def forward(self, x: nn.Tensor) -> Any:
+            nn.add_extern(self.kernels)
+            return self.kernels["tests.nn.double"](x)
+
+    spec = {"forward": {"x": nn.spec.Tensor((2,), "float32")}}
+    module, _, extern_modules = Net().export_tvm(spec, allow_extern=True)
+    attached = relax.transform.AttachExternModules(extern_modules)(module)
+    assert len(attached.attrs["external_mods"]) == 1
+    machine = relax.VirtualMachine(relax.build(attached), tvm.cpu())
+    assert machine["forward"](np.ones(2, "float32")).numpy().tolist() == [2.0, 2.0]
+    with pytest.raises(DiagnosticError, match=r"takes nn\.ExternModules, not a str"):
+        relax.transform.AttachExternModules(["kernels.o"])(module)

@@ -259,17 +259,18 @@ def test_relax_programs(pipeline: str | None, tmp_path: Path) -> None:
 
 
 def test_passes_that_tune(tmp_path: Path) -> None:
-    """Guards MetaScheduleTuneTIR, ApplyDatabase by folder and in force, FewShotTuning and the pipeline."""
+    """Guards MetaScheduleTuneTIR, ApplyDatabase by folder or, before it, in force, FewShotTuning and the pipeline."""
     module = relax.get_pipeline("zero")(from_source(RELAX))
     with tvm.target.Target(TARGET):
         assert relax.transform.MetaScheduleTuneTIR(tmp_path, 1)(module) is module
         applied = relax.transform.MetaScheduleApplyDatabase(tmp_path)(module)
         with ms.database.JSONDatabase(work_dir=tmp_path):
             in_force = relax.transform.MetaScheduleApplyDatabase()(module)
+            before = relax.transform.MetaScheduleApplyDatabase(tmp_path / "others")(module)
         few = relax.transform.FewShotTuning(valid_count=1)(module)
         tuned = relax.get_pipeline("static_shape_tuning", target=TARGET, total_trials=1, work_dir=tmp_path / "logs")
         whole = tuned(from_source(RELAX))
-        for one in (applied, in_force, few, whole):
+        for one in (applied, in_force, before, few, whole):
             assert "baton.choices" in one["fused_matmul_relu"].attrs
             assert_relu_of_product(relax.build(one, TARGET))
         with pytest.raises(DiagnosticError, match="no database is in force"):

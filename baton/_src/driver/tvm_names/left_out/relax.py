@@ -13,9 +13,6 @@ RELAX_NAMES: Mapping[str, Mapping[str, str]] = {
         "relax.transform": "SplitCallTIRByPattern",
         "relax": "backend_tir",
     },
-    "packed functions are registered with register_func; no code is linked in": {
-        "relax.transform": "AttachExternModules",
-    },
     GPU: {
         "relax.transform": "RewriteCUDAGraph IPCAllReduceRewrite LowerGPUIPCAllocStorage ipc_allreduce_rewrite",
     },

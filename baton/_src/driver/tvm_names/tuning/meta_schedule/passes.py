@@ -24,13 +24,15 @@ from baton._src.transform.passes import Pass
 
 @dataclass(frozen=True)
 class MetaScheduleApplyDatabase(Pass):
-    """Puts the best known schedules in place of kernels: by the database in `work_dir`, else by that in force."""
+    """Puts the best known schedules in place of kernels: by the database in force, else by that in `work_dir`."""
 
     work_dir: str | Path | None = None
     enable_warning: bool = False
 
     def run(self, module: IRModule, ctx: PassContext) -> IRModule:
-        database = Database.current() if self.work_dir is None else JSONDatabase(work_dir=self.work_dir)
+        database = Database.current()
+        if database is None and self.work_dir is not None:
+            database = JSONDatabase(work_dir=self.work_dir)
         if database is None:
             help = "with database: ..., or MetaScheduleApplyDatabase(work_dir)"
             raise fail("tuning-database", "no database is in force", help=help)
