@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 
 from baton import te
+from baton._src.ir.structural import structural_equal
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.tir.interpreter import run_prim_func
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.schedule.handles import LoopRV
 from baton._src.tir.schedule.schedule import Schedule
+from baton.script import from_source
 
 
 def sums() -> PrimFunc:
@@ -122,3 +124,18 @@ def test_unevenly_split_blocks_are_moved() -> None:
     arrays = [np.random.default_rng(0).random((10, 7), np.float32), np.zeros((10, 7), np.float32)]
     run_prim_func(s.func, arrays)
     np.testing.assert_allclose(arrays[1], arrays[0] * 2 + 1, rtol=1e-6)
+
+
+def test_loops_of_threads_are_of_their_own() -> None:
+    """Guards that copies of a loop bound to threads have a variable of threads each (the text did not read back as the
+    same program), and that the text declares none of them: the loops' lines name them."""
+    s = Schedule(sums())
+    i, k, _ = s.get_loops("C")
+    s.bind(i, "blockIdx.x")
+    s.rfactor(k, 0)
+    check(s)
+    text = s.func.script()
+    assert text.count('thread="blockIdx.x"') == 2
+    assert "T.int32()" not in text
+    back = from_source(text)
+    assert structural_equal(back, s.func.with_fields(attrs=back.attrs))

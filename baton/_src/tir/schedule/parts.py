@@ -16,7 +16,15 @@ from baton._src.tir import stmt as st
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.buffer import Buffer, decl_buffer
 from baton._src.tir.schedule.loops import domains_around, is_nonnegative, without_thread
-from baton._src.tir.schedule.tree import find_loop, path_to, refuse, replace, simplify, without_blocks
+from baton._src.tir.schedule.tree import (
+    find_loop,
+    fresh_loop_variables,
+    path_to,
+    refuse,
+    replace,
+    simplify,
+    without_blocks,
+)
 
 
 def loop_partition(root: st.Stmt, var: tir.Var, factors: Sequence[Any]) -> tuple[st.Stmt, list[tir.Var]]:
@@ -83,13 +91,11 @@ def _without_starts(body: st.Stmt, own: tir.Var, around: dict[tir.Var, Range]) -
 
 def _with_own_variables(body: st.Stmt) -> st.Stmt:
     """A copy whose loops, axes and buffers are its own."""
-    renamed: dict[Any, Any] = {}
+    renamed = fresh_loop_variables(body)
     for node in post_order(body):
         match node:
-            case st.For(loop_var=var) | st.LetStmt(var=var):
+            case st.LetStmt(var=var):
                 renamed[var] = var.copy()
-                if isinstance(node, st.For) and node.thread_binding is not None:
-                    renamed[node.thread_binding.var] = node.thread_binding.var.copy()
             case st.Block():
                 renamed |= {axis.var: axis.var.copy() for axis in node.iter_vars}
                 for buffer in node.alloc_buffers:

@@ -24,6 +24,7 @@ from baton._src.tir.schedule.reducers import Reducer, reducer_of
 from baton._src.tir.schedule.tree import (
     find_block,
     find_loop,
+    fresh_loop_variables,
     is_true,
     path_to,
     refreshed,
@@ -62,7 +63,8 @@ def rfactor(
     top = path[outer + 1]
     if isinstance(top, st.SeqStmt):
         top = path[outer + 2]
-    changed = replace(root, {top: st.SeqStmt((_with_own_loops(replace(top, {realize: first})), nest))})
+    partial = replace(top, {realize: first})
+    changed = replace(root, {top: st.SeqStmt((substitute(partial, fresh_loop_variables(partial)), nest))})
     scope = path[outer]
     assert isinstance(scope, st.Block)
     found = find_scope(changed, scope)
@@ -268,10 +270,3 @@ def _nest_over_axes(combined: st.BlockRealize) -> st.Stmt:
         assert axis.dom is not None
         nest = st.For(loops[axis.var], axis.dom.min, axis.dom.extent, st.ForKind.SERIAL, nest)
     return nest
-
-
-def _with_own_loops(nest: st.Stmt) -> st.Stmt:
-    """The nest with variables of its own for its loops."""
-    fresh: dict[Any, Any] = {n.loop_var: n.loop_var.copy() for n in post_order(nest) if isinstance(n, st.For)}
-    found: st.Stmt = substitute(nest, fresh)
-    return found

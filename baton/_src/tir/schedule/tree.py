@@ -99,6 +99,14 @@ def replace(root: st.Stmt, changes: Mapping[st.Stmt, st.Stmt]) -> st.Stmt:
     return found
 
 
+def fresh_loop_variables(root: st.Stmt) -> dict[Any, Any]:
+    """New variables for the loops in `root`, and for the threads that run them: what a copy of it is substituted by."""
+    loops = [n for n in post_order(root) if isinstance(n, st.For)]
+    variables = [loop.loop_var for loop in loops]
+    variables += [loop.thread_binding.var for loop in loops if loop.thread_binding is not None]
+    return {var: var.copy() for var in variables}
+
+
 def remove(root: st.Stmt, target: st.Stmt) -> st.Stmt:
     """`root` without `target` and without the loops around it that are then empty."""
     path = path_to(root, target)

@@ -15,14 +15,14 @@ from typing import Any
 from baton._src.ir.expr import PrimExpr, Range
 from baton._src.ir.node import Node
 from baton._src.ir.structural import structural_equal
-from baton._src.ir.traverse import post_order
+from baton._src.ir.traverse import children, post_order
 from baton._src.support.trampoline import Task, run
 from baton._src.tir import operators
 from baton._src.tir.buffer import Buffer, BufferRegion
 from baton._src.tir.expr import BufferLoad, CommReducer, IntImm, IterVar, SizeVar, Var
 from baton._src.tir.kernel_abi import implicit_shape_vars
 from baton._src.tir.prim_func import PrimFunc
-from baton._src.tir.stmt import Block, BlockRealize, BufferStore, DeclBuffer, Stmt
+from baton._src.tir.stmt import Block, BlockRealize, BufferStore, DeclBuffer, For, Stmt
 from baton._src.tir.text.blocks import region_text
 from baton._src.tir.text.buffers import buffer_args, declared_in, is_default_param
 from baton._src.tir.text.expressions import expression_text
@@ -133,9 +133,10 @@ class _FunctionPrinter(StatementPrinter):
         found = dict.fromkeys(implicit_shape_vars(func))
         defined: set[Any] = set(func.params) | {b.data for b in func.buffer_map.values()}
         uses: list[Var] = []
-        for item in post_order(func.body):
-            if isinstance(item, Var):
-                uses.append(item)
+        order = post_order(func.body)
+        threads = {item.thread_binding for item in order if isinstance(item, For)}  # their loops' lines name them
+        for item in order:
+            uses += [] if item in threads else [n for n in children(item) if isinstance(n, Var)]
             defined.update(declared_in(item))
         found.update(dict.fromkeys(v for v in uses if v not in defined))
         return [v for v in found if v.dtype != HANDLE]
