@@ -42,6 +42,7 @@ from baton._src.passes.relax.operators.legalize_ops import LegalizeOps
 from baton._src.passes.relax.products.batch_slice_products import BatchSliceProducts
 from baton._src.passes.relax.products.byte_products import ByteProducts
 from baton._src.passes.relax.products.fold_scale_into_weights import FoldScaleIntoWeights
+from baton._src.passes.relax.products.half_convolutions import HalfConvolutions
 from baton._src.passes.relax.products.phases_of_transposed import PhasesOfTransposed
 from baton._src.support.diagnostics import Diagnostic, DiagnosticError, fail
 from baton._src.transform.passes import Pass, Sequential
@@ -64,6 +65,7 @@ def simplify() -> Pipeline:
         FoldConstant(),  # weights alone: transposes, the scale and shift of normalisations
         FoldScaleIntoWeights(),  # a scale behind a convolution costs nothing once it is in the weights
         CanonicalizeBindings(),  # the copies that leaves
+        HalfConvolutions(),  # maps of float16 are computed in float32; scales are in the weights by now
         PhasesOfTransposed(),  # transposed convolutions as ordinary ones, scales being in their weights
         BlockChannels(),  # chains of convolutions in the layout of vectors; weights are final here
         BatchSliceProducts(),  # what unrolled loops compute of each slice of an input, at once

@@ -1,0 +1,110 @@
+"""HalfConvolutions: convolutions and windows of float16 and bfloat16 are computed in float32, and rounded as before.
+
+    lv = R.nn.conv2d(x, W)         x_wide = R.astype(x, "float32");  x_half = R.astype(x_wide, "float16")
+    lv1 = R.add(lv, x)       ->    lv_wide = R.nn.conv2d(x_wide, W_wide)
+                                   lv = R.astype(lv_wide, "float16")
+                                   lv1 = R.add(lv, x_half)
+
+Kernels add up in float32 in any case, so results stay what they were. What convolutions read is kept wide, holding the
+rounded values: the cast becomes part of the kernel that computes it, and loops multiply without conversions, in blocks
+of channels and by Winograd's algorithm, as those of float32 do. Weights, constants here, take twice the memory.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from baton._src.analysis.bindings import all_bindings
+from baton._src.ir.expr import Op
+from baton._src.ir.module import IRModule
+from baton._src.ops.builders import Maker
+from baton._src.ops.catalogue import CATALOGUE
+from baton._src.passes.relax.binding_rewriter import BindingRewriter
+from baton._src.relax.nodes import Binding, Call, Constant, DataflowVar, Function, Var, VarBinding
+from baton._src.relax.struct_info import TensorStructInfo
+from baton._src.transform.context import PassContext
+from baton._src.transform.passes import FunctionPass
+
+_HALVES = ("float16", "bfloat16")
+_WIDE = "float32"
+_CONVOLUTIONS = frozenset(f"relax.nn.conv{n}d{kind}" for n in (1, 2, 3) for kind in ("", "_transpose"))
+_WINDOWS = frozenset(f"relax.nn.{kind}_pool{n}d" for n in (1, 2, 3) for kind in ("max", "avg"))
+
+
+@dataclass(frozen=True)
+class HalfConvolutions(FunctionPass):
+    """See the module."""
+
+    opt_level = 2
+    function_class = Function
+
+    def run_function(self, function: Function, module: IRModule, ctx: PassContext) -> Function:
+        calls = [b.value for b in all_bindings(function) if isinstance(b, VarBinding) and isinstance(b.value, Call)]
+        if not any(map(_is_half_convolution, calls)):
+            return function
+        read = {c.args[0] for c in calls if _is_half_convolution(c) or _is_half_window(c)}
+        return _Rewriter(module, read).function(function)
+
+
+class _Rewriter(BindingRewriter):
+    def __init__(self, module: IRModule, read: set[Any]) -> None:
+        super().__init__(module)
+        self.read = read
+        """What convolutions and windows read."""
+        self.wide: dict[Any, Var] = {}
+        """For a value of half the width its float32 copy."""
+        self.weights: dict[int, tuple[Constant, Constant]] = {}
+        """By identity (kept alive here) what weights have become."""
+
+    def visit_binding(self, binding: Binding) -> None:
+        super().visit_binding(binding)
+        var = binding.var
+        if var in self.read and isinstance(var, DataflowVar):
+            wide = self.emit(_cast(var, _WIDE), f"{var.name_hint}_wide")
+            half = self.emit(_cast(wide, str(var.struct_info.dtype)), f"{var.name_hint}_half")
+            self.wide[half] = wide
+            self.replace(var, half)
+
+    def rewrite_value(self, binding: VarBinding, value: Any) -> Any:
+        if not isinstance(value, Call) or not (_is_half_convolution(value) or _is_half_window(value)):
+            return value
+        data = self.wide.get(value.args[0]) or self.emit(_cast(value.args[0], _WIDE))
+        args, attrs = (data, *value.args[1:]), value.attrs
+        if _is_half_convolution(value):
+            args, attrs = (data, self._weight(value.args[1])), attrs.with_attrs(out_dtype=_WIDE)
+        wide = self.normalized(value.with_fields(args=args, attrs=attrs, struct_info_=None))
+        if _dtype(value) == _WIDE:
+            return wide
+        return self.normalized(_cast(self.emit(wide, f"{binding.var.name_hint}_wide"), _dtype(value)))
+
+    def _weight(self, weight: Constant) -> Constant:
+        if id(weight) not in self.weights:
+            self.weights[id(weight)] = (weight, Constant(weight.data.data.astype(np.float32)))
+        return self.weights[id(weight)][1]
+
+
+def _cast(value: Any, dtype: str) -> Any:
+    return Maker("relax", CATALOGUE.get("astype"), CATALOGUE)(value, dtype=dtype)
+
+
+def _is_half_convolution(call: Call) -> bool:
+    if not isinstance(call.op, Op) or call.op.name not in _CONVOLUTIONS:
+        return False
+    data, weight = call.args
+    return _is_half(data) and isinstance(weight, Constant) and _is_half(weight) and _dtype(call) in (*_HALVES, _WIDE)
+
+
+def _is_half_window(call: Call) -> bool:
+    return isinstance(call.op, Op) and call.op.name in _WINDOWS and _is_half(call.args[0]) and _is_half(call)
+
+
+def _is_half(value: Any) -> bool:
+    return _dtype(value) in _HALVES
+
+
+def _dtype(value: Any) -> str:
+    info = value.struct_info_
+    return str(info.dtype) if isinstance(info, TensorStructInfo) else ""
