@@ -205,3 +205,16 @@ def test_fused_programs_of_many_operators_stay_linear() -> None:
 
     after = check(FUSE, program([tensor("x", 2, 4)], build), *arrays((2, 4)))
     assert len(kernels(after)) <= 4
+
+
+def test_a_group_is_named_by_all_that_it_calls() -> None:
+    """Guards long names, which scripts look up as TVM writes them: no part is cut off."""
+    names = ["exp", "tanh", "cos", "sigmoid", "sin", "negative", "sqrt", "floor", "ceil", "round", "tan", "atan", "erf"]
+
+    def build(b: Any, x: Any) -> Any:
+        for name in names:
+            x = b.emit(R.find(name)(x))
+        return x
+
+    fused = FuseOps()(AnnotateTIROpPattern()(LegalizeOps()(program([tensor("x", 3, 4)], build))))
+    assert [v.name_hint for v in fused.functions if v.name_hint.startswith("fused")] == ["_".join(["fused", *names])]

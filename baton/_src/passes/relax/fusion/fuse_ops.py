@@ -45,8 +45,6 @@ from baton._src.tir.prim_func import PrimFunc
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
 
-_LONGEST_NAME = 60
-
 
 @dataclass(frozen=True)
 class FuseOps(Pass):
@@ -84,10 +82,10 @@ class _Fuser(GroupOutliner):
         return True
 
     def define(self, function: Function, group: Group) -> GlobalVar:
-        name = group_name(group)
-        if len(name) > _LONGEST_NAME:
-            name = f"{name[:_LONGEST_NAME].rstrip('_')}_{len(group.bindings)}"
-        return self.made.var_of(function, lambda: self.add(GlobalVar(self.builder.get_unique_name(name)), function))
+        def new() -> GlobalVar:
+            return self.add(GlobalVar(self.builder.get_unique_name(group_name(group))), function)
+
+        return self.made.var_of(function, new)
 
     def _nodes(self, bindings: list[Binding]) -> list[FusionNode]:
         """The data-flow graph of the block."""
