@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from baton._src.passes.relay.fuse_ops import FuseOps
 from baton._src.passes.relay.operators.flatten_atrous_conv import FlattenAtrousConv
 from baton._src.passes.relay.operators.fold_explicit_padding import FoldExplicitPadding
 from baton._src.passes.relay.operators.split_args import SplitArgs
 from baton._src.relay.expressions import walk
 from baton._src.relay.interpreter import Interpreter
-from baton._src.relay.nodes import Call
+from baton._src.relay.nodes import Call, Function
+from baton._src.support.diagnostics import DiagnosticError
 from tests.relay.programs import plain, read_module
 
 NCHW = "%x: Tensor[(1, 2, 5, 6), float32], %w: Tensor[(3, 2, 3, 3), float32]"
@@ -34,6 +36,7 @@ def pooled(name: str, value: str, more: str = "") -> str:
 
 
 LOWEST = "-inff"
+FIVE, LINK = "%x, %x, %x, %x, %x", ["annotation.stop_fusion", "concatenate"]
 CASES = [
     ("RELAY-PASS-26", FoldExplicitPadding(), NCHW, pooled("avg", "0f"), ["nn.avg_pool2d"]),
     ("RELAY-PASS-26", FoldExplicitPadding(), NCHW, pooled("avg", "0f", ", padding=[1, 0]"), None),
@@ -49,7 +52,9 @@ CASES = [
     ("RELAY-PASS-26", FlattenAtrousConv(), NHWC, BLOCKED.format(p=2, c=0, more=""), ["nn.conv2d"]),
     ("RELAY-PASS-26", FlattenAtrousConv(), NHWC, BLOCKED.format(p=2, c=1, more=", padding=[1, 1]"), ["nn.conv2d"]),
     ("RELAY-PASS-26", FlattenAtrousConv(), NHWC, BLOCKED.format(p=2, c=0, more=", strides=[2, 1]"), None),
-    ("RELAY-PASS-33", SplitArgs(max_function_args=2), NCHW, "concatenate((%x, %x, %x), axis=1)", ["concatenate"] * 2),
+    ("RELAY-PASS-33", SplitArgs(max_function_args=4), NCHW, f"concatenate(({FIVE}), axis=1)", LINK * 2),
+    ("RELAY-PASS-33", SplitArgs(max_function_args=7), NCHW, f"concatenate(({FIVE}), axis=1)", None),
+    ("RELAY-PASS-33", SplitArgs(max_function_args=6), NCHW, f"concatenate(({FIVE}), axis=1)", LINK),
     ("RELAY-PASS-33", SplitArgs(0), NCHW, "concatenate((%x, %x, %x), axis=1)", None),
 ]  # fmt: skip
 
@@ -69,3 +74,17 @@ def test_same_values(step: Any, params: str, body: str, left: list[str] | None) 
     arguments = [rng.integers(-3, 4, shape).astype("float32") for shape in shapes]
     values = [plain(Interpreter(m).evaluate(m["main"])(*arguments)) for m in (module, made)]
     assert values[0] == values[1]
+
+
+def test_kernels_of_few_arguments() -> None:
+    """FuseOps put the links together again; the result counts, and what a tensor of unknown extents takes."""
+    two = "%x: Tensor[(2, ?), float32], %y: Tensor[(2, 3), float32]"
+    module = SplitArgs(6)(read_module(f"def @main({two}) {{ concatenate((%y, %y, %x), axis=0) }}"))
+    assert [n.op.name for n in walk(module["main"]) if isinstance(n, Call)] == [*LINK, *LINK]
+    five = read_module(f"def @main({NCHW}) {{ concatenate(({FIVE}), axis=1) }}")
+    kernels = [
+        n for n in walk(FuseOps(2)(SplitArgs(4)(five))["main"]) if isinstance(n, Call) and isinstance(n.op, Function)
+    ]
+    assert len(kernels) == 2
+    with pytest.raises(DiagnosticError, match="the result of a concatenation alone"):
+        SplitArgs(1)(five)

@@ -58,6 +58,12 @@ def test_conflicts_without_a_copy(body: str) -> None:
     assert error_of(lambda: PlanDevices()(main(X, body))).code == "relay-device"
 
 
+def test_a_default_device_is_named() -> None:
+    """Copies went to a device called None."""
+    error = error_of(lambda: PlanDevices(None)(main(X, f"on_device(%x, {ON_CPU})")))
+    assert "got None" in str(error)
+
+
 @pytest.mark.rule("RELAY-PASS-33")
 def test_reshapes_alone_are_views() -> None:
     before = main(X, "nn.dense(reshape(%x, newshape=[3, 2]), reshape(%y, newshape=[3, 2]))")

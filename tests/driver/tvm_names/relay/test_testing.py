@@ -85,6 +85,8 @@ def test_short_words() -> None:
     assert found.numpy().tolist() == [1, 1]
     error = error_of(lambda: relay.annotation.on_device(x, tvm.cuda()))
     assert error.code == "device-missing"
+    error = error_of(lambda: relay.device_copy(x, tvm.cpu(), "cuda"))
+    assert error.code == "device-missing"
 
 
 def test_counts() -> None:

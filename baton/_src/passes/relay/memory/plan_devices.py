@@ -42,7 +42,9 @@ class PlanDevices(RelayFunctionPass):
 
 
 def device_name(device: Any) -> str:
-    """The name of a device, given as a name, a Device or a Target."""
+    """The name of a device, given as a name, a Device or a Target. Error `api`: none is given."""
+    if device is None:
+        raise fail("api", "a device was expected, got None", help='name one: "cpu", tvm.cpu(0) or a Target')
     kind = getattr(device, "kind", device)
     return str(getattr(kind, "name", kind)).split("(")[0]
 

@@ -1,7 +1,11 @@
-"""SplitArgs: a concatenation of very many tensors becomes a tree of concatenations, for targets whose kernels take few
+"""SplitArgs: a concatenation of very many tensors becomes a chain of concatenations, for targets whose kernels take few
 arguments.
 
-concatenate((%a, %b, %c, %d))    with two at most:    concatenate((concatenate((%a, %b)), concatenate((%c, %d))))
+    concatenate((%a, %b, %c, %d))    with four at most, of which one is the result's:
+    concatenate(stop_fusion((concatenate(stop_fusion((%a, %b, %c))), %d)))
+
+`stop_fusion` keeps FuseOps from putting the links together again. A tensor whose extents are known at run time only
+takes more arguments: those extents and its strides.
 """
 
 from __future__ import annotations
@@ -10,37 +14,70 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from baton._src.ir.module import IRModule
+from baton._src.ir.types import TensorType
 from baton._src.passes.relay.building import Build, is_call
+from baton._src.passes.relay.infer_type import InferType
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
 from baton._src.relay.expressions import rewrite
-from baton._src.relay.nodes import Tuple
+from baton._src.relay.nodes import Call, Tuple
+from baton._src.support.diagnostics import fail
+from baton._src.tir.expr import AnyDim
 from baton._src.transform.context import PassContext
+from baton._src.transform.passes import Pass
 
 
 @dataclass(frozen=True)
 class SplitArgs(RelayFunctionPass):
-    """See the module's docstring. A limit below two is none."""
+    """`max_function_args`: how many tensors a kernel may take and give; 0: any number. Error `api`: not even the
+    result."""
 
     opt_level: ClassVar[int] = 1
+    required: ClassVar[tuple[str | Pass, ...]] = (InferType(),)
     max_function_args: int
 
     def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
-        if self.max_function_args < 2:
+        if self.max_function_args == 0:
             return function
         build = Build()
 
         def rule(old: Any, new: Any) -> Any:
             if not is_call(new, "concat") or not isinstance(new.args[0], Tuple):
                 return None
-            fields = list(new.args[0].fields)
-            if len(fields) <= self.max_function_args:
-                return None
-            while len(fields) > self.max_function_args:
-                groups = [fields[i : i + self.max_function_args] for i in range(0, len(fields), self.max_function_args)]
-                fields = [g[0] if len(g) == 1 else self._joined(build, new, g) for g in groups]
-            return self._joined(build, new, fields)
+            limit = self._limit(old)
+            costs = [1 + _extra_arguments(field.checked_type) for field in old.args[0].fields]
+            return None if sum(costs) < limit else _chain(build, new, costs, limit)
 
         return rewrite(function, rule)
 
-    def _joined(self, build: Build, call: Any, fields: list[Any]) -> Any:
-        return build.call(call.with_fields(args=(build.tuple(*fields),)))
+    def _limit(self, call: Call) -> int:
+        """How many arguments are left for what is joined."""
+        type_ = call.checked_type
+        limit = self.max_function_args - 1 - (len(type_.shape) if _extra_arguments(type_) else 0)
+        if limit <= 0:
+            message = f"max_function_args is {self.max_function_args}: that is the result of a concatenation alone"
+            raise fail("api", message, span=call.span, help="allow more arguments, or 0 for any number")
+        return limit
+
+
+def _chain(build: Build, call: Any, costs: list[int], limit: int) -> Any:
+    """Each link joins what the one before it made and as many fields as there is room for."""
+
+    def joined(fields: list[Any]) -> Any:
+        return build.call(call.with_fields(args=(build.op("annotation.stop_fusion", build.tuple(*fields)),)))
+
+    link: list[Any] = []
+    taken = 0
+    for field, cost in zip(call.args[0].fields, costs):
+        if link and taken + cost > limit:
+            link, taken = [joined(link)], cost
+        link.append(field)
+        taken += cost
+    return joined(link)
+
+
+def _extra_arguments(type_: Any) -> int:
+    """What a kernel takes besides the tensor itself."""
+    if not isinstance(type_, TensorType):
+        return 0
+    unknown = sum(isinstance(d, AnyDim) for d in type_.shape)
+    return unknown + len(type_.shape) if unknown else 0
