@@ -12,6 +12,7 @@ from baton._src.driver.model.model import Model
 from baton._src.driver.stages import Options
 from baton._src.driver.targets import chosen_target
 from baton._src.driver.tuning_records.place import tuning_version
+from baton._src.transform.context import PassContext
 
 _COMPILER = "baton._src.driver.compile.start_compiler"
 """Imported when there is something to compile: that takes longer than loading what was compiled before."""
@@ -35,6 +36,7 @@ def compile(
     `params` binds parameters by name; `shapes` gives an ONNX model's inputs the shapes (ints, or names of symbolic
     dims) that it leaves open. An ONNX file that was compiled before, and all that decides the outcome is as it was,
     comes from the cache.
+    Of the PassContext that is entered all holds but the level, which is `opt_level`.
     `num_threads`: threads of each call (None: all cores). `keep_stages`: keep the program after every pass, for
     `Model.stage`.
 
@@ -42,10 +44,17 @@ def compile(
     """
     found = chosen_target(target)
     settings = f"{opt_level} {exec_mode} {tuning_version(found, num_threads)}"
-    key = None if keep_stages else program_key(model, found, settings, shapes, params)
+    context = PassContext.current()
+    watched = keep_stages or context.instruments  # passes have to run, to be seen
+    key = None if watched else program_key(model, found, f"{settings} {_text(context)}", shapes, params)
     kept = None if key is None else cached_program(key, found)
     if kept is not None:
         return loaded_model(kept, num_threads)
     options = Options(opt_level, exec_mode, num_threads, keep_stages)
     compiled: Model = import_module(_COMPILER).start_compiler(model, found, options, shapes, params, key)
     return compiled
+
+
+def _text(context: PassContext) -> str:
+    """What a context says of how passes run, but for the level."""
+    return repr((context.required_pass, context.disabled_pass, sorted(context.config.items(), key=lambda i: i[0])))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from baton._src.driver.compile.program_cache import ProgramKey, keep_program
@@ -38,7 +39,7 @@ def compile_program(
     start = time.perf_counter()
     with (
         with_tunings(target, options.num_threads),  # outside: the caller's settings say whether
-        PassContext(opt_level=options.opt_level),
+        _at_level(options.opt_level),
         noting_files() as files,
     ):
         module, bound = read_program(model, shapes, params)
@@ -48,6 +49,18 @@ def compile_program(
     if key is not None:
         keep_program(key, executable, files, time.perf_counter() - start)
     return Model(executable, num_threads=options.num_threads, stages=stages)
+
+
+@contextmanager
+def _at_level(opt_level: int) -> Iterator[None]:
+    """The caller's PassContext (settings, passes required and disabled, instruments) with another level."""
+    around = PassContext.current()
+    with PassContext(opt_level, around.required_pass, around.disabled_pass, config=around.config) as context:
+        context.instruments = around.instruments  # entered already, and left by the context around this one
+        try:
+            yield
+        finally:
+            around.instruments, context.instruments = context.instruments, []
 
 
 def _release_weights(executable: Executable) -> None:
