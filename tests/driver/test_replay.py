@@ -43,7 +43,7 @@ def written(at: Pass, passes: list[Any], module: IRModule, monkeypatch: pytest.M
 
     with monkeypatch.context() as patch, PassContext(3, config={"baton.reproducer_dir": str(folder)}):
         patch.setattr(type(at), "run", fails)
-        with Target("llvm -num-cores=3"), pytest.raises(InternalError, match="broke: KeyError"):
+        with Target("llvm -num-cores=3"), pytest.raises(InternalError, match="failed: KeyError"):
             Sequential(passes)(module)
     (path,) = folder.iterdir()
     return path

@@ -228,7 +228,7 @@ def test_a_functor_has_a_case_for_each_class() -> None:
 
     x = relax.Var("x", relax.TensorStructInfo((4,), "float32"))
     assert Depth().visit_expr(relax.op.add(relax.op.exp(x), x)) == 2
-    with pytest.raises(NotImplementedError, match="Depth defines no visit_tuple_"):
+    with pytest.raises(NotImplementedError, match="Depth does not define visit_tuple_"):
         Depth().visit_expr(relax.Tuple([x]))
 
 

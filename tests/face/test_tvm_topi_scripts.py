@@ -337,7 +337,7 @@ def test_a_recurrent_layer(layout: str, names: str, reverse: bool) -> None:
 
 
 def test_gates_have_four_letters() -> None:
-    with pytest.raises(tvm.error.DiagnosticError, match="letters of IFGO"):
+    with pytest.raises(tvm.error.DiagnosticError, match="permutation of IFGO"):
         topi.nn.lstm(tensor(5, 2, 4), tensor(12, 4), tensor(12, 3), weight_layout="IFG")
 
 

@@ -307,4 +307,4 @@ def test_errors_name_operator_and_operand() -> None:
     rejects("nn.batch_norm: gamma has 4 elements, but axis 1 of the data has 3", "nn.batch_norm", t(1, 3), *[t(4)] * 4)
     rejects("nn.attention: head size differs: 8 against 4", "nn.attention", t(1, 2, 3, 8), t(1, 2, 3, 4), t(1, 2, 3, 4))
     rejects("takes a tuple of", "concat", t(2))
-    rejects("pad_mode 'round' is none of", "nn.pad", t(2), pad_width=[1, 1], pad_mode="round")
+    rejects("pad_mode 'round' is not one of", "nn.pad", t(2), pad_width=[1, 1], pad_mode="round")

@@ -31,7 +31,7 @@ def main(x: R.Tensor((2,), "float32"{}), y: R.Tuple(R.Tensor((2,), "float32"{}))
 def test_tensors_of_devices_that_are_not_there_are_refused(program: str, who: str, mode: str) -> None:
     """They were computed on the CPU."""
     ones = np.ones(2, np.float32)
-    with pytest.raises(DiagnosticError, match="lives on cuda:0:global, but programs run on the CPU") as error:
+    with pytest.raises(DiagnosticError, match="is on cuda:0:global, but programs run on the CPU") as error:
         machine(program, mode)["main"](ones, (ones,))
     assert error.value.code == "absent-device"
     assert who in str(error.value)

@@ -134,5 +134,5 @@ def test_operands_of_the_wrong_shape_or_dtype_are_refused() -> None:
         _typed(relay.image.resize2d(data, vector(2, "float32")))
     with pytest.raises(baton.error.DiagnosticError, match=r"scale_h must have shape \(\), got \(2,\)"):
         _typed(relay.nn.upsampling(data, vector(2)))
-    with pytest.raises(baton.error.DiagnosticError, match="method 'sharp' is none of"):
+    with pytest.raises(baton.error.DiagnosticError, match="method 'sharp' is not one of"):
         _typed(relay.image.resize2d(data, vector(2), method="sharp"))

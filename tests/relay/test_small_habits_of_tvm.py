@@ -55,9 +55,9 @@ def test_well_formed_asks_for_one_definition_and_lets_variables_be_free() -> Non
 @pytest.mark.parametrize("dim", ["n", 2.5])
 def test_texts_and_fractions_are_no_dims(dim: Any) -> None:
     """They got as far as a pass, which broke over them."""
-    with pytest.raises(TypeError, match="a dim is an integer, a variable"):
+    with pytest.raises(TypeError, match="a dim must be an integer, a variable"):
         relay.var("x", shape=(2, dim))
-    with pytest.raises(TypeError, match="a dim is an integer, a variable"):
+    with pytest.raises(TypeError, match="a dim must be an integer, a variable"):
         relay.TensorType((dim,))
 
 

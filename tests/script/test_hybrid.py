@@ -221,7 +221,7 @@ def _unknown_word(a):
         (_other_dtype, r"c is int32, and a\[i\] is float32"),
         (_ended_name, "s is not defined here"),
         (_nothing, "returns nothing"),
-        (_while, "'while a.*is not read"),
+        (_while, "'while a.*is not supported"),
         (_unknown_word, "fft is not a function"),
     ],
     ids=lambda c: getattr(c, "__name__", ""),

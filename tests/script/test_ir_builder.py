@@ -133,10 +133,10 @@ def _two_results() -> None:
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
-        (lambda: T.reads(), "T.reads belongs into a block"),
-        (lambda: T.func_name("f"), "T.func_name belongs into a function"),
-        (lambda: T.arg("x", T.int32()), "T.arg belongs into a function"),
-        (lambda: I.module_attrs({}), "into a module"),
+        (lambda: T.reads(), "T.reads belongs in a block"),
+        (lambda: T.func_name("f"), "T.func_name belongs in a function"),
+        (lambda: T.arg("x", T.int32()), "T.arg belongs in a function"),
+        (lambda: I.module_attrs({}), "in a module"),
         (lambda: T.block().__enter__() and T.axis.remap("S", [T.int32()]), "loop variables"),
         (lambda: IRBuilder.current().get(), "nothing has been built"),
         (_no_branch, "T.If has no branch"),

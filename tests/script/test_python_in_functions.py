@@ -56,7 +56,7 @@ def test_tuples_unpack_in_depth_and_with_a_rest() -> None:
         ("(a, b), d = ((x, x, x), x)", "a tuple of 3 fields is unpacked into 2 names"),
         ("a, b, *d = (x,)", "a tuple of 1 fields is unpacked into at least 2 names"),
         ("(a, b), d = (x, x)", "a value that is no tuple is unpacked"),
-        ("a, (b, a) = (x, (x, x))", "one name stands twice"),
+        ("a, (b, a) = (x, (x, x))", "a name occurs twice"),
         ("a = b = x", "one value is assigned to several names"),
     ],
 )
@@ -89,15 +89,15 @@ def test_python_decides_what_python_knows() -> None:
     [
         ("y = x if c else R.exp(x)", "an if statement whose branches end by assigning one name"),
         ("y = x if n > 3 else R.exp(x)", "n > T.int64(3) is known only when it runs | write T.if_then_else"),
-        ("y = 1 < n < 4", "a chain of comparisons has no meaning on tensors and dims | compare two at a time"),
-        ("y = x and c", "no meaning on tensors | use R.logical_and"),
-        ("y = 1 in x", "`in` has no meaning on tensors and dims"),
+        ("y = 1 < n < 4", "a chain of comparisons is not defined for tensors and dims | compare two at a time"),
+        ("y = x and c", "not defined for tensors | use R.logical_and"),
+        ("y = 1 in x", "`in` is not defined for tensors and dims"),
         ("y = R.sum(x, **x)", "** spreads arguments by name"),
         ('y = R.sum(x, axis=0, **{"axis": 0})', "argument 'axis' is given twice"),
         ("y = x @ x", "write R.matmul(a, b)"),
         ("y = x[0:2]", "R.strided_slice"),
         ("y = R.sum(x, axis=[a for a in (0,)])", "compute it in Python before the function"),
-        ('y = R.call_packed(f"{1:99}", x)', "a format in an f-string cannot stand in a text"),
+        ('y = R.call_packed(f"{1:99}", x)', "a format in an f-string is not supported in a script"),
     ],
 )
 def test_what_python_cannot_decide(body: str, said: str) -> None:
@@ -129,4 +129,4 @@ def test_scalars_join_with_pythons_truth() -> None:
 def test_texts_have_bounds(first: str, again: str) -> None:
     """What forty lines double, and what one line asks for, would be more than there is memory."""
     lines = [f"a = {first}", *[f"a = {again}"] * 40, "y = R.exp(x)"]
-    assert any(words in problem("\n    ".join(lines)) for words in ("too large", "may not ask for", "cannot stand"))
+    assert any(words in problem("\n    ".join(lines)) for words in ("too large", "may not create", "is not supported"))

@@ -117,7 +117,7 @@ def unfinished() -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "says"), [(half_an_if, "needs both"), (behind_the_output, "follow"), (unfinished, "gives nothing")]
+    ("body", "says"), [(half_an_if, "needs both"), (behind_the_output, "follow"), (unfinished, "has no result")]
 )
 def test_what_does_not_belong_is_refused(body: Any, says: str) -> None:
     with IRBuilder(), pytest.raises(DiagnosticError, match=says), R.function():

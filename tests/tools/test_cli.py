@@ -318,7 +318,7 @@ def test_options_that_do_not_fit(script: Path) -> None:
     refused("option", "run", script, "--random", "--dim", "n")
     assert "got 'x'" in refused("option", "bench", DIGITS, "--threads", "x")
     assert "onnxruntime" in refused("option", "bench", DIGITS, "--against", "nothing")
-    assert "--dim is for random inputs" in refused("option", "run", script, "-i", "x.npz", "--dim", "n=2")
+    assert "--dim applies to random inputs" in refused("option", "run", script, "-i", "x.npz", "--dim", "n=2")
     assert "measure ONNX models" in refused("option", "bench", script, "--against", "onnxruntime")
     for wrong in ((), ("-i", "x.npz", "--random"), ("--random", "--threads", "0")):
         baton("run", script, *wrong, status=2)

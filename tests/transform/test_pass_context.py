@@ -154,7 +154,7 @@ def test_a_broken_pass_is_named_and_leaves_a_reproducer(tmp_path: Any) -> None:
     """The file has the module and what was still to run, each pass with its options."""
     with PassContext(config={"baton.reproducer_dir": str(tmp_path)}), pytest.raises(InternalError) as caught:
         Sequential([Base(), Sequential([Broken(limit=9), Level1()]), Base()])(IRModule(attrs={"mark": 17}))
-    assert "the pass Broken broke: KeyError: 'lost'" in str(caught.value)
+    assert "the pass Broken failed: KeyError: 'lost'" in str(caught.value)
     (path,) = tmp_path.iterdir()
     assert str(path) in str(caught.value)
     text = path.read_text()

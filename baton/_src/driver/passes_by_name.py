@@ -28,7 +28,7 @@ def find_pass(name: str) -> Pass:
     found = [_first(package, name) for package in (relax_passes, relay_passes)]
     there = [p for p in found if p is not None]
     if not there:
-        raise fail("pass-unknown", f"a pass requires {name!r}, which there is not")
+        raise fail("pass-unknown", f"a pass requires {name!r}, but there is no such pass")
     return there[0] if len(there) == 1 else _OfLanguage(name, *there)
 
 

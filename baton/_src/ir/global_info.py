@@ -46,7 +46,7 @@ class VDevice(GlobalInfo):
         if Target(self.target).get_target_device_type() != _CPU:
             raise fail(
                 "absent-device",
-                f"{place} lives on {self.reference()}, but programs run on the CPU",
+                f"{place} is on {self.reference()}, but programs run on the CPU",
                 help='give it a device of a target for CPUs, such as I.vdevice("llvm"): relax.transform.UpdateVDevice',
             )
 

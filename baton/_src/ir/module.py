@@ -33,7 +33,9 @@ class IRModule(Node):
         global_infos: Mapping[str, Any] | None = None,
     ) -> None:
         if functions is not None and not isinstance(functions, Mapping):
-            raise fail("module-function", f"functions by name make a module, not {functions!r:.60}", kind=TypeError)
+            raise fail(
+                "module-function", f"a module takes a dict of functions by name, got {functions!r:.60}", kind=TypeError
+            )
         found: dict[GlobalVar, Any] = {}
         for key, function in (functions or {}).items():
             if not isinstance(key, (str, GlobalVar)):
@@ -164,7 +166,11 @@ class IRModule(Node):
     def update(self, other: IRModule | Mapping[Any, Any]) -> None:
         """Take over every definition of `other`, in place."""
         if not isinstance(other, (IRModule, Mapping)):
-            raise fail("module-function", f"a module or functions by name, not {other!r:.60}", kind=TypeError)
+            raise fail(
+                "module-function",
+                f"expected a module or a dict of functions by name, got {other!r:.60}",
+                kind=TypeError,
+            )
         for var, function in (other.functions if isinstance(other, IRModule) else other).items():
             self[var.name_hint if isinstance(var, GlobalVar) and var in self else var] = function
         if isinstance(other, IRModule):

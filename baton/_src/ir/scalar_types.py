@@ -14,4 +14,4 @@ def read_scalar_type(kind: Type) -> tuple[DataType, DataType | None, str]:
     if isinstance(kind, PointerType):
         element = kind.element_type
         return HANDLE, DataType(element.dtype) if isinstance(element, PrimType) else None, kind.storage_scope
-    raise fail("tir-dtype", f"a scalar variable has a PrimType or a PointerType, not a {type(kind).__name__}")
+    raise fail("tir-dtype", f"a scalar variable must have a PrimType or a PointerType, got a {type(kind).__name__}")

@@ -38,5 +38,5 @@ def add_tag(name: str, description: Mapping[str, Any], override: bool = False) -
     """Register the tag `name` for a description. `ValueError` if it is registered already, unless `override`."""
     if name in _tags and not override:
         help = "pass override=True to replace it"
-        raise fail("target-tag", f"the tag {name!r} stands for a target already", help=help, kind=ValueError)
+        raise fail("target-tag", f"the tag {name!r} already stands for a target", help=help, kind=ValueError)
     _tags[name] = dict(description)

@@ -59,7 +59,7 @@ class PointerType(Type):
 def not_a_dim(given: object) -> DiagnosticError:
     """The error for a string or a float used as a dim."""
     return fail(
-        "api", f"a dim is an integer, a variable or relay.Any(), not {given!r}",
+        "api", f"a dim must be an integer, a variable or relay.Any(), got {given!r}",
         help=f'dims with names are variables: tir.Var("{given}", "int32")' if isinstance(given, str) else None,
         kind=TypeError,
     )  # fmt: skip

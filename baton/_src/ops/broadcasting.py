@@ -46,7 +46,7 @@ def same_vdevice(call: OpCall[Any], operands: Sequence[TensorInfo]) -> Any:
         if x.vdevice is None:
             continue
         if found is not None and found is not x.vdevice and found != x.vdevice:
-            call.fail(f"operands live on different devices: {found} and {x.vdevice}", code="op-device")
+            call.fail(f"operands are on different devices:  {found} and {x.vdevice}", code="op-device")
         found = x.vdevice
     return found
 
@@ -144,6 +144,6 @@ def check_operand(call: OpCall[Any], position: int, wanted: Info) -> None:
     name = call.op.inputs[position].name
     if not fits:
         shapes = [show_shape(info.shape, info.ndim) for info in (given, wanted)]
-        call.fail(f"{name} has shape {shapes[0]}, the data asks for {shapes[1]}")
+        call.fail(f"{name} has shape {shapes[0]}, the data needs {shapes[1]}")
     if not given.dtype.is_void and not wanted.dtype.is_void and given.dtype != wanted.dtype:
-        call.fail(f"{name} is {given.dtype}, the data asks for {wanted.dtype}", code="op-dtype")
+        call.fail(f"{name} is {given.dtype}, the data needs {wanted.dtype}", code="op-dtype")

@@ -228,7 +228,7 @@ class BlockBuilder:
         """Bindings inside go into a DataflowBlock."""
         frame = self.normalizer.frame
         if frame.dataflow:
-            raise fail(API, "a dataflow block is opened inside another one")
+            raise fail(API, "a dataflow block cannot be nested in another one")
         frame.dataflow = True
         try:
             yield

@@ -73,7 +73,7 @@ class ExprFunctor:
         return getattr(self, _method(expr))(expr)
 
     def _undefined(self, expr: Any) -> Any:
-        raise NotImplementedError(f"{type(self).__name__} defines no {_method(expr)}")
+        raise NotImplementedError(f"{type(self).__name__} does not define {_method(expr)}")
 
     visit_constant_ = visit_var_ = visit_dataflow_var_ = visit_shape_expr_ = visit_extern_func_ = _undefined
     visit_global_var_ = visit_op_ = visit_prim_value_ = visit_string_imm_ = visit_data_type_imm_ = _undefined

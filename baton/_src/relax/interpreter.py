@@ -113,7 +113,7 @@ class Interpreter:
             elif callable(callee):
                 result = from_host(callee(*args))
             else:
-                raise fail("value-mismatch", f"{describe_value(callee)} is called, which is not a function")
+                raise fail("value-mismatch", f"{describe_value(callee)} cannot be called: it is not a function")
             if pending is not None:
                 pending.run(result)
             return result
@@ -363,5 +363,5 @@ def _item(whole: Any, index: int) -> Any:
     if not isinstance(whole, tuple) or isinstance(whole, ShapeTuple):
         raise fail("value-mismatch", f"item {index}: expected a tuple, found {describe_value(whole)}")
     if index >= len(whole):
-        raise fail("value-mismatch", f"item {index} is taken of a tuple with {len(whole)} fields")
+        raise fail("value-mismatch", f"item {index} is out of range for a tuple with {len(whole)} fields")
     return whole[index]

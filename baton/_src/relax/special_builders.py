@@ -99,7 +99,9 @@ def to_vdevice(data: Any, dst_vdevice: Any) -> Call:
         target, _, rest = dst_vdevice.partition(":")
         number, _, scope = rest.partition(":")
         if number and not number.isdecimal():
-            raise fail(API, f"{dst_vdevice!r} names no device", help='names are like "llvm:1" or "llvm:1:global"')
+            raise fail(
+                API, f"{dst_vdevice!r} is not the name of a device", help='names are like "llvm:1" or "llvm:1:global"'
+            )
         dst_vdevice = VDevice(target, int(number or 0), scope or "global")
     return Call(special_op("to_vdevice"), [data], ToVDeviceAttrs(dst_vdevice))
 

@@ -70,7 +70,7 @@ def _alloc_tensor(args: list[Any], attrs: Any, span: Any) -> NDArray:
         raise fail("relay-memory", message, span=span)
     for found, known in zip(shape, attrs.assert_shape or ()):
         if known not in (-1, found):
-            raise fail("relay-memory", f"the shape is {shape}, {attrs.assert_shape} was promised", span=span)
+            raise fail("relay-memory", f"the shape is {shape}, {attrs.assert_shape} was asserted", span=span)
     return NDArray(storage.memory[offset:end].view(dtype).reshape(shape))
 
 

@@ -76,7 +76,7 @@ class Assignments:
         if isinstance(target, (ast.Tuple, ast.List)):
             names = [n.id for n in ast.walk(target) if isinstance(n, ast.Name)]
             if len(set(names)) != len(names):
-                raise self._error("script-syntax", "one name stands twice on the left", target)
+                raise self._error("script-syntax", "a name occurs twice on the left", target)
             self._unpack(target, self._value(value), value)
             return
         if not isinstance(target, ast.Name):

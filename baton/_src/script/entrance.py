@@ -37,7 +37,7 @@ def from_source(text: str, roots: Mapping[str, Any], *, name: str = "<string>", 
     if len(found) != 1:
         raise fail(
             "script-syntax",
-            f"the text defines {len(found)} modules or functions instead of one",
+            f"the script defines {len(found)} modules or functions instead of one",
             help="put several functions into a class with @I.ir_module",
         )
     node, options = found[0]
@@ -124,7 +124,9 @@ def _top_level(
         case ast.Expr(value=ast.Constant()):
             pass
         case _:
-            raise evaluator.error("script-syntax", "this statement has no meaning beside a module", statement)
+            raise evaluator.error(
+                "script-syntax", "this statement is not allowed at the top level of a script", statement
+            )
 
 
 def _assigned(value: ast.expr, evaluator: Evaluator) -> Any:
@@ -145,4 +147,4 @@ def _import(statement: ast.ImportFrom | ast.Import, environment: Environment, ev
         if known and root is not None:
             environment.define(alias.asname or alias.name, environment.roots[root])
         elif (module or "").split(".")[0] not in ("tvm", "baton", "__future__"):
-            raise evaluator.error("script-syntax", "a text imports nothing but tvm.script's namespaces", statement)
+            raise evaluator.error("script-syntax", "a script may import only the namespaces of tvm.script", statement)

@@ -130,9 +130,9 @@ class Environment:
     def attribute(self, owner: Any, name: str) -> Any:
         """`owner.name`; text may look only into the roots and what they hold."""
         if name.startswith("_") and not self.is_trusted:
-            raise fail("script-name", f"{name!r} cannot be used in a text")
+            raise fail("script-name", f"{name!r} cannot be used in a script")
         if not self.is_trusted and not isinstance(owner, (ScriptNamespace, types.ModuleType)):
-            raise fail("script-name", f"attribute {name!r} of {owner!r} cannot be used in a text")
+            raise fail("script-name", f"attribute {name!r} of {owner!r} cannot be used in a script")
         try:
             return getattr(owner, name)
         except AttributeError:

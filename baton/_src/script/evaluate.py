@@ -171,7 +171,7 @@ class Evaluator:
             case _:
                 what = type(node).__name__
                 raise self.error(
-                    "script-syntax", f"{what} expressions have no meaning in a script function", node,
+                    "script-syntax", f"{what} expressions are not supported in a script function", node,
                     help="compute it in Python before the function, and use its name",
                 )  # fmt: skip
 
@@ -198,7 +198,7 @@ class Evaluator:
         found: dict[Any, Any] = {}
         for key, value in zip(node.keys, node.values):
             if key is None:
-                raise self.error("script-syntax", "** has no meaning here", node)
+                raise self.error("script-syntax", "** is not supported here", node)
             name = yield self._value(key)
             content = yield self._value(value)
             if not isinstance(name, (str, int)):
@@ -210,7 +210,7 @@ class Evaluator:
         """A lambda is a map of indices: nothing else takes functions."""
         given = node.args
         if given.posonlyargs or given.vararg or given.kwonlyargs or given.kwarg or given.defaults or not given.args:
-            raise self.error("script-syntax", "a lambda names the indices it takes, one by one", node)
+            raise self.error("script-syntax", "a lambda must name its indices one by one", node)
         variables = tuple(TirVar(a.arg, "int64") for a in given.args)
         with self.environment.scope() as inner:
             inner.update(zip((a.arg for a in given.args), variables))
@@ -222,7 +222,7 @@ class Evaluator:
     def _binary(self, node: ast.BinOp, left: Any, right: Any) -> Any:
         action = _BINARY.get(type(node.op))
         if action is None:
-            raise self.error("script-syntax", "operator @ has no meaning here", node, help="write R.matmul(a, b)")
+            raise self.error("script-syntax", "operator @ is not supported here", node, help="write R.matmul(a, b)")
         if not isinstance(left, (GraphExpr, PrimExpr)) and not isinstance(right, (GraphExpr, PrimExpr)):
             self._python.check_size(node, left, right)
         return self.placed(self.at(node, lambda: action(left, right)), node)
@@ -232,7 +232,7 @@ class Evaluator:
             if isinstance(operand, PrimExpr):
                 return Not(operand)
             if isinstance(operand, GraphExpr):
-                raise self.error("script-syntax", "`not` has no meaning on tensors", node, help="use R.logical_not")
+                raise self.error("script-syntax", "`not` is not defined for tensors", node, help="use R.logical_not")
             return not operand
         action = SIGNS[type(node.op)]
         return self.placed(self.at(node, lambda: action(operand)), node)
@@ -244,7 +244,7 @@ class Evaluator:
         if isinstance(owner, GraphExpr) or items:
             if isinstance(index, bool) or not isinstance(index, int):
                 raise self.error(
-                    "script-value", f"an item is taken by a number, got {index!r}", node.slice,
+                    "script-value", f"an item is selected by a constant integer, got {index!r}", node.slice,
                     help="tensors are sliced with R.strided_slice or R.take",
                 )  # fmt: skip
             whole = self.as_relax(owner, node.value) if items else owner
@@ -262,7 +262,7 @@ class Evaluator:
 
     def _apply(self, node: ast.Call, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
         if isinstance(function, Marker):
-            raise self.error("script-context", f"{function!r} cannot stand here", node, help=function.__doc__)
+            raise self.error("script-context", f"{function!r} is not allowed here", node, help=function.__doc__)
         if isinstance(function, InfoKind):
             return self.at(node, lambda: function(*args, **kwargs))
         if isinstance(function, (Expr, GlobalVar)):

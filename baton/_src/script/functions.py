@@ -74,7 +74,7 @@ class SignatureScalars(Scalars):
             raise fail(
                 "script-annotation",
                 f"shape variable {name!r} is not defined",
-                help=f"only signatures bring in names by strings: write {name} = T.int64() before, and use it bare",
+                help=f"only signatures introduce names by strings:  write {name} = T.int64() before, and use it bare",
             )
         if name in self.environment.roots:
             return None
@@ -126,7 +126,7 @@ class FunctionReader:
         odd = [*args.posonlyargs, *args.kwonlyargs, *args.defaults, *args.kw_defaults, args.vararg, args.kwarg]
         wrong = next((a for a in odd if a is not None), None)
         if wrong is not None:
-            raise evaluator.error("script-signature", "a Relax function has plain parameters only", wrong)
+            raise evaluator.error("script-signature", "a Relax function takes plain parameters only", wrong)
         scalars.open = True
         params: list[Var] = []
         for arg in args.args:

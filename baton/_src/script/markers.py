@@ -16,10 +16,10 @@ class Marker:
         self.__doc__ = meaning
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        raise fail("script-context", f"{self.name} has a meaning only inside a script function", help=self.__doc__)
+        raise fail("script-context", f"{self.name} can only be used inside a script", help=self.__doc__)
 
     def __enter__(self) -> Any:
-        raise fail("script-context", f"{self.name} has a meaning only inside a script function", help=self.__doc__)
+        raise fail("script-context", f"{self.name} can only be used inside a script", help=self.__doc__)
 
     def __exit__(self, *error: object) -> None:
         pass

@@ -118,7 +118,7 @@ class ModuleReader:
             self._set_attr(call)
             return
         if function is not markers.MODULE_ATTRS and function is not markers.MODULE_GLOBAL_INFOS:
-            raise self.evaluator.error("script-syntax", "this call has no meaning in a module", call)
+            raise self.evaluator.error("script-syntax", "this call is not supported in a module", call)
         said = attribute_value(self.evaluator, call.args[0]) if len(call.args) == 1 else None
         if not isinstance(said, dict):
             raise self.evaluator.error("script-value", f"{function!r} takes one dict", call)
@@ -152,7 +152,7 @@ class ModuleReader:
             for decorator in node.decorator_list:
                 options = options_of(self.evaluator.value(decorator))
                 if options is None:
-                    raise self.evaluator.error("script-decorator", "this decorator has no meaning here", decorator)
+                    raise self.evaluator.error("script-decorator", "this decorator is not supported here", decorator)
                 found.append(options)
             if len(found) != 1:
                 raise self.evaluator.error(

@@ -60,7 +60,7 @@ def logical(ev: Evaluation, node: ast.BoolOp, read: Read) -> Task[Any]:
         item = yield read(part)
         if isinstance(item, GraphExpr):
             name = "R.logical_and" if is_and else "R.logical_or"
-            raise ev.error("script-syntax", "`and` and `or` have no meaning on tensors", node, help=f"use {name}")
+            raise ev.error("script-syntax", "`and` and `or` are not defined for tensors", node, help=f"use {name}")
         found = (And if is_and else Or)(found, convert(item)) if isinstance(found, PrimExpr) else item
     return found
 
@@ -73,7 +73,7 @@ def comparison(ev: Evaluation, node: ast.Compare, read: Read) -> Task[Any]:
         right = yield read(right_node)
         if len(node.ops) > 1 and (_is_program(left) or _is_program(right)):
             raise ev.error(
-                "script-syntax", "a chain of comparisons has no meaning on tensors and dims", node,
+                "script-syntax", "a chain of comparisons is not defined for tensors and dims", node,
                 help="compare two at a time; R.logical_and joins tensors, T.And dims",
             )  # fmt: skip
         holds = _compared(ev, node, op, left, right)
@@ -88,5 +88,5 @@ def _compared(ev: Evaluation, node: ast.Compare, op: ast.cmpop, left: Any, right
         name = "equal" if isinstance(op, ast.Eq) else "not_equal"
         return ev.placed(ev.at(node, lambda: Expr.build(name, left, right)), node)
     if isinstance(op, (ast.In, ast.NotIn)) and _is_program(right):
-        raise ev.error("script-syntax", "`in` has no meaning on tensors and dims", node)
+        raise ev.error("script-syntax", "`in` is not defined for tensors and dims", node)
     return ev.placed(ev.at(node, lambda: COMPARISONS[type(op)](left, right)), node)

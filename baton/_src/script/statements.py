@@ -121,7 +121,7 @@ class Statements(Assignments):
             case _:
                 what = KINDS.get(type(node), type(node).__name__)
                 raise self._error(
-                    "script-syntax", f"{what} has no meaning in a Relax function", node, INSTEAD.get(type(node))
+                    "script-syntax", f"{what} is not supported in a Relax function", node, INSTEAD.get(type(node))
                 )
 
     # ----------------------------------------------------------------------------------- expressions as statements
@@ -199,7 +199,7 @@ class Statements(Assignments):
     def _unbound(self, announced: Announced) -> DiagnosticError:
         return self._error(
             "script-syntax", f"{announced.name} is annotated but gets no value", announced.node,
-            help="an annotation without a value stands right before the if that binds the name",
+            help="an annotation without a value must come right before the if that binds the name",
         )  # fmt: skip
 
     def _branch(self, body: list[ast.stmt], result: str | None) -> SeqExpr:
@@ -236,10 +236,10 @@ class Statements(Assignments):
     def _with(self, node: ast.With) -> None:
         item = node.items[0]
         if len(node.items) != 1 or self._marker_call(item.context_expr, markers.DATAFLOW) is None:
-            raise self._error("script-syntax", "only `with R.dataflow():` has a meaning here", node)
+            raise self._error("script-syntax", "only `with R.dataflow():` is supported here", node)
         frame = self.normalizer.frame
         if frame.dataflow:
-            raise self._error("script-dataflow", "a dataflow block stands inside another one", node)
+            raise self._error("script-dataflow", "a dataflow block cannot be nested in another one", node)
         outputs, body = self._dataflow_outputs(node)
         self.outputs = {name: sum(targets(s).count(name) for s in body) for name in outputs}
         frame.dataflow = True

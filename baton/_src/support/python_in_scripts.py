@@ -26,7 +26,7 @@ def short_range(*bounds: int) -> range:
     """`range` for scripts, limited in length since it may become a list."""
     found = range(*bounds)
     if found[_MOST:]:
-        raise ValueError(f"a text may not ask for more than {_MOST} items")
+        raise ValueError(f"a script may not create more than {_MOST} items")
     return found
 
 
@@ -54,7 +54,7 @@ class Reading:
             if not isinstance(spread, Iterable) or self.is_program(spread):
                 raise self.error(node, f"{spread!r} is not a sequence that * could spread")
             if not self.is_trusted and len(found) + _length(spread) > _MOST:
-                raise self.error(node, f"a text may not ask for more than {_MOST} items")
+                raise self.error(node, f"a script may not create more than {_MOST} items")
             found.extend(spread)
         return found
 
@@ -99,7 +99,7 @@ class Reading:
             case ast.Add():
                 items = _length(left) + _length(right)
             case ast.Mod() if isinstance(left, (str, bytes)):
-                raise self.error(node, "a format cannot stand in a text")
+                raise self.error(node, "a format is not supported in a script")
             case _:
                 pass
         if bits > _MOST_BITS or items > _MOST:
@@ -115,11 +115,11 @@ class Reading:
                 continue
             content = yield self.read(part.value)
             if isinstance(content, (tuple, list, dict)) and not self.is_trusted:
-                raise self.error(node, f"a {type(content).__name__} in an f-string cannot stand in a text")
+                raise self.error(node, f"a {type(content).__name__} in an f-string is not supported in a script")
             layout = ""
             if part.format_spec is not None:
                 if not self.is_trusted:
-                    raise self.error(node, "a format in an f-string cannot stand in a text")
+                    raise self.error(node, "a format in an f-string is not supported in a script")
                 layout = yield self.read(part.format_spec)
             try:
                 text += format(_CONVERSIONS[part.conversion](content), layout)
@@ -128,7 +128,7 @@ class Reading:
             except Exception as error:
                 raise self.error(node, f"the f-string fails: {type(error).__name__}: {error}") from None
             if len(text) > _MOST and not self.is_trusted:
-                raise self.error(node, f"a text may not ask for more than {_MOST} characters")
+                raise self.error(node, f"a script may not create more than {_MOST} characters")
         return text
 
 

@@ -36,7 +36,7 @@ class TagScope:
     def __exit__(self, kind: type[BaseException] | None, *details: object) -> None:
         _CURRENT.set(None)
         if kind is None and not self.accessed:
-            warnings.warn(f"no computation was made under the tag {self.tag!r}", stacklevel=2)
+            warnings.warn(f"no computation was created under the tag {self.tag!r}", stacklevel=2)
 
     def __call__(self, function: Callable[_P, _R]) -> Callable[_P, _R]:
         @functools.wraps(function)

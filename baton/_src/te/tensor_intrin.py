@@ -94,7 +94,7 @@ def decl_tensor_intrin(
     if not isinstance(op, ComputeOp) or any(isinstance(t.op, ComputeOp) for t in op.input_tensors):
         raise _refuse(name, "is described by one te.compute of placeholders: pass c.op")
     if scalar_params:
-        raise _refuse(name, "takes scalars, which nothing gives a tile", "read them from a tensor of one element")
+        raise _refuse(name, "takes scalars, which a tile cannot pass", "read them from a tensor of one element")
     inputs = tuple(op.input_tensors)
     given = {(tensor.op, tensor.value_index): buffer for tensor, buffer in (binds or {}).items()}
     outputs = (op.output(place) for place in range(op.num_outputs))

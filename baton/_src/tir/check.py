@@ -169,7 +169,7 @@ class _Checker(ExpressionChecker):
             case DeclBuffer():
                 self.buffer_shape(node.buffer)
                 if node.buffer.data not in self.defined:
-                    self.report("tir-undefined", node, f"the buffer {node.buffer.name} lies in no memory here")
+                    self.report("tir-undefined", node, f"the buffer {node.buffer.name} is not allocated here")
 
     def buffer_shape(self, buffer: Buffer) -> None:
         self.expr(*buffer.shape, *buffer.strides, buffer.elem_offset)
@@ -185,7 +185,9 @@ class _Checker(ExpressionChecker):
         if node.value.dtype != dtype:
             self.report("tir-dtype", node, f"{node.buffer.name} holds {dtype}, the value is {node.value.dtype}")
         if node.buffer.data in self.constants:
-            self.report("tir-constant", node, f"{node.buffer.name} is a constant, and is written", "copy it first")
+            self.report(
+                "tir-constant", node, f"{node.buffer.name} is a constant and cannot be written", "copy it first"
+            )
         known = self.writable is None or node.buffer in self.writable or node.buffer.data in self.own_memory
         if not known:
             message = f"the block writes {node.buffer.name}, which is not among its writes"

@@ -59,7 +59,7 @@ class ExpressionChecker:
                 case Call():
                     self.call(node)
                 case tir.ProducerLoad() | tir.Reduce():
-                    self.report("tir-te", node, "te expressions do not belong into a PrimFunc", "use create_prim_func")
+                    self.report("tir-te", node, "te expressions are not allowed in a PrimFunc", "use create_prim_func")
                 case _:
                     pass
         for root in roots:
@@ -119,7 +119,7 @@ class ExpressionChecker:
                 self.report("tir-index", node, f"an index of {buffer.name} is {index.dtype}; indices are integers")
         if buffer.data not in self.defined:
             help_text = "declare it: alloc_buffers of a block, Allocate, or a parameter"
-            self.report("tir-undefined", node, f"the {what} buffer {buffer.name} lies in no memory here", help_text)
+            self.report("tir-undefined", node, f"the {what} buffer {buffer.name} is not allocated here", help_text)
             self.defined.add(buffer.data)
 
 

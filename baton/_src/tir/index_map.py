@@ -56,7 +56,7 @@ class IndexMap(Node):
             mapping_function, ndim, inverse_index_map, index_dtype=index_dtype
         )
         if separators:
-            raise fail(_CODE, "the mapping gives axis separators", help="use from_func_with_separators")
+            raise fail(_CODE, "the mapping returns axis separators", help="use from_func_with_separators")
         return found
 
     @staticmethod
@@ -192,12 +192,14 @@ def _divisors(index_map: IndexMap) -> list[tuple[PrimExpr, int]]:
 def _names(function: Any, ndim: int | None) -> list[str]:
     """Names for the indices that a mapping function takes."""
     if not callable(function):
-        raise fail(_CODE, f"a map of indices is a function of them, not {function!r}", help="lambda i, j: (j, i)")
+        raise fail(
+            _CODE, f"an index map must be a function of the indices, got {function!r}", help="lambda i, j: (j, i)"
+        )
     found: list[str] = []
     for name, parameter in inspect.signature(function).parameters.items():
         if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
             if ndim is None:
-                raise fail(_CODE, f"how many indices does *{name} stand for?", help="give ndim")
+                raise fail(_CODE, f"the number of indices of *{name} is not known", help="give ndim")
             found += [f"{name}{n}" for n in range(ndim - len(found))]
         elif parameter.kind is not inspect.Parameter.KEYWORD_ONLY:
             found.append(name)

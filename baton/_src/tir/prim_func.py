@@ -84,7 +84,7 @@ class PrimFunc(BaseExpr):
             elif param in self.buffer_map:
                 raise fail(
                     "tir-specialize",
-                    f"{param.name} is a buffer: give a buffer of the shape it shall have",
+                    f"{param.name} is a buffer: give a buffer of the wanted shape",
                     kind=ValueError,
                 )
             else:

@@ -32,9 +32,9 @@ def bench(
     runtimes, counts = ["baton", *_parts(against)], _thread_counts(_parts(threads))
     for name in runtimes:
         if name not in PEERS:
-            raise fail("option", f"--against knows no runtime {name!r}", help=f"there are: {', '.join(PEERS)}")
+            raise fail("option", f"--against: there is no runtime {name!r}", help=f"there are: {', '.join(PEERS)}")
     if len(runtimes) > 1 and model.suffix.lower() != ".onnx":
-        raise fail("option", f"other runtimes measure ONNX models, and not {model}", help="leave --against out")
+        raise fail("option", f"other runtimes can only measure ONNX models, not {model}", help="leave --against out")
     check_output(json, model)
     with progress():
         arrays = feed(open_model(model).inputs, input_, dim)
@@ -54,5 +54,5 @@ def _thread_counts(texts: Sequence[str]) -> list[int]:
     wrong = [t for t in texts if not t.isdigit() or int(t) < 1]
     if wrong or not texts:
         given = ",".join(texts)
-        raise fail("option", f"--threads takes numbers from 1 on, got {given!r}", help="for example --threads 1,2")
+        raise fail("option", f"--threads takes integers of at least 1, got {given!r}", help="for example --threads 1,2")
     return [int(t) for t in texts]

@@ -19,7 +19,11 @@ def feed(inputs: Sequence[Any], path: Path | None, dims: Sequence[str] | None) -
     if path is None:
         return made_up(inputs, parse_sizes(dims or []))
     if dims:
-        raise fail("option", "--dim is for random inputs, those of --input have sizes", help="leave one of them out")
+        raise fail(
+            "option",
+            "--dim applies to random inputs only; those of --input have fixed sizes",
+            help="leave one of them out",
+        )
     dtypes = {spec.name: spec.dtype.numpy for spec in inputs}
     arrays = read_arrays(path, list(dtypes))
     if dtypes and arrays and all(name not in dtypes and name.startswith("arr_") for name in arrays):

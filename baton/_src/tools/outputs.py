@@ -25,6 +25,6 @@ def check_output(path: Path | None, model: Path | None = None) -> None:
     if not path.parent.is_dir():
         raise fail("output-file", f"cannot write {path}: there is no folder {path.parent}")
     if not os.access(path.parent, os.W_OK):
-        raise fail("output-file", f"cannot write {path}: nothing may be written in {path.parent}")
+        raise fail("output-file", f"cannot write {path}: the folder {path.parent} is not writable")
     if model is not None and path.exists() and model.exists() and path.samefile(model):
         raise fail("output-file", f"{path} is the model itself, which would be overwritten", help="name another file")

@@ -44,9 +44,7 @@ def tune(
 
     path = database or database_path()
     if path is not None and not can_be_written(path):
-        raise fail(
-            "tuning-database", f"{path} cannot be written, so nothing could be remembered", help="--database FILE"
-        )
+        raise fail("tuning-database", f"{path} cannot be written, so no result could be kept", help="--database FILE")
     with progress():
         found = tune_model(
             model, given, seconds=seconds, trials=trials, num_threads=threads, database=database, dask=dask

@@ -72,9 +72,9 @@ class PassContext:
         if isinstance(required_pass, str) or isinstance(disabled_pass, str):
             raise fail("api", "required_pass and disabled_pass take lists of pass names, not a string")
         if config is not None and not isinstance(config, Mapping):
-            raise TypeError(f"config is a dict of settings by name, got {type(config).__name__}")
+            raise TypeError(f"config must be a dict of settings by name, got {type(config).__name__}")
         if not isinstance(opt_level, SupportsIndex):
-            raise fail("api", f"opt_level is a whole number, got {opt_level!r}", help="0 to 4; 3 is usual")
+            raise fail("api", f"opt_level must be an integer, got {opt_level!r}", help="0 to 4; 3 is usual")
         self.opt_level = operator.index(opt_level)
         self.required_pass = tuple(required_pass or ())
         self.disabled_pass = tuple(disabled_pass or ())

@@ -52,12 +52,12 @@ def make_decorator(
         raise fail("api", "a pass needs an opt_level", help="e.g. @module_pass(opt_level=1)", kind=ValueError)
 
     if not isinstance(required or (), (list, tuple)):
-        raise fail("api", f"required is a list of passes, not a {type(required).__name__}", kind=TypeError)
+        raise fail("api", f"required must be a list of passes, got a {type(required).__name__}", kind=TypeError)
 
     def decorate(target: Any) -> Any:
         if not callable(target):
             raise fail(
-                "api", f"a pass is made of a function or class, not of a {type(target).__name__}", kind=TypeError
+                "api", f"a pass is made from a function or a class, got a {type(target).__name__}", kind=TypeError
             )
         info = PassInfo(opt_level, name or target.__name__, tuple(required or ()), traceable)
         if not inspect.isclass(target):

@@ -108,7 +108,7 @@ def _broken(at: Pass, module: IRModule, ctx: PassContext, error: Exception) -> I
     """The error for a pass that raised: names the pass, the cause, and the file of the reproducer."""
     remaining = [at, *(step for steps in reversed(ctx.pending) for step in steps)]
     where = write_reproducer(at.name, module, remaining, error, ctx)
-    found = InternalError(f"the pass {at.name} broke: {type(error).__name__}: {error}\n  {where}")
+    found = InternalError(f"the pass {at.name} failed: {type(error).__name__}: {error}\n  {where}")
     found.reported = True
     return found
 
@@ -219,5 +219,5 @@ class Sequential(Pass):
 
 def _find(name: str) -> Pass:
     if Pass.find is None:
-        raise InternalError(f"the pass {name} is required by name, but nobody bound Pass.find (driver.wiring does)")
+        raise InternalError(f"the pass {name} is required by name, but Pass.find is not bound (driver.wiring does)")
     return Pass.find(name)

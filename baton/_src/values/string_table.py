@@ -55,7 +55,11 @@ def current_strings() -> StringTable:
     found = _CURRENT.get()
     if found is None:
         help = "run it by baton.load(...).run or baton.compile(...).run, which take and give strings"
-        raise fail("value-mismatch", "this program computes on strings, of which only numbers are here", help=help)
+        raise fail(
+            "value-mismatch",
+            "this program computes on strings, but here are only the numbers that stand for them",
+            help=help,
+        )
     return found
 
 

@@ -125,7 +125,7 @@ def _there(device: Device) -> Device:
     if not isinstance(device, Device):
         raise fail("device-unknown", f"{device!r} is not a device", help="e.g. baton.cpu()")
     if not device.exist:
-        raise fail("device-missing", f"there is no device {device}", help="tensors lie on cpu(0)")
+        raise fail("device-missing", f"there is no device {device}", help="tensors are on cpu(0)")
     return device
 
 
@@ -172,5 +172,5 @@ def empty(
     except TypeError:
         dims = [-1]
     if min(dims, default=0) < 0:
-        raise fail("tensor-shape", f"a shape is integers that are not negative, not {shape!r}", kind=ValueError)
+        raise fail("tensor-shape", f"a shape must consist of non-negative integers, got {shape!r}", kind=ValueError)
     return NDArray(np.empty(dims, DataType(dtype).numpy), _there(device))

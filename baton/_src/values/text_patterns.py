@@ -20,7 +20,7 @@ def text_pattern(pattern: str) -> re.Pattern[str]:
     escaped = re.sub(r"\\\\", "  ", pattern)  # an escaped backslash escapes nothing
     found = _REFUSED.search(escaped)
     if found is not None:
-        raise ValueError(f"{found[0]!r} at place {found.start()} of the pattern {pattern!r} is not supported")
+        raise ValueError(f"{found[0]!r} at position {found.start()} of the pattern {pattern!r} is not supported")
     several_lines = re.search(r"\(\?[a-zA-Z]*m", escaped) is not None
     ends = pattern if several_lines else _PIECES.sub(lambda m: r"\Z" if m[0] == "$" else m[0], pattern)
     try:

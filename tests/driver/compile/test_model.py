@@ -178,5 +178,5 @@ def test_several_threads_and_models_at_once(digits: Model) -> None:
 def test_numbers_of_threads(given: Any, said: str) -> None:
     """A target as the second argument, as other compilers have it, was compared with a number."""
     x = relax.Var("x", relax.TensorStructInfo((2,), "float32"))
-    with pytest.raises(DiagnosticError, match=f"from 1, got {given!r}\n.*{said}"):
+    with pytest.raises(DiagnosticError, match=f"at least 1, got {given!r}\n.*{said}"):
         compile_model(relax.Function([x], x), given)

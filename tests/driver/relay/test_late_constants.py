@@ -71,9 +71,9 @@ def test_nothing_is_large_enough(tmp_path: Path) -> None:
     ("use", "says"),
     [
         (value, "const_0 are not loaded yet"),
-        (lambda e: e.get_late_bound_consts(0), "taken already"),
+        (lambda e: e.get_late_bound_consts(0), "already moved out"),
         (lambda e: e.load_late_bound_consts_from_map({}), "'const_0' is missing"),
-        (lambda e: e.load_late_bound_consts_from_map({"const_0": LARGE, "w": X}), "no constants w"),
+        (lambda e: e.load_late_bound_consts_from_map({"const_0": LARGE, "w": X}), "does not wait for constants w"),
         (lambda e: e.load_late_bound_consts_from_map({"const_0": LARGE[1:]}), r"'const_0' is \(15, 8\) of float32"),
         (lambda e: e.load_late_bound_consts_from_map({"const_0": LARGE.astype("float64")}), "of float64"),
     ],

@@ -50,7 +50,7 @@ def test_parameters_of_another_layout_are_refused() -> None:
         A = T.match_buffer(a, (4, 4), strides=[8, 1])
         A[3, 3] = 1.0
 
-    with pytest.raises(DiagnosticError, match="stride or an offset of 8, a tensor that is given has 4"):
+    with pytest.raises(DiagnosticError, match="stride or an offset of 8, a tensor passed to it has 4"):
         tvm.build(kernel, target="llvm")
 
 
@@ -166,5 +166,5 @@ def test_what_a_call_cannot_say_is_told() -> None:
         tvm.build(doubled, target="llvm")(*arrays)
     pointer = tvm.tir.decl_buffer((4,), "float32")
     body = tvm.tir.BufferStore(pointer, tvm.tir.const(0.0, "float32"), [0])
-    with pytest.raises(DiagnosticError, match="a handle, which Python does not pass"):
+    with pytest.raises(DiagnosticError, match="a handle, which cannot be passed from Python"):
         tvm.build(tvm.tir.PrimFunc([pointer.data], body).with_attr("global_symbol", "main"), target="llvm")(arrays[0])

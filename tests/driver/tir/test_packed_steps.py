@@ -114,7 +114,7 @@ def test_operands_that_are_read_from_memory_are_refused() -> None:
     def kernel(A: T.Buffer((4,), "float32")):
         T.call_packed("steps.note", A[0])
 
-    with pytest.raises(DiagnosticError, match="nothing known when it starts"):
+    with pytest.raises(DiagnosticError, match="nor known when it starts"):
         baton.build(kernel)
 
 

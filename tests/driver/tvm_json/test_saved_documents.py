@@ -234,7 +234,7 @@ def test_long_chains_take_no_stack() -> None:
         (lambda t: t.add("relay.TupleGetItem", tuple_value=t.var("x", 2)), "the field index is missing"),
         (lambda t: t.add("tir.PrimFunc", body=0), "nodes of class tir.PrimFunc are not read"),
         (lambda t: t.add("relay.Constant", data=3), "it holds tensor 3, there are 0"),
-        (lambda t: t.add("relay.Tuple", fields=t.array("2")), "which is made of it"),
+        (lambda t: t.add("relay.Tuple", fields=t.array("2")), "which contains it"),
         (
             lambda t: t.call(t.op("nn.relu"), t.var("x", 2), attrs=t.add("relay.attrs.X", axis=7)),
             "nn.relu has no attribute axis",

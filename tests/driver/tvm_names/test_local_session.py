@@ -41,7 +41,7 @@ def test_names_do_not_lead_out_of_the_session(name: str) -> None:
 
 
 def test_bytes_need_a_name() -> None:
-    with pytest.raises(ValueError, match="bytes have no name"):
+    with pytest.raises(ValueError, match="uploaded bytes need a name"):
         rpc.LocalSession().upload(b"abc")
 
 

@@ -135,5 +135,5 @@ def test_arms_that_give_sequences() -> None:
     for flag in (True, False):
         feed = {"x": X, "c": np.array(flag)}
         assert_as_onnxruntime(program.run(feed), onnxruntime_outputs(model, feed))
-    with pytest.raises(baton.DiagnosticError, match="its arms give sequences of different lengths"):
+    with pytest.raises(baton.DiagnosticError, match="its branches produce sequences of different lengths"):
         baton.compile(chosen(listed("t", "Neg", "x"), listed("e", "Abs"), behind))

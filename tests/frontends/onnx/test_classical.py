@@ -276,7 +276,7 @@ def test_a_compiled_forest_of_open_size() -> None:
     [
         ("ZipMap", {"classlabels_int64s": [0, 1, 2]}, "options=.'zipmap': False"),
         ("LinearClassifier", {"coefficients": numbers(3), "classlabels_strings": ["a", "b"]}, "classes are strings"),
-        ("LinearRegressor", {"coefficients": numbers(3), "post_transform": "LOGISTIC"}, "LOGISTIC is read in two ways"),
+        ("LinearRegressor", {"coefficients": numbers(3), "post_transform": "LOGISTIC"}, "LOGISTIC is ambiguous"),
         (
             "LinearRegressor",
             {"coefficients": numbers(6), "targets": 2, "post_transform": "TANH"},

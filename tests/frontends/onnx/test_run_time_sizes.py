@@ -166,7 +166,7 @@ def test_numbers_of_parts_meet_the_whole() -> None:
     np.testing.assert_array_equal(model.run({"x": DATA})[1], DATA[2:])
     with pytest.raises(baton.DiagnosticError, match="dimension 0"):
         model.run({"x": DATA[:4]})
-    with pytest.raises(baton.DiagnosticError, match="do not make up 4"):
+    with pytest.raises(baton.DiagnosticError, match="do not add up to 4"):
         _compiled([node], [], (4, 4), ("p", "q"), weights)
 
 

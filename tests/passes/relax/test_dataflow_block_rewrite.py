@@ -73,7 +73,7 @@ def test_what_is_used_stays() -> None:
     with pytest.raises(DiagnosticError, match="not bound"):
         rewrite.remove_unused(stranger)
     rewrite.remove_unused(stranger, allow_undef=True)
-    with pytest.raises(DiagnosticError, match="bound in the block already"):
+    with pytest.raises(DiagnosticError, match="already bound in the block"):
         rewrite.add_binding(bindings[0])
 
 

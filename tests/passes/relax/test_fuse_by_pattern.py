@@ -250,7 +250,7 @@ def test_backends_that_fail_are_named() -> None:
     with pytest.raises(DiagnosticError, match=r"backend 'test' failed on fused_relax_matmul_.*: ZeroDivisionError"):
         RunCodegen(table=table)(annotated())
     table.register("relax.ext.test", lambda functions, options, names: 1, True)
-    with pytest.raises(DiagnosticError, match="gives a list"):
+    with pytest.raises(DiagnosticError, match="returns a list"):
         RunCodegen(table=table)(annotated())
 
 

@@ -116,5 +116,5 @@ def test_sorting_keeps_uses_behind_bindings() -> None:
     assert orders["depth-first", "from-inputs"] == ["p", "p1", "q", "q1"]
     assert orders["breadth-first", "from-inputs"] == ["p", "q", "p1", "q1"]
     assert orders["depth-first", "from-outputs"] == ["q", "q1", "p", "p1"]
-    with pytest.raises(DiagnosticError, match="none of"):
+    with pytest.raises(DiagnosticError, match="not one of"):
         TopologicalSort("sideways")

@@ -241,7 +241,7 @@ def test_types_are_checked(call: str, message: str) -> None:
     ("lets", "message"),
     [
         ("memory.alloc_tensor(memory.alloc_storage(4i64, %n, 64i64), 0i64, %n)", "does not fit"),
-        ("memory.alloc_tensor(memory.alloc_storage(8i64, %n, 64i64), 0i64, %n, assert_shape=[3])", "was promised"),
+        ("memory.alloc_tensor(memory.alloc_storage(8i64, %n, 64i64), 0i64, %n, assert_shape=[3])", "was asserted"),
     ],
 )
 def test_the_interpreter_checks_memory(lets: str, message: str) -> None:

@@ -180,7 +180,7 @@ def test_pipelines_within_pipelines() -> None:
 def test_loops_without_an_order_are_refused(kind: str) -> None:
     """Guards against threads that use one version of a buffer at a time."""
     text = (SIZES + LOOP).format(n=4, stages=[0, 1, 1], order=[0, 1, 2], begin=0).replace("T.serial(0", f"T.{kind}(0")
-    with pytest.raises(DiagnosticError, match=f"iterations of a {kind} loop run in no order"):
+    with pytest.raises(DiagnosticError, match=f"iterations of a {kind} loop have no order"):
         pipelined(parse_text(f"@T.prim_func\ndef main{text}"))
 
 

@@ -125,7 +125,7 @@ def test_more_threads_than_the_system_gives(pool: ThreadPool, monkeypatch: pytes
         raise RuntimeError("can't start new thread")
 
     monkeypatch.setattr(threading.Thread, "start", refuse)
-    with pytest.raises(DiagnosticError, match="the system gives 2 threads, not 5") as error:
+    with pytest.raises(DiagnosticError, match="the system allows 2 threads, not the 5") as error:
         pool.start(5)
     assert error.value.code == "threads-count"
     assert pool.num_threads == 2

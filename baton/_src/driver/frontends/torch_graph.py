@@ -132,5 +132,5 @@ class CompiledGraph:
 def _count(number: int, positive: bool) -> AnyArray:
     """A number as the length of an array without elements."""
     if (number >= 0) is not positive:
-        raise fail("torch-input", f"the number {number} has another sign than the one that this graph was compiled for")
+        raise fail("torch-input", f"the number {number} does not have the sign that this graph was compiled for")
     return np.empty((abs(number), 0), bool)

@@ -59,7 +59,7 @@ def _stacked(spec: TensorSpec, given: Any) -> AnyArray:
         raise fail("value-mismatch", f"input {spec.name} takes a list of arrays of one shape, got {shown}")
     known = tuple(size for size in sizes if isinstance(size, int))
     if not items and len(known) < len(sizes):
-        raise fail("value-mismatch", f"input {spec.name} has no items, whose sizes are not known then")
+        raise fail("value-mismatch", f"input {spec.name} is an empty list: the shape of its items is unknown")
     return np.stack(items) if items else np.zeros((0, *known), spec.dtype.numpy)
 
 

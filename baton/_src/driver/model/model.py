@@ -46,7 +46,7 @@ def _threads(given: Any) -> int | None:
     if given is None or (isinstance(given, int) and given >= 1):
         return given
     hint = f"target={given!r}" if isinstance(given, str) else "None takes all cores"
-    raise fail("api", f"num_threads is a whole number from 1, got {given!r}", help=hint)
+    raise fail("api", f"num_threads must be an integer of at least 1, got {given!r}", help=hint)
 
 
 class Model:

@@ -104,7 +104,11 @@ def _tensors(value: Any, type_: Any, name: str) -> list[Any]:
             case TupleType():
                 work += [(TupleGetItem(expr, i), field) for i, field in reversed(list(enumerate(said.fields)))]
             case _:
-                raise fail("api", f"@{name} takes what external code cannot: {said}", help="tensors, or tuples of them")
+                raise fail(
+                    "api",
+                    f"@{name} has parameters that external code cannot take:  {said}",
+                    help="tensors, or tuples of them",
+                )
     return found
 
 

@@ -46,8 +46,9 @@ def _settle(values: dict[Var, PrimExpr], buffer: Buffer, stated: PrimExpr, actua
     elif not Analyzer().can_prove_equal(substitute(stated, values), found):
         raise fail(
             "kernel-layout",
-            f"the parameter {buffer.name} has a stride or an offset of {stated}, a tensor that is given has {actual}",
-            help="kernels are given compact tensors: leave strides open (strides=[s0, s1]) or out",
+            f"the parameter {buffer.name} is declared with a stride or an offset of {stated}, "
+            f"a tensor passed to it has {actual}",
+            help="kernels receive compact tensors: leave strides open (strides=[s0, s1]) or omit them",
         )
 
 

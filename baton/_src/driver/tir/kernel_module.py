@@ -64,7 +64,7 @@ class KernelModule:
     def import_module(self, module: KernelModule) -> None:
         """Let the kernels of another module be found from here."""
         if not isinstance(module, KernelModule):
-            raise fail("api", f"kernels are imported from what tvm.build gives, got {module!r}")
+            raise fail("api", f"a kernel module imports modules that tvm.build made, got {module!r}")
         self.imported_modules.append(module)
 
     @property

@@ -139,7 +139,7 @@ class _Steps:
     def _packed_step(self, call: Call, slots: Mapping[Var, int]) -> Step:
         name, *operands = call.args
         if not isinstance(name, StringImm):
-            _refuse(self.symbol, call, "by no name")
+            _refuse(self.symbol, call, "without a name")
         return Step(name.value, True, tuple(self._operand(call, o, slots) for o in operands))
 
     def _operand(self, call: Call, operand: Any, slots: Mapping[Var, int]) -> Operand:
@@ -155,7 +155,7 @@ class _Steps:
                 return "scalar", ["v", slots[operand]]
             case _:
                 _refuse(
-                    self.symbol, call, f"on {operand}, which is not a buffer of it and nothing known when it starts"
+                    self.symbol, call, f"on {operand}, which is neither one of its buffers nor known when it starts"
                 )
 
     def _native(self, name: str, parts: list[st.Stmt]) -> tuple[PrimFunc, list[Buffer]]:

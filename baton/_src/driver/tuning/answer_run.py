@@ -62,7 +62,7 @@ def ran(run: Run, references: References) -> Times:
     pairs = [(a, b) for a, b in zip(expected, way.results(arrays)) if a.shape == b.shape]
     apart = max((difference(a, b, way.by_winograd) for a, b in pairs), default=0.0)
     if apart > 1.0:
-        raise fail("tuning-results", f"the results are {apart:.1f} times as far apart as rounding allows")
+        raise fail("tuning-results", f"the results are {apart:.1f} times further apart than rounding allows")
     calls = cycle([_call(way, arrays) for _ in range(copies(arrays, target) if run.from_memory else 1)])
     found = measure(lambda: next(calls)(), run.number, run.repeat, run.min_repeat_ms)
     return Times(list(found.results))

@@ -110,7 +110,11 @@ def tune(
     """
     path = database_path() if database is None else Path(database)
     if path is None:
-        raise fail("tuning-off", "BATON_TUNING=0 leaves no place to remember anything", help="name a database")
+        raise fail(
+            "tuning-off",
+            "BATON_TUNING=0 turns the database off, so that no result could be kept",
+            help="name a database",
+        )
     end = time.monotonic() + seconds
     found_target = chosen_target(target)
     threads = num_threads or found_target.num_cores
@@ -120,7 +124,7 @@ def tune(
     given = feed(before) if callable(feed) else feed
     missing = [spec.name for spec in before.inputs if spec.name not in given]
     if missing:
-        raise fail("input-missing", f"input {missing[0]!r} is missing from what the model is measured with")
+        raise fail("input-missing", f"input {missing[0]!r} is missing from the inputs that the model is measured with")
     arrays = [np.ascontiguousarray(given[spec.name]) for spec in before.inputs]
     work = tasks(collector, spent(before, arrays, threads), found_target, threads)
     report = Report(path)

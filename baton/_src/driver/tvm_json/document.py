@@ -152,7 +152,7 @@ class Document:
                 wanted = [n for n in self.references(number) if n not in self._values]
                 looped = next((n for n in wanted if n in open_nodes), None)
                 if looped is not None:
-                    raise Fields(self, number).fail(f"it refers to node {looped}, which is made of it")
+                    raise Fields(self, number).fail(f"it refers to node {looped}, which contains it")
                 pending += reversed(wanted)
         return self._values[self.root]
 

@@ -59,9 +59,9 @@ def _module(fields: Fields) -> IRModule:
     attributes = plain(fields.ref("attrs", dict)) or {}
     functions, definitions = fields.part("functions", dict), fields.ref("type_definitions", dict) or {}
     if not all(isinstance(k, GlobalVar) and hasattr(f, "params") for k, f in functions.items()):
-        raise fields.fail("its functions are not functions by global names")
+        raise fields.fail("its functions are not keyed by global names")
     if not all(isinstance(d, types.TypeData) for d in definitions.values()):
-        raise fields.fail("its type definitions are none")
+        raise fields.fail("its type definitions are malformed")
     return IRModule(functions, definitions, attributes, fields.ref("global_infos", dict))
 
 

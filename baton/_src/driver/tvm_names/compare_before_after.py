@@ -88,7 +88,7 @@ def _pass_fixture(given: Any) -> Any:
         return _fixture(lambda self: given)
     if _takes_self(given):
         return _fixture(given)
-    raise TypeError(f"transform is a pass, or a method that gives one, not a {type(given).__name__}")
+    raise TypeError(f"transform must be a pass or a method that returns one, got a {type(given).__name__}")
 
 
 def _module(program: Any) -> Any:

@@ -47,7 +47,7 @@ class LocalSession:
         """Keep a file, given by its path or as bytes, under its own name or `target`."""
         if isinstance(data, (bytes, bytearray)):
             if target is None:
-                raise fail("api", "bytes have no name", help="upload(data, target='lib.tar')", kind=ValueError)
+                raise fail("api", "uploaded bytes need a name", help="upload(data, target='lib.tar')", kind=ValueError)
             self._path(target).write_bytes(data)
         else:
             self._path(target or Path(data).name).write_bytes(Path(data).read_bytes())

@@ -39,7 +39,7 @@ class Like(type):
         return issubclass(subclass, cls.kinds)
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
-        raise fail("api", f"{cls.__name__} is for isinstance: nodes are made by their own classes")
+        raise fail("api", f"{cls.__name__} is for isinstance checks: create nodes with their own classes")
 
 
 class Object(metaclass=Like):

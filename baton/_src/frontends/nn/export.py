@@ -185,5 +185,5 @@ def _unwrapped(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return Tuple([_unwrapped(item) for item in value])
     if not isinstance(value, (Tensor, Object)):
-        raise fail("nn-export", f"a method returns tensors, got a {type(value).__name__}", kind=TypeError)
+        raise fail("nn-export", f"a method must return tensors, got a {type(value).__name__}", kind=TypeError)
     return value._expr

@@ -107,7 +107,7 @@ def _argument_spec(name: str, said: Any) -> Any:
     if isinstance(said, (list, tuple)):
         return Tuple(name, type(said)([_argument_spec(f"{name}_{i}", e) for i, e in enumerate(said)]))
     raise fail(
-        "nn-export", f"{said!r} does not say what {name} looks like", help="nn.spec.Tensor((1, 'n'), 'float32')",
+        "nn-export", f"{said!r} does not describe the argument {name}", help="nn.spec.Tensor((1, 'n'), 'float32')",
         kind=TypeError,
     )  # fmt: skip
 

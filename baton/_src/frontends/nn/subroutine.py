@@ -201,7 +201,7 @@ def _expression(value: Any) -> Any:
         return Tuple([_expression(item) for item in value])
     found = unwrap(value)
     if not isinstance(found, Expr):
-        raise fail("nn-subroutine", f"forward gives tensors, got a {type(value).__name__}", kind=TypeError)
+        raise fail("nn-subroutine", f"forward must return tensors, got a {type(value).__name__}", kind=TypeError)
     return found
 
 

@@ -75,7 +75,9 @@ class Importer:
             )
         if self.opset > newest:
             help = "upgrade the onnx package, or convert the model (onnx.version_converter)"
-            raise fail("onnx-opset", f"the model is of opset {self.opset}, known are those up to {newest}", help=help)
+            raise fail(
+                "onnx-opset", f"the model is of opset {self.opset} and the newest one supported is {newest}", help=help
+            )
         self.functions = {called(f, f.name): f for f in model.functions}
         self.forks = 0
         """How many Ifs the nodes now being imported are repeated for in each arm."""
@@ -97,7 +99,11 @@ class Importer:
         check_supported(self.model.graph, self.functions)
         graph = self.model.graph
         if not graph.output:
-            raise fail("onnx-graph", f"the graph {graph.name!r} has no outputs", help="name in it what it is to give")
+            raise fail(
+                "onnx-graph",
+                f"the graph {graph.name!r} has no outputs",
+                help="list its results among the outputs of the graph",
+            )
         if self.strings is None:
             check_no_strings(graph)
         weights = self._weights(graph)
@@ -139,7 +145,9 @@ class Importer:
             return replace(value.stack, meaning=STACK)
         if value.stack is not None or value.grows:
             help = "return its tensors, or one that ConcatFromSequence makes of them"
-            raise fail("onnx-output", f"output {name!r} is a sequence as long as a run makes it", help=help)
+            raise fail(
+                "onnx-output", f"output {name!r} is a sequence whose length is known only at run time", help=help
+            )
         return value
 
     def _tensor(self, tensor: Any) -> Value:
@@ -190,7 +198,7 @@ class Importer:
                 raise fail(
                     "onnx-graph",
                     f"{proto.op_type} node {title!r} uses {name!r}, which nothing before it defines",
-                    help=f"did you mean {near[0]!r}?" if near else "nodes must stand in the order of their data",
+                    help=f"did you mean {near[0]!r}?" if near else "a node must come after those whose results it uses",
                 )
             inputs.append(scope[name] if name and scope[name] is not NOTHING else None)
         try:
@@ -212,7 +220,10 @@ class Importer:
                     raise fail("onnx-graph", f"{graph.name!r} in {title!r} has no value for its output {output.name!r}")
             results = [inner[o.name] for o in graph.output]
             if any(v.meaning is not PLAIN for v in results):
-                raise fail("onnx-dtype", f"{graph.name!r} in {title!r} gives strings or dictionaries; it cannot here")
+                raise fail(
+                    "onnx-dtype",
+                    f"{graph.name!r} in {title!r} returns strings or dictionaries, which is not supported here",
+                )
             return results
 
         names = tuple(proto.output)

@@ -26,7 +26,7 @@ def conditional(
     if isinstance(predicate, Truth):
         predicate = predicate.value(node.graph)
     if not isinstance(predicate, Value):
-        node.fail("the condition is not a tensor", help="ask in Python what is known of sizes: if x.shape[0] > 2: ...")
+        node.fail("the condition is not a tensor", help="test known sizes in Python:  if x.shape[0] > 2: ...")
     chosen = node.graph.branch(_flag(node, predicate), lambda: then(*operands), lambda: otherwise(*operands))
     return tuple(chosen)
 
@@ -73,7 +73,7 @@ def _flag(node: AtenNode, value: Value) -> Value:
 def _steps(node: AtenNode, xs: Sequence[Value]) -> int:
     count = node.known(node.sizes(xs[0])[0], "the number of steps")
     if not 0 < count <= _MOST_STEPS:
-        node.fail(f"{count} steps are to be written out; from 1 to {_MOST_STEPS} are", help="use torch.while_loop")
+        node.fail(f"{count} steps would be unrolled; 1 to {_MOST_STEPS} are supported", help="use torch.while_loop")
     return count
 
 

@@ -292,7 +292,7 @@ def _unsupported(name: str, sources: list[str], known: Iterable[str]) -> Diagnos
             f"{name} draws random numbers (used {len(sources)}x: {listed}); a compiled function has no seed",
             help="draw them before and pass them as an input, or use torch.compile(model, backend='baton'), where "
             "PyTorch draws what depends on sizes alone, so that torch.manual_seed decides: what depends on computed "
-            "elements (torch.poisson, torch.multinomial) belongs into a function under torch.compiler.disable",
+            "elements (torch.poisson, torch.multinomial) belongs in a function under torch.compiler.disable",
         )
     near = get_close_matches(name, known, n=1)
     return Diagnostic(

@@ -117,7 +117,7 @@ def asserted(node: AtenNode, condition: Any, message: str = "") -> None:
     """An error of the call where the condition does not hold."""
     if not isinstance(condition, (Truth, Value)):
         if not condition:
-            node.fail(f"never holds: {message}", code="torch-assert")
+            node.fail(f"always fails:  {message}", code="torch-assert")
     else:
         node.graph.demand(node.tensor(condition, "bool"), f"{node.title}: {message}")
 

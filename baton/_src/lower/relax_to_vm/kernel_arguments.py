@@ -62,7 +62,7 @@ def c_arguments(call: KernelCall, known: dict[PrimFunc, KernelABI]) -> CArgument
         else:
             if not param.is_shape:
                 if not trailing:
-                    raise _unfit(call, f"nothing is given for {param.var.name}")
+                    raise _unfit(call, f"{param.var.name} has no value")
                 solved[param.var] = trailing.pop(0)
             if param.var not in solved:
                 raise _unfit(call, f"shape variable {param.var.name} cannot be read off the tensors")

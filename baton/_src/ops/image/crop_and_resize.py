@@ -41,7 +41,7 @@ def infer_crop(call: OpCall[CropAttrs]) -> Info:
     """One image a box."""
     x, boxes, which, a = call.tensor(0), call.tensor(1), call.tensor(2), call.attrs
     if a.layout not in ("NCHW", "NHWC") or a.method not in ("bilinear", "nearest_neighbor"):
-        call.fail(f"layout {a.layout!r} or method {a.method!r} is none", code="op-attribute")
+        call.fail(f"layout {a.layout!r} or method {a.method!r} is unknown", code="op-attribute")
     for t, rank, name in ((x, 4, "data"), (boxes, 2, "boxes"), (which, 1, "box_indices")):
         if t.ndim not in (-1, rank):
             call.fail(f"{name} must have rank {rank}, got {show_shape(t.shape, t.ndim)}")

@@ -46,7 +46,7 @@ def infer_sample(call: OpCall[GridSampleAttrs]) -> Info:
     if a.layout not in ("NCHW", "NCDHW"):
         call.fail(f"layout must be NCHW or NCDHW, got {a.layout!r}", code="op-attribute")
     if a.method not in METHODS or a.padding_mode not in PADDINGS:
-        call.fail(f"method {a.method!r} or padding_mode {a.padding_mode!r} is none", code="op-attribute")
+        call.fail(f"method {a.method!r} or padding_mode {a.padding_mode!r} is unknown", code="op-attribute")
     rank = len(a.layout)
     if rank == 5 and a.method == "bicubic":
         call.fail("bicubic sampling is defined for two spatial axes", code="op-attribute")

@@ -117,7 +117,7 @@ def check_method(call: OpCall[Any], a: Any) -> None:
     )
     for name, value, known in checks:
         if value not in known:
-            call.fail(f"{name} {value!r} is none of {', '.join(repr(n) for n in known)}", code="op-attribute")
+            call.fail(f"{name} {value!r} is not one of {', '.join(repr(n) for n in known)}", code="op-attribute")
 
 
 def _box(a: Any, axis: int) -> tuple[float, float]:

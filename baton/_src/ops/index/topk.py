@@ -55,7 +55,7 @@ def first_extent(call: OpCall[Any], count: int, dim: Dim) -> Dim:
         return min(count, dim)
     math = DimMath(call.prover)
     if not is_any(dim) and math.equal(math.maximum(dim, count), dim) is False:
-        call.fail(f"{count} elements are taken of {dim}")
+        call.fail(f"{count} elements are requested of {dim}")
     return count
 
 

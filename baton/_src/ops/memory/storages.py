@@ -85,13 +85,13 @@ def shape_from_value(call: OpCall[Any], index: int, known: tuple[int, ...] | Non
     value, else as many unknown dims as it has elements."""
     vector = call.tensor(index)
     if vector.ndim != 1 or vector.shape is None or not isinstance(vector.shape[0], int):
-        call.fail(f"a shape is a vector of known length, got {vector}", code="op-argument")
+        call.fail(f"a shape must be a vector of known length, got {vector}", code="op-argument")
     rank = vector.shape[0]
     value = call.values[index] if index < len(call.values) else None
     if known is None:
         known = tuple(int(d) for d in value) if value is not None else (-1,) * rank
     if len(known) != rank:
-        call.fail(f"the shape has {rank} dims, {known} was asked for")
+        call.fail(f"the shape has {rank} dims, but {known} was requested")
     return tuple(d if d >= 0 else AnyDim() for d in known)
 
 

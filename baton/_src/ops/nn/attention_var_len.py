@@ -39,12 +39,12 @@ def infer(call: OpCall[AttentionAttrs]) -> Info:
     for place, name in enumerate(NAMES[3:], 3):
         tensor = call.tensor(place)
         if not tensor.dtype.is_void and not tensor.dtype.is_int:
-            call.fail(f"{name} counts tokens: it is of integers, not {tensor.dtype}", code="op-dtype")
+            call.fail(f"{name} counts tokens, so it must hold integers, got {tensor.dtype}", code="op-dtype")
         if place < 5 and tensor.ndim not in (-1, 1):
             call.fail(f"{name} must have rank 1, got {show_shape(tensor.shape, tensor.ndim)}")
     of_queries, of_keys = call.tensor(3).shape, call.tensor(4).shape
     if of_queries is not None and of_keys is not None and dims.equal(of_queries[0], of_keys[0]) is False:
-        call.fail(f"starts of {of_queries[0]} sequences of queries, of {of_keys[0]} of keys")
+        call.fail(f"the starts are of {of_queries[0]} query sequences, but of {of_keys[0]} key sequences")
     return found
 
 

@@ -69,7 +69,7 @@ def infer(call: OpCall[Any]) -> Info:
     a, x = call.attrs, call.tensor(0)
     order = layout_over(a.layout, "NCHW", "layout")
     if a.block_size < 1:
-        call.fail(f"the square of a pixel has extent 1 or more, got {a.block_size}", code="op-attribute")
+        call.fail(f"block_size must be 1 or more, got {a.block_size}", code="op-attribute")
     if x.ndim not in (-1, 4):
         call.fail(f"the data must have rank 4, got rank {x.ndim}")
     if x.shape is None:

@@ -37,7 +37,7 @@ def infer_nll(call: OpCall[NllLossAttrs]) -> Info:
     """A scalar, or the shape of the targets."""
     a, x, t = call.attrs, call.tensor(0), call.tensor(1)
     if a.reduction not in ("mean", "sum", "none"):
-        call.fail(f"reduction {a.reduction!r} is none of mean, sum, none", code="op-attribute")
+        call.fail(f"reduction {a.reduction!r} is not one of mean, sum, none", code="op-attribute")
     if not x.dtype.is_void and not x.dtype.is_float:
         call.fail(f"predictions must be floating-point, got {x.dtype}", code="op-dtype", help="astype first")
     if not t.dtype.is_void and not t.dtype.is_int:

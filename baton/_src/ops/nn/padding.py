@@ -53,7 +53,7 @@ _MODES = ("constant", "edge", "reflect", "symmetric", "circular")
 def check_mode(call: OpCall[Any], mode: str) -> None:
     """What fills the border must be known."""
     if mode not in _MODES:
-        call.fail(f"pad_mode {mode!r} is none of {', '.join(_MODES)}", code="op-attribute")
+        call.fail(f"pad_mode {mode!r} is not one of {', '.join(_MODES)}", code="op-attribute")
 
 
 def infer(call: OpCall[PadAttrs]) -> Info:

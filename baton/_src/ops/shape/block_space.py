@@ -56,7 +56,9 @@ class BatchToSpaceAttrs(Attrs):
 def _check(call: OpCall[Any], x: TensorInfo, pairs: Any) -> None:
     block = call.attrs.block_shape
     if len(pairs) != len(block) or any(b < 1 for b in block):
-        call.fail(f"blocks {block} and {pairs} must have the same length, blocks be positive", code="op-attribute")
+        call.fail(
+            f"blocks {block} and {pairs} must have the same length, and blocks must be positive", code="op-attribute"
+        )
     if 0 <= x.ndim <= len(block):
         call.fail(f"{len(block)} spatial axes and a batch do not fit {show_shape(x.shape, x.ndim)}")
 

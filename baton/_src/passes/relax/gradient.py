@@ -160,7 +160,9 @@ class _Reverse:
             raise _wrong(f"the result is not a tuple, so there is no field {self.target_index}")
         said = target.struct_info
         if not isinstance(said, TensorStructInfo) or said.ndim != 0 or not said.dtype.is_float:
-            raise _wrong(f"the target must be a floating scalar, it is {said!r}", help="sum it up first")
+            raise _wrong(
+                f"the target must be a floating scalar, it is {said!r}", help="reduce it first, such as by relax.op.sum"
+            )
         one = self.make.op("ones", ShapeExpr([]), dtype=said.dtype)
         self._add(target, self.builder.emit(one, "grad"))
 

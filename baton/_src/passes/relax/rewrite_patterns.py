@@ -52,7 +52,9 @@ def rewrite_calls(rules: list[tuple[DFPattern, Rewriter]], func: Function, modul
 
 
 def _endless() -> Exception:
-    return fail("pass-endless", "rewriting by patterns does not come to an end", help="what it makes matches again")
+    return fail(
+        "pass-endless", "rewriting by patterns does not terminate", help="the replacement matches the pattern again"
+    )
 
 
 class _CallRewriter(BindingRewriter):

@@ -86,7 +86,7 @@ class HoistIfThenElse(PrimFuncPass):
 
     def body(self, body: st.Stmt, function: PrimFunc, ctx: PassContext) -> st.Stmt:
         if self.variant not in (None, "basic"):
-            raise fail("api", f"HoistIfThenElse: variant is 'basic' or None, not {self.variant!r}")
+            raise fail("api", f"HoistIfThenElse: variant must be 'basic' or None, got {self.variant!r}")
         conditions = HoistedConditionals.IfElseStmt
         if self.variant is None:
             conditions |= HoistedConditionals.UsingBlockVar

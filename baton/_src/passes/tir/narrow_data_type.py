@@ -30,7 +30,7 @@ class NarrowDataType(PrimFuncPass):
 
     def body(self, body: st.Stmt, function: PrimFunc, ctx: PassContext) -> st.Stmt:
         if self.target_bits not in (8, 16, 32, 64):
-            raise fail("api", f"target_bits is 8, 16, 32 or 64, not {self.target_bits}")
+            raise fail("api", f"target_bits must be 8, 16, 32 or 64, got {self.target_bits}")
         return _Narrowing(DataType(f"int{self.target_bits}"), body).body()
 
 

@@ -67,13 +67,13 @@ class _Pipeline:
         self.loop = loop
         if loop.kind not in (st.ForKind.SERIAL, st.ForKind.UNROLLED):
             raise self._wrong(
-                f"iterations of a {loop.kind.name.lower()} loop run in no order that parts could wait for"
+                f"iterations of a {loop.kind.name.lower()} loop have no order, so they cannot be pipelined"
             )
         self.parts, self.own = _parts(loop)
         self.stages = self._numbers(_STAGE)
         order = self._numbers(_ORDER)
         if sorted(order) != list(range(len(order))) or min(self.stages) < 0:
-            raise self._wrong("stages are 0 or more, and the order is a permutation of 0, 1, ..")
+            raise self._wrong("stages must be 0 or more, and the order a permutation of 0, 1, ..")
         self.sequence = sorted(range(len(order)), key=order.__getitem__)
         self.last = max(self.stages)
         self.access = [_accessed(part) for part in self.parts]
@@ -97,7 +97,7 @@ class _Pipeline:
                     continue
                 if self.stages[early] >= self.stages[late] or not shared <= {buffer.data for buffer in self.own}:
                     names = ", ".join(sorted(data.name for data in shared))
-                    raise self._wrong(f"statements {early} and {late} both use {names}, and would change their order")
+                    raise self._wrong(f"statements {early} and {late} both use {names}, and would be reordered")
 
     def _versioned(self, buffer: Buffer) -> Buffer:
         """The buffer with an axis for its versions in front, if its elements live over several stages."""
@@ -165,7 +165,7 @@ class _Pipeline:
             case BufferRegion():
                 return BufferRegion(new, (Range(place, ops.const(1, place.dtype)), *node.region))
             case _:
-                raise self._wrong(f"{old.name} is declared anew by a {type(node).__name__}")
+                raise self._wrong(f"{old.name} is redeclared by a {type(node).__name__}")
 
     def _wrong(self, message: str) -> DiagnosticError:
         return fail("tir-pipeline", f"the loop over {self.loop.loop_var.name}: {message}", span=self.loop.span)

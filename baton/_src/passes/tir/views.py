@@ -99,7 +99,7 @@ def _place_of(view: Buffer, source: BufferRegion, used: set[tir.Var]) -> dict[ti
     stated = tir.literal(0) if offset is None else offset
     if Analyzer().can_prove_equal(stated, ops.cast(stated.dtype, place)):
         return {view.data: source.buffer.data}
-    raise _unfit(view, f"starts {stated} elements behind its pointer, but lies {place} behind that of its buffer")
+    raise _unfit(view, f"starts {stated} elements after its pointer, but is {place} after that of its buffer")
 
 
 def _require_same_steps(view: Buffer, buffer: Buffer, how: str) -> None:

@@ -170,7 +170,9 @@ def _item(expr: TupleGetItem, context: Context) -> StructInfo:
             STRUCT_INFO, f"item {expr.index} is taken of {described(info)}, which is not a tuple", span=expr.span
         )
     if not 0 <= expr.index < len(info.fields):
-        raise fail(STRUCT_INFO, f"item {expr.index} is taken of a tuple with {len(info.fields)} fields", span=expr.span)
+        raise fail(
+            STRUCT_INFO, f"item {expr.index} is out of range for a tuple with {len(info.fields)} fields", span=expr.span
+        )
     return info.fields[expr.index]
 
 
@@ -217,7 +219,7 @@ def _function(expr: Function, context: Context) -> StructInfo:
 def _prim_func(expr: PrimFunc, context: Context) -> StructInfo:
     raise fail(
         "RELAX-GRAMMAR-10",
-        "a PrimFunc stands only at the top of a module",
+        "a PrimFunc can only be defined at the top of a module",
         span=expr.span,
         help="name it by a GlobalVar",
     )

@@ -143,7 +143,7 @@ def _unquoted(text: Text, shown: str, start: int, errors: list[Diagnostic]) -> s
         first = start + len(sign) + error.pos
         place = text.span(first, min(first + 2, start + len(shown)))
         help = r"the escapes are \" \\ \/ \b \f \n \r \t and \uXXXX"
-        errors.append(Diagnostic("relay-parse", "this string has an escape that means nothing", span=place, help=help))
+        errors.append(Diagnostic("relay-parse", "this string has an unknown escape sequence", span=place, help=help))
         return sign + quoted[1:-1]
 
 

@@ -97,7 +97,7 @@ class _Table:
         node = self._node(number)
         kind, fields = node.get("type_key", ""), node.get("attrs", {})
         if depth > MAX_DEPTH:
-            raise ValueError(f"node {number} lies more than {MAX_DEPTH} deep")
+            raise ValueError(f"node {number} is nested more than {MAX_DEPTH} deep")
         if kind == "relay.Constant":
             return Constant(self._tensor(int(fields["data"])))
         if kind in _SCALARS:

@@ -31,7 +31,7 @@ def without_large_constants(executable: Executable, byte_limit: int) -> tuple[Ex
     Error `late-constants`: some were taken before.
     """
     if late_constants(executable):
-        raise fail("late-constants", "constants of this executable were taken already", help="load them first")
+        raise fail("late-constants", "the constants of this executable were already moved out", help="load them first")
     taken: dict[str, NDArray] = {}
     kept: list[Any] = []
     tensors = 0
@@ -55,7 +55,7 @@ def with_late_constants(executable: Executable, given: Mapping[str, Any]) -> Exe
     bound = tuple(_bound(c, tensors) if isinstance(c, LateConstant) else c for c in executable.constants)
     unknown = sorted(set(tensors) - {late.name for late in late_constants(executable)})
     if unknown:
-        raise fail("late-constants", f"the executable waits for no constants {', '.join(unknown)}")
+        raise fail("late-constants", f"the executable does not wait for constants {', '.join(unknown)}")
     return replace(executable, constants=bound)
 
 

@@ -140,7 +140,7 @@ def _converter(param: TensorValue | PrimScalar) -> tuple[Any, Converter]:
     if str(dtype) not in _C_TYPES:
         raise fail(
             "kernel-argument",
-            f"a parameter is a {dtype}, which Python does not pass",
+            f"a parameter is a {dtype}, which cannot be passed from Python",
             help="give the pointer a buffer: T.match_buffer(a, shape), or tir.PrimFunc([buffer, ...], body)",
         )
     return _C_TYPES[str(dtype)], lambda value, keep: python(value)

@@ -109,7 +109,9 @@ class ThreadPool:
                     worker.start()
                 except RuntimeError as error:
                     raise fail(
-                        "threads-count", f"the system gives {number} threads, not {num_threads}", help="ask for fewer"
+                        "threads-count",
+                        f"the system allows {number} threads, not the {num_threads} requested",
+                        help="use fewer",
                     ) from error
                 self._settle(number, worker.native_id)
                 self._workers.append(worker)

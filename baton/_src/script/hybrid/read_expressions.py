@@ -96,7 +96,7 @@ class ExpressionReader:
             case ast.Call():
                 return self._call(node)
             case _:
-                raise self.wrong(node, f"{ast.unparse(node)} is not read in hybrid kernels")
+                raise self.wrong(node, f"{ast.unparse(node)} is not supported in hybrid kernels")
 
     def number(self, node: ast.expr) -> Any:
         """An expression that has to be a scalar."""
@@ -128,7 +128,7 @@ class ExpressionReader:
     def _comparison(self, node: ast.Compare) -> Any:
         values = [self.number(one) for one in (node.left, *node.comparators)]
         if any(type(op) not in _COMPARE for op in node.ops):
-            raise self.wrong(node, f"{ast.unparse(node)} is not read in hybrid kernels")
+            raise self.wrong(node, f"{ast.unparse(node)} is not supported in hybrid kernels")
         pairs = zip(node.ops, values, values[1:])
         return ops.all(*(ops.convert(ops.build(_COMPARE[type(op)], a, b)) for op, a, b in pairs))
 

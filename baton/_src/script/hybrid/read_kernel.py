@@ -103,7 +103,7 @@ class KernelReader(ExpressionReader):
                 return None
             case _:
                 first = ast.unparse(node).splitlines()[0]
-                raise self.wrong(node, f"{first!r} is not read in hybrid kernels")
+                raise self.wrong(node, f"{first!r} is not supported in hybrid kernels")
 
     def _assign(self, node: ast.stmt, names: list[str], value: ast.expr) -> Stmt | None:
         if isinstance(value, ast.Call) and isinstance(value.func, ast.Name):

@@ -61,7 +61,7 @@ def ir_module() -> IRModuleFrame:
 def _module() -> IRModuleFrame:
     found = IRBuilder.current().innermost(IRModuleFrame)
     if found is None:
-        raise fail("ir-builder", "this belongs into a module", help="write it under `with I.ir_module():`")
+        raise fail("ir-builder", "this belongs in a module", help="write it under `with I.ir_module():`")
     return found
 
 

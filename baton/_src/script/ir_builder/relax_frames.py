@@ -80,7 +80,7 @@ class FunctionFrame(SeqExprFrame):
     def close(self, builder: IRBuilder) -> None:
         blocks = self.block_builder.normalizer.frames.pop().finish()
         if self.output is None:
-            raise fail("ir-builder", "the function gives nothing", help="end it: R.func_ret_value(value)")
+            raise fail("ir-builder", "the function has no result", help="end it: R.func_ret_value(value)")
         if self.name is not None and not self.is_private:
             self.attrs.setdefault("global_symbol", self.name)
         body = SeqExpr(blocks, self.output)
@@ -105,7 +105,7 @@ class BlockFrame(RelaxFrame):
 
     def open(self, builder: IRBuilder) -> None:
         if not builder.frames or not isinstance(builder.frames[-1], SeqExprFrame):
-            raise fail("ir-builder", "R.dataflow belongs directly into a function or a branch")
+            raise fail("ir-builder", "R.dataflow belongs directly in a function or a branch")
 
     def entered(self) -> BlockFrame:
         current_builder().begin_dataflow_block()
@@ -140,7 +140,7 @@ class IfFrame(RelaxFrame):
 
     def open(self, builder: IRBuilder) -> None:
         if builder.innermost(BlockFrame) is not None:
-            raise fail("ir-builder", "an If cannot stand inside a dataflow block")
+            raise fail("ir-builder", "an If is not allowed inside a dataflow block")
 
     def close(self, builder: IRBuilder) -> None:
         if len(self.branches) != 2:
@@ -159,7 +159,7 @@ class BranchFrame(SeqExprFrame):
         around = builder.frames[-1] if builder.frames else None
         if not isinstance(around, IfFrame) or len(around.branches) != self.number:
             word = ("R.Then", "R.Else")[self.number]
-            raise fail("ir-builder", f"{word} belongs once into `with R.If(condition):`, R.Then before R.Else")
+            raise fail("ir-builder", f"{word} belongs once in `with R.If(condition):`, R.Then before R.Else")
 
     def entered(self) -> BranchFrame:
         self.begin()
@@ -192,7 +192,7 @@ def current_function(word: str) -> FunctionFrame:
     """The function at work. Error `ir-builder`: there is none that `R.word` could belong to."""
     found = IRBuilder.current().innermost(FunctionFrame)
     if found is None:
-        raise fail("ir-builder", f"R.{word} belongs into a function: with R.function():")
+        raise fail("ir-builder", f"R.{word} belongs in a function: with R.function():")
     return found
 
 

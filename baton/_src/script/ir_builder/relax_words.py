@@ -56,7 +56,7 @@ def func_ret_struct_info(ret_sinfo: StructInfo) -> None:
     """What the function says it gives."""
     held = current_function("func_ret_struct_info")
     if held.ret_struct_info is not None:
-        raise fail("ir-builder", "what the function gives is said twice")
+        raise fail("ir-builder", "the result of the function is declared twice")
     held.ret_struct_info = ret_sinfo
 
 

@@ -42,7 +42,7 @@ def innermost(kind: type[Any], word: str, place: str) -> Any:
     """The innermost open frame of a class."""
     found = IRBuilder.current().innermost(kind)
     if found is None:
-        raise fail("ir-builder", f"{word} belongs into {place}")
+        raise fail("ir-builder", f"{word} belongs in {place}")
     return found
 
 
@@ -53,7 +53,7 @@ def add_statement(builder: IRBuilder, made: Stmt) -> None:
         return
     around = builder.frames[-1]
     if not isinstance(around, TIRFrame) or isinstance(around, IfFrame):
-        raise fail("ir-builder", f"no statement can stand directly in a {type(around).__name__}")
+        raise fail("ir-builder", f"no statement is allowed directly in a {type(around).__name__}")
     around.stmts.append(made)
 
 
@@ -80,7 +80,7 @@ class PrimFuncFrame(TIRFrame):
             return
         around = builder.frames[-1]
         if not isinstance(around, IRModuleFrame):
-            raise fail("ir-builder", "a function stands in a module, or alone")
+            raise fail("ir-builder", "a function belongs in a module, or stands alone")
         if self.name is None:
             raise fail("ir-builder", "a function of a module has a name", help='give it: T.func_name("main")')
         around.define(self.name, made)
@@ -118,7 +118,7 @@ class BlockInitFrame(TIRFrame):
 
     def open(self, builder: IRBuilder) -> None:
         if not builder.frames or not isinstance(builder.frames[-1], BlockFrame):
-            raise fail("ir-builder", "T.init belongs directly into a block")
+            raise fail("ir-builder", "T.init belongs directly in a block")
 
     def close(self, builder: IRBuilder) -> None:
         block = builder.frames[-1]

@@ -85,7 +85,7 @@ def _generate(
     first, *rest = generators
     items = yield read(scope, first.iter)
     if not isinstance(items, Iterable) or isinstance(items, Node):
-        raise scope.error(first.iter, "tir-syntax", f"{described(items)} is nothing to go through")
+        raise scope.error(first.iter, "tir-syntax", f"{described(items)} cannot be iterated over")
     for item in items:
         _bind(scope, first.target, item)
         wanted = True
@@ -110,7 +110,7 @@ def function(scope: Scope, node: ast.Lambda, read: Read) -> Callable[..., Any]:
     given = node.args
     names = [a.arg for a in given.args]
     if given.posonlyargs or given.vararg or given.kwonlyargs or given.kwarg or given.defaults:
-        raise scope.error(node, "tir-syntax", "a lambda names what it takes, one by one")
+        raise scope.error(node, "tir-syntax", "a lambda must name its parameters one by one")
     around = list(scope.frames)
 
     def apply(*args: Any) -> Any:

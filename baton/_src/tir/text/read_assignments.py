@@ -31,7 +31,7 @@ from baton._src.tir.text.words import as_dtype
 def read_assign(scope: Scope, node: ast.Assign, out: StatementSequence) -> Task[None]:
     """`x = ...`, `A[i] = ...`, `vi, vj = T.axis.remap(...)`."""
     if len(node.targets) != 1:
-        raise scope.error(node, "tir-syntax", "one target at a time")
+        raise scope.error(node, "tir-syntax", "assign one target at a time")
     target = node.targets[0]
     if isinstance(target, ast.Subscript):
         yield _store(scope, node, target, node.value, out)

@@ -132,7 +132,7 @@ def _head(scope: Scope, node: ast.AST) -> BlockFrame:
 
 def _block(scope: Scope, node: ast.AST) -> BlockFrame:
     if scope.block is None:
-        raise scope.error(node, "tir-block", "this belongs into a block", 'open one: with T.block("name"):')
+        raise scope.error(node, "tir-block", "this belongs in a block", 'open one: with T.block("name"):')
     return scope.block
 
 

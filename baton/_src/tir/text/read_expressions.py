@@ -171,7 +171,7 @@ def _binary(scope: Scope, node: ast.BinOp) -> Task[Any]:
         return other(left, right)
     made = _NODES.get(kind)
     if made is None:
-        raise scope.error(node, "tir-syntax", "this operator has no meaning on scalars")
+        raise scope.error(node, "tir-syntax", "this operator is not defined for scalars")
     x, y = operators.match_types(left, right)
     if made is tir.Div and not x.dtype.is_float:
         return operators.divide(x, y)  # says why not
@@ -223,7 +223,7 @@ def _comparison(scope: Scope, node: ast.Compare) -> Task[Any]:
             continue
         made = _COMPARISON_NODES.get(type(op))
         if made is None:
-            raise scope.error(node, "tir-syntax", "this comparison has no meaning on scalars")
+            raise scope.error(node, "tir-syntax", "this comparison is not defined for scalars")
         one = made(*operators.match_types(as_operand(scope, node, left), as_operand(scope, node, right)))
         total = one if total is None else _both(total, one)
         left = right

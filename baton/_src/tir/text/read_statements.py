@@ -242,7 +242,7 @@ def _with(scope: Scope, node: ast.With, out: StatementSequence) -> Task[None]:
         out.add(scope.at(node, (yield _read_block(scope, node, call))))
     elif word == "init":
         if scope.block is None:
-            raise scope.error(node, "tir-block", "T.init belongs into a block")
+            raise scope.error(node, "tir-block", "T.init belongs in a block")
         scope.block.init = yield _scoped_body(scope, node.body)
     elif word == "seq":
         inner = yield _scoped_body(scope, node.body)
@@ -260,7 +260,7 @@ def _read_block(scope: Scope, node: ast.With, call: ast.Call) -> Task[Stmt]:
     args, _ = yield arguments(scope, call)
     name = args[0] if args else ""
     if len(args) > 1 or not isinstance(name, str):
-        raise scope.error(call, "tir-block", "a block takes its name, a text", 'write e.g. with T.block("name"):')
+        raise scope.error(call, "tir-block", "a block's name must be a string", 'write e.g. with T.block("name"):')
     is_root = name == "root" and len(scope.blocks) == 1 and not scope.loops
     scope.has_blocks = scope.has_blocks or not is_root
     frame = BlockFrame(name, len(scope.loops))

@@ -273,7 +273,7 @@ def test_passes_that_tune(tmp_path: Path) -> None:
         for one in (applied, in_force, before, few, whole):
             assert "baton.choices" in one["fused_matmul_relu"].attrs
             assert_relu_of_product(relax.build(one, TARGET))
-        with pytest.raises(DiagnosticError, match="no database is in force"):
+        with pytest.raises(DiagnosticError, match="no database is active"):
             relax.transform.MetaScheduleApplyDatabase()(module)
 
 

@@ -62,7 +62,7 @@ class _Program:
     def __call__(self) -> dict[str, Any]:
         if self._names is None:
             if self._path is None:
-                raise RuntimeError("functions given to a worker belong into a file")
+                raise RuntimeError("functions sent to a worker must be defined in a file")
             self._names = runpy.run_path(self._path, run_name="__mp_main__")
             module = ModuleType("__main__")
             module.__dict__.update(self._names)

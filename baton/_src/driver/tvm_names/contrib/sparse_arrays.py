@@ -73,7 +73,7 @@ def _check(data: AnyArray, indices: AnyArray, indptr: AnyArray, shape: tuple[int
     if not fits or indptr[0] != 0 or indptr[-1] != len(data) or (np.diff(indptr) < 0).any():
         raise _wrong(f"data, indices and indptr are not a CSR matrix of {shape[0]} rows")
     if len(indices) and not 0 <= indices.min() <= indices.max() < shape[1]:
-        raise _wrong(f"an index lies outside of {shape[1]} columns")
+        raise _wrong(f"an index is out of range for {shape[1]} columns")
 
 
 def array(source_array: Any, device: Any = None, shape: Sequence[int] | None = None, stype: str = "csr") -> CSRNDArray:

@@ -99,7 +99,7 @@ def _copy_library(written: Sequence[str], objects: Sequence[str], output: str, c
     if len(objects) > 1:
         raise fail(
             "api-compiler",
-            f"{written[0]} is a library of baton, which nothing is linked to: {', '.join(objects)}",
+            f"{written[0]} is a library of baton, which cannot be linked with other objects:  {', '.join(objects)}",
             help="build all kernels as one module, and give libraries of C code to ctypes",
         )
     shutil.copyfile(Path(cwd or "", written[0]), Path(cwd or "", output))

@@ -103,7 +103,9 @@ def get_calibration_data(mod: IRModule, data: Mapping[str, Any]) -> dict[GlobalV
             function = mod[node.op]
             if isinstance(function, Function) and "Compiler" in function.attrs:
                 if node.op in calls:
-                    raise fail("api", f"main calls @{node.op.name_hint} twice: it has no one input", span=node.span)
+                    raise fail(
+                        "api", f"main calls @{node.op.name_hint} twice, so its input is ambiguous", span=node.span
+                    )
                 calls[node.op] = node
     main = mod["main"]
     watched = Tuple([Tuple([Tuple(call.args), call]) for call in calls.values()])

@@ -141,7 +141,9 @@ def _differences(forward: Callable[..., Any], given: list[Any], position: int, e
     arrays = [np.asarray(to_numpy(v)) for v in given]
     if arrays[position].dtype.kind != "f":
         raise fail(
-            "api", f"a gradient by a tensor of {arrays[position].dtype} is not defined", help="choose test_inputs"
+            "api",
+            f"a gradient with respect to a tensor of {arrays[position].dtype} is not defined",
+            help="choose test_inputs",
         )
     given = [v.astype("float64") if v.dtype.kind == "f" else v for v in arrays]
     value, step = given[position], eps

@@ -73,7 +73,7 @@ def to_python(expr: Any, mod: IRModule | None = None, target: Any = None) -> ast
         return ast.parse(text)
     except (SyntaxError, RecursionError, MemoryError) as error:
         help = "ifs, matches and functions within one another become blocks within one another: lift some out"
-        raise fail("relay-python", f"Python does not take the program: {error}", help=help) from error
+        raise fail("relay-python", f"Python rejects the program: {error}", help=help) from error
 
 
 def run_as_python(expr: Any, mod: IRModule | None = None, target: Any = None) -> Any:

@@ -285,7 +285,7 @@ def _inferring(function: Callable[..., Any]) -> Callable[[OpCall[Any]], Info]:
         with _blaming(f"{call.op.name}: the type relation registered for it failed on", types):
             found = function(types, call.attrs)
         if found is None:
-            call.fail("its type relation gives no type for these arguments", code="op-registered")
+            call.fail("its type relation yields no type for these arguments", code="op-registered")
         return to_info(found)
 
     return infer

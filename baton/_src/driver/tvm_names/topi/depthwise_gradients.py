@@ -36,7 +36,7 @@ def _of_depthwise(
     out = CONVOLUTIONS["nn.depthwise_conv2d_nhwc"](data, weight, stride, padding, 1)
     shape = tuple(number_of(dim) for dim in out.shape)
     if shape != tuple(number_of(dim) for dim in oshape):
-        raise fail("topi", f"the convolution gives {shape}, and oshape is {tuple(oshape)}")
+        raise fail("topi", f"the convolution's result has shape {shape}, but oshape is {tuple(oshape)}")
     return gradient(out, [by], head)[0]
 
 

@@ -46,7 +46,7 @@ def lstm(
     quarter of the weights is whose gate's.
     """
     if sorted(weight_layout) != sorted("IFGO"):
-        raise fail("topi-lstm", f"weight_layout is the letters of IFGO in some order, not {weight_layout!r}")
+        raise fail("topi-lstm", f"weight_layout must be a permutation of IFGO, got {weight_layout!r}")
     steps, batch, _ = Xs.shape
     hidden = operators.floordiv(Wi.shape[0], 4)
     projected = hidden if proj is None else proj.shape[0]

@@ -150,7 +150,7 @@ def strided_slice(
 def take(a: Tensor, indices: Tensor, axis: int | None = None, batch_dims: int = 0, mode: str = "clip") -> Any:
     """Elements, or slices along an axis, at indices."""
     if batch_dims:
-        raise fail("topi", "take with batch_dims is not offered", help="gather takes an index for each element")
+        raise fail("topi", "take with batch_dims is not supported", help="gather takes an index for each element")
     return call("take", a, indices, axis=axis, mode=mode)
 
 
@@ -259,7 +259,7 @@ def argsort(
 ) -> Any:
     """Where the elements in order come from."""
     if valid_count is not None:
-        raise fail("topi", "argsort with valid_count is not offered", help="set the elements behind to the extreme")
+        raise fail("topi", "argsort with valid_count is not supported", help="set the elements behind to the extreme")
     return call("argsort", data, axis=axis, descending=not is_ascend, dtype=dtype)
 
 

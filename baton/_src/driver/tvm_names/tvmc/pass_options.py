@@ -32,7 +32,9 @@ def _parsed(text: str) -> tuple[str, Any]:
         return name, _TRUTH[value.lower()]
     if kind in ("int", "bool"):
         raise refuse(f"Invalid value {value!r} for configuration {name!r}", f"it takes a value of type {kind}")
-    raise refuse(f"configuration {name!r} takes what no text can say", "enter a PassContext in Python")
+    raise refuse(
+        f"configuration {name!r} takes a value that cannot be written as text", "enter a PassContext in Python"
+    )
 
 
 def parse_pass_list_str(input_string: str | Sequence[str] | None) -> list[str]:

@@ -122,7 +122,10 @@ def _branched(node: OnnxNode, finish: Finish) -> list[Value]:
     def write_alike() -> list[Value]:
         found = otherwise.write()
         if then.counts != otherwise.counts:
-            node.fail("its arms give sequences of different lengths", help="let both give as many tensors")
+            node.fail(
+                "its branches produce sequences of different lengths",
+                help="make both produce the same number of tensors",
+            )
         return found
 
     try:

@@ -28,7 +28,7 @@ def scan(node: OnnxNode) -> Sequence[Value]:
     backward = list(node.attr("scan_input_directions") or [0] * count)
     shape = sequences[0].shape
     if shape is None:
-        node.fail("the rank of what is scanned must be known", code="onnx-dynamic")
+        node.fail("the rank of the scanned inputs must be known", code="onnx-dynamic")
     steps = shape[int(axes[0])]
     sequences = [_of_steps(node, s, int(a), steps) for s, a in zip(sequences, axes, strict=True)]
 
@@ -92,7 +92,7 @@ def _with_zeros(node: OnnxNode, collected: Value, length: int, steps: int) -> Va
 def _of_steps(node: OnnxNode, sequence: Value, axis: int, steps: Dim) -> Value:
     """A sequence to be scanned, checked to be as long as the others."""
     if sequence.shape is None:
-        node.fail("the rank of what is scanned must be known", code="onnx-dynamic")
+        node.fail("the rank of the scanned inputs must be known", code="onnx-dynamic")
     dims = list(sequence.shape)
     dims[node.place(axis, len(dims))] = steps
     return node.graph.of_shape(sequence, tuple(dims))

@@ -142,7 +142,7 @@ def read_tensor(tensor: Any, folder: Path | None) -> AnyArray:
     dtype = dtype_of(tensor.data_type, f"tensor {name!r}")
     shape = tuple(tensor.dims)
     if any(d < 0 for d in shape) or int(np.prod(shape, dtype=object)) * dtype.itemsize > MAX_TENSOR_BYTES:
-        raise fail("onnx-file", f"tensor {name!r} claims the impossible shape {shape}")
+        raise fail("onnx-file", f"tensor {name!r} has the impossible shape {shape}")
     if tensor.data_location == onnx.TensorProto.EXTERNAL:
         return _external(tensor, folder, dtype, shape)
     try:
@@ -158,14 +158,14 @@ def _external(tensor: Any, folder: Path | None, dtype: DataType, shape: tuple[in
     if folder is None:
         raise fail(
             "onnx-external",
-            f"tensor {tensor.name!r} keeps its data in {location!r}, but the model was not given as a path",
+            f"tensor {tensor.name!r} stores its data in {location!r}, but the model was not given as a path",
         )
     path = (folder / location).resolve()
     if not path.is_relative_to(folder) or not path.is_file():
         raise fail(
             "onnx-external",
-            f"tensor {tensor.name!r} keeps its data in {location!r}, which is not a file in the model's folder",
-            help="external data must lie beside the model",
+            f"tensor {tensor.name!r} stores its data in {location!r}, which is not a file in the model's folder",
+            help="external data must be in the model's folder",
         )
     note_file(path)
     try:

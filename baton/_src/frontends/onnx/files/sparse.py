@@ -21,7 +21,7 @@ def read_sparse(sparse: Any, folder: Path | None) -> AnyArray:
     values, indices = read_tensor(sparse.values, folder), read_tensor(sparse.indices, folder)
     count = int(np.prod(shape, dtype=object))
     if any(d < 0 for d in shape) or count * values.dtype.itemsize > MAX_TENSOR_BYTES:
-        raise fail("onnx-file", f"the sparse tensor {name!r} claims the impossible shape {shape}")
+        raise fail("onnx-file", f"the sparse tensor {name!r} has the impossible shape {shape}")
     if indices.dtype != np.int64 or indices.shape not in ((values.size,), (values.size, len(shape))):
         held = f"indices {indices.dtype} {indices.shape} for {values.size} values of the shape {shape}"
         raise fail(

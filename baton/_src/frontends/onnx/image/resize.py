@@ -28,7 +28,7 @@ EXACT = 64
 def resize(node: OnnxNode) -> Value:
     method = str(node.attr("mode", "nearest"))
     if method not in METHODS:
-        node.fail(f"mode {method!r} is none of {', '.join(METHODS)}")
+        node.fail(f"mode {method!r} is not one of {', '.join(METHODS)}")
     if node.opset < 11:
         style = Style(method, "asymmetric", AWAY, -0.75, False, False, 0.0)
         return _resized(node, style, _by_scales(node, node[1], None))
@@ -42,7 +42,7 @@ def resize(node: OnnxNode) -> Value:
         float(node.attr("extrapolation_value", 0.0)),
     )
     if style.nearest not in ROUNDINGS:
-        node.fail(f"nearest_mode {style.nearest!r} is none of {', '.join(ROUNDINGS)}")
+        node.fail(f"nearest_mode {style.nearest!r} is not one of {', '.join(ROUNDINGS)}")
     box = node.constant(1, "roi") if style.mode == "tf_crop_and_resize" else None
     given = node.optional(2)
     if given is not None and given.shape != (0,):

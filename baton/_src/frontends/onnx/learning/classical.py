@@ -39,7 +39,7 @@ def normalizer(node: OnnxNode) -> Value:
         case "L2":
             size = g.call("sqrt", g.call("sum", g.call("multiply", x, x), axis=axes, keepdims=True))
         case _:
-            node.fail(f"the norm {norm!r} is none of MAX, L1 and L2")
+            node.fail(f"the norm {norm!r} is not one of MAX, L1 and L2")
     return g.call("divide", x, g.call("where", g.call("equal", size, g.scalar(0, x)), g.scalar(1, x), size))
 
 
@@ -183,7 +183,7 @@ def transformed(node: OnnxNode, scores: Value) -> Value:
         case "PROBIT":
             return _probit(node, scores)
         case _:
-            node.fail(f"the post_transform {name} is none of NONE, LOGISTIC, SOFTMAX, SOFTMAX_ZERO and PROBIT")
+            node.fail(f"the post_transform {name} is not one of NONE, LOGISTIC, SOFTMAX, SOFTMAX_ZERO and PROBIT")
 
 
 def _probit(node: OnnxNode, p: Value) -> Value:
@@ -233,7 +233,7 @@ def second_score(node: OnnxNode, score: Value, complement: bool) -> Value:
     g = node.graph
     opposite = g.call("negative", score)
     if node.attr("post_transform") == "PROBIT":
-        node.fail("of one score for two classes PROBIT is not supported", help="give each class a score of its own")
+        node.fail("PROBIT is not supported for one score of two classes", help="give each class a score of its own")
     if node.attr("post_transform") == "LOGISTIC":
         return g.call("sigmoid", g.call("concat", (opposite, score), axis=1))
     first = g.call("subtract", g.scalar(1, score), score) if complement else opposite
@@ -246,7 +246,7 @@ def as_targets(node: OnnxNode, scores: Value, applied: str = "NONE") -> Value:
     if scores.shape is None or scores.shape[-1] != 1 or name in ("NONE", applied):
         return transformed(node, scores)
     help = "apply it by a node of its own, such as Sigmoid"
-    node.fail(f"of a single target {name} is read in two ways: ONNX applies it, onnxruntime does not", help=help)
+    node.fail(f"with a single target {name} is ambiguous:  ONNX applies it, onnxruntime does not", help=help)
 
 
 def _linear(node: OnnxNode, rows: int) -> Value:

@@ -18,7 +18,7 @@ def tf_idf_vectorizer(node: OnnxNode) -> Value:
     """(..., length) -> (..., n-grams): counts (TF), weights of what is there (IDF), or their products (TFIDF)."""
     g, mode, places = node.graph, str(node.needed("mode")), [int(i) for i in node.needed("ngram_indexes")]
     if mode not in ("TF", "IDF", "TFIDF"):
-        node.fail(f"mode {mode!r} is none of TF, IDF and TFIDF")
+        node.fail(f"mode {mode!r} is not one of TF, IDF and TFIDF")
     x = g.cast(node[0], INT64)
     if x.rank not in (1, 2):
         node.fail(f"it takes a row or a matrix, got {x.rank} axes")

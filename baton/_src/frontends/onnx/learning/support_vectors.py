@@ -60,7 +60,7 @@ def _kernel(node: OnnxNode, x: Value, vectors: AnyArray) -> Value:
         return g.call("power", shifted, g.scalar(degree, shifted))
     if kind == "SIGMOID":
         return g.call("tanh", shifted)
-    node.fail(f"the kernel {kind!r} is none of LINEAR, POLY, RBF and SIGMOID")
+    node.fail(f"the kernel {kind!r} is not one of LINEAR, POLY, RBF and SIGMOID")
 
 
 def svm_classifier(node: OnnxNode) -> list[Value]:

@@ -97,7 +97,7 @@ def _check_lists(node: OnnxNode, prefix: str, count: int) -> None:
     for name, given in node.attributes.items():
         # Hit rates are hints.
         if name.startswith(prefix) and not name.startswith("nodes_hitrates") and np.size(given) not in (0, count):
-            node.fail(f"it has {np.size(given)} {name}, but {count} of others that go with them")
+            node.fail(f"it has {np.size(given)} {name}, but {count} of the attributes that go with them")
 
 
 def _check_numbers(node: OnnxNode, name: str, count: int) -> None:
@@ -172,7 +172,7 @@ def reached(node: OnnxNode, forest: Forest, x: Value) -> Value:
         node.fail("its input must have two axes, (rows, features)")
     depth = forest.depth
     if depth is None:
-        node.fail("its trees have a way that never ends in a leaf")
+        node.fail("a path through its trees never reaches a leaf")
     features, pairs = g.constant(forest.features), g.constant(forest.children.astype(np.int64).reshape(-1))
     thresholds = g.constant(forest.thresholds.astype(x.dtype.numpy))
     at = g.broadcast_to(g.constant(forest.roots.astype(np.int64).reshape(1, -1)), (x.shape[0], len(forest.roots)))
@@ -212,7 +212,7 @@ def _based(node: OnnxNode, total: Value) -> Value:
 def _aggregated(node: OnnxNode, leaves: Value, name: str) -> Value:
     ops = {"SUM": "sum", "AVERAGE": "mean", "MIN": "min", "MAX": "max"}
     if name not in ops:
-        node.fail(f"the aggregate_function {name!r} is none of {', '.join(ops)}")
+        node.fail(f"the aggregate_function {name!r} is not one of {', '.join(ops)}")
     return node.graph.call(ops[name], leaves, axis=(1,), keepdims=False)
 
 
@@ -247,7 +247,7 @@ def classifier(node: OnnxNode) -> list[Value]:
     score = g.call("strided_slice", total, axes=(1,), begin=(spoken[0],), end=(spoken[0] + 1,), strides=(1,))
     base = _floats(node, "base_values")
     if base.size > 1:
-        node.fail(f"its leaves speak of one class, but it has {base.size} base_values", help="one is meant there")
+        node.fail(f"its leaves refer to one class, but it has {base.size} base_values", help="give one")
     if base.size and spoken == [0]:
         score = g.call("add", score, g.constant(base[-1:], score.dtype))
     positive = bool((_floats(node, "class_weights") >= 0).all())

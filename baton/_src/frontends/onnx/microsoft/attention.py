@@ -64,7 +64,7 @@ def attend(
     scores = g.call("multiply", scores, g.scalar(scale, scores))
     cap = float(node.attr("softcap", 0.0))
     if cap < 0:
-        node.fail(f"its softcap is {cap}; 0 or more is meant")
+        node.fail(f"its softcap is {cap}, which must be 0 or more")
     if cap:
         inner = g.call("tanh", g.call("multiply", scores, g.scalar(1 / cap, scores)))
         scores = g.call("multiply", inner, g.scalar(cap, scores))

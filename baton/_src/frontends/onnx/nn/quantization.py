@@ -93,7 +93,7 @@ def _parameters(node: OnnxNode, x: Value, scale: Value, zero: Value) -> tuple[Va
             return v
         blocks = None if v.shape is None else v.shape[axis]
         if isinstance(blocks, int) and blocks != -(-size // block):
-            node.fail(f"{blocks} blocks of {block} are not what axis {axis} of size {size} has", code="op-shape")
+            node.fail(f"{blocks} blocks of {block} do not make up axis {axis} of size {size}", code="op-shape")
         wide = g.call("repeat", v, repeats=block, axis=axis)
         return g.call("strided_slice", wide, axes=(axis,), begin=(0,), end=(size,), strides=(1,))
 
@@ -105,7 +105,7 @@ def dequantize_linear(node: OnnxNode) -> Value:
     g, x, scale = node.graph, node[0], node[1]
     dtype = dtype_of(int(node.attr("output_dtype")), node.title) if node.attr("output_dtype", 0) else scale.dtype
     if not dtype.is_float:
-        node.fail(f"its output_dtype is {dtype}; floats are what it gives")
+        node.fail(f"its output_dtype is {dtype}, which must be a float type")
     if x.dtype.is_float:
         scale, _ = _parameters(node, x, scale, g.constant(0, x.dtype))
         return g.cast(g.call("multiply", g.cast(x, scale.dtype), _along(node, x, scale)), dtype)

@@ -21,7 +21,7 @@ def recurrent(kind: str, default_activations: tuple[str, ...]) -> Converter:
         directions = ["forward", "reverse"]
         wanted = str(node.attr("direction", "forward"))
         if wanted not in (*directions, "bidirectional"):
-            node.fail(f"direction {wanted!r} is none of forward, reverse and bidirectional")
+            node.fail(f"direction {wanted!r} is not one of forward, reverse and bidirectional")
         chosen = directions if wanted == "bidirectional" else [wanted]
         found = [_layer(node, i, kind, default_activations, d == "reverse") for i, d in enumerate(chosen)]
         return _results(node, *zip(*found, strict=True))

@@ -56,7 +56,7 @@ def in_parts(node: OnnxNode, x: Value, axis: int, lengths: list[Dim]) -> Value:
         node.fail(f"parts of {lengths} are asked for")
     total, whole = x.shape[axis], sum(lengths[1:], start=lengths[0])
     if isinstance(total, int) and isinstance(whole, int) and total != whole:
-        node.fail(f"parts of {lengths} do not make up {total}")
+        node.fail(f"parts of {lengths} do not add up to {total}")
     return node.graph.of_shape(x, (*x.shape[:axis], whole, *x.shape[axis + 1 :]))
 
 
@@ -137,7 +137,7 @@ def _corner(node: OnnxNode, index: int, axes: tuple[int, ...], steps: tuple[int,
     contents = given.contents()
     if contents is None:
         if dims is None:
-            node.fail_dynamic("what is counted from an unknown end must be known", given)
+            node.fail_dynamic("an index counted from the end of an axis of unknown size must be known", given)
         return _named_corner(node, given, [dims[a] for a in axes], lowest)
     found: list[Dim] = []
     for bound, axis, step, low in zip(contents.reshape(-1), axes, steps, lowest, strict=True):

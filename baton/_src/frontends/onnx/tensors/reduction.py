@@ -102,7 +102,7 @@ def top_k(node: OnnxNode) -> list[Value]:
     k = int(node.attr("k")) if "k" in node.attributes else node.sizes(1, "k")[0]
     size = None if x.shape is None else x.shape[axis]
     if isinstance(k, int) and isinstance(size, int) and k > size:
-        node.fail(f"the {k} largest of {size} elements are asked for")
+        node.fail(f"the {k} largest of {size} elements are requested")
     count = k if isinstance(k, int) else -1  # all, of which as many are taken as a run asks for
     values, indices = g.call_many(
         "topk", x, k=count, axis=axis, ret_type="both", largest=bool(node.attr("largest", 1)), dtype="int64"

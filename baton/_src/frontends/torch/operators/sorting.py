@@ -35,7 +35,7 @@ def topk(node: AtenNode, x: Value, k: Dim, dim: int, largest: bool, is_sorted: b
         return x, g.constant(0, "int64")
     options = {"k": count, "axis": axis, "ret_type": "both", "dtype": "int64"}
     if not count:
-        node.fail("the greatest 0 elements are asked for")
+        node.fail("k is 0: there is no element to find")
     return g.call_many("topk", x, largest=bool(largest), is_ascend=not largest, **options)
 
 

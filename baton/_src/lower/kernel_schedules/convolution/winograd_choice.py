@@ -73,9 +73,9 @@ def candidate(func: PrimFunc) -> Candidate | Declined:
     taps = tuple(w.tap.var for w in windows if w.tap is not None)
     outer, inner = (a.var for a in conv.channels)
     if weight.indices != (conv.blocks.var, outer, *taps, inner, conv.lane.var):
-        return Declined("the weight does not lie (O, I, 3, 3, i, o)")
+        return Declined("the weight's layout is not (O, I, 3, 3, i, o)")
     if (*conv.data.indices[:2], conv.data.indices[4]) != (stage.spatial[0].var, outer, inner):
-        return Declined("the data does not lie (N, C, H, W, c)")
+        return Declined("the data's layout is not (N, C, H, W, c)")
     inputs = [func.buffer_map.get(p) for p in func.params]
     if weight.buffer not in inputs:
         return Declined("the weight is not a parameter")

@@ -61,7 +61,7 @@ def plan_words(func: PrimFunc, target: Target, ahead: bool = False) -> WordPlan 
     if not (has_byte_dots(target.features, lanes) or has_bfloat16_dots(target.features, lanes)):
         return Declined("the processor has no dot products of narrow numbers")
     if not any(n.dtype in (INT8, BFLOAT16) for n in post_order(func.body) if isinstance(n, tir.BufferLoad)):
-        return Declined("nothing is narrow")
+        return Declined("no operand is narrow")
     kernel = read_kernel(func)
     if isinstance(kernel, Declined):
         return kernel
@@ -91,7 +91,7 @@ def _in_words(kernel: Kernel, matrix: Product, target: Target, ahead: bool) -> W
     k = matrix.k.var
     lies = left.indices[-1] is k and not any(depends(i, k) for i in left.indices[:-1]) and not left.buffer.strides
     if not lies or not matrix.k.size:
-        return Declined("the rows of A do not lie along a k of known length")
+        return Declined("the rows of A are not contiguous along a k of known length")
     width = _packed_width(matrix, dot.group)
     count = constant(product([a.extent for a in (*matrix.outer, matrix.rows)]))
     if width is None and not ahead and count is not None and count <= FEW_ROWS:

@@ -36,7 +36,7 @@ def check_weights(call: OpCall[Any], expected: tuple[Dim, ...] | None, rank: int
         if v.shape is None or expected is None:
             continue
         if any(math.equal(a, b) is False for a, b in zip(v.shape, expected)):
-            call.fail(f"{name} has shape {show_shape(v.shape)}, the data asks for {show_shape(expected)}")
+            call.fail(f"{name} has shape {show_shape(v.shape)}, the data needs {show_shape(expected)}")
 
 
 def scaled(value: Any, gamma: Any, beta: Any, a: Any) -> Any:

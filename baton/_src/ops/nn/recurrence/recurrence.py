@@ -107,7 +107,7 @@ def _others(call: OpCall[RecurrenceAttrs]) -> tuple[Info, ...]:
 def _check_attributes(call: OpCall[RecurrenceAttrs]) -> None:
     a, others = call.attrs, _others(call)
     if a.kind not in GATES:
-        call.fail(f"kind {a.kind!r} is none of {', '.join(GATES)}", code="op-attribute")
+        call.fail(f"kind {a.kind!r} is not one of {', '.join(GATES)}", code="op-attribute")
     unknown = [n for n in a.activations if n not in ACTIVATIONS]
     if unknown or not len(a.activations) == len(a.alphas) == len(a.betas) == COUNTS[a.kind]:
         call.fail(

@@ -26,7 +26,7 @@ class DataflowBlockRewrite:
 
     def __init__(self, dfb: DataflowBlock, root_fn: Function) -> None:
         if not any(n is dfb for n in post_order(root_fn)):
-            raise fail("api", "DataflowBlockRewrite: the block is none of the function")
+            raise fail("api", "DataflowBlockRewrite: the block is not part of the function")
         self._original = root_fn
         self._block = dfb
         self._function = root_fn
@@ -58,7 +58,7 @@ class DataflowBlockRewrite:
     def add_binding(self, binding: Binding) -> None:
         """Append a binding."""
         if any(b.var is binding.var for b in self._block.bindings):
-            raise fail("api", f"{binding.var.name_hint} is bound in the block already")
+            raise fail("api", f"{binding.var.name_hint} is already bound in the block")
         self._set(DataflowBlock([*self._block.bindings, binding], self._block.span))
 
     def add(self, expr: Any, name: Any = None, is_dfvar: bool = False) -> None:

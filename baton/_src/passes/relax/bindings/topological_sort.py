@@ -41,7 +41,7 @@ class TopologicalSort(FunctionPass):
     def __post_init__(self) -> None:
         for given, known in ((self.order, _ORDERS), (self.direction, _DIRECTIONS)):
             if given not in known:
-                raise fail("api", f"TopologicalSort: {given!r} is none of {', '.join(known)}")
+                raise fail("api", f"TopologicalSort: {given!r} is not one of {', '.join(known)}")
 
     def run_function(self, function: Function, module: IRModule, ctx: PassContext) -> Function:
         return _Sorter(self.order == "depth-first", self.direction == "from-inputs").function(function)
@@ -87,7 +87,7 @@ def in_order(bindings: Sequence[Binding]) -> list[Binding]:
             if missing[user] == 0:
                 heapq.heappush(ready, user)
     if len(made) < len(bindings):
-        raise fail("pass-circle", "bindings of a dataflow block need each other in a circle")
+        raise fail("pass-circle", "bindings of a dataflow block depend on each other in a cycle")
     return made
 
 

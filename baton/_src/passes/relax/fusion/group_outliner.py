@@ -166,7 +166,7 @@ def _ordered(bindings: Sequence[Binding], units: Mapping[Binding, Group | Bindin
         if not missing:
             made[unit] = None
         elif unit in entered:
-            raise fail("pass-circle", "groups of a dataflow block need each other in a circle")
+            raise fail("pass-circle", "groups of a dataflow block depend on each other in a cycle")
         else:
             entered.add(unit)
             todo += [unit, *reversed(missing)]

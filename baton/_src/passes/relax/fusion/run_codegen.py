@@ -87,7 +87,7 @@ class RunCodegen(Pass):
             raise fail(
                 "pass-codegen",
                 f"RunCodegen: the backend {name!r} failed on {', '.join(symbols)}: {type(error).__name__}: {error}",
-                help="a backend takes (functions, options, constant names) and gives a list",
+                help="a backend takes (functions, options, constant names) and returns a list",
             ) from error
         return [entry for number, entry in enumerate(given) if not self._registered(entry, symbols, number)]
 

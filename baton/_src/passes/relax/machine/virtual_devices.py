@@ -116,7 +116,7 @@ class _Groups:
             if (kind, device.vdevice_id, device.memory_scope) == wanted:
                 return device
         where = f"device {call.attrs.dev_id} of kind {call.attrs.dev_type}"
-        raise fail("pass-device", f"a hint wants {where}, which the module does not list", span=call.span)
+        raise fail("pass-device", f"a hint wants {where}, which is not among the module's devices", span=call.span)
 
     def _join(self, a: Any, b: Any) -> None:
         one, other = self.root(a), self.root(b)

@@ -170,7 +170,7 @@ class TypeTwins:
             return self._twins[key]
         if self._making > DEEPEST or len(key[1]) > LONGEST:
             help = "give it (or what holds it) fixed types"
-            raise fail("relay-data-type", f"{name.name_hint} is needed with more and more types", help=help)
+            raise fail("relay-data-type", f"{name.name_hint} is instantiated at ever more types", help=help)
         data = self._module.type_definitions[name]
         hint = self._fresh(name.name_hint)
         made = self._twins[key] = GlobalTypeVar(hint, name.kind)

@@ -33,7 +33,9 @@ class Duals:
         if not isinstance(type_, TensorType):
             return False
         if not isinstance(type_.dtype, DataType):
-            raise fail("relay-gradient", "the gradient of a tensor whose dtype is a variable", help="specialise it")
+            raise fail(
+                "relay-gradient", "cannot differentiate a tensor whose dtype is a type variable", help="specialise it"
+            )
         return type_.dtype.is_float
 
     def has_floats(self, type_: Any) -> bool:

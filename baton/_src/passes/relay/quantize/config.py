@@ -25,7 +25,7 @@ def kind2str(kind: int) -> str:
     """The word for a `QAnnotateKind`, as fields of the configuration are named (`nbit_input`)."""
     words = {1: "input", 2: "weight", 3: "activation", 0: "identity"}
     if kind not in words:
-        raise fail("relay-quantize", f"there is no kind {kind} of marks", kind=ValueError)
+        raise fail("relay-quantize", f"there is no kind {kind} of annotations", kind=ValueError)
     return words[kind]
 
 

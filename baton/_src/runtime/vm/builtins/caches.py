@@ -49,7 +49,7 @@ def view(cache: Any, shape: Any) -> NDArray:
     wanted = tuple(int(d) for d in shape)
     if wanted != (found.filled, *found.rows.shape[1:]):
         held = (found.filled, *found.rows.shape[1:])
-        raise fail("value-mismatch", f"the cache holds {held}, a view of {wanted} is asked for")
+        raise fail("value-mismatch", f"the cache holds {held}, but a view of {wanted} is requested")
     return array(found.rows[: found.filled].copy())
 
 

@@ -51,7 +51,7 @@ def call_operator(machine: Machine, name: str, attrs: Data, *args: Any) -> Any:
     if known is None:
         raise fail(
             "operator-needs-compiler",
-            f"{name} has to be compiled for the values it gets now, and no compiler is attached to this executable",
+            f"{name} must be compiled for the values it receives, but no compiler is attached to this executable",
             help="load the model with baton.load instead of the bare runtime",
         )
     return known(attrs.content, *args)

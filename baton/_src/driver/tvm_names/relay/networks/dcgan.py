@@ -25,7 +25,7 @@ def get_net(
 ) -> Function:
     """Pictures of shape `oshape` from `data` of shape (batch_size, random_len)."""
     if tuple(oshape[1:]) != (64, 64):
-        raise fail("api", f"the generator makes 64x64 pictures, not {oshape}")
+        raise fail("api", f"the generator makes 64x64 images, not {oshape}")
     net = _OPS.nn.dense(var("data", shape=(batch_size, random_len), dtype=dtype), var("g1_weight"), units=16 * ngf * 8)
     net = _OPS.reshape(net, (-1, ngf * 8, 4, 4))
     net = _OPS.nn.relu(batch_norm_infer(net, name="g1_bn"))

@@ -72,7 +72,7 @@ def _read(line: str) -> Measured:
     try:
         data = json.loads(line)
         if data["v"] != VERSION:
-            raise ValueError("it is of another program or version")
+            raise ValueError("it belongs to another program or version")
         ((key, target), record), (costs, error, timestamp) = data["i"], data["r"]
         answers = {str(name): int(answer) for name, answer in record.items()}
         return MeasureInput(str(key), str(target), answers), MeasureResult(list(costs), str(error), float(timestamp))

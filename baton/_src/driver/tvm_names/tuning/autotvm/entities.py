@@ -94,7 +94,7 @@ class AnnotateEntity(Entity):
             elif mark == "vec" and (vec_size is None or extent is None or extent in vec_size):
                 sch[op].vectorize(axis)
             elif mark not in ("none", "unroll", "vec"):
-                raise fail("autotvm-knob", f"there is no mark {mark!r} for loops on CPUs")
+                raise fail("autotvm-knob", f"loops on CPUs have no annotation {mark!r}")
         return list(axes)
 
 

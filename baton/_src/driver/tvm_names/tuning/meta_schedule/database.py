@@ -28,7 +28,9 @@ _EQUALITIES = ("structural", "ignore-ndarray", "anchor-block")
 def check_equality(module_equality: str) -> None:
     """Names of TVM's ways to compare workloads; they are always compared by what they compute, constants included."""
     if module_equality not in _EQUALITIES:
-        raise fail("api", f"module_equality {module_equality!r} is none of {', '.join(_EQUALITIES)}", kind=ValueError)
+        raise fail(
+            "api", f"module_equality {module_equality!r} is not one of {', '.join(_EQUALITIES)}", kind=ValueError
+        )
 
 
 class Database(BestKernels):

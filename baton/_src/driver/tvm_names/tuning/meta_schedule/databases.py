@@ -42,7 +42,7 @@ class MemoryDatabase(Database):
 
     def get_top_k(self, workload: Workload, top_k: int) -> list[TuningRecord]:
         if top_k < 0:
-            raise fail("api", f"top_k counts from 0, got {top_k}", kind=ValueError)
+            raise fail("api", f"top_k must be 0 or more, got {top_k}", kind=ValueError)
         valid = [record for record in self._records.get(workload.key, []) if record.is_valid]
         return sorted(valid, key=lambda record: record.seconds)[:top_k]
 

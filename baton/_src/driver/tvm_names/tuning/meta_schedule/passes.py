@@ -35,7 +35,7 @@ class MetaScheduleApplyDatabase(Pass):
             database = JSONDatabase(work_dir=self.work_dir)
         if database is None:
             help = "with database: ..., or MetaScheduleApplyDatabase(work_dir)"
-            raise fail("tuning-database", "no database is in force", help=help)
+            raise fail("tuning-database", "no database is active", help=help)
         return with_best_kernels(module, database.best, self.enable_warning)
 
 
@@ -88,7 +88,7 @@ class FewShotTuning(Pass):
 
     def run(self, module: IRModule, ctx: PassContext) -> IRModule:
         if self.valid_count < 1:
-            raise fail("api", f"valid_count counts from 1, got {self.valid_count}", kind=ValueError)
+            raise fail("api", f"valid_count must be 1 or more, got {self.valid_count}", kind=ValueError)
         kernels = {v: f for v, f in module.functions.items() if isinstance(f, PrimFunc) and is_measurable(f)}
         database = MemoryDatabase()
         tune_tir(

@@ -68,7 +68,7 @@ class Workload:
         self.mod = normalized(mod) if isinstance(mod, PrimFunc) else mod
         self.key = module_key(self.mod) if key is None else key
         if not self.key:
-            raise fail("tuning-kernel", "the kernel holds Python objects: nobody could find its records again")
+            raise fail("tuning-kernel", "the kernel holds Python objects, so its records could not be found again")
 
     def as_json(self) -> list[str]:
         """`[key, text]`."""
