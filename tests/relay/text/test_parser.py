@@ -202,3 +202,9 @@ def test_nesting_is_bounded() -> None:
 )
 def test_rubbish_is_refused_politely(text: str) -> None:
     assert error_of(lambda: read(text)).code == "relay-parse"
+
+
+def test_a_number_of_a_graph_stands_for_one_value_in_a_block() -> None:
+    """The second took the place of the first; blocks of their own may count anew."""
+    assert "%0 is defined twice" in str(error_of(lambda: run("%0 = 1 + 2; %0 = %0 + 3; %0")))
+    assert run("%0 = 1 + 2; %1 = if (True) { %0 = 5; %0 } else { %0 = 6; %0 }; %1") == 5

@@ -48,6 +48,11 @@ class Scope:
     def define_graph(self, name: str, node: Any) -> None:
         self._graph[name] = (node, self._path[-1])
 
+    def has_graph_here(self, name: str) -> bool:
+        """Whether this block (not one around or inside of it) has named a node so."""
+        found = self._graph.get(name)
+        return found is not None and found[1] == self._path[-1]
+
     def graph(self, name: str) -> tuple[Any, list[Var]]:
         """The node a graph name stands for, and those of its variables that are out of scope here (B-13)."""
         found = self._graph.get(name)

@@ -105,6 +105,8 @@ class SequenceReader:
     def _graph_binding(self) -> Task[None]:
         cursor = self._owner.cursor
         token = cursor.next()
+        if self._owner.scope.has_graph_here(token.text):
+            cursor.error(f"{token.text} is defined twice", cursor.span_of(token), "give one another number")
         cursor.next()
         cursor.line_ends = True
         value = yield self._owner.expression()
