@@ -10,6 +10,7 @@ import pytest
 
 import baton
 from baton._src.ir.module import IRModule
+from baton._src.ir.target import Target
 from baton._src.passes.relax.products.half_convolutions import HalfConvolutions
 from baton._src.relax.nodes import Constant
 from tests.passes.relax.evaluate import evaluate
@@ -74,7 +75,8 @@ gv = astype(gv_wide): half
 def test_a_residual_block(dtype: str) -> None:
     """Guards values and the whole program: who reads which width."""
     before = _block(dtype)
-    after = check(WIDEN, before)
+    with Target("llvm -mcpu=haswell"):
+        after = check(WIDEN, before)
     x = _data(dtype, 1, 3, 8, 8)
     _agree(evaluate(after, "main", x), evaluate(before, "main", x), dtype)
     lines = [""]
@@ -123,6 +125,15 @@ def test_results_in_float32_are_not_rounded() -> None:
     assert called(after) == ["astype", "nn.conv2d"]
     x = _data("float16", 1, 3, 8, 8)
     np.testing.assert_allclose(evaluate(after, "main", x), evaluate(module, "main", x), rtol=1e-5, atol=1e-5)
+
+
+def test_bfloat16_where_it_is_multiplied() -> None:
+    """Guards processors with AVX512-BF16, whose dot products are faster than float32."""
+    before = _block("bfloat16")
+    with Target("llvm -mcpu=znver4"):
+        assert WIDEN(before) is before
+    with Target("llvm -mcpu=skylake-avx512"):
+        assert WIDEN(before) is not before
 
 
 def test_what_stays() -> None:

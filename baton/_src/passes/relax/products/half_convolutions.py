@@ -7,7 +7,8 @@
 
 Kernels add up in float32 in any case, so results stay what they were. What convolutions read is kept wide, holding the
 rounded values: the cast becomes part of the kernel that computes it, and loops multiply without conversions, in blocks
-of channels and by Winograd's algorithm, as those of float32 do. Weights, constants here, take twice the memory.
+of channels and by Winograd's algorithm, as those of float32 do. Weights, constants here, take twice the memory. Left
+alone is bfloat16 on processors that multiply it (AVX512-BF16), twice as fast as float32.
 """
 
 from __future__ import annotations
@@ -18,8 +19,10 @@ from typing import Any
 import numpy as np
 
 from baton._src.analysis.bindings import all_bindings
+from baton._src.ir.cpu import has_bfloat16_dots
 from baton._src.ir.expr import Op
 from baton._src.ir.module import IRModule
+from baton._src.ir.target import Target
 from baton._src.ops.builders import Maker
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
@@ -28,7 +31,6 @@ from baton._src.relax.struct_info import TensorStructInfo
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import FunctionPass
 
-_HALVES = ("float16", "bfloat16")
 _WIDE = "float32"
 _CONVOLUTIONS = frozenset(f"relax.nn.conv{n}d{kind}" for n in (1, 2, 3) for kind in ("", "_transpose"))
 _WINDOWS = frozenset(f"relax.nn.{kind}_pool{n}d" for n in (1, 2, 3) for kind in ("max", "avg"))
@@ -42,16 +44,41 @@ class HalfConvolutions(FunctionPass):
     function_class = Function
 
     def run_function(self, function: Function, module: IRModule, ctx: PassContext) -> Function:
+        target = Target.current(allow_none=True) or Target("llvm")
+        multiplied = has_bfloat16_dots(target.features, target.lanes(32))
+        kinds = _Kinds(frozenset({"float16"} if multiplied else {"float16", "bfloat16"}))
         calls = [b.value for b in all_bindings(function) if isinstance(b, VarBinding) and isinstance(b.value, Call)]
-        if not any(map(_is_half_convolution, calls)):
+        if not any(map(kinds.is_convolution, calls)):
             return function
-        read = {c.args[0] for c in calls if _is_half_convolution(c) or _is_half_window(c)}
-        return _Rewriter(module, read).function(function)
+        read = {c.args[0] for c in calls if kinds.is_convolution(c) or kinds.is_window(c)}
+        return _Rewriter(module, kinds, read).function(function)
+
+
+@dataclass(frozen=True)
+class _Kinds:
+    """Which calls are meant."""
+
+    halves: frozenset[str]
+
+    def is_convolution(self, call: Call) -> bool:
+        """Of halves, with weights that are constants; the result may be wide."""
+        if not isinstance(call.op, Op) or call.op.name not in _CONVOLUTIONS:
+            return False
+        data, weight = call.args
+        known = isinstance(weight, Constant) and _dtype(weight) in self.halves
+        return known and _dtype(data) in self.halves and _dtype(call) in (*self.halves, _WIDE)
+
+    def is_window(self, call: Call) -> bool:
+        """Of halves."""
+        if not isinstance(call.op, Op) or call.op.name not in _WINDOWS:
+            return False
+        return _dtype(call.args[0]) in self.halves and _dtype(call) in self.halves
 
 
 class _Rewriter(BindingRewriter):
-    def __init__(self, module: IRModule, read: set[Any]) -> None:
+    def __init__(self, module: IRModule, kinds: _Kinds, read: set[Any]) -> None:
         super().__init__(module)
+        self.kinds = kinds
         self.read = read
         """What convolutions and windows read."""
         self.wide: dict[Any, Var] = {}
@@ -69,11 +96,11 @@ class _Rewriter(BindingRewriter):
             self.replace(var, half)
 
     def rewrite_value(self, binding: VarBinding, value: Any) -> Any:
-        if not isinstance(value, Call) or not (_is_half_convolution(value) or _is_half_window(value)):
+        if not isinstance(value, Call) or not (self.kinds.is_convolution(value) or self.kinds.is_window(value)):
             return value
         data = self.wide.get(value.args[0]) or self.emit(_cast(value.args[0], _WIDE))
         args, attrs = (data, *value.args[1:]), value.attrs
-        if _is_half_convolution(value):
+        if self.kinds.is_convolution(value):
             args, attrs = (data, self._weight(value.args[1])), attrs.with_attrs(out_dtype=_WIDE)
         wide = self.normalized(value.with_fields(args=args, attrs=attrs, struct_info_=None))
         if _dtype(value) == _WIDE:
@@ -88,21 +115,6 @@ class _Rewriter(BindingRewriter):
 
 def _cast(value: Any, dtype: str) -> Any:
     return Maker("relax", CATALOGUE.get("astype"), CATALOGUE)(value, dtype=dtype)
-
-
-def _is_half_convolution(call: Call) -> bool:
-    if not isinstance(call.op, Op) or call.op.name not in _CONVOLUTIONS:
-        return False
-    data, weight = call.args
-    return _is_half(data) and isinstance(weight, Constant) and _is_half(weight) and _dtype(call) in (*_HALVES, _WIDE)
-
-
-def _is_half_window(call: Call) -> bool:
-    return isinstance(call.op, Op) and call.op.name in _WINDOWS and _is_half(call.args[0]) and _is_half(call)
-
-
-def _is_half(value: Any) -> bool:
-    return _dtype(value) in _HALVES
 
 
 def _dtype(value: Any) -> str:
