@@ -11,7 +11,7 @@ from baton._src.passes.relax.layouts.attach_layout_free_buffers import AttachAtt
 from baton._src.passes.relax.machine.allocate_workspace import AllocateWorkspace
 from baton._src.passes.relax.operators.legalize_ops import LegalizeOps
 from baton._src.passes.relax.products.fuse_transpose_matmul import FuseTransposeMatmul
-from baton._src.relax.nodes import Function
+from baton._src.relax.nodes import DataflowBlock, Function
 from baton._src.relax.well_formed import well_formed
 from tests.passes.relax.programs import R, arrays, called, check, dim, program, tensor, weights
 from tests.relax.build import load
@@ -117,5 +117,7 @@ def test_one_workspace_for_all_calls_of_a_function() -> None:
     assert len(inner.params) == 2
     assert call.args[-1] is after["large1"].params[-1]  # the function inside gets the workspace, too
     assert "main" in [v.name_hint for v in after.functions]
+    (block,) = after["main"].body.blocks
+    assert isinstance(block, DataflowBlock)  # where the calls are, the memory is
     untouched = program([tensor("x", 4)], lambda b, x: R.exp(x))
     assert AllocateWorkspace()(untouched) is untouched

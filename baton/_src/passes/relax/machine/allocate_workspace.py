@@ -5,13 +5,14 @@
         R.func_attr({"Codegen": "ext",                    ...
                      "WorkspaceSize": 65536})   ->
     def main(x):                                      def main(x):
-        y = cls.attention(x)                              workspace = R.builtin.alloc_tensor(R.shape([65536]),
+        y = cls.attention(x)                              workspace_main = R.builtin.alloc_tensor(R.shape([65536]),
                                                               R.dtype("uint8"), R.prim_value(0), R.str("global"))
-                                                          y = cls.attention_1(x, workspace)
+                                                          y = cls.attention_1(x, workspace_main)
 
 Functions with the attribute `Codegen` are looked at; the size is their own attribute `WorkspaceSize` or the largest of
 the functions inside them, which are handed the workspace, too. Every function that calls such ones gets one workspace
-of the largest size, since calls follow one another. The attributes stay: the pass is to be run once.
+of the largest size, since calls follow one another: in its dataflow block if that is all there is to it. The attributes
+stay: the pass is to be run once.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ from baton._src.relax.nodes import (
     Binding,
     BindingBlock,
     Call,
+    DataflowBlock,
+    DataflowVar,
     DataTypeImm,
     Function,
     PrimValue,
@@ -124,27 +127,30 @@ class _Caller(BindingRewriter):
     def __init__(self, module: IRModule, renamed: Mapping[GlobalVar, GlobalVar], size: int) -> None:
         super().__init__(module)
         self.renamed, self.size = renamed, size
-        self.workspaces: list[Var | None] = []
+        self.workspaces: list[Var] = []
+        """Those of the functions at work, outermost first."""
+        self.needed: set[Var] = set()
 
     def enter_function(self, function: Function) -> None:
-        self.workspaces.append(None)
+        blocks = function.body.blocks
+        inside = len(blocks) == 1 and isinstance(blocks[0], DataflowBlock)
+        self.workspaces.append((DataflowVar if inside else Var)("workspace_main", _info(self.size)))
 
     def leave_function(self, function: Function) -> Function:
         workspace = self.workspaces.pop()
-        if workspace is None:
+        if workspace not in self.needed:
             return function
         operands = [ShapeExpr([self.size]), DataTypeImm("uint8"), PrimValue(0), StringImm("global")]
-        value = self.normalized(Call(special_op("builtin.alloc_tensor"), operands))
+        made = VarBinding(workspace, self.normalized(Call(special_op("builtin.alloc_tensor"), operands)))
         seq = function.body
-        made = VarBinding(workspace, value)
-        head, rest = (seq.blocks[0], seq.blocks[1:]) if type(seq.blocks[0]) is BindingBlock else (None, seq.blocks)
-        first = BindingBlock([made, *(head.bindings if head is not None else ())])
+        kind = DataflowBlock if isinstance(workspace, DataflowVar) else BindingBlock
+        head, rest = (seq.blocks[0], seq.blocks[1:]) if type(seq.blocks[0]) is kind else (None, seq.blocks)
+        first = kind([made, *(head.bindings if head is not None else ())])
         return function.with_fields(body=seq.with_fields(blocks=(first, *rest)))
 
     def rewrite_value(self, binding: VarBinding, value: Any) -> Any:
         new = self.renamed.get(value.op) if isinstance(value, Call) and isinstance(value.op, GlobalVar) else None
         if new is None:
             return value
-        if self.workspaces[-1] is None:
-            self.workspaces[-1] = Var("workspace", _info(self.size))
+        self.needed.add(self.workspaces[-1])
         return value.with_fields(op=new, args=(*value.args, self.workspaces[-1]))
