@@ -7,7 +7,7 @@ from baton._src.driver.tuning_records.in_force import best_kernels
 from baton._src.driver.tuning_records.records import answers, record_text
 from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.choices import Choices, Record, consulted, using
-from baton._src.lower.kernel_schedules.schedule import decide
+from baton._src.lower.kernel_schedules.schedule import decide, keeps_its_loops
 from baton._src.support.source_fingerprint import source_fingerprint
 from baton._src.tir.kernel_digest import kernel_digest
 from baton._src.tir.prim_func import CHOICES, PrimFunc, as_scheduled
@@ -30,7 +30,7 @@ def scheduler(target: Target) -> Scheduler:
     loops: dict[PrimFunc, PrimFunc] = {}
 
     def choices(symbol: str, function: PrimFunc) -> str:
-        if function.attrs.get("tir.is_scheduled"):
+        if keeps_its_loops(function):
             return ""
         best = found.best(function) if found is not None else None
         if best is not None and best.loops_chosen:

@@ -15,6 +15,7 @@ from baton._src.driver.tvm_names.scripts import from_source
 from baton._src.driver.wiring import wire
 from baton._src.ir.module import IRModule
 from baton._src.ir.structural import assert_structural_equal
+from baton._src.lower.kernel_schedules.schedule import decide
 from baton._src.passes.pipelines import PIPELINES, default_build, get_pipeline, register_pipeline
 from baton._src.passes.relax.bindings.dataflow_blocks import ToNonDataflow
 from baton._src.passes.relax.bindings.lambda_lift import LambdaLift
@@ -30,7 +31,7 @@ from baton._src.passes.relax.machine.static_plan_block_memory import StaticPlanB
 from baton._src.passes.relax.machine.vm_shape_lower import VMShapeLower
 from baton._src.passes.relax.operators.legalize_ops import LegalizeOps
 from baton._src.relax.interpreter import Interpreter
-from baton._src.relax.nodes import Call, Function, If, PrimValue, SeqExpr, ShapeExpr
+from baton._src.relax.nodes import Call, ExternFunc, Function, If, PrimValue, SeqExpr, ShapeExpr
 from baton._src.relax.special_ops import special_op
 from baton._src.relax.well_formed import well_formed
 from baton._src.runtime.vm.virtual_machine import VirtualMachine
@@ -41,6 +42,7 @@ from baton._src.transform.context import PassContext
 from baton._src.transform.instruments import PassInstrument
 from baton._src.transform.passes import Sequential
 from baton._src.values.shape import ShapeTuple
+from baton.target import Target
 from tests.passes.relax.programs import R, arrays, bindings, called, dim, program, same_values, tensor
 
 wire()
@@ -330,6 +332,25 @@ def test_shapes_and_checks_move_to_the_heap() -> None:
             values(module, given)
         with pytest.raises(DiagnosticError):
             Interpreter(from_source(PROGRAM))["main"](*given)
+
+
+@pytest.mark.rule("RELAX-PASS-29")
+def test_a_shape_that_has_a_name_is_made_under_it_by_kernels_for_the_host() -> None:
+    """Guards TVM's words: no copy is bound, and kernels that compute sizes say so (nobody schedules them)."""
+
+    def build(b: Any, x: Any) -> Any:
+        return b.emit(ShapeExpr([x.struct_info.shape.values[0] * 2]))
+
+    module = program([tensor("x", dim(), 4)], build, dataflow=False)
+    lowered = VMShapeLower()(module)
+    calls = [b for b in bindings(lowered) if isinstance(b.value, Call) and isinstance(b.value.op, ExternFunc)]
+    (made,) = (b for b in calls if b.value.op.global_symbol == "vm.builtin.make_shape")
+    assert made.var is bindings(module)[0].var
+    kernel = lowered["shape_func"]
+    assert dict(kernel.attrs) == {"tir.is_host_func": 1}
+    assert decide(kernel, Target("llvm")).func is kernel
+    machine = relax.VirtualMachine(relax_build(lowered), baton.cpu())
+    assert tuple(machine["main"](np.zeros((3, 4), "float32"))) == (6,)
 
 
 @pytest.mark.rule("RELAX-PASS-29")

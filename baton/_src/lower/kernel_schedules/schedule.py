@@ -64,9 +64,14 @@ class Decision:
     declined: tuple[tuple[str, str], ...]
 
 
+def keeps_its_loops(func: PrimFunc) -> bool:
+    """Whether a kernel is not to be scheduled: its loops were chosen, or it computes sizes (`tir.is_host_func`)."""
+    return bool(func.attrs.get("tir.is_scheduled") or func.attrs.get("tir.is_host_func"))
+
+
 def decide(func: PrimFunc, target: Target) -> Decision:
     """Schedule `func`; the decision also tells by which rule."""
-    if func.attrs.get("tir.is_scheduled"):
+    if keeps_its_loops(func):
         return Decision(func, "none: already scheduled", ())
     func = with_index_dtype(func, INT64)  # the rules mix loops of their own with those they find
     declined: list[tuple[str, str]] = []

@@ -10,6 +10,7 @@ from baton._src.driver.tuning.kernels import PREPARED, Collector
 from baton._src.driver.tuning.runs import known_shapes
 from baton._src.driver.tvm_names.tuning.workloads import CONSTANT_WEIGHT, workload_key
 from baton._src.lower.kernel_schedules.choices import consulting
+from baton._src.lower.kernel_schedules.schedule import keeps_its_loops
 from baton._src.runtime.executable.executable import Executable
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.tir.prim_func import PrimFunc
@@ -47,7 +48,7 @@ def program_kernels(build: Callable[[], Executable]) -> list[ProgramKernel]:
 
 def is_measurable(func: PrimFunc) -> bool:
     """Whether the kernel takes tensors of known shapes, and is not scheduled yet."""
-    if func.loops_chosen or func.attrs.get("tir.is_scheduled"):
+    if func.loops_chosen or keeps_its_loops(func):
         return False
     try:
         known_shapes(func)

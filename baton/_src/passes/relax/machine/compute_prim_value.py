@@ -131,7 +131,7 @@ class _Computer(BindingRewriter):
         out = decl_buffer((), expr.dtype, "out")
         handle = TirVar("out_handle", HANDLE)
         body = BufferStore(out, substitute(expr, own), ())
-        attrs = {"tir.is_scheduled": True}
+        attrs = {"tir.is_host_func": True}
         made = PrimFunc([*own.values(), handle], body, None, {handle: out}, attrs)
         var = GlobalVar(self.builder.get_unique_name("compute_symbolic_expr"))
         self.builder.update_func(var, made)

@@ -86,7 +86,7 @@ class ShapeHeap:
             loads = {v: BufferLoad(heap, (IntImm("int64", s),)) for v, s in self._slots.items()}
             stores = [_store(heap, slot, substitute(expr, loads)) for slot, expr in kernel.stores]
             body = stores[0] if len(stores) == 1 else SeqStmt(tuple(stores))
-            made = PrimFunc([handle], body, None, {handle: heap}, {"tir.is_scheduled": True})
+            made = PrimFunc([handle], body, None, {handle: heap}, {"tir.is_host_func": 1})
             self._builder.update_func(kernel.var, made)
 
 

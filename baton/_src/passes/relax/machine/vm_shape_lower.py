@@ -89,7 +89,10 @@ class VMShapeLower(Pass):
 def _reject_nested(name: str, function: Function) -> None:
     if any(isinstance(n, Function) for n in post_order(function.body)):
         raise fail(
-            "pass-nested-function", f"{name} has a function inside", span=function.span, help="run LambdaLift first"
+            "pass-nested-function",
+            f"{name} contains a nested function",
+            span=function.span,
+            help="run LambdaLift first",
         )
 
 
@@ -159,7 +162,7 @@ class _Lowerer(BindingRewriter):
             same = all(a is b for a, b in zip(args, value.args))
             made = value if same else value.with_fields(args=tuple(args))
         else:
-            made = self._without_dims(value)
+            made = self._made_of_heap(value) or self._without_dims(value)
         self.keep(binding if made is value else VarBinding(binding.var, made, binding.span))
 
     def _without_dims(self, expr: Any) -> Any:
@@ -167,18 +170,23 @@ class _Lowerer(BindingRewriter):
         return rewrite(expr, self._from_heap)
 
     def _from_heap(self, item: Any) -> Any:
+        """A variable that holds a shape or scalar that mentions variables, for `rewrite`."""
+        call = self._made_of_heap(item)
+        return None if call is None else self._bound(call, "prim_value" if isinstance(item, PrimValue) else "shape")
+
+    def _made_of_heap(self, item: Any) -> Call | None:
+        """The call that makes a shape or scalar that mentions variables; None for other expressions."""
         if isinstance(item, ShapeExpr) and not all(isinstance(v, IntImm) for v in item.values):
             self._compute(item.values)
             codes = [c for v in item.values for c in self._make_code(v)]
             args = [self.heap.var, PrimValue(len(item.values)), *codes]
-            return self._packed("make_shape", args, ShapeStructInfo(ndim=len(item.values)))
+            return _builtin("make_shape", args, ShapeStructInfo(ndim=len(item.values)))
         if isinstance(item, PrimValue) and has_variables(item.value):
             if item.value.dtype != INT64:
                 raise fail("pass-shape", f"{self.name} computes {item.value.dtype}", help="run ComputePrimValue first")
             self._compute((item.value,))
-            return self._packed(
-                "make_prim_value", [self.heap.var, *self._make_code(item.value)], PrimStructInfo(item.value.dtype)
-            )
+            args = [self.heap.var, *self._make_code(item.value)]
+            return _builtin("make_prim_value", args, PrimStructInfo(item.value.dtype))
         return None
 
     def _make_code(self, dim: PrimExpr) -> list[Any]:
@@ -188,8 +196,10 @@ class _Lowerer(BindingRewriter):
 
     def _packed(self, name: str, args: list[Any], info: StructInfo = UNIT_INFO) -> Var:
         """A call of a function of the machine, bound before the present binding."""
-        call = Call(ExternFunc(f"vm.builtin.{name}"), args, None, (info,)).with_fields(struct_info_=info)
-        var = Var("_" if info is UNIT_INFO else name.removeprefix("make_"), info)
+        return self._bound(_builtin(name, args, info), "_" if info is UNIT_INFO else name)
+
+    def _bound(self, call: Call, name: str) -> Var:
+        var = Var(name, call.struct_info)
         self.keep(VarBinding(var, call))
         return var
 
@@ -307,6 +317,11 @@ def _with_variable_as_body(item: Any) -> Any:
     var = Var("result", info)
     blocks = (*item.blocks, BindingBlock([VarBinding(var, item.body)]))
     return item.with_fields(blocks=blocks, body=var, struct_info_=info)
+
+
+def _builtin(name: str, args: list[Any], info: StructInfo) -> Call:
+    """A call of a function of the machine."""
+    return Call(ExternFunc(f"vm.builtin.{name}"), args, None, (info,)).with_fields(struct_info_=info)
 
 
 def _says_something(info: StructInfo) -> bool:
