@@ -28,6 +28,8 @@ def test_regions() -> None:
         (lambda x, r: own.roi_align(x, r, 0.75, 3, 2, 0, False), (IMAGES, REGIONS)),
         (lambda x, r: own.roi_pool(x, r, 0.5, 2, 3)[0], (IMAGES, REGIONS)),
         (lambda x, r: own.ps_roi_align(x, r, 0.5, 2, 2, 2)[0], (IMAGES, REGIONS)),
+        (lambda x, r: own.ps_roi_pool(x, r, 0.75, 2, 2)[0], (IMAGES, REGIONS)),
+        (lambda x, r: own.ps_roi_pool(x, r * r.new_tensor([1, 1, 1, -2, 4]), 0.5, 2, 1)[0], (IMAGES, REGIONS)),
     ]
     check(*exported_cases(cases), "regions")
 

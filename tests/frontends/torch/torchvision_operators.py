@@ -18,6 +18,7 @@ SCHEMAS = (
     f"roi_align({_ROI}, int sampling_ratio, bool aligned) -> Tensor",
     f"roi_pool({_ROI}) -> (Tensor, Tensor)",
     f"ps_roi_align({_ROI}, int sampling_ratio) -> (Tensor, Tensor)",
+    f"ps_roi_pool({_ROI}) -> (Tensor, Tensor)",
     "deform_conv2d(Tensor input, Tensor weight, Tensor offset, Tensor mask, Tensor bias, "
     f"{_DEFORM}, SymInt offset_groups, bool use_mask) -> Tensor",
 )
@@ -87,6 +88,25 @@ def ps_roi_align(x: Any, rois: Any, scale: float, height: int, width: int, sampl
     return found.unflatten(-1, (height, width)), torch.zeros(found.shape, dtype=torch.int32)
 
 
+def ps_roi_pool(x: Any, rois: Any, scale: float, height: int, width: int) -> Any:
+    own = x.unflatten(1, (-1, height, width))
+    found = torch.zeros(len(rois), *own.shape[1:4])
+    for k, (image, *corners) in enumerate(rois.tolist()):
+        x0, y0, x1, y1 = (int(math.copysign(math.floor(abs(c * scale) + 0.5), c)) for c in corners)
+        tall, wide = max(y1 - y0, 1) / height, max(x1 - x0, 1) / width
+        for i in range(height):
+            for j in range(width):
+                rows = _cut(y0 + i * tall, y0 + (i + 1) * tall, x.shape[2])
+                columns = _cut(x0 + j * wide, x0 + (j + 1) * wide, x.shape[3])
+                pixels = own[int(image), :, i, j, rows, columns].flatten(1)
+                found[k, :, i, j] = pixels.mean(1) if pixels.shape[1] else 0
+    return found, torch.zeros(found.shape, dtype=torch.int32)
+
+
+def _cut(begin: float, end: float, size: int) -> slice:
+    return slice(*(min(max(c, 0), size - 1) for c in (math.floor(begin), math.ceil(end))))
+
+
 def deform_conv2d(
     x: Any, weight: Any, offset: Any, mask: Any, bias: Any, sy: int, sx: int, py: int, px: int, dy: int, dx: int,
     groups: int, offset_groups: int, use_mask: bool,
@@ -123,7 +143,7 @@ def _fake_pool(x: Any, rois: Any, scale: float, height: int, width: int) -> Any:
     return x.new_empty(shape), x.new_empty(shape, dtype=torch.int32)
 
 
-def _fake_own(x: Any, rois: Any, scale: float, height: int, width: int, samples: int) -> Any:
+def _fake_own(x: Any, rois: Any, scale: float, height: int, width: int, *samples: int) -> Any:
     shape = (rois.shape[0], x.shape[1] // (height * width), height, width)
     return x.new_empty(shape), x.new_empty(shape, dtype=torch.int32)
 
@@ -140,6 +160,7 @@ def register() -> None:
             torch.library.get_ctx().new_dynamic_size(), dtype=torch.int64
         ),
         "roi_align": _fake_regions, "roi_pool": _fake_pool, "ps_roi_align": _fake_own,
+        "ps_roi_pool": _fake_own,
         "deform_conv2d": lambda x, weight, offset, *rest: x.new_empty(
             x.shape[0], weight.shape[0], *offset.shape[2:]
         ),

@@ -61,6 +61,40 @@ FUNCTIONS += [
     ),
 ]
 
+SHAPES = torch.tensor([0.0, 1e-6, 0.4, 1, 3.5, 19.9, 20.1, 300, 5e4, -1, INF])
+AREAS = torch.tensor([0.0, 1e-3, 0.9, 2.5, 18, 22, 290, 5.01e4, -2, INF, NAN])
+EXPONENTS = torch.tensor([2.0, 3, 1, 1.5, 60, 300, 0.5, NAN])
+STEPS = torch.tensor([0.0, -0.0, 1, -1, 1.5, 3e38, -3e38, 1e-45, -1.5e-38, 1.2e-38, INF, -INF, NAN, 1 + 2**-23])
+
+
+def neighbours(x: Any, found: Any) -> Any:
+    """Whether they are those found: neighbours are closer than what outputs are compared by."""
+    next_ones = torch.nextafter(x[:, None], x)
+    return (next_ones == found) | (next_ones.isnan() & found.isnan())
+
+
+FUNCTIONS += [
+    (
+        lambda x: (torch.special.bessel_y0(x), torch.special.bessel_y1(x), torch.special.bessel_y1(x.double())),
+        (SIGNED,),
+    ),
+    (lambda x: (torch.special.modified_bessel_k0(x), torch.special.modified_bessel_k1(x.double())), (SIGNED,)),
+    (
+        lambda x: (torch.special.scaled_modified_bessel_k0(x), torch.special.scaled_modified_bessel_k1(x)),
+        (torch.cat([SIGNED, SPREAD]),),
+    ),
+    (lambda a, x: (torch.igamma(a, x), torch.igammac(a.double(), x.double())), (SHAPES[:, None], AREAS)),
+    (
+        lambda s, q: (torch.special.zeta(s, q), torch.special.zeta(s, 2.0), torch.special.zeta(3, q.double())),
+        (EXPONENTS[:, None], ROOTS[:-1]),
+    ),
+    *((neighbours, (x, torch.nextafter(x[:, None], x))) for x in (STEPS, STEPS.double())),
+    (
+        lambda x, found: neighbours(x.bfloat16(), found.bfloat16()),
+        (STEPS, torch.nextafter(STEPS.bfloat16()[:, None], STEPS.bfloat16()).float()),
+    ),
+]
+
 WEIGHT = ints(5, 6, low=-127, high=128, dtype=torch.int8)
 SCALES, STARTS = floats(5, low=0.1), ints(5)
 

@@ -10,6 +10,12 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 from baton._src.frontends.torch.library import torch_library
+from baton._src.frontends.torch.programs.bessel import (
+    bessel,
+    second_bessel,
+    second_modified_bessel,
+    spherical_bessel,
+)
 from baton._src.frontends.torch.programs.deformable import deformable_convolution
 from baton._src.frontends.torch.programs.fractional_pools import fractional_pool, fractional_pool_backward
 from baton._src.frontends.torch.programs.functions import (
@@ -21,8 +27,10 @@ from baton._src.frontends.torch.programs.functions import (
     least_multiple,
     log_gamma,
     modified_bessel,
+    next_number,
 )
 from baton._src.frontends.torch.programs.grids import grid_sampler_backward
+from baton._src.frontends.torch.programs.incomplete_gamma import incomplete_gamma
 from baton._src.frontends.torch.programs.matrices import (
     cholesky,
     factors_of,
@@ -34,13 +42,13 @@ from baton._src.frontends.torch.programs.matrices import (
     solution_by_triangle,
 )
 from baton._src.frontends.torch.programs.quantized import QUANTIZED
+from baton._src.frontends.torch.programs.region_pools import position_sensitive_pool
 from baton._src.frontends.torch.programs.series import (
-    bessel,
+    hurwitz_zeta,
     in_float64,
     normal_quantile,
     polygamma,
     scaled_erfc,
-    spherical_bessel,
 )
 from baton._src.frontends.torch.programs.whole_layers import (
     attention,
@@ -86,6 +94,7 @@ def decompositions(supported: Collection[str]) -> Any:
             table[_operator(name)] = function
     if hasattr(torch.ops.torchvision, "deform_conv2d"):  # registered by torchvision
         table[torch.ops.torchvision.deform_conv2d.default] = deformable_convolution
+        table[torch.ops.torchvision.ps_roi_pool.default] = position_sensitive_pool
     for operator in list(table):
         if str(operator) in supported:
             table.pop(operator)
@@ -147,10 +156,22 @@ OURS: dict[str, Callable[..., Any]] = {
     "aten.special_modified_bessel_i1.default": modified_bessel(1, scaled=False),
     "aten.special_bessel_j0.default": bessel(0),
     "aten.special_bessel_j1.default": bessel(1),
+    "aten.special_bessel_y0.default": second_bessel(0),
+    "aten.special_bessel_y1.default": second_bessel(1),
+    "aten.special_modified_bessel_k0.default": second_modified_bessel(0, scaled=False),
+    "aten.special_modified_bessel_k1.default": second_modified_bessel(1, scaled=False),
+    "aten.special_scaled_modified_bessel_k0.default": second_modified_bessel(0, scaled=True),
+    "aten.special_scaled_modified_bessel_k1.default": second_modified_bessel(1, scaled=True),
     "aten.special_spherical_bessel_j0.default": in_float64(spherical_bessel),
     "aten.special_erfcx.default": in_float64(scaled_erfc),
     "aten.special_ndtri.default": in_float64(normal_quantile),
     "aten.polygamma.default": polygamma,
+    "aten.special_zeta.default": hurwitz_zeta,
+    "aten.special_zeta.other_scalar": hurwitz_zeta,
+    "aten.special_zeta.self_scalar": hurwitz_zeta,
+    "aten.igamma.default": incomplete_gamma(upper=False),
+    "aten.igammac.default": incomplete_gamma(upper=True),
+    "aten.nextafter.default": next_number,
     "aten.as_strided_copy.default": strided,
     "aten.fractional_max_pool2d.default": fractional_pool(2),
     "aten.fractional_max_pool3d.default": fractional_pool(3),

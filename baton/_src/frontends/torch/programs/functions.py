@@ -188,3 +188,22 @@ def fraction_and_exponent(x: Any) -> Any:
         f, e = torch.where(wrong, f * times, f), torch.where(wrong, e + more, e)
     e = torch.where(tiny, e + math.log2(_TINY), e)
     return torch.where(plain, f, y).to(x.dtype), torch.where(plain, e, 0).to(torch.int32)
+
+
+def next_number(x: Any, y: Any) -> Any:
+    """The neighbour of x towards y: half as far where x is a power of two and y is nearer to zero. Exact in float64."""
+    torch = torch_library()
+    dtype = torch.result_type(x, y)
+    limits = torch.finfo(dtype)
+    digits, least = 1 - int(math.log2(limits.eps)), int(math.log2(limits.tiny * limits.eps))
+    x, y = (t.to(torch.float64) for t in torch.broadcast_tensors(x, y))
+    share, exponent = fraction_and_exponent(x)
+    inward = (share.abs() == 0.5) & ((y > x) != (x > 0))
+    exponent = exponent.to(torch.float64) - digits - inward.to(torch.float64)
+    exponent = torch.where(x == 0, least, exponent.clamp(min=least))
+    half = torch.floor(exponent / 2)
+    step = torch.exp2(half) * torch.exp2(exponent - half)
+    found = torch.where(y > x, x + step, x - step)
+    found = torch.where(torch.isinf(x), torch.copysign(torch.full_like(x, limits.max), x), found)
+    found = torch.where(torch.isnan(x) | torch.isnan(y), math.nan, torch.where(x == y, y, found))
+    return found.to(dtype)

@@ -18,9 +18,8 @@ _BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617
 """B2, B4, ..."""
 _SHIFT = 12
 """From where on Euler and Maclaurin's series is taken."""
-_TURNS = 16
-"""Places on a quarter of a circle where Bessel's integral is summed: exact for arguments up to _FAR."""
-_FAR = 25.0
+_STEEP = 300
+"""The power of which all numbers from _SHIFT on are nothing."""
 
 
 def in_float64(function: Function) -> Function:
@@ -94,46 +93,45 @@ def _derived_cotangent(n: int) -> list[float]:
     return [f * math.pi ** (n + 1) for f in factors]
 
 
-def _zeta(s: int, q: Any) -> Any:
-    """The sum of (q + k) ** -s for all k from 0 on, q at least 1/2: the first ones, then Euler and Maclaurin's."""
-    far = q + _SHIFT
-    total = far ** (1 - s) / (s - 1) + far**-s / 2
-    for k in range(_SHIFT):
+def hurwitz_zeta(s: Any, q: Any) -> Any:
+    """The sum of (q + k) ** -s for all k from 0 on, s > 1; of whole s for q below zero, too.
+
+    What is below zero goes up from a fraction f in [0, 1), so it is a difference of sums above: those of (1 - f + k).
+    """
+    torch = torch_library()
+    dtype = torch.result_type(s, q)
+    dtype = dtype if dtype.is_floating_point else torch.get_default_dtype()
+    s, q = (
+        o.to(torch.float64) if isinstance(o, torch.Tensor) else torch.full((), o, dtype=torch.float64) for o in (s, q)
+    )
+    fraction = q - torch.floor(q)
+    sign = torch.where(torch.fmod(s, 2) == 0, 1.0, -1.0)
+    below = sign * (_zeta(s, 1 - fraction) - _zeta(s, 1 - torch.where(q > 0, fraction, q)))
+    found = _zeta(s, torch.where(q > 0, q, fraction)) + torch.where(q > 0, 0.0, below)
+    missing = torch.where(fraction == 0, math.inf, torch.where(s == torch.floor(s), found, math.nan))
+    found = torch.where(q > 0, found, missing)
+    found = torch.where(s > 1, found, torch.where(s == 1, math.inf, math.nan))
+    return torch.where(torch.isnan(q) & (s != 1), math.nan, found).to(dtype)
+
+
+def _doubles(x: Any) -> Any:
+    """A tensor or a number in float64."""
+    torch = torch_library()
+    return x.to(torch.float64) if isinstance(x, torch.Tensor) else torch.full((), x, dtype=torch.float64)
+
+
+def _zeta(s: Any, q: Any) -> Any:
+    """The sum of (q + k) ** -s for all k from 0 on, q above 0: the first ones, then Euler and Maclaurin's.
+
+    Great s are nothing to the latter, whose products they would overflow.
+    """
+    total = q**-s
+    for k in range(1, _SHIFT):
         total = total + (q + k) ** -s
-    rising = float(s)
+    far, s = q + _SHIFT, min(s, _STEEP) if isinstance(s, int) else s.clamp(max=_STEEP)
+    total = total + far ** (1 - s) / (s - 1) + far**-s / 2
+    rising = s
     for k, number in enumerate(_BERNOULLI, 1):
         total = total + number / math.factorial(2 * k) * rising * far ** (1 - s - 2 * k)
-        rising *= (s + 2 * k - 1) * (s + 2 * k)
+        rising = rising * (s + 2 * k - 1) * (s + 2 * k)
     return total
-
-
-def bessel(order: int) -> Function:
-    """J0 or J1: Bessel's integral over a quarter of a circle, and from 25 on Hankel's series in 1 / x."""
-    series = [1.0]
-    for k in range(1, 20):
-        series.append(series[-1] * (4 * order**2 - (2 * k - 1) ** 2) / (8 * k))
-    even = [(-1) ** (k // 2) * f for k, f in enumerate(series) if k % 2 == 0]
-    odd = [(-1) ** (k // 2) * f for k, f in enumerate(series) if k % 2]
-
-    def function(x: Any) -> Any:
-        torch = torch_library()
-        size = x.abs()
-        near, far = size.clamp(max=_FAR), size.clamp(min=_FAR)
-        heights = [math.sin(math.pi * (k + 0.5) / (2 * _TURNS)) for k in range(_TURNS)]
-        inner = sum(h * torch.sin(near * h) if order else torch.cos(near * h) for h in heights) / _TURNS
-        phase, square = far - (2 * order + 1) * math.pi / 4, 1 / (far * far)
-        waves = torch.cos(phase) * polynomial(even, square) - torch.sin(phase) * polynomial(odd, square) / far
-        found = torch.where(size < _FAR, inner, waves * torch.sqrt(2 / (math.pi * far)))
-        return torch.where(x < 0, -found, found) if order else found
-
-    return in_float64(function)
-
-
-def spherical_bessel(x: Any) -> Any:
-    """sin(x) / x, by its series near zero."""
-    torch = torch_library()
-    small = x.abs() < 0.5
-    factors = [(-1) ** k / math.factorial(2 * k + 1) for k in range(9)]
-    series = polynomial(factors, torch.where(small, x * x, 0.0))
-    found = torch.where(small, series, torch.sin(x) / torch.where(small, 1.0, x))
-    return torch.where(torch.isinf(x), 0.0, found)
