@@ -470,3 +470,67 @@ class M:
     )(module)
     assert 'a: R.Tensor((4,), dtype="float32") = R.negative(y)' in swapped.script()
     assert 'b: R.Tensor((4,), dtype="float32") = R.negative(x)' in swapped.script()
+
+
+def test_replacements_keep_their_casts() -> None:
+    """Guards checks that a replacement makes: its match_cast was left out."""
+
+    @R.rewriter
+    class Checked:
+        @R.function
+        def pattern(x: R.Tensor(("n", 3), "float32")):
+            return R.exp(x)
+
+        @R.function
+        def replacement(x: R.Tensor(("n", 3), "float32")):
+            n = T.int64()
+            whole = R.concat([x, x], axis=0)
+            half = R.match_cast(R.strided_slice(whole, [0], [0], [n]), R.Tensor((n, 3), "float32"))
+            return R.sin(half)
+
+    made = Checked(chain)
+    assert "R.match_cast" in repr(made)
+    with pytest.raises(DiagnosticError, match="a pattern cannot hold a match_cast"):
+
+        @R.rewriter
+        class Cast:
+            @R.function
+            def pattern(x: R.Tensor):
+                y = R.match_cast(x, R.Tensor((2, 3), "float32"))
+                return y
+
+            @R.function
+            def replacement(x: R.Tensor):
+                return x
+
+
+def test_sizes_of_replacements_are_computed() -> None:
+    """Guards 8 columns where a rule speaks of k + k: the product had 4 + 4."""
+
+    @R.rewriter
+    class Joined:
+        @R.function
+        def pattern(
+            x: R.Tensor(("m", "n"), "float32"), w: R.Tensor(("n", "k"), "float32"), v: R.Tensor(("n", "k"), "float32")
+        ):
+            return (R.matmul(x, w), R.matmul(x, v))
+
+        @R.function
+        def replacement(
+            x: R.Tensor(("m", "n"), "float32"), w: R.Tensor(("n", "k"), "float32"), v: R.Tensor(("n", "k"), "float32")
+        ):
+            both = R.split(R.matmul(x, R.concat([w, v], axis=1)), 2, axis=1)
+            return (both[0], both[1])
+
+    @R.function
+    def main(x: R.Tensor((2, 8), "float32"), w: R.Tensor((8, 4), "float32"), v: R.Tensor((8, 4), "float32")):
+        with R.dataflow():
+            first = R.matmul(x, w)
+            second = R.matmul(x, v)
+            R.output(first, second)
+        return (first, second)
+
+    made = Joined(main)
+    assert repr(made).count("R.matmul") == 1
+    assert "+" not in repr(made)
+    same_values(value_of(made, (2, 8), (8, 4), (8, 4)), value_of(main, (2, 8), (8, 4), (8, 4)))

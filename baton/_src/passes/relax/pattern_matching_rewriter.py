@@ -25,7 +25,7 @@ from baton._src.analysis.bindings import body_bindings
 from baton._src.ir.expr import GlobalVar, Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import post_order, substitute, with_fresh_binders
-from baton._src.passes.relax.rewrite_patterns import rewrite_bindings, rewrite_calls
+from baton._src.passes.relax.rewrite_patterns import rewrite_bindings, rewrite_calls, uninformed
 from baton._src.relax.check.base_check import BaseCheckResult, struct_info_base_check
 from baton._src.relax.check.erase import substitute_info
 from baton._src.relax.check.shape_map import map_parameters
@@ -42,6 +42,7 @@ from baton._src.relax.nodes import (
     Tuple,
     TupleGetItem,
     Var,
+    VarBinding,
 )
 from baton._src.relax.patterns.context import PatternContext
 from baton._src.relax.patterns.nodes import (
@@ -177,6 +178,8 @@ class _FunctionRule:
         self.params = [WildcardPattern() for _ in pattern.params]
         self.patterns: dict[Any, DFPattern] = dict(zip(pattern.params, self.params))
         for binding in body_bindings(pattern):
+            if not isinstance(binding, VarBinding):
+                raise fail("api", "a pattern cannot hold a match_cast", span=binding.span)
             self.patterns[binding.var] = self._of(binding.value)
         body = pattern.body
         self.result = self._of(body.body if isinstance(body, SeqExpr) else body)
@@ -258,7 +261,10 @@ def _mentions_variables(expr: Any) -> bool:
 
 def _fields(body: Any, count: int) -> list[Any]:
     """The fields of a sequence whose result is a tuple, as expressions that share its bindings."""
-    values = {b.var: b.value for block in body.blocks for b in block.bindings} if isinstance(body, SeqExpr) else {}
+    bindings = [b for block in body.blocks for b in block.bindings] if isinstance(body, SeqExpr) else []
+    if not all(isinstance(b, VarBinding) for b in bindings):
+        raise fail("api", "a replacement of several values cannot hold a match_cast")
+    values = {b.var: b.value for b in bindings}
     result = body.body if isinstance(body, SeqExpr) else body
     while isinstance(result, Var) and result in values:
         result = values[result]
@@ -266,5 +272,5 @@ def _fields(body: Any, count: int) -> list[Any]:
         raise fail("api", f"the replacement returns a tuple of {count} values, as the pattern does")
     inlined: dict[Any, Any] = {}
     for var, value in values.items():
-        inlined[var] = substitute(value, inlined, notes=False)
+        inlined[var] = uninformed(substitute(value, inlined, notes=False))
     return [substitute(f, inlined, notes=False) for f in result.fields]

@@ -20,7 +20,20 @@ from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.passes.relax.bindings.dead_code_elimination import remove_all_unused
 from baton._src.passes.relax.bindings.topological_sort import in_order
 from baton._src.relax.block_builder import BlockBuilder
-from baton._src.relax.nodes import Binding, BindingBlock, DataflowBlock, DataflowVar, Function, SeqExpr, Var, VarBinding
+from baton._src.relax.nodes import (
+    Binding,
+    BindingBlock,
+    Call,
+    DataflowBlock,
+    DataflowVar,
+    Function,
+    MatchCast,
+    SeqExpr,
+    Tuple,
+    TupleGetItem,
+    Var,
+    VarBinding,
+)
 from baton._src.relax.patterns.context import PatternContext
 from baton._src.relax.patterns.match import extract
 from baton._src.relax.patterns.match_block import match_block
@@ -82,8 +95,13 @@ class _CallRewriter(BindingRewriter):
             return made
         renamed: dict[Any, Any] = {}
         for binding in (b for block in made.blocks for b in block.bindings):
-            value = substitute(binding.value, renamed, notes=False)
-            renamed[binding.var] = self.emit(value, binding.var.name_hint)
+            value, name = uninformed(substitute(binding.value, renamed, notes=False)), binding.var.name_hint
+            if isinstance(binding, MatchCast):
+                var = (DataflowVar if self.in_dataflow else Var)(name, binding.struct_info)
+                self.keep(MatchCast(var, value, binding.struct_info, binding.span))
+                renamed[binding.var] = var
+            else:
+                renamed[binding.var] = self.emit(value, name)
         result = substitute(made.body, renamed, notes=False)
         last = self._made[-1] if self._made else None
         if isinstance(last, VarBinding) and last.var is result:
@@ -106,6 +124,11 @@ class _CallRewriter(BindingRewriter):
     def keep(self, binding: Binding) -> None:
         super().keep(binding)
         self.here.add(binding.var)
+
+
+def uninformed(value: Any) -> Any:
+    """A value whose operands are other ones now: what it is follows from them (8 rows, not 4 + 4)."""
+    return value.with_fields(struct_info_=None) if isinstance(value, (Call, Tuple, TupleGetItem)) else value
 
 
 def rewrite_bindings(
