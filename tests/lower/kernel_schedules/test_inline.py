@@ -12,10 +12,11 @@ from baton._src.lower.kernel_schedules.shared.stages import Kernel, Stage, read_
 from baton._src.te.computation import compute, placeholder
 from baton._src.te.prim_func import create_prim_func
 from baton._src.tir.evaluate import evaluate
-from baton._src.tir.expr import BufferLoad
+from baton._src.tir.expr import Add, BufferLoad, Var, literal
 from baton._src.tir.operators import max as maximum
 from baton._src.tir.operators import min as minimum
 from baton._src.tir.scalar_functions import exp
+from baton._src.values.dtype import INT64
 
 
 def stages_of(*tensors: Any) -> tuple[Any, ...]:
@@ -44,6 +45,18 @@ def test_places_go_through_all_links() -> None:
     found = [tuple(int(evaluate(i, {stage.spatial[0].var: n})) for i in load.indices) for n in range(12)]
     wanted = np.arange(24).reshape(4, 6).T.reshape(24)[2:14]
     assert [6 * a + b for a, b in found] == wanted.tolist()
+
+
+def test_buffers_whose_sizes_fold_stay_the_same() -> None:
+    """Guards the second link of a chain over a size such as n + 1 + 1: with n + 2 in its place, the buffer was another
+    one, its stage was inlined nowhere, and memory that nobody wrote was read."""
+    size = Add(Add(Var("n", INT64), literal(1, INT64)), literal(1, INT64))
+    x = placeholder((size,), INT64, name="x")
+    first = compute((size,), lambda i: x[i] + 3)
+    second = compute((size,), lambda i: first[i] * 2)
+    (stage,) = stages_of(x, compute((size,), lambda i: second[i] + 5))
+    assert isinstance(stage, Stage)
+    assert {load.buffer.name for load in stage.loads} == {"x"}
 
 
 def test_costly_stages_of_several_readers_stay() -> None:

@@ -107,8 +107,8 @@ class _Inliner:
         """`value` with inlined stages' values in it; at `places` of its axes, and folded, if it is one of theirs."""
         changed: dict[Any, Any] = dict(places or {})
         for item in post_order(value):
-            if item in changed:
-                continue
+            if item in changed or isinstance(item, Buffer):
+                continue  # buffers are known by identity; no axis is in their shapes, which folding would change
             rebuilt = rebuild(item, changed) if changed else item
             inner = self.inlined.get(rebuilt.buffer) if isinstance(rebuilt, tir.BufferLoad) else None
             if inner is not None:
