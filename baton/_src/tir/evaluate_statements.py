@@ -12,6 +12,7 @@ from baton._src.support.diagnostics import InternalError, fail
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.evaluate import ExprCompiler
 from baton._src.tir.expr import IntImm, StringImm, Var
+from baton._src.tir.reductions import begun, only_block
 from baton._src.tir.scalar_values import Env, Run
 from baton._src.tir.stmt import (
     Allocate,
@@ -157,13 +158,31 @@ class StmtCompiler(ExprCompiler):
 
     def _for(self, node: For) -> Run:
         slot, begin, extent = self.slot(node.loop_var), self.expr(node.min), self.expr(node.extent)
-        body = self.stmt(node.body)
+        body, first = self.stmt(node.body), begun(node)
+        empty = None if first is None else self._at_start(first)
 
         def run(env: Env) -> None:
             start = begin(env)
-            for value in range(start, start + extent(env)):
+            count = extent(env)
+            for value in range(start, start + count):
                 env[slot] = value
                 body(env)
+            if empty is not None and count <= 0:
+                empty(env)
+
+        return run
+
+    def _at_start(self, nest: Stmt) -> Run:
+        """What begins the reduction of an empty loop, if the loops outside that carry it, too, are at their start."""
+        realize, run_nest = only_block(nest), self.stmt(nest)
+        assert realize is not None
+        pairs = zip(realize.block.iter_vars, realize.iter_values)
+        reduced = [(v, iv.dom.min) for iv, v in pairs if iv.iter_type == "reduce" and iv.dom is not None]
+        places = [(self.expr(value), self.expr(start)) for value, start in reduced]
+
+        def run(env: Env) -> None:
+            if all(value(env) == start(env) for value, start in places):
+                run_nest(env)
 
         return run
 

@@ -8,7 +8,7 @@ A block's axes are replaced by their values; its predicate becomes a condition; 
 
 so it also runs where the reduced axis is empty. Where other statements stand between loop and block, or one loop runs
 over a reduced and another axis (they were fused), it stays inside under the condition that every reduced axis is at
-its start. Predicates with reduced axes are taken at their start for it.
+its start. `tir.reductions` says what begins a reduction.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from __future__ import annotations
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
-from baton._src.ir.traverse import post_order
 from baton._src.passes.tir.flatten_buffers import element_count
 from baton._src.passes.tir.fold import substitute_and_fold
 from baton._src.passes.tir.views import view_as_source
@@ -24,6 +23,7 @@ from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
 from baton._src.tir.buffer import Buffer
+from baton._src.tir.reductions import begun, only_block, variables_of
 from baton._src.tir.thread_axes import launched_axis, thread_loop
 
 
@@ -75,48 +75,19 @@ class _Lowering:
         return found
 
     def _loop(self, loop: st.For) -> st.Stmt:
-        realize = _single_block(loop)
+        realize = only_block(loop)
         first: st.Stmt | None = None
-        if realize is not None and realize.block.init is not None and realize.block not in self.initialised:
-            reducing = _reducing(realize)
-            outermost = not any(around.loop_var in reducing for around in self.open_loops)
-            if outermost and loop.loop_var in reducing and not reducing & _variables_of(realize, reducing=False):
-                first = self._initialisation(loop, realize)
-                self.initialised.add(realize.block)
+        if realize is not None and realize.block not in self.initialised:
+            reducing = variables_of(realize, reducing=True)
+            if not any(around.loop_var in reducing for around in self.open_loops):
+                first = begun(loop)
+        if first is not None and realize is not None:
+            first = self.lower(first)
+            self.initialised.add(realize.block)
         self.open_loops.append(loop)
         lowered: st.Stmt = loop.with_fields(body=self.lower(loop.body))
         self.open_loops.pop()
         return lowered if first is None else st.SeqStmt((first, lowered))
-
-    def _initialisation(self, loop: st.For, realize: st.BlockRealize) -> st.Stmt:
-        """The init of the block below `loop`, over the loops that do not reduce."""
-        reducing = _reducing(realize)
-        block = realize.block
-        start: dict[Any, PrimExpr] = {}
-        kept: list[st.For] = []
-        item: st.Stmt = loop
-        while isinstance(item, st.For):
-            if item.loop_var in reducing:
-                start[item.loop_var] = item.min
-            else:
-                kept.append(item)
-            item = item.body
-        assert block.init is not None
-        inner = self._bound(block.init, realize)
-        predicate = realize.predicate
-        if not _is_true(predicate):
-            inner = st.IfThenElse(predicate, inner)
-        inner = substitute_and_fold(inner, start)
-        for around in reversed(kept):
-            fresh = tir.Var(around.loop_var.name, around.loop_var.dtype)
-            inner = around.with_fields(loop_var=fresh, body=substitute_and_fold(inner, {around.loop_var: fresh}))
-        return inner
-
-    def _bound(self, body: st.Stmt, realize: st.BlockRealize) -> st.Stmt:
-        """`body` with the block's axes replaced by their values, and lowered."""
-        values = {iv.var: ops.cast(iv.var.dtype, v) for iv, v in zip(realize.block.iter_vars, realize.iter_values)}
-        lowered = self.lower(body)
-        return substitute_and_fold(lowered, values) if values else lowered
 
     def _realize(self, realize: st.BlockRealize) -> st.Stmt:
         block = realize.block
@@ -155,25 +126,3 @@ def allocate(buffer: Buffer, body: st.Stmt) -> st.Stmt:
 
 def _is_true(condition: PrimExpr) -> bool:
     return isinstance(condition, tir.IntImm) and condition.value == 1
-
-
-def _single_block(loop: st.For) -> st.BlockRealize | None:
-    """The block realised below a chain of loops with nothing else in them."""
-    item: st.Stmt = loop
-    while isinstance(item, st.For):
-        item = item.body
-    return item if isinstance(item, st.BlockRealize) else None
-
-
-def _reducing(realize: st.BlockRealize) -> set[tir.Var]:
-    """Loop variables in the values of reduced axes."""
-    return _variables_of(realize, reducing=True)
-
-
-def _variables_of(realize: st.BlockRealize, *, reducing: bool) -> set[tir.Var]:
-    """Variables in the values of axes that reduce, or of those that do not."""
-    found: set[tir.Var] = set()
-    for axis, value in zip(realize.block.iter_vars, realize.iter_values):
-        if (axis.iter_type == "reduce") is reducing:
-            found |= {n for n in post_order(value) if isinstance(n, tir.Var)}
-    return found

@@ -48,6 +48,19 @@ def logical_and(a: Any, b: Any) -> PrimExpr:
     return tir.And(x, y)
 
 
+def conjuncts(condition: PrimExpr) -> list[PrimExpr]:
+    """What a conjunction consists of, in order; nothing for a condition that is true."""
+    found: list[PrimExpr] = []
+    pending = [condition]
+    while pending:
+        term = pending.pop()
+        if isinstance(term, tir.And):
+            pending += [term.b, term.a]
+        elif not (isinstance(term, IntImm) and term.value == 1):
+            found.append(term)
+    return found
+
+
 def logical_or(a: Any, b: Any) -> PrimExpr:
     """At least one condition holds."""
     x, y = _conditions("logical_or", a, b)

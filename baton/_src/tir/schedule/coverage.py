@@ -16,7 +16,7 @@ from baton._src.tir import stmt as st
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.expr import IterVar
-from baton._src.tir.schedule.tree import is_true, path_to, realizes, refuse
+from baton._src.tir.schedule.tree import path_to, realizes, refuse
 from baton._src.values.dtype import INT64
 
 
@@ -64,7 +64,7 @@ def _runs(realize: st.BlockRealize, used: set[tir.Var], extents: Mapping[tir.Var
 def _allowed(predicate: PrimExpr, loops: set[tir.Var]) -> list[PrimExpr]:
     """How many iterations of the loops each upper bound among the conditions lets run."""
     found: list[PrimExpr] = []
-    for part in _conjuncts(predicate):
+    for part in ops.conjuncts(predicate):
         if isinstance(part, tir.LT) and _variables(part.a) & loops:
             start: dict[tir.Var, PrimExpr] = {v: tir.IntImm(v.dtype, 0) for v in loops}
             found.append(ops.cast(INT64, ops.subtract(part.b, substitute(part.a, start))))
@@ -83,7 +83,7 @@ def own_conditions(realize: st.BlockRealize) -> list[PrimExpr]:
     pairs = list(zip(realize.iter_values, realize.block.iter_vars))
     groups = _groups(realize, realize.block.iter_vars)
     found: list[PrimExpr] = []
-    for part in _conjuncts(realize.predicate):
+    for part in ops.conjuncts(realize.predicate):
         used = _variables(part)
         sizes = [_product([a.extent for a in members]) for loops, members in groups if loops & used]
         upper = isinstance(part, tir.LT) and any(_same(part.b, size) for size in sizes)
@@ -137,12 +137,6 @@ def _groups(realize: st.BlockRealize, axes: Sequence[IterVar]) -> list[tuple[set
             used, members = used | group[0], [*group[1], *members]
         groups.append((used, members))
     return groups
-
-
-def _conjuncts(condition: PrimExpr) -> list[PrimExpr]:
-    if isinstance(condition, tir.And):
-        return [*_conjuncts(condition.a), *_conjuncts(condition.b)]
-    return [] if is_true(condition) else [condition]
 
 
 def _variables(expr: PrimExpr) -> set[tir.Var]:

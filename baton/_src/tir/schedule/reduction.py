@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.traverse import post_order, substitute
 from baton._src.tir import expr as tir
 from baton._src.tir import stmt as st
 from baton._src.tir.expr import IterVar
+from baton._src.tir.reductions import condition_at_start, variables_of
 from baton._src.tir.schedule.coverage import require_once
 from baton._src.tir.schedule.tree import find_block, find_loop, path_to, refreshed, refuse, replace, simplify
 
@@ -21,11 +24,11 @@ def decompose_reduction(root: st.Stmt, name: str, var: tir.Var) -> tuple[st.Stmt
     loop = find_loop(root, var)
     path = path_to(loop, realize)
     below = [item for item in path if isinstance(item, st.For)]
-    reduced = _variables_of(realize, reducing=True)
+    reduced = variables_of(realize, reducing=True)
     outer = [item for item in path_to(root, loop)[:-1] if isinstance(item, st.For)]
     if any(item.loop_var in reduced for item in outer):
         raise refuse(f"a loop outside of {var.name} reduces: the initialisation would run more than once")
-    fused = next((v for v in _variables_of(realize, reducing=False) if v in reduced), None)
+    fused = next((v for v in variables_of(realize, reducing=False) if v in reduced), None)
     if fused is not None:
         raise refuse(
             f"the loop over {fused.name} runs a reduced and another axis",
@@ -35,7 +38,7 @@ def decompose_reduction(root: st.Stmt, name: str, var: tir.Var) -> tuple[st.Stmt
     fresh_axes: dict[tir.Var, PrimExpr] = {}
     iters: list[IterVar] = []
     values: list[PrimExpr] = []
-    start = {item.loop_var: item.min for item in below if item.loop_var in reduced}
+    start: dict[Any, Any] = {item.loop_var: item.min for item in below if item.loop_var in reduced}
     fresh = {
         i.loop_var: tir.Var(f"{i.loop_var.name}_init", i.loop_var.dtype) for i in below if i.loop_var not in reduced
     }
@@ -49,7 +52,8 @@ def decompose_reduction(root: st.Stmt, name: str, var: tir.Var) -> tuple[st.Stmt
     body = substitute(block.init, fresh_axes)
     label = f"{name}_init"
     init = refreshed(st.Block(tuple(iters), (), (), label, body, annotations=block.annotations))
-    predicate = simplify(substitute(realize.predicate, {**start, **fresh}))
+    predicate = condition_at_start(realize.predicate, start, variables_of(realize, reducing=False))
+    predicate = simplify(substitute(predicate, fresh))
     used = {n for e in (*values, predicate) for n in post_order(e)}
     nest: st.Stmt = st.BlockRealize(tuple(values), predicate, init)
     for item in reversed(below):
@@ -60,14 +64,3 @@ def decompose_reduction(root: st.Stmt, name: str, var: tir.Var) -> tuple[st.Stmt
     update = block.with_fields(init=None, reads=reads, name_hint=f"{name}_update")
     updated = replace(loop, {realize: realize.with_fields(block=update)})
     return replace(root, {loop: st.SeqStmt((nest, updated))}), label
-
-
-def _variables_of(realize: st.BlockRealize, *, reducing: bool) -> set[tir.Var]:
-    """Variables in the values of axes that reduce, or of those that do not."""
-    return {
-        n
-        for axis, value in zip(realize.block.iter_vars, realize.iter_values)
-        if (axis.iter_type == "reduce") is reducing
-        for n in post_order(value)
-        if isinstance(n, tir.Var)
-    }

@@ -186,7 +186,7 @@ def _conditioned(
     domains = {item.loop_var: Range(item.min, item.extent) for item in path if isinstance(item, st.For)}
     loops = {item.loop_var for item in reduced}
     predicate: PrimExpr = _TRUE
-    for term in _terms(realize.predicate):
+    for term in ops.conjuncts(realize.predicate):
         apart = not any(n in loops for n in post_order(term))
         if apart or Analyzer.over(domains).prove(substitute(term, started)):
             predicate = term if is_true(predicate) else ops.logical_and(predicate, term)
@@ -204,18 +204,6 @@ def _reduced(realize: st.BlockRealize, path: list[st.Stmt]) -> list[st.For]:
     values = zip(realize.block.iter_vars, realize.iter_values)
     mentioned = {n for axis, value in values if axis.iter_type == "reduce" for n in post_order(value)}
     return [item for item in path if isinstance(item, st.For) and item.loop_var in mentioned]
-
-
-def _terms(condition: PrimExpr) -> list[PrimExpr]:
-    """What a conjunction consists of."""
-    found, pending = [], [condition]
-    while pending:
-        term = pending.pop()
-        if isinstance(term, tir.And):
-            pending += [term.b, term.a]
-        elif not is_true(term):
-            found.append(term)
-    return found
 
 
 def _loop_vars(path: list[st.Stmt]) -> set[tir.Var]:
@@ -249,7 +237,7 @@ def _nest_of_loops(combined: st.BlockRealize, realize: st.BlockRealize, path: li
     """The loops around but those of the reduction, the factored one excepted; conditions on them are kept."""
     reduced = [item for item in _reduced(realize, path) if item is not loop]
     gone = {item.loop_var for item in (*reduced, loop)}
-    terms = [term for term in _terms(realize.predicate) if not any(n in gone for n in post_order(term))]
+    terms = [term for term in ops.conjuncts(realize.predicate) if not any(n in gone for n in post_order(term))]
     for term in terms:
         combined = with_condition(combined, term)
     nest: st.Stmt = combined
