@@ -99,3 +99,22 @@ def test_blocks_without_axes_are_seen() -> None:
     check(s)
     with pytest.raises(DiagnosticError):
         s.compute_inline("C_o")
+
+
+def doubled_and_one() -> PrimFunc:
+    a = te.placeholder((4, 8), name="A")
+    b = te.compute((4, 8), lambda i, j: a[i, j] * 2.0, name="B")
+    made: PrimFunc = te.create_prim_func([a, te.compute((4, 8), lambda i, j: b[i, j] + 1.0, name="C")])
+    return made
+
+
+def test_blocks_stay_in_the_block_they_are_part_of() -> None:
+    """Guards buffers that a block allocates: moved to a loop outside of it, their writer named what was not there."""
+    s = Schedule(doubled_and_one())
+    outside, inside = s.get_loops("C")
+    s.blockize(inside)
+    copied = s.cache_read("C", 0, "local")
+    before = s.func
+    with pytest.raises(DiagnosticError, match="outside of block C_o"):
+        s.compute_at(copied, outside)
+    assert s.func is before

@@ -163,6 +163,7 @@ def _moved(
     index: int,
 ) -> st.Stmt:
     block = realize.block
+    _require_in_scope(root, realize, var)
     root = remove(root, realize)
     loop = find_loop(root, var)
     shared = block.writes if before else block.reads
@@ -174,6 +175,14 @@ def _moved(
     for outer in around:
         require_independent(outer.with_fields(body=nest))
     return replace(root, {loop: loop.with_fields(body=st.SeqStmt((*parts[:place], nest, *parts[place:])))})
+
+
+def _require_in_scope(root: st.Stmt, realize: st.BlockRealize, var: tir.Var) -> None:
+    """The block stays inside the block that it is part of, whose buffers and axes nobody outside knows."""
+    scopes = [item for item in path_to(root, realize)[:-1] if isinstance(item, st.Block)]
+    if scopes and scopes[-1] not in path_to(root, find_loop(root, var)):
+        inner, outer = realize.block.name_hint, scopes[-1].name_hint
+        raise refuse(f"the loop over {var.name} is outside of block {outer}, which {inner} is part of")
 
 
 def _place(parts: list[st.Stmt], block: st.Block, index: int) -> int:
