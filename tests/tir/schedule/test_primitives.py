@@ -21,6 +21,7 @@ from baton._src.tir.interpreter import run_prim_func
 from baton._src.tir.prim_func import PrimFunc, as_scheduled
 from baton._src.tir.scalar_functions import if_then_else
 from baton._src.tir.schedule.schedule import Schedule
+from baton._src.tir.schedule.trace import Trace
 from baton._src.tir.text.printer import script
 from tests.codegen.native_run import random_array, run_native
 
@@ -389,3 +390,23 @@ def test_unknown_names() -> None:
     s.split(loop, [None, 2])
     with pytest.raises(DiagnosticError, match="is gone"):
         s.split(loop, [None, 2])
+
+
+def test_sampled_places() -> None:
+    """Guards TVM's numbers of decisions (-2 inline, -1 where it is, else loops around the first reader), that each is
+    carried out, that a trace repeats it, and that what is no option is refused."""
+    for decision, blocks in ((-2, {"C", "D"}), (-1, {"B", "C", "D"}), (0, {"B", "C", "D"})):
+        s = Schedule(chain())
+        s.compute_at("B", s.sample_compute_location("B", decision=decision))
+        assert {block.name for block in s.get_child_blocks("root")} == blocks
+        if decision == 0:
+            assert s.get_loops("B")[0].var is s.get_loops("C")[0].var
+        again = Schedule(chain())
+        s.trace.apply_to_schedule(again)
+        assert script(again.func) == script(s.func)
+        from_json = Schedule(chain())
+        Trace.apply_json_to_schedule(s.trace.as_json(), from_json)
+        assert script(from_json.func) == script(s.func)
+    for wrong in (-3, 2):
+        with pytest.raises(DiagnosticError, match=f"cannot be computed at {wrong}"):
+            Schedule(chain()).sample_compute_location("B", decision=wrong)

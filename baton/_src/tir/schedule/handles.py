@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from baton._src.tir.expr import Var
 
@@ -24,3 +24,10 @@ class LoopRV:
     """A loop, by its variable."""
 
     var: Var
+
+
+@dataclass(frozen=True, eq=False)
+class InlineRV(LoopRV):
+    """No loop at all: sampling chose to compute a block where it is read (TVM's decision -2)."""
+
+    var: Var = field(default_factory=lambda: Var("inline"))

@@ -6,14 +6,14 @@ What was drawn is the instruction's decision in the trace; given as `decision`, 
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.tir.expr import IntImm
 from baton._src.tir.prim_func import PrimFunc
-from baton._src.tir.schedule import compute_at, sampling
-from baton._src.tir.schedule.handles import BlockRV, LoopRV, block_name
+from baton._src.tir.schedule import compute_at, inline, sampling
+from baton._src.tir.schedule.handles import BlockRV, InlineRV, LoopRV, block_name
 from baton._src.tir.schedule.recording import recorded
 from baton._src.tir.schedule.trace import ExprRV
 from baton._src.tir.schedule.tree import refuse
@@ -76,18 +76,26 @@ class SamplePrimitives:
 
     @recorded
     def sample_compute_location(self, block: BlockRV | str, decision: int | None = None) -> LoopRV | None:
-        """A loop under which the block could be computed, or None for where it is. (`compute_at` takes it.)"""
-        places = [loop for reader in self.get_consumers(block) for loop in self.get_loops(reader)]
-        valid = [place for place in places if self._could_move(block, place)]
-        options = list(range(-1, len(valid)))
-        weights = [1.0] * len(options)
-        chosen = sampling.categorical(self._random, options, weights, None if decision is None else decision + 1)
-        self.decision = chosen - 1
-        return valid[chosen - 1] if chosen else None
+        """Where the block could be computed (`compute_at` takes it): under a loop, or for None where it is.
 
-    def _could_move(self, block: BlockRV | str, loop: LoopRV) -> bool:
+        Decisions are TVM's: the number of a loop around the block's first reader, -1 for None, -2 for an `InlineRV`.
+        """
+        readers = self.get_consumers(block)
+        loops = self.get_loops(readers[0]) if readers else []
+        options = [-2] if self._could(inline.compute_inline, block, set(self.func.buffer_map.values())) else []
+        options += [-1, *(n for n, loop in enumerate(loops) if self._could(compute_at.compute_at, block, loop.var))]
+        if decision is not None and decision not in options:
+            raise refuse(
+                f"block {block_name(block)} cannot be computed at {decision}",
+                help=f"it can at {', '.join(map(str, options))} (-2 inline, -1 where it is, others are loops)",
+            )
+        number = None if decision is None else options.index(decision)
+        self.decision = chosen = options[sampling.categorical(self._random, options, [1.0] * len(options), number)]
+        return InlineRV() if chosen == -2 else None if chosen == -1 else loops[chosen]
+
+    def _could(self, primitive: Callable[..., Any], block: BlockRV | str, *where: Any) -> bool:
         try:
-            compute_at.compute_at(self.func.body, block_name(block), loop.var)
+            primitive(self.func.body, block_name(block), *where)
         except DiagnosticError:
             return False
         return True

@@ -30,7 +30,7 @@ from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.schedule import compute_at, inline, reduction, reverse_inline, rfactor
 from baton._src.tir.schedule import loops as nests
 from baton._src.tir.schedule.buffer_primitives import BufferPrimitives
-from baton._src.tir.schedule.handles import BlockRV, LoopRV
+from baton._src.tir.schedule.handles import BlockRV, InlineRV, LoopRV
 from baton._src.tir.schedule.handles import block_name as _name
 from baton._src.tir.schedule.recording import recorded
 from baton._src.tir.schedule.rules import RulePrimitives
@@ -283,8 +283,12 @@ class Schedule(BufferPrimitives, TilePrimitives, SamplePrimitives, RulePrimitive
     def compute_at(
         self, block: BlockRV | str, loop: LoopRV | None, preserve_unit_loops: bool = False, index: int = -1
     ) -> None:
-        """Compute what an iteration of the loop needs of a block, inside it. (Without a loop it stays where it is.)"""
+        """Compute what an iteration of the loop needs of a block, inside it. (Without a loop it stays where it is;
+        where sampling chose so, it is inlined.)"""
         if loop is None:
+            return
+        if isinstance(loop, InlineRV):
+            self._set(inline.compute_inline(self.func.body, _name(block), self._params()), loops_chosen=False)
             return
         self._set(compute_at.compute_at(self.func.body, _name(block), loop.var, preserve_unit_loops, index))
 
