@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 import baton
 from baton import relay
+from baton._src.ir.module import IRModule
 from tests.relay.test_operator_builders import numbers, run
 
 NN = relay.nn
@@ -138,3 +140,23 @@ def test_buffers_packed_weights_and_fixed_points() -> None:
     layouts = {"data_layout": "NCHW4c", "kernel_layout": "OIHW4i4o", "kernel_size": (3, 3), "channels": 12}
     called = NN.contrib_conv2d_nchwc(image, blocks, **layouts)
     assert run([image, blocks], called, numbers(1, 2, 5, 5, 4), numbers(3, 2, 3, 3, 4, 4)).shape == (1, 3, 3, 3, 4)
+
+
+MARKS = [
+    relay.copy,
+    relay.annotation.stop_fusion,
+    relay.annotation.checkpoint,
+    lambda value: relay.annotation.on_device(value, "cpu"),
+    lambda value: relay.device_copy(value, "cpu", "cpu"),
+    lambda value: relay.annotation.compiler_begin(value, "mine"),
+]
+
+
+@pytest.mark.parametrize("mark", MARKS)
+def test_marks_on_tuples_are_compiled(mark: Callable[[Any], Any]) -> None:
+    """The interpreter took them; the compiler looked for the shape of a tuple."""
+    x = relay.var("x", shape=(2,))
+    marked = mark(relay.Tuple([x, relay.Tuple([relay.exp(x), x])]))
+    function = relay.Function([x], relay.TupleGetItem(relay.TupleGetItem(marked, 1), 0))
+    found = relay.create_executor("vm", IRModule.from_expr(function)).evaluate()(np.zeros(2, "float32"))
+    assert found.numpy().tolist() == [1, 1]

@@ -76,12 +76,19 @@ def _identity(
     gradient: Any = None,
     summary: str,
 ) -> OpDef[Any]:
+    def field_by_field(b: Any, args: Any, a: Any, out: Any) -> Any:
+        if not isinstance(out, TupleInfo):
+            return None
+        given = {} if a is None else dict(a.items())
+        return b.tuple(*(b.op(name, b.item(args[0], i), **given) for i in range(len(out.fields))))
+
     return OpDef(
         name,
         record,
         inputs=(Input("data" if relay else "input"),),
         infer=infer,
         compute=compute,
+        decompose=field_by_field,
         reference=lambda inputs, a: inputs[0] if isinstance(inputs[0], tuple) else np.array(inputs[0]),
         gradient=gradient or (lambda b, args, a, out, grad: [grad]),
         fusion=fusion,
