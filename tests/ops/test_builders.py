@@ -110,7 +110,7 @@ def test_relay_targets_that_are_tensors_make_dyn_operators() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: RELAX.exp(), "misses x"),
+        (lambda: RELAX.exp(), "is missing x"),
         (lambda: RELAX.exp(_x(2), 3), "takes 1 positional"),
         (lambda: RELAX.nn.softmax(_x(2), axes=1), "no parameter 'axes'"),
         (lambda: RELAX.exp(_x(2), x=_x(2)), "twice"),

@@ -260,7 +260,7 @@ def _derived(definition: OpDef[Any], make: Maker) -> Callable[..., Any]:
             given[name] = value
         missing = [name for name in required if name not in given]
         if missing:
-            raise TypeError(f"{title}() misses {', '.join(missing)}; it takes {shape}")
+            raise TypeError(f"{title}() is missing {', '.join(missing)}; it takes {shape}")
         given = {**own_defaults, **given}
         if "out_layout" in own_defaults and given["out_layout"] is None:  # None: as the data
             name = "layout" if "layout" in shape.parameters else "data_layout"

@@ -30,7 +30,7 @@ class Scalars:
     """How a `Pending` reads what it was given: text as dims, and devices by name."""
 
     def dim(self, text: str) -> PrimExpr | int:
-        raise fail("script-annotation", f"{text!r} names shape variables, which only a signature can bring in")
+        raise fail("script-annotation", f"{text!r} names shape variables, which only a signature can introduce")
 
     def vdevice(self, said: Any) -> Any:
         return said

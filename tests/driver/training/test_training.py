@@ -305,13 +305,13 @@ def test_any_size_of_batch() -> None:
 
 def test_what_is_set_up_wrongly() -> None:
     without = load(NETWORK.replace('"param_num": 2, ', ""))
-    with pytest.raises(DiagnosticError, match="does not say param_num"):
+    with pytest.raises(DiagnosticError, match="has no attribute param_num"):
         SetupTrainer(MSELoss(), SGD(0.1), [Ts((16, 2)), Ts((16, 2))])(without)
     with pytest.raises(DiagnosticError, match="first say what backbone gives"):
         trainer(NETWORK, MSELoss(), SGD(0.1), Ts((16, 2)))
     with pytest.raises(DiagnosticError, match=r"backbone gives R\.Tensor"):
         trainer(NETWORK, CrossEntropyLoss(), SGD(0.1), Ts((16,), "int64"), Ts((2,)))
-    with pytest.raises(DiagnosticError, match="reduction is one of"):
+    with pytest.raises(DiagnosticError, match="reduction must be one of"):
         MSELoss("max")
     with pytest.raises(DiagnosticError, match="no parameter 'v'"):
         trainer(NETWORK, MSELoss(), SGD(0.1), Ts((16, 2)), Ts((16, 2))).load_params({"v": np.ones(1)})

@@ -81,7 +81,7 @@ def test_what_is_left_out_at_the_end_does_not_count() -> None:
     ("inputs", "outputs", "said"),
     [
         ([STEP, FLAG], [FLAG, NEXT], "its body takes 2 values ('i', 'go'), 3 are given"),
-        ([STEP, FLAG, STATE], [FLAG], "its body gives 1 values ('go'), it needs 2 at least"),
+        ([STEP, FLAG, STATE], [FLAG], "its body returns 1 values ('go'), but needs at least 2"),
     ],
 )
 def test_bodies_of_loops_that_do_not_fit(inputs: list[Any], outputs: list[Any], said: str) -> None:
@@ -121,7 +121,7 @@ def test_two_initializers_of_one_name() -> None:
     ("inputs", "outputs", "said"),
     [
         (["x", "x"], ["y"], "it has 2 inputs, its function takes (a)"),
-        (["x"], ["z", "y"], "it has 2 outputs, its function gives (b)"),
+        (["x"], ["z", "y"], "it has 2 outputs, its function returns (b)"),
     ],
 )
 def test_more_than_a_function_has(inputs: list[str], outputs: list[str], said: str) -> None:

@@ -25,7 +25,7 @@ class Loss:
 
     def __init__(self, loss_name: str, num_backbone_outputs: int, reduction: str = "mean") -> None:
         if reduction not in REDUCTIONS:
-            raise wrong(f"{loss_name}: reduction is one of {', '.join(REDUCTIONS)}, not {reduction!r}")
+            raise wrong(f"{loss_name}: reduction must be one of {', '.join(REDUCTIONS)}, got {reduction!r}")
         self.loss_name = loss_name
         self.num_backbone_outputs = num_backbone_outputs
         self.reduction = reduction
@@ -54,7 +54,7 @@ def _as_var(name: str, given: Any) -> Var:
     if isinstance(given, Var):
         return Var(given.name_hint, given.struct_info)
     if not isinstance(given, StructInfo):
-        raise wrong(f"{name} of a loss are said by StructInfo or a variable, not by a {type(given).__name__}")
+        raise wrong(f"{name} of a loss must be a StructInfo or a variable, got a {type(given).__name__}")
     return Var(name, given)
 
 

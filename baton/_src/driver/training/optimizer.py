@@ -60,7 +60,7 @@ class Optimizer:
             _shape_of(param)
         dtypes = {str(p.struct_info.dtype) for p in found}
         if len(dtypes) != 1 or not found[0].struct_info.dtype.is_float:
-            raise wrong(f"{self.name}: parameters have one floating dtype, not {', '.join(sorted(dtypes))}")
+            raise wrong(f"{self.name}: parameters must share one floating-point dtype, got {', '.join(sorted(dtypes))}")
         self.dtype = dtypes.pop()
         self.param_list = found
         self._state = tuple(array(np.asarray(value)) for value in self.initial_state())
@@ -70,7 +70,7 @@ class Optimizer:
     def state(self) -> tuple[NDArray, ...]:
         """The states to start with, or those set last."""
         if self._state is None:
-            raise wrong(f"{self.name}: init(params) comes before the state")
+            raise wrong(f"{self.name}: call init(params) before reading the state")
         return self._state
 
     @state.setter

@@ -72,7 +72,7 @@ class SetupTrainer(Pass):
         counts = []
         for key in (self.PARAM_NUM_ATTR_KEY, self.STATE_NUM_ATTR_KEY):
             if key not in module.attrs:
-                raise wrong(f"the module does not say {key}", f'I.module_attrs({{"{key}": ...}}) does')
+                raise wrong(f"the module has no attribute {key}", f'set it: I.module_attrs({{"{key}": ...}})')
             counts.append(int(module.attrs[key]))
         result = backbone.ret_struct_info
         given = list(result.fields) if isinstance(result, TupleStructInfo) else [result]

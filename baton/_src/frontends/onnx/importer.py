@@ -267,7 +267,7 @@ class Importer:
             node.fail(f"it has {len(node.inputs)} inputs, its function takes ({takes})", code="onnx-graph")
         if any(node.outputs[len(function.output) :]):
             gives = ", ".join(function.output)
-            node.fail(f"it has {len(node.outputs)} outputs, its function gives ({gives})", code="onnx-graph")
+            node.fail(f"it has {len(node.outputs)} outputs, its function returns ({gives})", code="onnx-graph")
         scope = {name: value for name, value in zip(function.input, node.inputs, strict=False) if value is not None}
         left_out = frozenset(function.input) - scope.keys()
         outer, self.versions = self.versions, {**self.versions, **_versions_of(function)}

@@ -106,7 +106,7 @@ class IRBuilderFrame:
             self.callbacks.pop()()
         builder = IRBuilder.current()
         if not builder.frames or builder.frames[-1] is not self:
-            raise fail("ir-builder", "a frame is left that is not the innermost")
+            raise fail("ir-builder", "the frame that is left is not the innermost one")
         builder.frames.pop()
         self.close(builder)
 

@@ -31,7 +31,7 @@ def get_shape_of(expr: Any) -> Any:
         return info.shape if info.shape is not None else Call(special_op("shape_of"), [expr])
     if isinstance(info, ShapeStructInfo) and info.values is not None:
         return ShapeExpr(info.values)
-    raise fail("relax-api", f"an expression of {info} has no shape")
+    raise fail("relax-api", f"an expression of struct info {info} has no shape")
 
 
 def te_tensor(value: Any, tir_var_map: Any = None, name: str = "rxplaceholder") -> Tensor:

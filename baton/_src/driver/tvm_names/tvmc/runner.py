@@ -57,7 +57,7 @@ def _measured(
 ) -> BenchmarkResult:
     for name, count in (("repeat", repeat), ("number", number)):
         if count < 1:
-            raise refuse(f"{name} is {count}", "it counts runs, from 1 on")
+            raise refuse(f"{name} is {count}", "it counts runs and must be 1 or more")
 
     def once() -> None:
         if end_to_end:

@@ -24,7 +24,7 @@ def parse_shape_string(inputs_string: str) -> dict[str, list[int | AnyDim]]:
         if one is None or not all(_DIM.fullmatch(d) for d in dims):
             raise _wrong(f"cannot read {inputs_string[place:].strip()!r}")
         if one["name"] in found:
-            raise _wrong(f"{one['name']!r} is there twice")
+            raise _wrong(f"{one['name']!r} is given twice")
         found[one["name"]] = [int(d) if int(d) >= 0 else AnyDim() for d in dims]
         place = one.end()
     if not found:

@@ -39,7 +39,9 @@ def check_body(node: OnnxNode, body: Any, inputs: int, outputs: int) -> None:
         node.fail(f"its body takes {len(body.input)} values ({names}), {inputs} are given", code="onnx-graph")
     if len(body.output) < outputs:
         names = ", ".join(repr(o.name) for o in body.output)
-        node.fail(f"its body gives {len(body.output)} values ({names}), it needs {outputs} at least", code="onnx-graph")
+        node.fail(
+            f"its body returns {len(body.output)} values ({names}), but needs at least {outputs}", code="onnx-graph"
+        )
 
 
 def _goes_on_alike(body: Any) -> bool:

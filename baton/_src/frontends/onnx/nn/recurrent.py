@@ -124,7 +124,7 @@ def _activations(node: OnnxNode, direction: int, defaults: tuple[str, ...]) -> d
         found.append((name, float(alpha), float(beta)))
     own = found[direction * len(defaults) : (direction + 1) * len(defaults)]
     if len(own) < len(defaults):
-        node.fail(f"{len(defaults)} activations a direction are needed, {len(names)} are given in all")
+        node.fail(f"{len(defaults)} activations are needed for each direction, but {len(names)} are given in all")
     return dict(zip(("activations", "alphas", "betas"), zip(*own, strict=True)))
 
 

@@ -19,7 +19,7 @@ def gradient(b: Any, args: Any, a: Any, out: Any, grad: Any) -> list[Any]:
     count = a.spatial
     letters = {1: "W", 2: "HW", 3: "DHW"}[count]
     if a.data_layout != "NC" + letters or a.kernel_layout != "OI" + letters:
-        raise fail("op-gradient", "the gradient of convolution is known for channels-first layouts")
+        raise fail("op-gradient", "the gradient of a convolution is implemented for channels-first layouts only")
     extents, kernel, result = (_numbers(t.struct_info.shape.values[2:]) for t in (x, w, out))
     begins, ends = a.padding[:count], a.padding[count:]
     left_over = tuple(

@@ -204,7 +204,10 @@ def gradient(b: Any, args: Any, a: Any, out: Any, grad: Any) -> list[Any]:
     count = a.spatial
     letters = SPATIAL[count]
     if a.groups != 1 or a.data_layout != "NC" + letters or a.kernel_layout != "IO" + letters:
-        raise fail("op-gradient", "the gradient of transposed convolution is known for one group, channels first")
+        raise fail(
+            "op-gradient",
+            "the gradient of a transposed convolution is implemented for one group with channels first only",
+        )
     geometry = {"strides": a.strides, "padding": a.padding, "dilation": a.dilation}
     to_data = b.op(f"nn.conv{count}d", grad, w, **geometry)
     swap = (1, 0, *range(2, count + 2))
