@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from baton import relax
+from baton._src.passes.relax.rewrite_patterns import MOST_ROUNDS
 from baton._src.support.diagnostics import DiagnosticError
 from baton.relax import dpl
 from baton.relax.dpl import (
@@ -534,3 +535,49 @@ def test_sizes_of_replacements_are_computed() -> None:
     assert repr(made).count("R.matmul") == 1
     assert "+" not in repr(made)
     same_values(value_of(made, (2, 8), (8, 4), (8, 4)), value_of(main, (2, 8), (8, 4), (8, 4)))
+
+
+def test_many_matches_are_no_circle() -> None:
+    """Guards functions of more matches than rounds are allowed, and a time linear in them."""
+    count = MOST_ROUNDS + 100
+    x = relax.Var("x", relax.TensorStructInfo((2, 3)))
+    builder = relax.BlockBuilder()
+    with builder.function("main", [x]):
+        with builder.dataflow():
+            value: Any = x
+            for _ in range(count - 1):
+                value = builder.emit(relax.op.sin(value))
+            value = builder.emit_output(relax.op.sin(value))
+        builder.emit_func_output(value)
+    with PatternContext() as ctx:
+        sin = is_op("relax.sin")(wildcard())
+    made = rewrite_bindings(
+        ctx, lambda found, values: {found[sin]: R.cos(*values[found[sin]].args)}, builder.get()["main"]
+    )
+    assert repr(made).count("R.cos") == count
+    assert "R.sin" not in repr(made)
+
+
+def test_matches_of_one_round_do_not_change_one_anothers_users() -> None:
+    """Guards `>>`: once the first sine reads the other exponential, that one is not the second sine's alone."""
+    with PatternContext() as ctx:
+        exp = is_op("relax.exp")(wildcard())
+        sin = is_op("relax.sin")(wildcard())
+        exp >> sin
+
+    @R.function
+    def main(x: R.Tensor((2, 3), "float32"), y: R.Tensor((2, 3), "float32")):
+        with R.dataflow():
+            a = R.exp(x)
+            c = R.exp(y)
+            b = R.sin(a)
+            d = R.sin(c)
+            R.output(b, d)
+        return (b, d)
+
+    def rewrite(found: Any, values: Any) -> Any:
+        other = next(v for v in values if v.name_hint in "ac" and v is not found[exp])
+        return {found[sin]: R.add(found[exp], other)}
+
+    made = rewrite_bindings(ctx, rewrite, main)
+    assert repr(made).count("R.add") == repr(made).count("R.sin") == 1

@@ -147,20 +147,35 @@ def rewrite_bindings(
 
 
 class _BlockRewriter(BindingRewriter):
-    """One round: the first match of each block that the rewriter does not decline."""
+    """One round: the matches of each block that the rewriter does not decline and that others before do not concern."""
 
     def __init__(self, ctx: PatternContext, rewriter: Any, func: Function) -> None:
         super().__init__()
         self.ctx, self.rewriter, self.all_values = ctx, rewriter, get_var2val(func)
+        self.counts_users = any(edge.only for edge in ctx.edges)
 
     def leave_block(self, block: BindingBlock, bindings: list[Binding]) -> Any:
         found = super().leave_block(block, bindings)
         if not isinstance(block, DataflowBlock) or not found:
             return found
-        for matched in match_block(self.ctx.patterns, self.ctx.edges, block):
+        changed = self._changes(block)
+        if not changed:
+            return found
+        made = [VarBinding(b.var, changed[b.var], b.span) if b.var in changed else b for b in found[0].bindings]
+        return (DataflowBlock(in_order(made), block.span),)
+
+    def _changes(self, block: DataflowBlock) -> dict[Var, Any]:
+        """What variables are to be bound to now."""
+        changed: dict[Var, Any] = {}
+        closed: set[Var] = set()
+        for matched in match_block(self.ctx.patterns, self.ctx.edges, block, closed):
+            if not closed.isdisjoint(matched.values()):
+                continue
             made = self.rewriter(matched, self.all_values)
-            changed = {v: e for v, e in made.items() if not structural_equal(self.all_values.get(v), e)}
-            if changed:
-                now = [VarBinding(b.var, changed[b.var], b.span) if b.var in changed else b for b in found[0].bindings]
-                return (DataflowBlock(in_order(now), block.span),)
-        return found
+            new = {v: e for v, e in made.items() if not structural_equal(self.all_values.get(v), e)}
+            changed.update(new)
+            closed.update(new)
+            if self.counts_users:  # whose operands have other users now
+                values = [*new.values(), *(self.all_values[v] for v in new if v in self.all_values)]
+                closed.update(n for n in post_order(values) if isinstance(n, Var))
+        return changed

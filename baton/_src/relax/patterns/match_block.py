@@ -6,7 +6,7 @@ its variable as candidates, so a connected set of patterns costs the block's siz
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from typing import Any
 
 from baton._src.ir.traverse import post_order
@@ -32,10 +32,11 @@ class _Block:
 
 
 def match_block(
-    patterns: Sequence[DFPattern], edges: Sequence[Any], block: DataflowBlock
+    patterns: Sequence[DFPattern], edges: Sequence[Any], block: DataflowBlock, closed: Set[Var] = frozenset()
 ) -> Iterator[dict[DFPattern, Var]]:
-    """Every way to place the patterns on different variables so that all edges hold."""
-    search = _Search(_connected_order(patterns, edges), edges, _Block(block))
+    """Every way to place the patterns on different variables so that all edges hold; none is placed on those that are
+    `closed`, a set that may grow meanwhile."""
+    search = _Search(_connected_order(patterns, edges), edges, _Block(block), closed)
     for found in search.place(0, {}):
         yield {p: v for p, v in found.items() if isinstance(v, Var)}
 
@@ -56,8 +57,8 @@ def _connected_order(patterns: Sequence[DFPattern], edges: Sequence[Any]) -> lis
 
 
 class _Search:
-    def __init__(self, order: list[DFPattern], edges: Sequence[Any], block: _Block) -> None:
-        self.order, self.edges, self.block = order, edges, block
+    def __init__(self, order: list[DFPattern], edges: Sequence[Any], block: _Block, closed: Set[Var]) -> None:
+        self.order, self.edges, self.block, self.closed = order, edges, block, closed
         self.matcher = Matcher(block.values)
 
     def place(self, number: int, found: Found) -> Iterator[Found]:
@@ -67,9 +68,13 @@ class _Search:
             return
         pattern = self.order[number]
         for var in self._candidates(pattern, found):
+            if var in self.closed:
+                continue
             for more in self.matcher.matches(pattern, var, found):
                 if self._edges_hold(more) and self._all_different(more):
                     yield from self.place(number + 1, more)
+            if any(found[p] in self.closed for p in self.order[:number]):
+                return
 
     def _candidates(self, pattern: DFPattern, found: Found) -> Sequence[Any]:
         if pattern in found:
