@@ -13,6 +13,12 @@ from baton._src.frontends.onnx.files.reader import onnx_library, onnx_type_of
 from baton._src.ir.tensor_info import TensorInfo
 from baton._src.support.diagnostics import fail
 
+BEFORE_ONNX: dict[str, dict[str, int]] = {
+    "LinearAttention": {"state_window": 0},
+    "CausalConvWithState": {"state_window": 0, "dilation": 1, "channels_last": 0, "ndim": 1},
+}
+"""Operators that `com.microsoft` had before ONNX: with these values of what only they have, the meaning is the same."""
+
 EXPANDED: frozenset[tuple[str, str]] = frozenset(
     [
         *(("", name) for name in (
@@ -21,6 +27,7 @@ EXPANDED: frozenset[tuple[str, str]] = frozenset(
             "RotaryEmbedding", "SequenceMap", "SoftmaxCrossEntropyLoss", "SwiGLU",
         )),
         ("ai.onnx.preview", "FlexAttention"),
+        *(("com.microsoft", name) for name in BEFORE_ONNX),
     ]
 )  # fmt: skip
 """(domain, operator) of what is imported as the body that ONNX's standard gives it (the `onnx` package has it)."""
@@ -30,8 +37,11 @@ def body_of(proto: Any, opset: int, operands: Sequence[Value | None]) -> tuple[l
     """(default attributes, function) for a node whose operator is in `EXPANDED`. The body may depend on the operands'
     types and on which are there."""
     onnx = onnx_library()
-    versions = {"": opset}
-    schema = _schema(onnx, proto, versions.get(proto.domain, 1))
+    if proto.domain == "com.microsoft":
+        proto = _as_onnx_has_it(proto)
+        schema = onnx.defs.get_schema(proto.op_type)
+    else:
+        schema = _schema(onnx, proto, 1 if proto.domain else opset)
     defaults = [a.default_value for a in schema.attributes.values() if a.default_value.type]
     if schema.has_function:
         version = _newest(schema.function_opset_versions, opset)
@@ -41,6 +51,24 @@ def body_of(proto: Any, opset: int, operands: Sequence[Value | None]) -> tuple[l
     types = [_type_of(onnx, v) for v in operands]
     content = schema.get_context_dependent_function_with_opset_version(version, proto.SerializeToString(), types)
     return defaults, onnx.FunctionProto.FromString(content)
+
+
+def _as_onnx_has_it(proto: Any) -> Any:
+    """A node of one of `BEFORE_ONNX` as the operator of ONNX's own domain."""
+    own = BEFORE_ONNX[proto.op_type]
+    for attribute in proto.attribute:
+        if attribute.name in own and attribute.i != own[attribute.name]:
+            raise fail(
+                "onnx-node",
+                f"{attribute.name} {attribute.i} of {proto.op_type} is not supported",
+                help=f"{own[attribute.name]} is",
+            )
+    found = type(proto)()
+    found.CopyFrom(proto)
+    found.domain = ""
+    del found.attribute[:]
+    found.attribute.extend(a for a in proto.attribute if a.name not in own)
+    return found
 
 
 def _schema(onnx: Any, proto: Any, version: int) -> Any:

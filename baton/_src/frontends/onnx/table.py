@@ -16,7 +16,9 @@ from baton._src.frontends.onnx.learning.trees import TREES
 from baton._src.frontends.onnx.microsoft.attention import CONTRIB_ATTENTION
 from baton._src.frontends.onnx.microsoft.blocks import CONTRIB_BLOCKS
 from baton._src.frontends.onnx.microsoft.cached_attention import CONTRIB_CACHED
+from baton._src.frontends.onnx.microsoft.experts import CONTRIB_EXPERTS
 from baton._src.frontends.onnx.microsoft.fused import CONTRIB, simplified_layer_normalization
+from baton._src.frontends.onnx.microsoft.gates import CONTRIB_GATES
 from baton._src.frontends.onnx.microsoft.quantized import CONTRIB_QUANTIZED
 from baton._src.frontends.onnx.nn.convolution import CONVOLUTION
 from baton._src.frontends.onnx.nn.normalization import NORMALIZATION
@@ -76,6 +78,8 @@ MICROSOFT: dict[str, Converter] = {
     **CONTRIB_CACHED,
     **CONTRIB_BLOCKS,
     **CONTRIB_QUANTIZED,
+    **CONTRIB_EXPERTS,
+    **CONTRIB_GATES,
     **TOKENS,
 }
 """Of the domain `com.microsoft`."""

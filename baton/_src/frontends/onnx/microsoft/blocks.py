@@ -9,7 +9,7 @@ from baton._src.frontends.onnx.node import Converter, OnnxNode
 from baton._src.frontends.onnx.tensors.index import from_the_front
 from baton._src.frontends.onnx.tensors.matrix import matmul
 from baton._src.ir.tensor_info import Dim
-from baton._src.values.dtype import DataType
+from baton._src.values.dtype import INT32, DataType
 
 UINT8 = DataType("uint8")
 
@@ -37,7 +37,7 @@ def _front(node: OnnxNode, x: Value, count: Dim) -> Value:
     return node.graph.call("strided_slice", x, axes=(axis,), begin=(0,), end=(count,), strides=(1,))
 
 
-def _in_blocks(node: OnnxNode, whole: Value, scales: Value, zeros: Value, block: int) -> Value:
+def in_blocks(node: OnnxNode, whole: Value, scales: Value, zeros: Value, block: int) -> Value:
     """(whole - zeros) * scales; scales and zeros (..., blocks) stand for `block` numbers of the last axis each."""
     g = node.graph
     if whole.shape is None or scales.shape is None:
@@ -66,14 +66,14 @@ def matmul_nbits(node: OnnxNode) -> Value:
     blocks = -(-inner // block)
     numbers = unpacked(node, node[1], bits)
     scales = g.reshape(node[2], (outer, blocks))
-    zeros = _zeros(node, node.optional(3), (outer, blocks), bits)
-    weights = _in_blocks(node, g.reshape(numbers, (outer, blocks * block)), scales, zeros, block)
+    zeros = zero_points(node, node.optional(3), (outer, blocks), bits)
+    weights = in_blocks(node, g.reshape(numbers, (outer, blocks * block)), scales, zeros, block)
     out = matmul(derived(node, node[0], g.transpose(_front(node, weights, inner), (1, 0))))
     bias = node.optional(5)
     return out if bias is None else g.call("add", out, bias)
 
 
-def _zeros(node: OnnxNode, given: Value | None, dims: tuple[Dim, ...], bits: int) -> Value:
+def zero_points(node: OnnxNode, given: Value | None, dims: tuple[Dim, ...], bits: int) -> Value:
     """Zero points: in the middle unless given, packed as the weights are if they are bytes."""
     g = node.graph
     if given is None:
@@ -81,6 +81,32 @@ def _zeros(node: OnnxNode, given: Value | None, dims: tuple[Dim, ...], bits: int
     if given.dtype != UINT8:
         return g.reshape(given, dims)
     return _front(node, unpacked(node, g.reshape(given, (*dims[:-1], -1)), bits), dims[-1])
+
+
+NF4 = (
+    -1.0, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453, -0.28444138169288635, -0.18477343022823334,
+    -0.09105003625154495, 0.0, 0.07958029955625534, 0.16093020141124725, 0.24611230194568634, 0.33791524171829224,
+    0.44070982933044434, 0.5626170039176941, 0.7229568362236023, 1.0,
+)  # fmt: skip
+"""What the codes of NormalFloat stand for: quantiles of a normal distribution (Dettmers et al., arXiv 2305.14314)."""
+_FP4 = (0.0, 0.005208333333333333, 2 / 3, 1.0, 1 / 3, 0.5, 1 / 6, 0.25)
+FP4 = (*_FP4, *(-v for v in _FP4))
+"""What the codes of bitsandbytes' floats of 4 bits stand for."""
+
+
+def matmul_bnb4(node: OnnxNode) -> Value:
+    """a (..., K), codes (N * K / 2,), the largest of each block of N * K numbers; the first code is in the high bits"""
+    g, block = node.graph, int(node.attr("block_size"))
+    inner, outer, kind = int(node.attr("K")), int(node.attr("N")), int(node.attr("quant_type"))
+    if kind not in (0, 1):
+        node.fail(f"quant_type {kind} is not known; 0 (FP4) and 1 (NF4) are")
+    table = g.constant(NF4 if kind else FP4, node[2].dtype)
+    pairs = g.call("right_shift", g.call("expand_dims", node[1], axis=(1,)), g.constant((4, 0), UINT8))
+    codes = g.reshape(g.call("bitwise_and", pairs, g.constant(15, UINT8)), (-1,))
+    numbers = g.call("take", table, g.cast(_front(node, codes, inner * outer), INT32), axis=0, mode="fast")
+    weights = in_blocks(node, numbers, node[2], g.constant(0, UINT8), block)
+    matrix = g.reshape(weights, (outer, inner))
+    return matmul(derived(node, node[0], g.transpose(matrix, (1, 0)) if node.attr("transB", 1) else matrix))
 
 
 def gather_block_quantized(node: OnnxNode) -> Value:
@@ -95,11 +121,11 @@ def gather_block_quantized(node: OnnxNode) -> Value:
     row_zeros = None if zeros is None else g.call("take", zeros, indices, axis=0)
     if data.dtype != UINT8:
         plain = g.constant(0, UINT8) if row_zeros is None else row_zeros
-        return _in_blocks(node, g.cast(rows, scales.dtype), row_scales, plain, block)
+        return in_blocks(node, g.cast(rows, scales.dtype), row_scales, plain, block)
     dims = tuple(row_scales.shape or ())
-    return _in_blocks(node, unpacked(node, rows, bits), row_scales, _zeros(node, row_zeros, dims, bits), block)
+    return in_blocks(node, unpacked(node, rows, bits), row_scales, zero_points(node, row_zeros, dims, bits), block)
 
 
 CONTRIB_BLOCKS: dict[str, Converter] = {
-    "MatMulNBits": matmul_nbits, "GatherBlockQuantized": gather_block_quantized,
+    "MatMulNBits": matmul_nbits, "MatMulBnb4": matmul_bnb4, "GatherBlockQuantized": gather_block_quantized,
 }  # fmt: skip

@@ -13,11 +13,12 @@ from baton._src.frontends.onnx.nn.convolution import conv
 from baton._src.frontends.onnx.nn.normalization import layer_normalization, rms_normalization
 from baton._src.frontends.onnx.node import Converter, OnnxNode
 from baton._src.frontends.onnx.tensors.creation import range_, trilu
-from baton._src.frontends.onnx.tensors.elementwise import gelu, hard_sigmoid, leaky_relu, swish
+from baton._src.frontends.onnx.tensors.elementwise import gelu, hard_sigmoid, leaky_relu, silu_of, swish
 from baton._src.frontends.onnx.tensors.index import gather_nd, unique
 from baton._src.frontends.onnx.tensors.matrix import gemm, matmul
 from baton._src.frontends.onnx.tensors.padding import pad
 from baton._src.frontends.onnx.tensors.shape import unsqueeze
+from baton._src.ir.tensor_info import TensorInfo
 from baton._src.values.dtype import INT32, INT64
 
 
@@ -44,7 +45,7 @@ def quick_gelu(node: OnnxNode) -> Value:
     """x * sigmoid(alpha * x)"""
     alpha = float(node.attr("alpha", 1.702))
     if alpha == 1.0:
-        return node.graph.call("multiply", node[0], node.graph.call("sigmoid", node[0]))
+        return silu_of(node, node[0])
     return swish(derived(node, node[0], alpha=alpha))
 
 
@@ -172,6 +173,28 @@ def any_range(node: OnnxNode) -> Value:
     return range_(derived(node, node[0], node[1], step if step is not None else node.graph.scalar(1, node[0])))
 
 
+def unfolded(node: OnnxNode) -> Value:
+    """Windows of `size` elements of an axis, `step` apart: their number in its place, their elements last."""
+    g, axis = node.graph, node.axis(-1, 0, "dim")
+    size, step, shape = int(node.needed("size")), int(node.attr("step", 1)), node[0].shape
+    if shape is None or size < 1 or step < 1:
+        node.fail(f"windows of {size} elements, {step} apart, of {node[0].info} are not supported")
+    starts = g.call("arange", start=0, stop=shape[axis] - size + 1, step=step, dtype=INT64)
+    places = g.call("add", g.call("expand_dims", starts, axis=(1,)), g.constant(range(size), INT64))
+    windows = g.call("take", node[0], places, axis=axis, mode="fast")
+    rest = [k for k in range(windows.rank) if k != axis + 1]
+    return g.transpose(windows, (*rest, axis + 1))
+
+
+def inverse(node: OnnxNode) -> Value:
+    """The inverse of every matrix; the machine computes it, and says where there is none."""
+    x = node[0]
+    if x.shape is None or x.rank < 2:
+        node.fail(f"it takes matrices, not {x.info}", code="onnx-dynamic")
+    results = (x.info, TensorInfo(x.shape[:-2], INT32))
+    return node.graph.packed("vm.builtin.matrices.inverse", x, node.title, results=results)[0]
+
+
 CONTRIB: dict[str, Converter] = {
     "Gelu": gelu, "FastGelu": fast_gelu, "BiasGelu": bias_gelu, "QuickGelu": quick_gelu,
     "FusedMatMul": fused_matmul, "FusedGemm": fused_gemm, "FusedConv": fused_conv,
@@ -179,5 +202,5 @@ CONTRIB: dict[str, Converter] = {
     "SkipSimplifiedLayerNormalization": skip_normalization(2, None, 3), "TransposeMatMul": fused_matmul,
     "EmbedLayerNormalization": embed_layer_normalization, "CDist": cdist, "ExpandDims": unsqueeze, "Trilu": trilu,
     "Range": any_range, "Unique": unique_in_order, "GatherND": gather_nd, "Pad": pad,
-    "GridSample": grid_sample,
+    "GridSample": grid_sample, "UnfoldTensor": unfolded, "Inverse": inverse,
 }  # fmt: skip

@@ -147,6 +147,11 @@ def swish(node: OnnxNode) -> Value:
     return g.call("multiply", x, g.call("sigmoid", scaled))
 
 
+def silu_of(node: OnnxNode, x: Value) -> Value:
+    """x * sigmoid(x)"""
+    return node.graph.call("multiply", x, node.graph.call("sigmoid", x))
+
+
 def mish(node: OnnxNode) -> Value:
     g, x = node.graph, node[0]
     return g.call("multiply", x, g.call("tanh", softplus_of(node, x)))
