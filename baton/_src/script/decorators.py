@@ -29,7 +29,7 @@ def _apply(subject: Any, options: Options) -> Any:
 
 
 def _is_in_class(function: Any) -> bool:
-    """Whether the function stands in a class that has a decorator (or whose text nobody knows)."""
+    """Whether the function is defined in a class that has a decorator (or whose source is not available)."""
     outer = getattr(function, "__qualname__", "").rpartition(".")[0]
     if not outer or outer.endswith("<locals>"):
         return False

@@ -1,6 +1,6 @@
-"""`from_source`: a text becomes a module or function, running nothing of it.
+"""`from_source`: reads the text of a script as a module or function, without executing it.
 
-A text holds one class or function with our decorators; before it, import lines (they name `I`, `R`, `T` and are not
+A script holds one class or function with our decorators; before it, import lines (they name `I`, `R`, `T` and are not
 executed), plain assignments, macros, and the metadata section that printing writes.
 """
 

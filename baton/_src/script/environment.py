@@ -1,7 +1,7 @@
 """What names mean in a script: the roots `I`, `R`, `T`, variables of the program, captured Python variables.
 
-Only objects reached from the roots (and, under a decorator, from captured variables) are ever called, so reading a text
-runs nothing of it.
+Only objects reached from the roots (and, under a decorator, from captured variables) are ever called, so reading a
+script executes nothing of it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MISSING = object()
 
 
 class ScriptNamespace:
-    """Names by attribute, nested: what `R`, `T` and `I` stand for in a text."""
+    """Names by attribute, nested: the meaning of `R`, `T` and `I` in a script."""
 
     def __init__(self, entries: Mapping[str, Any], title: str = "") -> None:
         self._entries: dict[str, Any] = {}
@@ -62,7 +62,7 @@ class ScriptNamespace:
 class Environment:
     """Names in nested scopes over fixed roots.
 
-    `captured`: Python variables of the place a decorator stands in; None for text, which may use the roots only.
+    `captured`: Python variables in scope at the decorator; None for text, which may use the roots only.
     """
 
     def __init__(self, roots: Mapping[str, Any], captured: Mapping[str, Any] | None = None) -> None:

@@ -65,7 +65,7 @@ def _is_tir_root(found: Any) -> bool:
 
 
 def bind_arguments(macro: Macro, args: list[Any], kwargs: dict[str, Any], span: Span | None) -> dict[str, Any]:
-    """What each parameter of the macro stands for in one call."""
+    """The value of each parameter of the macro in one call."""
     node = macro.node.args
     given = [*macro.first, *args]
     positional = [a.arg for a in (*node.posonlyargs, *node.args)]

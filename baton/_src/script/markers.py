@@ -1,4 +1,4 @@
-"""Names of `R` and `I` that are no builders: words only the parser understands, recognised by object."""
+"""Names of `R` and `I` that are not builders: keywords that only the parser understands, recognised by object."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from baton._src.support.diagnostics import fail
 
 
 class Marker:
-    """A word of the script language that stands for itself; calling it outside of a script is an error."""
+    """A keyword of the script language; calling it outside of a script is an error."""
 
     def __init__(self, name: str, meaning: str) -> None:
         self.name = name

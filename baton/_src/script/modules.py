@@ -35,7 +35,7 @@ _LATE = ("RELAX-WF-1b", "RELAX-SCOPE-3")
 
 
 class ModuleReader:
-    """Reads one class (or a function by itself) of a text."""
+    """Reads one class (or a single function) of a script."""
 
     def __init__(self, source: ScriptSource, environment: Environment) -> None:
         self.source = source

@@ -39,9 +39,9 @@ def relax_entries(operators: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def script_roots(operators: Mapping[str, Any], scalars: Mapping[str, Any] | None = None) -> dict[str, ScriptNamespace]:
-    """The roots of a text: `operators` as for `relax_entries`; `scalars` adds words to `T`.
+    """The roots of a script: `operators` as for `relax_entries`; `scalars` adds words to `T`.
 
-    (What words mean inside a PrimFunc is the business of TIR's own reader.)
+    (The words inside a PrimFunc are read by TIR's own reader.)
     """
     return {
         "I": ScriptNamespace(ir_entries(), "I"),

@@ -49,7 +49,7 @@ class Decorator:
 
 
 def options_of(said: Any) -> Options | None:
-    """The options of a decorator expression's value; None if it is no decorator of ours."""
+    """The options of a decorator expression's value; None if it is not one of our decorators."""
     if isinstance(said, Options):
         return said
     return Options(said) if isinstance(said, Decorator) else None

@@ -46,7 +46,7 @@ class ScriptSource:
 
 
 def parse_text(text: str, name: str = "<string>") -> ScriptSource:
-    """The tree of a text; `DiagnosticError` (`script-syntax`) where it is no Python syntax."""
+    """The syntax tree of a text; `DiagnosticError` (`script-syntax`) where it is not valid Python."""
     return _parse(textwrap.dedent(text), Source(name, text), _indent_of(text))
 
 
@@ -69,7 +69,7 @@ def source_of(subject: Any, line: int | None = None) -> ScriptSource:
 
 
 def _class_at(subject: type, line: int) -> tuple[list[str], int] | None:
-    """The lines of the class of `subject`'s name that stands around a line of its file, and the first one's number."""
+    """The lines of the class named like `subject` that encloses a line of its file, and the number of the first one."""
     lines, _ = inspect.findsource(subject)
     for node in ast.walk(ast.parse("".join(lines))):
         if isinstance(node, ast.ClassDef) and node.name == subject.__name__ and node.end_lineno is not None:

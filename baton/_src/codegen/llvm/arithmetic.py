@@ -109,7 +109,7 @@ def _compute_dtype(dtype: DataType) -> DataType:
 
 
 def _float_extreme(f: FunctionText, node: Any, kind: str, a: str, b: str) -> str:
-    """With a constant that is no NaN on the left, compare and select keep the other's NaN: one instruction on x86."""
+    """With a constant that is not NaN on the left, compare and select keep the other's NaN: one instruction on x86."""
     if _is_number(node.b):
         a, b = b, a
     if _is_number(node.a) or _is_number(node.b):

@@ -17,7 +17,7 @@ from baton._src.values.dtype import BOOL, INT64
 
 
 def check_bounds(writer: Any, buffer: Any, index: PrimExpr) -> None:
-    """Leave the kernel with a fault if `index` (a vector: any lane that is on) lies outside the buffer."""
+    """Leave the kernel with a fault if `index` (a vector: any active lane) is outside the buffer."""
     extent = writer.extents.get(buffer.data)
     if extent is None:
         return

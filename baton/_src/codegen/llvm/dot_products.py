@@ -1,4 +1,4 @@
-"""Dot products of numbers side by side in words: one instruction where the processor has it, else what it stands for.
+"""Dot products of numbers side by side in words: one instruction where the processor has it, else several.
 
 `tir.dot_u8s8` is VNNI's vpdpbusd (four unsigned by four signed bytes), `tir.dot_bf16` AVX-512's vdpbf16ps (two pairs of
 bfloat16). Words of several vectors are taken apart; what no instruction takes is shifted, masked and multiplied.

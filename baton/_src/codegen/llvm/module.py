@@ -58,9 +58,9 @@ class CompileOptions:
 
 @dataclass(frozen=True)
 class Scheduler:
-    """`run(kernel)` gives the scheduled kernel and the name of the rule that made it.
+    """`run(kernel)` returns the scheduled kernel and the name of the rule that made it.
 
-    `version` stands for everything but the kernel and the target that decides the outcome: the rules' source, settings.
+    `version` identifies all that decides the outcome besides the kernel and the target: the rules' source, settings.
     `choices` says what was chosen for one kernel, by symbol and as it is before; it is part of its key.
     """
 

@@ -48,7 +48,7 @@ def overwritable(function: PrimFunc) -> tuple[tuple[int, int], ...]:
 
 
 def _alike(operand: Buffer, result: Buffer) -> bool:
-    """Whether an element lies at the same distance from the beginning in both."""
+    """Whether an element is at the same distance from the beginning in both."""
     if operand.dtype != result.dtype or len(operand.shape) != len(result.shape):
         return False
     plain = all(not b.strides and b.elem_offset is None for b in (operand, result))
@@ -79,7 +79,7 @@ def _at_own_place(load: BufferLoad, stage: Stage) -> bool:
 
 
 def _is_axis(index: PrimExpr, dim: PrimExpr, axis: Axis, stage: Stage) -> bool:
-    """Whether an index stands at the axis. There is but one place along a dim of extent 1; a reduction (which nothing
+    """Whether an index is the axis itself. There is but one place along a dim of extent 1; a reduction (which nothing
     inlines) over a kept axis of extent 1 has one row there."""
     single = isinstance(dim, IntImm) and dim.value == 1
     return index is axis.var or single or (bool(stage.reduce) and axis.size == 1)

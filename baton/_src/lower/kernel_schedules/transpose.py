@@ -83,7 +83,7 @@ def apply(func: PrimFunc, target: Target) -> PrimFunc | Declined:
 
 
 def _with_long_axes(stage: Stage) -> Stage:
-    """The stage with axes that lie side by side in source and result as one: short ones are no sides of squares."""
+    """The stage with axes merged that are adjacent in source and result: short ones cannot be sides of squares."""
     place = 0
     while place + 1 < len(stage.spatial):
         merged = merge_pair(stage, stage.spatial[place], stage.spatial[place + 1])

@@ -115,7 +115,7 @@ class IRBuilderFrame:
         self.callbacks.append(callback)
 
     def open(self, builder: IRBuilder) -> None:
-        """Before the frame lies on the stack: may it be opened here?"""
+        """Check, before the frame is pushed on the stack, that it may be opened here."""
 
     def entered(self) -> Any:
         """What `with ... as` gives."""

@@ -29,7 +29,7 @@ class Names:
             self._taken.pop(name, None)
 
     def of(self, owner: Any) -> str:
-        """The name of a variable or buffer, made near its hint when first asked for."""
+        """The name of a variable or buffer, derived from its hint on first use."""
         name = self._names.get(owner)
         if name is None:
             name = self._names[owner] = self._free(owner.name)

@@ -1,7 +1,7 @@
-"""What Python says in a script and is computed while reading: attributes, methods, comprehensions, lambdas.
+"""Python expressions of a script that are evaluated while reading it: attributes, methods, comprehensions, lambdas.
 
-Buffers, scalars and ranges may be asked for what is theirs in any text. Other objects may be looked into and called
-only where the text is Python that is running anyway (`Scope.is_trusted`).
+Attributes of buffers, scalars and ranges may be read in any script. Other objects may be inspected and called only
+where the script is Python code that is being executed anyway (`Scope.is_trusted`).
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ def read_assign(scope: Scope, node: ast.Assign, out: StatementSequence) -> Task[
 def _assign_each(
     scope: Scope, node: ast.Assign, names: list[str], given: list[ast.expr], out: StatementSequence
 ) -> Task[None]:
-    """`a, b = A[0], A[1]`, `m, n = T.int64(), T.int64()`: all values are read before a name stands for its own."""
+    """`a, b = A[0], A[1]`, `m, n = T.int64(), T.int64()`: all values are read before any name is bound."""
     read: list[tuple[str, Any]] = []
     for name, part in zip(names, given):
         word = call_name(scope, part)

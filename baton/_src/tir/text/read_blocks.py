@@ -200,7 +200,7 @@ def is_buffer_word(scope: Scope, node: ast.expr) -> bool:
 
 
 def buffer_arguments(scope: Scope, node: ast.expr) -> Task[tuple[list[Any], dict[str, Any]]]:
-    """What stands in the brackets of such an annotation."""
+    """The contents of the brackets of such an annotation."""
     if isinstance(node, ast.Subscript):
         said = yield value(scope, node.slice)
         return (list(said) if names_dtype(said) else [said]), {}

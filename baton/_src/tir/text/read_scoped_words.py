@@ -1,6 +1,6 @@
-"""Words of the script that define something for the rest of their scope: `T.allocate`, `T.attr`, `T.LetStmt`, ...
+"""Statements that define something for the rest of their scope: `T.allocate`, `T.attr`, `T.LetStmt`, ...
 
-What follows them, or stands below their `with`, becomes the body of their statement.
+The statements after them, or inside their `with`, become the body of their statement.
 """
 
 from __future__ import annotations

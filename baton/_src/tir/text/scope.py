@@ -32,7 +32,7 @@ class Word:
 
 @dataclass(frozen=True)
 class Expansion:
-    """A call of a macro: statements to be read where the call stands."""
+    """A call of a macro: statements to be read in place of the call."""
 
     name: str
     body: list[ast.stmt]

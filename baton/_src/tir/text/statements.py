@@ -44,7 +44,7 @@ _LOOPS = {
 
 
 class StatementPrinter:
-    """The lines written so far, and what is in scope where the next one stands."""
+    """The lines written so far, and what is in scope for the next one."""
 
     def __init__(self) -> None:
         self.names = Names()

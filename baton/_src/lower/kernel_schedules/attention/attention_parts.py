@@ -45,7 +45,7 @@ class Attention:
     result: Stage
 
     def shared_factors(self, axis: Axis) -> tuple[tuple[PrimExpr, tir.Var], ...]:
-        """Keys and values, each with what stands for `axis` in them."""
+        """Keys and values, each with its index in place of `axis`."""
         return (self.keys, axis.var), (self.value, self.place[axis.var])
 
     def query_at(self, row: PrimExpr, inner: PrimExpr) -> PrimExpr:

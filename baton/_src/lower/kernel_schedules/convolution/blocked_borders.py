@@ -1,4 +1,4 @@
-"""Borders of blocked convolutions over rows whose length only a run tells, as zeros around a copy of the input.
+"""Borders of blocked convolutions over rows of a length known only at run time, as zeros around a copy of the input.
 
     P[.., line, column, i] = X[.., line - b, column - d, i], zeros outside       Y sees P[.., h*s + kh, w*s + kw, i]
 
@@ -102,7 +102,7 @@ def buffer_lead(buffer: Buffer, lead: tuple[PrimExpr, ...], inner: int) -> tuple
 
 
 def border_of(conv: BlockedConv) -> Border | Declined | None:
-    """The border to be copied; None where tiles never touch one, or where it lies is known."""
+    """The border to be copied; None where tiles never touch one, or where its place is known."""
     if conv.columns.axis.size is not None or conv.columns.whole:
         return None
     rows, load = conv.rows, conv.data

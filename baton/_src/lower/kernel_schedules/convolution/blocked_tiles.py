@@ -161,7 +161,7 @@ class Stream:
         return Stream(flat, index_var("at"), at, tuple(steps), tap)
 
     def vector(self, distance: int, lanes: int) -> tir.BufferLoad:
-        """All lanes of what lies so far from the place."""
+        """All lanes at that distance from the place."""
         at = ops.add(self.base, i64(distance))
         return tir.BufferLoad(self.buffer, (tir.Ramp(at, i64(1), lanes),))
 

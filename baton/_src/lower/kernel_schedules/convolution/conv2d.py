@@ -68,7 +68,7 @@ def plan(func: PrimFunc, target: Target) -> Plan | Declined:
 
 
 def _is_stepping(stage: Stage) -> bool:
-    """Whether neighbouring points see what are no neighbours."""
+    """Whether neighbouring points read elements that are not neighbours."""
     last = stage.spatial[-1].var
     return any(coefficient(index, last) not in (0, 1) for load in stage.loads for index in load.indices)
 

@@ -218,7 +218,7 @@ def copied_line(
         )
 
     def masked(place: int) -> PrimExpr:
-        """A vector with zeros for what lies behind the line."""
+        """A vector with zeros for the elements after the end of the line."""
         left = piece.high - place
         if left >= lanes:
             return seen(place, lanes)

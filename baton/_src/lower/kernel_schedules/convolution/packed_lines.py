@@ -144,7 +144,7 @@ def _run_on(
 
 
 def _lines_inside(seen: Sequence[Window], where: dict[tir.Var, PrimExpr]) -> PrimExpr:
-    """Whether the line that taps see lies inside, along all axes but the last."""
+    """Whether the line that taps read is inside, along all axes but the last."""
     inside: PrimExpr = tir.IntImm("bool", 1)
     for window in seen:
         at = ops.multiply(as_int64(where[window.axis.var]), i64(window.stride))
@@ -169,7 +169,7 @@ def _limits(
 
 
 def _sees_all(seen: tuple[Window, ...], where: dict[tir.Var, PrimExpr], offset: PrimExpr, count: PrimExpr) -> PrimExpr:
-    """Whether every point of a run lies inside for all taps."""
+    """Whether every point of a run is inside for all taps."""
     *others, last = seen
     ranges = [(window, as_int64(where[window.axis.var]), as_int64(where[window.axis.var])) for window in others]
     ranges.append((last, offset, ops.subtract(ops.add(offset, count), i64(1))))
@@ -183,7 +183,7 @@ def _sees_all(seen: tuple[Window, ...], where: dict[tir.Var, PrimExpr], offset: 
 
 
 def _tap(window: Window, where: dict[tir.Var, PrimExpr]) -> PrimExpr:
-    """How far a tap lies from the first one."""
+    """The distance of a tap from the first one."""
     if window.tap is None:
         return i64(0)
     return ops.multiply(as_int64(where[window.tap.var]), i64(window.dilation))

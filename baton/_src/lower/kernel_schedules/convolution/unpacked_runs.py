@@ -62,7 +62,7 @@ class Task:
 @dataclass(frozen=True, eq=False)
 class Sums:
     """The scratch of a task: `rows` rows, `pitch` elements apart, for each phase. A vector of `lanes` that begins at a
-    sum lies inside the buffer.
+    sum is inside the buffer.
     """
 
     buffer: Buffer

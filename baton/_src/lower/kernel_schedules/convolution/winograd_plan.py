@@ -89,7 +89,7 @@ class Winograd:
         return (self.chunks, self.transform.products, s.panels, inputs, s.beside, self.conv.width)
 
     def write_weights(self, into: AnyArray, packed: AnyArray) -> None:
-        """Write U, of `weight_shape()`, from a weight that lies (O, I, 3, 3, i, o).
+        """Write U, of `weight_shape()`, from a weight of layout (O, I, 3, 3, i, o).
 
         The taps, a quarter of U, are put in its order first; U itself is then written once, as products of matrices.
         """

@@ -1,4 +1,4 @@
-"""Packing a panel of words just before it is used: of a matrix that lies either way, or of what a convolution packs."""
+"""Packing a panel of words just before it is used: of a matrix in either layout, or of what a convolution packs."""
 
 from __future__ import annotations
 

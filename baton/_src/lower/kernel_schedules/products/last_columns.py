@@ -88,7 +88,7 @@ def last_columns(matrix: Product, target: Target) -> LastColumns | None:
 
 
 def _turns(matrix: Product, columns: int) -> bool:
-    """Whether the last columns of a B that lies (k, n) may be turned: of a batch, if they find room in a cache."""
+    """Whether the last columns of a B of layout (k, n) may be transposed: of a batch, if they find room in a cache."""
     batches = constant(product([a.extent for a in matrix.batch]))
     if matrix.k.size is None or batches is None:
         return matrix.k.size is not None and not matrix.batch

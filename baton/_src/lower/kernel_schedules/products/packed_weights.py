@@ -29,7 +29,7 @@ FLOAT16 = DataType("float16")
 
 @dataclass(frozen=True)
 class Weight:
-    """A parameter of a kernel that could be packed: its place, whether it lies (n, k), and the width of a panel.
+    """A parameter of a kernel that could be packed: its place, whether its layout is (n, k), and the width of a panel.
 
     `gates`: the columns are so many groups, and a panel has `width` columns of each (`recurrence`); 0: they are one.
     """

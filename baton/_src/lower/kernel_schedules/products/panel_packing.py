@@ -73,7 +73,7 @@ def _element(
 
 
 def _square_side(factor: Factor, buffer: Buffer, lanes: int) -> int:
-    """The side of squares of registers that turn a B that lies (n, k) into a panel; 0: it lies otherwise."""
+    """The side of squares of registers that transpose a B of layout (n, k) into a panel; 0: its layout is another."""
     value, k = factor.value, factor.k
     inner = value.value if isinstance(value, tir.Cast) else value  # converted as it is loaded
     if not isinstance(inner, tir.BufferLoad) or value.dtype != buffer.dtype or buffer.dtype.bits not in (32, 64):
@@ -110,7 +110,7 @@ def _pack_squares(factor: Factor, buffer: Buffer, start: PrimExpr, width: int, s
 
 
 def packs_beside(factor: Factor) -> bool:
-    """Whether the first tile can pack a panel: B lies along the columns."""
+    """Whether the first tile can pack a panel: B is contiguous along the columns."""
     return step(load_of(factor.value), factor.columns) == 1
 
 

@@ -80,7 +80,7 @@ def suits(matrix: Product, target: Target) -> bool:
 
 
 def most_rows(matrix: Product, target: Target) -> int:
-    """The rows up to which a B along k is better read as it lies than packed; 0: none."""
+    """The rows up to which a B along k is better read in place than packed; 0: none."""
     assert matrix.right is not None
     lanes, depth = tile_shape(target, matrix.stage.buffer.dtype).lanes, matrix.k.size
     if step(load_of(matrix.right), matrix.k) != 1 or not adds_up(matrix, target):
@@ -120,7 +120,7 @@ class _Tile:
 
 
 def dot_tiles(matrix: Product, target: Target, columns: range | None = None) -> st.Stmt:
-    """The product, for which `suits` holds; or some few columns of it, of a B that lies either way."""
+    """The product, for which `suits` holds; or a few columns of it, of a B in either layout."""
     assert matrix.right is not None
     if columns is None or step(load_of(matrix.right), matrix.k) == 1:
         return _tiles(matrix, matrix.right, target, columns)

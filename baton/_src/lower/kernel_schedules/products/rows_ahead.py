@@ -60,7 +60,7 @@ def _both(panel: Ahead, rows: Ahead) -> Ahead:
 
 
 def _next_rows(matrix: Product, terms: int) -> Ahead | None:
-    """What a tile prefetches of the rows below; None if A lies neither row after row along k, nor along rows."""
+    """What a tile prefetches of the rows below; None if A is contiguous neither along k nor along rows."""
     load, depth = load_of(matrix.left), matrix.k.size
     along_rows = step(load, matrix.rows) == 1
     if depth is None or not (along_rows or (step(load, matrix.k) == 1 and step(load, matrix.rows) == depth)):

@@ -15,7 +15,7 @@ from baton._src.tir.buffer import Buffer
 
 
 def coefficient(expr: PrimExpr, var: tir.Var) -> int | None:
-    """What `expr` grows by when `var` grows by one; None if that is no constant."""
+    """The increase of `expr` when `var` grows by one; None if that is not a constant."""
     match expr:
         case tir.Var():
             return int(expr is var)
