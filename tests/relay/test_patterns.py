@@ -209,9 +209,17 @@ def test_only_sums_and_products_commute() -> None:
 def test_what_is_no_pattern_is_refused() -> None:
     with pytest.raises(DiagnosticError, match="no Relay operator named 'nope'"):
         is_op("nope")
-    for wrong in (lambda: is_op("add")(wildcard(), 1), lambda: wildcard() | 1, lambda: is_tuple([1])):
+    recursive = wildcard()
+    for wrong in (
+        lambda: is_op("add")(wildcard(), 1),
+        lambda: wildcard() | 1,
+        lambda: is_tuple([1]),
+        lambda: recursive.redirect_to(1),
+    ):
         with pytest.raises(TypeError, match="takes patterns, got int"):
             wrong()
+    with pytest.raises(TypeError, match="takes a type, got int"):
+        wildcard().has_type(1)
 
 
 def test_what_is_no_expression_is_refused() -> None:

@@ -21,6 +21,12 @@ from baton._src.tir.expr import literal
 from baton._src.values.dtype import DataType
 
 
+def _must_be_pattern(value: Any, place: str) -> None:
+    if not isinstance(value, DFPattern):
+        message = f"{place} takes patterns, got {type(value).__name__}"
+        raise fail("relay-pattern", message, help="is_expr(e) matches the expression e", kind=TypeError)
+
+
 class DFPattern:
     """Any pattern; compared by identity. What `match`, `rewrite` and `partition` do is bound by `driver.wiring`."""
 
@@ -35,9 +41,8 @@ class DFPattern:
         for name in self.pattern_fields:
             content = getattr(self, name)
             for one in content if isinstance(content, (list, tuple)) else (content,):
-                if one is not None and not isinstance(one, DFPattern):
-                    message = f"{name} of a {type(self).__name__} takes patterns, got {type(one).__name__}"
-                    raise fail("relay-pattern", message, help="is_expr(e) matches the expression e", kind=TypeError)
+                if one is not None:
+                    _must_be_pattern(one, f"{name} of a {type(self).__name__}")
 
     def match(self, expr: Any) -> bool:
         """Whether `expr` as a whole matches."""
@@ -78,6 +83,8 @@ class DFPattern:
 
     def has_type(self, ttype: Type) -> TypePattern:
         """What matches this pattern and has this type."""
+        if not isinstance(ttype, Type):
+            raise fail("relay-pattern", f"has_type takes a type, got {type(ttype).__name__}", kind=TypeError)
         return TypePattern(self, ttype)
 
     def has_dtype(self, dtype: object) -> DataTypePattern:
@@ -117,6 +124,7 @@ class WildcardPattern(DFPattern):
 
     def redirect_to(self, pattern: DFPattern) -> None:
         """Match what `pattern` does from now on: so patterns mention themselves."""
+        _must_be_pattern(pattern, "redirect_to")
         self.target[:] = [pattern]
 
 
