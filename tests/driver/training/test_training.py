@@ -317,3 +317,7 @@ def test_what_is_set_up_wrongly() -> None:
         trainer(NETWORK, MSELoss(), SGD(0.1), Ts((16, 2)), Ts((16, 2))).load_params({"v": np.ones(1)})
     with pytest.raises(DiagnosticError, match="no tensor of constant shape"):
         SGD(0.1).init([relax.Var("w", relax.TensorStructInfo(ndim=2))])
+    weight = relax.Var("w", Ts((2,)))
+    for given, said in ((["w"], "got str"), ([], "one parameter or more"), ([weight, weight], "each once")):
+        with pytest.raises(ValueError, match=said):
+            SGD(0.1).init(given)

@@ -57,6 +57,8 @@ class Optimizer:
         if len(set(found)) != len(found) or not found:
             raise wrong(f"{self.name} takes one parameter or more, each once")
         for param in found:
+            if not isinstance(param, Var):
+                raise wrong(f"{self.name}: a parameter is a relax.Var, got {type(param).__name__}")
             _shape_of(param)
         dtypes = {str(p.struct_info.dtype) for p in found}
         if len(dtypes) != 1 or not found[0].struct_info.dtype.is_float:
