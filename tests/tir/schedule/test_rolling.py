@@ -129,6 +129,17 @@ def test_threads_do_not_share_windows() -> None:
         sch.parallel(k)
 
 
+def test_axes_that_roll_are_not_vectorized() -> None:
+    """Guards the rule for loops over axes that go on from one another, whichever of the two primitives comes first."""
+    sch = Schedule(pooled(10, 3, 1))
+    sch.compute_at("B", sch.get_loops("C")[0])
+    sch.vectorize(sch.get_loops("B")[1])
+    before = sch.func
+    with pytest.raises(DiagnosticError, match="carries the axis"):
+        sch.rolling_buffer("B", 0)
+    assert sch.func is before
+
+
 def test_windows_are_made_whole_by_every_iteration() -> None:
     """Guards elements that the iteration before did not make: left out by a condition, on a diagonal, dilated."""
     sch = Schedule(pooled(10, 3, 1))

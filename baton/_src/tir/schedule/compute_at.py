@@ -32,6 +32,7 @@ from baton._src.tir.schedule.tree import (
     with_condition,
     without_blocks,
 )
+from baton._src.tir.text.printer import node_text
 
 
 def compute_at(root: st.Stmt, name: str, var: tir.Var, unit_loops: bool = False, index: int = -1) -> st.Stmt:
@@ -138,7 +139,8 @@ def _conditions_on_axes(realize: st.BlockRealize) -> list[PrimExpr]:
         if any(n not in axes for n in post_order(condition) if isinstance(n, tir.Var)):
             name = realize.block.name_hint
             raise refuse(
-                f"block {name} runs under the condition {condition}", help="move it before splitting its loops"
+                f"block {name} runs under the condition {node_text(condition)}",
+                help="move it before splitting its loops",
             )
         found.append(substitute(condition, axes))
     return found

@@ -17,6 +17,7 @@ from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.expr import IterVar
 from baton._src.tir.schedule.tree import path_to, realizes, refuse
+from baton._src.tir.text.printer import node_text
 from baton._src.values.dtype import INT64
 
 
@@ -75,7 +76,8 @@ def require_unconditional(realize: st.BlockRealize) -> None:
     """Refuse a block whose condition leaves out more than what lies outside of its axes' domains."""
     parts = own_conditions(realize)
     if parts:
-        raise refuse(f"block {realize.block.name_hint} runs under the condition {parts[0]} only, and makes but a part")
+        condition = node_text(parts[0])
+        raise refuse(f"block {realize.block.name_hint} runs under the condition {condition} only, and makes but a part")
 
 
 def own_conditions(realize: st.BlockRealize) -> list[PrimExpr]:

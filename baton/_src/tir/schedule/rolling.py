@@ -21,6 +21,7 @@ from baton._src.tir.regions import point_regions
 from baton._src.tir.schedule.buffer_accesses import with_places
 from baton._src.tir.schedule.coverage import require_unconditional
 from baton._src.tir.schedule.layout import buffer_of
+from baton._src.tir.schedule.loops import require_independent
 from baton._src.tir.schedule.tree import (
     computes,
     find_block,
@@ -61,7 +62,11 @@ def rolling_buffer(root: st.Stmt, name: str, index: int) -> st.Stmt:
     _require_within(loops[-1], buffer, window)
     _require_one_thread(loops[: loops.index(window.loop)], buffer)
     made = _made_once(realize, buffer, window)
-    return _folded(replace(root, {realize: made}), buffer, window)
+    changed = replace(root, {realize: made})
+    for around in path_to(changed, made):
+        if isinstance(around, st.For):
+            require_independent(around)
+    return _folded(changed, buffer, window)
 
 
 def _uses(block: st.Block, buffer: Buffer) -> bool:
