@@ -345,3 +345,14 @@ def test_loops_written_out_define_variables_of_their_own() -> None:
     made = after(tail_and_names, X.VectorizeLoop(False), X.UnrollLoop())
     assert len({let.var for let in of(st.LetStmt, made)}) == 2
     assert tir.analysis.verify_ssa(made)
+
+
+@pytest.mark.parametrize("made", [X.Simplify(), X.RemoveNoOp()])
+def test_options_of_the_prover_are_known_by_name(made: Any) -> None:
+    """Guards misspelt options, which were swallowed; those there are leave the meaning."""
+    known = {"tir.Simplify": {"convert_boolean_to_and_of_ors": True}, "tir.RemoveNoOp": {"use_dataflow_analysis": True}}
+    after(busy, made, **known)
+    for setting in known:
+        if setting.endswith(type(made).__name__):
+            with pytest.raises(DiagnosticError, match="has no option 'use_data_flow'"):
+                after(busy, made, **{setting: {"use_data_flow": True}})

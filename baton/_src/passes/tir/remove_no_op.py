@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ir.traverse import rewrite
+from baton._src.passes.tir.pass_options import options_of
 from baton._src.passes.tir.prim_func_pass import PrimFuncPass
 from baton._src.passes.tir.simplify import NOTHING, is_pure, mentions
 from baton._src.tir import expr as tir
@@ -24,9 +25,11 @@ from baton._src.transform.context import PassContext
 
 @dataclass(frozen=True)
 class RemoveNoOp(PrimFuncPass):
-    """See the module's docstring."""
+    """See the module's docstring. The setting `tir.RemoveNoOp` says how hard TVM's prover is to try; its options are
+    checked by name, the meaning does not depend on them."""
 
     def body(self, body: st.Stmt, function: PrimFunc, ctx: PassContext) -> st.Stmt:
+        options_of(ctx, "tir.RemoveNoOp", ("use_dataflow_analysis", "max_simplification_steps"))
         return without_no_ops(body)
 
 
