@@ -20,7 +20,9 @@ from baton._src.tools.outputs import check_output
 
 @guarded
 def bench(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="a model file; others than ONNX only baton can run")],
+    model: Annotated[
+        Path, typer.Argument(metavar="MODEL", help="a model file; other runtimes can only be measured on ONNX models")
+    ],
     against: Annotated[str, typer.Option(help="runtimes to compare with: onnxruntime,openvino")] = "",
     threads: Annotated[str, typer.Option(help="thread counts, e.g. 1,2")] = "1",
     input_: Annotated[Path | None, typer.Option("-i", "--input", help="inputs by name (.npz); else random")] = None,

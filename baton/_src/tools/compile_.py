@@ -22,7 +22,7 @@ Model = Annotated[
 def compile_(
     model: Model,
     output: Annotated[Path, typer.Option("-o", "--output", help="the artifact to write")],
-    opt_level: Annotated[int, typer.Option("-O", "--opt-level", min=0, max=4, help="how much to optimise")] = 3,
+    opt_level: Annotated[int, typer.Option("-O", "--opt-level", min=0, max=4, help="optimisation level")] = 3,
     params: Annotated[
         Path | None, typer.Option(help="arrays (.npz) to bind by name: weights, or inputs that must be known")
     ] = None,

@@ -27,7 +27,7 @@ VERBS = (
     Verb("bench", "bench", "bench", "Measure MODEL in interleaved rounds and print medians and ratios."),
     Verb("tune", "tune", "tune", "Search schedule choices for the kernels of MODEL by measuring."),
     Verb("inspect", "inspect_", "inspect", "Show inputs, outputs, stages, kernels and memory plan of MODEL."),
-    Verb("replay", "replay", "replay", "Run the passes of a reproducer again, which a failing pass has written."),
+    Verb("replay", "replay", "replay", "Run the failing pass of a reproducer again, and those after it."),
     Verb("doctor", "doctor", "doctor", "Print processor features, threads, versions and the cache."),
 )
 

@@ -24,12 +24,13 @@ def tune(
         Path, typer.Argument(metavar="MODEL", help="an .onnx, a .pt2, a Relay (.relay, .rly) or a TVMScript (.py) file")
     ],
     seconds: Annotated[float, typer.Option(min=0.0, help="about how long to search")] = 120.0,
-    trials: Annotated[int, typer.Option(min=0, help="how many measurements to make at most")] = 1000,
+    trials: Annotated[int, typer.Option(min=0, help="maximum number of measurements")] = 1000,
     threads: Annotated[
         int | None, typer.Option(min=1, help="threads the model will run with; default: all cores")
     ] = None,
     database: Annotated[
-        Path | None, typer.Option(help="where to remember; default: what BATON_TUNING names, or baton's cache")
+        Path | None,
+        typer.Option(help="where results are kept; default: the file that BATON_TUNING names, or baton's cache"),
     ] = None,
     dask: Annotated[
         str | None, typer.Option(metavar="ADDRESS", help="a Dask scheduler whose workers measure: tcp://host:8786")

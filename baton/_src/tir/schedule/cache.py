@@ -35,13 +35,13 @@ def cache_read(root: st.Stmt, name: str, index: int, scope: str, readers: Sequen
     realize = find_block(root, name)
     source = _pick(realize.block.reads, index, name, "reads").buffer
     if _uses(realize.block.writes, source):
-        raise refuse(f"block {name} also writes {source.name}: a copy made before it would not follow")
+        raise refuse(f"block {name} also writes {source.name}: a copy made before it would be out of date")
     copy = like(source, scope)
     wanted = {find_block(root, r) for r in (readers or (name,))}
     first = next(r for r in in_order(root) if r in wanted)
     spot = find_spot(root, first, lambda other: _uses(other.block.writes, source))
     if any(r not in realizes(spot.around) for r in wanted):
-        raise refuse(f"{source.name} is made inside a loop that does not hold all of its readers")
+        raise refuse(f"{source.name} is computed inside a loop that does not contain all of its readers")
     box = _box(spot, spot.around, source, 0)
     nest, block_name = copy_nest(source, copy, box)
     root = insert_at(root, spot, first, replace_buffer(first, source, copy), nest, copy, before=True)

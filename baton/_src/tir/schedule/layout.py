@@ -95,7 +95,7 @@ def storage_align(root: st.Stmt, name: str, index: int, axis: int, factor: int, 
     if not (factor > 0 and 0 <= offset < factor):
         raise refuse(f"an alignment is a factor of 1 or more and an offset below it, got {factor} and {offset}")
     if not any(isinstance(n, st.Block) and buffer in n.alloc_buffers for n in post_order(root)):
-        raise refuse(f"{buffer.name} is not a buffer of the function's own: others rely on how it lies")
+        raise refuse(f"{buffer.name} is not a buffer of the function's own: others rely on its layout")
     strides: list[PrimExpr] = []
     step: PrimExpr = tir.IntImm(buffer.shape[0].dtype, 1)
     for at in reversed(range(rank)):

@@ -81,7 +81,7 @@ def _without_starts(body: st.Stmt, own: tir.Var, around: dict[tir.Var, Range]) -
             if axis.dom is not None and analyzer.prove(ops.build("greater", value, axis.dom.min)):
                 return node.with_fields(block=node.block.with_fields(init=None))
         raise refuse(
-            f"where block {node.block.name_hint} starts its reduction cannot be told from {own.name}",
+            f"where block {node.block.name_hint} starts its reduction does not follow from {own.name}",
             help="decompose_reduction first",
         )
 

@@ -79,7 +79,7 @@ def _size(place: PrimExpr, domains: dict[tir.Var, Range], name: str) -> PrimExpr
     """How many elements an axis of the copy has."""
     span = eval_set(place, domains)
     if span.max is None or not (isinstance(span.min, tir.IntImm) and span.min.value >= 0):
-        raise refuse(f"how far the map goes over the axes of block {name} cannot be told")
+        raise refuse(f"how far the map reaches over the axes of block {name} is not known")
     return simplify(ops.add(span.max, 1))
 
 
