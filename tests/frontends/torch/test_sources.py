@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 import baton
-from baton import relay, tir
+from baton import relax, relay, tir
 from baton._src.driver.frontends.torch_graph import CompiledGraph
 from baton._src.support.diagnostics import DiagnosticError
 from baton.relax.frontend import detach_params
@@ -332,3 +332,32 @@ def test_baton_does_not_need_torch() -> None:
     """Nothing of it is imported before a program of PyTorch is given."""
     code = "import sys, baton; baton.compile; import baton.relax.frontend.torch; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_functions_that_the_user_converts() -> None:
+    """`custom_convert_map` of `from_fx` was unknown: it was a TypeError."""
+
+    class Twice(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.rows = nn.Linear(4, 4)
+
+        def forward(self, x: Any) -> Any:
+            return torch.relu(self.rows(x)) + torch.relu(x), torch.add(x, x, alpha=2)
+
+    def leaky(node: Any, context: Any) -> Any:
+        (x,) = context.retrieve_args(node)
+        assert context.env[node.args[0]] is x
+        return context.block_builder.emit(relax.op.nn.leakyrelu(x, 0.5))
+
+    def narrow(node: Any, context: Any) -> Any:
+        return relax.op.astype(context.env[node.args[0]], "float16")
+
+    model, x = Twice(), floats(2, 4)
+    graph, infos = torch.fx.symbolic_trace(model), [((2, 4), "float32")]
+    found = baton.compile(from_fx(graph, infos, custom_convert_map={"relu": leaky, "tanh": leaky}))(as_array(x))
+    leak = nn.functional.leaky_relu
+    assert_same(found, [leak(model.rows(x), 0.5) + leak(x, 0.5), 3 * x], "converted")
+    assert_same(baton.compile(from_fx(graph, infos))(as_array(x)), model(x), "as it was")
+    with pytest.raises(DiagnosticError, match=r"the converter of 'relu\w*' gives .*float16.*, the function float32"):
+        from_fx(graph, infos, custom_convert_map={"relu": narrow})

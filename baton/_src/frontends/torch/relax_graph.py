@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from baton._src.frontends.graph_builder.relax_graph import RelaxGraph
 from baton._src.frontends.torch.importer import Importer
+from baton._src.frontends.torch.node import Converter
 from baton._src.frontends.torch.programs.program import Program, Weight, read_program
 from baton._src.frontends.torch.programs.tracing import exported_module
+from baton._src.frontends.torch.programs.user_functions import UserConverter, held_whole
 from baton._src.frontends.torch.table import CONVERTERS
 from baton._src.frontends.torch.tensors import array_of
 from baton._src.ir.module import IRModule
@@ -52,21 +54,28 @@ def from_fx(
     keep_params_as_input: bool = False,
     unwrap_unit_return_tuple: bool = False,
     no_bind_return_tuple: bool = False,
+    custom_convert_map: Mapping[str, UserConverter] | None = None,
 ) -> IRModule:
     """Import a `torch.fx.GraphModule` whose inputs have these shapes and dtypes, as a Relax module.
 
     Sizes that are variables stay open, under PyTorch's names. The inputs are called `inp_0`, `inp_1`, ...; with
     `keep_params_as_input` the parameters follow them, sorted by name. A single result is no tuple unless the
-    graph returns one. Errors as for `from_exported_program`.
+    graph returns one. `custom_convert_map` converts functions that the graph calls (`relu` of torch.relu) in the
+    user's own way: from the node and a context (`env`: the expressions of nodes, `block_builder`, `retrieve_args`) to a
+    Relax expression. Errors as for `from_exported_program`.
     """
+    own: dict[str, Converter] = {}
+    if custom_convert_map and hasattr(model, "graph"):
+        model, own, _library = held_whole(model, custom_convert_map)
+    converters = {**CONVERTERS, **own}
     exported, is_tuple = exported_module(model, input_info)
-    program = read_program(exported, CONVERTERS)
+    program = read_program(exported, converters)
     weights = sorted((w for w in program.weights if _is_kept(w)), key=lambda w: w.target)
     kept = [(w.placeholder, w.target.replace(".", "_")) for w in weights] if keep_params_as_input else []
     inputs = _inputs(program, [f"inp_{k}" for k in range(len(program.inputs))])
     unwrap = not is_tuple or unwrap_unit_return_tuple
     count = len(inputs) if keep_params_as_input else None
-    module = _imported(program, [*inputs, *kept], count, unwrap, not no_bind_return_tuple)
+    module = _imported(program, [*inputs, *kept], count, unwrap, not no_bind_return_tuple, converters)
     return _with_params(module, program, kept) if keep_params_as_input else module
 
 
@@ -90,10 +99,11 @@ def _is_kept(weight: Weight) -> bool:
 
 
 def _imported(
-    program: Program, parameters: list[tuple[str, str]], inputs: int | None, unwrap: bool, bind: bool
-) -> IRModule:
+    program: Program, parameters: list[tuple[str, str]], inputs: int | None, unwrap: bool, bind: bool,
+    converters: Mapping[str, Converter] = CONVERTERS,
+) -> IRModule:  # fmt: skip
     with RelaxGraph(dataflow=not program.branches) as language:  # a block of dataflow has no ways to choose from
-        importer = Importer(program, language)
+        importer = Importer(program, language, converters)
         outputs = [importer.builder.expr(v) for v in importer.run(parameters)]
         return language.finish(outputs, inputs, wrap=not (unwrap and len(outputs) == 1), bind=bind)
 
