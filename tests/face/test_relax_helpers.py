@@ -246,3 +246,19 @@ def test_a_variable_is_its_own_identity() -> None:
     assert x.vid.name_hint == "x"
     assert x.vid.same_as(x.vid)
     assert not x.vid.same_as(y.vid)
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "expected"),
+    [
+        ("free_symbolic_vars", tvm.IRModule({}), "expected Function, got IRModule"),
+        ("computable_at_compile_time", tvm.IRModule({}), "expected Function, got IRModule"),
+        ("tir_vars_in_struct_info", relax.Var("x", relax.TensorStructInfo((2,))), "expected StructInfo, got Var"),
+        ("detect_recursion", None, "expected IRModule, got NoneType"),
+        ("well_formed", 3, "expected IRModule or Function, got int"),
+    ],
+)
+def test_analyses_refuse_what_they_are_not_about(name: str, given: Any, expected: str) -> None:
+    """Guards against answers about nothing: the shape variables of a module were those of its kernels' loops."""
+    with pytest.raises(TypeError, match=expected):
+        getattr(relax.analysis, name)(given)
