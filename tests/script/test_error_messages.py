@@ -31,7 +31,12 @@ def body(*lines: str) -> str:
         (body("while x:", "    y = x", "return x"), "script-syntax", "while x:", "calls itself"),
         (body("if x:", "    y = x", "else:", "    y = x", "return y"), "relax-struct-info", "x", "boolean scalar"),
         (CALLEE, "relax-struct-info", "M.f(x)", "argument 0 of f is R.Tensor((3,)"),
-        (body("R.func_attr({'a': [R.nn]})", "return x"), "script-value", "{'a': [R.nn]}", "not a value of an attribute"),
+        (
+            body("R.func_attr({'a': [R.nn]})", "return x"),
+            "script-value",
+            "{'a': [R.nn]}",
+            "not a value of an attribute",
+        ),
         (body("R.func_attr({'a': T.int64})", "return x"), "script-value", "{'a': T.int64}", "'int64' is not a value"),
         (
             "@I.ir_module\nclass M:\n    I.module_attrs({'a': T})\n",
