@@ -21,7 +21,8 @@ KERNEL_NAMES: Mapping[str, Mapping[str, str]] = {
             "InjectPTXAsyncCopy InjectPTXLDG32 InjectPermutedLayout LowerAsyncDMA LowerCrossThreadReduction "
             "LowerDeviceKernelLaunch LowerDeviceStorageAccessInfo LowerThreadAllreduce LowerVtcmAlloc LowerWarpMemory "
             "ManifestSharedMemoryLocalStage MergeSharedMemoryAllocations RemapThreadAxis SplitHostDevice ThreadSync "
-            "TransformMmaBufferLayout UnifyThreadBinding LiftThreadBinding LowerAutoCopy CoProcSync TextureFlatten"
+            "InjectDoubleBuffer TransformMmaBufferLayout UnifyThreadBinding LiftThreadBinding LowerAutoCopy CoProcSync "
+            "TextureFlatten"
         ),
         "tir.tensor_intrin": "cuda rocm metal hexagon dot_product_common",
     },
@@ -35,7 +36,7 @@ KERNEL_NAMES: Mapping[str, Mapping[str, str]] = {
     "not implemented: tvm.build lowers kernels in one step; a script's own passes are tir.transform.prim_func_pass": {
         "tir": "transform",
     },
-    PLANNED: {"tir": "usmp"},
+    PLANNED: {"tir": "usmp", "tir.transform": "UnifiedStaticMemoryPlanner"},
     "te computations become blocks (te.create_prim_func); nothing between them and kernels is kept": {
         "tir": "BufferRealize ProducerStore ProducerRealize Prefetch DataProducer",
         "tir.stmt": "BufferRealize ProducerStore ProducerRealize Prefetch",
@@ -60,12 +61,23 @@ KERNEL_NAMES: Mapping[str, Mapping[str, str]] = {
     "only loops that a script partitions (tir.Schedule.loop_partition) are partitioned": {
         "tir": "ignore_loop_partition",
     },
-    "it prepares TVM's code generator; baton's takes kernels as lower_prim_func leaves them (tvm.build)": {
+    "it prepares kernels for TVM's code generator; tvm.build does that by itself: build the module without the pass": {
         "tir.transform": (
             "MakePackedAPI MakeUnpackedAPI LowerTVMBuiltin LowerCustomDatatypes LegalizePackedCalls "
-            "BF16StorageLegalize FP8StorageLegalize PointerValueTypeRewrite ExtractPrimFuncConstants "
-            "InstallDebugSpans InstrumentBoundCheckers InstrumentProfileIntrinsics"
+            "PointerValueTypeRewrite InstallDebugSpans InstrumentProfileIntrinsics"
         ),
+    },
+    "tvm.build stores bfloat16 and float8 as they are: build the module without the pass": {
+        "tir.transform": "BF16StorageLegalize FP8StorageLegalize",
+    },
+    "tvm.build compiles constants into the kernel that has them: build the module without the pass": {
+        "tir.transform": "ExtractPrimFuncConstants",
+    },
+    "tvm.build checks indices that could be outside of their buffers: build the module without the pass": {
+        "tir.transform": "InstrumentBoundCheckers",
+    },
+    "iterations that need no condition are told apart by tir.transform.LoopPartition": {
+        "tir.transform": "ReduceBranchingThroughOvercompute UseAssumeToReduceBranches",
     },
     "intrinsics of your own are tir.TensorIntrin.register": {"tir.tensor_intrin": "riscv_cpu"},
 }
