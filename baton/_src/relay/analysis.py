@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from baton._src.ir.expr import GlobalVar
+from baton._src.ir.expr import GlobalVar, GraphExpr
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import post_order
-from baton._src.ir.types import Constructor, FuncType, GlobalTypeVar, TypeData, TypeKind, TypeVar
+from baton._src.ir.types import Constructor, FuncType, GlobalTypeVar, Type, TypeData, TypeKind, TypeVar
 from baton._src.relay.check.exhaustiveness import coverage
 from baton._src.relay.check.kinds import definition_errors, kind_errors, kind_of
 from baton._src.relay.expressions import binders, parts, pattern_vars, walk
@@ -20,8 +20,15 @@ from baton._src.relay.walks import Step, scope_errors, steps
 from baton._src.support.diagnostics import fail
 
 
+def _must_be(wanted: tuple[type, ...], value: Any, what: str) -> None:
+    """Error `api`: the question cannot be asked of `value`."""
+    if not isinstance(value, wanted):
+        raise fail("api", f"{what} was expected, got {type(value).__name__}", kind=TypeError)
+
+
 def all_vars(expr: Any) -> list[Var]:
     """Every variable, bound or free, a binder's before those in what it binds in."""
+    _must_be((GraphExpr,), expr, "an expression")
     return list(dict.fromkeys(node for _, node in steps(expr) if isinstance(node, Var)))
 
 
@@ -29,11 +36,13 @@ def bound_vars(expr: Any) -> list[Var]:
     """The variables that functions, lets and patterns below `expr` (or a pattern) define, outer ones first."""
     if isinstance(expr, Pattern):
         return pattern_vars(expr)
+    _must_be((GraphExpr,), expr, "an expression or a pattern")
     return list(dict.fromkeys(node for step, node in steps(expr) if step is Step.BIND))
 
 
 def free_vars(expr: Any) -> list[Var]:
     """The variables that are used but not defined, in order of first use."""
+    _must_be((GraphExpr,), expr, "an expression")
     order = walk(expr)
     bound = {var for node in order for var in binders(node)}
     return [n for n in order if isinstance(n, Var) and n not in bound]
@@ -90,12 +99,14 @@ def post_order_visit(expr: Any, fvisit: Callable[[Any], None]) -> None:
 def well_formed(expr: Any) -> bool:
     """No variable is defined twice or used outside its scope (variables may be free, as in TVM), and there is no pass's
     leftover."""
+    _must_be((GraphExpr, IRModule), expr, "an expression or a module")
     functions = expr.functions.values() if isinstance(expr, IRModule) else (expr,)
     return all(not scope_errors(f) for f in functions if not isinstance(expr, IRModule) or isinstance(f, Function))
 
 
 def check_kind(t: Any, mod: IRModule | None = None) -> TypeKind:
     """The kind of the type `t`. Error `relay-kind` where a part of it stands where its kind does not fit."""
+    _must_be((Type,), t, "a type")
     kind = kind_of(t)
     definitions = mod.type_definitions if mod is not None else {}
     errors = definition_errors(t, definitions) if isinstance(t, TypeData) else kind_errors(t, definitions, kind)
@@ -158,6 +169,7 @@ def _reaches_itself(name: str, graph: dict[str, list[str]]) -> bool:
 def expression_features(program: Any) -> set[str]:
     """Which kinds of expressions occur (`detect_feature`), by class name; `Graph` if a node is shared, `LetRec` if a
     let is recursive. What is in functions marked `Primitive` does not count."""
+    _must_be((GraphExpr, IRModule), program, "an expression or a module")
     roots = list(program.functions.values()) if isinstance(program, IRModule) else [program]
     found: set[str] = set()
     for root in roots:

@@ -209,3 +209,18 @@ def test_build_module() -> None:
     assert builder.get_module() is library
     assert builder.get_devices() == ["cpu"]
     assert builder.get_lib() is library.executable
+
+
+@pytest.mark.parametrize("ask", ["all_vars", "bound_vars", "free_vars", "well_formed", "check_kind", "detect_feature"])
+def test_what_is_no_part_of_a_program_is_refused(ask: str) -> None:
+    """It was well-formed, of no variables, and a type."""
+    with pytest.raises(TypeError, match="was expected, got int"):
+        getattr(analysis, ask)(3)
+    with pytest.raises(TypeError, match="got IRModule"):
+        analysis.free_vars(IRModule())
+
+
+def test_calibration_without_data_names_the_parameter() -> None:
+    module = read_module("""def @p(%a: float32, Compiler="other") { %a } def @main(%x: float32) { @p(%x) }""")
+    with pytest.raises(DiagnosticError, match="no data is given for x"):
+        analysis.get_calibration_data(module, {})

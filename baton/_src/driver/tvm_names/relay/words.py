@@ -65,8 +65,9 @@ def on_device(body: Any, device: Any = None, constrain_result: bool = False, con
 
 def device_copy(data: Any, src_device: Any, dst_device: Any) -> Any:
     """`data`, copied from one device to another; there are CPUs only: `device-missing`."""
-    source, target = _device_kind(src_device), _device_kind(dst_device)
-    return _OPS.device_copy(data, src_virtual_device=source, dst_virtual_device=target)
+    for device in (src_device, dst_device):
+        _device_kind(device)
+    return _OPS.device_copy(data, src_virtual_device=src_device, dst_virtual_device=dst_device)
 
 
 def function_on_device(function: Function, param_devices: Any, result_device: Any) -> Function:
