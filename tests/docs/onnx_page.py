@@ -75,6 +75,9 @@ assert backend.run_model(onnx_model, [np.ones((2, 3), np.float32), np.array([0])
 - Integers divided by zero, of which ONNX says nothing, give 0; onnxruntime refuses them.
 - Attributes with values that ONNX does not know are refused; so are the few that onnxruntime and ONNX read in two ways
   (a regressor of one target with a `post_transform`). Opsets before 7 keep their meaning (`broadcast`, `axis`).
+- What a model declares of its outputs and of values in between is not used: dtypes and shapes are those that the nodes
+  give. Two nodes may have one name, and operators that ONNX has replaced (Upsample, Scatter) keep the meaning of their
+  last version; onnxruntime refuses such files, but no other reading of them is possible.
 - An arm of an If whose sizes do not fit, where those of the other arm do, is reported when importing and fails in the
   run that takes it.
 - Models that onnxruntime has optimised can be imported up to `ORT_ENABLE_EXTENDED`; of quantised ones onnxruntime's

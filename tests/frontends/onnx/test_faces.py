@@ -11,6 +11,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
+import baton
 from baton import relax, relay
 from tests.frontends.onnx.models import model_of, weight
 
@@ -37,6 +38,26 @@ def test_signatures() -> None:
         "model", "shape", "dtype", "opset", "freeze_params", "convert_config", "export_node_renamed_model_path",
     ]  # fmt: skip
     assert (of_relay["dtype"].default, of_relay["freeze_params"].default) == ("float32", True)
+
+
+class _Somewhere:
+    """A path of another library."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __fspath__(self) -> str:
+        return str(self._path)
+
+
+@pytest.mark.parametrize("kind", [bytes, bytearray, str, Path, _Somewhere])
+def test_models_are_given_as_paths_of_any_kind_or_as_bytes(kind: Any, tmp_path: Path) -> None:
+    path = tmp_path / "model.onnx"
+    onnx.save(model_of([helper.make_node("Relu", ["x"], ["y"])], [("x", [3])], opset=17), path)
+    source = kind(path.read_bytes()) if kind in (bytes, bytearray) else kind(path)
+    x = np.array([-1, 0, 2], "float32")
+    assert baton.compile(source, num_threads=1).run({"x": x})[0].tolist() == [0, 0, 2]
+    assert _names(relax.frontend.onnx.from_onnx(source)["main"]) == ["x"]
 
 
 def test_one_dtype_for_all_inputs_leaves_those_that_the_model_says() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib import import_module
+from os import PathLike
 from pathlib import Path
 from typing import Any
 from zipfile import is_zipfile
@@ -40,8 +41,10 @@ def read_program(
     Raises `DiagnosticError` for what cannot be read.
     """
     given = dict(params or {})
-    if isinstance(model, (str, Path)):
+    if isinstance(model, (str, PathLike)):
         return _read_file(Path(model), shapes, given)
+    if isinstance(model, (bytes, bytearray)):  # of an ONNX file: no other kind of model is given so
+        return _from_onnx(model, shapes, given)
     if isinstance(model, IRModule):
         return as_relax(model), given
     if isinstance(model, relax.Function):
@@ -55,8 +58,8 @@ def read_program(
     raise fail(
         "model-kind",
         f"cannot compile a {type(model).__name__}",
-        help="give a path, an IRModule, a relay.Function, a relax.Function, an ONNX ModelProto, or the ExportedProgram "
-        "that torch.export.export makes of a PyTorch module",
+        help="give a path, an IRModule, a relay.Function, a relax.Function, an ONNX ModelProto or its bytes, or the "
+        "ExportedProgram that torch.export.export makes of a PyTorch module",
     )
 
 

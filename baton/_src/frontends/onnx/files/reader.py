@@ -43,7 +43,7 @@ def read_model(source: object) -> tuple[Any, Path | None]:
         return source, None
     if isinstance(source, (bytes, bytearray)):
         return _parse(onnx, bytes(source), "<bytes>"), None
-    path = Path(str(source))
+    path = Path(source if isinstance(source, os.PathLike) else str(source))
     try:
         content = _messages(path)
     except OSError as error:
