@@ -8,12 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from baton import te
+from baton import te, tir
+from baton._src.ir.module import IRModule
 from baton._src.tir import operators as ops
 from baton._src.tir.interpreter import run_prim_func
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.schedule.schedule import Schedule
 from tests.codegen.native_run import run_native
+
+X = tir.transform
 
 
 def sums() -> PrimFunc:
@@ -53,6 +56,16 @@ def test_empty_axes(name: str, size: int) -> None:
         b = np.full(3, 7, np.float32)
         assert run(a, b) is None
         np.testing.assert_allclose(b, a.sum(1), rtol=1e-6)
+
+
+@pytest.mark.parametrize("made", [X.Simplify(), X.RemoveNoOp()])
+def test_passes_keep_what_begins_an_empty_reduction(made: Any) -> None:
+    """Guards the init in a loop of no iterations, which went with the loop."""
+    a, k = te.placeholder((3, 0), name="A"), te.reduce_axis((0, 0), "k")
+    func = te.create_prim_func([a, te.compute((3,), lambda i: te.sum(a[i, k], k), name="B")])
+    b = np.full(3, 7, np.float32)
+    run_native(made(IRModule({"main": func}))["main"], np.zeros((3, 0), np.float32), b)
+    np.testing.assert_array_equal(b, 0)
 
 
 def test_conjuncts() -> None:

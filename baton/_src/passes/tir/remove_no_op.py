@@ -19,6 +19,7 @@ from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
 from baton._src.tir.intrinsics import definition
 from baton._src.tir.prim_func import PrimFunc
+from baton._src.tir.reductions import begun
 from baton._src.tir.same_value import same_values
 from baton._src.transform.context import PassContext
 
@@ -81,8 +82,9 @@ def _rule(node: Any) -> st.Stmt | None:
         case st.SeqStmt():
             return _sequence(node)
         case st.For():
-            empty = isinstance(node.extent, tir.IntImm) and node.extent.value <= 0
-            return NOTHING if empty or is_nothing(node.body) else None
+            if isinstance(node.extent, tir.IntImm) and node.extent.value <= 0:
+                return begun(node) or NOTHING  # an empty reduction gives the identity
+            return NOTHING if is_nothing(node.body) else None
         case st.IfThenElse():
             return _branch(node)
         case st.LetStmt():

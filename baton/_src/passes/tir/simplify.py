@@ -22,6 +22,7 @@ from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.buffer import Buffer, BufferRegion
 from baton._src.tir.intrinsics import Effect, definition
 from baton._src.tir.prim_func import PrimFunc
+from baton._src.tir.reductions import begun
 from baton._src.transform.context import PassContext
 
 _OPTIONS = (
@@ -111,7 +112,8 @@ class _Simplifier:
     def _loop(self, loop: st.For) -> Task[st.Stmt]:
         low, extent = self.analyzer.simplify(loop.min), self.analyzer.simplify(loop.extent)
         if isinstance(extent, tir.IntImm) and extent.value <= 0:
-            return NOTHING
+            first = begun(loop)  # an empty reduction gives the identity
+            return NOTHING if first is None else (yield self.stmt(first))
         self.analyzer.bind(loop.loop_var, Range(low, extent))
         return loop.with_fields(min=low, extent=extent, body=(yield self.stmt(loop.body)))
 
