@@ -23,12 +23,13 @@ __getattr__, __dir__, __all__ = attach(
         **names("relax.patterns.builders", "DataTypePattern SameShapeConstraint"),
         **names(
             "relax.patterns.builders",
-            "wildcard is_op is_const is_expr is_var is_dfv is_gv is_shape is_tuple is_tuple_get_item is_call_tir",
+            "wildcard is_const is_expr is_var is_dfv is_gv is_shape is_tuple is_tuple_get_item is_call_tir",
         ),
         **names(
             "relax.patterns.builders",
             "reject has_attr has_dtype is_call_packed is_call_dps_packed is_call_tir_extern make_fused_bias_activation_pattern",
         ),
+        **names("driver.tvm_names.relax.patterns", "is_op"),
         **names("relax.patterns.context", "PatternContext PatternSeq"),
         **names("passes.relax.rewrite_patterns", "rewrite_call rewrite_bindings"),
         **names("passes.relax.pattern_matching_rewriter", "PatternMatchingRewriter rewriter"),

@@ -581,3 +581,9 @@ def test_matches_of_one_round_do_not_change_one_anothers_users() -> None:
 
     made = rewrite_bindings(ctx, rewrite, main)
     assert repr(made).count("R.add") == repr(made).count("R.sin") == 1
+
+
+def test_operators_of_patterns_exist() -> None:
+    """Guards misspelled names: such a pattern matched nothing, and nothing said why."""
+    with pytest.raises(DiagnosticError, match=r"no Relax operator named 'relax\.nn\.rellu'"):
+        is_op("relax.nn.rellu")
