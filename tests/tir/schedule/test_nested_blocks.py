@@ -10,6 +10,7 @@ from baton._src.support.diagnostics import DiagnosticError
 from baton._src.tir.interpreter import run_prim_func
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.schedule.schedule import Schedule
+from baton.script import from_source
 
 
 def matmul() -> PrimFunc:
@@ -118,3 +119,24 @@ def test_blocks_stay_in_the_block_they_are_part_of() -> None:
     with pytest.raises(DiagnosticError, match="outside of block C_o"):
         s.compute_at(copied, outside)
     assert s.func is before
+
+
+def test_reductions_that_run_again_begin_again() -> None:
+    """Guards the init, which stands in front of the loops: run once for several runs of a sum, they added up."""
+    s = Schedule(from_source(AGAIN))
+    _, repeated, summed = s.get_loops("B")
+    with pytest.raises(DiagnosticError, match="more than once"):
+        s.blockize(repeated)
+    s.blockize(summed)
+
+
+AGAIN = """
+@T.prim_func
+def main(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4,), "float32")):
+    for i, j, k in T.grid(4, 3, 8):
+        with T.block("B"):
+            v_i, v_k = T.axis.remap("SR", [i, k])
+            with T.init():
+                B[v_i] = T.float32(0)
+            B[v_i] = B[v_i] + A[v_i, v_k]
+"""

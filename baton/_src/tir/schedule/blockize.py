@@ -18,6 +18,7 @@ from baton._src.tir import stmt as st
 from baton._src.tir.arith.int_set import eval_set
 from baton._src.tir.expr import IterVar
 from baton._src.tir.schedule.buffer_accesses import with_simple_indices
+from baton._src.tir.schedule.coverage import require_once
 from baton._src.tir.schedule.tree import find_loop, is_true, path_to, realizes, refreshed, refuse, replace, simplify
 
 _TRUE = tir.IntImm("bool", 1)
@@ -47,7 +48,10 @@ def blockize(root: st.Stmt, var: tir.Var, preserve_unit_iters: bool = True) -> t
         raise refuse(f"blockize takes a loop around one block without a condition; {var.name} is around {len(inside)}")
     realize = inside[0]
     block = realize.block
-    ranges = {n.loop_var: Range(n.min, n.extent) for n in path_to(loop, realize) if isinstance(n, st.For)}
+    below = [item for item in path_to(loop, realize) if isinstance(item, st.For)]
+    if block.init is not None:
+        require_once(realize, below)  # the init will stand in front of them
+    ranges = {item.loop_var: Range(item.min, item.extent) for item in below}
     axes = [
         _divided_axis(axis, value, ranges, block.name_hint, preserve_unit_iters)
         for axis, value in zip(block.iter_vars, realize.iter_values)
