@@ -53,6 +53,10 @@ class _Arguments:
                 return PrimValue(value)
 
 
+OF_RELAY = {"expand_dims"}
+"""Operators whose samples have attributes as Relay writes them (one axis, not a list of one)."""
+
+
 def _is_relax(definition: Any, sample: Sample) -> bool:
     """Whether a sample is a call of Relax: with its operands, and without Python functions as attributes."""
     inputs = [i for i in definition.inputs if "relax" in i.languages]
@@ -73,6 +77,8 @@ def test_calls_read_back(definition: Any) -> None:
         if arguments.dims:  # every shape variable is brought in by some parameter
             arguments.params.append(Var("sizes", ShapeStructInfo(list(arguments.dims.values()))))
         attrs = sample.attrs if definition.attrs.names else None
+        if definition.name in OF_RELAY:
+            args, attrs = definition.relay_to_relax(args, attrs)
         builder = BlockBuilder()
         with builder.function("main", pure=definition.pure):
             result = builder.emit(Call(definition.relax_op, args, attrs))

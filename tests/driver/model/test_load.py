@@ -64,7 +64,7 @@ def test_schedules_are_known_after_loading(tmp_path: Path) -> None:
 
 
 def test_a_hit_of_the_cache_imports_no_compiler(tmp_path: Path) -> None:
-    """Guards the time to start with `compile` on a model that was compiled before."""
+    """Guards the time to start with `compile` on a model that was compiled before; `transform` is the PassContext."""
     path = tmp_path / "m.onnx"
     x, y = (helper.make_tensor_value_info(n, TensorProto.FLOAT, [4]) for n in "xy")
     graph = helper.make_graph([helper.make_node("Add", ["x", "x"], ["y"])], "g", [x], [y])
@@ -78,4 +78,4 @@ def test_a_hit_of_the_cache_imports_no_compiler(tmp_path: Path) -> None:
     command = [sys.executable, "-c", program, path]
     runs = [subprocess.run(command, capture_output=True, text=True, check=True, env=environment) for _ in range(2)]
     assert "relax" in runs[0].stdout
-    assert runs[1].stdout.split("]") == ["[2.0, 2.0, 2.0, 2.0", " codegen driver ir runtime support values\n"]
+    assert runs[1].stdout.split("]") == ["[2.0, 2.0, 2.0, 2.0", " codegen driver ir runtime support transform values\n"]

@@ -44,9 +44,9 @@ def test_matrices_keep_their_elements() -> None:
     np.testing.assert_array_equal(found.numpy(), dense)
     again = sparse.CSRNDArray((found.data, found.indices, found.indptr), shape=(4, 6))
     np.testing.assert_array_equal(again.numpy(), dense)
-    with pytest.raises(ValueError, match="no CSR matrix of 5 rows"):
+    with pytest.raises(ValueError, match="not a CSR matrix of 5 rows"):
         sparse.CSRNDArray((found.data, found.indices, found.indptr), shape=(5, 6))
-    with pytest.raises(ValueError, match="outside of 2 columns"):
+    with pytest.raises(ValueError, match="out of range for 2 columns"):
         sparse.CSRNDArray((found.data, found.indices, found.indptr), shape=(4, 2))
     with pytest.raises(NotImplementedError, match="coo"):
         sparse.array(dense, stype="coo")

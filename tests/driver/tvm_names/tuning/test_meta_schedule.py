@@ -73,7 +73,8 @@ def test_a_scripts_own_space_is_searched(strategy: str, tmp_path: Path) -> None:
 def test_the_rules_space_begins_at_the_rules_choice(tmp_path: Path) -> None:
     """Guards PostOrderApply: the first candidate is the rule's, others answer what it leaves open; all are right."""
     database = ms.tune_tir(product(), TARGET, tmp_path, 3, num_trials_per_iter=2, runner=RUNNER, seed=0)
-    decisions = [record.trace.insts[0].decision for record in database.get_all_tuning_records()]
+    traces = [record.trace for record in database.get_all_tuning_records()]
+    decisions = [trace.get_decision(trace.insts[0]) for trace in traces]
     assert decisions[0] == {}
     assert len(decisions) == 3
     assert all(decisions[1:])
