@@ -87,7 +87,7 @@ docs: $(VENV)/.torch ## Generate the pages that are generated, and run every sni
 	@$(PY) -m pytest tests/docs
 
 # Random programs that are others each time; TIMES=10 takes ten times as many, SEED=7 those of a run that said so.
-fuzz: $(VENV)/.dev ## Long randomised runs, sized for under an hour on two cores
+fuzz: $(VENV)/.dev ## Long randomised runs: hours on a busy machine
 	@FUZZ=1 $(PY) -m pytest -m fuzz -n 2 --dist loadfile --durations=20 $(ARGS)
 
 embed: $(VENV)/.embed ## Sentence embeddings with all-MiniLM-L6-v2, built in Relax
