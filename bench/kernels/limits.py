@@ -17,8 +17,8 @@ from baton._src.codegen.llvm.jit import Machine, compile_text
 from baton._src.ir.target import Target
 from baton._src.runtime.linker import link
 
-CHAINS = 16
-"""Independent accumulators: more than latency times multiply-adds a cycle."""
+CHAINS = 12
+"""Independent accumulators: more than latency times multiply-adds a cycle, and within 16 registers."""
 STEPS = 1 << 21
 """Steps of a try: some milliseconds, so that threads beginning a little apart does not count."""
 TRIES = 20
