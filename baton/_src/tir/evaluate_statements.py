@@ -258,7 +258,7 @@ class StmtCompiler(ExprCompiler):
 
         def run(env: Env) -> None:
             part = view(env)[tuple(slice(m(env), m(env) + e(env)) for m, e in box)]
-            part = part[(0,) * dropped] if dropped else part
+            part = part[(*(0,) * dropped, ...)]  # also of one element it is a view
             whole = memory(env)
             env[data], env[slot] = whole, part
             for axis, var in strides:

@@ -84,3 +84,15 @@ def test_expressions_that_share_parts_take_no_time() -> None:
     store = BufferStore(buffer, total, (IntImm("int32", 0),))
     found = shared(func.with_fields(body=store))
     assert not isinstance(found.body, BufferStore)
+
+
+def test_sizes_of_buffers_stay() -> None:
+    """Guards which buffer is accessed: with its size named, it was another one than that allocated."""
+    func = parse_text(
+        "def main(a: T.handle, b: T.handle):\n    n = T.int32()\n    A = T.match_buffer(a, (n + 1,))\n"
+        "    B = T.match_buffer(b, (n + 1,))\n    C = T.alloc_buffer((n + 1,))\n    for i in range(n + 1):\n"
+        "        C[i] = A[i]\n    for i in range(n + 1):\n        B[i] = C[n + 1 - i - 1]"
+    )
+    found = shared(func)
+    assert "cse_var_1: T.int32 = n + 1" in script(found)
+    assert verify_well_formed(found)

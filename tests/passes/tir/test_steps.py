@@ -356,3 +356,18 @@ def test_options_of_the_prover_are_known_by_name(made: Any) -> None:
         if setting.endswith(type(made).__name__):
             with pytest.raises(DiagnosticError, match="has no option 'use_data_flow'"):
                 after(busy, made, **{setting: {"use_data_flow": True}})
+
+
+@T.prim_func
+def private_memory(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):
+    for i in T.vectorized(16):
+        own = T.decl_buffer((2,), scope="local")
+        own[0] = A[i]
+        own[1] = own[0] + T.float32(1)
+        B[i] = own[1] * own[0]
+
+
+def test_memory_inside_a_vectorised_loop_holds_all_lanes() -> None:
+    """Guards buffers of one lane that vectors were stored to: their memory had grown, what was declared had not."""
+    made = after(private_memory, X.FlattenBuffer(), X.VectorizeLoop())
+    assert {int(s.buffer.shape[0]) for s in of(st.BufferStore, made) if s.buffer.name == "own"} == {32}

@@ -9,7 +9,7 @@ import pytest
 
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import post_order
-from baton._src.passes.tir.buffer_placement import PlanAndUpdateBufferAllocationLocation
+from baton._src.passes.tir.allocation_places import PlanAndUpdateBufferAllocationLocation
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.te import reduction
 from baton._src.te.computation import compute, placeholder, reduce_axis

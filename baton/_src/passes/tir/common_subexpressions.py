@@ -10,7 +10,7 @@ out. A value is named around the innermost statement that has all its uses.
 from __future__ import annotations
 
 from collections import ChainMap, Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,6 +20,7 @@ from baton._src.passes.tir.prim_func_pass import PrimFuncPass
 from baton._src.passes.tir.simplify import simplified
 from baton._src.tir import expr as tir
 from baton._src.tir import stmt as st
+from baton._src.tir.buffer import Buffer
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.transform.context import PassContext
 
@@ -82,11 +83,11 @@ class _Sharing:
 
     def _count(self, expr: PrimExpr, place: int) -> None:
         """The statement uses the largest values in the expression; what these are made of follows later."""
-        for node in post_order(expr):
+        for node in post_order(expr, below=_parts):
             if node not in self.number_of:
                 self.number_of[node] = self._value(node)
             if self.number_of[node] is None:
-                self._use((self.number_of.get(c) for c in children(node)), Counter({place: 1}))
+                self._use((self.number_of.get(c) for c in _parts(node)), Counter({place: 1}))
         self._use([self.number_of[expr]], Counter({place: 1}))
 
     def _use(self, numbers: Iterable[int | None], places: Counter[int]) -> None:
@@ -172,9 +173,14 @@ class _Sharing:
 def _with_names(expr: Any, names: Mapping[Any, tir.Var]) -> Any:
     """An expression over the names of its parts; what has a name is not looked into."""
     made: dict[Any, Any] = {}
-    for node in post_order(expr, below=lambda n: () if n in names else children(n)):
+    for node in post_order(expr, below=lambda n: () if n in names else _parts(n)):
         made[node] = names[node] if node in names else rebuild(node, made)
     return made[expr]
+
+
+def _parts(node: Any) -> Sequence[Any]:
+    """What an expression is computed from. A buffer stays what it is: its sizes are computed where it is allocated."""
+    return () if isinstance(node, Buffer) else children(node)
 
 
 def _computed_by(statement: st.Stmt) -> Iterator[PrimExpr]:

@@ -15,6 +15,7 @@ from baton._src.passes.tir.fold import fold
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
+from baton._src.tir.buffer import Buffer
 from baton._src.tir.intrinsics import Effect, Intrinsic
 
 
@@ -37,6 +38,8 @@ class Widening:
         """Variables that have become vectors."""
         self.private: dict[tir.Var, None] = {}
         """Pointers of buffers with an element a lane."""
+        self.wide: dict[Buffer, Buffer] = {}
+        """These buffers, with room for all lanes."""
         self.depth = 0
         """Vector conditions around."""
 
@@ -79,12 +82,21 @@ class Widening:
                 raise CannotVectorize("vectors inside vectors")
             return stmt
         if buffer.data in self.private:
-            index = self._own_place(index)
+            buffer, index = self.own_part(buffer), self._own_place(index)
         elif index.dtype.lanes == 1:
             if value.dtype.lanes > 1 or self.depth:
                 raise CannotVectorize(f"all lanes store to one place of {buffer.name}")
             return st.BufferStore(buffer, value, (index,))
         return st.BufferStore(buffer, broadcast(value, self.lanes), (index,))
+
+    def own_part(self, buffer: Buffer) -> Buffer:
+        """A private buffer with an element a lane."""
+        if buffer not in self.wide:
+            *outer, last = buffer.shape
+            self.wide[buffer] = buffer.with_fields(
+                shape=(*outer, ops.multiply(last, tir.literal(self.lanes, last.dtype)))
+            )
+        return self.wide[buffer]
 
     def _own_place(self, index: PrimExpr) -> PrimExpr:
         if index.dtype.lanes > 1:
@@ -205,13 +217,14 @@ class _Expressions(Visitor):
 
     def visit_BufferLoad(self, node: tir.BufferLoad) -> PrimExpr:
         index = self.memo[node.indices[0]]
-        if node.buffer.data in self.owner.private:
-            index = self.owner._own_place(index)
+        buffer = node.buffer
+        if buffer.data in self.owner.private:
+            buffer, index = self.owner.own_part(buffer), self.owner._own_place(index)
         if index is node.indices[0]:
             return node
         if node.dtype.lanes > 1:
             raise CannotVectorize("vectors inside vectors")
-        return tir.BufferLoad(node.buffer, (index,))
+        return tir.BufferLoad(buffer, (index,))
 
     def visit_Call(self, node: tir.Call) -> PrimExpr:
         args = [self.memo[a] if isinstance(a, PrimExpr) else a for a in node.args]

@@ -9,7 +9,7 @@ from typing import Any
 
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import children, post_order
-from baton._src.passes.tir.buffer_placement import access_scopes
+from baton._src.passes.tir.allocation_places import access_scopes
 from baton._src.passes.tir.prim_func_pass import PrimFuncPass
 from baton._src.passes.tir.simplify import is_pure_call
 from baton._src.passes.tir.ssa import defined_by
@@ -57,9 +57,9 @@ def get_block_access_region(block: st.Block, buffer_var_map: Any = None) -> list
     return [reads, writes, [BufferRegion(buffers[v], st.full_region(buffers[v]).region) for v in pointers]]
 
 
-def detect_buffer_access_lca(func: PrimFunc) -> dict[Buffer, st.Stmt]:
-    """For each buffer the innermost loop or block around all of its accesses."""
-    return dict(access_scopes(func.body))
+def detect_buffer_access_lca(func: PrimFunc) -> dict[Buffer, st.For | st.Block | None]:
+    """For each buffer the innermost loop or block around all of its accesses; None if there is none."""
+    return access_scopes(func.body)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,206 @@
+"""PlanAndUpdateBufferAllocationLocation: buffers are allocated as deep in the loops as all accesses allow.
+
+    C = alloc (128,); for i in 16: { for j in 8: C[i * 8 + j] = ...; for j in 8: ... = C[i * 8 + j] }
+    ->  for i in 16: { block: C = alloc (128,); for j in 8: C[i * 8 + j] = ...; for j in 8: ... = C[i * 8 + j] }
+
+A loop whose iterations go on from what earlier ones have stored has the buffer outside: sums over a reduced axis,
+windows that move, whatever is read before the iteration has certainly stored it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import Any, NamedTuple
+
+from baton._src.ir.expr import PrimExpr, Range
+from baton._src.ir.traverse import children, post_order, rebuild, substitute
+from baton._src.passes.tir.prim_func_pass import PrimFuncPass
+from baton._src.tir import expr as tir
+from baton._src.tir import operators as ops
+from baton._src.tir import stmt as st
+from baton._src.tir.arith.analyzer import Analyzer
+from baton._src.tir.buffer import Buffer, BufferRegion
+from baton._src.tir.prim_func import PrimFunc
+from baton._src.tir.regions import point_regions, pointer_arguments
+from baton._src.tir.schedule.tree import refreshed
+from baton._src.transform.context import PassContext
+
+Scope = st.For | st.Block
+
+
+@dataclass(frozen=True)
+class PlanAndUpdateBufferAllocationLocation(PrimFuncPass):
+    """A buffer is allocated by the innermost loop (in a block of its own) or block around all of its accesses. Buffers
+    that nothing accesses are gone; blocks below the outermost one say anew what they read and write."""
+
+    def body(self, body: st.Stmt, function: PrimFunc, ctx: PassContext) -> st.Stmt:
+        order = post_order(body)
+        own = {b.data: b for block in order if isinstance(block, st.Block) for b in block.alloc_buffers}
+        here: dict[Scope, list[Buffer]] = {}
+        for var, accesses in _accesses(body, own).items():
+            if var in own:
+                here.setdefault(accesses.home(), []).append(own[var])
+        outermost = next((n for n in reversed(order) if isinstance(n, st.Block)), None)
+        changed: dict[Any, Any] = {}
+        for item in order:
+            made = rebuild(item, changed)
+            buffers = tuple(here.get(item, ()))
+            if isinstance(item, st.Block):
+                if buffers != item.alloc_buffers:
+                    made = made.with_fields(alloc_buffers=buffers)
+                if item is not outermost and _tells_accesses(item):
+                    made = refreshed(made)
+            elif buffers:
+                block = refreshed(st.Block((), (), (), "", made.body, alloc_buffers=buffers))
+                made = made.with_fields(body=st.BlockRealize((), tir.IntImm("bool", 1), block))
+            if made is not item:
+                changed[item] = made
+        found: st.Stmt = changed.get(body, body)
+        return found
+
+
+def _tells_accesses(block: st.Block) -> bool:
+    """Whether loads and stores tell what a block accesses: views and pointers do not, what it says of them is kept."""
+    views = any(isinstance(n, st.MatchBufferRegion) for n in post_order(block))
+    return not views and not pointer_arguments(block)
+
+
+def access_scopes(body: st.Stmt) -> dict[Buffer, Scope | None]:
+    """For each buffer the innermost loop or block around all of its accesses, None if nothing is. Reductions, and
+    blocks that go on from what earlier iterations have made, access it from outside of the loops they go along."""
+    return {a.buffer: a.scopes[-1] if a.scopes else None for a in _accesses(body, {}).values()}
+
+
+@dataclass
+class _Accesses:
+    """Of one buffer, from the first in order of the program."""
+
+    buffer: Buffer
+    scopes: list[Scope]
+    """Loops and blocks around all of them, from outside."""
+    is_stored: bool
+    """Whether the first one stores."""
+    conditions: tuple[PrimExpr, ...]
+    """Around the first one, in terms of loops."""
+
+    def home(self) -> Scope:
+        """The innermost of `scopes` that may allocate the buffer anew each time."""
+        while isinstance(self.scopes[-1], st.For) and self._goes_on(self.scopes[-1]):
+            self.scopes.pop()
+        return self.scopes[-1]
+
+    def _goes_on(self, loop: st.For) -> bool:
+        """Whether an iteration may read what an earlier one stored."""
+        at_times = any(n is loop.loop_var for condition in self.conditions for n in post_order(condition))
+        if not self.is_stored or at_times:
+            return True
+        reads, writes = (_of(self.buffer, regions) for regions in point_regions(loop.body))
+        if reads is None:
+            return False
+        loops = {n.loop_var: Range(n.min, n.extent) for n in self.scopes if isinstance(n, st.For)}
+        return writes is not None and not _covers(writes, reads, Analyzer.over(loops))
+
+
+def _of(buffer: Buffer, regions: list[BufferRegion]) -> BufferRegion | None:
+    return next((r for r in regions if r.buffer is buffer), None)
+
+
+def _covers(outer: BufferRegion, inner: BufferRegion, analyzer: Analyzer) -> bool:
+    return all(
+        analyzer.prove(ops.less_equal(a.min, b.min))
+        and analyzer.prove(ops.less_equal(ops.add(b.min, b.extent), ops.add(a.min, a.extent)))
+        for a, b in zip(outer.region, inner.region)
+    )
+
+
+class _Place(NamedTuple):
+    """Where a statement or expression stands."""
+
+    scopes: tuple[Scope, ...] = ()
+    carried: tuple[Scope, ...] | None = None
+    """Within a block that goes on from earlier iterations: the scopes around the loops it goes along."""
+    reduced: tuple[Scope, ...] | None = None
+    """Within a block that reduces: the scopes around the loops it goes along."""
+    conditions: tuple[PrimExpr, ...] = ()
+
+    def inside(self, scope: Scope) -> _Place:
+        return self._replace(scopes=(*self.scopes, scope))
+
+    def under(self, condition: PrimExpr) -> _Place:
+        return self._replace(conditions=(*self.conditions, condition))
+
+    def realized(self, realize: st.BlockRealize) -> _Place:
+        carried = self.carried if self.carried is not None else _outside(self.scopes, realize, "opaque")
+        reduced = self.reduced if self.reduced is not None else _outside(self.scopes, realize, "reduce")
+        return self._replace(carried=carried, reduced=reduced)
+
+    def of_access(self, stores: bool) -> tuple[Scope, ...]:
+        """The scopes that count for an access here."""
+        found = [self.scopes, self.carried, self.reduced if stores else None]
+        return min((scopes for scopes in found if scopes is not None), key=len)
+
+
+def _outside(scopes: tuple[Scope, ...], realize: st.BlockRealize, kind: str) -> tuple[Scope, ...] | None:
+    """The scopes around the first loop that an axis of this kind goes along; None if none does."""
+    pairs = zip(realize.block.iter_vars, realize.iter_values)
+    along = {n for axis, value in pairs if axis.iter_type == kind for n in post_order(value)}
+    found = tuple(takewhile(lambda scope: not (isinstance(scope, st.For) and scope.loop_var in along), scopes))
+    return found if len(found) < len(scopes) else None
+
+
+def _accesses(body: st.Stmt, memory: Mapping[tir.Var, Buffer]) -> dict[tir.Var, _Accesses]:
+    """By pointer, in order of the first access. The pointers of `memory` count where they are used by themselves."""
+    found: dict[tir.Var, _Accesses] = {}
+    values: dict[Any, PrimExpr] = {}
+    """Of the axes of blocks, in terms of loops."""
+
+    def access(buffer: Buffer, place: _Place, stores: bool) -> None:
+        scopes = place.of_access(stores)
+        known = found.get(buffer.data)
+        if known is None:
+            conditions = tuple(substitute(c, values) for c in place.conditions)
+            found[buffer.data] = _Accesses(buffer, list(scopes), stores, conditions)
+        else:
+            known.scopes = [a for a, b in takewhile(lambda pair: pair[0] is pair[1], zip(known.scopes, scopes))]
+
+    pending: list[tuple[st.Stmt, _Place]] = [(body, _Place())]
+    while pending:
+        stmt, place = pending.pop()
+        if isinstance(stmt, st.BlockRealize):
+            place = place.realized(stmt)
+            pairs = zip(stmt.block.iter_vars, stmt.iter_values)
+            values.update({axis.var: substitute(value, values) for axis, value in pairs})
+        for expr in _expressions(stmt):
+            for node in post_order(expr, below=lambda n: () if isinstance(n, Buffer) else children(n)):
+                if isinstance(node, tir.BufferLoad):
+                    access(node.buffer, place, stores=False)
+                elif node in memory:
+                    access(memory[node], place, stores=True)
+        for buffer in _stored(stmt):
+            access(buffer, place, stores=True)
+        if isinstance(stmt, st.For | st.Block):
+            place = place.inside(stmt)
+        elif isinstance(stmt, st.IfThenElse):
+            place = place.under(stmt.condition)
+        pending += [(part, place) for part in reversed(children(stmt)) if isinstance(part, st.Stmt)]
+    return found
+
+
+def _expressions(stmt: st.Stmt) -> list[PrimExpr]:
+    return [part for part in children(stmt) if isinstance(part, PrimExpr)]
+
+
+def _stored(stmt: st.Stmt) -> list[Buffer]:
+    """What a statement writes itself, or may: views and declared buffers show memory of another one."""
+    match stmt:
+        case st.BufferStore() | st.DeclBuffer():
+            return [stmt.buffer]
+        case st.Block():
+            return [view.source.buffer for view in stmt.match_buffers]
+        case _:
+            return []
+
+
+__all__ = ["PlanAndUpdateBufferAllocationLocation", "access_scopes"]

@@ -1,0 +1,73 @@
+"""Buffers whose rows begin at aligned places, as blocks ask for in the annotation `buffer_dim_align`.
+
+    T.block_attr({"buffer_dim_align": [[0, 0, 8, 1]]}); C: (4, 8)       ->      C has the strides (9, 1)
+
+Each entry is [index among the buffers that the block writes, axis, factor, offset]: the stride of the axis is `offset`
+modulo `factor`. `Schedule.storage_align` writes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from baton._src.ir.expr import PrimExpr
+from baton._src.ir.traverse import post_order, substitute
+from baton._src.tir import expr as tir
+from baton._src.tir import operators as ops
+from baton._src.tir import stmt as st
+from baton._src.tir.arith.analyzer import Analyzer
+from baton._src.tir.block_annotations import BUFFER_DIM_ALIGN
+from baton._src.tir.buffer import Buffer
+
+Alignment = dict[int, tuple[int, int]]
+"""Of axes: a factor and an offset each."""
+
+
+def alignments(body: st.Stmt) -> dict[tir.Var, Alignment]:
+    """What the blocks in `body` ask for, by the pointer of the buffer. Entries for axes or buffers that later steps
+    took away ask for nothing: where elements lie changes no result."""
+    found: dict[tir.Var, Alignment] = {}
+    for block in post_order(body):
+        if isinstance(block, st.Block):
+            for buffer, axis, factor, offset in _entries(block):
+                if 0 <= axis < len(buffer.shape) and factor > 0:
+                    found.setdefault(buffer.data, {})[axis] = (factor, offset)
+    return found
+
+
+def _entries(block: st.Block) -> Iterator[tuple[Buffer, int, int, int]]:
+    for entry in block.annotations.get(BUFFER_DIM_ALIGN, ()):
+        index, axis, factor, offset = (int(getattr(n, "value", n)) for n in entry)
+        if index < len(block.writes):
+            yield block.writes[index].buffer, axis, factor, offset
+
+
+def aligned_strides(shape: tuple[PrimExpr, ...], alignment: Alignment) -> tuple[PrimExpr, ...]:
+    """The smallest strides of rows of `shape` that are aligned so."""
+    strides: list[PrimExpr] = []
+    step: PrimExpr = tir.literal(1, shape[0].dtype)
+    simplify = Analyzer().simplify
+    for axis in reversed(range(len(shape))):
+        if axis in alignment:
+            factor, offset = alignment[axis]
+            gap = ops.floormod(ops.subtract(offset, step), tir.literal(factor, step.dtype))
+            step = simplify(ops.add(step, gap))
+        strides.insert(0, step)
+        step = simplify(ops.multiply(step, shape[axis]))
+    return tuple(strides)
+
+
+def with_aligned_buffers(body: st.Stmt) -> st.Stmt:
+    """`body` with the strides that its blocks ask for, of the buffers that its blocks allocate."""
+    wanted = alignments(body)
+    if not wanted:
+        return body
+    changed: dict[Any, Any] = {}
+    for block in post_order(body):
+        for buffer in block.alloc_buffers if isinstance(block, st.Block) else ():
+            if buffer.data in wanted and not buffer.strides:
+                strides = aligned_strides(buffer.shape, wanted[buffer.data])
+                changed[buffer] = buffer.with_fields(strides=strides)
+    found: st.Stmt = substitute(body, changed) if changed else body
+    return found
