@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
-from baton._src.ir.traverse import post_order, substitute
+from baton._src.ir.traverse import children, post_order, substitute
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
@@ -28,16 +28,21 @@ def alignments(body: st.Stmt) -> dict[tir.Var, Alignment]:
     """What the blocks in `body` ask for, by the pointer of the buffer. Entries for axes or buffers that later steps
     took away ask for nothing: where elements lie changes no result."""
     found: dict[tir.Var, Alignment] = {}
-    for block in post_order(body):
-        if isinstance(block, st.Block):
+    for block in _blocks(body):
+        if BUFFER_DIM_ALIGN in block.annotations:
             for buffer, axis, factor, offset in _entries(block):
                 if 0 <= axis < len(buffer.shape) and factor > 0:
                     found.setdefault(buffer.data, {})[axis] = (factor, offset)
     return found
 
 
+def _blocks(body: st.Stmt) -> list[st.Block]:
+    order = post_order(body, below=lambda n: [part for part in children(n) if isinstance(part, st.Stmt)])
+    return [n for n in order if isinstance(n, st.Block)]
+
+
 def _entries(block: st.Block) -> Iterator[tuple[Buffer, int, int, int]]:
-    for entry in block.annotations.get(BUFFER_DIM_ALIGN, ()):
+    for entry in block.annotations[BUFFER_DIM_ALIGN]:
         index, axis, factor, offset = (int(getattr(n, "value", n)) for n in entry)
         if index < len(block.writes):
             yield block.writes[index].buffer, axis, factor, offset
@@ -64,8 +69,8 @@ def with_aligned_buffers(body: st.Stmt) -> st.Stmt:
     if not wanted:
         return body
     changed: dict[Any, Any] = {}
-    for block in post_order(body):
-        for buffer in block.alloc_buffers if isinstance(block, st.Block) else ():
+    for block in _blocks(body):
+        for buffer in block.alloc_buffers:
             if buffer.data in wanted and not buffer.strides:
                 strides = aligned_strides(buffer.shape, wanted[buffer.data])
                 changed[buffer] = buffer.with_fields(strides=strides)

@@ -9,6 +9,7 @@ from baton._src.ir.traverse import post_order, substitute
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
+from baton._src.tir.block_annotations import BUFFER_DIM_ALIGN
 from baton._src.tir.buffer import Buffer, decl_buffer
 from baton._src.tir.expr import IterVar
 from baton._src.tir.index_map import IndexMap
@@ -21,7 +22,6 @@ from baton._src.tir.schedule.tree import (
     refreshed,
     refuse,
     replace,
-    replace_buffer,
     simplify,
 )
 
@@ -86,7 +86,8 @@ def with_padding(
 
 
 def storage_align(root: st.Stmt, name: str, index: int, axis: int, factor: int, offset: int) -> st.Stmt:
-    """The buffer that the block writes, with the distance between neighbours of `axis` at `offset` modulo `factor`."""
+    """The block asks for neighbours along `axis` of the buffer it writes to lie `offset` modulo `factor` apart: where
+    buffers are made smaller or lowered they get such strides."""
     buffer = buffer_of(root, name, index, "write")
     rank = len(buffer.shape)
     place = axis + rank if axis < 0 else axis
@@ -96,14 +97,8 @@ def storage_align(root: st.Stmt, name: str, index: int, axis: int, factor: int, 
         raise refuse(f"an alignment is a factor of 1 or more and an offset below it, got {factor} and {offset}")
     if not any(isinstance(n, st.Block) and buffer in n.alloc_buffers for n in post_order(root)):
         raise refuse(f"{buffer.name} is not a buffer of the function's own: others rely on its layout")
-    strides: list[PrimExpr] = []
-    step: PrimExpr = tir.IntImm(buffer.shape[0].dtype, 1)
-    for at in reversed(range(rank)):
-        if at == place:
-            gap = ops.floormod(ops.subtract(offset, step), tir.IntImm(step.dtype, factor))
-            step = simplify(ops.add(step, gap))
-        strides.insert(0, step)
-        step = simplify(ops.multiply(step, buffer.shape[at]))
-    aligned = buffer.with_fields(strides=tuple(strides))
-    found: st.Stmt = replace_buffer(root, buffer, aligned)
-    return found
+    block = find_block(root, name).block
+    entries = {(entry[0], entry[1]): entry for entry in block.annotations.get(BUFFER_DIM_ALIGN, ())}
+    entries[index, place] = [index, place, factor, offset]
+    wanted = {**block.annotations, BUFFER_DIM_ALIGN: [*entries.values()]}
+    return replace(root, {block: block.with_fields(annotations=wanted)})
