@@ -39,9 +39,9 @@ class PlanAndUpdateBufferAllocationLocation(PrimFuncPass):
         order = post_order(body)
         own = {b.data: b for block in order if isinstance(block, st.Block) for b in block.alloc_buffers}
         here: dict[Scope, list[Buffer]] = {}
-        for var, accesses in _accesses(body, own).items():
+        for var, access in accesses(body, own).items():
             if var in own:
-                here.setdefault(accesses.home(), []).append(own[var])
+                here.setdefault(access.may_be_inside()[-1], []).append(own[var])
         outermost = next((n for n in reversed(order) if isinstance(n, st.Block)), None)
         changed: dict[Any, Any] = {}
         for item in order:
@@ -70,11 +70,11 @@ def _tells_accesses(block: st.Block) -> bool:
 def access_scopes(body: st.Stmt) -> dict[Buffer, Scope | None]:
     """For each buffer the innermost loop or block around all of its accesses, None if nothing is. Reductions, and
     blocks that go on from what earlier iterations have made, access it from outside of the loops they go along."""
-    return {a.buffer: a.scopes[-1] if a.scopes else None for a in _accesses(body, {}).values()}
+    return {a.buffer: a.scopes[-1] if a.scopes else None for a in accesses(body, {}).values()}
 
 
 @dataclass
-class _Accesses:
+class Accesses:
     """Of one buffer, from the first in order of the program."""
 
     buffer: Buffer
@@ -85,11 +85,12 @@ class _Accesses:
     conditions: tuple[PrimExpr, ...]
     """Around the first one, in terms of loops."""
 
-    def home(self) -> Scope:
-        """The innermost of `scopes` that may allocate the buffer anew each time."""
-        while isinstance(self.scopes[-1], st.For) and self._goes_on(self.scopes[-1]):
-            self.scopes.pop()
-        return self.scopes[-1]
+    def may_be_inside(self) -> list[Scope]:
+        """Those of `scopes` that may allocate the buffer anew each time, with what is around them."""
+        found = [*self.scopes]
+        while found and isinstance(found[-1], st.For) and self._goes_on(found[-1]):
+            found.pop()
+        return found
 
     def _goes_on(self, loop: st.For) -> bool:
         """Whether an iteration may read what an earlier one stored."""
@@ -150,18 +151,18 @@ def _outside(scopes: tuple[Scope, ...], realize: st.BlockRealize, kind: str) -> 
     return found if len(found) < len(scopes) else None
 
 
-def _accesses(body: st.Stmt, memory: Mapping[tir.Var, Buffer]) -> dict[tir.Var, _Accesses]:
+def accesses(body: st.Stmt, memory: Mapping[tir.Var, Buffer]) -> dict[tir.Var, Accesses]:
     """By pointer, in order of the first access. The pointers of `memory` count where they are used by themselves."""
-    found: dict[tir.Var, _Accesses] = {}
+    found: dict[tir.Var, Accesses] = {}
     values: dict[Any, PrimExpr] = {}
     """Of the axes of blocks, in terms of loops."""
 
-    def access(buffer: Buffer, place: _Place, stores: bool) -> None:
+    def note(buffer: Buffer, place: _Place, stores: bool) -> None:
         scopes = place.of_access(stores)
         known = found.get(buffer.data)
         if known is None:
             conditions = tuple(substitute(c, values) for c in place.conditions)
-            found[buffer.data] = _Accesses(buffer, list(scopes), stores, conditions)
+            found[buffer.data] = Accesses(buffer, list(scopes), stores, conditions)
         else:
             known.scopes = [a for a, b in takewhile(lambda pair: pair[0] is pair[1], zip(known.scopes, scopes))]
 
@@ -175,11 +176,11 @@ def _accesses(body: st.Stmt, memory: Mapping[tir.Var, Buffer]) -> dict[tir.Var, 
         for expr in _expressions(stmt):
             for node in post_order(expr, below=lambda n: () if isinstance(n, Buffer) else children(n)):
                 if isinstance(node, tir.BufferLoad):
-                    access(node.buffer, place, stores=False)
+                    note(node.buffer, place, stores=False)
                 elif node in memory:
-                    access(memory[node], place, stores=True)
+                    note(memory[node], place, stores=True)
         for buffer in _stored(stmt):
-            access(buffer, place, stores=True)
+            note(buffer, place, stores=True)
         if isinstance(stmt, st.For | st.Block):
             place = place.inside(stmt)
         elif isinstance(stmt, st.IfThenElse):
@@ -203,4 +204,4 @@ def _stored(stmt: st.Stmt) -> list[Buffer]:
             return []
 
 
-__all__ = ["PlanAndUpdateBufferAllocationLocation", "access_scopes"]
+__all__ = ["PlanAndUpdateBufferAllocationLocation", "access_scopes", "accesses"]

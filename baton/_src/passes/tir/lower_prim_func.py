@@ -16,6 +16,7 @@ from baton._src.passes.tir.check_indices import INDEX_WITHIN, check_indices, has
 from baton._src.passes.tir.check_sizes import SizeTests, size_tests
 from baton._src.passes.tir.flatten_buffers import element_count, flatten_buffers
 from baton._src.passes.tir.lower_blocks import lower_blocks
+from baton._src.passes.tir.private_memory import with_private_buffers
 from baton._src.passes.tir.storage_alignment import with_aligned_buffers
 from baton._src.passes.tir.unroll_loops import unroll_loops
 from baton._src.passes.tir.vectorize_loops import vectorize_loops
@@ -35,7 +36,7 @@ def lower_prim_func(func: PrimFunc, target: Target, unscheduled: PrimFunc | None
     `unscheduled` is the kernel that `func` was made of: what it needs no checks for, `func` does not. Without it, sizes
     are taken to be right: a schedule's own indices are more than a prover should be asked for.
     """
-    body = lower_blocks(with_aligned_buffers(func.body))
+    body = lower_blocks(with_private_buffers(with_aligned_buffers(func.body)))
     abi = kernel_abi(func).params
     # One that was lowered is checked; the flat shapes of its views mention variables of their offsets, out of scope.
     if "buffer_extents" not in func.attrs:
