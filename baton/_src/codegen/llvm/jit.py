@@ -12,6 +12,7 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
+from baton._src.codegen.llvm.single_lanes import stores_narrow_lanes, with_single_lanes
 from baton._src.ir.cpu import NAMED
 from baton._src.ir.target import Target
 from baton._src.support.diagnostics import InternalError, fail
@@ -118,6 +119,8 @@ def _optimised(text: str, machine: Machine) -> tuple[Any, Any]:
     except RuntimeError as error:
         raise InternalError(f"code generation wrote LLVM IR that LLVM rejects: {error}") from error
     _optimise(module, target, machine.level)
+    if stores_narrow_lanes(text):  # LLVM's code for some of them is wrong
+        module = llvm.parse_assembly(with_single_lanes(str(module)))
     return module, target
 
 
