@@ -8,10 +8,8 @@ from baton._src.support.lazy import attach, names, renamed
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **names("driver.tvm_names.tuning.meta_schedule.measuring", "LocalBuilder"),
-        **renamed(
-            "driver.tvm_names.tuning.meta_schedule.measuring", Builder="LocalBuilder", create="LocalBuilder.create"
-        ),
+        **names("driver.tvm_names.tuning.meta_schedule.building", "Builder BuilderInput BuilderResult LocalBuilder"),
+        **renamed("driver.tvm_names.tuning.meta_schedule.building", PyBuilder="Builder", create="Builder.create"),
     },
     before=wire,
 )

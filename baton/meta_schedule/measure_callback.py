@@ -8,8 +8,15 @@ from baton._src.support.lazy import attach, names, renamed
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **names("driver.tvm_names.tuning.meta_schedule.callbacks", "MeasureCallback AddToDatabase"),
-        **renamed("driver.tvm_names.tuning.meta_schedule.callbacks", PyMeasureCallback="MeasureCallback"),
+        **names(
+            "driver.tvm_names.tuning.meta_schedule.callbacks",
+            "MeasureCallback AddToDatabase RemoveBuildArtifact UpdateCostModel",
+        ),
+        **renamed(
+            "driver.tvm_names.tuning.meta_schedule.callbacks",
+            PyMeasureCallback="MeasureCallback",
+            create="MeasureCallback.create",
+        ),
     },
     before=wire,
 )

@@ -8,9 +8,17 @@ from baton._src.support.lazy import attach, names, renamed
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **names("driver.tvm_names.tuning.meta_schedule.measuring", "LocalRunner EvaluatorConfig"),
+        **names(
+            "driver.tvm_names.tuning.meta_schedule.running",
+            "Runner RunnerInput RunnerFuture LocalRunner EvaluatorConfig",
+        ),
         **names("driver.tvm_names.tuning.meta_schedule.records", "RunnerResult"),
-        **renamed("driver.tvm_names.tuning.meta_schedule.measuring", Runner="LocalRunner", create="LocalRunner.create"),
+        **renamed(
+            "driver.tvm_names.tuning.meta_schedule.running",
+            PyRunner="Runner",
+            PyRunnerFuture="RunnerFuture",
+            create="Runner.create",
+        ),
     },
     before=wire,
 )

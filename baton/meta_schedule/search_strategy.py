@@ -13,7 +13,11 @@ __getattr__, __dir__, __all__ = attach(
             "SearchStrategy ReplayFunc ReplayTrace EvolutionarySearch",
         ),
         **names("driver.tvm_names.tuning.meta_schedule.records", "MeasureCandidate"),
-        **renamed("driver.tvm_names.tuning.meta_schedule.strategies", create="SearchStrategy.create"),
+        **renamed(
+            "driver.tvm_names.tuning.meta_schedule.strategies",
+            PySearchStrategy="SearchStrategy",
+            create="SearchStrategy.create",
+        ),
     },
     before=wire,
 )

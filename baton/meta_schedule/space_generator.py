@@ -12,7 +12,11 @@ __getattr__, __dir__, __all__ = attach(
             "driver.tvm_names.tuning.meta_schedule.spaces",
             "SpaceGenerator ScheduleFn PostOrderApply SpaceGeneratorUnion",
         ),
-        **renamed("driver.tvm_names.tuning.meta_schedule.spaces", create="SpaceGenerator.create"),
+        **renamed(
+            "driver.tvm_names.tuning.meta_schedule.spaces",
+            PySpaceGenerator="SpaceGenerator",
+            create="SpaceGenerator.create",
+        ),
     },
     before=wire,
 )

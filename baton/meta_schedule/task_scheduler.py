@@ -8,7 +8,7 @@ from baton._src.support.lazy import attach, names, renamed
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **names("driver.tvm_names.tuning.meta_schedule.tune", "TaskScheduler RoundRobin GradientBased"),
+        **names("driver.tvm_names.tuning.meta_schedule.tune", "TaskScheduler TaskRecord RoundRobin GradientBased"),
         **renamed("driver.tvm_names.tuning.meta_schedule.tune", create="TaskScheduler.create"),
     },
     before=wire,

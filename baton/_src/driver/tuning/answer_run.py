@@ -1,4 +1,7 @@
-"""Answering a `Run` in this process: compile the way, hold its results against the kernel's, measure it."""
+"""Answering a `Run` in this process: compile the way, hold its results against the kernel's, measure it.
+
+A `LibraryRun` is answered likewise, by what its file holds.
+"""
 
 from __future__ import annotations
 
@@ -7,18 +10,23 @@ from dataclasses import dataclass, field
 from itertools import cycle
 from typing import Any
 
+from baton._src.driver.artifacts import load_module
 from baton._src.driver.targets import chosen_target
 from baton._src.driver.tir.build import build
-from baton._src.driver.tuning.runs import NAME, Run, Times
+from baton._src.driver.tuning.runs import NAME, LibraryRun, Run, Times
 from baton._src.driver.tuning.task import Task
-from baton._src.driver.tuning.trial import copies, difference, made, made_up
+from baton._src.driver.tuning.trial import copies, difference, made, made_up, made_up_arrays
 from baton._src.driver.tuning_records.place import Place
 from baton._src.ir.target import Target
 from baton._src.runtime.timing import measure
 from baton._src.support.diagnostics import fail
 from baton._src.tir.prim_func import CHOICES, PrimFunc
 from baton._src.tir.text.parser import parse_text
+from baton._src.values.dtype import DataType
 from baton._src.values.tensor import AnyArray, NDArray
+
+Results = Sequence[AnyArray]
+"""All arguments of a kernel after a call."""
 
 
 @dataclass(frozen=True)
@@ -42,11 +50,11 @@ class References:
 
     _kept: dict[str, list[AnyArray]] = field(default_factory=dict)
 
-    def results(self, run: Run, target: Target, arrays: Sequence[AnyArray]) -> list[AnyArray]:
+    def results(self, kernel: str, compiled: Callable[[PrimFunc], _Compiled], arrays: Sequence[AnyArray]) -> Results:
         """What the rules' way of computing the kernel makes of the arguments."""
-        if run.kernel not in self._kept:
-            self._kept = {run.kernel: _compiled(parse_text(run.kernel), run, target).results(arrays)}
-        return self._kept[run.kernel]
+        if kernel not in self._kept:
+            self._kept = {kernel: compiled(parse_text(kernel)).results(arrays)}
+        return self._kept[kernel]
 
 
 def ran(run: Run, references: References) -> Times:
@@ -54,24 +62,43 @@ def ran(run: Run, references: References) -> Times:
     target = chosen_target(Target(run.target))
     if Place.of(target).target != run.place:
         raise fail("tuning-machine", "this machine is not the one the kernel is tuned for", help="use workers like it")
-    kernel = parse_text(run.kernel)
-    arrays = made_up(kernel, run.shapes)
+    arrays = made_up(parse_text(run.kernel), run.shapes)
     way = _compiled(parse_text(run.way), run, target)
-    expected = references.results(run, target, arrays)
+    _check(way, arrays, references.results(run.kernel, lambda kernel: _compiled(kernel, run, target), arrays))
+    return _times(run, way, arrays, target)
+
+
+def ran_library(run: LibraryRun, references: References) -> Times:
+    """How long calls of the library's function take; `DiagnosticError`: it cannot be loaded, or results differ."""
+    target = chosen_target(Target(run.target))
+    arrays = made_up_arrays([DataType(dtype) for dtype in run.dtypes], run.shapes)
+    way = _called(load_module(run.library))
+    if run.kernel:
+        _check(way, arrays, references.results(run.kernel, lambda kernel: _called(build(kernel, target)), arrays))
+    return _times(run, way, arrays, target)
+
+
+def _check(way: _Compiled, arrays: Sequence[AnyArray], expected: Results) -> None:
     # The weight that Winograd's way reads is another array: results are those arguments that keep their shapes.
     pairs = [(a, b) for a, b in zip(expected, way.results(arrays)) if a.shape == b.shape]
     apart = max((difference(a, b, way.by_winograd) for a, b in pairs), default=0.0)
     if apart > 1.0:
         raise fail("tuning-results", f"the results are {apart:.1f} times further apart than rounding allows")
+
+
+def _times(run: Run | LibraryRun, way: _Compiled, arrays: Sequence[AnyArray], target: Target) -> Times:
     calls = cycle([_call(way, arrays) for _ in range(copies(arrays, target) if run.from_memory else 1)])
     found = measure(lambda: next(calls)(), run.number, run.repeat, run.min_repeat_ms)
     return Times(list(found.results))
 
 
+def _called(module: Any) -> _Compiled:
+    return _Compiled(module, lambda arrays: [NDArray(a.copy()) for a in arrays])
+
+
 def _compiled(func: PrimFunc, run: Run, target: Target) -> _Compiled:
     if not run.constant or func.attrs.get("tir.is_scheduled"):
-        module: Any = build(func, target)
-        return _Compiled(module, lambda arrays: [NDArray(a.copy()) for a in arrays])
+        return _called(build(func, target))
     task = Task(NAME, "", "", run.shapes, [], True, run.target, run.place, target.num_cores)
     way = made(func.without_attr(CHOICES), task, func.attrs.get(CHOICES, {}), target)
     return _Compiled(way.kernel, way.arguments, way.plan is not None)

@@ -4,7 +4,8 @@ with Runner() as runner:
     times = runner.run(Run.of(kernel, way, target, Timing(repeat=3)))
 
 A `Trial` compares two records in turn; a `Run` takes any schedule of a kernel, and says how long its calls take. Its
-results are held against the rules' way of computing the kernel, so that what is fast and wrong is an error.
+results are held against the rules' way of computing the kernel, so that what is fast and wrong is an error. A
+`LibraryRun` takes what was compiled already.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import json
 import math
 import statistics
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Self
 
@@ -68,6 +70,38 @@ class Run(Message):
 
 
 @dataclass(frozen=True)
+class LibraryRun(Message):
+    """Measure the function of the library in the file `library`, on tensors of these shapes and dtypes.
+
+    `kernel`: what it is to compute, for `target`; empty where nobody knows.
+    """
+
+    library: str
+    shapes: list[list[int]]
+    dtypes: list[str]
+    number: int
+    repeat: int
+    min_repeat_ms: int
+    from_memory: bool
+    target: dict[str, Any]
+    kernel: str = ""
+
+    @classmethod
+    def of(
+        cls,
+        library: str,
+        tensors: Sequence[tuple[str, Sequence[int]]],
+        target: Target,
+        timing: Timing,
+        kernel: PrimFunc | None = None,
+    ) -> LibraryRun:
+        """The run of a library on tensors, given as dtypes and shapes."""
+        text = "" if kernel is None else script(kernel, NAME)
+        dtypes, shapes = [dtype for dtype, _ in tensors], [list(shape) for _, shape in tensors]
+        return cls(library, shapes, dtypes, **timing._asdict(), target=target.export(), kernel=text)
+
+
+@dataclass(frozen=True)
 class Times(Message):
     """Seconds of a call, for each repetition; or the reason of a failure."""
 
@@ -99,7 +133,7 @@ class Runner:
         self.time_out = TIME_OUT if time_out is None else time_out
         self._child = Child(command)
 
-    def run(self, run: Run) -> Times:
+    def run(self, run: Run | LibraryRun) -> Times:
         """How long the calls take; a way that crashes the process or takes too long is an error of its own."""
         line = self._child.answer(run.to_text(), self.time_out)
         return Times(error=line.why) if isinstance(line, NoAnswer) else Times.from_data(json.loads(line))

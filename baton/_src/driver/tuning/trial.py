@@ -131,17 +131,19 @@ def made(func: PrimFunc, task: Task, record: Record, target: Target) -> Way:
 
 
 def made_up(func: PrimFunc, shapes: Sequence[Sequence[int]]) -> list[AnyArray]:
-    """Arguments: numbers around one for floats, small indices for integers."""
+    """Arguments of a kernel, as `made_up_arrays` has them."""
+    return made_up_arrays([func.buffer_map[param].dtype for param in func.params], shapes)
+
+
+def made_up_arrays(dtypes: Sequence[DataType], shapes: Sequence[Sequence[int]]) -> list[AnyArray]:
+    """Numbers around zero for floats, small indices for integers; the same in every process."""
     random = np.random.default_rng(0)
     found: list[AnyArray] = []
-    for param, shape in zip(func.params, shapes):
-        dtype: DataType = func.buffer_map[param].dtype
+    for dtype, shape in zip(dtypes, shapes):
         if dtype.is_float:
             found.append(random.standard_normal(tuple(shape)).astype(dtype.numpy))
-        elif dtype.is_bool:
-            found.append(random.integers(0, 2, tuple(shape)).astype(np.bool_))
         else:
-            found.append(random.integers(0, 2, tuple(shape)).astype(dtype.numpy))
+            found.append(random.integers(0, 2, tuple(shape)).astype(np.bool_ if dtype.is_bool else dtype.numpy))
     return found
 
 

@@ -9,8 +9,8 @@ import json
 import os
 import sys
 
-from baton._src.driver.tuning.answer_run import References, ran
-from baton._src.driver.tuning.runs import Run, Times
+from baton._src.driver.tuning.answer_run import References, ran, ran_library
+from baton._src.driver.tuning.runs import LibraryRun, Run, Times
 from baton._src.driver.tuning.task import Outcome, Trial
 from baton._src.driver.tuning.trial import Workshop, measured
 
@@ -25,8 +25,11 @@ def answer(line: str, workshop: Workshop) -> Outcome:
 
 def times(line: str, references: References) -> Times:
     """The result of a run as text; a failure is a result, too."""
+    data = json.loads(line)
     try:
-        return ran(Run.from_data(json.loads(line)), references)
+        if "library" in data:
+            return ran_library(LibraryRun.from_data(data), references)
+        return ran(Run.from_data(data), references)
     except Exception as error:
         return Times(error=f"{type(error).__name__}: {error}"[:500])
 
@@ -37,7 +40,7 @@ def main() -> None:
     os.dup2(2, 1)  # other output goes to standard error
     workshop, references = Workshop(), References()
     for line in sys.stdin:
-        is_run = "way" in json.loads(line)
+        is_run = "task" not in json.loads(line)
         found = times(line, references) if is_run else answer(line, workshop)
         out.write(found.to_text() + "\n")
         out.flush()

@@ -68,6 +68,10 @@ class Trace:
         """The same steps with another choice, without those behind `enter_postproc` unless `remove_postproc=False`."""
         return Trace(self._steps(remove_postproc), {**self.decisions, inst: decision})
 
+    def before_postproc(self) -> list[Instruction]:
+        """The steps before `enter_postproc`: those that were chosen."""
+        return self._steps(remove_postproc=True)
+
     def simplified(self, remove_postproc: bool = True) -> Trace:
         """Without steps that leave the program alone and whose results nobody uses, and those behind `enter_postproc`
         unless `remove_postproc=False`."""

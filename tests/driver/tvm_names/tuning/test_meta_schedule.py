@@ -187,7 +187,7 @@ def test_what_cannot_be_tuned_says_so(tmp_path: Path) -> None:
     with pytest.raises(DiagnosticError, match="no search strategy 'annealing'"):
         ms.tune_tir(product(), TARGET, tmp_path, 1, strategy="annealing")
     with pytest.raises(AttributeError, match="every candidate is measured"):
-        _ = ms.cost_model
+        _ = ms.post_optimization
 
 
 class Heard(ms.measure_callback.MeasureCallback):

@@ -8,12 +8,36 @@ from baton._src.driver.tvm_names.left_out.reasons import TEST_EQUIPMENT
 
 TUNING_NAMES: Mapping[str, Mapping[str, str]] = {
     "every candidate is measured: no model of costs or features of programs is asked": {
-        "meta_schedule": "cost_model CostModel feature_extractor FeatureExtractor post_optimization",
+        "meta_schedule": "post_optimization",
         "auto_scheduler": "XGBModel RandomModel cost_model feature",
         "autotvm": "feature",
     },
-    "rules schedule whole kernels (PostOrderApply leaves open what they do); a script's own space is ScheduleFn": {
-        "meta_schedule": "schedule_rule ScheduleRule postproc Postproc mutator Mutator schedule",
+    "baton's rules schedule whole kernels (PostOrderApply leaves open what they do); "
+    "rules of your own derive from PyScheduleRule, and a function that schedules is a space": {
+        "meta_schedule": "schedule",
+        "meta_schedule.schedule_rule": (
+            "AddRFactor ApplyCustomRule AutoBind AutoInline AutoInlineAfter CrossThreadReduction "
+            "InlineConstantScalars MultiLevelTiling MultiLevelTilingTensorCore MultiLevelTilingWideVector "
+            "MultiLevelTilingWithIntrin ParallelizeVectorizeUnroll RandomComputeLocation ReuseType"
+        ),
+    },
+    "baton's spaces need none of TVM's; postprocessors of your own derive from PyPostproc": {
+        "meta_schedule.postproc": (
+            "DisallowAsyncStridedMemCopy DisallowDynamicLoop RewriteCooperativeFetch RewriteLayout "
+            "RewriteParallelVectorizeUnroll RewriteReductionBlock RewriteTensorize RewriteUnboundBlock "
+            "VerifyGPUCode VerifyVTCMLimit"
+        ),
+    },
+    "decisions are changed by the strategy itself; mutators of your own derive from PyMutator": {
+        "meta_schedule.mutator": (
+            "MutateComputeLocation MutateParallel MutateThreadBinding MutateTileSize MutateUnroll"
+        ),
+    },
+    "models see the decisions of traces; features of your own derive from PyFeatureExtractor": {
+        "meta_schedule.feature_extractor": "PerStoreFeature RandomFeatureExtractor",
+    },
+    'it needs PyTorch; "xgb" is a model that learns, and models of your own derive from PyCostModel': {
+        "meta_schedule.cost_model": "MLPModel mlp_model",
     },
     "candidates are run on this machine: auto_scheduler.LocalRunner": {
         "auto_scheduler": "RPCRunner LocalRPCMeasureContext",
@@ -42,12 +66,6 @@ TUNING_NAMES: Mapping[str, Mapping[str, str]] = {
         "autotvm": "register_topi_compute register_topi_schedule",
     },
     "candidates are run on this machine: runner.LocalRunner": {"meta_schedule.runner": "RPCRunner RPCConfig"},
-    "candidates are built and run by baton's own process: runner.LocalRunner": {
-        "meta_schedule.runner": "PyRunner",
-    },
-    "candidates are built and run by baton's own process: builder.LocalBuilder": {
-        "meta_schedule.builder": "PyBuilder",
-    },
     "tuning tells its progress as compilation does": {"meta_schedule": "Profiler"},
     TEST_EQUIPMENT: {"meta_schedule": "testing"},
     "it is older than meta_schedule, which is served: tvm.meta_schedule, and passes named MetaSchedule...": {

@@ -1,113 +1,71 @@
-"""Who builds and runs candidates: a child process, which compiles a schedule and calls it."""
+"""Measuring candidates with a builder and a runner.
+
+Where both are baton's own, one child process builds and runs; else the builder writes files, and the runner runs them.
+"""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Protocol, Self
 
 from baton._src.driver.tuning.runs import Run, Times, Timing
-from baton._src.driver.tuning.runs import Runner as KernelRunner
+from baton._src.driver.tuning.runs import Runner as ChildRunner
+from baton._src.driver.tvm_names.tuning.meta_schedule.building import (
+    Builder,
+    BuilderInput,
+    BuilderResult,
+    LocalBuilder,
+)
 from baton._src.driver.tvm_names.tuning.meta_schedule.records import MeasureCandidate, RunnerResult
+from baton._src.driver.tvm_names.tuning.meta_schedule.running import (
+    LocalRunner,
+    Runner,
+    RunnerFuture,
+    RunnerInput,
+    result_of,
+)
 from baton._src.driver.tvm_names.tuning.workloads import has_constant_weight, only_kernel
 from baton._src.ir.module import IRModule
 from baton._src.ir.target import Target
 from baton._src.support.diagnostics import DiagnosticError, fail
 from baton._src.tir.prim_func import PrimFunc
 
-_OWN = "candidates are built and run by baton's own process, which keeps no files of them"
+Results = tuple[list[BuilderResult], list[RunnerResult]]
+"""Of each candidate, how it was built and how it ran."""
+_LOOK_AGAIN = 0.005
+"""Seconds between looks at a script's future."""
 
 
-class EvaluatorConfig(NamedTuple):
-    """How a candidate is timed: `repeat` means of `number` calls, which grow until they take `min_repeat_ms`.
+class Measuring(Protocol):
+    """Measures candidates of tasks until the `with` block ends."""
 
-    With `enable_cpu_cache_flush` calls alternate between copies of the arguments that no cache holds.
-    """
+    def results(self, module: IRModule, target: Target, candidates: Sequence[MeasureCandidate]) -> Results:
+        """How each candidate was built, and how long its calls take."""
 
-    number: int = 3
-    repeat: int = 1
-    min_repeat_ms: int = 100
-    enable_cpu_cache_flush: bool = False
+    def __enter__(self) -> Self: ...
 
-
-class LocalBuilder:
-    """Compiles candidates in the process that runs them, within `timeout_sec`. `max_workers`: one is all that runs."""
-
-    def __init__(
-        self,
-        *,
-        max_workers: int | None = None,
-        timeout_sec: float = 30.0,
-        f_build: Any = None,
-        f_export: Any = None,
-        initializer: Any = None,
-    ) -> None:
-        _refuse_functions(f_build=f_build, f_export=f_export, initializer=initializer)
-        self.max_workers = max_workers
-        self.timeout_sec = timeout_sec
-
-    @staticmethod
-    def create(kind: Any = "local", *args: Any, **kwargs: Any) -> LocalBuilder:
-        """A builder by its name: "local"."""
-        found: LocalBuilder = _created(LocalBuilder, "builder", kind, *args, **kwargs)
-        return found
+    def __exit__(self, *caught: object) -> None: ...
 
 
-class LocalRunner:
-    """Runs candidates in a child process. One that takes longer than `timeout_sec` has failed.
-
-    `cooldown_sec` and `alloc_repeat` change nothing: arguments are made once, calls follow each other.
-    """
-
-    def __init__(
-        self,
-        timeout_sec: float = 30.0,
-        evaluator_config: EvaluatorConfig | None = None,
-        cooldown_sec: float = 0.0,
-        alloc_repeat: int = 1,
-        f_alloc_argument: Any = None,
-        f_run_evaluator: Any = None,
-        f_cleanup: Any = None,
-        initializer: Any = None,
-    ) -> None:
-        given = {"f_alloc_argument": f_alloc_argument, "f_run_evaluator": f_run_evaluator, "f_cleanup": f_cleanup}
-        _refuse_functions(**given, initializer=initializer)
-        self.timeout_sec = timeout_sec
-        self.evaluator_config = evaluator_config or EvaluatorConfig()
-
-    @staticmethod
-    def create(kind: Any = "local", *args: Any, **kwargs: Any) -> LocalRunner:
-        """A runner by its name: "local"."""
-        if kind == "rpc":
-            raise fail("api", "candidates are run on this machine", help='runner="local"', kind=ValueError)
-        found: LocalRunner = _created(LocalRunner, "runner", kind, *args, **kwargs)
-        return found
+def measuring(builder: Builder, runner: Runner) -> Measuring:
+    """What measures with this builder and this runner."""
+    if isinstance(builder, LocalBuilder) and isinstance(runner, LocalRunner) and builder.is_plain and runner.is_plain:
+        return TogetherMeasuring(builder, runner)
+    return StagedMeasuring(builder, runner)
 
 
-def _created(cls: Any, what: str, kind: Any, *args: Any, **kwargs: Any) -> Any:
-    if isinstance(kind, cls):
-        return kind
-    if kind != "local":
-        raise fail("api", f"cannot use the {what} {kind!r}: {_OWN}", help=f'{what}="local"', kind=TypeError)
-    return cls(*args, **kwargs)
-
-
-def _refuse_functions(**given: Any) -> None:
-    for name, function in given.items():
-        if function is not None:
-            raise fail("api", f"{name}: {_OWN}", help="leave it out")
-
-
-class Measuring(KernelRunner):
-    """Runs candidates of tasks as a builder and a runner say, until the `with` block ends."""
+class TogetherMeasuring(ChildRunner):
+    """A child process compiles schedules and calls them; those that compute something else have failed."""
 
     def __init__(self, builder: LocalBuilder, runner: LocalRunner) -> None:
         super().__init__(builder.timeout_sec + runner.timeout_sec)
         self.timing = Timing(*runner.evaluator_config)
 
-    def results(self, module: IRModule, target: Target, candidates: Sequence[MeasureCandidate]) -> list[RunnerResult]:
-        """How long each candidate's calls take; those that compute something else than `module` have failed."""
+    def results(self, module: IRModule, target: Target, candidates: Sequence[MeasureCandidate]) -> Results:
         kernel = only_kernel(module)
-        return [_result(self._times(kernel, only_kernel(c.sch.mod), target)) for c in candidates]
+        found = [result_of(self._times(kernel, only_kernel(c.sch.mod), target)) for c in candidates]
+        return [BuilderResult(None, None) for _ in candidates], found
 
     def _times(self, kernel: PrimFunc, way: PrimFunc, target: Target) -> Times:
         try:
@@ -117,5 +75,43 @@ class Measuring(KernelRunner):
         return self.run(run)
 
 
-def _result(times: Times) -> RunnerResult:
-    return RunnerResult(None, times.error) if times.error else RunnerResult(times.seconds)
+class StagedMeasuring:
+    """The builder gives files, and the runner runs those it could build."""
+
+    def __init__(self, builder: Builder, runner: Runner) -> None:
+        self.builder, self.runner = builder, runner
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *caught: object) -> None:
+        """A script's builder and runner end with the script."""
+
+    def results(self, module: IRModule, target: Target, candidates: Sequence[MeasureCandidate]) -> Results:
+        built = self.builder.build([BuilderInput(c.sch.mod, target) for c in candidates])
+        _check_count("builder", built, candidates)
+        paths = [(b.artifact_path, c.args_info) for b, c in zip(built, candidates) if b.artifact_path]
+        inputs = [RunnerInput(path, target.kind.name, info) for path, info in paths]
+        ran = iter(self._ran(inputs, target, only_kernel(module)))
+        return built, [
+            next(ran) if b.artifact_path else RunnerResult(None, b.error_msg or "the builder gave no file")
+            for b in built
+        ]
+
+    def _ran(self, inputs: Sequence[RunnerInput], target: Target, kernel: PrimFunc) -> list[RunnerResult]:
+        if isinstance(self.runner, LocalRunner):
+            return self.runner.results(inputs, target, kernel)
+        futures = self.runner.run(inputs)
+        _check_count("runner", futures, inputs)
+        return [_awaited(future) for future in futures]
+
+
+def _awaited(future: RunnerFuture) -> RunnerResult:
+    while not future.done():
+        time.sleep(_LOOK_AGAIN)
+    return future.result()
+
+
+def _check_count(what: str, given: Sequence[object], asked: Sequence[object]) -> None:
+    if len(given) != len(asked):
+        raise fail("api", f"the {what} gave {len(given)} results for {len(asked)} candidates", kind=ValueError)

@@ -31,7 +31,7 @@ class Resampler:
 
     def changed(self, trace: Trace) -> Schedule:
         """One decision changed: a draw, or a neighbouring answer to what a rule leaves open."""
-        open_places = [n for n, inst in enumerate(trace.insts) if inst in trace.decisions]
+        open_places = [n for n, inst in enumerate(trace.before_postproc()) if inst in trace.decisions]
         if not open_places:
             return self._replayed(trace, lambda number, decision: decision, lambda random: {})
         place = self.random.choice(open_places)
@@ -42,6 +42,12 @@ class Resampler:
             lambda random: self._rule_space.changed(answers, random),
         )
 
+    def taken(self, trace: Trace) -> Schedule:
+        """The steps with the decisions that a trace has; those it has none for are drawn."""
+        made = Schedule(self.mod, seed=self.random.getrandbits(31))
+        trace.apply_to_schedule(made)
+        return made
+
     def _replayed(
         self,
         trace: Trace,
@@ -51,7 +57,7 @@ class Resampler:
         """The steps on a new schedule. `decided` gives decisions that stay; others are drawn, those of rules by
         `answers`.
         """
-        steps, decisions = trace.as_json()
+        steps, decisions = trace.as_json(remove_postproc=True)
         kept = []
         for number, decision in decisions:
             chosen = decided(number, decision)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 from baton._src.driver.targets import chosen_target
+from baton._src.driver.tvm_names.tuning.meta_schedule.kernel_parts import Mutator, Postproc
 from baton._src.driver.tvm_names.tuning.meta_schedule.records import MeasureCandidate, RunnerResult
 from baton._src.driver.tvm_names.tuning.meta_schedule.spaces import SpaceGenerator
 from baton._src.driver.tvm_names.tuning.meta_schedule.strategies import SearchStrategy
@@ -45,10 +46,13 @@ class TuneContext:
         self.logger = logger or logging.getLogger(__name__)
         self.space_generator = None if space_generator is None else SpaceGenerator.create(space_generator)
         self.search_strategy = None if search_strategy is None else SearchStrategy.create(search_strategy)
-        if self.space_generator is not None:
-            self.space_generator.initialize(self.target, self.rand_state)
-        if self.search_strategy is not None:
-            self.search_strategy.initialize(self)
+        self.initialize()
+
+    def initialize(self) -> None:
+        """Tell the space and the strategy of the task."""
+        for part in (self.space_generator, self.search_strategy):
+            if part is not None:
+                part._initialize_with_tune_context(self)
 
     @property
     def module(self) -> IRModule:
@@ -57,7 +61,17 @@ class TuneContext:
 
     def generate_design_space(self) -> list[Schedule]:
         """The schedules that the search begins with."""
-        return _needed(self.space_generator, "space_generator").generate_design_space(self.module)
+        return list(_needed(self.space_generator, "space_generator").generate_design_space(self.module))
+
+    @property
+    def postprocs(self) -> Sequence[Postproc]:
+        """What the space does with each candidate in the end."""
+        return () if self.space_generator is None else self.space_generator.postprocs
+
+    @property
+    def mutator_probs(self) -> Mapping[Mutator, float] | None:
+        """The space's mutators, and how often each is to be used; None: baton's own."""
+        return None if self.space_generator is None else self.space_generator.mutator_probs
 
     def pre_tuning(
         self,
@@ -71,7 +85,7 @@ class TuneContext:
         spaces = self.generate_design_space() if design_spaces is None else design_spaces
         self._strategy.pre_tuning(max_trials, num_trials_per_iter, spaces, database, cost_model)
 
-    def generate_measure_candidates(self) -> list[MeasureCandidate] | None:
+    def generate_measure_candidates(self) -> Sequence[MeasureCandidate] | None:
         """The schedules to be measured next; None if the search is over."""
         return self._strategy.generate_measure_candidates()
 

@@ -10,26 +10,27 @@ from pathlib import Path
 from typing import Any
 
 from baton._src.driver.tuning.runs import known_shapes
+from baton._src.driver.tvm_names.tuning.meta_schedule.building import Builder
 from baton._src.driver.tvm_names.tuning.meta_schedule.callbacks import MeasureCallback
+from baton._src.driver.tvm_names.tuning.meta_schedule.cost_models import CostModel
 from baton._src.driver.tvm_names.tuning.meta_schedule.database import Database, check_equality
 from baton._src.driver.tvm_names.tuning.meta_schedule.databases import JSONDatabase
 from baton._src.driver.tvm_names.tuning.meta_schedule.kinds import created
-from baton._src.driver.tvm_names.tuning.meta_schedule.measuring import LocalBuilder, LocalRunner, Measuring
+from baton._src.driver.tvm_names.tuning.meta_schedule.measuring import Measuring, measuring
+from baton._src.driver.tvm_names.tuning.meta_schedule.running import Runner
 from baton._src.driver.tvm_names.tuning.meta_schedule.task import TuneContext
 from baton._src.driver.tvm_names.tuning.workloads import only_kernel
 from baton._src.support.diagnostics import fail
 from baton._src.support.progress import report
 
-COST_MODELS = ("xgb", "mlp", "random", "none")
-"""Names of TVM's models, which are accepted: every candidate is measured, so nothing has to be predicted."""
-
 
 @dataclass
-class _State:
+class TaskRecord:
     """How far a task is."""
 
-    weight: float
-    is_over: bool = False
+    ctx: TuneContext
+    task_weight: float
+    is_terminated: bool = False
     best: float = math.inf
     why: str = ""
     """Why the last candidate that failed did."""
@@ -39,10 +40,25 @@ class TaskScheduler:
     """Which task is measured next, round by round: here one after the other."""
 
     def __init__(self) -> None:
-        self.tasks: list[TuneContext] = []
-        self.database: Database | None = None
-        self._states: list[_State] = []
+        self.tasks_: list[TaskRecord] = []
+        self.database_: Database | None = None
+        self.cost_model_: CostModel | None = None
         self._turn = -1
+
+    @property
+    def tasks(self) -> list[TuneContext]:
+        """What is tuned."""
+        return [record.ctx for record in self.tasks_]
+
+    @property
+    def database(self) -> Database | None:
+        """Where records go."""
+        return self.database_
+
+    @property
+    def cost_model(self) -> CostModel | None:
+        """What predicts which candidates are worth measuring."""
+        return self.cost_model_
 
     @staticmethod
     def create(kind: Any = "gradient", *args: Any, **kwargs: Any) -> TaskScheduler:
@@ -56,11 +72,11 @@ class TaskScheduler:
         max_trials_global: int,
         max_trials_per_task: int,
         num_trials_per_iter: int,
-        builder: LocalBuilder,
-        runner: LocalRunner,
+        builder: Builder,
+        runner: Runner,
         measure_callbacks: Sequence[MeasureCallback],
         database: Database | None,
-        cost_model: Any = None,
+        cost_model: CostModel | None = None,
     ) -> None:
         """Measure until the trials are spent, or nothing is left to try; warns of tasks whose candidates all failed.
 
@@ -68,39 +84,40 @@ class TaskScheduler:
         """
         for task in tasks:
             known_shapes(only_kernel(task.module))
-        self.tasks, self.database, self._turn = list(tasks), database, -1
-        self._states = [_State(weight) for weight in task_weights]
-        for task in self.tasks:
+        self.tasks_ = [TaskRecord(task, weight) for task, weight in zip(tasks, task_weights)]
+        self.database_, self.cost_model_, self._turn = database, cost_model, -1
+        for task in tasks:
             task.pre_tuning(max_trials_per_task, num_trials_per_iter, None, database, cost_model)
         left = max_trials_global
-        with Measuring(builder, runner) as measuring:
-            while left > 0 and (alive := [i for i, state in enumerate(self._states) if not state.is_over]):
+        with measuring(builder, runner) as measure:
+            while left > 0 and (alive := [i for i, record in enumerate(self.tasks_) if not record.is_terminated]):
                 number = self._turn = self.next_task(alive)
-                left -= self._batch(number, left, measuring, measure_callbacks)
+                left -= self._batch(number, left, measure, measure_callbacks)
                 report("tuning", max_trials_global - left, max_trials_global)
-        for task, state in zip(self.tasks, self._states):
-            task.post_tuning()
-            if state.why and not math.isfinite(state.best):
-                warnings.warn(f"{task.task_name}: no candidate could be run: {state.why}", stacklevel=4)
+        for record in self.tasks_:
+            record.ctx.post_tuning()
+            if record.why and not math.isfinite(record.best):
+                warnings.warn(f"{record.ctx.task_name}: no candidate could be run: {record.why}", stacklevel=4)
 
-    def _batch(self, number: int, left: int, measuring: Measuring, callbacks: Sequence[MeasureCallback]) -> int:
+    def _batch(self, number: int, left: int, measure: Measuring, callbacks: Sequence[MeasureCallback]) -> int:
         """Measure the next candidates of a task, at most `left`: how many there were."""
-        task, state = self.tasks[number], self._states[number]
-        candidates = (task.generate_measure_candidates() or [])[:left]
+        record = self.tasks_[number]
+        task = record.ctx
+        candidates = list(task.generate_measure_candidates() or [])[:left]
         if not candidates:
-            state.is_over = True
+            record.is_terminated = True
             return 0
-        results = measuring.results(task.module, task.target, candidates)
+        built, results = measure.results(task.module, task.target, candidates)
         task.notify_runner_results(candidates, results)
         for callback in callbacks:
-            callback.apply(self, number, candidates, [], results)
+            callback.apply(self, number, candidates, built, results)
         seconds = [math.fsum(r.run_secs) / len(r.run_secs) for r in results if r.run_secs]
-        state.best = min([state.best, *seconds])
+        record.best = min([record.best, *seconds])
         for result in results:
             if result.error_msg:
-                state.why = result.error_msg
+                record.why = result.error_msg
                 task.logger.warning("%s: a candidate failed: %s", task.task_name, result.error_msg)
-        task.logger.info("%s: %.3f us", task.task_name, state.best * 1e6)
+        task.logger.info("%s: %.3f us", task.task_name, record.best * 1e6)
         return len(candidates)
 
     def next_task(self, alive: Sequence[int]) -> int:
@@ -122,7 +139,7 @@ class GradientBased(TaskScheduler):
         super().__init__()
 
     def next_task(self, alive: Sequence[int]) -> int:
-        return max(alive, key=lambda i: self._states[i].best * self._states[i].weight)
+        return max(alive, key=lambda i: self.tasks_[i].best * self.tasks_[i].task_weight)
 
 
 _KINDS: dict[str, Callable[..., TaskScheduler]] = {"round-robin": RoundRobin, "gradient": GradientBased}
@@ -147,11 +164,12 @@ def tune_tasks(
 ) -> Database:
     """Measure schedules of the tasks, and give the database of all that was measured.
 
-    A "json" database lies in `work_dir`. `cost_model` and `post_optimization` are TVM's and change nothing.
+    A "json" database lies in `work_dir`. `post_optimization` is TVM's and refused.
     """
     check_equality(module_equality)
-    if isinstance(cost_model, str) and cost_model not in COST_MODELS:
-        raise fail("api", f"there is no cost model {cost_model!r}", help=f"one of {', '.join(COST_MODELS)}")
+    if post_optimization:
+        help = "raise max_trials_global: the search itself tries neighbours of the fastest"
+        raise fail("api", "post_optimization is not implemented", help=help, kind=NotImplementedError)
     if len(tasks) != len(task_weights):
         raise fail("api", f"{len(tasks)} tasks have {len(task_weights)} weights", kind=ValueError)
     found = JSONDatabase(work_dir=work_dir) if database == "json" else Database.create(database)
@@ -162,10 +180,10 @@ def tune_tasks(
         max_trials_global,
         max_trials_global if max_trials_per_task is None else max_trials_per_task,
         num_trials_per_iter,
-        LocalBuilder.create(builder),
-        LocalRunner.create(runner),
+        Builder.create(builder),
+        Runner.create(runner),
         MeasureCallback.create(measure_callbacks),
         found,
-        cost_model,
+        CostModel.create(cost_model),
     )
     return found

@@ -1,0 +1,15 @@
+"""How candidates become others in a script's own way (`tvm.meta_schedule.mutator`)."""
+
+from __future__ import annotations
+
+from baton._src.driver.wiring import wire
+from baton._src.support.lazy import attach, names, renamed
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        **names("driver.tvm_names.tuning.meta_schedule.kernel_parts", "Mutator"),
+        **renamed("driver.tvm_names.tuning.meta_schedule.kernel_parts", PyMutator="Mutator"),
+    },
+    before=wire,
+)

@@ -1,0 +1,15 @@
+"""Rules of a script's own that schedule blocks (`tvm.meta_schedule.schedule_rule`)."""
+
+from __future__ import annotations
+
+from baton._src.driver.wiring import wire
+from baton._src.support.lazy import attach, names, renamed
+
+__getattr__, __dir__, __all__ = attach(
+    __name__,
+    {
+        **names("driver.tvm_names.tuning.meta_schedule.kernel_parts", "ScheduleRule"),
+        **renamed("driver.tvm_names.tuning.meta_schedule.kernel_parts", PyScheduleRule="ScheduleRule"),
+    },
+    before=wire,
+)
