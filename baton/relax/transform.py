@@ -14,6 +14,7 @@ __getattr__, __dir__, __all__ = attach(
         **names("passes.relax.products.batch_slice_products", "BatchSliceProducts"),
         **names("passes.relax.layouts.block_channels", "BlockChannels"),
         **names("passes.relax.layouts.channels_first", "ChannelsFirst"),
+        **names("passes.relax.products.fake_quantize", "FakeQuantize"),
         **names("passes.relax.products.half_convolutions", "HalfConvolutions"),
         **names("passes.relax.products.phases_of_transposed", "PhasesOfTransposed"),
         **names("passes.relax.products.byte_products", "ByteProducts"),

@@ -44,6 +44,20 @@ def used_vars(binding: Binding) -> list[Var]:
     return [n for n in post_order(value) if isinstance(n, Var)]
 
 
+def count_uses(function: Function) -> dict[Var, int]:
+    """How many bindings and results mention each variable."""
+    found: dict[Var, int] = {}
+    for binding in all_bindings(function):
+        for var in used_vars(binding):
+            found[var] = found.get(var, 0) + 1
+    for node in post_order(function):
+        if isinstance(node, SeqExpr):
+            for inner in post_order(node.body):
+                if isinstance(inner, Var):
+                    found[inner] = found.get(inner, 0) + 1
+    return found
+
+
 def body_bindings(function: Function) -> list[Binding]:
     """The bindings of the function's own sequence, not those of branches and inner functions."""
     body = function.body

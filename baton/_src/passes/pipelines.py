@@ -41,6 +41,7 @@ from baton._src.passes.relax.operators.fold_constant import FoldConstant
 from baton._src.passes.relax.operators.legalize_ops import LegalizeOps
 from baton._src.passes.relax.products.batch_slice_products import BatchSliceProducts
 from baton._src.passes.relax.products.byte_products import ByteProducts
+from baton._src.passes.relax.products.fake_quantize import FakeQuantize
 from baton._src.passes.relax.products.fold_scale_into_weights import FoldScaleIntoWeights
 from baton._src.passes.relax.products.half_convolutions import HalfConvolutions
 from baton._src.passes.relax.products.phases_of_transposed import PhasesOfTransposed
@@ -62,6 +63,7 @@ def simplify() -> Pipeline:
         CanonicalizeBindings(),  # ... whose tuple of results is taken apart right away
         ChannelsFirst(),  # one layout for what follows; the weights' transposes are folded next
         ByteProducts(),  # sees zero points and scales of weights, which folding takes away
+        FakeQuantize(),  # the pairs that products of bytes have left
         FoldConstant(),  # weights alone: transposes, the scale and shift of normalisations
         FoldScaleIntoWeights(),  # a scale behind a convolution costs nothing once it is in the weights
         CanonicalizeBindings(),  # the copies that leaves

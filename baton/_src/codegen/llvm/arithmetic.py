@@ -177,14 +177,16 @@ def compare(f: FunctionText, node: Any, a: str, b: str, features: Collection[str
     return f.value(f"icmp {word} {register_type(dtype)} {a}, {b}")
 
 
-def cast(f: FunctionText, source: DataType, target: DataType, a: str, features: Collection[str]) -> str:
-    """`a` of type `source` as `target`."""
+def cast(
+    f: FunctionText, source: DataType, target: DataType, a: str, features: Collection[str], fits: bool = False
+) -> str:
+    """`a` of type `source` as `target`; a float that `fits` lies in the range of `whole_dtype(target)`, or is NaN."""
     if source == target:
         return a
     if source.kind == "handle" or target.kind == "handle":
         return _cast_pointer(f, source, target, a)
     if is_narrow(source):
-        return cast(f, _compute_dtype(source), target, widen(f, source, a, features), features)
+        return cast(f, _compute_dtype(source), target, widen(f, source, a, features), features, fits)
     if is_narrow(target):
         single = cast(f, source, _compute_dtype(target), a, features)
         return narrow(f, target, single, features)
@@ -195,7 +197,7 @@ def cast(f: FunctionText, source: DataType, target: DataType, a: str, features: 
     if source.is_float and target.is_float:
         return f.value(f"{'fpext' if target.bits > source.bits else 'fptrunc'} {old} {a} to {new}")
     if source.is_float:
-        return _float_to_int(f, source, target, a)
+        return _float_to_int(f, source, target, a, fits)
     unsigned = source.kind in ("uint", "bool")
     if target.is_float:
         return f.value(f"{'uitofp' if unsigned else 'sitofp'} {old} {a} to {new}")
@@ -206,7 +208,12 @@ def cast(f: FunctionText, source: DataType, target: DataType, a: str, features: 
     return f.value(f"{word} {old} {a} to {new}")
 
 
-def _float_to_int(f: FunctionText, source: DataType, target: DataType, a: str) -> str:
+def whole_dtype(target: DataType) -> DataType:
+    """The signed integers through which floats become an integer dtype."""
+    return DataType("int64" if target.bits == 64 or (target.kind == "uint" and target.bits == 32) else "int32")
+
+
+def _float_to_int(f: FunctionText, source: DataType, target: DataType, a: str, fits: bool) -> str:
     """Through 32 or 64 bits, saturating there; narrower types keep the low bits."""
     old, new = register_type(source), register_type(target)
     if target.kind == "uint" and target.bits == 64:
@@ -214,9 +221,11 @@ def _float_to_int(f: FunctionText, source: DataType, target: DataType, a: str) -
         negative = f.intrinsic(f"llvm.fptosi.sat.{mangle(new)}.{mangle(old)}", new, (old, a))
         below = f.value(f"fcmp olt {old} {a}, {literal_text(source, 0.0)}")
         return f.value(f"select {with_lanes('i1', source.lanes)} {below}, {new} {negative}, {new} {positive}")
-    bits = 64 if target.bits == 64 or (target.kind == "uint" and target.bits == 32) else 32
+    bits = whole_dtype(target).bits
     wide = with_lanes(f"i{bits}", source.lanes)
-    if source.lanes > 1:
+    if fits:
+        found = _number_or_zero(f, source, wide, a, f.value(f"fptosi {old} {a} to {wide}"))
+    elif source.lanes > 1:
         found = _vector_to_int(f, source, bits, a)
     else:
         found = f.intrinsic(f"llvm.fptosi.sat.{mangle(wide)}.{mangle(old)}", wide, (old, a))
@@ -233,8 +242,13 @@ def _vector_to_int(f: FunctionText, source: DataType, bits: int, a: str) -> str:
     whole = f.value(f"freeze {wide} {f.value(f'fptosi {old} {bounded} to {wide}')}")  # any number where it is too large
     large = f.value(f"fcmp oge {old} {a}, {high}")
     whole = f.value(f"select {flag} {large}, {wide} {literal_text(target, 2 ** (bits - 1) - 1)}, {wide} {whole}")
-    number = f.value(f"fcmp ord {old} {a}, {literal_text(source, 0.0)}")
-    return f.value(f"select {flag} {number}, {wide} {whole}, {wide} {literal_text(target, 0)}")
+    return _number_or_zero(f, source, wide, a, whole)
+
+
+def _number_or_zero(f: FunctionText, source: DataType, wide: str, a: str, whole: str) -> str:
+    """`whole`, or 0 where `a` is NaN."""
+    number = f.value(f"fcmp ord {register_type(source)} {a}, {literal_text(source, 0.0)}")
+    return f.value(f"select {with_lanes('i1', source.lanes)} {number}, {wide} {whole}, {wide} zeroinitializer")
 
 
 def _cast_pointer(f: FunctionText, source: DataType, target: DataType, a: str) -> str:

@@ -13,7 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from typing import Any, TypeGuard
 
-from baton._src.codegen.llvm.arithmetic import binary, cast, compare
+from baton._src.codegen.llvm.arithmetic import binary, cast, compare, whole_dtype
+from baton._src.codegen.llvm.float_ranges import fits
 from baton._src.codegen.llvm.operands import is_harmless, operands
 from baton._src.codegen.llvm.padded import from_memory
 from baton._src.codegen.llvm.strided import LARGEST_MASKED_STRIDE, LARGEST_STRIDE, masked_strided_load, strided_load
@@ -113,7 +114,8 @@ class ExprWriter:
             case tir.BufferLoad():
                 return self.load(node)
             case tir.Cast(value=value):
-                return cast(self.f, value.dtype, node.dtype, self.memo[value], self.features)
+                within = value.dtype.is_float and not node.dtype.is_float and fits(value, whole_dtype(node.dtype))
+                return cast(self.f, value.dtype, node.dtype, self.memo[value], self.features, within)
             case tir.LogicalOp():
                 return self._logical(node)
             case tir.Not(a=a):

@@ -17,16 +17,15 @@ from typing import Any
 
 import numpy as np
 
-from baton._src.analysis.bindings import all_bindings, used_vars
+from baton._src.analysis.bindings import all_bindings, count_uses
 from baton._src.ir.expr import Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.op_def import OpDef
-from baton._src.ir.traverse import post_order
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.ops.layouts import Anchor
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.passes.shared.filled_arrays import Filling, filling
-from baton._src.relax.nodes import Binding, Call, Constant, Function, SeqExpr, Var, VarBinding
+from baton._src.relax.nodes import Binding, Call, Constant, Function, Var, VarBinding
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import FunctionPass
 from baton._src.values.filled_tensor import unfinished
@@ -62,7 +61,7 @@ class _Plan:
 
     def __init__(self, function: Function) -> None:
         self.values = {b.var: b.value for b in all_bindings(function) if isinstance(b, VarBinding)}
-        self.uses = _count_uses(function)
+        self.uses = count_uses(function)
         self.scales: dict[Var, AnyArray] = {}
         """By variable of an anchor or bias call the factor (one number a channel) to put into its constant operand."""
         self.dropped: dict[Var, Any] = {}
@@ -141,20 +140,6 @@ class _Scaler(BindingRewriter):
 
 def _multiplied(into: AnyArray, data: AnyArray, scale: AnyArray) -> None:
     np.multiply(data, scale, out=into, casting="same_kind")
-
-
-def _count_uses(function: Function) -> dict[Var, int]:
-    """How often each variable is mentioned."""
-    found: dict[Var, int] = {}
-    for binding in all_bindings(function):
-        for var in used_vars(binding):
-            found[var] = found.get(var, 0) + 1
-    for node in post_order(function):
-        if isinstance(node, SeqExpr):
-            for inner in post_order(node.body):
-                if isinstance(inner, Var):
-                    found[inner] = found.get(inner, 0) + 1
-    return found
 
 
 def _constant_operand(value: Any, op: Op) -> tuple[Any, AnyArray] | None:

@@ -1,0 +1,53 @@
+"""Bounds of floats that expressions show, so that a cast to integers need not saturate."""
+
+from __future__ import annotations
+
+from math import inf
+
+from baton._src.ir.expr import Op, PrimExpr
+from baton._src.tir import expr as tir
+from baton._src.values.dtype import DataType
+
+DEEPEST = 6
+"""Expressions are looked at so far: clipping stands right under a cast."""
+_ROUNDINGS = ("tir.nearbyint", "tir.floor", "tir.ceil", "tir.trunc", "tir.round")
+
+Range = tuple[float, float]
+EVERYTHING: Range = (-inf, inf)
+
+
+def fits(value: PrimExpr, target: DataType) -> bool:
+    """Whether each value that is a number is one of the signed integer dtype after rounding towards zero."""
+    low, high = float_range(value)
+    return low >= -(2.0 ** (target.bits - 1)) and high < 2.0 ** (target.bits - 1)
+
+
+def float_range(value: PrimExpr, depth: int = DEEPEST) -> Range:
+    """The least and the greatest number that a float may be; it may be NaN besides."""
+    if depth == 0:
+        return EVERYTHING
+    match value:
+        case tir.FloatImm(value=number):
+            return (number, number) if number == number else EVERYTHING
+        case tir.Broadcast(value=inner):
+            return float_range(inner, depth - 1)
+        case tir.Cast(value=inner):
+            narrow = inner.dtype.kind in ("int", "uint") and inner.dtype.bits <= 16 and value.dtype.bits >= 32
+            low, high = inner.dtype.int_range if narrow else EVERYTHING
+            return float(low), float(high)
+        case tir.Call(op=Op(name=name), args=[inner]) if name in _ROUNDINGS:
+            return float_range(inner, depth - 1)
+        case tir.Min() | tir.Max() | tir.Add() | tir.Sub():
+            return _combined(value, float_range(value.a, depth - 1), float_range(value.b, depth - 1))
+        case _:
+            return EVERYTHING
+
+
+def _combined(node: PrimExpr, a: Range, b: Range) -> Range:
+    if isinstance(node, tir.Min):
+        return min(a[0], b[0]), min(a[1], b[1])
+    if isinstance(node, tir.Max):
+        return max(a[0], b[0]), max(a[1], b[1])
+    if EVERYTHING in (a, b):
+        return EVERYTHING
+    return (a[0] + b[0], a[1] + b[1]) if isinstance(node, tir.Add) else (a[0] - b[1], a[1] - b[0])

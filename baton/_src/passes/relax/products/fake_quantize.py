@@ -1,0 +1,78 @@
+"""FakeQuantize: what is quantised and at once dequantised is rounded and clipped as floats.
+
+    lv = R.quantize(x, s, z)             lv = R.round(R.divide(x, s))
+    lv1 = R.dequantize(lv, s2, z)   ->   lv1 = R.multiply(R.clip(lv, low - z, high - z), s2)
+
+`low` and `high` are the ends of the bytes' range, z is a constant, and nothing else reads the bytes. Quantising tools
+put such a pair behind every operator; products of bytes have taken theirs by now. The numbers are the same, as floats
+hold such integers exactly; integers in between would be most of what a kernel computes behind its sums. Only what bytes
+cannot hold stays: NaN, and the sign of a zero.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from baton._src.analysis.bindings import all_bindings, count_uses
+from baton._src.ir.module import IRModule
+from baton._src.ops.builders import RELAX
+from baton._src.passes.relax.binding_rewriter import BindingRewriter
+from baton._src.passes.relax.products.folded_arithmetic import FoldedArithmetic, info_of, is_call, size_of
+from baton._src.relax.nodes import Call, Function, Var, VarBinding
+from baton._src.transform.context import PassContext
+from baton._src.transform.passes import FunctionPass
+
+R: Any = RELAX
+WIDEST = 16
+"""Bits of integers that float32 holds, and whose differences it holds."""
+
+
+@dataclass(frozen=True)
+class FakeQuantize(FunctionPass):
+    """See the module."""
+
+    opt_level = 2
+    function_class = Function
+
+    def run_function(self, function: Function, module: IRModule, ctx: PassContext) -> Function:
+        if not any(isinstance(b, VarBinding) and is_call(b.value, "dequantize") for b in all_bindings(function)):
+            return function
+        return _Rewriter(module, count_uses(function)).function(function)
+
+
+class _Rewriter(BindingRewriter):
+    def __init__(self, module: IRModule, uses: dict[Var, int]) -> None:
+        super().__init__(module)
+        self.uses = uses
+        self.arithmetic = FoldedArithmetic(self)
+
+    def rewrite_value(self, binding: VarBinding, value: Any) -> Any:
+        if not is_call(value, "dequantize") or self.uses.get(value.args[0]) != 1:
+            return value
+        bytes_ = self.resolved(value.args[0])
+        if not is_call(bytes_, "quantize") or not self.is_visible(bytes_.args[0]):
+            return value
+        zero = self._common_zero(bytes_, value)
+        floats = {str(info_of(v).dtype) for v in (bytes_.args[0], *bytes_.args[1:2], *value.args[1:2], value)}
+        if zero is None or floats != {"float32"} or info_of(value.args[0]).dtype.bits > WIDEST:
+            return value
+        low, high = info_of(value.args[0]).dtype.int_range
+        rounded = self.emit(R.round(self._divided(*bytes_.args[:2])))
+        clipped = self.emit(R.clip(rounded, float(low - zero), float(high - zero)))
+        return self.normalized(R.multiply(clipped, self.arithmetic.flat(value.args[1])))
+
+    def _common_zero(self, quantize: Call, dequantize: Call) -> int | None:
+        """The constant zero point of both; None if there is none, or something varies along an axis."""
+        if any(size_of(v) != 1 for call in (quantize, dequantize) for v in call.args[1:]):
+            return None
+        zeros = {
+            None if (z := self.arithmetic.constant(call.args[2])) is None else z.reshape(-1)[0].item()
+            for call in (quantize, dequantize)
+        }
+        return zeros.pop() if len(zeros) == 1 else None
+
+    def _divided(self, x: Any, scale: Any) -> Any:
+        """`x / scale`"""
+        known = self.arithmetic.constant(scale)
+        return x if known is not None and known.item() == 1 else self.emit(R.divide(x, self.arithmetic.flat(scale)))
