@@ -1,12 +1,13 @@
 """FakeQuantize: what is quantised and at once dequantised is rounded and clipped as floats.
 
     lv = R.quantize(x, s, z)             lv = R.round(R.divide(x, s))
-    lv1 = R.dequantize(lv, s2, z)   ->   lv1 = R.multiply(R.clip(lv, low - z, high - z), s2)
+    lv1 = R.dequantize(lv, s2, z)   ->   lv1 = R.multiply(R.maximum(R.minimum(lv, high - z), low - z), s2)
 
 `low` and `high` are the ends of the bytes' range, z is a constant, and nothing else reads the bytes. Quantising tools
 put such a pair behind every operator; products of bytes have taken theirs by now. The numbers are the same, as floats
 hold such integers exactly; integers in between would be most of what a kernel computes behind its sums. Only what bytes
-cannot hold stays: NaN, and the sign of a zero.
+cannot hold stays: NaN, and the sign of a zero. The ends are operands, not attributes as those of `clip`, so that layers
+that differ in zero points alone share a kernel.
 """
 
 from __future__ import annotations
@@ -14,11 +15,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from baton._src.analysis.bindings import all_bindings, count_uses
 from baton._src.ir.module import IRModule
 from baton._src.ops.builders import RELAX
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
-from baton._src.passes.relax.products.folded_arithmetic import FoldedArithmetic, info_of, is_call, size_of
+from baton._src.passes.relax.products.folded_arithmetic import FoldedArithmetic, info_of, is_call, size_of, tensor
 from baton._src.relax.nodes import Call, Function, Var, VarBinding
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import FunctionPass
@@ -58,9 +61,10 @@ class _Rewriter(BindingRewriter):
         if zero is None or floats != {"float32"} or info_of(value.args[0]).dtype.bits > WIDEST:
             return value
         low, high = info_of(value.args[0]).dtype.int_range
-        rounded = self.emit(R.round(self._divided(*bytes_.args[:2])))
-        clipped = self.emit(R.clip(rounded, float(low - zero), float(high - zero)))
-        return self.normalized(R.multiply(clipped, self.arithmetic.flat(value.args[1])))
+        found = self.emit(R.round(self._divided(*bytes_.args[:2])))
+        found = self.emit(R.minimum(found, tensor(np.asarray(high - zero, np.float32))))
+        found = self.emit(R.maximum(found, tensor(np.asarray(low - zero, np.float32))))
+        return self.normalized(R.multiply(found, self.arithmetic.flat(value.args[1])))
 
     def _common_zero(self, quantize: Call, dequantize: Call) -> int | None:
         """The constant zero point of both; None if there is none, or something varies along an axis."""
