@@ -183,3 +183,17 @@ def test_what_stays() -> None:
         with Target(other):
             before = product(1, 9)
             assert ByteProducts()(before)["main"] is before["main"]
+
+
+@pytest.mark.parametrize("zero", [-79, 300])
+def test_borders_of_what_is_no_byte_stay(zero: int) -> None:
+    """Guards zero points that the data's dtype does not hold: a border of them cannot lie around bytes."""
+
+    def convolved(bb: Any, x: Any) -> Any:
+        weight = centred(bb, Constant(numbers((4, 3, 3, 3), "int8")), const(0, dtype="int32"))
+        return R.nn.conv2d(centred(bb, x, const(zero, dtype="int32")), weight, padding=1)
+
+    before, data = program([tensor("x", 1, 3, 5, 5, dtype="uint8")], convolved), numbers((1, 3, 5, 5), "uint8")
+    after = rewritten(before)
+    assert factors(after, "nn.conv2d") == [("int32", "int32")]
+    np.testing.assert_array_equal(evaluate(after, "main", data), evaluate(before, "main", data))

@@ -15,13 +15,16 @@ from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info
 from baton._src.ops import kernel_words as k
-from baton._src.ops.axes import from_front, normal_axis
+from baton._src.ops.axes import from_front
 from baton._src.ops.broadcasting import like
-from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.layouts import follows_input
 from baton._src.ops.precision import wide
+from baton._src.ops.quant.parameters import check_lengths, np_along, parameter_at
 from baton._src.ops.samples import Arr, Sample
 from baton._src.values.dtype import DataType
+
+WIDEST_CLIPPED = 16
+"""Bits of integers whose differences float32 holds."""
 
 
 @attrs
@@ -52,61 +55,60 @@ def infer(call: OpCall[Any]) -> Info:
     quantizes = call.op.name == "quantize"
     if not x.dtype.is_void and x.dtype.is_float != quantizes:
         call.fail(f"takes {'floating-point' if quantizes else 'integer'} data, got {x.dtype}", code="op-dtype")
-    math = DimMath(call.prover)
     for position in (1, 2):
         v, name = call.tensor(position), call.op.inputs[position].name
-        if v.ndim > 1:
-            call.fail(f"{name} must be a scalar or a vector, got {show_shape(v.shape, v.ndim)}")
         if position == 1 and not v.dtype.is_void and not v.dtype.is_float:
             call.fail(f"scale must be floating-point, got {v.dtype}", code="op-dtype", help="astype first")
         if v.dtype.is_bool:
             call.fail(f"{name} must be a number, got bool", code="op-dtype", help="astype first")
-        if v.ndim == 1 and x.ndim >= 0:
-            axis = normal_axis(call, call.attrs.axis, x.ndim)
-            if x.shape is not None and v.shape is not None and not (isinstance(v.shape[0], int) and v.shape[0] == 1):
-                if math.equal(x.shape[axis], v.shape[0]) is False:
-                    call.fail(
-                        f"{call.op.inputs[position].name} has {v.shape[0]} elements, axis {axis} has {x.shape[axis]}"
-                    )
+    check_lengths(call, (1, 2), x, call.attrs.axis)
     return like(x, call.attrs.out_dtype)
 
 
-def _parameter(v: k.Tensor, i: Any, axis: int) -> Any:
-    return v() if v.ndim == 0 else v(k.index(0) if k.is_one(v.shape[0]) else i[axis])
+def _beyond(dtype: DataType) -> float:
+    """What lies beyond every number of the dtype, with a zero point added, too; a float32, and an integer of the 32 or
+    64 bits that they are added in.
+    """
+    return 2.0**30 if dtype.bits < 32 else 2.0**40
 
 
 def compute_quantize(inputs: Any, a: QuantizeAttrs, out: Any) -> Any:
-    """Divide, round, shift, clip."""
+    """Divide, round, shift, clip; clip and shift where floats hold the ends of the range, shifted: integers need no
+    clipping then.
+    """
     x, scale, zero = inputs
     axis = from_front(a.axis, x.ndim) if x.ndim else 0
-    low, high = (k.const(v, "int32" if out.dtype.bits < 32 else "int64") for v in out.dtype.int_range)
+    ends, middle = out.dtype.int_range, "int32" if out.dtype.bits < 32 else "int64"
+    low, high = (k.const(v, middle) for v in ends)
+    most = _beyond(out.dtype)
 
-    def body(*i: Any) -> Any:
-        value = k.nearbyint(k.wide(x(*i)) / k.wide(_parameter(scale, i, axis)))
-        limit = k.const(2.0**31 - 256, value.dtype)
-        value = k.maximum(k.minimum(value, limit), k.const(-(2.0**31 - 256), value.dtype))
-        whole = k.cast(low.dtype, value) + k.cast(low.dtype, _parameter(zero, i, axis))
+    def rounded(i: Any) -> Any:
+        return k.nearbyint(k.wide(x(*i)) / k.wide(parameter_at(scale, i, axis)))
+
+    def clipped_first(*i: Any) -> Any:
+        value, shift = rounded(i), parameter_at(zero, i, axis)
+        least, greatest = (k.const(float(v), value.dtype) - k.cast(value.dtype, shift) for v in ends)
+        whole = k.cast(middle, k.maximum(k.minimum(value, greatest), least))
+        return k.cast(out.dtype, whole + k.cast(middle, shift))
+
+    def shifted_first(*i: Any) -> Any:
+        value = rounded(i)
+        value = k.maximum(k.minimum(value, k.const(most, value.dtype)), k.const(-most, value.dtype))
+        whole = k.cast(middle, value) + k.cast(middle, parameter_at(zero, i, axis))
         return k.cast(out.dtype, k.maximum(k.minimum(whole, high), low))
 
-    return k.compute(out.shape, body, "quantize")
-
-
-def _spread(v: Any, ndim: int, axis: int) -> Any:
-    if np.ndim(v) == 0:
-        return np.asarray(v)
-    shape = [1] * ndim
-    shape[axis] = -1
-    return v.reshape(shape)
+    first = zero.dtype == out.dtype and out.dtype.bits <= WIDEST_CLIPPED
+    return k.compute(out.shape, clipped_first if first else shifted_first, "quantize")
 
 
 def reference_quantize(inputs: Any, a: QuantizeAttrs) -> Any:
-    """The formula."""
+    """The formula; what is no number counts as 0."""
     x, scale, zero = inputs
-    value = np.rint(wide(x) / wide(_spread(scale, x.ndim, a.axis)))
-    value = np.clip(value, -(2.0**31 - 256), 2.0**31 - 256).astype("int64") + _spread(zero, x.ndim, a.axis).astype(
-        "int64"
-    )
-    return np.clip(value, *a.out_dtype.int_range).astype(a.out_dtype.numpy)
+    value = np.rint(wide(x) / wide(np_along(scale, x.ndim, a.axis)))
+    most = _beyond(a.out_dtype)
+    whole = np.clip(np.where(np.isnan(value), 0, value), -most, most).astype("int64")
+    shifted = whole + np_along(zero, x.ndim, a.axis).astype("int64")
+    return np.clip(shifted, *a.out_dtype.int_range).astype(a.out_dtype.numpy)
 
 
 def compute_dequantize(inputs: Any, a: DequantizeAttrs, out: Any) -> Any:
@@ -116,8 +118,8 @@ def compute_dequantize(inputs: Any, a: DequantizeAttrs, out: Any) -> Any:
     middle = "int64" if x.dtype.bits >= 32 else "int32"
 
     def body(*i: Any) -> Any:
-        whole = k.cast(middle, x(*i)) - k.cast(middle, _parameter(zero, i, axis))
-        factor = k.wide(_parameter(scale, i, axis))
+        whole = k.cast(middle, x(*i)) - k.cast(middle, parameter_at(zero, i, axis))
+        factor = k.wide(parameter_at(scale, i, axis))
         return k.cast(out.dtype, k.cast(factor.dtype, whole) * factor)
 
     return k.compute(out.shape, body, "dequantize")
@@ -126,8 +128,8 @@ def compute_dequantize(inputs: Any, a: DequantizeAttrs, out: Any) -> Any:
 def reference_dequantize(inputs: Any, a: DequantizeAttrs) -> Any:
     """The formula."""
     x, scale, zero = inputs
-    factor = wide(_spread(scale, x.ndim, a.axis))
-    whole = x.astype("int64") - _spread(zero, x.ndim, a.axis).astype("int64")
+    factor = wide(np_along(scale, x.ndim, a.axis))
+    whole = x.astype("int64") - np_along(zero, x.ndim, a.axis).astype("int64")
     return (whole.astype(factor.dtype) * factor).astype(a.out_dtype.numpy)
 
 

@@ -1,6 +1,7 @@
 """Sums, differences and products of the numbers that two quantised tensors stand for: qnn.add, subtract, mul.
 
-The result is quantised again, with rounding UPWARD (see `requantize`). Source: facts relay-language §6 level 11.
+The operands' scales and zero points are scalars, or vectors along `lhs_axis` and `rhs_axis`. The result is quantised
+again, with rounding UPWARD (see `requantize`). Source: facts relay-language §6 level 11.
 """
 
 from __future__ import annotations
@@ -14,8 +15,10 @@ from baton._src.ir.attrs import Attrs, attr, attrs
 from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
 from baton._src.ir.tensor_info import Info
 from baton._src.ops import kernel_words as k
+from baton._src.ops.axes import from_front
 from baton._src.ops.broadcasting import broadcast, same_dtype
 from baton._src.ops.layouts import follows_input
+from baton._src.ops.quant.parameters import check_lengths, np_along, parameter_at
 from baton._src.ops.quant.requantize import (
     NO_SLOPE,
     REAL,
@@ -32,16 +35,24 @@ from baton._src.values.dtype import DataType
 
 @attrs
 class BinaryAttrs(Attrs):
-    """Axes of parameters; kept for TVM's programs."""
+    """Axes of parameters."""
 
-    lhs_axis: int = attr(-1, "axis of the left scale, where it is a vector")
-    rhs_axis: int = attr(-1, "axis of the right scale, where it is a vector")
+    lhs_axis: int = attr(-1, "the axis along which the left scale and zero point vary")
+    rhs_axis: int = attr(-1, "the axis along which the right scale and zero point vary")
+
+
+def channel_axis(axis: int, ndim: int) -> int:
+    """The axis of an operand's parameters, from the front; operands of one axis have no other."""
+    return 0 if ndim <= 1 else from_front(axis, ndim)
 
 
 def infer_binary(call: OpCall[BinaryAttrs]) -> Info:
     """Both operands of one dtype, broadcast."""
     operands = [call.tensor(0), call.tensor(1)]
-    check_parameters(call, range(2, 8))
+    check_parameters(call, range(2, 6), vectors=True)
+    check_parameters(call, (6, 7))
+    for n, axis in enumerate((call.attrs.lhs_axis, call.attrs.rhs_axis)):
+        check_lengths(call, (2 + 2 * n, 3 + 2 * n), operands[n], 0 if operands[n].ndim == 1 else axis)
     return broadcast(call, operands, same_dtype(call, operands))
 
 
@@ -49,19 +60,23 @@ def _binary(name: str, te: Callable[[Any, Any], Any], numpy: Callable[[Any, Any]
     def compute(inputs: Any, a: BinaryAttrs, out: Any) -> Any:
         left, right, *parameters = inputs
 
-        def real(x: Any, i: Any, n: int) -> Any:
-            scale, zero = (k.cast(REAL, parameters[n + m]()) for m in (0, 1))
-            return (k.cast(REAL, x(*k.broadcast_indices(x, i, out.shape))) - zero) * scale
+        def real(x: Any, i: Any, own: Any, axis: int) -> Any:
+            at = k.broadcast_indices(x, i, out.shape)
+            scale, zero = (k.cast(REAL, parameter_at(v, at, channel_axis(axis, x.ndim))) for v in own)
+            return (k.cast(REAL, x(*at)) - zero) * scale
 
         def body(*i: Any) -> Any:
-            scale, zero = (k.cast(REAL, parameters[n]()) for n in (4, 5))
-            value = te(real(left, i, 0), real(right, i, 2)) / scale
+            scale, zero = (k.cast(REAL, v()) for v in parameters[4:])
+            reals = real(left, i, parameters[:2], a.lhs_axis), real(right, i, parameters[2:4], a.rhs_axis)
+            value = te(*reals) / scale
             return clipped(rounded(value, "UPWARD") + zero, out.dtype)
 
         return k.compute(out.shape, body, f"qnn_{name}")
 
     def reference(inputs: Any, a: BinaryAttrs) -> Any:
-        x, y, sx, zx, sy, zy, scale, zero = (np.asarray(v).astype(np.float64) for v in inputs)
+        x, y, *own, scale, zero = (np.asarray(v).astype(np.float64) for v in inputs)
+        sx, zx = (np_along(v, x.ndim, channel_axis(a.lhs_axis, x.ndim)) for v in own[:2])
+        sy, zy = (np_along(v, y.ndim, channel_axis(a.rhs_axis, y.ndim)) for v in own[2:])
         value = numpy((x - zx) * sx, (y - zy) * sy) / scale
         return np_clipped(np_rounded(value, "UPWARD") + zero, DataType(inputs[0].dtype))
 
@@ -80,6 +95,15 @@ def _binary(name: str, te: Callable[[Any, Any], Any], numpy: Callable[[Any, Any]
         samples=lambda: (
             Sample((Arr(("n", 4), "uint8", 0, 255), Arr((4,), "uint8", 0, 255), *scalars(3)), BinaryAttrs()),
             Sample((Arr((2, 1), "int8", -99, 99), Arr((2, 3), "int8", -99, 99), *scalars(3)), BinaryAttrs()),
+            Sample(
+                (
+                    *(Arr((2, 3), "int8", -99, 99),) * 2,
+                    *(Arr((2,), low=0.05, high=0.5), Arr((2,), "int32", -5, 5)),
+                    *(Arr((3,), low=0.05, high=0.5), Arr((), "int32", -5, 5)),
+                    *scalars(1),
+                ),
+                BinaryAttrs(0, -1),
+            ),
         ),
         summary=f"{name} of the numbers that two quantised tensors stand for, quantised.",
     )

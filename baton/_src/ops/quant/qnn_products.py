@@ -1,7 +1,8 @@
 """Products of quantised tensors (Relay's dialect qnn): dense, batch_matmul, conv2d, conv2d_transpose.
 
-They give int32 sums of (q - zero_point) products, whose scale is the product of both; the kernel of dense and conv2d
-may have a zero point for each output channel. Source: facts relay-language §6 level 11.
+They give sums of (q - zero_point) products, whose scale is the product of both, in int32, int64, or cut to int16
+(`out_dtype`). The kernel of dense and conv2d may have a zero point for each output channel. Source: facts
+relay-language §6 level 11.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from baton._src.ops.quant.requantize import (
     check_parameters,
 )
 from baton._src.ops.samples import Arr, Sample
-from baton._src.values.dtype import INT32
+from baton._src.values.dtype import INT32, INT64, DataType
 
 
 def _operands(weight: str) -> tuple[str, ...]:
@@ -41,6 +42,7 @@ def _output_axis(a: Any) -> int | None:
     return a.kernel_layout.index("O") if a.kernel_layout.isalpha() else None
 
 
+RESULTS = ("int16", "int32", "int64")
 _SUMS: dict[str, Any] = {"out_dtype": "int32"}
 _GEOMETRY: dict[str, Any] = {"strides": (1, 1), "padding": (0, 0), "dilation": (1, 1)}
 _SIZES: dict[str, Any] = {"kernel_size": None, "channels": None}
@@ -64,7 +66,7 @@ def _builder(operands: tuple[str, ...], options: dict[str, Any]) -> Callable[...
 
 @dataclasses.dataclass(frozen=True)
 class _Sums:
-    """int32 sums of products of what operands are beyond their zero points: `base` of int32 tensors.
+    """Sums of products of what operands are beyond their zero points: `base` of int32 (or int64) tensors.
 
     Operands: data, weights, their zero points, their scales (`names`). `axis(attrs)` is the axis of the weights along
     which their zero point may vary.
@@ -83,10 +85,13 @@ class _Sums:
         check_parameters(call, (3,), vectors=self.axis(call.attrs) is not None)
         check_parameters(call, (5,), vectors=True)
         self._check_length(call)
-        operands = tuple(like(call.tensor(n), INT32) for n in (0, 1))
-        found = self.base.infer(OpCall(self.base, operands, _exact(call.attrs), call.prover, (), call.span))
+        if _result(call.attrs) not in RESULTS:
+            call.fail(f"out_dtype is {call.attrs.out_dtype}", code="op-dtype", help=f"one of {', '.join(RESULTS)}")
+        exact = _exact(call.attrs)
+        operands = tuple(like(call.tensor(n), exact.out_dtype) for n in (0, 1))
+        found = self.base.infer(OpCall(self.base, operands, exact, call.prover, (), call.span))
         assert isinstance(found, TensorInfo)
-        return found
+        return like(found, DataType(_result(call.attrs)))
 
     def _check_length(self, call: OpCall[Any]) -> None:
         w, zero, at = call.tensor(1), call.tensor(3), self.axis(call.attrs)
@@ -97,19 +102,22 @@ class _Sums:
             call.fail(f"{self.names[3]} has {zero.shape[0]} elements, {channels}")
 
     def reference(self, inputs: Any, a: Any) -> Any:
-        x, w, zx, zw = (np.asarray(v).astype(np.int32) for v in inputs[:4])
+        exact = _exact(a)
+        x, w, zx, zw = (np.asarray(v).astype(exact.out_dtype.numpy) for v in inputs[:4])
         if zw.ndim:
             zw = zw.reshape([-1 if i == self.axis(a) else 1 for i in range(w.ndim)])
         assert callable(self.base.reference)
-        return self.base.reference((x - zx, w - zw), _exact(a))
+        return self.base.reference((x - zx, w - zw), exact).astype(_result(a))
 
     def decompose(self, b: Any, args: Any, a: Any, out: Any) -> Any:
-        x, w, zx, zw = (b.op("astype", v, dtype="int32") for v in args[:4])
+        exact = _exact(a)
+        x, w, zx, zw = (b.op("astype", v, dtype=exact.out_dtype) for v in args[:4])
         rank = args[1].struct_info.ndim
         if args[3].struct_info.ndim:
             zw = b.op("expand_dims", zw, axis=tuple(i for i in range(rank) if i != self.axis(a)))
-        options = {f: getattr(_exact(a), f) for f in self.base.attrs.names}
-        return b.op(self.base.name, b.op("subtract", x, zx), b.op("subtract", w, zw), **options)
+        options = {f: getattr(exact, f) for f in self.base.attrs.names}
+        sums = b.op(self.base.name, b.op("subtract", x, zx), b.op("subtract", w, zw), **options)
+        return sums if _result(a) == exact.out_dtype else b.op("astype", sums, dtype=_result(a))
 
 
 def _product(
@@ -128,7 +136,7 @@ def _product(
         base.attrs,
         inputs=tuple(Input(n) for n in names),
         infer=sums.infer,
-        compute=NotApplicable("decomposed into the product of int32 tensors"),
+        compute=NotApplicable("decomposed into the product of wide tensors"),
         reference=sums.reference,
         decompose=sums.decompose,
         gradient=NO_SLOPE,
@@ -136,13 +144,18 @@ def _product(
         in_relax=False,
         relay_builder=_builder(names, options),
         samples=samples,
-        summary=f"{name} of quantised tensors, as int32 sums.",
+        summary=f"{name} of quantised tensors, as sums of integers.",
     )
 
 
+def _result(a: Any) -> str:
+    """The dtype of the result."""
+    return str(INT32 if a.out_dtype.is_void else a.out_dtype)
+
+
 def _exact(a: Any) -> Any:
-    """Sums as int32."""
-    return dataclasses.replace(a, out_dtype=INT32)
+    """`base`'s attributes, for sums that are exact: narrower results are cut from int32."""
+    return dataclasses.replace(a, out_dtype=INT64 if _result(a) == "int64" else INT32)
 
 
 def _parameters(*channels: int) -> tuple[Arr, ...]:
@@ -211,9 +224,9 @@ QNN_PRODUCTS: tuple[OpDef[Any], ...] = (
         ),
         options={
             **_GEOMETRY,
+            "groups": 1,
             "channels": None,
             "kernel_size": None,
-            "groups": 1,
             "data_layout": "NCHW",
             "kernel_layout": "IOHW",
             "out_layout": "",

@@ -20,7 +20,8 @@ from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info
 from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import from_front, normal_axis
-from baton._src.ops.dims import DimMath, show_shape
+from baton._src.ops.dims import show_shape
+from baton._src.ops.quant.parameters import check_lengths, np_along, parameter_at
 from baton._src.ops.samples import Arr, Sample
 from baton._src.support.diagnostics import fail
 from baton._src.values.dtype import DataType
@@ -46,15 +47,9 @@ def infer(call: OpCall[SimulatedAttrs]) -> Info:
         call.fail(f"takes floating-point data, got {x.dtype}", code="op-dtype")
     if code.ndim not in (-1, 0) or not (code.dtype.is_void or code.dtype.is_int):
         call.fail(f"{call.op.inputs[1].name} must be an integer scalar, got {show_shape(code.shape, code.ndim)}")
-    axis = normal_axis(call, call.attrs.axis, x.ndim) if x.ndim > 0 else 0
-    for position in (2, 3):
-        v, name = call.tensor(position), call.op.inputs[position].name
-        if v.ndim not in (-1, 0, 1):
-            call.fail(f"{name} must be a scalar or a vector, got {show_shape(v.shape, v.ndim)}")
-        if v.ndim != 1 or v.shape is None or x.shape is None or v.shape[0] == 1:
-            continue
-        if not x.shape or DimMath(call.prover).equal(x.shape[axis], v.shape[0]) is False:
-            call.fail(f"{name} has {v.shape[0]} elements, the data {show_shape(x.shape)} has others along {axis}")
+    if x.ndim > 0:
+        normal_axis(call, call.attrs.axis, x.ndim)
+    check_lengths(call, (2, 3), x, call.attrs.axis)
     return x
 
 
@@ -65,12 +60,10 @@ def _compute(name: str, value_of: Callable[[Any, Any, Any, Any], Any]) -> Callab
         x, code, scale, zero = inputs
         axis = from_front(a.axis, x.ndim) if x.ndim else 0
 
-        def parameter(v: Any, i: Any) -> Any:
-            return k.cast(_REAL, v() if v.ndim == 0 else v(k.index(0) if k.is_one(v.shape[0]) else i[axis]))
-
         def body(*i: Any) -> Any:
             kind, element = k.cast("int32", code()), x(*i)
-            value = value_of(k.cast(_REAL, element), parameter(scale, i), parameter(zero, i), kind)
+            own_scale, own_zero = (k.cast(_REAL, parameter_at(v, i, axis)) for v in (scale, zero))
+            value = value_of(k.cast(_REAL, element), own_scale, own_zero, kind)
             return k.select(kind > k.const(0, "int32"), k.cast(out.dtype, value), element)
 
         return k.compute(out.shape, body, name)
@@ -93,10 +86,7 @@ def _reference(value_of: Callable[[Any, Any, Any, int], Any]) -> Callable[..., A
         x, code, *parameters = inputs
         if int(code) <= 0:
             return x
-        shape = [1] * x.ndim
-        if x.ndim:
-            shape[a.axis] = -1
-        scale, zero = (np.asarray(v).astype(np.float64).reshape(shape if np.ndim(v) else ()) for v in parameters)
+        scale, zero = (np_along(np.asarray(v).astype(np.float64), x.ndim, a.axis) for v in parameters)
         return np.asarray(value_of(x.astype(np.float64), scale, zero, int(code))).astype(x.dtype)
 
     return reference

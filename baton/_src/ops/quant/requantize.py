@@ -19,6 +19,7 @@ from baton._src.ops.axes import from_front, normal_axis
 from baton._src.ops.broadcasting import like
 from baton._src.ops.dims import show_shape
 from baton._src.ops.layouts import follows_input
+from baton._src.ops.quant.parameters import check_lengths, np_along, parameter_at
 from baton._src.ops.samples import Arr, Sample
 from baton._src.values.dtype import DataType
 
@@ -59,6 +60,7 @@ def infer_requantize(call: OpCall[RequantizeAttrs]) -> Info:
     if x.ndim > 0:
         normal_axis(call, a.axis, x.ndim)
     check_parameters(call, (1, 2), vectors=True)
+    check_lengths(call, (1, 2), x, a.axis)
     check_parameters(call, (3, 4))
     return like(x, a.out_dtype)
 
@@ -90,13 +92,10 @@ def compute_requantize(inputs: Any, a: RequantizeAttrs, out: Any) -> Any:
     x, scale, zero, new_scale, new_zero = inputs
     axis = from_front(a.axis, x.ndim) if x.ndim else 0
 
-    def parameter(v: Any, i: Any) -> Any:
-        found = v() if v.ndim == 0 else v(k.index(0) if k.is_one(v.shape[0]) else i[axis])
-        return k.cast(REAL, found)
-
     def body(*i: Any) -> Any:
-        factor = parameter(scale, i) / k.cast(REAL, new_scale())
-        value = rounded((k.cast(REAL, x(*i)) - parameter(zero, i)) * factor, a.rounding)
+        own_scale, own_zero = (k.cast(REAL, parameter_at(v, i, axis)) for v in (scale, zero))
+        factor = own_scale / k.cast(REAL, new_scale())
+        value = rounded((k.cast(REAL, x(*i)) - own_zero) * factor, a.rounding)
         return clipped(value + k.cast(REAL, new_zero()), out.dtype)
 
     return k.compute(out.shape, body, "requantize")
@@ -105,9 +104,7 @@ def compute_requantize(inputs: Any, a: RequantizeAttrs, out: Any) -> Any:
 def reference_requantize(inputs: Any, a: RequantizeAttrs) -> Any:
     """The formula."""
     x, *parameters = (np.asarray(v).astype(np.float64) for v in inputs)
-    shape = [1] * max(x.ndim, 1)
-    shape[from_front(a.axis, x.ndim) if x.ndim else 0] = -1
-    scale, zero = (v.reshape(shape) if v.ndim else v for v in parameters[:2])
+    scale, zero = (np_along(v, x.ndim, a.axis) for v in parameters[:2])
     value = np_rounded((x - zero) * (scale / parameters[2]), a.rounding)
     return np_clipped(value + parameters[3], a.out_dtype)
 

@@ -21,6 +21,7 @@ from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.layout_names import AxisOrder, Split, layout_over
 from baton._src.ops.layouts import anchor
 from baton._src.ops.linalg.products import product_dtype, rounded
+from baton._src.ops.nn.convolution.depth_multiplier import decompose, depth_multiplier
 from baton._src.ops.nn.convolution.gradient import gradient
 from baton._src.ops.nn.convolution.reference import convolve
 from baton._src.ops.precision import accumulator
@@ -128,6 +129,8 @@ def infer(call: OpCall[Any]) -> Info:
     if x.shape is None or weights is None:
         return TensorInfo(None, dtype, out.rank, device)
     extents = data.canonical(math, x.shape)
+    if depth_multiplier(a, weights) > 1:
+        weights |= {"O": a.channels, "I": 1}
     _check_channels(call, math, extents, weights)
     letters = SPATIAL[a.spatial]
     result: dict[str, Dim] = {"N": extents["N"], "C": weights["O"]}
@@ -327,6 +330,7 @@ def _define(spatial: int, record: Any) -> OpDef[Any]:
         reference=reference,
         gradient=gradient,
         infer_inputs=infer_inputs,
+        decompose=decompose,
         fusion=Fusion.OUT_EWISE_FUSABLE,
         layout=anchor("data_layout", "kernel_layout", "out_layout"),
         samples=lambda: _samples(record, spatial),

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from baton._src.ops.nn.convolution.depth_multiplier import depth_multiplier
 from baton._src.support.diagnostics import fail
 
 
@@ -21,6 +22,10 @@ def gradient(b: Any, args: Any, a: Any, out: Any, grad: Any) -> list[Any]:
     if a.data_layout != "NC" + letters or a.kernel_layout != "OI" + letters:
         raise fail("op-gradient", "the gradient of a convolution is implemented for channels-first layouts only")
     extents, kernel, result = (_numbers(t.struct_info.shape.values[2:]) for t in (x, w, out))
+    outputs, inner = _numbers(w.struct_info.shape.values[:2])
+    has_multiplier = depth_multiplier(a, {"O": outputs, "I": inner}) > 1
+    if has_multiplier:
+        w = b.op("reshape", w, b.shape((outputs * inner, 1, *kernel)))
     begins, ends = a.padding[:count], a.padding[count:]
     left_over = tuple(
         extents[i] + begins[i] + ends[i] - (kernel[i] - 1) * a.dilation[i] - 1 - (result[i] - 1) * a.strides[i]
@@ -38,7 +43,8 @@ def gradient(b: Any, args: Any, a: Any, out: Any, grad: Any) -> list[Any]:
         data_layout=a.data_layout,
         kernel_layout="IO" + letters,
     )
-    return [to_data, _towards_kernel(b, x, a, grad, kernel, left_over)]
+    to_kernel = _towards_kernel(b, x, a, grad, kernel, left_over)
+    return [to_data, b.op("reshape", to_kernel, b.shape((outputs, inner, *kernel))) if has_multiplier else to_kernel]
 
 
 def _towards_kernel(b: Any, x: Any, a: Any, grad: Any, kernel: tuple[int, ...], left_over: tuple[int, ...]) -> Any:

@@ -10,6 +10,7 @@ import numpy as np
 from baton._src.ops.canonical_axes import from_canonical, to_canonical
 from baton._src.ops.layout_names import AxisOrder
 from baton._src.ops.linalg.products import result_dtype
+from baton._src.ops.nn.convolution.depth_multiplier import depth_multiplier
 from baton._src.ops.precision import accumulator
 from baton._src.ops.windows import SPATIAL
 from baton._src.values.tensor import AnyArray
@@ -23,6 +24,8 @@ def convolve(x: AnyArray, w: AnyArray, a: Any, orders: tuple[AxisOrder, AxisOrde
     kept = accumulator(dtype).numpy
     images = to_canonical(x, data, "NC" + letters).astype(kept)
     taps = to_canonical(w, kernel, "OI" + letters).astype(kept)
+    if depth_multiplier(a, {"O": taps.shape[0], "I": taps.shape[1]}) > 1:
+        taps = taps.reshape(-1, 1, *taps.shape[2:])
     border = [(a.padding[i], a.padding[i + a.spatial]) for i in range(a.spatial)]
     images = np.pad(images, [(0, 0), (0, 0), *border])
     result = convolve_valid(images, taps, a.strides, a.dilation, a.groups)

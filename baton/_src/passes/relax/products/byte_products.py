@@ -147,11 +147,13 @@ class _Rewriter(BindingRewriter):
         return self._scaled(total, self.arithmetic.flat(data.scale), scale)
 
     def _bordered(self, data: Factor, a: Any) -> tuple[Any, Any] | None:
-        """The bytes with a border of zero points, and the convolution's attributes; None: those are not known yet."""
+        """The bytes with a border of zero points, and the convolution's attributes; None: those are not known yet, or
+        no bytes."""
         if data.zero is None or not any(int(p) for p in a.padding):
             return data.value, a
         zero = self.arithmetic.constant(data.zero)
-        if zero is None:
+        low, high = info_of(data.value).dtype.int_range
+        if zero is None or not low <= zero.reshape(-1)[0] <= high:
             return None
         pads = [0, 0, 0, 0] + [int(p) for n in range(a.spatial) for p in (a.padding[n], a.padding[a.spatial + n])]
         wide = self.emit(R.nn.pad(data.value, pads, pad_value=float(zero.reshape(-1)[0])))

@@ -16,6 +16,7 @@ from typing import Any, ClassVar
 
 from baton._src.ir.expr import Op
 from baton._src.ir.module import IRModule
+from baton._src.ops.quant.qnn_arithmetic import channel_axis
 from baton._src.passes.relay.building import Build, dtype_of, shape_of
 from baton._src.passes.relay.infer_type import InferType
 from baton._src.passes.relay.operators.legalize import Legalize
@@ -32,7 +33,7 @@ REAL = "float64"
 
 @dataclass(frozen=True)
 class CanonicalizeOps(RelayFunctionPass):
-    """Every operator of the dialect in terms of others. Error `relay-qnn`: one that is not known here."""
+    """Every operator on integers of the dialect in terms of others. Error `relay-qnn`: one that is not known here."""
 
     opt_level: ClassVar[int] = 1
     required: ClassVar[tuple[str | Pass, ...]] = (InferType(),)
@@ -64,8 +65,11 @@ class _Build(Build):
         make = _RULES.get(call.op.name.removeprefix("qnn."))
         if make is not None:
             return make(self, call)
-        decompose = call.op.definition.decompose
+        definition = call.op.definition
+        decompose = definition.decompose
         if not callable(decompose):
+            if callable(definition.compute):
+                return call  # simulated_quantize: of floats, with a kernel of its own
             help = "register a rule in the column FTVMQnnCanonicalize"
             raise fail("relay-qnn", f"{call.op.name} has no canonical form", span=call.span, help=help)
         self.describe(*call.args)
@@ -80,7 +84,7 @@ def qnn_legalize() -> Pass:
 def _spread(build: Build, value: Any, rank: int, axis: int) -> Any:
     """A parameter of an operator in float64, a vector laid along `axis` of a tensor of this rank."""
     shape = shape_of(value)
-    if shape is None or (shape and rank == 0):
+    if shape is None:
         raise fail("relay-qnn", "scales and zero points must be scalars or vectors of known size", span=value.span)
     real = build.op("astype", value, dtype=REAL)
     if len(shape) == 1:
@@ -137,14 +141,16 @@ def _binary(name: str) -> Callable[[Build, Call], Any]:
 
     def make(build: Build, call: Call) -> Any:
         left, right, *parameters = call.args
-        scales = [_spread(build, p, 0, 0) for p in parameters]
 
-        def real(x: Any, at: int) -> Any:
-            whole = build.op("subtract", build.op("astype", x, dtype=REAL), scales[at + 1])
-            return build.op("multiply", whole, scales[at])
+        def real(x: Any, own: Any, axis: int) -> Any:
+            rank = len(x.checked_type.shape)
+            scale, zero = (_spread(build, v, rank, channel_axis(axis, rank)) for v in own)
+            return build.op("multiply", build.op("subtract", build.op("astype", x, dtype=REAL), zero), scale)
 
-        value = build.op("divide", build.op(name, real(left, 0), real(right, 2)), scales[4])
-        return _clipped(build, build.op("add", _rounded(build, value, "UPWARD"), scales[5]), dtype_of(call))
+        reals = real(left, parameters[:2], call.attrs.lhs_axis), real(right, parameters[2:4], call.attrs.rhs_axis)
+        scale, zero = (_spread(build, v, 0, 0) for v in parameters[4:])
+        value = build.op("divide", build.op(name, *reals), scale)
+        return _clipped(build, build.op("add", _rounded(build, value, "UPWARD"), zero), dtype_of(call))
 
     return make
 

@@ -1,0 +1,111 @@
+"""Random programs of the dialect qnn have one value: NumPy's, the interpreter's, compiled, and in canonical form."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import baton
+from baton import relay
+from baton._src.passes.relay.quantize.qnn_canonicalize import CanonicalizeOps, qnn_legalize
+from baton._src.relay.interpreter import Interpreter
+from tests.at_length import seeds_at_length
+from tests.passes.relay.test_before_after import names
+from tests.relay.quantised_programs import Program, quantised_program
+
+KERNELS_OF_THEIR_OWN = {"qnn.simulated_quantize", "qnn.simulated_dequantize"}
+
+
+def interpreted(module: Any, program: Program) -> Any:
+    return np.asarray(Interpreter(module).evaluate(module["main"])(*program.arguments).data)
+
+
+def compiled(kind: str, module: Any, program: Program) -> Any:
+    return relay.create_executor(kind, module).evaluate()(*program.arguments).numpy()
+
+
+def check(seed: int) -> None:
+    program = quantised_program(seed)
+    module = relay.transform.InferType()(baton.IRModule.from_expr(program.function))
+    canonical = CanonicalizeOps()(qnn_legalize()(module))
+    assert {n for n in names(canonical) if n.startswith("qnn.")} <= KERNELS_OF_THEIR_OWN
+    for found in (
+        interpreted(module, program),
+        interpreted(canonical, program),
+        compiled("vm", module, program),
+        compiled("graph", canonical, program),
+    ):
+        assert (found.dtype, found.shape) == (program.value.dtype, program.value.shape), program.operators
+        off = np.abs(found.astype("float64") - program.value.astype("float64"))
+        assert off.max(initial=0) <= program.room, program.operators
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_programs(seed: int) -> None:
+    check(seed)
+
+
+@pytest.mark.fuzz
+def test_many_programs() -> None:
+    for seed in seeds_at_length(2000):
+        check(seed)
+
+
+def call(builder: Any, *shapes: tuple[tuple[int, ...], str], **attrs: Any) -> Any:
+    """A call of new variables with zero points 3 and 5 and scales."""
+    operands = [relay.var(f"x{i}", shape=s, dtype=d) for i, (s, d) in enumerate(shapes)]
+    parameters = (relay.const(3), relay.const(5), relay.const(0.5), relay.const(0.25))
+    return relay.Function(operands, builder(*operands, *parameters, **attrs))
+
+
+@pytest.mark.parametrize("dtype", ["int16", "int32", "int64"])
+def test_sums_of_other_dtypes(dtype: str) -> None:
+    """Guards that out_dtype is heeded: results were int32 whatever it said. int16 keeps the low bits."""
+    function = call(relay.qnn.op.dense, ((1, 4), "int16"), ((2, 4), "int16"), units=2, out_dtype=dtype)
+    if dtype == "int64":
+        data, weight = np.full((1, 4), 32767, "int16"), np.full((2, 4), 32767, "int16")
+    else:
+        data, weight = np.full((1, 4), 203, "int16"), np.full((2, 4), 205, "int16")
+    wanted = ((data.astype("int64") - 3) @ (weight.astype("int64") - 5).T).astype(dtype)
+    for kind in ("debug", "vm"):
+        found = relay.create_executor(kind, baton.IRModule.from_expr(function)).evaluate()(data, weight).numpy()
+        assert found.dtype == dtype
+        np.testing.assert_array_equal(found, wanted)
+
+
+def test_sums_are_whole_numbers() -> None:
+    function = call(relay.qnn.op.dense, ((1, 4), "int8"), ((2, 4), "int8"), units=2, out_dtype="float32")
+    with pytest.raises(baton.TVMError, match="out_dtype is float32"):
+        relay.transform.InferType()(baton.IRModule.from_expr(function))
+
+
+def test_places_of_parameters() -> None:
+    """Guards TVM's order behind the geometry of conv2d_transpose: groups, channels, kernel_size."""
+    x, w = relay.var("x", shape=(1, 4, 5, 5), dtype="int8"), relay.var("w", shape=(4, 3, 2, 2), dtype="int8")
+    zero, scale = relay.const(0), relay.const(1.0)
+    made = relay.qnn.op.conv2d_transpose(
+        x, w, zero, zero, scale, scale, (1, 1), (0, 0), (1, 1), 2, 6, (2, 2), "NCHW", "IOHW", "", (0, 0), "int32"
+    )
+    assert (made.attrs.groups, made.attrs.channels, made.attrs.kernel_size) == (2, 6, (2, 2))
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda x, v: relay.qnn.op.requantize(x, v, relay.const(0), relay.const(1.0), relay.const(0)), "3 elements"),
+        (
+            lambda x, v: relay.qnn.op.add(
+                x, x, v, relay.const(0), *(relay.const(n) for n in (1.0, 0, 1.0, 0)), lhs_axis=0
+            ),
+            "3 elements",
+        ),
+    ],
+)
+def test_parameters_of_other_lengths(make: Any, message: str) -> None:
+    """Guards that kernels do not read behind a vector of scales that is shorter than the axis."""
+    x = relay.var("x", shape=(2, 5), dtype="int8")
+    function = relay.Function([x], make(x, relay.const(np.ones(3, "float32"))))
+    with pytest.raises(baton.TVMError, match=message):
+        relay.transform.InferType()(baton.IRModule.from_expr(function))
