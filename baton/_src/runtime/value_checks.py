@@ -6,6 +6,7 @@ relax-language facts, section 1.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, NoReturn
@@ -31,6 +32,8 @@ from baton._src.values.prim import prim_dtype
 from baton._src.values.shape import ShapeTuple
 from baton._src.values.tensor import NDArray
 
+_MOST_ELEMENTS = 2**59
+"""Of 16 bytes each: beyond them, byte offsets do not fit an int64."""
 Heap = list[Any]
 """Values of shape variables by slot; None while unbound."""
 
@@ -70,11 +73,22 @@ def is_packed(value: Any) -> bool:
     )
 
 
+def size_fault(shape: Sequence[int]) -> str:
+    """What keeps a tensor from having this shape; empty if nothing does.
+
+    NumPy would read a negative dim as `the rest`, and counts the other dims of an empty array, too.
+    """
+    if min(shape, default=0) < 0:
+        return "of negative size"
+    return "larger than any memory" if math.prod(d or 1 for d in shape) > _MOST_ELEMENTS else ""
+
+
 def extents(shape: Iterable[int]) -> tuple[int, ...]:
-    """The dims of a tensor that is made; `value-mismatch` if one is negative, which NumPy would read as `the rest`."""
+    """The dims of a tensor that is made; `value-mismatch` if no tensor can have them."""
     found = tuple(shape)
-    if min(found, default=0) < 0:
-        raise fail("value-mismatch", f"a tensor cannot have shape {found}")
+    fault = size_fault(found)
+    if fault:
+        raise fail("value-mismatch", f"a tensor cannot have shape {found}: it would be {fault}")
     return found
 
 

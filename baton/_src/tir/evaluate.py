@@ -25,13 +25,16 @@ from baton._src.tir.buffer import Buffer
 from baton._src.tir.evaluate_calls import compile_call
 from baton._src.tir.expr import BinaryOp, BufferLoad, Call, FloatImm, IntImm, StringImm, Var
 from baton._src.tir.intrinsics import definition
-from baton._src.tir.scalar_values import Env, Run, converter, from_numpy, pair
+from baton._src.tir.scalar_values import Env, Run, converter, exact_pair, from_numpy, pair
 from baton._src.tir.vector_rows import runs_past_row
 
 
-def evaluate(expr: PrimExpr, values: Mapping[Var, Any] | None = None) -> Any:
-    """The value of an expression without buffers, for given values of its variables."""
-    compiler = ExprCompiler()
+def evaluate(expr: PrimExpr, values: Mapping[Var, Any] | None = None, *, exact: bool = False) -> Any:
+    """The value of an expression without buffers, for given values of its variables.
+
+    `exact`: sums, products and their like are those of whole numbers, which do not wrap around as those of kernels do.
+    """
+    compiler = ExprCompiler(exact=exact)
     for var in values or ():
         compiler.slot(var)
     run = compiler.expr(expr)
@@ -57,7 +60,8 @@ def _row_major(indices: tuple[Any, ...], shape: list[int], name: str) -> tuple[A
 class ExprCompiler:
     """Compiles expressions; `slots` says which entry of the environment holds which variable or buffer."""
 
-    def __init__(self, functions: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, functions: Mapping[str, Any] | None = None, exact: bool = False) -> None:
+        self.pair = exact_pair if exact else pair
         self.slots: dict[Any, int] = {}
         self.aliases: dict[Var, list[int]] = {}
         """For each pointer variable the slots of the buffers behind it: views to forget when it changes."""
@@ -92,7 +96,7 @@ class ExprCompiler:
     def _compile(self, node: Any) -> Run:
         """The closure of a node whose parts are compiled."""
         if isinstance(node, (BinaryOp, tir.CompareOp)):
-            return pair(node, self.expr(node.a), self.expr(node.b))
+            return self.pair(node, self.expr(node.a), self.expr(node.b))
         compile_node = _COMPILERS.get(type(node))
         if compile_node is None:
             raise InternalError(f"the interpreter does not know {type(node).__name__}")

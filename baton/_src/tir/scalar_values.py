@@ -114,6 +114,15 @@ def from_numpy(value: Any, dtype: DataType) -> Any:
     return int(value) if dtype.is_int else dtype.numpy.type(value)
 
 
+def exact_pair(node: PrimExpr, a: Run, b: Run) -> Run:
+    """The closure of a binary operation whose integers are not kept in the range of their dtype."""
+    on_ints = _ON_INTS.get(type(node))
+    if on_ints is None or not node.dtype.is_int or node.dtype.lanes > 1:
+        return pair(node, a, b)
+    two = on_ints
+    return lambda env: two(a(env), b(env))
+
+
 def pair(node: PrimExpr, a: Run, b: Run) -> Run:
     """The closure of a binary operation, with the most frequent ones written out."""
     kind, dtype = type(node), node.dtype

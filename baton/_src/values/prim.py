@@ -38,14 +38,17 @@ Prim = int | float
 
 
 def prim(value: object, dtype: object) -> Prim:
-    """The prim value of `dtype`; numbers wrap and round as NumPy's conversion does."""
+    """The prim value of `dtype`; numbers wrap and round as NumPy's conversion does.
+
+    A number beyond int64, which no conversion makes, is refused (`value-mismatch`).
+    """
     kind = DataType(dtype)
     if not isinstance(value, (int, float)):
         raise fail("value-prim", f"{type(value).__name__} is not a host scalar")
     if kind.is_bool:
         return bool(value)
     if kind == "int64":
-        return int(value)
+        return _within_int64(int(value))
     if kind == "float64":
         return float(value)
     if kind.is_int:
@@ -55,6 +58,12 @@ def prim(value: object, dtype: object) -> Prim:
     if kind.is_float:
         return _labelled(float(kind.numpy.type(value)), kind)
     raise fail("value-prim", f"a prim value cannot have dtype {kind}")
+
+
+def _within_int64(number: int) -> int:
+    if not -(1 << 63) <= number < 1 << 63:
+        raise fail("value-mismatch", f"a prim value is an int64; {number} does not fit")
+    return number
 
 
 def literal_prim(value: int | float, dtype: object) -> Prim:

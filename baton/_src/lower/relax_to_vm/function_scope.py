@@ -100,8 +100,13 @@ class FunctionScope:
     def prim(self, value: PrimExpr) -> int:
         """A register with the value of a scalar expression."""
         expr = to_dim_expr(value, self.slots)
-        known = expr if str(value.dtype) in ("int64", "bool", "float64") else ["cast", str(value.dtype), expr]
-        return self.call_into("vm.builtin.eval_prim", [self.heap(), Data([known])])
+        known = expr if str(value.dtype) in ("bool", "float64") else ["cast", str(value.dtype), expr]
+        return self.call_into("vm.builtin.eval_prim", [self.heap(), Data([self.slot_names, known])])
+
+    def shape(self, dims: Sequence[PrimExpr]) -> int:
+        """A register with the shape of these dims."""
+        known = [to_dim_expr(d, self.slots) for d in dims]
+        return self.call_into("vm.builtin.eval_shape", [self.heap(), Data([self.slot_names, *known])])
 
     def literal_operand(self, expr: Any, program: Program) -> Operand | None:
         """The literal as a constant operand, if it can be one."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from baton._src.lower.relax_to_vm.abstract_values import Fields, InRegister, Literal, Pending, Value, View, resolve
-from baton._src.lower.relax_to_vm.dims import to_dim_expr
 from baton._src.lower.relax_to_vm.function_scope import FunctionScope
 from baton._src.lower.relax_to_vm.program import Program
 from baton._src.relax.nodes import (
@@ -22,7 +21,6 @@ from baton._src.relax.nodes import (
     Var,
 )
 from baton._src.runtime.executable.bytecode import Operand
-from baton._src.runtime.executable.constants import Data
 from baton._src.support.diagnostics import InternalError
 from baton._src.tir.expr import FloatImm, IntImm
 from baton._src.tir.prim_func import PrimFunc
@@ -94,8 +92,7 @@ class FunctionValues:
             case Literal(expr=Constant() as constant):
                 return self.fresh(constant)
             case Literal(expr=ShapeExpr(values=values)):
-                dims = Data([to_dim_expr(v, self.scope.slots) for v in values])
-                return self.scope.call_into("vm.builtin.eval_shape", [self.scope.heap(), dims])
+                return self.scope.shape(values)
             case Literal(expr=PrimValue(value=prim)) if not isinstance(prim, (IntImm, FloatImm)):
                 return self.scope.prim(prim)
             case Literal(expr=expr):

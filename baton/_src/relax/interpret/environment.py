@@ -23,12 +23,12 @@ class Frame:
     shapes: dict[TirVar, Any] = field(default_factory=dict)
 
     def scalar(self, expr: PrimExpr) -> Any:
-        """A scalar under the shape variables bound so far."""
+        """A scalar under the shape variables bound so far, exact: what does not fit where it goes is refused there."""
         if isinstance(expr, (IntImm, FloatImm)):
             return expr.value
         if isinstance(expr, TirVar):
             return self.shapes[expr]
-        return evaluate(expr, self.shapes)
+        return evaluate(expr, self.shapes, exact=True)
 
     def dims(self, dims: tuple[PrimExpr, ...]) -> tuple[int, ...]:
         """Dims as numbers, evaluated left to right."""

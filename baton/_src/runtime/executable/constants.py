@@ -24,8 +24,9 @@ class Data:
 
     @cached_property
     def functions(self) -> list[Evaluate]:
-        """The content as expressions, compiled once."""
-        return [compile_dim(e) for e in self.content]
+        """Of names of slots and the expressions over them: the expressions, compiled once."""
+        names, *expressions = self.content
+        return [compile_dim(e, names) for e in expressions]
 
     @cached_property
     def remembered(self) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from baton._src.runtime.native.negative_sizes import Check, check_of_sizes
 from baton._src.runtime.native.output_memory import allocator
 from baton._src.runtime.native.step_by_step import KernelHook, run_step_by_step
 from baton._src.runtime.thread_pool.threads import thread_pool
-from baton._src.runtime.value_checks import Matcher, check_condition, check_signature
+from baton._src.runtime.value_checks import Matcher, check_condition, check_signature, size_fault
 from baton._src.support.diagnostics import fail
 from baton._src.values.aligned import aligned, aligned_bytes
 from baton._src.values.convert import contiguous
@@ -191,8 +191,9 @@ class NativeFunction:
             self._remembered.clear()
         shapes = [dims(heap) for dims in self._dims]
         for shape in shapes:
-            if min(shape, default=0) < 0:
-                raise fail("value-mismatch", f"{self.name}: these inputs give an output of negative size, {shape}")
+            fault = size_fault(shape)
+            if fault:
+                raise fail("value-mismatch", f"{self.name}: these inputs give an output {fault}, {shape}")
         tail = struct.pack(f"={len(heap)}q", *heap) + self._constant_words
         words, address = self._recipe([a.shape for a in arrays], tail)
         arena = int(self._arena_size(heap))

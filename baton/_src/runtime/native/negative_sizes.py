@@ -1,4 +1,4 @@
-"""Checks, once for each combination of input shapes, that no intermediate tensor has a negative size.
+"""Checks, once for each combination of input shapes, that memory can hold every intermediate tensor.
 
 A window that is larger than an open dim, say, gives fewer than no places:
 
@@ -15,24 +15,25 @@ from typing import Any
 
 from baton._src.runtime.dim_expr import compile_dims
 from baton._src.runtime.native.native_plan import NativePlan
+from baton._src.runtime.value_checks import size_fault
 from baton._src.support.diagnostics import fail
 
 Check = Callable[[Sequence[Any]], None]
+_HELP = {"of negative size": "a dim is smaller than what is taken from it, such as a window"}
 
 
 def check_of_sizes(plan: NativePlan) -> Check:
-    """A function of the values of `plan.variables` that raises `value-mismatch` where a kernel's tensor is of negative
-    size.
-    """
+    """A function of the values of `plan.variables`: `value-mismatch` where no memory holds a kernel's tensor."""
     first = {repr(p.dims): (s.name, p.dims) for s in reversed(plan.steps) for p in s.tensors if _varies(p.dims)}
     measured = [(label, compile_dims(dims, plan.variables)) for label, dims in first.values()]
 
     def check(variables: Sequence[Any]) -> None:
         for label, dims in measured:
             shape = dims(variables)
-            if min(shape) < 0:
-                text = f"{plan.name}: these inputs give {label} a tensor of negative size, {shape}"
-                raise fail("value-mismatch", text, help="a dim is smaller than what is taken from it, such as a window")
+            fault = size_fault(shape)
+            if fault:
+                text = f"{plan.name}: these inputs give {label} a tensor {fault}, {shape}"
+                raise fail("value-mismatch", text, help=_HELP.get(fault))
 
     return check
 
