@@ -116,3 +116,22 @@ def main(x: R.Tensor((1, 3, 8, 8), "float32"), w: R.Tensor((4, 3, 3, 3), "float3
     assert_structural_equal(load(printed), found)
     with pytest.raises(DiagnosticError, match="no Relay attribute 'chanels'"):
         load(text.replace("channels", "chanels"))
+
+
+@pytest.mark.rule("RELAX-SCRIPT-12")
+def test_the_declared_type_of_a_packed_function() -> None:
+    """It was left out, so that what is bound to it, or to its result, no longer had the type the text said."""
+    text = """
+@R.function(pure=False)
+def main(x: R.Tensor((4,), "float32")) -> R.Object:
+    bound = R.ExternFunc("a.f", R.Callable([R.Tensor], R.Tensor))
+    y = bound(x)
+    z = R.ExternFunc("a.g", R.Callable([R.Tensor], R.Tensor(ndim=1)))(x)
+    w = R.call_pure_packed("a.h", x, sinfo_args=R.Tensor(ndim=2))
+    return (bound, y, z, w)
+"""
+    found: Any = load(text)
+    printed = script(found)
+    assert 'R.ExternFunc("a.g", R.Callable((R.Tensor,), R.Tensor(ndim=1), True))(x)' in printed
+    assert 'R.call_pure_packed("a.h", x, ' in printed
+    assert_structural_equal(load(printed), found)

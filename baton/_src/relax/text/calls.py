@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from baton._src.ir.expr import Op
 from baton._src.relax.nodes import Call, ExternFunc, StringImm
 from baton._src.relax.struct_info import StructInfo, TupleStructInfo
+from baton._src.relax.text.leaves import declared_info
 from baton._src.relax.text.values import attr_arguments, quoted
 
 
@@ -27,7 +28,7 @@ def call_text(call: Call, callee: str, args: list[str], parts: Parts) -> str:
         if special is not None:
             return special(call, args, parts)
         return _plain(f"R.{name.removeprefix('relax.')}", call, args, parts)
-    if isinstance(call.op, ExternFunc):
+    if isinstance(call.op, ExternFunc) and declared_info(call.op) is None:
         return _plain("R.call_packed", call, [quoted(call.op.global_symbol), *args], parts)
     return _plain(callee, call, args, parts)
 
@@ -74,7 +75,8 @@ def _call_dps_packed(call: Call, args: list[str], parts: Parts) -> str:
 
 def _packed(call: Call, args: list[str]) -> str:
     callee = call.args[0]
-    return quoted(callee.global_symbol) if isinstance(callee, ExternFunc) else args[0]
+    by_name = isinstance(callee, ExternFunc) and declared_info(callee) is None
+    return quoted(callee.global_symbol) if by_name else args[0]
 
 
 def _packed_call(call: Call, args: list[str], parts: Parts) -> str:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from baton._src.ir.expr import GlobalVar, Op, PrimExpr
+from baton._src.ir.structural import structural_equal
 from baton._src.relax.nodes import (
     Constant,
     DataTypeImm,
@@ -15,6 +17,7 @@ from baton._src.relax.nodes import (
     StringImm,
     Var,
 )
+from baton._src.relax.struct_info import StructInfo, extern_func_info
 from baton._src.relax.text.declarations import Declarations
 from baton._src.relax.text.metadata import Metadata
 from baton._src.relax.text.scalars import scalar_text
@@ -26,9 +29,10 @@ from baton._src.values.tensor import NDArray
 class LeafText:
     """Prints leaves; scalars are written as numbers, other constants go into the metadata."""
 
-    def __init__(self, declarations: Declarations, metadata: Metadata) -> None:
+    def __init__(self, declarations: Declarations, metadata: Metadata, info: Callable[[StructInfo], str]) -> None:
         self._declarations = declarations
         self._metadata = metadata
+        self._info = info
 
     def text(self, expr: Any) -> str:
         """A leaf that is no variable."""
@@ -46,7 +50,9 @@ class LeafText:
             case DataTypeImm():
                 return f'R.dtype("{expr.value}")'
             case ExternFunc():
-                return f"R.ExternFunc({quoted(expr.global_symbol)})"
+                own = declared_info(expr)
+                said = [quoted(expr.global_symbol)] if own is None else [quoted(expr.global_symbol), self._info(own)]
+                return f"R.ExternFunc({', '.join(said)})"
             case Op():
                 return f'R.op("{expr.name}")'
             case _:
@@ -64,6 +70,12 @@ class LeafText:
             if text is not None:
                 return f'R.const({text}, "{data.dtype}")'
         return self._metadata.reference(data)
+
+
+def declared_info(function: ExternFunc) -> StructInfo | None:
+    """What a script says of a packed function's type; None where nothing is said."""
+    info = function.struct_info_
+    return None if info is None or structural_equal(info, extern_func_info()) else info
 
 
 def is_simple(expr: Any) -> bool:

@@ -75,8 +75,8 @@ class Printer:
         self.indent = ""
         self.declarations = Declarations()
         self.metadata = Metadata()
-        self.leaves = LeafText(self.declarations, self.metadata)
         self.infos = InfoText(self.declarations.scalar_name, self.atom, self._vdevice)
+        self.leaves = LeafText(self.declarations, self.metadata, self.infos.text)
         self.unassigned: dict[Var, int] = {}
         """Variables of unit whose line has no `name = `, as nobody has used them yet, and where that line is."""
 
@@ -289,7 +289,7 @@ class Printer:
     def _value(self, expr: Any) -> Task[str]:
         match expr:
             case Call():
-                callee = "" if isinstance(expr.op, (Op, ExternFunc)) else (yield self._value(expr.op))
+                callee = "" if isinstance(expr.op, Op) else (yield self._value(expr.op))
                 args: list[str] = []
                 for arg in expr.args:
                     args.append((yield self._value(arg)) if not is_simple(arg) else self.atom(arg))
