@@ -14,6 +14,7 @@ from baton._src.driver.wiring import wire
 from baton._src.ir.module import IRModule
 from baton._src.passes.relay.fuse_ops import FuseOps
 from baton._src.relay.nodes import Function
+from baton._src.runtime.executable import export
 from baton._src.runtime.executable.executable import Executable
 from baton._src.runtime.graph.graph_executor import GraphRuntime
 from baton._src.runtime.graph.graph_json import graph_json
@@ -92,9 +93,10 @@ class GraphExecutorFactory(ModuleFace):
         return {}
 
     def export_library(self, file_name: str | Path, *args: Any, **kwargs: Any) -> None:
-        """Write everything to one file; `runtime.load_module` reads it."""
+        """Write everything to one file; `runtime.load_module` reads it. Further arguments are those of
+        `export.export_library`."""
         facts = {**self.executable.facts, "mod_name": self.mod_name, "kind": "graph"}
-        replace(self.executable, facts=facts).save(file_name)
+        export.export_library(replace(self.executable, facts=facts).save, file_name, *args, **kwargs)
 
     def __iter__(self) -> Iterator[Any]:
         """``graph, lib, params = relay.build(...)``"""

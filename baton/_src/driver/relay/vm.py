@@ -15,6 +15,7 @@ from baton._src.ir.module import IRModule
 from baton._src.ir.target import Target
 from baton._src.relay.nodes import Function
 from baton._src.runtime.executable import executable as runtime_executable
+from baton._src.runtime.executable import export
 from baton._src.runtime.executable.executable import load_executable
 from baton._src.runtime.executable.late_constants import with_late_constants, without_large_constants
 from baton._src.runtime.param_dict import load_param_dict_from_file, save_param_dict_to_file
@@ -93,8 +94,9 @@ class Executable:
         return bytearray(self.inner.as_text().encode()), self
 
     def export_library(self, path: str | Path, *args: Any, **kwargs: Any) -> None:
-        """Write everything to one file; `Executable.load` reads it."""
-        self.inner.save(path)
+        """Write everything to one file; `Executable.load` reads it. Further arguments are those of
+        `export.export_library`."""
+        export.export_library(self.inner.save, path, *args, **kwargs)
 
     def get_late_bound_consts(self, byte_limit: int) -> dict[str, NDArray]:
         """Take the constants of `byte_limit` bytes or more out of the executable: it runs when they are loaded again.
@@ -164,10 +166,12 @@ class VMCompiler:
         target_host: Any = None,
         params: Mapping[str, Any] | None = None,
     ) -> tuple[IRModule, dict[str, NDArray]]:
-        """The Relay module as it is lowered, its parameters bound, and those parameters."""
+        """The Relay module as it is lowered, its parameters bound, and those parameters. `target` is in force
+        meanwhile; `target_host` is as `relay.build` has it."""
         wire()
         module, known = bind_known(as_relay_module(mod), {**self._params, **(params or {})})
-        return optimized(module), known
+        with chosen_target(target, target_host):
+            return optimized(module), known
 
     def lower(self, mod: IRModule, target: Any = None, target_host: Any = None) -> None:
         """Compile the module."""

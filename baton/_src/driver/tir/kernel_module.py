@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from baton._src.runtime.executable import export
 from baton._src.runtime.executable.executable import Executable
 from baton._src.runtime.native.kernel_function import KernelFunction, KernelSignature
 from baton._src.runtime.native.library import load
@@ -23,6 +24,8 @@ from baton._src.values.tensor import NDArray
 
 KERNELS = "kernels"
 """The value of an executable's fact `kind` that marks such a module."""
+TEXTS = {"ll": "ll", "s": "asm", "asm": "asm"}
+"""Formats of files that hold what was generated, as `get_source` names them."""
 
 
 class ReturningKernel:
@@ -147,7 +150,17 @@ class KernelModule:
         return lambda *args: measure(lambda: kernel(*args), number, repeat, min_repeat_ms)
 
     def save(self, file_name: str | Path, fmt: str = "") -> None:
-        """Write the kernels to one file that `runtime.load_module` reads, whatever its name ends in."""
+        """Write the kernels to one file that `runtime.load_module` reads; or, if `fmt` or else the end of the name is
+        one of `TEXTS`, what was generated, as text."""
+        text = TEXTS.get(fmt or Path(file_name).suffix.lstrip("."))
+        if text is not None:
+            Path(file_name).write_text(self.get_source(text), encoding="utf-8")
+            return
+        if fmt not in ("", "o", "obj", "so", "tar"):
+            raise fail("api", f"kernels are not saved as {fmt!r}", help=f"o, {', '.join(TEXTS)}", kind=ValueError)
+        self._save_library(file_name)
+
+    def _save_library(self, file_name: str | Path) -> None:
         if self.imported_modules:
             raise fail(
                 "api",
@@ -157,8 +170,9 @@ class KernelModule:
         self.executable.save(file_name)
 
     def export_library(self, file_name: str | Path, *args: Any, **kwargs: Any) -> None:
-        """`save` (TVM's spelling, whose further options concern the linker)."""
-        self.save(file_name)
+        """Write the kernels to one file that `load_module` reads; further arguments are those of
+        `export.export_library`."""
+        export.export_library(self._save_library, file_name, *args, **kwargs)
 
 
 def kernel_module(

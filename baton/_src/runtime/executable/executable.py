@@ -10,6 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
+from baton._src.runtime.executable import export
 from baton._src.runtime.executable.archive import Archive, read_archive, write_archive
 from baton._src.runtime.executable.bytecode import Instruction, decode, encode
 from baton._src.runtime.executable.constants import constants_from_data, constants_to_data
@@ -120,8 +121,8 @@ class Executable:
         write_archive(Archive(manifest, members, tensors), path, durable)
 
     def export_library(self, file_name: str | Path, *args: Any, **kwargs: Any) -> None:
-        """Write the executable to one file (TVM's spelling, whose further options concern the linker)."""
-        self.save(file_name)
+        """Write the executable to one file (TVM's spelling; further arguments are those of `export.export_library`)."""
+        export.export_library(self.save, file_name, *args, **kwargs)
 
     def jit(self, fcompile: Any = None, addons: Any = None, **kwargs: Any) -> Executable:
         """This executable: it links itself when first used (TVM's spelling, whose options concern the linker)."""

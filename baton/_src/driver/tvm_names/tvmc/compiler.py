@@ -65,15 +65,15 @@ def compile_model(
     open sizes. `desired_layout`, `mixed_precision` and their options change the program first (`transform`).
     `print_pass_times`, `print_ir_before` and `print_ir_after` show the passes at work.
 
-    `runtime` and `target_host` are accepted: there is one runtime, and one machine. What asks for other compilers,
-    libraries or bare devices (`cross`, `dump_offloads`, `workspace_pools`, "mlf") is a `TVMCException`.
+    `runtime` is accepted: there is one. `target_host` has to be a CPU. What asks for other compilers, libraries or bare
+    devices (`cross`, `dump_offloads`, `workspace_pools`, "mlf") is a `TVMCException`.
     """
     wire()
     if not isinstance(tvmc_model, TVMCModel):
         raise refuse(f"cannot compile a {type(tvmc_model).__name__}", "tvmc.load gives a TVMCModel")
     _refuse_foreign(cross, cross_options, dump_offloads, workspace_pools, output_format)
     formats = check_formats(dump_code)
-    found_target = target_from_cli(target, additional_target_options)
+    found_target = target_from_cli(target, additional_target_options, target_host)
     kind = _executor(executor, use_vm)
     timing = PassTimingInstrument()
     watching = [

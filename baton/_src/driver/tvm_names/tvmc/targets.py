@@ -13,11 +13,15 @@ from baton._src.ir.target import Target
 
 
 @raising_tvmc
-def target_from_cli(target: Any, additional_target_options: Mapping[str, Mapping[str, Any]] | None = None) -> Target:
+def target_from_cli(
+    target: Any,
+    additional_target_options: Mapping[str, Mapping[str, Any]] | None = None,
+    target_host: Any = None,
+) -> Target:
     """The target that code is made for: a `Target`, "llvm -mcpu=haswell", JSON, or the path of a file with either.
 
     `additional_target_options`: `{"llvm": {"mcpu": "haswell"}}`, added to those. `TVMCException` for what is no CPU,
-    and for lists of several: no part of a program is handed to other libraries.
+    and for lists of several: no part of a program is handed to other libraries. `target_host` has to be a CPU, too.
     """
     if isinstance(target, str):
         target = _described(target)
@@ -25,7 +29,7 @@ def target_from_cli(target: Any, additional_target_options: Mapping[str, Mapping
     for kind in additional_target_options or {}:
         if kind != "llvm":
             raise refuse(f"there are options for the target {kind!r}", 'code is made for CPUs: target "llvm"')
-    found = chosen_target(target)
+    found = chosen_target(target, target_host)
     return Target({**found.export(), **options}) if options else found
 
 

@@ -84,7 +84,7 @@ def tune_model(
         desired_layout, desired_layout_ops, mixed_precision, mixed_precision_ops, mixed_precision_calculation_type,
         mixed_precision_acc_type,
     )  # fmt: skip
-    found_target = target_from_cli(target, additional_target_options)
+    found_target = target_from_cli(target, additional_target_options, target_host)
     with PassContext(opt_level=_OPT_LEVEL):
         module = changes.apply(tvmc_model.mod, tvmc_model.params)
         bound, _ = bind_known(module, tvmc_model.params)

@@ -34,12 +34,12 @@ def extract_tasks(
 ) -> tuple[list[KernelTask], list[int]]:
     """The kernels of a program, and how many calls of each it has.
 
-    Kernels whose rule leaves nothing open are left out unless `include_simple_tasks`. `target_host` and
-    `hardware_params` change nothing.
+    Kernels whose rule leaves nothing open are left out unless `include_simple_tasks`. `target_host` is a CPU;
+    `hardware_params` changes nothing.
     """
     refuse_given(dump_workload_to_dag_log=dump_workload_to_dag_log, other_targets=other_targets)
     wire()
-    module, found = as_relay_module(mod), chosen_target(target)
+    module, found = as_relay_module(mod), chosen_target(target, target_host)
     with found, PassContext(opt_level=opt_level), without_best_kernels():
         kernels = program_kernels(lambda: build_executable(module, found, params)[0])
     pairs = [(KernelTask(kernel.name, kernel.func, found), kernel.weight) for kernel in kernels]

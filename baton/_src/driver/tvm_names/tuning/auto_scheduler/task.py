@@ -67,7 +67,7 @@ class Tunable:
 
 
 class SearchTask(Tunable):
-    """See the module. `target_host`, `hardware_params` and `layout_rewrite_option` change nothing."""
+    """See the module. `target_host` is a CPU; `hardware_params` and `layout_rewrite_option` change nothing."""
 
     def __init__(
         self,
@@ -87,7 +87,9 @@ class SearchTask(Tunable):
         refuse_given(compute_dag=compute_dag, task_inputs=task_inputs)
         key = make_workload_key(func, args or ()) if workload_key is None else workload_key
         self.tensors: list[Tensor] = made_workload(key)
-        super().__init__(key, desc or json.loads(key)[0], create_prim_func(self.tensors), chosen_target(target))
+        super().__init__(
+            key, desc or json.loads(key)[0], create_prim_func(self.tensors), chosen_target(target, target_host)
+        )
 
     def apply_best(
         self, log_file: str | Path, include_compatible: bool = False, layout_rewrite_option: Any = None
@@ -118,4 +120,4 @@ def create_task(
     func: Any, args: Sequence[Any], target: Any, target_host: Any = None, hardware_params: Any = None
 ) -> SearchTask:
     """TVM's older spelling of `SearchTask`."""
-    return SearchTask(func=func, args=args, target=target)
+    return SearchTask(func=func, args=args, target=target, target_host=target_host, hardware_params=hardware_params)

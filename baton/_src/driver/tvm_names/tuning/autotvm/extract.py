@@ -31,9 +31,9 @@ def extract_from_multiple_program(
     target_host: Any = None,
     ops: Sequence[Any] | None = None,
 ) -> list[KernelTask]:
-    """The kernels of several programs; equal ones are one."""
+    """The kernels of several programs; equal ones are one. `target_host` has to be a CPU."""
     wire()
-    found = chosen_target(target)
+    found = chosen_target(target, target_host)
     tasks: dict[str, KernelTask] = {}
     for mod, known in zip(mods, params):
         module = as_relay_module(mod)

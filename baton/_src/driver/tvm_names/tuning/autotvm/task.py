@@ -119,11 +119,14 @@ class KernelTask(Task):
 
 
 def create(task_name: str, args: Sequence[Any], target: Any, target_host: Any = None) -> Task:
-    """The task of a template: it is called once, to define its knobs. Error `autotvm-task`: there is no such one."""
+    """The task of a template: it is called once, to define its knobs. `target_host` has to be a CPU.
+
+    Error `autotvm-task`: there is no such template.
+    """
     if task_name not in _templates:
         known = ", ".join(sorted(_templates)) or "none"
         raise fail("autotvm-task", f"there is no template {task_name!r}", help=f"known: {known}")
-    task = TemplateTask(task_name, tuple(args), chosen_target(target))
+    task = TemplateTask(task_name, tuple(args), chosen_target(target, target_host))
     task.instantiate(task.config_space)
     task.flop = task.config_space.flop
     return task
