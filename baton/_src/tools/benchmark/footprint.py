@@ -3,7 +3,7 @@
     python -m baton._src.tools.benchmark.footprint RUNTIME MODEL FEED.npz THREADS     # prints JSON
 
 Sizes are the process's resident memory beyond what it took before the model was loaded. baton compiles without its
-cache here, so that `load_seconds` is a cold one.
+cache here and torch.compile with an empty one, so that `load_seconds` is a cold one.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import os
 import re
 import subprocess
 import sys
+import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,8 @@ from typing import Any
 import numpy as np
 
 from baton._src.support.diagnostics import fail
-from baton._src.tools.benchmark.peers import PEERS, Feed, warm_up
+from baton._src.tools.benchmark.peers import PEERS, warm_up
+from baton._src.tools.benchmark.prepared import Feed
 
 _STATUS = Path("/proc/self/status")
 _TIMEOUT = 600.0
@@ -44,9 +46,10 @@ def footprint(runtime: str, path: Path, feed: Feed, threads: int) -> Footprint |
     save: Any = np.savez  # its annotation takes names of arrays for options
     save(given, **feed)
     command = [sys.executable, "-m", __spec__.name, runtime, str(path), str(given), str(threads)]
-    environment = {**os.environ, "BATON_CACHE": "0"}
-    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # users have the byte code of what they run
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=_TIMEOUT, check=False)
+    with tempfile.TemporaryDirectory() as empty:
+        environment = {**os.environ, "BATON_CACHE": "0", "TORCHINDUCTOR_CACHE_DIR": empty}
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)  # users have the byte code of what they run
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=_TIMEOUT, check=False)
     if done.returncode != 0:
         raise fail("bench-process", f"{runtime} on {path.name} ended with {done.returncode}:\n{done.stderr[-2000:]}")
     return Footprint(**json.loads(done.stdout.splitlines()[-1]))

@@ -13,7 +13,8 @@ import numpy as np
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.support.progress import report
 from baton._src.tools.benchmark.footprint import Footprint, footprint
-from baton._src.tools.benchmark.peers import PEERS, Feed, Prepared
+from baton._src.tools.benchmark.peers import PEERS
+from baton._src.tools.benchmark.prepared import Feed, Prepared
 from baton._src.values.tensor import AnyArray
 
 MINIMUM_SECONDS = 0.01
