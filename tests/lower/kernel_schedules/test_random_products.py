@@ -5,12 +5,7 @@
 
 from __future__ import annotations
 
-import ctypes
-import mmap
 import random
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -28,34 +23,12 @@ from baton._src.tir import operators as ops
 from baton._src.tir.expr import Var
 from tests.at_length import seeds_at_length
 from tests.codegen.native_run import build, call, random_array
+from tests.guarded_memory import guarded, posix
 
 TARGETS = [
     "llvm", "llvm -num-cores=2", "llvm -mcpu=x86-64", "llvm -mcpu=x86-64-v3 -num-cores=2", "llvm -mcpu=znver4",
 ]  # fmt: skip
 ROWS = [0, *range(1, 31), *range(95, 101), *range(119, 131), *range(250, 261)]
-PAGE = mmap.PAGESIZE
-posix = pytest.mark.skipif(sys.platform != "linux", reason="protects pages by mprotect")
-
-
-@contextmanager
-def guarded(array: np.ndarray, at_end: bool) -> Iterator[np.ndarray]:
-    """A copy that ends, or begins, at a page nobody may touch."""
-    protect = ctypes.CDLL(None, use_errno=True).mprotect
-    size = -(-max(array.nbytes, 1) // PAGE) * PAGE
-    memory = mmap.mmap(-1, size + 2 * PAGE)
-    held = (ctypes.c_char * len(memory)).from_buffer(memory)
-    first = ctypes.addressof(held)
-    edges = [ctypes.c_void_p(first), ctypes.c_void_p(first + PAGE + size)]
-    start = PAGE + (size - array.nbytes if at_end else 0)
-    copy: Any = np.frombuffer(memory, np.uint8, array.nbytes, start).view(array.dtype).reshape(array.shape)
-    copy[...] = array
-    for edge in edges:
-        assert protect(edge, ctypes.c_size_t(PAGE), 0) == 0
-    try:
-        yield copy
-    finally:
-        for edge in edges:
-            assert protect(edge, ctypes.c_size_t(PAGE), 3) == 0
 
 
 def check(seed: int) -> None:

@@ -1,0 +1,61 @@
+"""Memory that notices accesses beyond an array: by a protected page for operands, by a pattern around results."""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+
+from baton._src.runtime.vm.builtins import memory
+from baton._src.values.tensor import NDArray
+
+PAGE = mmap.PAGESIZE
+posix = pytest.mark.skipif(sys.platform != "linux", reason="protects pages by mprotect")
+_ROOM, _PATTERN = 256, 0xA5
+
+
+@contextmanager
+def guarded(array: np.ndarray, at_end: bool) -> Iterator[np.ndarray]:
+    """A copy that ends, or begins, at a page nobody may touch: whoever reads or writes beyond ends the process."""
+    protect = ctypes.CDLL(None, use_errno=True).mprotect
+    size = -(-max(array.nbytes, 1) // PAGE) * PAGE
+    pages = mmap.mmap(-1, size + 2 * PAGE)
+    held = (ctypes.c_char * len(pages)).from_buffer(pages)
+    first = ctypes.addressof(held)
+    edges = [ctypes.c_void_p(first), ctypes.c_void_p(first + PAGE + size)]
+    start = PAGE + (size - array.nbytes if at_end else 0)
+    copy: Any = np.frombuffer(pages, np.uint8, array.nbytes, start).view(array.dtype).reshape(array.shape)
+    copy[...] = array
+    for edge in edges:
+        assert protect(edge, ctypes.c_size_t(PAGE), 0) == 0
+    try:
+        yield copy
+    finally:
+        for edge in edges:
+            assert protect(edge, ctypes.c_size_t(PAGE), 3) == 0
+
+
+@contextmanager
+def fenced_results() -> Iterator[None]:
+    """Results of kernels that are run one by one (`exec_mode="bytecode"`) lie between patterns, which must stay."""
+    fences: list[np.ndarray] = []
+
+    def empty(shape: tuple[int, ...], dtype: Any, *device: Any) -> NDArray:
+        tensor = usual(shape, dtype, *device)
+        size = tensor.data.nbytes
+        room = np.full(size + 2 * _ROOM, _PATTERN, np.uint8)
+        fences.extend([room[:_ROOM], room[_ROOM + size :]])
+        return NDArray(room[_ROOM : _ROOM + size].view(tensor.data.dtype).reshape(shape))
+
+    usual = memory.empty
+    with patch.object(memory, "empty", empty):
+        yield
+    touched = [np.flatnonzero(fence != _PATTERN).tolist() for fence in fences]
+    assert not any(touched), f"bytes {touched} in front of and behind results were written"
