@@ -7,6 +7,9 @@ from baton._src.tir.expr import IntImm, IterVar
 from baton._src.tir.stmt import AttrStmt, For, ForKind, Stmt
 
 
+_VIRTUAL = ("vthread", "vthread.x", "vthread.y", "vthread.z")
+
+
 def launch(axis: IterVar, body: Stmt) -> AttrStmt:
     """`body` on each thread of an axis of threads (`T.launch_thread`)."""
     return AttrStmt(axis, _thread_key(axis), axis.extent, body)
@@ -29,4 +32,4 @@ def thread_loop(node: AttrStmt) -> For | None:
 
 
 def _thread_key(axis: IterVar) -> str:
-    return "virtual_thread" if axis.thread_tag == "vthread" else "thread_extent"
+    return "virtual_thread" if axis.thread_tag in _VIRTUAL else "thread_extent"

@@ -3,8 +3,7 @@
 LowerInitBlock              the init of a reduction becomes a condition in the block's body
 ConvertBlocksToOpaque       axes are replaced by their values
 LowerMatchBuffer            views become accesses of the buffer they show
-LowerOpaqueBlock            blocks without axes become what is in them, their buffers `Allocate`
-FlattenBuffer               accesses have one index, of 64 bits
+LowerOpaqueBlock            (in a file of its own) blocks without axes become what is in them
 """
 
 from __future__ import annotations
@@ -13,16 +12,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ir.traverse import rewrite
-from baton._src.passes.tir.flatten_buffers import flatten_buffers
 from baton._src.passes.tir.fold import substitute_and_fold
-from baton._src.passes.tir.lower_blocks import allocate
 from baton._src.passes.tir.prim_func_pass import PrimFuncPass
 from baton._src.passes.tir.views import view_as_source
 from baton._src.support.diagnostics import fail
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
 from baton._src.tir.prim_func import PrimFunc
-from baton._src.tir.schedule.tree import is_true
 from baton._src.transform.context import PassContext
 
 
@@ -83,31 +79,4 @@ class LowerMatchBuffer(_BlockStep):
         return node.with_fields(match_buffers=(), body=body, init=init)
 
 
-@dataclass(frozen=True)
-class LowerOpaqueBlock(_BlockStep):
-    """Blocks without axes become their bodies: predicates become conditions, buffers `Allocate`."""
-
-    def rule(self, node: Any) -> Any:
-        if not isinstance(node, st.BlockRealize):
-            return None
-        block = node.block
-        if node.iter_values or block.init is not None or block.match_buffers:
-            steps = "LowerInitBlock, ConvertBlocksToOpaque and LowerMatchBuffer"
-            raise fail(
-                "tir-opaque", f"the block {block.name_hint} has axes, an init or views", help=f"run {steps} first"
-            )
-        body = block.body if is_true(node.predicate) else st.IfThenElse(node.predicate, block.body)
-        for buffer in reversed(block.alloc_buffers):
-            body = allocate(buffer, body)
-        return body
-
-
-@dataclass(frozen=True)
-class FlattenBuffer(PrimFuncPass):
-    """Every access has one index."""
-
-    def body(self, body: st.Stmt, function: PrimFunc, ctx: PassContext) -> st.Stmt:
-        return flatten_buffers(body)
-
-
-__all__ = ["ConvertBlocksToOpaque", "FlattenBuffer", "LowerInitBlock", "LowerMatchBuffer", "LowerOpaqueBlock"]
+__all__ = ["ConvertBlocksToOpaque", "LowerInitBlock", "LowerMatchBuffer"]

@@ -20,6 +20,8 @@ from baton._src.tir import stmt as st
 from baton._src.tir.buffer import Buffer, BufferRegion
 from baton._src.values.dtype import INT64, DataType
 
+Place = Callable[[Buffer, tuple[PrimExpr, ...]], PrimExpr]
+
 
 def flatten_buffers(body: st.Stmt) -> st.Stmt:
     """`body` with one-dimensional accesses only."""
@@ -40,7 +42,7 @@ def flatten_buffers(body: st.Stmt) -> st.Stmt:
             case st.DeclBuffer(body=inner):
                 return inner
             case st.Block():
-                return flat_block(node, flattened)
+                return flat_block(node, flattened, flat_index)
             case st.Allocate(extents=extents):
                 return node.with_fields(extents=tuple(as_int64(e) for e in extents))
             case _:
@@ -50,8 +52,8 @@ def flatten_buffers(body: st.Stmt) -> st.Stmt:
     return found
 
 
-def flat_block(block: st.Block, flattened: Callable[[Buffer], Buffer]) -> st.Block:
-    """A block that says what it allocates, reads and writes of the flat buffers.
+def flat_block(block: st.Block, flattened: Callable[[Buffer], Buffer], place: Place) -> st.Block:
+    """A block that says what it allocates, reads and writes of the flat buffers; `place` gives an element's index.
 
     Its axes and its init stay. A view has the memory of another buffer only once it is lowered: `DiagnosticError`
     (`tir-view`).
@@ -61,22 +63,22 @@ def flat_block(block: st.Block, flattened: Callable[[Buffer], Buffer]) -> st.Blo
         raise fail("tir-view", message, span=block.span, help="run LowerMatchBuffer first")
     return block.with_fields(
         alloc_buffers=tuple(flattened(b) for b in block.alloc_buffers),
-        reads=tuple(_flat_region(r, flattened(r.buffer)) for r in block.reads),
-        writes=tuple(_flat_region(w, flattened(w.buffer)) for w in block.writes),
+        reads=tuple(_flat_region(r, flattened(r.buffer), place) for r in block.reads),
+        writes=tuple(_flat_region(w, flattened(w.buffer), place) for w in block.writes),
     )
 
 
-def _flat_region(region: BufferRegion, flat: Buffer) -> BufferRegion:
+def _flat_region(region: BufferRegion, flat: Buffer, place: Place) -> BufferRegion:
     """From the first element of a box to its last: what lies between them is covered, too."""
-    first = flat_index(region.buffer, tuple(r.min for r in region.region))
+    first = place(region.buffer, tuple(r.min for r in region.region))
     corner = tuple(ops.subtract(r.extent, 1) for r in region.region)
-    distance = flat_index(region.buffer.with_fields(elem_offset=None), corner)
+    distance = place(region.buffer.with_fields(elem_offset=None), corner)
     return BufferRegion(flat, (Range(first, ops.add(distance, 1)),))
 
 
 def as_int64(expr: PrimExpr) -> PrimExpr:
     """An index in 64 bits."""
-    return expr if expr.dtype.bits == 64 else ops.cast(INT64.with_lanes(expr.dtype.lanes), expr)
+    return _of_type(expr, INT64)
 
 
 def flat_buffer(buffer: Buffer) -> Buffer:
@@ -101,26 +103,30 @@ def element_count(buffer: Buffer) -> PrimExpr:
     return total
 
 
-def flat_index(buffer: Buffer, indices: tuple[PrimExpr, ...]) -> PrimExpr:
-    """The distance in elements from the data pointer."""
-    strides: list[PrimExpr] = [as_int64(s) for s in buffer.strides]
+def flat_index(buffer: Buffer, indices: tuple[PrimExpr, ...], dtype: DataType = INT64) -> PrimExpr:
+    """The distance in elements from the data pointer, computed in `dtype`."""
+    strides: list[PrimExpr] = [_of_type(s, dtype) for s in buffer.strides]
     if not strides:
-        step: PrimExpr = tir.IntImm(INT64, 1)
+        step: PrimExpr = tir.IntImm(dtype, 1)
         for dim in reversed(buffer.shape):
             strides.insert(0, step)
-            step = ops.multiply(step, as_int64(dim))
-    total: PrimExpr = tir.IntImm(INT64, 0)
+            step = ops.multiply(step, _of_type(dim, dtype))
+    total: PrimExpr = tir.IntImm(dtype, 0)
     if buffer.elem_offset is not None:
-        total = as_int64(buffer.elem_offset)
+        total = _of_type(buffer.elem_offset, dtype)
     ramp: tir.Ramp | None = None
     for index, stride in zip(indices, strides):
         if isinstance(index, tir.Ramp) and ramp is None:
-            total = ops.add(total, ops.multiply(as_int64(index.base), stride))
-            ramp = tir.Ramp(tir.IntImm(INT64, 0), ops.multiply(as_int64(index.stride), stride), index.lanes)
+            total = ops.add(total, ops.multiply(_of_type(index.base, dtype), stride))
+            ramp = tir.Ramp(tir.IntImm(dtype, 0), ops.multiply(_of_type(index.stride, dtype), stride), index.lanes)
         else:
-            total = ops.add(total, ops.multiply(as_int64(index), stride))
+            total = ops.add(total, ops.multiply(_of_type(index, dtype), stride))
     if ramp is None:
         return total
     if total.dtype.lanes > 1:
         return ops.add(total, ramp)
     return tir.Ramp(total, ramp.stride, ramp.lanes)
+
+
+def _of_type(expr: PrimExpr, dtype: DataType) -> PrimExpr:
+    return expr if expr.dtype.bits == dtype.bits else ops.cast(dtype.with_lanes(expr.dtype.lanes), expr)

@@ -20,6 +20,7 @@ from baton._src.support.diagnostics import fail
 from baton._src.tir import expr as tir
 from baton._src.tir import scalar_functions
 from baton._src.tir import stmt as st
+from baton._src.tir.intrinsics import definition
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.thread_axes import launched_axis, thread_loop
 from baton._src.transform.context import PassContext
@@ -60,8 +61,19 @@ def _vectorized(node: Any, enabled: bool) -> Any:
 
 
 def _has_masks(stmt: st.Stmt) -> bool:
-    """Whether statements run for some lanes only, which no statement of TIR says (only code generation knows it)."""
-    return any(isinstance(n, st.IfThenElse) and n.condition.dtype.lanes > 1 for n in post_order(stmt))
+    """Whether statements run, or operands are computed, for some lanes only: TIR has no words for that (only code
+    generation has)."""
+    return any(_condition(n).dtype.lanes > 1 for n in post_order(stmt) if _condition(n) is not None)
+
+
+def _condition(node: Any) -> Any:
+    match node:
+        case st.IfThenElse():
+            return node.condition
+        case tir.Call() if (row := definition(node.op)) is not None and row.name == "tir.if_then_else":
+            return node.args[0]
+        case _:
+            return None
 
 
 @dataclass(frozen=True)

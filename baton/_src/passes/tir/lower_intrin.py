@@ -11,8 +11,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from baton._src.ir.expr import PrimExpr, Range
-from baton._src.ir.traverse import post_order, rewrite
+from baton._src.ir.expr import PrimExpr
+from baton._src.ir.traverse import rewrite
+from baton._src.passes.tir.loop_ranges import with_ranges
 from baton._src.passes.tir.prim_func_pass import PrimFuncPass
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
@@ -29,20 +30,9 @@ class LowerIntrin(PrimFuncPass):
     """See the module. Loops and axes tell what is not negative."""
 
     def body(self, body: st.Stmt, function: PrimFunc, ctx: PassContext) -> st.Stmt:
-        analyzer = _with_ranges(body)
+        analyzer = with_ranges(body)
         found: st.Stmt = rewrite(body, lambda node: _lowered(node, analyzer))
         return found
-
-
-def _with_ranges(body: st.Stmt) -> Analyzer:
-    """What loops and blocks say of their variables; a variable of several loops is left out."""
-    ranges: dict[tir.Var, Range | None] = {}
-    for node in post_order(body):
-        if isinstance(node, st.For):
-            ranges[node.loop_var] = None if node.loop_var in ranges else Range(node.min, node.extent)
-        elif isinstance(node, st.Block):
-            ranges.update({axis.var: None if axis.var in ranges else axis.dom for axis in node.iter_vars})
-    return Analyzer.over({var: domain for var, domain in ranges.items() if domain is not None})
 
 
 def _lowered(node: Any, analyzer: Analyzer) -> PrimExpr | None:

@@ -15,6 +15,7 @@ from baton._src.tir import expr as tir
 from baton._src.tir import stmt as st
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.prim_func import PrimFunc
+from baton._src.tir.thread_axes import launched_axis
 from baton._src.transform.context import PassContext
 
 
@@ -29,6 +30,8 @@ def defined_by(node: Any) -> list[tir.Var]:
             return [node.buffer_var]
         case st.Block():
             return [iv.var for iv in node.iter_vars] + [buffer.data for buffer in _declared(node)]
+        case st.AttrStmt() if (axis := launched_axis(node)) is not None:
+            return [axis.var]
         case _:
             return []
 
@@ -91,7 +94,17 @@ def _renamed(node: st.Stmt, renames: dict[Any, Any], seen: set[Any]) -> Task[st.
         return node.with_fields(seq=tuple(f for _, f in parts)) if any(f is not p for p, f in parts) else node
     if isinstance(node, st.IfThenElse) and node.then_case is node.else_case:
         return node.with_fields(then_case=parts[-2][1], else_case=parts[-1][1])
-    return rebuild(node, changed)
+    made = rebuild(node, changed)
+    if isinstance(node, st.AttrStmt) and isinstance(made, st.AttrStmt) and _loop_below(node.body) is node.node:
+        return made.with_fields(node=_loop_below(made.body))
+    return made
+
+
+def _loop_below(body: st.Stmt) -> tir.Var | None:
+    """The variable of the loop that attributes around it tell something about."""
+    while isinstance(body, st.AttrStmt):
+        body = body.body
+    return body.loop_var if isinstance(body, st.For) else None
 
 
 __all__ = ["ConvertSSA", "converted", "verify_ssa"]

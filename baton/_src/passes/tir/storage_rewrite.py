@@ -29,8 +29,13 @@ class StorageRewrite(PrimFuncPass):
     def body(self, body: st.Stmt, function: PrimFunc, ctx: PassContext) -> st.Stmt:
         if any(isinstance(n, st.Block) for n in post_order(body)):
             raise fail("tir-opaque", "there are blocks", help="run LowerOpaqueBlock and FlattenBuffer first")
-        inner = {n.body for n in post_order(body) if isinstance(n, st.Allocate) and isinstance(n.body, st.Allocate)}
-        shared = {n: _shared(n) for n in post_order(body) if isinstance(n, st.Allocate) and n not in inner}
+        shared: dict[st.Allocate, dict[Any, tuple[Any, int]]] = {}
+        seen: set[Any] = set()
+        for node in reversed(post_order(body)):  # the outermost of a chain first
+            if isinstance(node, st.Allocate) and node not in seen:
+                chain, inside = _chain(node)
+                seen.update(chain)
+                shared[node] = _shared(chain, inside)
         renamed = {old: new for found in shared.values() for old, (new, _) in found.items()}
         sizes = {new: size for found in shared.values() for new, size in found.values()}
 
@@ -40,21 +45,26 @@ class StorageRewrite(PrimFuncPass):
             if node.buffer_var in renamed and renamed[node.buffer_var] is not node.buffer_var:
                 return node.body
             size = sizes.get(node.buffer_var)
-            return None if size is None else node.with_fields(extents=(tir.IntImm("int64", size),))
+            return None if size is None else node.with_fields(extents=(tir.literal(size, node.extents[0].dtype),))
 
         without: st.Stmt = rewrite(body, rule)
         found: st.Stmt = substitute(without, {old: new for old, new in renamed.items() if old is not new})
         return found
 
 
-def _shared(first: st.Allocate) -> dict[Any, tuple[Any, int]]:
-    """For allocations of a chain that share: whose memory each takes, and how many elements that has."""
+def _chain(first: st.Allocate) -> tuple[list[st.Allocate], st.Stmt]:
+    """Allocations with nothing but declarations of buffers between them, and what is inside of them all."""
     chain: list[st.Allocate] = []
-    node: Any = first
-    while isinstance(node, st.Allocate):
-        chain.append(node)
+    node: st.Stmt = first
+    while isinstance(node, st.Allocate | st.DeclBuffer):
+        chain += [node] if isinstance(node, st.Allocate) else []
         node = node.body
-    lives = _lives(node, {a.buffer_var for a in chain})
+    return chain, node
+
+
+def _shared(chain: list[st.Allocate], body: st.Stmt) -> dict[Any, tuple[Any, int]]:
+    """For allocations of a chain that share: whose memory each takes, and how many elements that has."""
+    lives = _lives(body, {a.buffer_var for a in chain})
     free: dict[Any, list[Any]] = {}
     sizes: dict[Any, int] = {}
     owners: dict[Any, Any] = {}

@@ -67,6 +67,9 @@ class Widening:
                 self.private[stmt.buffer_var] = None
                 extents = (*stmt.extents, tir.IntImm("int64", self.lanes))
                 return stmt.with_fields(extents=extents, body=self.statement(stmt.body))
+            case st.DeclBuffer(buffer=buffer):
+                shown = self.own_part(buffer) if buffer.data in self.private else buffer
+                return stmt.with_fields(buffer=shown, body=self.statement(stmt.body))
             case st.AttrStmt(body=body):
                 return stmt.with_fields(body=self.statement(body))
             case st.Evaluate(value=tir.IntImm()):
