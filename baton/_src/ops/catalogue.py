@@ -86,6 +86,7 @@ from baton._src.ops.quant.qnn_functions import QNN_FUNCTIONS
 from baton._src.ops.quant.qnn_products import QNN_PRODUCTS
 from baton._src.ops.quant.qnn_simulated import QNN_SIMULATED
 from baton._src.ops.quant.requantize import REQUANTIZE
+from baton._src.ops.quant.round_to_range import ROUND_TO_RANGE
 from baton._src.ops.quant.simulated import SIMULATED_QUANTIZE
 from baton._src.ops.random.distributions import DISTRIBUTIONS
 from baton._src.ops.random.multinomial import MULTINOMIAL_FROM_UNIFORM
@@ -183,6 +184,7 @@ QUANTISED: tuple[OpDef[Any], ...] = (
     *QNN_FUNCTIONS,
     *QNN_SIMULATED,
     SIMULATED_QUANTIZE,
+    ROUND_TO_RANGE,
     FIXED_POINT_MULTIPLY,
     FIXED_POINT_MULTIPLY_PER_AXIS,
 )

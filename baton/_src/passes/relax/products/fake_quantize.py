@@ -1,13 +1,11 @@
 """FakeQuantize: what is quantised and at once dequantised is rounded and clipped as floats.
 
-    lv = R.quantize(x, s, z)             lv = R.round(R.divide(x, s))
-    lv1 = R.dequantize(lv, s2, z)   ->   lv1 = R.multiply(R.maximum(R.minimum(lv, high - z), low - z), s2)
+    lv = R.quantize(x, s, z)             lv = R.round_to_range(R.divide(x, s), z)
+    lv1 = R.dequantize(lv, s2, z)   ->   lv1 = R.multiply(lv, s2)
 
-`low` and `high` are the ends of the bytes' range, z is a constant, and nothing else reads the bytes. Quantising tools
-put such a pair behind every operator; products of bytes have taken theirs by now. The numbers are the same, as floats
-hold such integers exactly; integers in between would be most of what a kernel computes behind its sums. Only what bytes
-cannot hold stays: NaN, and the sign of a zero. The ends are operands, not attributes as those of `clip`, so that layers
-that differ in zero points alone share a kernel.
+z is a constant, and nothing else reads the bytes. Quantising tools put such a pair behind every operator; products of
+bytes have taken theirs by now. The numbers are the same, as floats hold such integers exactly; integers in between
+would be most of what a kernel computes behind its sums. Only what bytes cannot hold stays: NaN, and the sign of a zero.
 """
 
 from __future__ import annotations
@@ -20,6 +18,7 @@ import numpy as np
 from baton._src.analysis.bindings import all_bindings, count_uses
 from baton._src.ir.module import IRModule
 from baton._src.ops.builders import RELAX
+from baton._src.ops.quant.round_to_range import WIDEST
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.passes.relax.products.folded_arithmetic import FoldedArithmetic, info_of, is_call, size_of, tensor
 from baton._src.relax.nodes import Call, Function, Var, VarBinding
@@ -27,8 +26,6 @@ from baton._src.transform.context import PassContext
 from baton._src.transform.passes import FunctionPass
 
 R: Any = RELAX
-WIDEST = 16
-"""Bits of integers that float32 holds, and whose differences it holds."""
 
 
 @dataclass(frozen=True)
@@ -56,25 +53,23 @@ class _Rewriter(BindingRewriter):
         bytes_ = self.resolved(value.args[0])
         if not is_call(bytes_, "quantize") or not self.is_visible(bytes_.args[0]):
             return value
-        zero = self._common_zero(bytes_, value)
+        dtype, zero = info_of(value.args[0]).dtype, self._common_zero(bytes_, value)
         floats = {str(info_of(v).dtype) for v in (bytes_.args[0], *bytes_.args[1:2], *value.args[1:2], value)}
-        if zero is None or floats != {"float32"} or info_of(value.args[0]).dtype.bits > WIDEST:
+        low, high = dtype.int_range
+        if zero is None or not low <= zero <= high or floats != {"float32"} or dtype.bits > WIDEST:
             return value
-        low, high = info_of(value.args[0]).dtype.int_range
-        found = self.emit(R.round(self._divided(*bytes_.args[:2])))
-        found = self.emit(R.minimum(found, tensor(np.asarray(high - zero, np.float32))))
-        found = self.emit(R.maximum(found, tensor(np.asarray(low - zero, np.float32))))
-        return self.normalized(R.multiply(found, self.arithmetic.flat(value.args[1])))
+        point = tensor(np.asarray(zero, dtype.numpy))
+        whole = self.emit(R.round_to_range(self._divided(*bytes_.args[:2]), point, dtype=dtype))
+        return self.normalized(R.multiply(whole, self.arithmetic.flat(value.args[1])))
 
     def _common_zero(self, quantize: Call, dequantize: Call) -> int | None:
         """The constant zero point of both; None if there is none, or something varies along an axis."""
         if any(size_of(v) != 1 for call in (quantize, dequantize) for v in call.args[1:]):
             return None
-        zeros = {
-            None if (z := self.arithmetic.constant(call.args[2])) is None else z.reshape(-1)[0].item()
-            for call in (quantize, dequantize)
-        }
-        return zeros.pop() if len(zeros) == 1 else None
+        first, second = (self.arithmetic.constant(call.args[2]) for call in (quantize, dequantize))
+        if first is None or second is None or first.item() != second.item():
+            return None
+        return int(first.item())
 
     def _divided(self, x: Any, scale: Any) -> Any:
         """`x / scale`"""
