@@ -76,6 +76,8 @@ class BlockBuilder:
         self._open: _OpenFunction | None = None
         self._known: KnownFunctions | None = None
         self._scopes: list[tuple[set[TirVar], ExitStack]] = []
+        self._begun: list[Frame] = []
+        """Blocks that `begin_binding_block` opened."""
         self._global_names = {v.name_hint for v in functions}
         self._name_counts: dict[str, int] = {}
 
@@ -131,6 +133,7 @@ class BlockBuilder:
         outer, self._open = self._open, opened
         token = _building.set((*_building.get(), self))
         outer_names, self.normalizer.names = self.normalizer.names, FreshNames()
+        depth, begun = len(self.normalizer.frames), len(self._begun)
         self.normalizer.frames.append(Frame())
         try:
             with self.normalizer.shapes.scope(opened.params or ()):
@@ -143,7 +146,7 @@ class BlockBuilder:
                 )
         finally:
             _building.reset(token)
-            self.normalizer.frames.pop()
+            del self.normalizer.frames[depth:], self._begun[begun:]
             self.normalizer.names = outer_names
             self._open = outer
 
@@ -156,6 +159,8 @@ class BlockBuilder:
             raise fail(API, f"emit_func_output is called twice in function {opened.name!r}")
         if self.normalizer.frame.dataflow:
             raise fail(API, "emit_func_output is called inside a dataflow block")
+        if self._in_begun_block():
+            raise fail(API, "emit_func_output is called inside a block that was begun", help="end it: end_block()")
         if params is not None and opened.params is not None:
             raise fail(API, f"the parameters of function {opened.name!r} are given twice")
         given = opened.params if params is None else _as_params(params)
@@ -266,7 +271,8 @@ class BlockBuilder:
 
     def begin_binding_block(self) -> None:
         """Collect the following bindings in a block, which `end_block` returns (for passes that build blocks)."""
-        self.normalizer.frames.append(Frame())
+        self._begun.append(Frame())
+        self.normalizer.frames.append(self._begun[-1])
 
     def begin_dataflow_block(self) -> None:
         """The same for a DataflowBlock."""
@@ -275,13 +281,19 @@ class BlockBuilder:
 
     def end_block(self) -> BindingBlock:
         """The block begun last. A dataflow block that was begun stays one, even where it is empty."""
-        if not self.normalizer.frames:
-            raise fail(API, "end_block without begin_binding_block")
-        frame = self.normalizer.frames.pop()
+        if not self._in_begun_block():
+            help = "blocks inside `with builder.function(...)` and `with builder.dataflow()` end by themselves"
+            raise fail(API, "end_block without begin_binding_block", help=help)
+        self.normalizer.frames.pop()
+        frame = self._begun.pop()
         blocks = frame.finish()
         if len(blocks) > 1:
             raise fail(API, "the block holds bindings of both kinds", help="use end_blocks")
         return blocks[0] if blocks else DataflowBlock(()) if frame.dataflow else BindingBlock(())
+
+    def _in_begun_block(self) -> bool:
+        """Whether the innermost block is one that `begin_binding_block` opened."""
+        return bool(self._begun) and self.normalizer.frames[-1] is self._begun[-1]
 
     _begin_binding_block, _begin_dataflow_block, _end_block = begin_binding_block, begin_dataflow_block, end_block
     """As TVM names them."""

@@ -258,3 +258,15 @@ def test_time_evaluator_and_profile() -> None:
     assert 0 < result.min <= result.median <= result.max
     records = {r.name: r.calls for r in vm.profile("f", 4).records}
     assert records == {"is_zero": 5, "minus_one": 4}
+
+
+@pytest.mark.rule("RELAX-VM-4")
+def test_what_the_machine_itself_does_is_measured_too() -> None:
+    """Scripts measure `invoke_stateful`, by the machine or by its module; both had no such function."""
+    vm = VirtualMachine(countdown(True).get(), functions=table(**NUMBERS))
+    vm.set_input("f", 4)
+    for evaluator in (vm.time_evaluator, vm.module.time_evaluator):
+        assert len(evaluator("invoke_stateful", number=1, repeat=2)("f").results) == 2
+    assert vm.get_outputs("f") == vm["f"](4)
+    with pytest.raises(DiagnosticError, match="no public function 'nope'"):
+        vm.time_evaluator("nope")

@@ -180,14 +180,18 @@ class VirtualMachine:
         repeats_to_cooldown: int = 1,
         f_preproc: str = "",
     ) -> Callable[..., BenchmarkResult]:
-        """A function that measures `func_name` on its arguments: seconds a run, for each repetition."""
-        function = self[func_name]
+        """A function that measures `func_name` on its arguments: seconds a run, for each repetition.
+
+        `func_name`: a function of the program, one that `save_function` made, or one about the machine, as in
+        `time_evaluator("invoke_stateful")("main")` after `set_input`.
+        """
+        function = self.module[func_name]
+        index = self.executable.function_index.get(func_name)
 
         def evaluate(*args: Any) -> BenchmarkResult:
-            if func_name in self._saved:
-                return measure(function, number, repeat, min_repeat_ms)
+            if index is None:
+                return measure(lambda: function(*args), number, repeat, min_repeat_ms)
             values = self._arguments(func_name, args, {})
-            index = self.executable.function_index[func_name]
             return measure(lambda: self.engine.invoke(index, values), number, repeat, min_repeat_ms)
 
         return evaluate
@@ -207,7 +211,7 @@ class VirtualMachine:
         return report
 
     @property
-    def module(self) -> dict[str, Callable[..., Any]]:
+    def module(self) -> _ModuleFunctions:
         """TVM's module functions by name, those of the program included."""
         executable = self.executable
         found = _ModuleFunctions(self)
@@ -235,6 +239,10 @@ class _ModuleFunctions(dict[str, Callable[..., Any]]):
 
     def __missing__(self, name: str) -> Callable[..., Any]:
         return self._machine[name]
+
+    def time_evaluator(self, func_name: str, dev: Device = CPU, **options: Any) -> Callable[..., BenchmarkResult]:
+        """As the machine's own: TVM's module measures its functions."""
+        return self._machine.time_evaluator(func_name, dev, **options)
 
 
 def _checked_devices(device: Device | Sequence[Device]) -> tuple[Device, ...]:
