@@ -14,6 +14,7 @@ __getattr__, __dir__, __all__ = attach(
         **names("ir.types", "TypeConstraint TypeRelation FuncType RelayRefType TypeCall TypeData Constructor"),
         **names("ir.expr", "BaseExpr PrimExpr GlobalVar Op"),
         **names("driver.tvm_names.ranges", "Range"),
+        **names("driver.intrinsic_rules", "register_intrin_lowering"),
         **names("driver.tvm_names.relay.user_operators", "register_op_attr"),
         **renamed("ir.expr", RelayExpr="GraphExpr"),
         **names("ir.module", "IRModule"),

@@ -9,6 +9,7 @@ __getattr__, __dir__, __all__ = attach(
     __name__,
     {
         **names("ir.expr", "Op"),
+        **names("driver.intrinsic_rules", "register_intrin_lowering"),
         **names("driver.tvm_names.relay.user_operators", "register_op_attr"),
     },
     before=wire,

@@ -335,10 +335,23 @@ def misfit(row: Intrinsic, args: Sequence[Any]) -> str | None:
 
 def intrinsic(name: str) -> Op:
     """The intrinsic `name`, with or without the prefix `tir.`; `DiagnosticError` (`tir-intrinsic`) if unknown."""
-    found = INTRINSICS.get(name) or INTRINSICS.get(f"tir.{name}")
+    full = name if name.startswith("tir.") else f"tir.{name}"
+    found = INTRINSICS.get(full) or OWN_INTRINSICS.get(full)
     if found is None:
         raise fail("tir-intrinsic", f"TIR has no intrinsic {name!r}")
     return found
+
+
+OWN_INTRINSICS: dict[str, Op] = {}
+"""Those that scripts made by registering something for them."""
+
+
+def own_intrinsic(name: str) -> Op:
+    """The intrinsic of this full name; where there is none, a new one: pure, of any operands, its dtype stated."""
+    if name not in INTRINSICS and name not in OWN_INTRINSICS:
+        row = Intrinsic(name, -1, Operands.ANY, Result.GIVEN, None)
+        OWN_INTRINSICS[name] = Op(name, definition=row)
+    return intrinsic(name)
 
 
 def definition(op: object) -> Intrinsic | None:

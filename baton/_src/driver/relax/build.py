@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from baton._src.codegen.llvm.module import CompileOptions, compile_kernels, sources
+from baton._src.driver.intrinsic_rules import with_own_intrinsics
 from baton._src.driver.kernel_scheduler import scheduler
 from baton._src.driver.model.load import attach_operators
 from baton._src.driver.relax.optimize import optimize
@@ -138,7 +139,7 @@ def emit_program(
     """Schedule and compile the kernels and entries of `program`, and put the executable together. Parts that are
     `texts` are written meanwhile, by whichever process has the time.
     """
-    functions = {v.name_hint: f for v, f in program.kernels.items()} | program.entries
+    functions = with_own_intrinsics({v.name_hint: f for v, f in program.kernels.items()}) | program.entries
     code, made = b"", texts
     if functions:
         beside = {name: lambda text=text: text().encode() for name, text in texts.items()}

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from baton._src.codegen.llvm.module import compile_kernels
+from baton._src.driver.intrinsic_rules import with_own_intrinsics
 from baton._src.driver.kernel_scheduler import scheduler
 from baton._src.ir.module import IRModule
 from baton._src.ir.op_def import NotApplicable, OpDef
@@ -70,7 +71,7 @@ class OperatorCompiler:
 
     def _compiled(self, module: IRModule, tensors: Sequence[int]) -> Callable[..., Any]:
         program = lower_module(module)
-        functions = {v.name_hint: f for v, f in program.kernels.items()} | program.entries
+        functions = with_own_intrinsics({v.name_hint: f for v, f in program.kernels.items()}) | program.entries
         code = compile_kernels(functions, self.target, None, scheduler(self.target), program.entries).code
         signatures = {v.name_hint: kernel_signature(v.name_hint, f) for v, f in program.machine_kernels.items()}
         executable = program.builder.get(natives=program.natives, kernels=signatures, object_code=code)

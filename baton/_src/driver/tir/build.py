@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from baton._src.codegen.llvm.module import compile_kernels, sources
+from baton._src.driver.intrinsic_rules import with_own_intrinsics
 from baton._src.driver.kernel_scheduler import scheduler
 from baton._src.driver.relax.build import relax_build
 from baton._src.driver.targets import chosen_target
@@ -78,6 +79,7 @@ def build(
     faults = faults or [d for n, f in functions.items() for d in outside_indices(f, n)]
     if faults:
         raise DiagnosticError(faults)
+    functions = with_own_intrinsics(functions)
     functions, plans = in_steps({n: with_safe_selects(f) for n, f in functions.items()})
     functions = inline_returning(functions)
     inner = _called(functions)

@@ -93,8 +93,6 @@ OTHER_NAMES: Mapping[str, Mapping[str, str]] = {
         "ir": "affine_type TensorAffineType TupleAffineType",
     },
     "intrinsics are those of tir; call_extern calls others": {
-        "ir": "register_intrin_lowering",
-        "ir.op": "register_intrin_lowering",
         "target": "intrin",
     },
     "profile() and debug_get_output give what it wrote to files": {"contrib.debugger": "debug_result"},

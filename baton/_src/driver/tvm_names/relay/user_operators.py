@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from inspect import Parameter, Signature
 from typing import Any
 
+from baton._src.driver.intrinsic_rules import register_intrinsic_attr
 from baton._src.driver.relax.operator_compiler import OperatorCompiler
 from baton._src.ir.attrs import OpenAttrs
 from baton._src.ir.expr import Op
@@ -69,7 +70,10 @@ def _undefined(call: OpCall[Any]) -> Info:
 
 def register_op_attr(op_name: str, attr_key: str, value: Any = None, level: int = 10) -> Any:
     """Fill a column of the registry; without `value`, a decorator. Columns that say how an operator is computed, fused,
-    differentiated or whether it has effects become part of its definition, if it is a registered one."""
+    differentiated or whether it has effects become part of its definition, if it is a registered one. Intrinsics of
+    TIR (`tir.exp`) take rules that lower them (`intrinsic_rules`)."""
+    if op_name.startswith("tir."):
+        return register_intrinsic_attr(op_name, attr_key, value, level)
 
     def put(content: Any) -> Any:
         op = register(op_name)
@@ -101,6 +105,7 @@ register_pattern = column("TOpPattern", "pattern")
 register_stateful = column("TOpIsStateful", "stateful")
 register_gradient = column("FPrimalGradient", "fgradient")
 register_legalize = column("FTVMLegalize", "legal_op")
+register_qnn_legalize = column("FTVMQnnLegalize", "legal_op")
 register_alter_op_layout = column("FTVMAlterOpLayout", "alter_layout")
 register_convert_op_layout = column("FTVMConvertOpLayout", "convert_layout")
 register_infer_correct_layout = column("FInferCorrectLayout", "infer_layout")

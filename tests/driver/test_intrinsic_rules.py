@@ -1,0 +1,66 @@
+"""Rules that scripts register for intrinsics: kernels compute what the rules say, in every way of building them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import baton as tvm
+from baton import relay, te, tir
+from baton._src.driver import intrinsic_rules
+from baton._src.support.diagnostics import DiagnosticError
+from baton._src.tir.intrinsics import INTRINSICS, OWN_INTRINSICS
+
+X = np.linspace(1, 2, 5).astype("float32")
+
+
+@pytest.fixture(autouse=True)
+def registry() -> Iterator[None]:
+    """What a test registers is forgotten."""
+    yield
+    for name in intrinsic_rules._with_rules:
+        for key in intrinsic_rules.KEYS:
+            if name in INTRINSICS:
+                INTRINSICS[name].reset_attr(key)
+    intrinsic_rules._with_rules.clear()
+    OWN_INTRINSICS.clear()
+
+
+def computed(function: Callable[[Any], Any]) -> Any:
+    a = te.placeholder((5,), name="a")
+    out = tvm.nd.empty((5,))
+    tvm.build(te.create_prim_func([a, te.compute((5,), lambda i: function(a[i]))]))(tvm.nd.array(X), out)
+    return out.numpy()
+
+
+def test_rules_of_intrinsics_there_are() -> None:
+    """Guards against registered rules that nothing reads: in nested calls, and in kernels of Relay programs."""
+    tvm.ir.register_op_attr("tir.exp", "llvm.FLowerIntrinsic", lambda op: op.args[0] * 2.0)
+    np.testing.assert_allclose(computed(lambda x: te.exp(te.exp(x))), 4 * X)
+    v = relay.var("v", shape=(5,))
+    module = tvm.IRModule.from_expr(relay.Function([v], relay.exp(v)))
+    found = relay.create_executor("graph", module, target="llvm").evaluate()(X)
+    np.testing.assert_allclose(found.numpy(), 2 * X)
+
+
+def test_intrinsics_of_a_scripts_own() -> None:
+    def mylog(x: Any) -> Any:
+        return tir.call_intrin(x.dtype, "tir.mylog", x)
+
+    tvm.ir.register_op_attr("tir.mylog", "TCallEffectKind", tir.CallEffectKind.Pure)
+    with pytest.raises(DiagnosticError, match=r"nobody says what tir.mylog computes"):
+        computed(mylog)
+    rule = lambda op: tir.call_pure_extern("float32", "logf", op.args[0])  # noqa: E731  # as scripts write it
+    tvm.ir.register_intrin_lowering("tir.mylog", target="llvm", f=rule, level=99)
+    np.testing.assert_allclose(computed(mylog), np.log(X), rtol=1e-6)
+
+
+def test_rules_that_do_not_end_and_other_targets() -> None:
+    tvm.ir.register_intrin_lowering("tir.sin", "cuda", f=lambda op: op.args[0])
+    np.testing.assert_allclose(computed(te.sin), np.sin(X), rtol=1e-6)
+    tvm.ir.register_intrin_lowering("tir.sin", "default", f=lambda op: tir.sin(op.args[0] + 1.0))
+    with pytest.raises(DiagnosticError, match=r"gives calls of tir.sin"):
+        computed(te.sin)
