@@ -91,21 +91,40 @@ def test_places_of_parameters() -> None:
     assert (made.attrs.groups, made.attrs.channels, made.attrs.kernel_size) == (2, 6, (2, 2))
 
 
+Q, X = relay.var("q", shape=(2, 5), dtype="int8"), relay.var("x", shape=(2, 5))
+ONE, NIL, VECTOR = relay.const(1.0), relay.const(0), relay.const(np.ones(3, "float32"))
+QNN = relay.qnn.op
+
+
 @pytest.mark.parametrize(
-    ("make", "message"),
+    ("operand", "made", "message"),
     [
-        (lambda x, v: relay.qnn.op.requantize(x, v, relay.const(0), relay.const(1.0), relay.const(0)), "3 elements"),
-        (
-            lambda x, v: relay.qnn.op.add(
-                x, x, v, relay.const(0), *(relay.const(n) for n in (1.0, 0, 1.0, 0)), lhs_axis=0
-            ),
-            "3 elements",
-        ),
+        (Q, QNN.requantize(Q, VECTOR, NIL, ONE, NIL), "input_scale has 3 elements, axis -1 of .2, 5. has 5"),
+        (Q, QNN.add(Q, Q, VECTOR, NIL, ONE, NIL, ONE, NIL, lhs_axis=0), "lhs_scale has 3 elements, axis 0"),
+        (Q, QNN.dense(Q, Q, NIL, NIL, ONE, VECTOR, 2), "kernel_scale has 3 elements, axis -1 of .2, 2. has 2"),
+        (Q, QNN.concatenate([Q, Q], [ONE, VECTOR], [NIL, NIL], ONE, NIL, 0), "input_scales must be scalars"),
+        (X, QNN.requantize(X, ONE, NIL, ONE, NIL), "data must be quantised, got float32"),
+        (X, QNN.mul(X, X, ONE, NIL, ONE, NIL, ONE, NIL), "lhs must be quantised, got float32"),
+        (Q, QNN.requantize(Q, ONE, NIL, ONE, NIL, out_dtype="float32"), "gives integers, not float32"),
+        (Q, QNN.requantize(Q, ONE, NIL, ONE, NIL, compute_dtype="float8"), "compute_dtype must be one of"),
+        (X, QNN.quantize(X, ONE, NIL, out_dtype="float16"), "gives integers, not float16"),
+        (Q, QNN.dequantize(Q, ONE, NIL, out_dtype="int32"), "gives floating-point numbers, not int32"),
     ],
 )
-def test_parameters_of_other_lengths(make: Any, message: str) -> None:
-    """Guards that kernels do not read behind a vector of scales that is shorter than the axis."""
-    x = relay.var("x", shape=(2, 5), dtype="int8")
-    function = relay.Function([x], make(x, relay.const(np.ones(3, "float32"))))
+def test_refused(operand: Any, made: Any, message: str) -> None:
+    """Guards that kernels do not read behind vectors that are shorter than their axis, nor compute with real numbers
+    as if they were quantised."""
     with pytest.raises(baton.TVMError, match=message):
-        relay.transform.InferType()(baton.IRModule.from_expr(function))
+        relay.transform.InferType()(baton.IRModule.from_expr(relay.Function([operand], made)))
+
+
+def test_rules_for_operators_of_the_dialect() -> None:
+    """Guards relay.qnn.op.register_qnn_legalize: rules of users come first in qnn.transform.Legalize."""
+    seen = []
+    QNN.register_qnn_legalize("qnn.tanh", lambda attrs, inputs, types: seen.append(len(inputs)), level=99)
+    function = relay.Function([Q], QNN.tanh(Q, ONE, NIL, ONE, NIL))
+    try:
+        relay.qnn.transform.Legalize()(relay.transform.InferType()(baton.IRModule.from_expr(function)))
+    finally:
+        relay.op.get("qnn.tanh").reset_attr("FTVMQnnLegalize")
+    assert seen == [5]

@@ -55,6 +55,9 @@ def infer(call: OpCall[Any]) -> Info:
     quantizes = call.op.name == "quantize"
     if not x.dtype.is_void and x.dtype.is_float != quantizes:
         call.fail(f"takes {'floating-point' if quantizes else 'integer'} data, got {x.dtype}", code="op-dtype")
+    out = call.attrs.out_dtype
+    if not (out.is_int if quantizes else out.is_float):
+        call.fail(f"gives {'integers' if quantizes else 'floating-point numbers'}, not {out}", code="op-dtype")
     for position in (1, 2):
         v, name = call.tensor(position), call.op.inputs[position].name
         if position == 1 and not v.dtype.is_void and not v.dtype.is_float:

@@ -1,4 +1,4 @@
-"""Scales and zero points of quantised tensors: scalars, or vectors along an axis of the tensor they belong to."""
+"""Quantised tensors, which are integers, and their scales and zero points: scalars, or vectors along an axis."""
 
 from __future__ import annotations
 
@@ -10,6 +10,15 @@ from baton._src.ir.tensor_info import TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import normal_axis
 from baton._src.ops.dims import DimMath, show_shape
+
+
+def check_quantised(call: OpCall[Any], *positions: int) -> None:
+    """The operands at `positions` are integers."""
+    for position in positions:
+        x = call.tensor(position)
+        if not x.dtype.is_void and not x.dtype.is_int:
+            name = call.op.inputs[position].name
+            call.fail(f"{name} must be quantised, got {x.dtype}", code="op-dtype", help="qnn.quantize first")
 
 
 def check_lengths(call: OpCall[Any], positions: Sequence[int], x: TensorInfo, axis: int) -> None:

@@ -18,7 +18,7 @@ from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import from_front
 from baton._src.ops.broadcasting import broadcast, same_dtype
 from baton._src.ops.layouts import follows_input
-from baton._src.ops.quant.parameters import check_lengths, np_along, parameter_at
+from baton._src.ops.quant.parameters import check_lengths, check_quantised, np_along, parameter_at
 from baton._src.ops.quant.requantize import (
     NO_SLOPE,
     REAL,
@@ -49,6 +49,7 @@ def channel_axis(axis: int, ndim: int) -> int:
 def infer_binary(call: OpCall[BinaryAttrs]) -> Info:
     """Both operands of one dtype, broadcast."""
     operands = [call.tensor(0), call.tensor(1)]
+    check_quantised(call, 0, 1)
     check_parameters(call, range(2, 6), vectors=True)
     check_parameters(call, (6, 7))
     for n, axis in enumerate((call.attrs.lhs_axis, call.attrs.rhs_axis)):

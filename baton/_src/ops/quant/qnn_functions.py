@@ -178,6 +178,10 @@ def infer_concatenate(call: OpCall[ConcatAttrs]) -> Info:
     if len(set(counts)) != 1 or counts[0] < 1:
         call.fail("takes tuples of tensors, scales and zero points, as many of each", code="op-argument")
     check_parameters(call, (3, 4))
+    for position in (1, 2):
+        fields = getattr(call.args[position], "fields", ())
+        if any(isinstance(v, TensorInfo) and v.ndim > 0 for v in fields):
+            call.fail(f"{call.op.inputs[position].name} must be scalars, one for each part")
     return CONCAT.infer(OpCall(call.op, call.args[:1], call.attrs, call.prover, (), call.span))
 
 

@@ -17,14 +17,11 @@ import numpy as np
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops.broadcasting import like
-from baton._src.ops.dims import DimMath
 from baton._src.ops.linalg.dense import BATCH_MATMUL, DENSE
 from baton._src.ops.nn.convolution.convolution import CONV2D
 from baton._src.ops.nn.convolution.transpose import CONV2D_TRANSPOSE
-from baton._src.ops.quant.requantize import (
-    NO_SLOPE,
-    check_parameters,
-)
+from baton._src.ops.quant.parameters import check_lengths, check_quantised
+from baton._src.ops.quant.requantize import NO_SLOPE, check_parameters
 from baton._src.ops.samples import Arr, Sample
 from baton._src.values.dtype import INT32, INT64, DataType
 
@@ -40,6 +37,12 @@ def _no_axis(a: Any) -> int | None:
 def _output_axis(a: Any) -> int | None:
     """The axis of a convolution's kernel that runs over output channels."""
     return a.kernel_layout.index("O") if a.kernel_layout.isalpha() else None
+
+
+def _channel_axis(a: Any) -> int | None:
+    """The axis of a convolution's result that runs over channels."""
+    layout = a.out_layout or a.data_layout
+    return layout.index("C") if layout.isalpha() else None
 
 
 RESULTS = ("int16", "int32", "int64")
@@ -68,38 +71,31 @@ def _builder(operands: tuple[str, ...], options: dict[str, Any]) -> Callable[...
 class _Sums:
     """Sums of products of what operands are beyond their zero points: `base` of int32 (or int64) tensors.
 
-    Operands: data, weights, their zero points, their scales (`names`). `axis(attrs)` is the axis of the weights along
-    which their zero point may vary.
+    Operands: data, weights, their zero points, their scales. `axis(attrs)` is the axis of the weights along which their
+    zero point may vary, `channels(attrs)` that of the result along which the weights' scale may; None: they may not.
     """
 
     base: OpDef[Any]
-    names: tuple[str, ...]
     axis: Callable[[Any], int | None]
+    channels: Callable[[Any], int | None]
 
     def infer(self, call: OpCall[Any]) -> Info:
-        for position in (0, 1):
-            x = call.tensor(position)
-            if not x.dtype.is_void and not x.dtype.is_int:
-                call.fail(f"takes quantised operands, got {x.dtype}", code="op-dtype")
+        check_quantised(call, 0, 1)
         check_parameters(call, (2, 4))
-        check_parameters(call, (3,), vectors=self.axis(call.attrs) is not None)
-        check_parameters(call, (5,), vectors=True)
-        self._check_length(call)
+        axis, channels = self.axis(call.attrs), self.channels(call.attrs)
+        check_parameters(call, (3,), vectors=axis is not None)
+        check_parameters(call, (5,), vectors=channels is not None)
+        if axis is not None:
+            check_lengths(call, (3,), call.tensor(1), axis)
         if _result(call.attrs) not in RESULTS:
             call.fail(f"out_dtype is {call.attrs.out_dtype}", code="op-dtype", help=f"one of {', '.join(RESULTS)}")
         exact = _exact(call.attrs)
         operands = tuple(like(call.tensor(n), exact.out_dtype) for n in (0, 1))
         found = self.base.infer(OpCall(self.base, operands, exact, call.prover, (), call.span))
         assert isinstance(found, TensorInfo)
+        if channels is not None:
+            check_lengths(call, (5,), found, channels)
         return like(found, DataType(_result(call.attrs)))
-
-    def _check_length(self, call: OpCall[Any]) -> None:
-        w, zero, at = call.tensor(1), call.tensor(3), self.axis(call.attrs)
-        if zero.ndim != 1 or w.shape is None or zero.shape is None or at is None or zero.shape[0] == 1:
-            return
-        if DimMath(call.prover).equal(w.shape[at], zero.shape[0]) is False:
-            channels = f"{self.names[1]} has {w.shape[at]} output channels"
-            call.fail(f"{self.names[3]} has {zero.shape[0]} elements, {channels}")
 
     def reference(self, inputs: Any, a: Any) -> Any:
         exact = _exact(a)
@@ -126,11 +122,12 @@ def _product(
     names: tuple[str, ...],
     samples: Any,
     axis: Callable[[Any], int | None] = _no_axis,
+    channels: Callable[[Any], int | None] = _no_axis,
     *,
     options: dict[str, Any] = _SUMS,
 ) -> OpDef[Any]:
     """`_Sums` as an operator. `options`: attributes in the builder's order."""
-    sums = _Sums(base, names, axis)
+    sums = _Sums(base, axis, channels)
     return OpDef(
         f"qnn.{name}",
         base.attrs,
@@ -174,6 +171,7 @@ QNN_PRODUCTS: tuple[OpDef[Any], ...] = (
             Sample((Arr(("n", 4), "uint8", 0, 255), Arr((3, 4), "int8", -99, 99), *_parameters(3)), DENSE.attrs()),
         ),
         lambda a: 0,
+        lambda a: -1,
         options={"units": None, **_SUMS},
     ),
     _product(
@@ -191,6 +189,7 @@ QNN_PRODUCTS: tuple[OpDef[Any], ...] = (
             ),
         ),
         _output_axis,
+        _channel_axis,
         options={
             **_SIZES,
             **_GEOMETRY,
@@ -222,6 +221,7 @@ QNN_PRODUCTS: tuple[OpDef[Any], ...] = (
                 CONV2D_TRANSPOSE.attrs(strides=(2, 2), padding=(1, 1)),
             ),
         ),
+        channels=_channel_axis,
         options={
             **_GEOMETRY,
             "groups": 1,

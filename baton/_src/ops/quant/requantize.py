@@ -19,11 +19,12 @@ from baton._src.ops.axes import from_front, normal_axis
 from baton._src.ops.broadcasting import like
 from baton._src.ops.dims import show_shape
 from baton._src.ops.layouts import follows_input
-from baton._src.ops.quant.parameters import check_lengths, np_along, parameter_at
+from baton._src.ops.quant.parameters import check_lengths, check_quantised, np_along, parameter_at
 from baton._src.ops.samples import Arr, Sample
 from baton._src.values.dtype import DataType
 
 ROUNDINGS = ("UPWARD", "TONEAREST")
+COMPUTE_DTYPES = ("None", "int32", "int64", "float32", "float64")
 REAL = "float64"
 NO_SLOPE = NotApplicable("integers")
 
@@ -57,6 +58,11 @@ def infer_requantize(call: OpCall[RequantizeAttrs]) -> Info:
     x, a = call.tensor(0), call.attrs
     if a.rounding not in ROUNDINGS:
         call.fail(f"rounding must be UPWARD or TONEAREST, got {a.rounding!r}", code="op-attribute")
+    if a.compute_dtype not in COMPUTE_DTYPES:
+        call.fail(f"compute_dtype must be one of {COMPUTE_DTYPES}, got {a.compute_dtype!r}", code="op-attribute")
+    if not a.out_dtype.is_int:
+        call.fail(f"gives integers, not {a.out_dtype}", code="op-dtype", help="qnn.dequantize gives real numbers")
+    check_quantised(call, 0)
     if x.ndim > 0:
         normal_axis(call, a.axis, x.ndim)
     check_parameters(call, (1, 2), vectors=True)
