@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from baton._src.relax.nodes import Expr, ShapeExpr, Tuple
+from tests.relax.networks.in_bytes import quantised_convolution
 from tests.relax.networks.network import Net, Unsuited, alike, dims
 
 CHANNELS = (1, 2, 3, 4, 5, 8, 12, 16, 17, 24, 32, 33, 48, 64)
@@ -201,6 +202,6 @@ def padded(g: Net, x: Expr) -> Expr:
 
 
 IMAGES = (
-    *(convolution,) * 6, *(depthwise,) * 2, grouped, transposed, channels_behind, lines, *(pool,) * 2, averaged,
-    activated, shifted, scaled, normalised, residual, joined, divided, resized, padded,
+    *(convolution,) * 6, *(quantised_convolution,) * 2, *(depthwise,) * 2, grouped, transposed, channels_behind, lines,
+    *(pool,) * 2, averaged, activated, shifted, scaled, normalised, residual, joined, divided, resized, padded,
 )  # fmt: skip

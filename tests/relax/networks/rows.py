@@ -6,6 +6,7 @@ from typing import Any
 
 from baton._src.relax.literals import const
 from baton._src.relax.nodes import Expr, ShapeExpr, Tuple
+from tests.relax.networks.in_bytes import product_of_bytes, quantised_product
 from tests.relax.networks.network import Net, Unsuited, alike, dims
 
 FEATURES = (1, 3, 4, 8, 12, 16, 17, 24, 32, 33, 64, 100)
@@ -114,7 +115,7 @@ def norm(g: Net, x: Expr) -> Expr:
 
 def activated(g: Net, x: Expr) -> Expr:
     """Elementwise, of numbers that every function takes."""
-    names = (*ACTIVATIONS, "exp", "sigmoid", "erf", "sin", "cos", "abs", "sqrt", "log1p", "atan")
+    names = (*ACTIVATIONS, "exp", "sigmoid", "erf", "sin", "cos", "abs", "sqrt", "log", "atan")
     return g.emit(g.draw.choice(names), g.emit("clip", x, 0.01, 3))
 
 
@@ -184,6 +185,6 @@ def residual(g: Net, x: Expr) -> Expr:
 
 
 ROWS = (
-    *(linear,) * 4, gated, *(attention,) * 2, looked_at, recurrent, *(softmax,) * 2, norm, norm, activated, chain,
-    reduced, scanned, turned, *(moved,) * 2, ordered, chosen, residual,
+    *(linear,) * 4, quantised_product, product_of_bytes, gated, *(attention,) * 2, looked_at, recurrent,
+    *(softmax,) * 2, *(norm,) * 2, activated, chain, reduced, scanned, turned, *(moved,) * 2, ordered, chosen, residual,
 )  # fmt: skip
