@@ -33,14 +33,51 @@ def nested(a: T.handle, b: T.handle):
             B[i] = B[i] * T.float32(2)
 
 
-def test_a_condition_among_statements_goes_before_all_loops() -> None:
-    """Guards loops written out for both cases, the outermost place, and what is left where it does not hold."""
-    for made in (hoisted(nested), after(nested, X.HoistIfThenElse()), after(nested, X.HoistIfThenElse("basic"))):
+@T.prim_func
+def consecutive(a: T.handle, b: T.handle):
+    n = T.int32()
+    A = T.match_buffer(a, (n,), "float32")
+    B = T.match_buffer(b, (n,), "float32")
+    for i in range(n):
+        for j in range(3):
+            if n > 4:
+                B[i] = A[i] + T.Cast("float32", j)
+            else:
+                B[i] = A[i]
+
+
+def test_a_condition_goes_before_all_loops() -> None:
+    """Guards loops written out for both cases, and the outermost place; among statements a condition stays."""
+    for step in (X.HoistExpression(), X.HoistIfThenElse(), X.HoistIfThenElse("basic")):
+        made = after(consecutive, step)
         (condition,) = of(st.IfThenElse, made)
         assert made.body is condition
         assert [len(of(st.For, case)) for case in (condition.then_case, condition.else_case)] == [1, 1]
+        (condition,) = of(st.IfThenElse, after(nested, step))
+        assert isinstance(condition.then_case, st.BufferStore)
     with pytest.raises(DiagnosticError, match="'basic' or None"):
         X.HoistIfThenElse("advanced")(IRModule({"main": nested}))
+
+
+@T.prim_func
+def threads(a: T.handle, b: T.handle):
+    n = T.int32()
+    A = T.match_buffer(a, (n,), "float32")
+    B = T.match_buffer(b, (n,), "float32")
+    t = T.launch_thread("threadIdx.x", n)
+    for j in range(3):
+        if t < 4 and n > 2:
+            B[t] = A[t] + T.Cast("float32", j)
+
+
+def test_conditions_on_threads_go_where_the_setting_says() -> None:
+    """Guards the setting, which was not known, and its default: conditions on threads stay inside of loops."""
+    assert isinstance(after(threads, X.HoistIfThenElse()).body.body, st.For)
+    setting = {"tir.HoistIfThenElse": {"support_block_scope_hosting": True}}
+    assert isinstance(after(threads, X.HoistIfThenElse(), **setting).body.body, st.IfThenElse)
+    assert isinstance(after(threads, X.HoistIfThenElse("basic"), **setting).body.body, st.For)
+    with pytest.raises(DiagnosticError, match="has no option"):
+        after(threads, X.HoistIfThenElse(), **{"tir.HoistIfThenElse": {"hoist": True}})
 
 
 @T.prim_func
@@ -49,9 +86,8 @@ def chosen(a: T.handle, b: T.handle):
     A = T.match_buffer(a, (n,), "float32")
     B = T.match_buffer(b, (n,), "float32")
     for i in range(n):
-        B[i] = T.if_then_else(n > 4, A[i], T.float32(0))
         if i > 2 and n < 9:
-            B[i] = B[i] + T.Select(n > 5, T.float32(1), T.float32(2))
+            B[i] = T.if_then_else(n > 4, A[i], T.float32(0)) + T.Select(n > 5, T.float32(1), T.float32(2))
 
 
 def test_kinds_of_conditions_are_chosen() -> None:
@@ -60,9 +96,9 @@ def test_kinds_of_conditions_are_chosen() -> None:
     for kind, conditions in (
         (KINDS.Never, []),
         (KINDS.IfElseStmt, []),
-        (KINDS.IfElseExpr, ["n > 4"]),
-        (KINDS.IfElseStmt.value | KINDS.BooleanExpression.value, ["n < 9", "n > 5"]),
-        (KINDS.All, ["n > 4", "n < 9", "n > 5"]),
+        (KINDS.IfElseExpr, ["n >= 5"]),
+        (KINDS.IfElseStmt.value | KINDS.BooleanExpression.value, ["n < 9"]),
+        (KINDS.All, ["n < 9", "n >= 5"]),
     ):
         found = hoisted(chosen, hoisted_conditionals=kind)
         outside = [c for c in of(st.IfThenElse, found) if of_loop(c)]
@@ -106,7 +142,7 @@ def test_values_are_computed_before_the_loop() -> None:
         (LETS.LetExpr, []),
     ):
         assert before_the_loop(hoisted(with_values, hoisted_let_bindings=lets).body) == expected, lets
-    assert before_the_loop(after(with_values, X.HoistIfThenElse()).body) == ["twice", "more", "if"]
+    assert before_the_loop(after(with_values, X.HoistIfThenElse()).body) == []  # no value goes, so no condition on it
 
 
 def test_a_value_inside_an_expression_goes_before_the_loop() -> None:

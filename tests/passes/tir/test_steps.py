@@ -168,6 +168,29 @@ def test_simplify_and_no_ops() -> None:
 
 
 @T.prim_func
+def idle(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):
+    again = T.decl_buffer((4, 4), data=A.data)
+    for i in range(4):
+        for j in range(i - 3):
+            B[i + j] = T.float32(5)
+    with T.attr(0, "pragma_debug_skip_region", 1):
+        B[1] = T.float32(1)
+    with T.LetStmt(T.call_extern("float32", "told", A[0])) as unused:
+        B[0] = T.float32(2)
+    for i in range(3):
+        with T.attr(0, "about", T.call_extern("int32", "asked", i)):
+            B[i] = B[i]
+
+
+def test_only_what_does_nothing_is_gone() -> None:
+    """As in TVM: loops without iterations for any of those around, skipped regions, buffers nobody uses; calls stay."""
+    assert text(X.RemoveNoOp()(IRModule({"main": idle}))["main"]) == (
+        'T.call_extern("float32", "told", A[0])\nB[0] = T.float32(2)\n'
+        'for i in range(3):\n    T.call_extern("int32", "asked", i)'
+    )
+
+
+@T.prim_func
 def marked(A: T.Buffer((4, 8), "float32"), B: T.Buffer((4, 8), "float32")):
     for i in T.parallel(2):
         for u in T.unroll(2):
@@ -320,7 +343,11 @@ def test_functions_as_a_whole() -> None:
     module = IRModule({"main": twice, "other": sums})
     bound = X.BindTarget("llvm")(module)
     assert str(bound["other"].attrs["target"].kind) == "llvm"
-    assert X.AnnotateEntryFunc()(module)["main"].attrs["tir.is_entry_func"]
+    assert X.AnnotateEntryFunc()(IRModule({"any": sums}))["any"].attrs["tir.is_entry_func"]
+    hidden = IRModule({"main": twice, "other": sums.without_attr("global_symbol")})
+    marked = X.AnnotateEntryFunc()(hidden)
+    assert ["tir.is_entry_func" in marked[name].attrs for name in ("main", "other")] == [True, False]
+    assert X.AnnotateEntryFunc()(module) is module  # callers see both
     assert len(X.Filter(lambda f: len(of(st.Block, f)) > 3)(module).functions) < 2
     assert X.Apply(lambda f: f.with_attr("seen", 1))(module)["other"].attrs["seen"] == 1
 

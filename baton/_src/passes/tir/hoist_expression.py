@@ -1,19 +1,19 @@
 """HoistExpression, HoistIfThenElse: loop invariants are decided, or computed, before the loop.
 
-    for i:                                      if n > 4: for i: A[i] = 1; B[i] = 0
-        if n > 4: A[i] = 1              ->      else: for i: B[i] = 0
-        B[i] = 0
+    for i:                                      if n > 4: for i: A[i] = 1
+        if n > 4: A[i] = 1              ->      else: for i: A[i] = 0
+        else: A[i] = 0
 
     for i: x = n * 3; A[i] = x          ->      x = n * 3; for i: A[i] = x
 
 Only what reads no memory, calls nothing with effects and cannot fail: it is then computed where the loop, or a
-condition around it, would have left it out.
+condition around it, would have left it out. What stands among several statements stays there, as in TVM.
 """
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +24,7 @@ from baton._src.passes.tir.fold import fold
 from baton._src.passes.tir.pass_options import options_of
 from baton._src.passes.tir.prim_func_pass import PrimFuncPass
 from baton._src.passes.tir.remove_no_op import without_no_ops
-from baton._src.passes.tir.simplify import is_stable, mentions
+from baton._src.passes.tir.simplify import is_stable, mentions, simplified
 from baton._src.passes.tir.ssa import converted, defined_by
 from baton._src.support.diagnostics import fail
 from baton._src.tir import expr as tir
@@ -46,7 +46,7 @@ class HoistedConditionals(enum.Flag):
     IfElseStmt = 1
     IfElseExpr = 2
     BooleanExpression = 4
-    """Those of `Select`, and parts of `and`, `or` and `not`."""
+    """Parts of `and` and `or`."""
     UsingBlockVar = 8
     """Also conditions on GPU threads."""
     All = 15
@@ -80,17 +80,22 @@ class HoistExpression(PrimFuncPass):
 
 @dataclass(frozen=True)
 class HoistIfThenElse(PrimFuncPass):
-    """The conditions of statements only. `variant` "basic" leaves conditions on GPU threads where they are."""
+    """The conditions of statements only. With `support_block_scope_hosting` of the setting `tir.HoistIfThenElse` also
+    conditions on launched threads, and out of launches; `variant` "basic" never does that."""
 
     variant: str | None = None
 
     def body(self, body: st.Stmt, function: PrimFunc, ctx: PassContext) -> st.Stmt:
         if self.variant not in (None, "basic"):
             raise fail("api", f"HoistIfThenElse: variant must be 'basic' or None, got {self.variant!r}")
+        options = options_of(ctx, "tir.HoistIfThenElse", ("support_block_scope_hosting",))
         conditions = HoistedConditionals.IfElseStmt
-        if self.variant is None:
+        if self.variant is None and options.get("support_block_scope_hosting"):
             conditions |= HoistedConditionals.UsingBlockVar
-        return _Hoisting(conditions, HoistedLetBindings.RequiredByConditional, body).applied(function)
+        return _Hoisting(conditions, HoistedLetBindings.Never, body).applied(function)
+
+
+Loop = st.For | st.AttrStmt
 
 
 class _Hoisting:
@@ -100,15 +105,25 @@ class _Hoisting:
         self.root = body
         axes = (launched_axis(n) for n in post_order(body) if isinstance(n, st.AttrStmt))
         self.threads: set[Any] = {axis.var for axis in axes if axis is not None}
-        self.threads |= {
-            n.loop_var for n in post_order(body) if isinstance(n, st.For) and n.kind is st.ForKind.THREAD_BINDING
-        }
+        self.over_threads = HoistedConditionals.UsingBlockVar in conditions
 
     def applied(self, function: PrimFunc) -> st.Stmt:
-        found: st.Stmt = rewrite(self.root, lambda n: self._before(n) if isinstance(n, st.For) else None)
-        return found if found is self.root else converted(found, function)
+        found: st.Stmt = rewrite(self.root, lambda n: self._before(n) if self._is_loop(n) else None)
+        if found is not self.root:
+            found = converted(found, function)
+        return without_no_ops(simplified(found, function))
 
-    def _before(self, loop: st.For) -> st.Stmt | None:
+    def _is_loop(self, node: Any) -> bool:
+        """A loop, or a launch of threads that may be left out as a whole."""
+        launch = self.over_threads and isinstance(node, st.AttrStmt) and launched_axis(node) is not None
+        return isinstance(node, st.For) or launch
+
+    def _below(self, node: Any) -> Sequence[Any]:
+        """What conditions and values go out of: not one of several statements, nor what attributes are about."""
+        about = isinstance(node, st.AttrStmt) and isinstance(node.node, tir.IterVar | tir.Var)
+        return () if isinstance(node, st.SeqStmt) or (about and not self._is_loop(node)) else children(node)
+
+    def _before(self, loop: Loop) -> st.Stmt | None:
         """What is known before a loop, then the loop."""
         inner, bound = self._without_lets(loop)
         found = self._decided(inner, MOST)
@@ -118,12 +133,12 @@ class _Hoisting:
 
     # ---------------------------------------------------------------------------------------- values
 
-    def _without_lets(self, loop: st.For) -> tuple[st.For, list[Any]]:
+    def _without_lets(self, loop: Loop) -> tuple[Loop, list[Any]]:
         """The loop without the values that go before it, and these, in the order in which they are computed."""
         inside = _defined_in(loop)
         bound: list[Any] = []
         wanted = self._wanted(loop)
-        for let in _lets(loop.body):
+        for let in self._lets(loop.body):
             if self._may_go(let, wanted) and not mentions(let.value, inside):
                 bound.append(let)
                 inside.remove(let.var)
@@ -134,16 +149,20 @@ class _Hoisting:
 
         return (rewrite(loop, rule) if gone else loop), bound
 
+    def _lets(self, body: st.Stmt) -> list[Any]:
+        """Statements and expressions that name a value, outer ones first."""
+        return [n for n in post_order(body, below=self._below) if isinstance(n, (st.LetStmt, tir.Let))][::-1]
+
     def _may_go(self, let: Any, wanted: set[Any]) -> bool:
         own = HoistedLetBindings.LetStmt if isinstance(let, st.LetStmt) else HoistedLetBindings.LetExpr
         return bool(own & self.lets or let.var in wanted) and _may_move(let.value)
 
-    def _wanted(self, loop: st.For) -> set[Any]:
+    def _wanted(self, loop: Loop) -> set[Any]:
         """The variables that conditions mention, and those that these are computed from."""
         if HoistedLetBindings.RequiredByConditional not in self.lets:
             return set()
         found = {n for c in self._asked(loop.body) for n in post_order(c) if isinstance(n, tir.Var)}
-        for let in reversed(_lets(loop.body)):
+        for let in reversed(self._lets(loop.body)):
             if let.var in found:
                 found |= {n for n in post_order(let.value) if isinstance(n, tir.Var)}
         return found
@@ -152,7 +171,7 @@ class _Hoisting:
 
     def _decided(self, loop: st.Stmt, most: int) -> st.Stmt:
         """The loop once for a condition that holds and once for one that does not."""
-        condition = next(self._candidates(loop), None) if most and isinstance(loop, st.For) else None
+        condition = next(self._candidates(loop), None) if most and self._is_loop(loop) else None
         if condition is None:
             return loop
         then, other = (self._decided(_with_condition(loop, condition, value), most - 1) for value in (1, 0))
@@ -169,15 +188,10 @@ class _Hoisting:
 
     def _asked(self, body: st.Stmt) -> Iterator[PrimExpr]:
         """The conditions in a loop that are of the kinds to hoist."""
-        for node in post_order(body):
+        for node in post_order(body, below=self._below):
             for kind, condition in _conditions(node):
                 if kind in self.conditions and condition.dtype.lanes == 1:
                     yield condition
-
-
-def _lets(body: st.Stmt) -> list[Any]:
-    """Statements and expressions that name a value, outer ones first."""
-    return [n for n in post_order(body) if isinstance(n, (st.LetStmt, tir.Let))][::-1]
 
 
 def _conditions(node: Any) -> Iterator[tuple[HoistedConditionals, PrimExpr]]:
@@ -186,12 +200,9 @@ def _conditions(node: Any) -> Iterator[tuple[HoistedConditionals, PrimExpr]]:
             yield HoistedConditionals.IfElseStmt, node.condition
         case tir.Call() if _chooses(node):
             yield HoistedConditionals.IfElseExpr, node.args[0]
-        case tir.Select():
-            yield HoistedConditionals.BooleanExpression, node.condition
-        case tir.And() | tir.Or() | tir.Not():
-            for part in children(node):
-                if isinstance(part, PrimExpr):
-                    yield HoistedConditionals.BooleanExpression, part
+        case tir.And() | tir.Or():
+            yield HoistedConditionals.BooleanExpression, node.a
+            yield HoistedConditionals.BooleanExpression, node.b
         case _:
             pass
 
@@ -207,7 +218,7 @@ def _may_move(expr: PrimExpr) -> bool:
     return is_stable(expr) and all(isinstance(b, (tir.IntImm, tir.FloatImm)) and b.value != 0 for b in divided)
 
 
-def _defined_in(loop: st.For) -> set[Any]:
+def _defined_in(loop: Loop) -> set[Any]:
     return {v for n in post_order(loop) for v in ([n.var] if isinstance(n, tir.Let) else defined_by(n))}
 
 

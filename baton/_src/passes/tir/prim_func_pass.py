@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 
 from baton._src.ir.module import IRModule
 from baton._src.ir.target import Target
-from baton._src.support.diagnostics import fail
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.stmt import Stmt
 from baton._src.transform.context import PassContext
@@ -75,16 +74,16 @@ class BindTarget(PrimFuncPass):
 
 @dataclass(frozen=True)
 class AnnotateEntryFunc(Pass):
-    """The only kernel of a module, or the one named `main`, is marked as its entry (`tir.is_entry_func`)."""
+    """The only function of a module, or the only one that callers see (`global_symbol`), if it is a kernel, is marked
+    as the entry (`tir.is_entry_func`). Of a module of several kernels that callers see none is."""
 
     def run(self, module: IRModule, ctx: PassContext) -> IRModule:
-        kernels = {v: f for v, f in module.functions.items() if isinstance(f, PrimFunc)}
-        chosen = [v for v in kernels if len(kernels) == 1 or v.name_hint == "main"]
-        if not chosen:
-            names = ", ".join(v.name_hint for v in kernels)
-            raise fail("tir-entry", f"none of the kernels is the entry: {names}", help="name one of them main")
-        marked = {v: kernels[v].with_attr("tir.is_entry_func", True) for v in chosen}
-        return module.with_functions({**module.functions, **marked})
+        functions = module.functions
+        seen = [v for v, f in functions.items() if len(functions) == 1 or getattr(f, "attrs", {}).get("global_symbol")]
+        entry = functions[seen[0]] if len(seen) == 1 else None
+        if not isinstance(entry, PrimFunc):
+            return module
+        return module.with_functions({**functions, seen[0]: entry.with_attr("tir.is_entry_func", True)})
 
 
 __all__ = ["AnnotateEntryFunc", "Apply", "BindTarget", "Filter", "PrimFuncPass"]

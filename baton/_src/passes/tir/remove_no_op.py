@@ -10,13 +10,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from baton._src.ir.expr import PrimExpr
 from baton._src.ir.traverse import rewrite
+from baton._src.passes.tir.loop_ranges import with_ranges
 from baton._src.passes.tir.pass_options import options_of
 from baton._src.passes.tir.prim_func_pass import PrimFuncPass
 from baton._src.passes.tir.simplify import NOTHING, is_pure, mentions
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
+from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.intrinsics import definition
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.reductions import begun
@@ -31,7 +34,9 @@ class RemoveNoOp(PrimFuncPass):
 
     def body(self, body: st.Stmt, function: PrimFunc, ctx: PassContext) -> st.Stmt:
         options_of(ctx, "tir.RemoveNoOp", ("use_dataflow_analysis", "max_simplification_steps"))
-        return without_no_ops(body)
+        ranges = with_ranges(body)
+        found: st.Stmt = rewrite(body, lambda node: _never_runs(node, ranges) or _rule(node))
+        return found
 
 
 @dataclass(frozen=True)
@@ -71,6 +76,13 @@ def without_no_ops(body: st.Stmt) -> st.Stmt:
     return found
 
 
+def _never_runs(node: Any, ranges: Analyzer) -> st.Stmt | None:
+    """What stands for a loop that has no iterations wherever the loops around are; None for others."""
+    if isinstance(node, st.For) and ranges.prove(ops.less_equal(node.extent, 0)):
+        return begun(node) or NOTHING  # an empty reduction gives the identity
+    return None
+
+
 def is_nothing(stmt: st.Stmt | None) -> bool:
     """Whether a statement does nothing."""
     return stmt is None or (isinstance(stmt, st.Evaluate) and is_pure(stmt.value))
@@ -84,22 +96,40 @@ def _rule(node: Any) -> st.Stmt | None:
         case st.For():
             if isinstance(node.extent, tir.IntImm) and node.extent.value <= 0:
                 return begun(node) or NOTHING  # an empty reduction gives the identity
-            return NOTHING if is_nothing(node.body) else None
+            return _effects(node.min, node.extent) if is_nothing(node.body) else None
         case st.IfThenElse():
             return _branch(node)
         case st.LetStmt():
-            unused = is_pure(node.value) and not mentions(node.body, {node.var})
-            return node.body if unused else None
-        case st.Allocate() | st.AllocateConst() | st.DeclBuffer() | st.AttrStmt():
+            return None if mentions(node.body, {node.var}) else _sequence_of(_effects(node.value), node.body)
+        case st.AttrStmt(attr_key="pragma_debug_skip_region"):
+            return NOTHING
+        case st.AttrStmt():
+            return _effects(node.value) if is_nothing(node.body) else None
+        case st.DeclBuffer():
+            return None if mentions(node.body, {node.buffer}) else node.body
+        case st.Allocate():
+            return _effects(*node.extents) if is_nothing(node.body) else None
+        case st.AllocateConst():
             return NOTHING if is_nothing(node.body) else None
         case st.BlockRealize():
             never = isinstance(node.predicate, tir.IntImm) and not node.predicate.value
             return NOTHING if never or (is_nothing(node.block.body) and is_nothing(node.block.init)) else None
         case st.BufferStore(buffer=buffer, value=tir.BufferLoad() as value):
             same = value.buffer is buffer and same_values(value.indices, node.indices)
-            return NOTHING if same and all(is_pure(i) for i in node.indices) else None
+            return _effects(*node.indices) if same else None
         case _:
             return None
+
+
+def _effects(*exprs: PrimExpr) -> st.Stmt:
+    """Statements that compute those of the expressions whose computing does something."""
+    kept = [st.Evaluate(expr) for expr in exprs if not is_pure(expr)]
+    return st.stmt_seq(*kept) if kept else NOTHING
+
+
+def _sequence_of(*stmts: st.Stmt) -> st.Stmt:
+    node = st.SeqStmt(stmts)
+    return _sequence(node) or node
 
 
 def _sequence(node: st.SeqStmt) -> st.Stmt | None:
@@ -121,7 +151,7 @@ def _branch(node: st.IfThenElse) -> st.Stmt | None:
     if not is_nothing(node.then_case):
         return node.with_fields(else_case=None) if node.else_case is not None and is_nothing(node.else_case) else None
     if node.else_case is None or is_nothing(node.else_case):
-        return NOTHING if is_pure(node.condition) else st.Evaluate(node.condition)
+        return _effects(node.condition)
     return st.IfThenElse(ops.logical_not(node.condition), node.else_case)
 
 
