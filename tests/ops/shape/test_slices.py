@@ -47,6 +47,9 @@ def test_bounds_select_what_pythons_slices_do(extent: int, begin: Any, end: Any,
     count = length(math, start, stop, stride, False)
     assert count == len(wanted)
     assert [start + stride * i for i in range(int(count))] == wanted
+    attributes = StridedSliceAttrs(axes=(0,), begin=(begin,), end=(end,), strides=(stride,))
+    assert callable(STRIDED_SLICE.reference)
+    assert list(STRIDED_SLICE.reference((np.arange(extent),), attributes)) == wanted
     n = Var("n", "int64")
     start, stop = bounds(math, begin, end, stride, n, False)
     symbolic = length(math, start, stop, stride, False)

@@ -167,7 +167,10 @@ def python_slices(found: Sequence[Cut], shape: tuple[int, ...]) -> tuple[slice, 
     result = [slice(None)] * len(shape)
     for c in found:
         start, stop = bounds(math, c.begin, c.end, c.stride, shape[c.axis], False)
-        result[c.axis] = slice(start, None if isinstance(stop, int) and stop < 0 else stop, c.stride)
+        last = None if isinstance(stop, int) and stop < 0 else stop
+        # Backwards from in front of the first element is nothing; to Python, -1 is the last one.
+        is_before = isinstance(start, int) and start < 0
+        result[c.axis] = slice(0, 0, c.stride) if is_before else slice(start, last, c.stride)
     return tuple(result)
 
 
