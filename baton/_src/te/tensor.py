@@ -70,6 +70,13 @@ class ExternOp:
     attrs: dict[str, Any] = field(default_factory=dict)
 
     @property
+    def axis(self) -> Any:
+        """There are none: the loops are those of the statement."""
+        message = f"{self.name} has no axes to schedule: its loops are those that were written"
+        help = "write it as te.compute, or schedule the kernel: tir.Schedule(te.create_prim_func(tensors))"
+        raise fail("te-extern", message, help=help, kind=AttributeError)
+
+    @property
     def input_tensors(self) -> tuple[Tensor, ...]:
         """The tensors it reads."""
         return self.inputs
