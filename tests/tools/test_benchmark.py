@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -34,6 +35,15 @@ def test_torch_computes_the_model(name: str, tmp_path: Path) -> None:
     found, expected = (PEERS[peer](path, feed, 1).run() for peer in ("torch", "onnxruntime"))
     for a, b in zip(found, expected, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.skipif(shutil.which("g++") is None, reason="torch.compile needs a C++ compiler")
+def test_torch_compile_computes_the_model(tmp_path: Path) -> None:
+    """Guards the way through PyTorch's compiler, with a size that the model leaves open."""
+    pytest.importorskip("torch")
+    path, feed = _written("mlp_symbolic", tmp_path)
+    found, expected = (PEERS[peer](path, feed, 1).run() for peer in ("torch.compile", "torch"))
+    np.testing.assert_allclose(found[0], expected[0], rtol=1e-4, atol=1e-5)
 
 
 def _model_for_no_peer(folder: Path) -> tuple[Path, dict[str, np.ndarray]]:
