@@ -102,3 +102,34 @@ def test_dual_numbers_agree(name: str) -> None:
         grads = [Interpreter().evaluate(f)(*values)[1] for f in (one, other)]
         for a, b in zip(*grads):
             np.testing.assert_allclose(a.data, b.data, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "attrs"),
+    [
+        ((2, 3), (3,), {}),
+        ((3,), (3,), {}),
+        ((3,), (3, 4), {}),
+        ((3, 2), (3,), {"transpose_a": True}),
+        ((3,), (4, 3), {"transpose_b": True}),
+        ((2, 3), (5, 3, 4), {}),
+        ((5, 1, 2, 3), (6, 3, 4), {}),
+        ((5, 2, 3), (4, 3), {"transpose_b": True}),
+    ],
+)
+def test_products_of_all_ranks(left: tuple[int, ...], right: tuple[int, ...], attrs: dict[str, bool]) -> None:
+    """Guards products of vectors and of batches: their gradients were refused, or named axes that a vector has not."""
+    rng = np.random.default_rng(5)
+    values = [rng.uniform(-1, 1, shape) for shape in (left, right)]
+    params = [var(f"x{i}", shape=v.shape, dtype="float64") for i, v in enumerate(values)]
+    definition = CATALOGUE.get("nn.matmul")
+    function = Function(params, Call(definition.relay_op, params, definition.attrs(**attrs)))
+    _, grads = Interpreter().evaluate(gradient(function, mode="first_order"))(*values)
+    for position, (value, grad) in enumerate(zip(values, grads)):
+        direction = rng.uniform(-1, 1, value.shape)
+        ends = [
+            Interpreter().evaluate(function)(*(v + s * direction if i == position else v for i, v in enumerate(values)))
+            for s in (_STEP, -_STEP)
+        ]
+        slope = float((ends[0].data - ends[1].data).sum()) / (2 * _STEP)
+        assert float(np.sum(grad.data * direction)) == pytest.approx(slope, rel=1e-6), position

@@ -14,6 +14,7 @@ from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
 from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops.dims import DimMath
+from baton._src.ops.linalg.matmul import product_gradient
 from baton._src.ops.linalg.products import (
     matmul_info,
     product_compute,
@@ -119,17 +120,12 @@ def reference(inputs: Any, attributes: Any) -> Any:
 
 
 def gradient(b: Any, args: Any, attributes: Any, out: Any, grad: Any) -> list[Any]:
-    """g bᵀ and aᵀ g, transposed back."""
-    left, right = args
-    swap_a, swap_b = _swaps(attributes)
-    n, m = (t.struct_info.ndim for t in args)
-    x = b.swap_last(left, n) if swap_a else left
-    y = b.swap_last(right, m) if swap_b else right
-    to_left = b.op("matmul", grad, b.swap_last(y, m))
-    to_right = b.op("collapse_sum_like", b.op("matmul", b.swap_last(x, n), grad), y)
-    to_left = b.swap_last(to_left, n) if swap_a else to_left
-    to_right = b.swap_last(to_right, m) if swap_b else to_right
-    return [b.op("collapse_sum_like", to_left, left), b.op("collapse_sum_like", to_right, right)]
+    """That of the product of the operands, as they are multiplied; transposed back. A vector stays as it is."""
+    ranks = [x.struct_info.ndim for x in args]
+    turned = [swap and rank > 1 for swap, rank in zip(_swaps(attributes), ranks)]
+    operands = [b.swap_last(x, rank) if turn else x for x, rank, turn in zip(args, ranks, turned)]
+    found = product_gradient(b, operands, ranks, grad)
+    return [b.swap_last(x, rank) if turn else x for x, rank, turn in zip(found, ranks, turned)]
 
 
 def _dense_samples() -> tuple[Sample, ...]:

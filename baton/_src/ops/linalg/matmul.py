@@ -44,8 +44,12 @@ def reference(inputs: Any, attributes: MatmulAttrs) -> Any:
 
 def gradient(b: Any, args: Any, attributes: MatmulAttrs, out: Any, grad: Any) -> list[Any]:
     """g bᵀ and aᵀ g, summed over what was broadcast."""
+    return product_gradient(b, args, [t.struct_info.ndim for t in args], grad)
+
+
+def product_gradient(b: Any, args: Any, ranks: list[int], grad: Any) -> list[Any]:
+    """The same of two operands of these ranks; vectors are a row and a column."""
     left, right = args
-    ranks = [t.struct_info.ndim for t in args]
     row, column = ranks[0] == 1, ranks[1] == 1
     x = b.op("expand_dims", left, axis=(0,)) if row else left
     y = b.op("expand_dims", right, axis=(1,)) if column else right

@@ -48,21 +48,38 @@ class Build:
         return self.call(Call(definition.relay_op, made, make_attrs(definition, attrs)))
 
     def _product(self, left: Any, right: Any) -> Any:
-        """Relax's matmul by Relay's products: of matrices, of equal batches, or of a batch and one matrix."""
+        """Relax's matmul by Relay's products: of matrices, or of batches, repeated where they are broadcast."""
+        shape, other = shape_of(left), shape_of(right)
+        if shape is not None and other is not None and 1 in (len(shape), len(other)):
+            return self._product_of_vectors(left, right, shape, other)
         n, m = len(left.checked_type.shape), len(right.checked_type.shape)
         if n == m == 2:
             return self.op("nn.matmul", left, right, transpose_a=False, transpose_b=False)
-        shape, other = shape_of(left), shape_of(right)
-        if shape is None or other is None or n < 2 or m not in (2, n) or (m == n and shape[:-2] != other[:-2]):
+        if shape is None or other is None:
             raise fail("relay-gradient", f"there is no product of ranks {n} and {m} in Relay", span=left.span)
         if m == 2:
             flat = self.op("reshape", left, newshape=(int(np.prod(shape[:-1])), shape[-1]))
             made = self.op("nn.matmul", flat, right, transpose_a=False, transpose_b=False)
         else:
-            count = int(np.prod(shape[:-2]))
-            pair = (self.op("reshape", x, newshape=(count, *d[-2:])) for x, d in ((left, shape), (right, other)))
+            batch = np.broadcast_shapes(shape[:-2], other[:-2])
+            pair = (self._batch(x, d, batch) for x, d in ((left, shape), (right, other)))
             made = self.op("nn.batch_matmul", *pair, transpose_a=False, transpose_b=False)
+            shape = (*batch, *shape[-2:])
         return self.op("reshape", made, newshape=(*shape[:-1], other[-1]))
+
+    def _batch(self, x: Any, shape: tuple[int, ...], batch: tuple[int, ...]) -> Any:
+        """`x`, of `shape`, as matrices one behind the other: one for each index into `batch`."""
+        whole = x if shape[:-2] == batch else self.op("broadcast_to", x, shape=(*batch, *shape[-2:]))
+        return self.op("reshape", whole, newshape=(int(np.prod(batch)), *shape[-2:]))
+
+    def _product_of_vectors(self, left: Any, right: Any, shape: tuple[int, ...], other: tuple[int, ...]) -> Any:
+        """With a row for a vector on the left, a column for one on the right, which the result then does not have."""
+        row = self.op("reshape", left, newshape=(1, *shape)) if len(shape) == 1 else left
+        column = self.op("reshape", right, newshape=(*other, 1)) if len(other) == 1 else right
+        made = self._product(row, column)
+        batch = np.broadcast_shapes(shape[:-2], other[:-2])
+        rest = (*(shape[-2:-1] if len(shape) > 1 else ()), *(other[-1:] if len(other) > 1 else ()))
+        return self.op("reshape", made, newshape=(*batch, *rest))
 
     def _attribute(self, definition: Any, operand: Any) -> str:
         """The attribute that stands for an operand which only Relax passes as an argument."""
