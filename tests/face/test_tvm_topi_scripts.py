@@ -352,3 +352,19 @@ def test_kernels_are_named_after_the_function_of_topi_that_computes_them() -> No
         builder.emit_func_output(builder.emit_te(topi.nn.relu, pooled))
     names = {var.name_hint for var in builder.get().functions}
     assert names == {"main", "conv2d_nchw", "pool2d", "relu"}
+
+
+def test_references_that_move_elements() -> None:
+    """Guards names and orders of arguments of topi.testing by what is plain to see."""
+    testing = topi.testing
+    image = np.arange(16, dtype="float32").reshape(1, 4, 2, 2)
+    resized = testing.resize2d_python(image, (2, 2), "NCHW", "nearest_neighbor", "asymmetric")
+    assert resized[0, 0, :, 0].tolist() == [0, 0, 2, 2]
+    blocks = testing.space_to_batch_nd_python(image, [2], [0], [0])
+    assert blocks.shape == (2, 2, 2, 2)
+    np.testing.assert_array_equal(testing.batch_to_space_nd_python(blocks, [2], [0], [0]), image)
+    np.testing.assert_array_equal(testing.slice_axis_python(image, 1, 1, 3), image[:, 1:3])
+    np.testing.assert_array_equal(testing.matrix_set_diag(image[0], np.zeros((4, 2), "float32"))[:, 0, 0], np.zeros(4))
+    table = {"generic": "any", "cpu": "cpu"}
+    assert testing.dispatch("llvm", table) == "cpu"
+    assert testing.dispatch("cuda", table) == "any"

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from baton._src.driver.tvm_names.topi.apply import apply, call
+from baton._src.driver.tvm_names.topi.shapes import get_const_int
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.te.tensor import Tensor
 
@@ -114,7 +115,8 @@ def non_max_suppression(
     """Which of many overlapping boxes stay."""
     options = {"force_suppress": force_suppress, "top_k": top_k, "coord_start": coord_start}
     options |= {"score_index": score_index, "id_index": id_index, "return_indices": return_indices}
-    operands = (data, valid_count, indices, max_output_size, iou_threshold)
+    most = max_output_size if isinstance(max_output_size, Tensor) else get_const_int(max_output_size)
+    operands = (data, valid_count, indices, most, iou_threshold)
     found = call("vision.non_max_suppression", *operands, invalid_to_bottom=invalid_to_bottom, **options)
     return list(found) if isinstance(found, tuple) else found
 

@@ -11,18 +11,8 @@ from typing import Any
 import numpy as np
 
 from baton._src.driver.tvm_names.topi.schedules import default_schedule
-from baton._src.ops.builders import make_attrs
-from baton._src.ops.catalogue import CATALOGUE
+from baton._src.driver.tvm_names.topi.testing_places import PLACES, reference
 from baton._src.ops.windows import per_axis
-from baton._src.support.diagnostics import fail
-
-
-def _reference(name: str, *operands: Any, **attributes: Any) -> Any:
-    definition = CATALOGUE.get(name)
-    if not callable(definition.reference):
-        raise fail("topi", f"{name} has no reference over NumPy")
-    record = make_attrs(definition, attributes)
-    return definition.reference(operands, record if record is not None else definition.attrs())
 
 
 def _border(padding: Any, kernel: tuple[int, ...]) -> tuple[int, ...]:
@@ -48,7 +38,7 @@ def _convolution(layout: str, kernel_layout: str, is_transposed: bool = False) -
         extents = tuple(w_np.shape[kernel_layout.index(letter)] for letter in "DHW"[3 - count :])
         border = _border(padding, extents)
         options |= {"data_layout": layout, "kernel_layout": kernel_layout, "strides": stride, "padding": border}
-        return _reference(f"nn.conv{count}d{'_transpose' if is_transposed else ''}", a_np, w_np, **options)
+        return reference(f"nn.conv{count}d{'_transpose' if is_transposed else ''}", a_np, w_np, **options)
 
     return function
 
@@ -58,7 +48,7 @@ def depthwise_conv2d_python_nchw(input_np: Any, filter_np: Any, stride: Any, pad
     channels, multiplier, *extents = filter_np.shape
     kernel = filter_np.reshape(channels * multiplier, 1, *extents)
     options = {"strides": stride, "padding": _border(padding, tuple(extents)), "groups": channels}
-    return _reference("nn.conv2d", input_np, kernel, **options)
+    return reference("nn.conv2d", input_np, kernel, **options)
 
 
 def depthwise_conv2d_python_nhwc(input_np: Any, filter_np: Any, stride: Any, padding: Any) -> Any:
@@ -71,40 +61,40 @@ def depthwise_conv2d_python_nhwc(input_np: Any, filter_np: Any, stride: Any, pad
 
 def dilate_python(input_np: Any, strides: Any, dilation_value: float = 0.0, out_dtype: Any = None) -> Any:
     """Elements with others between them."""
-    found = _reference("nn.dilate", input_np, strides=strides, dilation_value=dilation_value)
+    found = reference("nn.dilate", input_np, strides=strides, dilation_value=dilation_value)
     return found if out_dtype is None else found.astype(out_dtype)
 
 
 def softmax_python(a_np: Any, axis: int = 1) -> Any:
     """exp(a) over its sum."""
-    return _reference("nn.softmax", a_np, axis=axis)
+    return reference("nn.softmax", a_np, axis=axis)
 
 
 def log_softmax_python(a_np: Any, axis: int = 1) -> Any:
     """The logarithm of softmax."""
-    return _reference("nn.log_softmax", a_np, axis=axis)
+    return reference("nn.log_softmax", a_np, axis=axis)
 
 
 def lrn_python(a_np: Any, size: int, axis: int, bias: float, alpha: float, beta: float) -> Any:
     """Local response normalisation."""
-    return _reference("nn.lrn", a_np, size=size, axis=axis, bias=bias, alpha=alpha, beta=beta)
+    return reference("nn.lrn", a_np, size=size, axis=axis, bias=bias, alpha=alpha, beta=beta)
 
 
 def l2_normalize_python(a_np: Any, eps: float, axis: Any = None) -> Any:
     """Divided by the norm."""
-    return _reference("nn.l2_normalize", a_np, eps=eps, axis=axis)
+    return reference("nn.l2_normalize", a_np, eps=eps, axis=axis)
 
 
 def layer_norm_python(data: Any, gamma: Any, beta: Any, axis: Any, epsilon: float = 1e-5) -> Any:
     """Normalised over axes."""
     beta = np.zeros_like(gamma) if beta is None else beta
-    return _reference("nn.layer_norm", data, gamma, beta, axes=_axes(axis), epsilon=epsilon)
+    return reference("nn.layer_norm", data, gamma, beta, axes=_axes(axis), epsilon=epsilon)
 
 
 def instance_norm_python(data: Any, gamma: Any, beta: Any, axis: Any, epsilon: float = 1e-5) -> Any:
     """Normalised over axes, channels in axis 1."""
     options = {"channel_axis": 1, "axes": _axes(axis), "epsilon": epsilon}
-    return _reference("nn.instance_norm", data, gamma, beta, **options)
+    return reference("nn.instance_norm", data, gamma, beta, **options)
 
 
 def group_norm_python(
@@ -112,12 +102,12 @@ def group_norm_python(
 ) -> Any:
     """Normalised over groups of channels and axes."""
     options = {"num_groups": num_groups, "channel_axis": channel_axis, "axes": _axes(axes), "epsilon": epsilon}
-    return _reference("nn.group_norm", data, gamma, beta, **options)
+    return reference("nn.group_norm", data, gamma, beta, **options)
 
 
 def rms_norm_python(data: Any, weight: Any, axis: Any, epsilon: float = 1e-5) -> Any:
     """Divided by the root of the mean square."""
-    return _reference("nn.rms_norm", data, weight, axes=_axes(axis), epsilon=epsilon)
+    return reference("nn.rms_norm", data, weight, axes=_axes(axis), epsilon=epsilon)
 
 
 def _axes(axis: Any) -> tuple[int, ...]:
@@ -127,7 +117,7 @@ def _axes(axis: Any) -> tuple[int, ...]:
 def adaptive_pool(np_data: Any, out_size: Any, pool_type: str, layout: str = "NCHW") -> Any:
     """Pooling with an output of the given size."""
     name = f"nn.adaptive_{pool_type}_pool{sum(c in 'DHW' for c in layout)}d"
-    return _reference(name, np_data, output_size=out_size, layout=layout)
+    return reference(name, np_data, output_size=out_size, layout=layout)
 
 
 def poolnd_python(
@@ -148,14 +138,14 @@ def poolnd_python(
     layout = layout or {1: "NCW", 2: "NCHW", 3: "NCDHW"}[count]
     options = {"pool_size": kernel, "strides": strides, "dilation": dilation, "layout": layout}
     options |= {"padding": (*padding_before, *padding_after), "ceil_mode": ceil_mode}
-    found = _reference(f"nn.{pool_type}_pool{count}d", np_data, **options, count_include_pad=count_include_pad)
+    found = reference(f"nn.{pool_type}_pool{count}d", np_data, **options, count_include_pad=count_include_pad)
     return found.astype(dtype)
 
 
 def batch_matmul(x: Any, y: Any, out_dtype: Any = None, trans_x: bool = False, trans_y: bool = True) -> Any:
     """A product of matrices, batch by batch."""
     options = {"transpose_a": trans_x, "transpose_b": trans_y, "out_dtype": out_dtype or x.dtype}
-    return _reference("nn.batch_matmul", x, y, **options)
+    return reference("nn.batch_matmul", x, y, **options)
 
 
 def dense(
@@ -198,7 +188,7 @@ def gather_python(data: Any, axis: int, indices: Any) -> Any:
 
 def gather_nd_python(a_np: Any, indices_np: Any, batch_dims: int = 0) -> Any:
     """Slices at coordinates, which are along the first axis of the indices."""
-    return _reference("relay_gather_nd", a_np, indices_np, batch_dims=batch_dims)
+    return reference("relay_gather_nd", a_np, indices_np, batch_dims=batch_dims)
 
 
 def one_hot(indices: Any, on_value: Any, off_value: Any, depth: int, axis: int, dtype: Any) -> Any:
@@ -212,22 +202,22 @@ def one_hot(indices: Any, on_value: Any, off_value: Any, depth: int, axis: int, 
 
 def sequence_mask(data: Any, valid_length: Any, mask_value: float, axis: int) -> Any:
     """Sequences with a number in the places after their end."""
-    return _reference("sequence_mask", data, valid_length, mask_value=mask_value, axis=axis)
+    return reference("sequence_mask", data, valid_length, mask_value=mask_value, axis=axis)
 
 
 def reorg_python(a_np: Any, stride: int) -> Any:
     """YOLO's reorganisation of space as channels."""
-    return _reference("vision.yolo_reorg", a_np, stride=stride)
+    return reference("vision.yolo_reorg", a_np, stride=stride)
 
 
 def depth_to_space_python(data: Any, block_size: int, mode: str = "DCR") -> Any:
     """Channels as blocks of space."""
-    return _reference("nn.depth_to_space", data, block_size=block_size, mode=mode)
+    return reference("nn.depth_to_space", data, block_size=block_size, mode=mode)
 
 
 def space_to_depth_python(data: Any, block_size: int) -> Any:
     """Blocks of space as channels."""
-    return _reference("nn.space_to_depth", data, block_size=block_size)
+    return reference("nn.space_to_depth", data, block_size=block_size)
 
 
 def roi_align_nchw_python(
@@ -236,12 +226,12 @@ def roi_align_nchw_python(
     """Means or maxima of the bins of boxes."""
     kind = mode.decode() if isinstance(mode, bytes) else mode
     options = {"pooled_size": pooled_size, "spatial_scale": spatial_scale, "sample_ratio": sample_ratio}
-    return _reference("vision.roi_align", a_np, rois_np, mode=kind, **options)
+    return reference("vision.roi_align", a_np, rois_np, mode=kind, **options)
 
 
 def roi_pool_nchw_python(a_np: Any, rois_np: Any, pooled_size: Any, spatial_scale: float) -> Any:
     """Maxima of the bins of boxes."""
-    return _reference("vision.roi_pool", a_np, rois_np, pooled_size=pooled_size, spatial_scale=spatial_scale)
+    return reference("vision.roi_pool", a_np, rois_np, pooled_size=pooled_size, spatial_scale=spatial_scale)
 
 
 def correlation_nchw_python(
@@ -257,7 +247,7 @@ def correlation_nchw_python(
     """How alike patches of two images are."""
     options = {"kernel_size": kernel_size, "max_displacement": max_displacement, "stride1": stride1}
     options |= {"stride2": stride2, "padding": padding, "is_multiply": is_multiply}
-    return _reference("nn.correlation", data1, data2, **options)
+    return reference("nn.correlation", data1, data2, **options)
 
 
 def _deformable(layout: str, kernel_layout: str) -> Callable[..., Any]:
@@ -275,7 +265,7 @@ def _deformable(layout: str, kernel_layout: str) -> Callable[..., Any]:
         extents = tuple(w_np.shape[kernel_layout.index(letter)] for letter in "HW")
         options = {"strides": stride, "padding": _border(padding, extents), "dilation": dilation, "groups": groups}
         options |= {"data_layout": layout, "kernel_layout": kernel_layout, "deformable_groups": deformable_groups}
-        return _reference("nn.deformable_conv2d", a_np, offset_np, w_np, **options)
+        return reference("nn.deformable_conv2d", a_np, offset_np, w_np, **options)
 
     return function
 
@@ -286,12 +276,12 @@ def conv2d_backward_weight_nchw_python(
     """The gradient of a convolution towards its kernel."""
     size = per_axis(kernel_size, 2, "kernel_size")
     options = {"kernel_size": size, "strides": stride, "padding": _border(padding, size), "groups": groups}
-    return _reference("nn.conv2d_backward_weight", dy_np, x_np, **options)
+    return reference("nn.conv2d_backward_weight", dy_np, x_np, **options)
 
 
 def searchsorted_ref(sorted_sequence: Any, values: Any, right: bool, out_dtype: Any) -> Any:
     """Where values belong in ordered sequences."""
-    return _reference("searchsorted", sorted_sequence, values, right=right).astype(out_dtype)
+    return reference("searchsorted", sorted_sequence, values, right=right).astype(out_dtype)
 
 
 def _schedule_getter(target: Any = None) -> Callable[..., Any]:
@@ -330,5 +320,6 @@ def numpy_functions() -> Mapping[str, Any]:
         "deformable_conv2d_nchw_python": _deformable("NCHW", "OIHW"),
         "deformable_conv2d_nhwc_python": _deformable("NHWC", "HWIO"),
         **{function.__name__: function for function in _WRITTEN},
+        **PLACES,
         **{f"get_{kind}_schedule": _schedule_getter for kind in ("injective", "broadcast", "elemwise", "reduce")},
     }
