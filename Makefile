@@ -86,9 +86,10 @@ docs: $(VENV)/.torch ## Generate the pages that are generated, and run every sni
 	@$(PY) -m tests.docs
 	@$(PY) -m pytest tests/docs
 
-# Random programs that are others each time; TIMES=10 takes ten times as many, SEED=7 those of a run that said so.
+# Random programs that are others each time; TIMES=10 takes ten times as many, SEED=7 those of a run that said so. A few
+# tests take as long as all others: a process that is done takes what another one has not begun.
 fuzz: $(VENV)/.dev ## Long randomised runs: hours on a busy machine
-	@FUZZ=1 $(PY) -m pytest -m fuzz -n 2 --dist loadfile --durations=20 $(ARGS)
+	@FUZZ=1 $(PY) -m pytest -m fuzz -n 2 --dist worksteal --durations=20 $(ARGS)
 
 embed: $(VENV)/.embed ## Sentence embeddings with all-MiniLM-L6-v2, built in Relax
 	@$(PY) -m examples.embed.embed $(ARGS)

@@ -1,4 +1,4 @@
-"""How much `make fuzz` draws: less than an hour's worth on two cores.
+"""How much `make fuzz` draws.
 
 `make fuzz TIMES=10` takes ten times as much, `make fuzz SEED=7` draws what an earlier run said it drew. What hypothesis
 draws has a seed of its own (`ARGS="--hypothesis-seed=7"`).
