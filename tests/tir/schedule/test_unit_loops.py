@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from baton import te
+from baton._src.ir.traverse import post_order
 from baton._src.support.diagnostics import DiagnosticError, ScheduleError
+from baton._src.tir.interpreter import run_prim_func
 from baton._src.tir.schedule.schedule import Schedule
+from baton._src.tir.stmt import BlockRealize
 
 
 def row() -> Schedule:
@@ -31,6 +35,22 @@ def test_fuse(keep: bool) -> None:
     s = row()
     s.fuse(*s.get_loops("C"), preserve_unit_iters=keep)
     assert bindings(s) == ["0", "i_j_fused"]
+
+
+@pytest.mark.parametrize("keep", [True, False])
+def test_loop_partition(keep: bool) -> None:
+    """Guards parts of one iteration, of sums too: the second part must not begin the sum anew."""
+    s = row()
+    s.loop_partition(s.get_loops("C")[1], [1, None], preserve_unit_iters=keep)
+    found = [n for n in post_order(s.func.body) if isinstance(n, BlockRealize) and n.iter_values]
+    assert [str(n.iter_values[1]) for n in found] == ["j_partition0" if keep else "0", "j_partition1 + 1"]
+    a = te.placeholder((3, 4), name="A")
+    k = te.reduce_axis((0, 4), "k")
+    s = Schedule(te.create_prim_func([a, te.compute((3,), lambda i: te.sum(a[i, k], k), name="C")]))
+    s.loop_partition(s.get_loops("C")[1], [2, 1, None], preserve_unit_iters=keep)
+    values, found = np.arange(12, dtype="float32").reshape(3, 4), np.zeros(3, "float32")
+    run_prim_func(s.func, [values, found])
+    np.testing.assert_array_equal(found, values.sum(1))
 
 
 def test_parts_of_marked_loops() -> None:

@@ -51,7 +51,7 @@ def split(
     if not (isinstance(gap, tir.IntImm) and gap.value == 0):
         body = under_condition(body, ops.build("less", place, loop.extent))
     ranges = {v: Range(tir.IntImm(dtype, 0), e) for v, e in zip(inner, extents)}
-    body = _with_simple_bindings(root, body, ranges, preserve_unit_iters)
+    body = with_simple_bindings(root, body, ranges, preserve_unit_iters)
     for part, extent in zip(reversed(inner), reversed(extents)):
         body = st.For(part, 0, extent, st.ForKind.SERIAL, body)
     return replace(root, {loop: body}), inner
@@ -69,7 +69,7 @@ def without_thread(loop: st.For) -> st.For:
     return loop
 
 
-def _with_simple_bindings(root: st.Stmt, body: st.Stmt, made: dict[tir.Var, Range], keep_units: bool) -> st.Stmt:
+def with_simple_bindings(root: st.Stmt, body: st.Stmt, made: dict[tir.Var, Range], keep_units: bool) -> st.Stmt:
     """The blocks of `body` with their axes bound to simple sums of the loops around; `made` are the new ones.
 
     Loops of one iteration stay in the sums if `keep_units`: other primitives look for them there.
@@ -136,7 +136,7 @@ def fuse(root: st.Stmt, variables: Sequence[tir.Var], preserve_unit_iters: bool 
     values[loops[0].loop_var] = rest
     extent = simplify(_product([ops.cast(dtype, loop.extent) for loop in loops], dtype))
     body = substitute(loops[-1].body, values)
-    body = _with_simple_bindings(root, body, {fused: Range(tir.IntImm(dtype, 0), extent)}, preserve_unit_iters)
+    body = with_simple_bindings(root, body, {fused: Range(tir.IntImm(dtype, 0), extent)}, preserve_unit_iters)
     made = replace(root, {loops[0]: st.For(fused, 0, extent, st.ForKind.SERIAL, body)})
     return set_kind(made, fused, loops[0].kind), fused
 

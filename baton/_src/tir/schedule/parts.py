@@ -15,7 +15,7 @@ from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.buffer import Buffer, decl_buffer
-from baton._src.tir.schedule.loops import domains_around, is_nonnegative, without_thread
+from baton._src.tir.schedule.loops import domains_around, is_nonnegative, with_simple_bindings, without_thread
 from baton._src.tir.schedule.tree import (
     find_loop,
     fresh_loop_variables,
@@ -27,8 +27,13 @@ from baton._src.tir.schedule.tree import (
 )
 
 
-def loop_partition(root: st.Stmt, var: tir.Var, factors: Sequence[Any]) -> tuple[st.Stmt, list[tir.Var]]:
-    """The loop as several in a row, of these extents; one may be None (what is left). They must cover it exactly."""
+def loop_partition(
+    root: st.Stmt, var: tir.Var, factors: Sequence[Any], preserve_unit_iters: bool = True
+) -> tuple[st.Stmt, list[tir.Var]]:
+    """The loop as several in a row, of these extents; one may be None (what is left). They must cover it exactly.
+
+    Loops of one iteration stay in what axes are bound to if `preserve_unit_iters`.
+    """
     loop = without_thread(find_loop(root, var))
     if sum(f is None for f in factors) > 1 or not factors:
         raise refuse("loop_partition takes one extent or more, of which one may be None")
@@ -51,9 +56,11 @@ def loop_partition(root: st.Stmt, var: tir.Var, factors: Sequence[Any]) -> tuple
     for number, extent in enumerate(extents):
         own = tir.Var(f"{var.name}_partition{number}", var.dtype)
         body = substitute(loop.body, {var: simplify(ops.add(start, own))})
+        whole = Range(tir.IntImm(var.dtype, 0), extent)
         if number:
-            around = {**domains_around(root, loop), own: Range(tir.IntImm(var.dtype, 0), extent)}
+            around = {**domains_around(root, loop), own: whole}
             body = _with_own_variables(_without_starts(body, own, around))
+        body = with_simple_bindings(root, body, {own: whole}, preserve_unit_iters)
         made.append(loop.with_fields(loop_var=own, min=tir.IntImm(var.dtype, 0), extent=extent, body=body))
         variables.append(own)
         start = simplify(ops.add(start, extent))

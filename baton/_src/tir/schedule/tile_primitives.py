@@ -103,9 +103,9 @@ class TilePrimitives:
 
     @recorded
     def loop_partition(self, loop: LoopRV, factors: Sequence[Any], preserve_unit_iters: bool = True) -> list[LoopRV]:
-        """The loop as several in a row, of these extents; one may be None."""
-        del preserve_unit_iters
-        body, made = parts.loop_partition(self.func.body, loop.var, factors)
+        """The loop as several in a row, of these extents; one may be None. Axes are not bound to loops of one iteration
+        unless `preserve_unit_iters`."""
+        body, made = parts.loop_partition(self.func.body, loop.var, factors, preserve_unit_iters)
         self._set(body)
         return [LoopRV(v) for v in made]
 
