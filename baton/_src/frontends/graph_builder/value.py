@@ -8,12 +8,18 @@ from typing import Any
 import numpy as np
 
 from baton._src.ir.tensor_info import Dim, TensorInfo
+from baton._src.ops.dims import show_shape
 from baton._src.support.diagnostics import InternalError
 from baton._src.values.meaning import PLAIN, Meaning
 from baton._src.values.tensor import AnyArray
 
 SMALL = 1024
 """Constants up to this many elements are looked into as shapes and axes."""
+
+
+def described(info: TensorInfo) -> str:
+    """A tensor as messages name it: `float32 (n, 4)`."""
+    return f"{info.dtype} {'of unknown shape' if info.shape is None else show_shape(info.shape)}"
 
 
 @dataclass(slots=True, eq=False)
@@ -39,6 +45,9 @@ class Value:
     """Names for the elements, which a run reads when it gets here: `GraphBuilder.numbers`."""
     meaning: Meaning = PLAIN
     """What the numbers stand for at the border of the model, where that is not themselves."""
+
+    def __str__(self) -> str:
+        return described(self.info)
 
     @property
     def is_sequence(self) -> bool:

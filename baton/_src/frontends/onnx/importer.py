@@ -21,7 +21,7 @@ from baton._src.frontends.onnx.control.branches import arms_disagree, forked
 from baton._src.frontends.onnx.files.reader import STRING, onnx_library, read_tensor, read_tensors
 from baton._src.frontends.onnx.files.sparse import read_sparse
 from baton._src.frontends.onnx.functions import EXPANDED, Expanded, body_of
-from baton._src.frontends.onnx.inputs import Inputs, described
+from baton._src.frontends.onnx.inputs import Inputs
 from baton._src.frontends.onnx.node import NOTHING, DynamicValueError, OnnxNode
 from baton._src.frontends.onnx.old_opsets import as_of_later
 from baton._src.frontends.onnx.operands import check_operands
@@ -295,7 +295,7 @@ class Importer:
 
 def _located(error: DiagnosticError, node: OnnxNode, proto: Any) -> list[Diagnostic]:
     """The findings about a node, with what it is applied to."""
-    shown = [f"{n}: {described(v.info)}" for n, v in zip(proto.input[:6], node.inputs, strict=False) if v is not None]
+    shown = [f"{n}: {v}" for n, v in zip(proto.input[:6], node.inputs, strict=False) if v is not None]
     more = ["..."] if len(node.inputs) > 6 else []
     return [d.within(f"while importing {node.title} ({', '.join(shown + more)})") for d in error.diagnostics]
 

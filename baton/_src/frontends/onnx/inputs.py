@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from baton._src.frontends.graph_builder.graph import GraphBuilder
-from baton._src.frontends.graph_builder.value import Value
+from baton._src.frontends.graph_builder.value import Value, described
 from baton._src.frontends.onnx.files.reader import STRING, dtype_of
 from baton._src.frontends.onnx.strings import ModelStrings
 from baton._src.ir.tensor_info import Dim, TensorInfo
@@ -129,11 +129,6 @@ class Inputs:
             text = "".join(c if c.isalnum() or c == "_" else "_" for c in name)
             self.symbols[name] = Var(text if not text[:1].isdigit() else f"d{text}", "int64")
         return self.symbols[name]
-
-
-def described(info: TensorInfo) -> str:
-    """A tensor as messages name it."""
-    return f"{info.dtype} {'of unknown shape' if info.shape is None else show_shape(info.shape)}"
 
 
 def _kind(declared: Any) -> Any:

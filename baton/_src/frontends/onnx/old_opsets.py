@@ -42,7 +42,7 @@ def _from(node: OnnxNode, x: Value, axis: int) -> Value:
     """`x` with as many axes of size 1 behind its own as make them stand below the first operand's from `axis` on."""
     behind = node.rank() - axis - x.rank
     if x.shape is None or behind < 0:
-        node.fail(f"its second operand {x.info} has more axes than the first from axis {axis} on", code="op-shape")
+        node.fail(f"its second operand {x} has more axes than the first from axis {axis} on", code="op-shape")
     return node.graph.reshape(x, (*x.shape, *(1,) * behind)) if behind else x
 
 

@@ -121,6 +121,8 @@ def _branched(node: OnnxNode, finish: Finish) -> list[Value]:
 
     def write_alike() -> list[Value]:
         found = otherwise.write()
+        if len(then.counts) != len(otherwise.counts):
+            node.fail(f"its then_branch gives {len(then.counts)} outputs, its else_branch {len(otherwise.counts)}")
         if then.counts != otherwise.counts:
             node.fail(
                 "its branches produce sequences of different lengths",

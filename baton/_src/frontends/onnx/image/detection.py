@@ -18,8 +18,10 @@ def non_max_suppression(node: OnnxNode) -> Value:
     """
     g, boxes, scores = node.graph, node[0], node[1]
     shape = scores.shape
-    if shape is None or len(shape) != 3:
-        node.fail("the scores must have three axes, (images, classes, boxes)", code="onnx-dynamic")
+    if shape is None:
+        node.fail_dynamic("the rank of the scores must be known", scores)
+    if len(shape) != 3:
+        node.fail(f"the scores must be (images, classes, boxes), they have {len(shape)} axes", code="op-shape")
     images, classes, count = shape
     most = node.optional(2)
     nothing = most is None or (most.array is not None and most.array.reshape(-1)[0] <= 0)
@@ -69,6 +71,8 @@ def _greedy(node: OnnxNode, scores: Value, corners: list[Value], shape: tuple[Di
 def roi_align(node: OnnxNode) -> Value:
     """[regions, channels, height, width]: means (or maxima) of bilinear samples, a grid of them for each bin."""
     g, x, rois = node.graph, node[0], node[1]
+    if rois.shape is not None and (rois.rank != 2 or (isinstance(rois.shape[1], int) and rois.shape[1] != 4)):
+        node.fail(f"the regions must be rows of (x1, y1, x2, y2), they are {rois}", code="op-shape")
     ratio, height, width = (int(node.attr(n, d)) for n, d in _ROI_SIZES)
     mode = str(node.attr("mode", "avg"))
     if mode == "avg":

@@ -132,7 +132,7 @@ def _looked_up(node: OnnxNode, keys: Value, values: Value, default: AnyArray) ->
     """For each element the value at the place where it stands among the keys."""
     g, x = node.graph, node[0]
     if keys.shape != values.shape:
-        node.fail(f"it has keys {keys.info} for values {values.info}: each key needs one", code="op-shape")
+        node.fail(f"it has keys {keys} for values {values}: each key needs one", code="op-shape")
     column, row = g.call("expand_dims", x, axis=(x.rank,)), g.cast(keys, x.dtype)
     same = g.call("equal", column, row)
     if x.dtype.is_float and keys.array is not None and np.isnan(keys.array).any():

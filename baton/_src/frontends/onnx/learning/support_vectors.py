@@ -32,9 +32,9 @@ STEPS = 100
 def svm_regressor(node: OnnxNode) -> Value:
     """Of kernels with support vectors; without them `coefficients` are weights."""
     g, x, count = node.graph, real(node, node[0]), int(node.attr("n_supports", 0))
-    coefficients = np.array(node.attr("coefficients"), np.float32)
+    coefficients = np.array(node.needed("coefficients"), np.float32)
     if count:
-        vectors = np.array(node.attr("support_vectors"), np.float32).reshape(count, -1)
+        vectors = np.array(node.needed("support_vectors"), np.float32).reshape(count, -1)
         x = _kernel(node, x, vectors)
     out = g.call("matmul", x, g.constant(coefficients.reshape(-1, 1), x.dtype))
     out = g.call("add", out, g.constant(list(node.attr("rho", (0.0,)))[:1], x.dtype))

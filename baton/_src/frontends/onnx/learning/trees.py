@@ -65,8 +65,14 @@ class Forest:
         return steps
 
 
+_OF_NODES = tuple(f"nodes_{n}" for n in ("treeids", "nodeids", "modes", "featureids", "falsenodeids", "truenodeids"))
+"""What the older operators must say of each node, though ONNX's definitions call all of it optional."""
+
+
 def forest_of(node: OnnxNode, leaf: str, targets: int) -> Forest:
     """The trees of TreeEnsembleRegressor (`leaf` "target") and TreeEnsembleClassifier ("class")."""
+    for name in (*_OF_NODES, *(f"{leaf}_{n}" for n in ("treeids", "nodeids", "ids"))):
+        node.needed(name)
     _check_lists(node, "nodes_", int(np.size(node.attr("nodes_modes"))))
     _check_lists(node, f"{leaf}_", int(np.size(node.attr(f"{leaf}_ids"))))
     _check_numbers(node, f"{leaf}_ids", targets)
@@ -237,7 +243,7 @@ def classifier(node: OnnxNode) -> list[Value]:
     """
     g, labels = node.graph, labels_of(node, "classlabels_int64s")
     classes = count_of(labels)
-    spoken = sorted(set(node.attr("class_ids")))
+    spoken = sorted(set(node.needed("class_ids")))
     leaves = reached(node, forest_of(node, "class", classes), real(node, node[0]))
     total = g.cast(_aggregated(node, leaves, "SUM"), "float32")
     if classes != 2 or len(spoken) != 1:

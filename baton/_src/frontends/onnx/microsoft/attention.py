@@ -185,7 +185,7 @@ def multi_head_attention(node: OnnxNode) -> list[Value]:
     """query, key, value, bias, key_padding_mask, attention_bias, past_key, past_value"""
     if any(v is not None for v in node.inputs[8:]):
         node.fail("past and present in one buffer, and the beams of a search, are not supported")
-    q, k, v = _biased_heads(node, *_three(node), int(node.attr("num_heads")))
+    q, k, v = _biased_heads(node, *_three(node), int(node.needed("num_heads")))
     if node.attr("unidirectional", 0):
         k, v = (_as_long_as(node, x, q) for x in (k, v))
     k, v = _appended(node, node.optional(6), k), _appended(node, node.optional(7), v)

@@ -59,8 +59,8 @@ def _column(node: OnnxNode, x: Value) -> Value:
 def matmul_nbits(node: OnnxNode) -> Value:
     """a (..., K), b (N, blocks, bytes), scales (N, blocks), zero_points, g_idx, bias (N,)"""
     g = node.graph
-    bits, block = int(node.attr("bits", 4)), int(node.attr("block_size"))
-    inner, outer = int(node.attr("K")), int(node.attr("N"))
+    bits, block = int(node.attr("bits", 4)), int(node.needed("block_size"))
+    inner, outer = int(node.needed("K")), int(node.needed("N"))
     if node.attr("weight_prepacked", 0) or node.optional(4) is not None:
         node.fail("weights packed for one device, and in an order of their own (g_idx), are not supported")
     blocks = -(-inner // block)
@@ -96,8 +96,8 @@ FP4 = (*_FP4, *(-v for v in _FP4))
 
 def matmul_bnb4(node: OnnxNode) -> Value:
     """a (..., K), codes (N * K / 2,), the largest of each block of N * K numbers; the first code is in the high bits"""
-    g, block = node.graph, int(node.attr("block_size"))
-    inner, outer, kind = int(node.attr("K")), int(node.attr("N")), int(node.attr("quant_type"))
+    g, block = node.graph, int(node.needed("block_size"))
+    inner, outer, kind = (int(node.needed(name)) for name in ("K", "N", "quant_type"))
     if kind not in (0, 1):
         node.fail(f"quant_type {kind} is not known; 0 (FP4) and 1 (NF4) are")
     table = g.constant(NF4 if kind else FP4, node[2].dtype)

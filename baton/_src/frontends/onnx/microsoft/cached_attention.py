@@ -104,7 +104,7 @@ def group_query_attention(node: OnnxNode) -> list[Value]:
 
 def _operands(node: OnnxNode) -> list[Value]:
     """Query, key and value by heads; they may come packed one behind the other."""
-    heads, groups = int(node.attr("num_heads")), int(node.attr("kv_num_heads"))
+    heads, groups = int(node.needed("num_heads")), int(node.needed("kv_num_heads"))
     if groups < 1 or heads < 1 or heads % groups:
         node.fail(f"{groups} kv_num_heads do not divide {heads} num_heads")
     if node.optional(1) is None:

@@ -178,7 +178,7 @@ def unfolded(node: OnnxNode) -> Value:
     g, axis = node.graph, node.axis(-1, 0, "dim")
     size, step, shape = int(node.needed("size")), int(node.attr("step", 1)), node[0].shape
     if shape is None or size < 1 or step < 1:
-        node.fail(f"windows of {size} elements, {step} apart, of {node[0].info} are not supported")
+        node.fail(f"windows of {size} elements, {step} apart, of {node[0]} are not supported")
     starts = g.call("arange", start=0, stop=shape[axis] - size + 1, step=step, dtype=INT64)
     places = g.call("add", g.call("expand_dims", starts, axis=(1,)), g.constant(range(size), INT64))
     windows = g.call("take", node[0], places, axis=axis, mode="fast")
@@ -190,7 +190,7 @@ def inverse(node: OnnxNode) -> Value:
     """The inverse of every matrix; the machine computes it, and says where there is none."""
     x = node[0]
     if x.shape is None or x.rank < 2:
-        node.fail(f"it takes matrices, not {x.info}", code="onnx-dynamic")
+        node.fail(f"it takes matrices, not {x}", code="onnx-dynamic")
     results = (x.info, TensorInfo(x.shape[:-2], INT32))
     return node.graph.packed("vm.builtin.matrices.inverse", x, node.title, results=results)[0]
 

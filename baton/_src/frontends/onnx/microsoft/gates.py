@@ -60,7 +60,7 @@ def without_repeats(node: OnnxNode) -> Value:
     row has had."""
     g, ids, size = node.graph, node[0], int(node.needed("ngram_size"))
     if ids.shape is None or size < 1:
-        node.fail(f"it takes rows of known rank and an ngram_size of 1 or more, not {ids.info} and {size}")
+        node.fail(f"it takes rows of known rank and an ngram_size of 1 or more, not {ids} and {size}")
     batch, length = ids.shape
     # Behind so many words that there are none of, there are windows of rows of any length, too.
     rows = g.call("nn.pad", g.cast(ids, INT64), pad_width=(0, 0, size, 0), pad_value=-1.0)

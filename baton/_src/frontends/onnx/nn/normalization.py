@@ -109,6 +109,8 @@ def group_normalization(node: OnnxNode) -> Value:
     groups, shape = int(node.needed("num_groups")), node[0].shape
     if shape is None or not isinstance(shape[1], int):
         node.fail("the number of channels must be known", code="onnx-dynamic")
+    if groups < 1 or shape[1] % groups:
+        node.fail(f"its {shape[1]} channels do not divide into {groups} groups", code="op-shape")
     parts = g.reshape(x, (shape[0], groups, shape[1] // groups, *shape[2:]))
     axes = tuple(range(2, len(shape) + 1))
     normal = g.reshape(_normalise(node, parts, axes, float(node.attr("epsilon", 1e-5))), shape)

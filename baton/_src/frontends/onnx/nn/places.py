@@ -91,7 +91,7 @@ def col2im(node: OnnxNode) -> Value:
     image, block = node.sizes(1, "image_shape"), node.ints("block_shape", 2) or ()
     rank = len(image)
     if x.shape is None or x.rank != 3 or len(block) != rank:
-        node.fail(f"it takes columns of three axes and a block of {rank}, not {x.info} and {list(block)}")
+        node.fail(f"it takes columns of three axes and a block of {rank}, not {x} and {list(block)}")
     strides, dilations, pads = steps_of(node, rank)
     window = Window(block, strides, dilations, pads)
     out = [

@@ -8,6 +8,7 @@ import numpy as np
 
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.node import Converter, OnnxNode
+from baton._src.ir.tensor_info import Dim
 from baton._src.ops.nn.recurrence.recurrence import ACTIVATIONS, GATES
 
 _ALPHA = {"affine": 1.0, "elu": 1.0, "hardsigmoid": 0.2, "leakyrelu": 0.01, "scaledtanh": 1.0, "thresholdedrelu": 1.0}
@@ -23,10 +24,38 @@ def recurrent(kind: str, default_activations: tuple[str, ...]) -> Converter:
         if wanted not in (*directions, "bidirectional"):
             node.fail(f"direction {wanted!r} is not one of forward, reverse and bidirectional")
         chosen = directions if wanted == "bidirectional" else [wanted]
+        _check_shapes(node, len(chosen), GATES[kind])
         found = [_layer(node, i, kind, default_activations, d == "reverse") for i, d in enumerate(chosen)]
         return _results(node, *zip(*found, strict=True))
 
     return convert
+
+
+def _check_shapes(node: OnnxNode, directions: int, gates: int) -> None:
+    """Refuse weights and states of other sizes than the directions and `hidden_size` ask for."""
+    size = int(node.needed("hidden_size"))
+    if node.rank() != 3:
+        node.fail(f"its input must have three axes, it is {node[0]}", code="op-shape")
+    inputs = None if node[0].shape is None else node[0].shape[2]
+    state = (None, directions, size) if _batch_first(node) else (directions, None, size)
+    wanted: dict[int, tuple[str, tuple[Dim | None, ...]]] = {
+        1: ("W", (directions, gates * size, inputs)),
+        2: ("R", (directions, gates * size, size)),
+        3: ("B", (directions, 2 * gates * size)),
+        5: ("initial_h", state),
+        6: ("initial_c", state),
+        7: ("P", (directions, 3 * size)),
+    }
+    for index, (name, dims) in wanted.items():
+        given = node.optional(index)
+        if given is None or given.shape is None:
+            continue
+        pairs = zip(given.shape, dims, strict=False)
+        differ = any(isinstance(a, int) and isinstance(b, int) and a != b for a, b in pairs)
+        if differ or len(given.shape) != len(dims):
+            means = ", ".join("any" if d is None else str(d) for d in dims)
+            help = f"that is for {directions} direction(s) of {gates} gate(s) with hidden_size {size}"
+            node.fail(f"{name} is {given}, its shape must be ({means})", code="op-shape", help=help)
 
 
 def _batch_first(node: OnnxNode) -> bool:

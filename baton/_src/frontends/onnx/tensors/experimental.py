@@ -42,7 +42,7 @@ def crop(node: OnnxNode) -> Value:
     `scale`, (height, width), says."""
     border, size = node.ints("border") or (), node.ints("scale")
     if node.rank() != 4 or len(border) != 4 or (size is not None and len(size) != 2):
-        node.fail(f"it crops images of four axes by a border of four numbers, not {node[0].info} by {list(border)}")
+        node.fail(f"it crops images of four axes by a border of four numbers, not {node[0]} by {list(border)}")
     left, top, right, bottom = border
     height, width = node[0].known_shape()[2:]
     ends = (height - bottom, width - right) if size is None else (top + size[0], left + size[1])

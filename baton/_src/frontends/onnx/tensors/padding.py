@@ -14,6 +14,9 @@ def pad(node: OnnxNode) -> Value:
     pads = node.sizes(1, "pads") if node.optional(1) is not None else list(node.ints("pads") or ())
     axes = node.constant(3, "axes")
     places = [node.place(int(a), rank) for a in axes.reshape(-1)] if axes is not None else list(range(rank))
+    if len(pads) != 2 * len(places):
+        help = "first those before each axis, then those behind each"
+        node.fail(f"it has {len(pads)} pads for {len(places)} axes, it must have two for each", help=help)
     fill = node.optional(2)
     known = [p for p in pads if isinstance(p, int)]
     if len(known) < len(pads) or (fill is not None and fill.array is None):

@@ -40,6 +40,8 @@ def split(node: OnnxNode) -> tuple[Value, ...]:
             node.fail("the size of the split axis must be known", code="onnx-dynamic")
         each = (total + (parts - 1)) // parts
         lengths = [each] * (parts - 1) + [total - each * (parts - 1)]
+    if len(lengths) != len(node.outputs):
+        node.fail(f"it has {len(node.outputs)} outputs for {len(lengths)} parts", help="name each part, '' for unused")
     if len(lengths) == 1:
         return (x,)
     known = [n for n in lengths if isinstance(n, int)]
@@ -97,6 +99,8 @@ def _common(prover: Analyzer, own: Dim, wanted: Dim) -> Dim:
 
 def tile(node: OnnxNode) -> Value:
     g, x, repeats = node.graph, node[0], node.sizes(1, "repeats")
+    if x.shape is not None and len(repeats) != x.rank:
+        node.fail(f"it has {len(repeats)} repeats for {x.rank} axes", help="1 stands for an axis as it is")
     if all(isinstance(r, int) for r in repeats):
         return g.call("tile", x, repeats=tuple(repeats))
     if x.shape is None:
@@ -117,15 +121,23 @@ def slice_(node: OnnxNode) -> Value:
         axes = node.ints("axes") or tuple(range(len(begin)))
         return g.call("strided_slice", x, axes=axes, begin=begin, end=end, strides=(1,) * len(begin))
     given_axes, given_steps = node.constant(3, "axes"), node.constant(4, "steps")
-    count = node[1].shape[0] if node[1].shape else 1
+    count = _length(node[1])
     if not isinstance(count, int):
         node.fail_dynamic("the number of starts must be known", node[1])
     axes = tuple(int(a) for a in given_axes) if given_axes is not None else tuple(range(count))
     steps = tuple(int(s) for s in given_steps) if given_steps is not None else (1,) * count
     rank = node.rank()
     axes = tuple(node.place(a, rank) for a in axes)
+    counts = {"starts": count, "ends": _length(node[2]), "axes": len(axes), "steps": len(steps)}
+    if len({c for c in counts.values() if isinstance(c, int)}) > 1:
+        listed = ", ".join(f"{c} {name}" for name, c in counts.items())
+        node.fail(f"it has {listed}", help="give one of each for each axis that is cut")
     starts, stops = (_corner(node, index, axes, steps) for index in (1, 2))
     return g.call("strided_slice", x, axes=axes, begin=tuple(starts), end=tuple(stops), strides=steps)
+
+
+def _length(vector: Value) -> Dim:
+    return vector.shape[0] if vector.shape else 1
 
 
 def _corner(node: OnnxNode, index: int, axes: tuple[int, ...], steps: tuple[int, ...]) -> list[Dim]:

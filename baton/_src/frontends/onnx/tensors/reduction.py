@@ -37,12 +37,23 @@ def _log(node: OnnxNode, x: Value) -> Value:
 
 
 def _sqrt(node: OnnxNode, x: Value) -> Value:
-    if x.dtype.is_float:
-        return node.graph.call("sqrt", x)
-    return node.graph.cast(node.graph.call("sqrt", node.graph.cast(x, "float64")), x.dtype)
+    return node.graph.call("sqrt", x)
 
 
-def reduction(op: str, before: Step = _same, after: Step = _same) -> Converter:
+def in_floats(convert: Callable[[OnnxNode], Value]) -> Converter:
+    """Of integers, whose results are real numbers: computed as such and cut to integers."""
+
+    def converted(node: OnnxNode) -> Value:
+        g, x = node.graph, node[0]
+        if x.dtype.is_float:
+            return convert(node)
+        node.inputs[0] = g.cast(x, "float64")
+        return g.cast(convert(node), x.dtype)
+
+    return converted
+
+
+def reduction(op: str, before: Step = _same, after: Step = _same) -> Callable[[OnnxNode], Value]:
     """after(op(before(x)))"""
 
     def convert(node: OnnxNode) -> Value:
@@ -127,8 +138,8 @@ def determinant(node: OnnxNode) -> Value:
 REDUCTION: dict[str, Converter] = {
     "ReduceSum": reduction("sum"), "ReduceMean": reduction("mean"), "ReduceMax": reduction("max"),
     "ReduceMin": reduction("min"), "ReduceProd": reduction("prod"), "ReduceL1": reduction("sum", _abs),
-    "ReduceL2": reduction("sum", _square, _sqrt), "ReduceSumSquare": reduction("sum", _square),
-    "ReduceLogSum": reduction("sum", after=_log), "ReduceLogSumExp": log_sum_exp,
+    "ReduceL2": in_floats(reduction("sum", _square, _sqrt)), "ReduceSumSquare": reduction("sum", _square),
+    "ReduceLogSum": in_floats(reduction("sum", after=_log)), "ReduceLogSumExp": in_floats(log_sum_exp),
     "ArgMax": arg_reduction("argmax"), "ArgMin": arg_reduction("argmin"), "CumSum": cumulative("cumsum"),
     "CumProd": cumulative("cumprod"), "TopK": top_k, "Det": determinant,
 }  # fmt: skip

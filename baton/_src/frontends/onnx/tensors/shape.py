@@ -56,7 +56,7 @@ def _no_elements(node: OnnxNode, x: Value, dims: list[Dim]) -> Value:
     if len(known) != len(dims) or -1 in known:
         node.fail("with allowzero, a shape with a 0 must be known and hold no -1", code="onnx-dynamic")
     if x.shape is None or not any(isinstance(d, int) and d == 0 for d in x.shape):
-        node.fail(f"cannot give {x.info} the shape {known}, which has no elements")
+        node.fail(f"cannot give {x} the shape {known}, which has no elements")
     return node.graph.constant(np.zeros(known), x.dtype)
 
 
