@@ -60,3 +60,41 @@ def test_a_square_of_open_size_gets_its_ones() -> None:
     model = model_of([helper.make_node("EyeLike", ["x"], ["y"], k=-1, dtype=7)], [("x", ["n", "m"])])
     (found,) = baton.compile(model, num_threads=1).run({"x": X[0, 0]})
     np.testing.assert_array_equal(found, np.eye(4, 5, -1, dtype="int64"))
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8", "int32"])
+@pytest.mark.parametrize("known", [True, False])
+def test_integers_are_resized_in_real_numbers(known: bool, dtype: str) -> None:
+    """They were cut to integers after each axis, and again after the last."""
+    x = (np.arange(12).reshape(1, 1, 2, 6) * 7 % 11).astype(dtype)
+    node = helper.make_node("Resize", ["x", "", "scales"], ["y"], mode="linear")
+    kind = helper.np_dtype_to_tensor_dtype(x.dtype)
+    sizes = list(x.shape) if known else [1, 1, "h", "w"]
+    model = model_of([node], [("x", sizes)], weights=[weight("scales", np.array([1, 1, 2, 1.5], "f"))], dtype=kind)
+    (expected,) = onnxruntime_outputs(model, {"x": x})
+    (found,) = baton.compile(model, num_threads=1).run({"x": x})
+    assert found.dtype == x.dtype
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_a_cubic_of_integers_stays_within_them() -> None:
+    """A cubic goes beyond black and white; what it makes of them there would be white and black."""
+    x = np.array([[[[0, 0, 255, 255, 0, 0]]]], np.uint8)
+    node = helper.make_node("Resize", ["x", "", "scales"], ["y"], mode="cubic")
+    model = model_of([node], [("x", list(x.shape))], weights=[weight("scales", np.array([1, 1, 1, 2], "f"))], dtype=2)
+    (found,) = baton.compile(model, num_threads=1).run({"x": x})
+    assert found.dtype == np.uint8
+    assert found[0, 0, 0].tolist() == found[0, 0, 0, ::-1].tolist()
+    assert found[0, 0, 0, 2] == 0
+    assert found[0, 0, 0, 5] == 255
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int64"])
+def test_integers_are_shrunk_by_real_numbers(dtype: str) -> None:
+    """The bias and the threshold were cut to integers first."""
+    node = helper.make_node("Shrink", ["x"], ["y"], bias=0.3, lambd=1.5)
+    x = np.arange(5).astype(dtype)
+    model = model_of([node], [("x", [5])], dtype=helper.np_dtype_to_tensor_dtype(x.dtype))
+    (expected,) = onnxruntime_outputs(model, {"x": x})
+    (found,) = baton.compile(model, num_threads=1).run({"x": x})
+    np.testing.assert_array_equal(found, expected)

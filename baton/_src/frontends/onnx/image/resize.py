@@ -133,6 +133,23 @@ def _resized(node: OnnxNode, style: Style, axes: list[Axis]) -> Value:
     changed = [a for a in axes if boxed or _is_scaled(node, a)]
     if not changed:
         return node[0]
+    if style.method != "nearest" and not node[0].dtype.is_float:
+        return _between_integers(node, style, changed)
+    return _sampled(node, style, changed)
+
+
+def _between_integers(node: OnnxNode, style: Style, changed: list[Axis]) -> Value:
+    """Along all axes in real numbers, cut to integers at the end; where a cubic goes beyond those, to the last one."""
+    g, dtype = node.graph, node[0].dtype
+    node.inputs[0] = g.cast(node[0], "float32" if dtype.bits <= 16 else "float64")
+    found = _sampled(node, style, changed)
+    if style.method == "cubic" and dtype.bits <= 32 and not dtype.is_bool:
+        low, high = dtype.int_range
+        found = g.call("maximum", g.call("minimum", found, g.scalar(high, found)), g.scalar(low, found))
+    return g.cast(found, dtype)
+
+
+def _sampled(node: OnnxNode, style: Style, changed: list[Axis]) -> Value:
     if _is_plain(node, style, changed):
         return _by_operator(node, style, changed)
     return reduce(lambda x, axis: resized_along(node, style, x, axis), changed, node[0])
@@ -184,6 +201,10 @@ def grid_sample(node: OnnxNode) -> Value:
     names = {"linear": "bilinear", "bilinear": "bilinear", "cubic": "bicubic", "bicubic": "bicubic"}
     if rank not in (4, 5):
         node.fail(f"sampling over {rank - 2} spatial axes is not supported")
+    points = node[1].shape
+    if points is not None and (len(points) != rank or (isinstance(points[-1], int) and points[-1] != rank - 2)):
+        help = f"its last axis holds the {rank - 2} coordinates of a point"
+        node.fail(f"the grid for {node[0]} has {rank} axes, the last of size {rank - 2}; it is {node[1]}", help=help)
     grid = node.graph.transpose(node[1], (0, rank - 1, *range(1, rank - 1)))
     return node.graph.call(
         "image.grid_sample", node[0], grid, method=names.get(method, method), layout="NCHW" if rank == 4 else "NCDHW",

@@ -165,10 +165,8 @@ def _by_matrix(g: GraphBuilder, style: Style, x: Value, axis: Axis, source: AnyA
     weights = np.array([_weights(style, c, scale, before) for c in source]).reshape(-1, before)
     rank = len(x.shape or ())
     order = [p for p in range(rank) if p != axis.place] + [axis.place]
-    kind = x.dtype if x.dtype.is_float else "float32"
-    moved = g.transpose(g.cast(x, kind), order)
-    product = g.call("matmul", moved, g.constant(weights.T, kind))
-    return g.cast(g.transpose(product, [order.index(p) for p in range(rank)]), x.dtype)
+    product = g.call("matmul", g.transpose(x, order), g.constant(weights.T, x.dtype))
+    return g.transpose(product, [order.index(p) for p in range(rank)])
 
 
 def _weights(style: Style, centre: float, scale: float, before: int) -> AnyArray:
@@ -212,14 +210,13 @@ def _by_neighbours(g: GraphBuilder, style: Style, x: Value, axis: Axis, source: 
     weights = list(shares.values())
     if style.exclude:
         weights = _of_those_there(g, weights, places, axis)
-    kind = x.dtype if x.dtype.is_float else "float32"
-    real, total = g.cast(x, kind), None
+    total = None
     for place, weight in zip(places, weights, strict=True):
-        taken = g.call("take", real, _within(g, place, axis), axis=axis.place)
-        term = g.call("multiply", taken, _column(g, g.cast(weight, kind), axis, x.rank))
+        taken = g.call("take", x, _within(g, place, axis), axis=axis.place)
+        term = g.call("multiply", taken, _column(g, g.cast(weight, x.dtype), axis, x.rank))
         total = term if total is None else g.call("add", total, term)
     assert total is not None
-    return g.cast(total, x.dtype)
+    return total
 
 
 def _linear_shares(g: GraphBuilder, part: Value) -> dict[int, Value]:

@@ -181,6 +181,9 @@ def thresholded_relu(node: OnnxNode) -> Value:
 
 def shrink(node: OnnxNode) -> Value:
     g, x = node.graph, node[0]
+    if not x.dtype.is_float:  # neither number need be whole
+        node.inputs[0] = g.cast(x, "float64")
+        return g.cast(shrink(node), x.dtype)
     bias, lambd = float(node.attr("bias", 0.0)), float(node.attr("lambd", 0.5))
     low = g.call("less", x, g.scalar(-lambd, x))
     high = g.call("greater", x, g.scalar(lambd, x))
