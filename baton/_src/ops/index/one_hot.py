@@ -19,6 +19,7 @@ from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import from_front, normal_axis
 from baton._src.ops.index.take import indices_info
 from baton._src.ops.samples import Arr, Sample
+from baton._src.ops.shape.targets import is_computed
 from baton._src.tir.expr import AnyDim
 from baton._src.values.dtype import VOID, DataType
 from baton._src.values.prim import prim_dtype
@@ -107,7 +108,7 @@ def relay_builder(
 ) -> Any:
     """A depth that is a tensor makes it `dyn.one_hot`."""
     on, off = (x if isinstance(x, GraphExpr) else make.const(x, dtype) for x in (on_value, off_value))
-    if isinstance(depth, GraphExpr):
+    if is_computed(depth):
         return make.op("dyn.one_hot", indices, on, off, depth, axis=axis, dtype=dtype)
     return make(indices, on, off, depth=depth, axis=axis, dtype=dtype)
 

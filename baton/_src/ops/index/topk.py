@@ -18,6 +18,7 @@ from baton._src.ops.dims import DimMath, is_any
 from baton._src.ops.index.merge_sort import order, reference_order
 from baton._src.ops.index.sorting import place, taken
 from baton._src.ops.samples import Arr, Sample
+from baton._src.ops.shape.targets import is_computed
 from baton._src.values.dtype import DataType
 
 
@@ -107,6 +108,20 @@ def gradient_topk(b: Any, args: Any, a: TopKAttrs, out: Any, grad: Any) -> list[
     return [b.op("scatter_elements", b.full_like(args[0], 0), places, towards, axis=a.axis)]
 
 
+def relay_builder(
+    make: Any,
+    data: Any,
+    k: Any = 1,
+    axis: int = -1,
+    ret_type: str = "both",
+    is_ascend: bool = False,
+    dtype: Any = "int32",
+) -> Any:
+    """A number of elements that is computed makes it `dyn.topk`."""
+    options = {"axis": axis, "ret_type": ret_type, "is_ascend": is_ascend, "dtype": dtype}
+    return make.op("dyn.topk", data, k, **options) if is_computed(k) else make(data, k=k, **options)
+
+
 TOPK = OpDef(
     "topk",
     TopKAttrs,
@@ -117,6 +132,7 @@ TOPK = OpDef(
     gradient=gradient_topk,
     fusion=Fusion.OPAQUE,
     outputs=_results,
+    relay_builder=relay_builder,
     samples=lambda: (
         Sample((Arr(("n", 7)),), TopKAttrs(k=3)),
         Sample((Arr((6, "m"), "int32", 0, 3),), TopKAttrs(k=2, axis=0, largest=False, dtype="int64")),

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
-from baton._src.ir.expr import GraphExpr
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
@@ -20,6 +19,7 @@ from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.layouts import per_axis
 from baton._src.ops.linear_axes import known_extents, transposed
 from baton._src.ops.samples import Arr, Sample
+from baton._src.ops.shape.targets import is_computed
 
 Pairs = tuple[tuple[int, int], ...]
 
@@ -162,11 +162,8 @@ def _from_copies(b: Any, info: Any, a: Any, grad: Any) -> Any:
 
 def relay_pad(make: Any, data: Any, pad_width: Any, pad_value: Any = 0, pad_mode: str = "constant") -> Any:
     """The fill value is an operand; a width that is computed makes it `dyn.nn.pad`."""
-    if isinstance(pad_width, GraphExpr):
-        known = getattr(pad_width, "data", None)
-        if known is None:
-            return make.op("dyn.nn.pad", data, pad_width, pad_value, pad_mode=pad_mode)
-        pad_width = known.numpy().tolist()
+    if is_computed(pad_width):
+        return make.op("dyn.nn.pad", data, pad_width, pad_value, pad_mode=pad_mode)
     return make(data, pad_value, pad_width=pad_width, pad_mode=pad_mode)
 
 

@@ -20,6 +20,7 @@ from baton._src.ops.axes import as_axes, axis_number, from_front, normal_axes
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.layouts import permutes
 from baton._src.ops.samples import Arr, Sample
+from baton._src.ops.shape.targets import is_computed
 from baton._src.values.transposed import transposed
 
 
@@ -142,6 +143,18 @@ def relax_expand(make: Any, x: Any, axis: Any) -> Any:
     return make(x, axis=axis if axis is None or isinstance(axis, Iterable) else (axis,))
 
 
+def relay_expand(make: Any, data: Any, axis: Any, num_newaxis: int = 1) -> Any:
+    """An axis that is computed makes it `dyn.expand_dims`."""
+    if is_computed(axis):
+        return make.op("dyn.expand_dims", data, axis, num_newaxis=num_newaxis)
+    return make(data, axis=axis, num_newaxis=num_newaxis)
+
+
+def relay_squeeze(make: Any, data: Any, axis: Any = None) -> Any:
+    """Axes that are computed make it `dyn.squeeze`."""
+    return make.op("dyn.squeeze", data, axis) if is_computed(axis) else make(data, axis=axis)
+
+
 def expand_to_relax(args: Any, attributes: ExpandDimsAttrs) -> tuple[Any, ExpandDimsAttrs]:
     """Every new axis by its number, from the end that Relay's one counts from."""
     axis, count = attributes.axis, attributes.num_newaxis
@@ -161,6 +174,7 @@ EXPAND_DIMS = OpDef(
     gradient=lambda b, args, a, out, grad: [b.op("squeeze", grad, axis=new_axes(a, args[0].struct_info.ndim))],
     fusion=Fusion.BROADCAST,
     relax_builder=relax_expand,
+    relay_builder=relay_expand,
     relay_to_relax=expand_to_relax,
     samples=lambda: (
         Sample((Arr(("n", 4)),), ExpandDimsAttrs(axis=1)),
@@ -232,6 +246,7 @@ SQUEEZE = OpDef(
     reference=lambda inputs, a: np.squeeze(inputs[0], _gone(a, inputs[0].shape)),
     gradient=lambda b, args, a, out, grad: [b.op("reshape", grad, b.shape_of(args[0]))],
     fusion=Fusion.INJECTIVE,
+    relay_builder=relay_squeeze,
     samples=lambda: (
         Sample((Arr((1, "n", 1)),), SqueezeAttrs(axis=(0, -1))),
         Sample((Arr((1, 3, 1)),), SqueezeAttrs()),

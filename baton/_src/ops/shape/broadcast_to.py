@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
-from baton._src.ir.expr import GraphExpr
 from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
@@ -19,7 +18,7 @@ from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.linalg.products import rounded
 from baton._src.ops.precision import accumulator, computed_wide
 from baton._src.ops.samples import Arr, Sample, Shape
-from baton._src.ops.shape.targets import of_unknown_dims, target_dims, target_numbers
+from baton._src.ops.shape.targets import is_computed, of_unknown_dims, target_dims, target_numbers
 
 
 @attrs
@@ -68,7 +67,7 @@ def _np_broadcast(x: Any, shape: tuple[int, ...]) -> Any:
 
 def relay_broadcast_to(make: Any, data: Any, shape: Any) -> Any:
     """A target that is a tensor makes it `dyn.broadcast_to`."""
-    if isinstance(shape, GraphExpr):
+    if is_computed(shape):
         return make.op("dyn.broadcast_to", data, shape)
     return make(data, shape=shape)
 

@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
-from baton._src.ir.expr import GraphExpr, PrimExpr
+from baton._src.ir.expr import PrimExpr
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, PrimInfo, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.dims import show_shape
 from baton._src.ops.layouts import follows_input
 from baton._src.ops.samples import Arr, Sample, Shape
-from baton._src.ops.shape.targets import of_unknown_dims, target_dims, target_numbers
+from baton._src.ops.shape.targets import is_computed, of_unknown_dims, target_dims, target_numbers
 from baton._src.values.dtype import VOID, DataType
 
 CONSTANT = NotApplicable("depends on no tensor differentiably")
@@ -84,7 +84,7 @@ def reference_full(inputs: Any, a: FullAttrs) -> Any:
 
 def relay_full(make: Any, fill_value: Any, shape: Any = (), dtype: Any = "") -> Any:
     """A shape that is a tensor makes it `dyn.full`."""
-    if isinstance(shape, GraphExpr):
+    if is_computed(shape):
         return make.op("dyn.full", fill_value, shape, dtype=dtype)
     return make(fill_value, shape=shape, dtype=dtype)
 
@@ -149,7 +149,7 @@ def _constant(name: str, number: int) -> tuple[OpDef[Any], OpDef[Any]]:
         return np.full(target_numbers(inputs, 0, a.shape), number, a.dtype.numpy)
 
     def relay(make: Any, shape: Any, dtype: Any) -> Any:
-        if isinstance(shape, GraphExpr):
+        if is_computed(shape):
             return make.op(f"dyn.{name}", shape, dtype=dtype)
         return make(shape=shape, dtype=dtype)
 

@@ -18,6 +18,7 @@ from baton._src.ops.dims import show_shape
 from baton._src.ops.loop_nests import both, load, loops, store
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.shape.joining import tensors_of
+from baton._src.ops.shape.targets import is_computed
 from baton._src.ops.tuple_wrapper import TupleWrapper
 from baton._src.te.computation import extern
 from baton._src.tir.stmt import Stmt
@@ -163,6 +164,14 @@ def reference_sparse(inputs: Any, a: SparseToDenseAttrs) -> Any:
     return found
 
 
+def relay_sparse(make: Any, sparse_indices: Any, output_shape: Any, sparse_values: Any, default_value: Any = 0) -> Any:
+    """The shape comes second; one that is computed makes it `dyn.sparse_to_dense`."""
+    operands = (sparse_indices, sparse_values, default_value)
+    if is_computed(output_shape):
+        return make.op("dyn.sparse_to_dense", *operands, output_shape)
+    return make(*operands, output_shape=output_shape)
+
+
 SPARSE_TO_DENSE = OpDef(
     "sparse_to_dense",
     SparseToDenseAttrs,
@@ -173,9 +182,7 @@ SPARSE_TO_DENSE = OpDef(
     gradient=NotApplicable("Relay does not offer it"),
     fusion=Fusion.OPAQUE,
     in_relax=False,
-    relay_builder=lambda make, sparse_indices, output_shape, sparse_values, default_value=0: make(
-        sparse_indices, sparse_values, default_value, output_shape=output_shape
-    ),
+    relay_builder=relay_sparse,
     samples=lambda: (
         Sample((Arr(("n", 2), "int32", 0, 3), Arr(("n",)), Arr(())), SparseToDenseAttrs((3, 4))),
         Sample((Arr((2,), "int64", 0, 4), Arr(()), Arr(())), SparseToDenseAttrs((4,))),

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
-from baton._src.ir.expr import GraphExpr, PrimExpr
+from baton._src.ir.expr import PrimExpr
 from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
@@ -17,7 +17,7 @@ from baton._src.ops.axes import from_front, normal_axis
 from baton._src.ops.dims import DimMath, as_dims
 from baton._src.ops.layouts import follows_input
 from baton._src.ops.samples import Arr, Sample
-from baton._src.ops.shape.targets import target_dims, target_numbers
+from baton._src.ops.shape.targets import is_computed, target_dims, target_numbers
 
 
 @attrs
@@ -64,7 +64,7 @@ def compute_tile(inputs: Any, a: Any, out: Any) -> Any:
 
 def relay_tile(make: Any, data: Any, reps: Any) -> Any:
     """Repetitions that are a tensor make it `dyn.tile`."""
-    if isinstance(reps, GraphExpr):
+    if is_computed(reps):
         return make.op("dyn.tile", data, reps)
     return make(data, reps=reps)
 

@@ -22,7 +22,7 @@ from baton._src.ops import kernel_words as k
 from baton._src.ops.row_major import flat_index, split_index
 from baton._src.ops.samples import Arr, Sample, Shape
 from baton._src.ops.shape.reshape_target import resolve, resolve_numbers, target_rank
-from baton._src.ops.shape.targets import of_unknown_dims, target_dims, target_numbers
+from baton._src.ops.shape.targets import is_computed, of_unknown_dims, target_dims, target_numbers
 from baton._src.tir.expr import IntImm
 
 
@@ -107,7 +107,7 @@ def _is_zero(dim: Any) -> bool:
 
 def relay_builder(make: Any, data: Any, newshape: Any, allowzero: bool = False) -> Any:
     """A target that is a tensor makes it `dyn.reshape`."""
-    if isinstance(newshape, GraphExpr):
+    if is_computed(newshape):
         return make.op("dyn.reshape", data, newshape, allowzero=allowzero)
     return make(data, newshape=newshape, allowzero=allowzero)
 

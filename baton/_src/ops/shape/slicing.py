@@ -23,6 +23,7 @@ from baton._src.ops.dims import DimMath, as_dim, show_shape
 from baton._src.ops.layouts import cuts_axes
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.shape.slice_bounds import bounds, length
+from baton._src.ops.shape.targets import is_computed
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.expr import IntImm
 
@@ -214,7 +215,7 @@ def relay_builder(
     make: Any, data: Any, begin: Any, end: Any, strides: Any = None, axes: Any = None, slice_mode: str = "end"
 ) -> Any:
     """Bounds that are tensors make it `dyn.strided_slice`."""
-    if any(isinstance(v, GraphExpr) for v in (begin, end, strides)):
+    if any(map(is_computed, (begin, end, strides))):
         steps = make.op("ones_like", _tensor(make, begin)) if strides is None else strides
         begin, end, steps = (_tensor(make, v) for v in (begin, end, steps))
         return make.op("dyn.strided_slice", data, begin, end, steps, axes=axes, slice_mode=slice_mode)

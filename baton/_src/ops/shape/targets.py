@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+from baton._src.ir.expr import GraphExpr
 from baton._src.ir.op_def import OpCall
 from baton._src.ir.tensor_info import Dim, PrimInfo, ShapeInfo, TensorInfo, TupleInfo
 from baton._src.ops.dims import as_dims
 from baton._src.tir.expr import AnyDim
 from baton._src.values.dtype import DataType
+from baton._src.values.tensor import NDArray
+
+
+def is_computed(given: Any) -> bool:
+    """Whether a builder is given an expression whose value only a run tells; a constant is as good as numbers."""
+    return isinstance(given, GraphExpr) and not isinstance(getattr(given, "data", None), NDArray)
 
 
 def target_dims(call: OpCall[Any], position: int, attribute: str) -> tuple[Dim, ...] | None:
