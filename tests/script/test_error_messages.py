@@ -23,6 +23,11 @@ def body(*lines: str) -> str:
     [
         (body("y = R.add(x, v)", "return y"), "script-name", "v", "v = T.int64()"),
         (body("row = R.exp(x)", "y = R.exp(rows)", "return y"), "script-name", "rows", "did you mean row?"),
+        (body("return metadata['relax.expr.Constant'][0]"), "script-name", "metadata", "script(show_meta=True)"),
+        (body("return R.dist.call_tir(x)"), "script-name", "R.dist", "baton compiles for one CPU"),
+        ("@R.function\ndef main(x: R.DTensor):\n    return x\n", "script-name", "R.DTensor", "spread over devices"),
+        ("@R.function\ndef f(x: R.Object, x: R.Tensor):\n    return x\n", "script-signature", "x: R.Tensor", "twice"),
+        ("@T.prim_func\ndef f(n: T.int32, n: T.int64):\n    T.evaluate(n)\n", "tir-params", "n: T.int64", "twice"),
         (body("y = R.matmull(x, w)", "return y"), "script-name", "R.matmull", "did you mean matmul?"),
         (body("y = R.sum(x, axes=[1])", "return y"), "script-value", "R.sum(x, axes=[1])", "it takes (x, axis=None"),
         (body("y = R.matmul(x, w)", "return y"), "op-shape", "R.matmul(x, w)", "3 against 4, in shapes (2, 3)"),

@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 
 from baton._src.ir.structural import assert_structural_equal
+from baton._src.ir.target import Target
 from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.nodes import Call, Function, If, Var
 from baton._src.relax.struct_info import FuncStructInfo, StructInfo
 from baton._src.relax.text.printer import script
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.values.packed_func import PROCESS_FUNCTIONS
+from baton._src.values.tensor import NDArray
 from tests.relax.build import RELAX, Ob, Ts, load
 
 
@@ -135,3 +138,27 @@ def main(x: R.Tensor((4,), "float32")) -> R.Object:
     assert 'R.ExternFunc("a.g", R.Callable((R.Tensor,), R.Tensor(ndim=1), True))(x)' in printed
     assert 'R.call_pure_packed("a.h", x, ' in printed
     assert_structural_equal(load(printed), found)
+
+
+@pytest.mark.rule("RELAX-SCRIPT-12")
+@pytest.mark.parametrize(
+    "value",
+    [np.float32(2.5), np.int64(3), np.bool_(True), {"a": [np.float64(0.5)]}, Target("llvm -mcpu=generic", "llvm")],
+    ids=lambda value: type(value).__name__,
+)
+def test_attributes_of_numpy_s_numbers_and_of_targets(value: Any) -> None:
+    """Their Python representation was printed, which is no text of the script."""
+    function = load("@R.function\ndef main(x: R.Tensor):\n    return x\n").with_attr("note", value)
+    found = load(script(function)).attrs["note"]
+    assert found == value
+    assert not isinstance(found, np.generic)
+
+
+@pytest.mark.rule("RELAX-SCRIPT-12")
+def test_tensors_in_attributes() -> None:
+    """They stand in the metadata section, like the program's constants, but are data when they are read."""
+    text = "@R.function\ndef main(x: R.Tensor):\n    return x\n"
+    function = load(text).with_attr("note", [NDArray(np.arange(3, dtype="float32"))])
+    found = load(script(function, show_meta=True))
+    assert_structural_equal(found, function)
+    assert isinstance(found.attrs["note"][0], NDArray)

@@ -9,25 +9,38 @@ import ast
 from types import FunctionType
 from typing import Any
 
+import numpy as np
+
+from baton._src.relax.nodes import Constant
 from baton._src.script.environment import ScriptNamespace
 from baton._src.script.evaluate import Evaluator, ModuleRef
-
-_WORDS = (ScriptNamespace, ModuleRef, FunctionType, type)
+from baton._src.support.diagnostics import fail
+from baton._src.values.tensor import NDArray
 
 
 def attribute_value(evaluator: Evaluator, node: ast.expr) -> Any:
     """The value of an expression, refused (`script-value`) if such a word is part of it."""
     value = evaluator.value(node)
-    work = [value]
-    while work:
-        item = work.pop()
-        if isinstance(item, _WORDS):
-            raise evaluator.error("script-value", f"{_shown(item)} is not a value of an attribute", node)
-        if isinstance(item, dict):
-            work += [*item, *item.values()]
-        elif isinstance(item, (tuple, list)):
-            work += item
-    return value
+    return evaluator.at(node, lambda: _data(value))
+
+
+def _data(value: Any) -> Any:
+    """The value without the words of the script and of NumPy: constants of the metadata section are tensors."""
+    match value:
+        case ScriptNamespace() | ModuleRef() | FunctionType() | type():
+            raise fail("script-value", f"{_shown(value)} is not a value of an attribute")
+        case dict():
+            return {_data(key): _data(item) for key, item in value.items()}
+        case list() | tuple():
+            return type(value)(_data(item) for item in value)
+        case Constant():
+            return value.data
+        case np.ndarray():
+            return NDArray(value)
+        case np.generic():
+            return value.item()
+        case _:
+            return value
 
 
 def _shown(word: Any) -> str:

@@ -22,6 +22,9 @@ SAFE_BUILTINS: Mapping[str, Any] = {name: getattr(builtins, name) for name in _P
     "False": False,
     "None": None,
 }
+_SEVERAL_DEVICES = "baton compiles for one CPU: tensors and calls that are spread over devices are not offered"
+_NOT_OFFERED = dict.fromkeys(("ccl", "dist", "distributed", "device_mesh", "DTensor"), _SEVERAL_DEVICES)
+"""Names of TVM's `R` that are not there, and why."""
 MISSING = object()
 
 
@@ -137,7 +140,8 @@ class Environment:
             return getattr(owner, name)
         except AttributeError:
             known = [n for n in dir(owner) if not n.startswith("_")]
-            raise fail("script-name", f"{_title(owner)} has no {name!r}", help=_near(name, known)) from None
+            help = _NOT_OFFERED.get(name) or _near(name, known)
+            raise fail("script-name", f"{_title(owner)} has no {name!r}", help=help) from None
 
 
 def _title(owner: Any) -> str:

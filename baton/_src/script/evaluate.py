@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from baton._src.ir.expr import GlobalVar, GraphExpr, Op, PrimExpr
 from baton._src.ir.node import Node
 from baton._src.relax.call_builders import call_packed
 from baton._src.relax.literals import as_expr, const
-from baton._src.relax.nodes import Call, Constant, Expr, ExternFunc, Function, TupleGetItem, Var
+from baton._src.relax.nodes import Call, Constant, Expr, ExternFunc, Function, ShapeExpr, TupleGetItem, Var
 from baton._src.relax.special_builders import to_vdevice
 from baton._src.relax.struct_info import StructInfo
 from baton._src.script import python_parts
@@ -145,6 +146,10 @@ class Evaluator:
                 return tuple(items) if isinstance(node, ast.Tuple) else items
             case ast.Dict():
                 return (yield self._dict(node))
+            case ast.Lambda() | ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp() if (
+                self.environment.is_trusted
+            ):
+                return self.at(node, lambda: self._by_python(node))
             case ast.Lambda():
                 return (yield self._index_map(node))
             case ast.BinOp():
@@ -181,13 +186,17 @@ class Evaluator:
             raise Poisoned(name)
         found = self.environment.get(name)
         if found is MISSING:
-            help = (
-                self.environment.near(name) or f"assign it before; a shape variable is declared by {name} = T.int64()"
-            )
-            raise self.error("script-name", f"name {name!r} is not defined", node, help)
+            raise self.error("script-name", f"name {name!r} is not defined", node, self._help(name))
         if isinstance(found, Var) and self.environment.has_ended(name):
             self.environment.late_uses.setdefault(found.span, self.source.span(node))
         return found
+
+    def _help(self, name: str) -> str:
+        """What to do about a name that means nothing."""
+        if name == "metadata":
+            return "the text was printed without its constants: print it with script(show_meta=True)"
+        near = self.environment.near(name)
+        return near or f"assign it before; a shape variable is declared by {name} = T.int64()"
 
     def _attribute(self, owner: Any, node: ast.Attribute) -> Any:
         if isinstance(owner, ModuleRef):
@@ -206,8 +215,13 @@ class Evaluator:
             found[name] = content
         return found
 
+    def _by_python(self, node: ast.expr) -> Any:
+        """What Python makes of an expression that binds names of its own, in a script that is Python anyway."""
+        code = compile(ast.Expression(node), self.source.source.name, "eval")
+        return FunctionType(code, self.environment.visible())()
+
     def _index_map(self, node: ast.Lambda) -> Task[IndexMap]:
-        """A lambda is a map of indices: nothing else takes functions."""
+        """A lambda of a text is a map of indices: functions that take others need Python."""
         given = node.args
         if given.posonlyargs or given.vararg or given.kwonlyargs or given.kwarg or given.defaults or not given.args:
             raise self.error("script-syntax", "a lambda must name its indices one by one", node)
@@ -241,6 +255,8 @@ class Evaluator:
         items = isinstance(owner, (tuple, list)) and any(isinstance(v, GraphExpr) for v in owner)
         if items and isinstance(index, slice):
             return self.at(node, lambda: owner[index])
+        if isinstance(owner, ShapeExpr):
+            return self.at(node, lambda: owner.values[index])
         if isinstance(owner, GraphExpr) or items:
             if isinstance(index, bool) or not isinstance(index, int):
                 raise self.error(

@@ -23,6 +23,7 @@ from baton._src.script.options import Options
 from baton._src.script.read_source import ScriptSource
 from baton._src.script.statements import Statements
 from baton._src.support.diagnostics import Diagnostic, DiagnosticError, fail
+from baton._src.support.python_in_scripts import repeated_parameter
 from baton._src.tir.expr import Var as TirVar
 from baton._src.values.dtype import INT64, DataType
 
@@ -127,6 +128,9 @@ class FunctionReader:
         wrong = next((a for a in odd if a is not None), None)
         if wrong is not None:
             raise evaluator.error("script-signature", "a Relax function takes plain parameters only", wrong)
+        twice = repeated_parameter(args)
+        if twice is not None:
+            raise evaluator.error("script-signature", f"parameter {twice.arg} is given twice", twice)
         scalars.open = True
         params: list[Var] = []
         for arg in args.args:

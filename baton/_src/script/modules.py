@@ -60,7 +60,7 @@ class ModuleReader:
             for function, _ in defined:
                 if function.name in self.functions:
                     self._problem("script-name", f"the module has two functions named {function.name}", function)
-                var = self.functions[function.name] = GlobalVar(function.name)
+                var = self.functions[function.name] = GlobalVar(self.builder.get_unique_name(function.name))
                 result = declared_result(function)
                 if result is not None:
                     set_note(var, "checked_type_", FuncType((), result))
@@ -81,6 +81,11 @@ class ModuleReader:
         self._raise_problems()
         assert function is not None
         if options.check_well_formed:
+            if self.builder.context.functions:
+                raise self.evaluator.error(
+                    "script-context", f"R.emit_te makes kernels, and function {node.name} has no module to hold them",
+                    node, help="write the function inside an @I.ir_module class",
+                )  # fmt: skip
             problems = self._at_uses(well_formed(function))
             if problems:
                 raise DiagnosticError(problems)
@@ -214,8 +219,11 @@ class ModuleReader:
         raise fail("script-annotation", f"the module has no virtual device {said!r}", help=f"it has: {known}")
 
     def _ordered(self, names: list[str]) -> IRModule:
-        functions = {self.functions[n]: self.builder.context.functions[self.functions[n]] for n in names}
-        return IRModule(functions, None, self.attrs, self.global_infos)
+        """The module's functions as they are written, and after them the kernels that `R.emit_te` made."""
+        read = self.builder.context.functions
+        written = {self.functions[n]: read[self.functions[n]] for n in names}
+        made = {var: function for var, function in read.items() if var not in written}
+        return IRModule(written | made, None, self.attrs, self.global_infos)
 
     def _check(self, module: IRModule, unchecked: set[str]) -> None:
         problems = self._at_uses(well_formed(module))

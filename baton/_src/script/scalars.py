@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
+from baton._src.ir.target import Target
 from baton._src.tir import expr as tir
 from baton._src.tir import operators, scalar_functions
 from baton._src.tir.expr import FloatImm, IntImm, Var
@@ -75,4 +76,5 @@ SCALARS: Mapping[str, Any] = {
     "if_then_else": scalar_functions.if_then_else,
     "abs": scalar_functions.abs,
     "index_map": index_map,
+    "target": lambda config, host=None: Target(config, host),
 }

@@ -30,6 +30,16 @@ def short_range(*bounds: int) -> range:
     return found
 
 
+def repeated_parameter(arguments: ast.arguments) -> ast.arg | None:
+    """The first parameter that has the name of another one: Python itself finds that only when it compiles."""
+    seen: set[str] = set()
+    for arg in (*arguments.posonlyargs, *arguments.args):
+        if arg.arg in seen:
+            return arg
+        seen.add(arg.arg)
+    return None
+
+
 @dataclass(frozen=True)
 class Reading:
     """How a language reads: `read` gives an expression's value, `error` a finding at a node, to be raised.

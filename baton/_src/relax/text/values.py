@@ -11,6 +11,7 @@ import numpy as np
 from baton._src.ir.attrs import Attrs
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.global_info import DummyGlobalInfo, VDevice
+from baton._src.ir.target import Target
 from baton._src.relax.text.scalars import scalar_text
 from baton._src.tir.index_map import IndexMap, index_map_text
 from baton._src.values.dtype import DataType
@@ -19,11 +20,13 @@ from baton._src.values.tensor import NDArray
 
 def value_text(value: Any, scalar: Callable[[PrimExpr], str], tensor: Callable[[NDArray], str]) -> str:
     """`value` as an expression; `scalar` and `tensor` print what they hold."""
+    if isinstance(value, np.generic):
+        value = value.item()
     if value is None or isinstance(value, bool):
         return repr(value)
     if isinstance(value, str):
         return quoted(str(value))
-    if isinstance(value, (int, np.integer)):
+    if isinstance(value, int):
         return repr(int(value))
     if isinstance(value, float):
         return repr(value) if math.isfinite(value) else f'float("{value!r}")'
@@ -37,12 +40,15 @@ def value_text(value: Any, scalar: Callable[[PrimExpr], str], tensor: Callable[[
         return "{" + inner + "}"
     if isinstance(value, PrimExpr):
         return scalar(value)
-    if isinstance(value, NDArray):
-        return tensor(value)
+    if isinstance(value, (NDArray, np.ndarray)):
+        return tensor(value if isinstance(value, NDArray) else NDArray(value))
     if isinstance(value, DataType):
         return quoted(str(value))
     if isinstance(value, IndexMap):
         return index_map_text(value, lambda index: scalar_text(index, lambda var: var.name))
+    if isinstance(value, Target):
+        host = "" if value.host is None else f", host={quoted(str(value.host))}"
+        return f"T.target({quoted(str(value))}{host})"
     if isinstance(value, (VDevice, DummyGlobalInfo)):
         return value.script()
     return repr(value)

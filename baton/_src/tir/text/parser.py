@@ -12,6 +12,7 @@ from typing import Any
 
 from baton._src.ir.types import PrimType, Type
 from baton._src.support.diagnostics import DiagnosticError, fail
+from baton._src.support.python_in_scripts import repeated_parameter
 from baton._src.support.spans import Source
 from baton._src.support.trampoline import Task, run
 from baton._src.tir.buffer import Buffer
@@ -99,6 +100,10 @@ def _params(scope: Scope, node: ast.FunctionDef) -> Task[None]:
     if arguments_node.vararg or arguments_node.kwarg or arguments_node.kwonlyargs or arguments_node.defaults:
         with scope.recover(node):
             raise scope.error(node, "tir-params", "a PrimFunc takes plain parameters only")
+    twice = repeated_parameter(arguments_node)
+    if twice is not None:
+        with scope.recover(twice):
+            raise scope.error(twice, "tir-params", f"parameter {twice.arg} is given twice")
     found: dict[str, Var] = {}
     buffers: list[tuple[ast.arg, ast.expr]] = []
     for arg in (*arguments_node.posonlyargs, *arguments_node.args):
