@@ -8,6 +8,7 @@ from baton._src.support.lazy import attach, names, submodules
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
+        **names("driver.tvm_names.tuning.auto_scheduler.compute_dag", "ComputeDAG"),
         **names("driver.tvm_names.tuning.auto_scheduler.task", "SearchTask create_task"),
         **names("driver.tvm_names.tuning.auto_scheduler.workload_registry", "register_workload make_workload_key"),
         **names("driver.tvm_names.tuning.auto_scheduler.scheduler", "TaskScheduler"),

@@ -32,6 +32,9 @@ from baton._src.values.dtype import BOOL
 _TRUE = IntImm(BOOL, 1)
 Computed = ComputeOp | ExternOp | ScanOp
 
+LAYOUT_FREE = "layout_free_placeholders"
+"""The attribute of a computation whose tensors may be stored in other orders; it is one of the kernel (`prim_func`)."""
+
 
 def _block_name(nest: Stmt) -> str:
     while isinstance(nest, For):
@@ -267,7 +270,8 @@ class Nest:
     ) -> Stmt:
         """The loops, with a block of this body inside."""
         iters = [IterVar(dom, self.block_vars[a.var], a.iter_type) for a, dom in zip(self.axes, self.domains)]
-        block = Block(iters, reads, point_regions(body)[1], name, body, init, annotations=attrs)
+        annotations = {key: value for key, value in attrs.items() if key != LAYOUT_FREE}
+        block = Block(iters, reads, point_regions(body)[1], name, body, init, annotations=annotations)
         nest: Stmt = BlockRealize(tuple(self.loop_vars), _TRUE, block)
         for dom, var in zip(reversed(self.domains), reversed(self.loop_vars)):
             nest = For(var, dom.min, dom.extent, ForKind.SERIAL, nest)

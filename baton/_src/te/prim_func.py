@@ -12,7 +12,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from baton._src.support.diagnostics import fail
-from baton._src.te.blocks import Computed, Graph, sequence
+from baton._src.te.blocks import LAYOUT_FREE, Computed, Graph, sequence
 from baton._src.te.tensor import PlaceholderOp, Tensor
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.expr import IntImm, Var
@@ -68,9 +68,16 @@ def prim_func_with_blocks(
         )
     allocated = [b for b in dict.fromkeys(graph.buffers.values()) if b not in given and b not in graph.rows]
     root = Block((), (), (), "root", sequence(statements), alloc_buffers=allocated)
-    found = {"global_symbol": name, "tir.noalias": True, **(attrs or {})}
+    found = {"global_symbol": name, "tir.noalias": True, **_layout_free(args, computed), **(attrs or {})}
     func = PrimFunc(params, BlockRealize((), IntImm(BOOL, 1), root), None, buffer_map, found)
     return func, graph.blocks
+
+
+def _layout_free(args: Sequence[Any], computed: Sequence[Computed]) -> dict[str, Any]:
+    """`layout_free_buffers`: the places of the parameters that computations' `layout_free_placeholders` name."""
+    named = [tensor for op in computed for tensor in op.attrs.get(LAYOUT_FREE, ())]
+    places = [place for place, arg in enumerate(args) if any(arg is tensor for tensor in named)]
+    return {"layout_free_buffers": places} if places else {}
 
 
 def input_tensors(op: PlaceholderOp | Computed) -> list[Tensor]:

@@ -22,7 +22,9 @@ def matmul_add(n: int, k: int, dtype: str) -> list[Any]:
     a, b = te.placeholder((n, k), name="A", dtype=dtype), te.placeholder((k, n), name="B", dtype=dtype)
     c = te.placeholder((n, n), name="C", dtype=dtype)
     r = te.reduce_axis((0, k), "k")
-    product = te.compute((n, n), lambda i, j: te.sum(a[i, r] * b[r, j], r), "product")
+    product = te.compute(
+        (n, n), lambda i, j: te.sum(a[i, r] * b[r, j], r), "product", attrs={"layout_free_placeholders": [b]}
+    )
     return [a, b, c, te.compute((n, n), lambda i, j: product[i, j] + c[i, j], "out")]
 
 
@@ -58,6 +60,21 @@ def test_a_computation_is_tuned(tmp_path: Path) -> None:
     assert lowered.attrs["baton.choices"] == fastest[0].record
     assert_right(tvm.build(schedule, tensors, TARGET))
     assert task.print_best(log) == f"sch.schedule_by_rule(decision={fastest[0].record!r})"
+
+
+def test_a_tasks_computation_is_shown() -> None:
+    """Guards what tutorials print before they tune."""
+    task = make()
+    assert str(task.compute_dag).splitlines() == [
+        "A = PLACEHOLDER [16, 12]",
+        "B = PLACEHOLDER [12, 16]",
+        "C = PLACEHOLDER [16, 16]",
+        "product(i, j) = reduce(A[i, k] * B[k, j]) over k",
+        "out(i, j) = product[i, j] + C[i, j]",
+    ]
+    assert task.compute_dag.flop_ct == 2 * 16 * 12 * 16 + 16 * 16
+    assert str(auto_scheduler.ComputeDAG(task.workload_key)) == str(task.compute_dag)
+    assert task.func.attrs["layout_free_buffers"] == [1]
 
 
 def test_searches_go_on_from_a_log_and_end(tmp_path: Path) -> None:

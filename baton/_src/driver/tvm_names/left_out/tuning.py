@@ -45,9 +45,6 @@ TUNING_NAMES: Mapping[str, Mapping[str, str]] = {
     "there is one way to search: TaskScheduler(tasks).tune, SearchTask.tune": {
         "auto_scheduler": "SketchPolicy EmptyPolicy PreloadMeasuredStates PreloadCustomSketchRule auto_schedule",
     },
-    "tensors are scheduled as they are: te.create_prim_func gives their kernel": {
-        "auto_scheduler": "ComputeDAG",
-    },
     "targets know the machine: tvm.target.Target": {"auto_scheduler": "HardwareParams"},
     "records are in force within ApplyHistoryBest": {"auto_scheduler": "is_auto_scheduler_enabled"},
     "configurations are run on this machine: autotvm.LocalRunner": {

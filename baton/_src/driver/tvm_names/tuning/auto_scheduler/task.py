@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from baton._src.driver.targets import chosen_target
+from baton._src.driver.tvm_names.tuning.auto_scheduler.compute_dag import ComputeDAG
 from baton._src.driver.tvm_names.tuning.auto_scheduler.options import TuningOptions
 from baton._src.driver.tvm_names.tuning.auto_scheduler.records import load_best_record
 from baton._src.driver.tvm_names.tuning.auto_scheduler.scheduler import TaskScheduler
@@ -85,8 +86,12 @@ class SearchTask(Tunable):
         desc: str = "",
     ) -> None:
         refuse_given(compute_dag=compute_dag, task_inputs=task_inputs)
+        if func is None and workload_key is None:
+            help = "SearchTask(func=..., args=...), of a registered function"
+            raise fail("auto-scheduler", "the task has no func and no workload_key", help=help)
         key = make_workload_key(func, args or ()) if workload_key is None else workload_key
         self.tensors: list[Tensor] = made_workload(key)
+        self.compute_dag = ComputeDAG(self.tensors)
         super().__init__(
             key, desc or json.loads(key)[0], create_prim_func(self.tensors), chosen_target(target, target_host)
         )

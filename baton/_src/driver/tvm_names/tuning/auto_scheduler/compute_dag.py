@@ -1,0 +1,52 @@
+"""`ComputeDAG`: the computation of a task, to be looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from baton._src.driver.tvm_names.tir.analysis import estimate_tir_flops
+from baton._src.driver.tvm_names.tuning.auto_scheduler.workload_registry import made_workload
+from baton._src.ir.module import IRModule
+from baton._src.te.prim_func import computed_operations, create_prim_func
+from baton._src.te.tensor import ComputeOp, PlaceholderOp, Tensor
+from baton._src.tir.expr import Reduce
+
+
+class ComputeDAG:
+    """The tensors of a computation, inputs and results (or a workload's key), and the operations behind them."""
+
+    def __init__(self, compute_or_sche: Sequence[Tensor] | str) -> None:
+        found = made_workload(compute_or_sche) if isinstance(compute_or_sche, str) else compute_or_sche
+        computed = computed_operations(list(found))
+        read = dict.fromkeys(t for op in computed for t in op.input_tensors if isinstance(t.op, PlaceholderOp))
+        self.inputs = [t for t in found if isinstance(t.op, PlaceholderOp)] or list(read)
+        self.tensors = [*self.inputs, *(t for t in found if t not in self.inputs)]
+        self.ops: list[Any] = [*(t.op for t in self.inputs), *computed]
+
+    @property
+    def flop_ct(self) -> float:
+        """How many operations on numbers there are."""
+        return estimate_tir_flops(IRModule({"main": create_prim_func(self.tensors)}))
+
+    def __str__(self) -> str:
+        """A line for each input, and for each element that is computed."""
+        inputs = [f"{t.op.name} = PLACEHOLDER {list(t.shape)}" for t in self.inputs]
+        return "\n".join([*inputs, *(_line(op) for op in self.ops[len(inputs) :])])
+
+    __repr__ = __str__
+
+
+def _line(op: Any) -> str:
+    if not isinstance(op, ComputeOp):
+        return f"{op.name} = {type(op).__name__}({', '.join(t.op.name for t in op.input_tensors)})"
+    axes = ", ".join(axis.var.name for axis in op.axis)
+    return "\n".join(f"{op.name}({axes}) = {_body(body)}" for body in op.body)
+
+
+def _body(body: Any) -> str:
+    """What is computed; of a reduction, what is reduced over which axes."""
+    if not isinstance(body, Reduce):
+        return str(body)
+    reduced = ", ".join(str(source) for source in body.source)
+    return f"reduce({reduced}) over {', '.join(axis.var.name for axis in body.axis)}"
