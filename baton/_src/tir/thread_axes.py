@@ -6,7 +6,6 @@ from baton._src.ir.structural import structural_equal
 from baton._src.tir.expr import IntImm, IterVar
 from baton._src.tir.stmt import AttrStmt, For, ForKind, Stmt
 
-
 _VIRTUAL = ("vthread", "vthread.x", "vthread.y", "vthread.z")
 
 
