@@ -2,9 +2,9 @@
 
     python -m bench [MODEL ...] [--threads 1,2] [--seconds 4] [--against onnxruntime,openvino,torch,torch.compile]
 
-PyTorch runs the models whose shapes are constant; torch.compile takes a minute for some of them and needs a C++
-compiler. Cold load times and peak memory come from processes of their own. Then come the single kernels of
-`bench.kernels`; compile-time scaling is in `bench.compile_time`.
+torch.compile takes a minute for some models and needs a C++ compiler. Cold load times and peak memory come from
+processes of their own. Then come the single kernels of `bench.kernels`; compile-time scaling is in
+`bench.compile_time`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ import argparse
 import tempfile
 from pathlib import Path
 
-from baton._src.tools.benchmark.report import markdown, write
+from baton._src.tools.benchmark.peers import PEERS
+from baton._src.tools.benchmark.report import disagreement_list, left_out_list, markdown, write
 from baton._src.tools.benchmark.rounds import Comparison, compare
 from bench.kernels.measure import write_page
 from bench.models.zoo import ZOO, example_inputs
@@ -36,7 +37,11 @@ def main() -> None:
     unknown = [name for name in options.models if name not in ZOO]
     if unknown:
         parser.error(f"there is no model {unknown[0]!r}; models are {', '.join(ZOO)}")
-    runtimes = ["baton", *options.against.split(",")]
+    runtimes = ["baton", *filter(None, options.against.split(","))]
+    if wrong := [name for name in runtimes if name not in PEERS]:
+        parser.error(f"--against: there is no runtime {wrong[0]!r}; runtimes are {', '.join(PEERS)}")
+    if not all(count.isdigit() and int(count) for count in options.threads.split(",")):
+        parser.error(f"--threads takes integers of at least 1, got {options.threads!r}")
     found = []
     with tempfile.TemporaryDirectory() as folder:
         for name in options.models or ZOO:
@@ -44,6 +49,9 @@ def main() -> None:
             if not options.models:  # after every model, so that a run that is ended early leaves what it found
                 write(found, DOCS / "performance.md", DOCS / "performance.json")
     print(markdown(found))
+    for title, remarks in (("not measured", left_out_list(found)), ("outputs that differ", disagreement_list(found))):
+        if remarks:
+            print(f"\n{title}:\n{remarks}")
     if not options.models:
         write_table()
         print(write_page([int(t) for t in options.threads.split(",")]))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -15,7 +16,7 @@ from baton._src.support.diagnostics import DiagnosticError
 from baton._src.tools.benchmark.footprint import Footprint
 from baton._src.tools.benchmark.peers import PEERS
 from baton._src.tools.benchmark.report import memory_table, write
-from baton._src.tools.benchmark.rounds import Comparison, Measured, compare
+from baton._src.tools.benchmark.rounds import Comparison, Measured, _difference, compare
 from bench.models.zoo import ZOO, example_inputs
 
 
@@ -67,6 +68,35 @@ def test_peers_that_cannot_are_left_out(tmp_path: Path) -> None:
     assert [r.name for r in found.runtimes] == ["baton", "onnxruntime"]
     assert "EyeLike" in found.left_out["torch"]
     assert found.runtimes[0].difference < 1e-4
+
+
+@pytest.mark.parametrize(
+    ("found", "expected", "difference"),
+    [
+        ([1.0, 2.0], [1.0, 4.0], 0.5),
+        ([1.0, np.nan], [1.0, np.nan], 0.0),
+        ([1.0, np.nan], [1.0, 2.0], np.inf),
+        ([1.0, np.inf], [1.0, -np.inf], np.inf),
+        ([1.0], [1.0, 1.0], np.inf),
+        (["a"], ["a"], 0.0),
+        (["a"], ["b"], np.inf),
+        ([], [], 0.0),
+        ([1j], [2j], 0.5),
+    ],
+)
+def test_differences(found: list[Any], expected: list[Any], difference: float) -> None:
+    """Guards that outputs that disagree are seen: those that are no numbers, too."""
+    assert _difference([np.array(found)], [np.array(expected)]) == pytest.approx(difference)
+    assert _difference([np.array(found)], []) == np.inf
+
+
+def test_disagreements_are_told(tmp_path: Path) -> None:
+    """Guards that a runtime that computes something else does not go into a table without a remark."""
+    own, first, other = (Measured(n, "1", 0.5, [1e-3], d) for n, d in (("baton", 1e-7), ("a", 0.0), ("b", np.inf)))
+    page, data = tmp_path / "page.md", tmp_path / "data.json"
+    write([Comparison("model", 1, [own, first, other])], page, data)
+    assert "- model, 1 thread(s): b differs from a by inf" in page.read_text()
+    assert json.loads(data.read_text())["results"][0]["runtimes"][2]["difference"] == "Infinity"
 
 
 def test_reports(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from baton._src.tools.benchmark.peers import PEERS, warm_up
 from baton._src.tools.benchmark.prepared import Feed
 
 _STATUS = Path("/proc/self/status")
-_TIMEOUT = 600.0
+_TIMEOUT = 1800.0
 
 
 @dataclass(frozen=True)
@@ -42,12 +42,12 @@ def footprint(runtime: str, path: Path, feed: Feed, threads: int) -> Footprint |
     """Load and run in a fresh process; None where the system does not tell about memory (only Linux does)."""
     if not _STATUS.exists():
         return None
-    given = path.with_suffix(".npz")
     save: Any = np.savez  # its annotation takes names of arrays for options
-    save(given, **feed)
-    command = [sys.executable, "-m", __spec__.name, runtime, str(path), str(given), str(threads)]
-    with tempfile.TemporaryDirectory() as empty:
-        environment = {**os.environ, "BATON_CACHE": "0", "TORCHINDUCTOR_CACHE_DIR": empty}
+    with tempfile.TemporaryDirectory() as folder:
+        given = Path(folder) / "feed.npz"
+        save(given, **feed)
+        command = [sys.executable, "-m", __spec__.name, runtime, str(path), str(given), str(threads)]
+        environment = {**os.environ, "BATON_CACHE": "0", "TORCHINDUCTOR_CACHE_DIR": str(Path(folder) / "inductor")}
         environment.pop("PYTHONDONTWRITEBYTECODE", None)  # users have the byte code of what they run
         done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=_TIMEOUT, check=False)
     if done.returncode != 0:

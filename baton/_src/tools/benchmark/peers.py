@@ -15,8 +15,8 @@ from baton._src.values.tensor import AnyArray
 def baton(path: Path, feed: Feed, threads: int) -> Prepared:
     start = time.perf_counter()
     model = compile_model(path, num_threads=threads)
+    model.run(feed)
     arrays = [feed[spec.name] for spec in model.inputs]
-    model(*arrays)
     return Prepared("baton", _own_version(), time.perf_counter() - start, lambda: list(model.run_arrays(arrays)))
 
 

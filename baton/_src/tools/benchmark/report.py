@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import platform
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -36,9 +37,10 @@ def markdown(comparisons: Sequence[Comparison]) -> str:
         cells = [seconds_text(by_name[n].median) if n in by_name else "—" for n in names]
         ratio = comparison.ratio()
         own = by_name.get("baton")
+        difference = "—" if own is None or len(by_name) == 1 else f"{own.difference:.1e}"
         lines.append(
             f"| {comparison.model} | {comparison.threads} | {' | '.join(cells)} | "
-            f"{'-' if ratio is None else f'{ratio:.2f}'} | {'-' if own is None else f'{own.difference:.1e}'} |"
+            f"{'—' if ratio is None else f'{ratio:.2f}'} | {difference} |"
         )
     return "\n".join(lines)
 
@@ -80,7 +82,7 @@ def to_json(comparisons: Sequence[Comparison]) -> dict[str, Any]:
                 "runtimes": [
                     {
                         "name": r.name, "load_seconds": r.load_seconds, "median_seconds": r.median,
-                        "difference": r.difference, "samples": r.samples,
+                        "difference": r.difference if math.isfinite(r.difference) else "Infinity", "samples": r.samples,
                         "footprint": None if r.footprint is None else asdict(r.footprint),
                     }
                     for r in c.runtimes
@@ -102,6 +104,15 @@ def left_out_list(comparisons: Sequence[Comparison]) -> str:
     return "\n".join(f"- {name} without {', '.join(models)}: {reason}" for (name, reason), models in why.items())
 
 
+def disagreement_list(comparisons: Sequence[Comparison]) -> str:
+    """Which runtimes' outputs differ from the first peer's by more than rounding."""
+    return "\n".join(
+        f"- {c.model}, {c.threads} thread(s): {name} differs from {c.reference()} by {by:.1e}"
+        for c in comparisons
+        for name, by in c.disagreements().items()
+    )
+
+
 def write(comparisons: Sequence[Comparison], page: Path | None, data: Path | None) -> None:
     """Write the page and the data to the given paths."""
     if page is not None:
@@ -111,8 +122,10 @@ def write(comparisons: Sequence[Comparison], page: Path | None, data: Path | Non
         text = f"{head}Written by `make bench`; medians of interleaved rounds.\n\n{markdown(comparisons)}\n"
         if reasons := left_out_list(comparisons):
             text += f"\nNot measured:\n\n{reasons}\n"
+        if differing := disagreement_list(comparisons):
+            text += f"\nOutputs that differ:\n\n{differing}\n"
         if any(r.footprint for c in comparisons for r in c.runtimes):
             text += f"\n## Loading and memory\n\n{_MEMORY}\n\n{memory_table(comparisons)}\n"
         page.write_text(text)
     if data is not None:
-        data.write_text(json.dumps(to_json(comparisons), indent=1))
+        data.write_text(json.dumps(to_json(comparisons), indent=1, allow_nan=False))

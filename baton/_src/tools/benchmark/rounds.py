@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 import time
 from collections.abc import Sequence
@@ -19,6 +20,9 @@ from baton._src.values.tensor import AnyArray
 
 MINIMUM_SECONDS = 0.01
 """One sample repeats the model until it has run at least this long: clocks are coarse, models may take microseconds."""
+
+TOLERANCE = 1e-2
+"""Outputs that differ by more are remarked on: bytes and half precision round to thousandths, faults are larger."""
 
 SETTLE_SECONDS = 0.03
 """Between two runtimes: their thread pools spin on for a while after a run, on the cores the next one needs."""
@@ -49,6 +53,14 @@ class Comparison:
     runtimes: list[Measured]
     left_out: dict[str, str] = field(default_factory=dict)
     """Runtimes that cannot take the model, and why."""
+
+    def reference(self) -> str:
+        """The runtime whose outputs the others are held against: the first peer."""
+        return self.runtimes[min(1, len(self.runtimes) - 1)].name
+
+    def disagreements(self) -> dict[str, float]:
+        """Runtimes whose outputs are others than the first peer's, beyond what rounding makes of them."""
+        return {r.name: r.difference for r in self.runtimes if r.difference > TOLERANCE}
 
     def ratio(self) -> float | None:
         """The best other runtime's median over ours: above 1 we are faster."""
@@ -94,7 +106,8 @@ def _prepare(path: Path, feed: Feed, threads: int, runtimes: Sequence[str]) -> t
         except DiagnosticError as error:
             if name == "baton":
                 raise
-            left_out[name] = error.diagnostics[0].message
+            first = error.diagnostics[0]
+            left_out[name] = f"{first.message} ({first.help})" if first.help else first.message
         except Exception as error:  # what a peer raises is its own affair, and told as its reason
             if name == "baton":
                 raise
@@ -124,12 +137,22 @@ def _rounds(prepared: Sequence[Prepared], repeats: Sequence[int], seconds: float
 
 
 def _difference(found: Sequence[AnyArray], expected: Sequence[AnyArray]) -> float:
-    """The largest difference relative to the largest value of each output."""
-    worst = 0.0
-    for a, b in zip(found, expected, strict=True):
-        left, right = np.asarray(a, np.float64), np.asarray(b, np.float64)
-        if left.shape != right.shape:
-            return float("inf")
-        if left.size:
-            worst = max(worst, float(np.abs(left - right).max() / max(np.abs(right).max(), 1e-30)))
-    return worst
+    """The largest difference relative to the largest number of each output; outputs that are not numbers are the same,
+    or differ infinitely."""
+    if len(found) != len(expected):
+        return math.inf
+    return max((_relative(np.asarray(a), np.asarray(b)) for a, b in zip(found, expected, strict=True)), default=0.0)
+
+
+def _relative(found: AnyArray, expected: AnyArray) -> float:
+    if found.shape != expected.shape:
+        return math.inf
+    if expected.dtype.kind in "OSU":
+        return 0.0 if np.array_equal(found.astype(np.str_), expected.astype(np.str_)) else math.inf
+    wide = np.complex128 if expected.dtype.kind == "c" else np.float64
+    left, right = found.astype(wide), expected.astype(wide)
+    finite = np.isfinite(right)
+    if not np.array_equal(left[~finite], right[~finite], equal_nan=True) or not np.isfinite(left[finite]).all():
+        return math.inf
+    left, right = left[finite], right[finite]
+    return float(np.abs(left - right).max() / max(np.abs(right).max(), 1e-30)) if left.size else 0.0
