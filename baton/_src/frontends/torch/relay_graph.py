@@ -48,7 +48,8 @@ def from_pytorch(
     operators: from `aten::name` to a function of (arguments, their dtypes) that returns a Relay expression. What the
     module changes of its own is among the parameters; the last results are what becomes of it, as its state is ordered.
 
-    `keep_quantized_weight` is for quantised models, which are refused; scopes are not kept in names. Errors as for
+    Quantised models (`torch.ao.quantization`) become arithmetic of whole numbers, with PyTorch's own rounding: their
+    weights are kept as int8, whether or not `keep_quantized_weight`. Scopes are not kept in names. Errors as for
     `relax.frontend.torch.from_exported_program`.
     """
     if export_renamed_c_graph_path is not None:

@@ -12,12 +12,15 @@ from pathlib import Path
 from typing import Any
 
 from baton._src.frontends.torch.library import torch_library
+from baton._src.frontends.torch.programs import script_quantized
 from baton._src.frontends.torch.programs.program import SOURCE, of_pytorch
 from baton._src.frontends.torch.programs.script_functions import DTYPES, ON_NUMBERS, ON_TENSORS
 from baton._src.frontends.torch.programs.script_ways import Way, chosen, nodes_of, used_in
 from baton._src.support.diagnostics import fail
 
 _PLACEMENT = {"layout", "device", "pin_memory", "memory_format"}
+_HOLDING = {"prim::ListConstruct", "prim::TupleConstruct", "prim::TupleIndex", "aten::__getitem__", "aten::append"}
+"""What holds values, whatever they are."""
 _TRACED_LINE = re.compile(r"^(\S+)\((\d+)\): ", re.MULTILINE)
 _SCRIPTED_LINE = re.compile(r'File "([^"]+)", line (\d+)')
 
@@ -34,7 +37,8 @@ class ScriptRun:
         self.values: dict[str, Any] = {}
         (module, *self.inputs) = self.graph.inputs()
         self._bind([module], [script])
-
+        self.layers = script_quantized.layers_of(script)
+        self.scales = script_quantized.scales_of(script)
         self.defaults = [a.default_value for a in script.forward.schema.arguments[1:]]
 
     def __call__(self, *given: Any) -> Any:
@@ -62,7 +66,7 @@ class ScriptRun:
                 return [None if node.mustBeNone() else _constant(node.output().toIValue())]
             case "prim::GetAttr":
                 name = node.output().debugName()  # a graph within the graph has been given its own tensor for it
-                return [self.values[name] if name in self.values else _attribute(node, given[0])]
+                return [self.values[name] if name in self.values else self._attribute(node, given[0])]
             case "prim::If":
                 then, otherwise = node.blocks()
                 if isinstance(given[0], torch_library().Tensor):
@@ -105,6 +109,19 @@ class ScriptRun:
 
         return chosen(condition, [way(b) for b in blocks], used_in(blocks, self.values), line_of(node))
 
+    def _attribute(self, node: Any, module: Any) -> Any:
+        """What a module has under a name; packed parameters, which nobody can look into, as they were unpacked."""
+        name = node.s("name")
+        if name in (numbers := self.scales.get(id(module), {})):
+            return numbers[name]
+        found = getattr(module, name)
+        if not isinstance(found, torch_library().ScriptObject):
+            return found
+        if id(module) not in self.layers:
+            kind = f"{name!r} is an object of TorchScript ({found._type().name()})"
+            raise fail("torch-script", f"{line_of(node)}: {kind}, which is not supported")
+        return self.layers[id(module)].lifted(_constant)
+
     @staticmethod
     def _results(node: Any, given: list[Any]) -> list[Any]:
         outputs, found = len(list(node.outputs())), _call(node, given)
@@ -133,15 +150,6 @@ def line_of(node: Any) -> str:
     return f"{path.name}:{number}: {code}" if code else f"{path.name}:{number}"
 
 
-def _attribute(node: Any, module: Any) -> Any:
-    found = getattr(module, node.s("name"))
-    if isinstance(found, torch_library().ScriptObject):
-        help = "quantise with torchao's PT2E (torch.export), whose programs are whole numbers beside scales"
-        kind = f"{node.s('name')!r} holds packed parameters of a quantised layer"
-        raise fail("torch-script", f"{line_of(node)}: {kind}, which are not supported", help=help)
-    return found
-
-
 def _constant(value: Any) -> Any:
     """A constant of the graph; tensors are copied into the exported program."""
     torch = torch_library()
@@ -151,6 +159,8 @@ def _constant(value: Any) -> Any:
 def _call(node: Any, given: list[Any]) -> Any:
     """What an operator gives: Python's own where it is about numbers and lists, else that of PyTorch."""
     kind, torch = node.kind(), torch_library()
+    if kind in script_quantized.OWN or (kind not in _HOLDING and script_quantized.has_quantised(given)):
+        return script_quantized.call(kind, given, lambda plain: _call(node, list(plain)), line_of(node))
     tensors = any(isinstance(g, torch.Tensor) for g in given)
     if kind in ON_TENSORS or (kind in ON_NUMBERS and not tensors):
         return (ON_TENSORS[kind] if kind in ON_TENSORS else ON_NUMBERS[kind])(*given)

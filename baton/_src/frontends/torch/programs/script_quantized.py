@@ -1,0 +1,268 @@
+"""Quantised models of TorchScript (`torch.ao.quantization`, eager mode): whole numbers beside scales.
+
+PyTorch's quantised tensors are unknown to its exporter. While a program is run for export they are `Quantised` here,
+and what the program calls is said in terms of tensors of whole numbers: sums of products in int32, which are exact, and
+then one rounding to the scale of the result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from baton._src.frontends.torch.library import torch_library
+from baton._src.frontends.torch.programs.quantized import dequantize, parameters, quantize
+from baton._src.frontends.torch.programs.script_functions import DTYPES
+from baton._src.support.diagnostics import fail
+
+_WHOLE = {"quint8": ("uint8", 0, 255), "qint8": ("int8", -128, 127), "qint32": ("int32", -(2**31), 2**31 - 1)}
+"""What elements are kept as, and their bounds."""
+
+
+@dataclass(frozen=True)
+class Quantised:
+    """The numbers (elements - zero_point) * scale; `kind` is PyTorch's name of the dtype."""
+
+    elements: Any
+    scale: Any
+    zero_point: Any
+    kind: str = "quint8"
+
+    def real(self) -> Any:
+        return dequantize(self.elements, self.scale, self.zero_point, 0, 0, None)
+
+    def like(self, x: Any) -> Quantised:
+        """Other numbers with the scale of these."""
+        return quantised(x, self.scale, self.zero_point, self.kind)
+
+
+@dataclass(frozen=True)
+class Layer:
+    """Unpacked parameters: weights less their zero points (int32), a scale for each output channel, or for all."""
+
+    weight: Any
+    scales: Any
+    bias: Any
+    geometry: tuple[Any, ...] = ()
+    """stride, padding, dilation, groups"""
+
+    def lifted(self, lift: Callable[[Any], Any]) -> Layer:
+        """With `lift` of its tensors."""
+        bias = None if self.bias is None else lift(self.bias)
+        return Layer(lift(self.weight), lift(self.scales), bias, self.geometry)
+
+
+def quantised(x: Any, scale: Any, zero_point: Any, kind: Any = "quint8") -> Quantised:
+    """Real numbers, rounded. `kind`: the dtype's name, or as TorchScript counts it."""
+    kind = DTYPES[kind] if isinstance(kind, int) else kind
+    name, low, high = _WHOLE[kind]
+    return Quantised(quantize(x, scale, zero_point, low, high, getattr(torch_library(), name)), scale, zero_point, kind)
+
+
+def layers_of(script: Any) -> dict[int, Layer]:
+    """The packed parameters within a module, by the identity of the module that holds them."""
+    packed = {id(m): getattr(m, "_packed_params", None) for m in script.modules()}
+    return {key: _unpacked(p) for key, p in packed.items() if isinstance(p, torch_library().ScriptObject)}
+
+
+def scales_of(script: Any) -> dict[int, dict[str, Any]]:
+    """The numbers that modules quantise by, which they keep as tensors, by the identity of the module."""
+    modules = [m for m in script.modules() if getattr(m, "original_name", "") == "Quantize"]
+    return {id(m): {"scale": m.scale.item(), "zero_point": m.zero_point.item()} for m in modules}
+
+
+def _unpacked(packed: Any) -> Layer:
+    torch, name = torch_library(), packed._type().name()
+    ways = {f"Conv{n}dPackedParamsBase": f"conv{n}d_unpack" for n in (2, 3)} | {
+        "LinearPackedParamsBase": "linear_unpack"
+    }
+    if name not in ways or (hasattr(packed, "transpose") and packed.transpose()):
+        raise fail("torch-script", f"packed parameters of the kind {name} (or transposed ones) are not supported")
+    weight, bias = getattr(torch.ops.quantized, ways[name])(packed)
+    if weight.qscheme() == torch.per_tensor_affine:
+        scales, zero_points = torch.tensor(weight.q_scale()), torch.tensor(weight.q_zero_point())
+    else:
+        scales, zero_points = weight.q_per_channel_scales(), weight.q_per_channel_zero_points()
+    whole = weight.int_repr().to(torch.int32) - _column(zero_points, weight.dim()).to(torch.int32)
+    geometry = () if "linear" in ways[name] else (packed.stride(), packed.padding(), packed.dilation(), packed.groups())
+    return Layer(whole.to(torch.int8) if not zero_points.any() else whole, scales.float(), bias, geometry)
+
+
+def _column(x: Any, rank: int) -> Any:
+    """One number for each place along the first axis of a tensor of `rank` axes."""
+    return x.view(-1, *[1] * (rank - 1)) if x.dim() else x
+
+
+def _sums(x: Any, zero_point: Any, layer: Layer) -> Any:
+    """Products of whole numbers, added up in int32. A border is zero_point, so 0 here."""
+    torch = torch_library()
+    whole, weight = x.to(torch.int32) - zero_point, layer.weight.to(torch.int32)
+    if not layer.geometry:
+        return torch.nn.functional.linear(whole, weight)
+    lifted = whole.dim() < weight.dim()  # a convolution along one axis is kept as one along two
+    whole = whole.unsqueeze(2) if lifted else whole
+    convolve = torch.nn.functional.conv3d if weight.dim() == 5 else torch.nn.functional.conv2d
+    found = convolve(whole, weight, None, *layer.geometry)
+    return found.squeeze(2) if lifted else found
+
+
+def _channels(x: Any, layer: Layer, rank: int) -> Any:
+    """What every output channel has of its own, along the axis of channels."""
+    return x.view(-1, *[1] * (rank - 2)) if x.dim() and layer.geometry else x
+
+
+def _product(relu: bool = False) -> Callable[..., Quantised]:
+    def run(x: Quantised, layer: Layer, scale: float, zero_point: int) -> Quantised:
+        torch = torch_library()
+        found = _sums(x.elements, x.zero_point, layer)
+        unit = _channels(x.scale * layer.scales, layer, found.dim())
+        wide = found.to(torch.float32)
+        if layer.bias is not None:
+            wide = wide + _channels(layer.bias, layer, found.dim()) / unit
+        name, low, high = _WHOLE[x.kind]
+        whole = torch.round(wide * (unit / scale)) + zero_point
+        whole = torch.clamp(whole, zero_point if relu else low, high)
+        return Quantised(whole.to(getattr(torch, name)), scale, zero_point, x.kind)
+
+    return run
+
+
+def _dynamic_product(relu: bool = False) -> Callable[..., Any]:
+    """Real numbers, whose scale is found in each call."""
+
+    def run(x: Any, layer: Layer, reduce_range: bool = False) -> Any:
+        torch = torch_library()
+        high = 127 if reduce_range else 255
+        scale, zero_point = parameters(x, 0, high, torch.finfo(torch.float32).eps, torch.uint8)
+        scale, zero_point = scale.to(torch.float32), zero_point.to(torch.int32)
+        found = _sums(quantize(x, scale, zero_point, 0, high, torch.uint8), zero_point, layer) * (scale * layer.scales)
+        found = found if layer.bias is None else found + layer.bias
+        return found.relu() if relu else found
+
+    return run
+
+
+def _on_reals(function: Callable[..., Any], relu: bool = False) -> Callable[..., Quantised]:
+    """`function` of the numbers, rounded to the scale that is said last; other operands stay what they are."""
+
+    def run(*given: Any) -> Quantised:
+        *operands, scale, zero_point = given
+        found = function(*(_real(o) for o in operands))
+        (first, *_) = [q for o in operands for q in _listed(o) if isinstance(q, Quantised)]
+        return quantised(found.relu() if relu else found, scale, zero_point, first.kind)
+
+    return run
+
+
+def _listed(operand: Any) -> Sequence[Any]:
+    return operand if isinstance(operand, (list, tuple)) else (operand,)
+
+
+def _real(operand: Any) -> Any:
+    if isinstance(operand, (list, tuple)):
+        return [_real(o) for o in operand]
+    return operand.real() if isinstance(operand, Quantised) else operand
+
+
+def _relu6(x: Quantised, inplace: bool = False) -> Quantised:
+    return x.like(x.real().clamp(0, 6))
+
+
+def _add_number(x: Quantised, number: float) -> Quantised:
+    """The zero point moves; where it would leave the dtype's bounds, the scale gets wider."""
+    _, low, high = _WHOLE[x.kind]
+    zero_point = x.zero_point - round(number / x.scale)
+    moved = replace(x, zero_point=zero_point)
+    if low <= zero_point <= high:
+        return moved
+    reach, nearest = (high - zero_point, low) if zero_point < low else (zero_point - low, high)
+    return quantised(moved.real(), reach / (high - low) * x.scale, nearest, x.kind)
+
+
+def _times_number(x: Quantised, number: float) -> Quantised:
+    _, low, high = _WHOLE[x.kind]
+    if number == 0:
+        return quantised(torch_library().zeros_like(x.real()), 1.0, 0, x.kind)
+    if number > 0:
+        return replace(x, scale=x.scale * number)
+    turned = (high + low) - x.elements.to(torch_library().int32)
+    return replace(
+        x, elements=turned.to(x.elements.dtype), scale=-x.scale * number, zero_point=high + low - x.zero_point
+    )
+
+
+def _functional(name: str) -> Callable[..., Any]:
+    return lambda *given: getattr(torch_library().nn.functional, name)(*given)
+
+
+def _plus(a: Any, b: Any) -> Any:
+    return a + b
+
+
+def _times(a: Any, b: Any) -> Any:
+    return a * b
+
+
+def _joined(tensors: Any, axis: int) -> Any:
+    return torch_library().cat(tensors, axis)
+
+
+OWN: dict[str, Callable[..., Any]] = {
+    "aten::quantize_per_tensor": quantised, "aten::dequantize": _real,
+    "aten::int_repr": lambda x: x.elements, "aten::q_scale": lambda x: x.scale,
+    "aten::q_zero_point": lambda x: x.zero_point, "quantized::relu6": _relu6,
+    **{f"quantized::{layer}": _product() for layer in ("conv1d", "conv2d", "conv3d", "linear")},
+    **{f"quantized::{layer}_relu": _product(True) for layer in ("conv1d", "conv2d", "conv3d", "linear")},
+    "quantized::linear_dynamic": _dynamic_product(), "quantized::linear_relu_dynamic": _dynamic_product(True),
+    **{f"quantized::add{end}": _on_reals(_plus, end != "") for end in ("", "_relu")},
+    **{f"quantized::mul{end}": _on_reals(_times, end != "") for end in ("", "_relu")},
+    **{f"quantized::cat{end}": _on_reals(_joined, end != "") for end in ("", "_relu")},
+    "quantized::add_scalar": _add_number, "quantized::mul_scalar": _times_number,
+    "quantized::hardswish": _on_reals(_functional("hardswish")),
+    "quantized::leaky_relu": _on_reals(_functional("leaky_relu")),
+    "quantized::sigmoid": _on_reals(lambda x: x.sigmoid()),
+    "quantized::layer_norm": _on_reals(_functional("layer_norm")),
+    "quantized::group_norm": _on_reals(_functional("group_norm")),
+    "quantized::dropout": lambda x, *_: x,
+}  # fmt: skip
+"""What is about quantised tensors or packed parameters."""
+
+MOVING = {
+    f"aten::{name}"
+    for name in (
+        "view", "reshape", "flatten", "permute", "transpose", "slice", "select", "contiguous", "unsqueeze", "squeeze",
+        "clone", "detach", "expand", "narrow", "max_pool1d", "max_pool2d", "pixel_shuffle", "upsample_nearest2d",
+        "size", "dim", "numel",
+    )
+}  # fmt: skip
+"""What chooses elements, or asks for their number, and does not look at the scale."""
+
+_SCALES = {"aten::sigmoid": (1 / 256, 0), "aten::hardsigmoid": (1 / 256, 0), "aten::tanh": (2 / 256, 128)}
+"""What quint8 has a scale of its own for."""
+
+_ON_REALS = {"mean", "adaptive_avg_pool2d", "avg_pool2d", "upsample_bilinear2d", "leaky_relu", "hardtanh"}
+"""Functions of aten of the numbers, whose result keeps the scale."""
+
+
+def has_quantised(given: Sequence[Any]) -> bool:
+    return any(isinstance(q, Quantised) for g in given for q in _listed(g))
+
+
+def call(kind: str, given: Sequence[Any], run: Callable[[Sequence[Any]], Any], line: str) -> Any:
+    """What a function of TorchScript gives; `run` calls it with plain tensors in place of the quantised ones."""
+    if kind in OWN:
+        return OWN[kind](*given)
+    x, *rest = given
+    if isinstance(x, Quantised) and not has_quantised(rest):
+        if kind in ("aten::relu", "aten::relu_"):
+            return replace(x, elements=x.elements.clamp(min=x.zero_point))
+        if kind in MOVING:
+            found = run([x.elements, *rest])
+            return replace(x, elements=found) if isinstance(found, torch_library().Tensor) else found
+        if kind in _SCALES and x.kind == "quint8":
+            return quantised(run([x.real(), *rest]), *_SCALES[kind])
+        if kind.removeprefix("aten::") in _ON_REALS:
+            return x.like(run([x.real(), *rest]))
+    help = "dequantise around it (DeQuantStub, QuantStub)"
+    raise fail("torch-script", f"{line}: {kind} of quantised tensors is not supported", help=help)
