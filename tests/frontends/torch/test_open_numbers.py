@@ -54,13 +54,34 @@ def every_other(x: Any, begin: int) -> Any:
         (written, [(1,), (2,), (5,)]),
         (lambda x, n: (x[:, n:] + 1, x[:, :n] * 2, x[:, -n:] * 3), [(2,), (3,), (6,), (9,)]),
         (lambda x, n: (x[:, n:] + 1, x[:, :n] * 2, x[:, n] * 3), [(-1,), (-2,), (-3,)]),
+        (
+            lambda x, n: (
+                *x[:, n:].median(1),
+                torch.arange(6 - n, -1, -2),
+                torch.arange(n, -9, -3),
+                *x[:, n:].split(4, 1),
+                *x[:, n:].chunk(2, 1),
+            ),
+            [(1,), (2,), (4,)],
+        ),
         (lambda x, n: x.narrow(1, n, 2).sum(1) + x.select(1, n), [(1,), (2,), (4,)]),
         (emptied, [(1, 2), (2, 4), (3, 6), (4, 2), (5, 9)]),
         (every_other, [(1,), (2,), (3,)]),
         (lambda x, n: x.masked_fill(torch.ones(6, 4).tril(n) == 0, -1.0), [(1,), (-2,), (2,), (-1,)]),
         (lambda x, n: x + torch.arange(n, n + 4)[None].triu(n), [(2,), (3,)]),
     ],
-    ids=["arithmetic", "cache", "slices", "from the end", "narrow", "written", "stepped", "triangle", "places"],
+    ids=[
+        "arithmetic",
+        "cache",
+        "slices",
+        "from the end",
+        "middle",
+        "narrow",
+        "written",
+        "stepped",
+        "triangle",
+        "places",
+    ],
 )
 def test_numbers_as_arguments(function: Callable[..., Any], numbers: list[tuple[int, ...]]) -> None:
     """From the second one on, PyTorch leaves them open; no tensor has them as its size."""

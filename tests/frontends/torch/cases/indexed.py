@@ -11,6 +11,7 @@ from tests.frontends.torch.cases.inputs import UNIT, Case, N, X, floats
 ROWS, PLACES = torch.tensor([[0, -1], [1, 0]]), torch.tensor([[0, 1, -1], [2, 1, 0]])
 
 INDICES: list[Case] = [
+    (lambda x: (x.gather(0, torch.zeros(2, 0).long()), x[:0].gather(0, torch.zeros(0).long())), (floats(5),)),
     (lambda x, r: (x[:, r, r], x[r, :, r]), (floats(3, 4, 3, 0), torch.tensor([0, 2]))),
     (
         lambda x, r: (x.index_select(1, r[0]), x.index_select(-1, r[1]), torch.take(x, r)),

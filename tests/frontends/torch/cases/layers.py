@@ -34,6 +34,14 @@ LAYERS: list[Case] = [
     (lambda x, g, b: functional.batch_norm(x, None, None, g, b, training=True), (IMAGE, GAMMA, BETA)),
     (lambda x: functional.batch_norm(x, None, None, training=True), (floats(3, 4),)),
     (lambda x, g, b: (functional.layer_norm(x, (4,), g, b), functional.layer_norm(x, (3, 4))), (X, GAMMA, BETA)),
+    (  # as autocast has it: weights are wider than inputs
+        lambda x, g, b: (
+            functional.layer_norm(x[..., 0, :4].half(), (4,), g, b),
+            functional.group_norm(x.half(), 2, g, b),
+            torch.native_layer_norm(x[..., 0, :4].half(), (4,), g, b, 1e-5)[0],
+        ),
+        (IMAGE, GAMMA, BETA),
+    ),
     (lambda x, g: (functional.rms_norm(x, (4,), g), functional.rms_norm(x, (4,), None, 1e-3)), (X, GAMMA)),
     (
         lambda x, g, b: (functional.group_norm(x, 2, g, b), functional.instance_norm(x, None, None, g, b)),
@@ -89,6 +97,10 @@ ATTENTIONS: list[Case] = [
         lambda q, k, v: functional.scaled_dot_product_attention(q, k[:, :2], v[:, :2], enable_gqa=True),
         (QUERY, KEYS, VALUES),
     ),
+    (  # of which narrow floats lose so much that softmax chooses other values
+        lambda q, k, v: functional.scaled_dot_product_attention((q * 9).half(), (k * 9).half(), v.half()),
+        (QUERY, KEYS, VALUES),
+    ),
     (lambda q, k, v: functional.scaled_dot_product_attention(q[0, 0], k[0, 0], v[0, 0]), (QUERY, KEYS, VALUES)),
 ]
 
@@ -97,6 +109,11 @@ def shrunk(x: Any, mode: str, align: bool) -> Any:
     """Sizes, and factors, where one axis shrinks and the other grows."""
     by_factor = functional.interpolate(x, scale_factor=(0.6, 1.3), mode=mode, align_corners=align, antialias=True)
     return by_factor, functional.interpolate(x, (4, 13), mode=mode, align_corners=align, antialias=True)
+
+
+def fine(x: Any, size: tuple[int, ...], mode: str) -> Any:
+    """What float64 tells apart, and float32 does not."""
+    return (functional.interpolate(1 + 1e-7 * x.double(), size, mode=mode) - 1) * 1e7
 
 
 BYTES = ints(1, 2, 4, 4, low=0, high=256, dtype=torch.uint8)
@@ -114,6 +131,7 @@ RESIZES: list[Case] = [
     (lambda x: functional.interpolate(x, (5, 11), mode="nearest-exact"), (IMAGE,)),
     (lambda x: functional.interpolate(x, scale_factor=1.3, mode="bicubic"), (IMAGE,)),
     (lambda x: functional.interpolate(x, (11, 5), mode="bicubic"), (IMAGE,)),
+    *((lambda x, m=m: fine(x, (4, 13), m), (IMAGE,)) for m in ("bilinear", "bicubic")),
     (lambda x: (functional.interpolate(x[0], 6), functional.interpolate(x[0], 6, mode="linear")), (IMAGE,)),
     (lambda x: functional.interpolate(x, scale_factor=2, mode="trilinear"), (floats(1, 2, 3, 4, 3),)),
     (lambda x, p: functional.grid_sample(x, p, align_corners=False), (IMAGE, floats(2, 3, 5, 2))),

@@ -8,16 +8,21 @@ from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.torch.node import AtenNode, Converter
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.tensor_info import Dim
+from baton._src.values.dtype import FLOAT32
 
 
 def attention(
     node: AtenNode, query: Value, key: Value, value: Value, mask: Value | None, dropout: float, is_causal: bool,
     *, scale: float | None = None, enable_gqa: bool = False,
 ) -> Value:  # fmt: skip
-    """softmax(query keyᵀ * scale + mask) value; a mask of bools says which keys are seen."""
+    """softmax(query keyᵀ * scale + mask) value; a mask of bools says which keys are seen.
+
+    Narrow floats are widened until the end, as PyTorch's kernels do: what they lose of a score, softmax raises e to.
+    """
     if dropout:
         node.fail("dropout in attention is random", help="put the module into evaluation mode: model.eval()")
     g, size = node.graph, node.sizes(query)[-1]
+    query, key, value = (_widened(node, v) for v in (query, key, value))
     if enable_gqa:
         key, value = _shared(node, query, key), _shared(node, query, value)
     if scale is None:
@@ -27,9 +32,13 @@ def attention(
     if is_causal:
         scores = _hidden(node, scores, causal_mask(node, query, key))
     if mask is not None:
-        scores = _hidden(node, scores, mask) if mask.dtype.is_bool else g.call("add", scores, mask)
+        scores = _hidden(node, scores, mask) if mask.dtype.is_bool else g.call("add", scores, _widened(node, mask))
     weights = g.call("nn.softmax", scores, axis=scores.rank - 1)
-    return g.call("matmul", _without_nan(node, weights, mask), value)
+    return g.cast(g.call("matmul", _without_nan(node, weights, mask), value), node.dtype)
+
+
+def _widened(node: AtenNode, x: Value) -> Value:
+    return node.graph.cast(x, FLOAT32) if x.dtype.bits < 32 else x
 
 
 def _shared(node: AtenNode, query: Value, x: Value) -> Value:

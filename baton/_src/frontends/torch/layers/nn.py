@@ -150,10 +150,14 @@ def _normalised(node: AtenNode, x: Value, axes: tuple[int, ...], eps: float) -> 
 def layer_norm(
     node: AtenNode, x: Value, shape: Sequence[int], weight: Value | None, bias: Value | None, eps: float, *_: bool
 ) -> Value:
+    """In the dtype of the weights, which autocast leaves wider than the input; the result has the input's."""
     g, axes = node.graph, tuple(range(x.rank - len(shape), x.rank))
-    ones, zeros = (g.broadcast_to(g.scalar(n, x), tuple(shape)) for n in (1, 0))
-    gamma, beta = weight if weight is not None else ones, bias if bias is not None else zeros
-    return g.call("nn.layer_norm", x, gamma, beta, axes=axes, epsilon=float(eps))
+    wide = x if weight is None else g.cast(x, weight.dtype)
+    gamma, beta = (
+        g.broadcast_to(g.scalar(number, wide), tuple(shape)) if given is None else given
+        for number, given in ((1, weight), (0, bias))
+    )
+    return g.cast(g.call("nn.layer_norm", wide, gamma, beta, axes=axes, epsilon=float(eps)), x.dtype)
 
 
 def native_layer_norm(
@@ -161,7 +165,7 @@ def native_layer_norm(
 ) -> tuple[Value, Value, Value]:
     """(result, mean, inverse deviation)"""
     axes = tuple(range(x.rank - len(shape), x.rank))
-    _, mean, inverse = _normalised(node, x, axes, eps)
+    _, mean, inverse = _normalised(node, node.graph.cast(x, dtype_of(node.results[1].dtype)), axes, eps)
     return layer_norm(node, x, shape, weight, bias, eps), mean, inverse
 
 
@@ -190,14 +194,16 @@ def group_norm(
 def _by_groups(
     node: AtenNode, x: Value, groups: int, weight: Value | None, bias: Value | None, eps: float
 ) -> tuple[Value, Value, Value]:
-    """(result, mean, inverse deviation), the statistics as [batch, groups]"""
+    """(result, mean, inverse deviation), the statistics as [batch, groups], in the dtype of the weights."""
     g, shape = node.graph, node.sizes(x)
     channels = node.known(shape[1], "the number of channels")
-    parts = g.reshape(x, (shape[0], groups, channels // groups, *shape[2:]))
+    parts = g.reshape(
+        x if weight is None else g.cast(x, weight.dtype), (shape[0], groups, channels // groups, *shape[2:])
+    )
     normal, mean, inverse = _normalised(node, parts, tuple(range(2, parts.rank)), eps)
     found = _per_channel(node, g.reshape(normal, shape), weight, bias)
     rows = (shape[0], groups)
-    return found, g.reshape(mean, rows), g.reshape(inverse, rows)
+    return g.cast(found, x.dtype), g.reshape(mean, rows), g.reshape(inverse, rows)
 
 
 def native_group_norm(

@@ -12,6 +12,7 @@ from baton._src.frontends.torch.node import AtenNode, Converter, Scalar
 from baton._src.frontends.torch.reals import Real
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.tensor_info import Dim
+from baton._src.values.tensor import AnyArray
 
 
 def filled(node: AtenNode, size: Sequence[Dim], number: Scalar) -> Value:
@@ -67,9 +68,15 @@ def arange(node: AtenNode, *bounds: Scalar, **_: Any) -> Value:
             start, step = int(start), int(step)
         count = node.known(node.results[0].shape[0], "the number of elements")
         return node.graph.constant((start + np.arange(count) * np.asarray(step)).astype(dtype.numpy))
-    if not isinstance(step, int) or step < 1:
-        node.fail("counting down to a size known only at run time is not supported", code="torch-dynamic")
-    return node.graph.call("arange", start=start, stop=end, step=step, dtype=dtype)
+    if not isinstance(step, int):
+        node.fail(f"steps of {step} are not known when importing", code="torch-dynamic")
+    g = node.graph
+    if step > 0:
+        return g.call("arange", start=start, stop=end, step=step, dtype=dtype)
+    if isinstance(start, (float, Real)) or isinstance(end, (float, Real)):
+        node.fail("counting down between floats known only at run time is not supported", code="torch-dynamic")
+    places = g.call("arange", start=0, stop=(start - end - step - 1) // -step, step=1, dtype=dtype)
+    return g.call("add", node.tensor(start, dtype), g.call("multiply", places, g.scalar(step, places)))
 
 
 def linspace(node: AtenNode, start: Scalar, end: Scalar, steps: Dim, **_: Any) -> Value:
@@ -78,7 +85,15 @@ def linspace(node: AtenNode, start: Scalar, end: Scalar, steps: Dim, **_: Any) -
         g, share = node.graph, node.graph.constant(np.linspace(0, 1, count))
         first, last = (node.tensor(bound, "float64") for bound in (start, end))
         return g.cast(g.call("add", first, g.call("multiply", g.call("subtract", last, first), share)), node.dtype)
+    if not node.dtype.is_float:
+        return node.graph.constant(_whole_steps(int(start), int(end), count).astype(node.dtype.numpy))
     return node.graph.constant(np.linspace(start, end, count).astype(node.dtype.numpy))
+
+
+def _whole_steps(start: int, end: int, count: int) -> AnyArray:
+    """Steps between whole numbers, whose fractions are cut off: PyTorch counts each half from its own end."""
+    places, step = np.arange(count), (end - start) / max(count - 1, 1)
+    return np.trunc(np.where(places < count // 2 + (count == 1), start + step * places, end - step * places[::-1]))
 
 
 def eye(node: AtenNode, rows: Dim, columns: Dim | None = None, **_: Any) -> Value:

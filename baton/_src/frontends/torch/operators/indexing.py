@@ -66,6 +66,8 @@ def gather(node: AtenNode, x: Value, dim: int, indices: Value, *, sparse_grad: b
         return node.graph.broadcast_to(x, node.sizes(indices))
     if not indices.rank:
         return node.graph.reshape(gather(node, x, dim, node.graph.reshape(indices, (1,))), ())
+    if any(isinstance(d, int) and d == 0 for d in node.sizes(indices)):  # which may have another rank, too
+        return node.graph.broadcast_to(node.tensor(0, x.dtype), node.sizes(indices))
     axis = node.axis(dim, x.rank)
     for other, (own, wanted) in enumerate(zip(node.sizes(x), node.sizes(indices), strict=True)):
         if other != axis and not node.graph.prover.equal(own, wanted):

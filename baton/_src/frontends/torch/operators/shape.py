@@ -104,15 +104,20 @@ def split(node: AtenNode, x: Value, size: Dim | Sequence[Dim], dim: int = 0) -> 
     """Parts of one size (the last may be shorter), or of the sizes given."""
     axis = node.axis(dim, x.rank)
     if isinstance(size, (int, PrimExpr)):
-        total = node.known(node.sizes(x)[axis], "the size of the split axis")
-        step = node.known(size, "the size of the parts") or max(total, 1)
-        size = [min(step, total - start) for start in range(0, max(total, 1), step)]
+        size = _equal_sizes(node, node.sizes(x)[axis], size)
     return _parts(node, x, axis, size)
 
 
 def chunk(node: AtenNode, x: Value, chunks: int, dim: int) -> tuple[Value, ...]:
-    total = node.known(node.sizes(x)[node.axis(dim, x.rank)], "the size of the split axis")
-    return split(node, x, max(-(-total // chunks), 1), dim)
+    axis = node.axis(dim, x.rank)
+    total = node.sizes(x)[axis]
+    return _parts(node, x, axis, _equal_sizes(node, total, -(-total // chunks)))
+
+
+def _equal_sizes(node: AtenNode, total: Dim, size: Dim) -> list[Dim]:
+    """Of the parts, the last of which is what is left: how many there are, PyTorch knows where sizes are open, too."""
+    whole = len(node.results) - 1
+    return [*[size] * whole, total - size * whole]
 
 
 def _parts(node: AtenNode, x: Value, axis: int, sizes: Sequence[Dim]) -> tuple[Value, ...]:

@@ -81,12 +81,11 @@ def median(node: AtenNode, x: Value, dim: int, keepdim: bool) -> tuple[Value, Va
     if not x.rank:
         return x, node.graph.constant(0, "int64")
     g, axis = node.graph, node.axis(dim, x.rank)
-    count = node.known(node.sizes(x)[axis], "the size of the axis")
+    count = node.sizes(x)[axis]
     ordered, places = sort(node, x, axis)
-    middle = g.constant([(count - 1) // 2], "int64")
-    found = [g.call("take", part, middle, axis=axis) for part in (ordered, places)]
+    found = [g.call("take", part, g.dims([(count - 1) // 2]), axis=axis) for part in (ordered, places)]
     if x.dtype.is_float:
-        last = [g.call("take", part, g.constant([count - 1], "int64"), axis=axis) for part in (ordered, places)]
+        last = [g.call("take", part, g.dims([count - 1]), axis=axis) for part in (ordered, places)]
         unknown = g.call("isnan", last[0])
         found = [g.call("where", unknown, a, b) for a, b in zip(last, found, strict=True)]
     values, at = found if keepdim else (g.call("squeeze", part, axis=(axis,)) for part in found)
