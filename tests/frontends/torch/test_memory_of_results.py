@@ -79,3 +79,18 @@ def test_inputs_that_are_results_are_not_marked() -> None:
     x = ROWS.clone()
     torch.compile(lambda x: (x.view(-1), x.detach(), x * 2), backend="baton", dynamic=True)(x)
     assert not getattr(x, "_dynamo_weak_dynamic_indices", set())
+
+
+def test_results_without_elements_grow() -> None:
+    """Operators with `out=` make them as large as they need, where PyTorch's own would let them."""
+    torch._dynamo.reset()
+    empty = torch.compile(lambda x: x[:0] * 2, backend="baton")(ROWS)
+    torch.testing.assert_close(torch.add(ROWS, 1, out=empty), ROWS + 1)
+
+
+def test_views_of_programs_with_checks() -> None:
+    """PyTorch keeps checks in order by tokens, which are inputs of a graph, too."""
+    torch._dynamo.reset()
+    matrix = torch.eye(3) * 2
+    found = torch.compile(lambda x: torch.linalg.inv(x).t(), backend="baton")(matrix)
+    torch.testing.assert_close(found, matrix / 4)

@@ -44,8 +44,13 @@ def array_of(tensor: Any) -> AnyArray:
 
 
 def tensor_of(array: AnyArray) -> Any:
-    """A tensor over the memory of an array; over a copy if nobody may write there, as tensors can always be written."""
+    """A tensor over the memory of an array; over a copy if nobody may write there, as tensors can always be written.
+
+    One without elements has memory of PyTorch's own, which operators with `out=` may make larger.
+    """
     torch = torch_library()
+    if not array.size:
+        return torch.empty(array.shape, dtype=getattr(torch, str(array.dtype)))
     if not array.flags.writeable:
         array = array.copy()
     if array.dtype.isbuiltin == 1:
