@@ -46,15 +46,22 @@ class BenchmarkResult:
         return f"Execution time summary:\n{head}\n" + "  ".join(f"{n * 1e3:>12.4f}" for n in numbers)
 
 
-def measure(run: Callable[[], object], number: int = 10, repeat: int = 1, min_repeat_ms: int = 0) -> BenchmarkResult:
+def measure(
+    run: Callable[[], object],
+    number: int = 10,
+    repeat: int = 1,
+    min_repeat_ms: int = 0,
+    before: Callable[[int], object] = lambda repetition: None,
+) -> BenchmarkResult:
     """Run `number` times in each of `repeat` repetitions, after one run that is not counted.
 
-    `number` grows until a repetition takes `min_repeat_ms` milliseconds.
+    `number` grows until a repetition takes `min_repeat_ms` milliseconds. `before` is called with the number of each.
     """
     run()
     results = []
     count = max(1, number)
-    for _ in range(max(1, repeat)):
+    for repetition in range(max(1, repeat)):
+        before(repetition)
         while True:
             begin = time.perf_counter()
             for _ in range(count):

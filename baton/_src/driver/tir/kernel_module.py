@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from baton._src.runtime.between_repetitions import Between
 from baton._src.runtime.executable import export
 from baton._src.runtime.executable.executable import Executable
 from baton._src.runtime.native.kernel_function import KernelFunction, KernelSignature
@@ -140,14 +141,11 @@ class KernelModule:
         number: int = 10,
         repeat: int = 1,
         min_repeat_ms: int = 0,
-        **_others: Any,
+        **options: Any,
     ) -> Callable[..., BenchmarkResult]:
-        """A function that measures a kernel on the arguments it is given.
-
-        What else TVM lets one say (`cooldown_interval_ms`, `cache_flush_bytes`, `f_preproc`, ...) changes nothing.
-        """
-        kernel = self.get_function(func_name)
-        return lambda *args: measure(lambda: kernel(*args), number, repeat, min_repeat_ms)
+        """A function that measures a kernel on the arguments it is given; `options` are those of `Between`."""
+        kernel, between = self.get_function(func_name), Between(**options)
+        return lambda *args: measure(lambda: kernel(*args), number, repeat, min_repeat_ms, between.before(args))
 
     def save(self, file_name: str | Path, fmt: str = "") -> None:
         """Write the kernels to one file that `runtime.load_module` reads; or, if `fmt` or else the end of the name is

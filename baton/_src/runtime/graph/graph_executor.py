@@ -14,6 +14,7 @@ from difflib import get_close_matches
 from itertools import chain, repeat, zip_longest
 from typing import Any, ClassVar
 
+from baton._src.runtime.between_repetitions import Between
 from baton._src.runtime.executable.executable import Executable
 from baton._src.runtime.graph.given_inputs import as_input, as_tensor, input_spec
 from baton._src.runtime.module_face import ModuleFace
@@ -56,9 +57,9 @@ class GraphRuntime(ModuleFace):
     def time_evaluator(
         self, func_name: str, dev: Any = None, number: int = 10, repeat: int = 1, min_repeat_ms: int = 0, **options: Any
     ) -> Callable[..., BenchmarkResult]:
-        """A function that measures another, ``time_evaluator("run", device)()``; further options have no effect."""
-        function = self[func_name]
-        return lambda *args: measure(lambda: function(*args), number, repeat, min_repeat_ms)
+        """A function that measures another, ``time_evaluator("run", device)()``; `options` are those of `Between`."""
+        function, between = self[func_name], Between(**options)
+        return lambda *args: measure(lambda: function(*args), number, repeat, min_repeat_ms, between.before(args))
 
     def index(self, key: Any) -> int:
         """The number of an input given by name or number."""

@@ -12,6 +12,7 @@ from difflib import get_close_matches
 from functools import partial
 from typing import Any
 
+from baton._src.runtime.between_repetitions import Between
 from baton._src.runtime.executable.executable import Executable
 from baton._src.runtime.executable.late_constants import unbound_constants_error
 from baton._src.runtime.timing import BenchmarkResult, Profile, measure
@@ -183,16 +184,18 @@ class VirtualMachine:
         """A function that measures `func_name` on its arguments: seconds a run, for each repetition.
 
         `func_name`: a function of the program, one that `save_function` made, or one about the machine, as in
-        `time_evaluator("invoke_stateful")("main")` after `set_input`.
+        `time_evaluator("invoke_stateful")("main")` after `set_input`. The other options are those of `Between`.
         """
+        between = Between(cooldown_interval_ms, repeats_to_cooldown, f_preproc=f_preproc)
         function = self.module[func_name]
         index = self.executable.function_index.get(func_name)
 
         def evaluate(*args: Any) -> BenchmarkResult:
             if index is None:
-                return measure(lambda: function(*args), number, repeat, min_repeat_ms)
+                return measure(lambda: function(*args), number, repeat, min_repeat_ms, between.before(args))
             values = self._arguments(func_name, args, {})
-            return measure(lambda: self.engine.invoke(index, values), number, repeat, min_repeat_ms)
+            before = between.before(values)
+            return measure(lambda: self.engine.invoke(index, values), number, repeat, min_repeat_ms, before)
 
         return evaluate
 
