@@ -26,6 +26,7 @@ __getattr__, __dir__, __all__ = attach(
         **names("driver.tvm_names.tuning.meta_schedule.strategies", "SearchStrategy"),
         **names("driver.tvm_names.tuning.meta_schedule.callbacks", "MeasureCallback"),
         **names("driver.tvm_names.tuning.meta_schedule.extracted", "ExtractedTask"),
+        **names("driver.tvm_names.tuning.meta_schedule.profiler", "Profiler"),
         **names("driver.tvm_names.tuning.meta_schedule.task", "TuneContext"),
         **names("driver.tvm_names.tuning.meta_schedule.derived", "derived_object"),
         **renamed("driver.tvm_names.tuning.meta_schedule.records", ArgInfo="TensorInfo"),

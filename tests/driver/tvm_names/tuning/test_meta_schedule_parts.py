@@ -287,7 +287,12 @@ class Once(ms.search_strategy.PySearchStrategy):
 
 
 def test_a_scripts_space_and_strategy(tmp_path: Path) -> None:
-    database = tune(tmp_path, 5, space=Fixed(), strategy=Once(), builder=NoBuilder(), runner=Constant())
+    """Guards the two ends of a search, and what a profiler around it tells."""
+    with ms.Profiler() as profiler:
+        database = tune(tmp_path, 5, space=Fixed(), strategy=Once(), builder=NoBuilder(), runner=Constant())
+    assert set(profiler.get()) == {"Total", "propose", "build and run", "callbacks"}
+    assert "build and run" in profiler.table()
+    assert ms.Profiler.current() is None
     (record,) = database.get_all_tuning_records()
     assert "sch.parallel" in str(record.trace)
 

@@ -63,7 +63,6 @@ TUNING_NAMES: Mapping[str, Mapping[str, str]] = {
         "autotvm": "register_topi_compute register_topi_schedule",
     },
     "candidates are run on this machine: runner.LocalRunner": {"meta_schedule.runner": "RPCRunner RPCConfig"},
-    "tuning tells its progress as compilation does": {"meta_schedule": "Profiler"},
     TEST_EQUIPMENT: {"meta_schedule": "testing"},
     "it is older than meta_schedule, which is served: tvm.meta_schedule, and passes named MetaSchedule...": {
         "relax.transform": "tuning_api",

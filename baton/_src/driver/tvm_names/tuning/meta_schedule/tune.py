@@ -17,6 +17,7 @@ from baton._src.driver.tvm_names.tuning.meta_schedule.database import Database, 
 from baton._src.driver.tvm_names.tuning.meta_schedule.databases import JSONDatabase
 from baton._src.driver.tvm_names.tuning.meta_schedule.kinds import created
 from baton._src.driver.tvm_names.tuning.meta_schedule.measuring import Measuring, measuring
+from baton._src.driver.tvm_names.tuning.meta_schedule.profiler import Profiler
 from baton._src.driver.tvm_names.tuning.meta_schedule.running import Runner
 from baton._src.driver.tvm_names.tuning.meta_schedule.task import TuneContext
 from baton._src.driver.tvm_names.tuning.workloads import only_kernel
@@ -103,14 +104,17 @@ class TaskScheduler:
         """Measure the next candidates of a task, at most `left`: how many there were."""
         record = self.tasks_[number]
         task = record.ctx
-        candidates = list(task.generate_measure_candidates() or [])[:left]
+        with Profiler.timeit("propose"):
+            candidates = list(task.generate_measure_candidates() or [])[:left]
         if not candidates:
             record.is_terminated = True
             return 0
-        built, results = measure.results(task.module, task.target, candidates)
+        with Profiler.timeit("build and run"):
+            built, results = measure.results(task.module, task.target, candidates)
         task.notify_runner_results(candidates, results)
-        for callback in callbacks:
-            callback.apply(self, number, candidates, built, results)
+        with Profiler.timeit("callbacks"):
+            for callback in callbacks:
+                callback.apply(self, number, candidates, built, results)
         seconds = [math.fsum(r.run_secs) / len(r.run_secs) for r in results if r.run_secs]
         record.best = min([record.best, *seconds])
         for result in results:
