@@ -131,3 +131,24 @@ def main(x: R.Tensor((2,), "float32")):
     fails_everywhere(program, array(f32(1, 2)), code="value-mismatch")
     right = program.replace(said, "R.Tensor((2,), 'float32')")
     np.testing.assert_array_equal(everywhere(right, array(f32(1, 2))).numpy(), [0, 0])
+
+
+@pytest.mark.rule("RELAX-SIG-9")
+@pytest.mark.rule("RELAX-RTSI-4")
+@pytest.mark.parametrize(("captured", "says"), [("y", "f takes 2 arguments"), ("R.prim_value(5)", "")])
+def test_a_closure_is_called_with_as_many_arguments_as_its_function_takes(captured: str, says: str) -> None:
+    """Compiled, one more was taken for the value of a shape variable: a number ran, a tensor broke struct.pack.
+
+    The interpreter refuses the number when it is captured, as it is no tensor.
+    """
+    program = f"""
+@R.function
+def f(x: R.Tensor((3,), "float32"), y: R.Tensor((3,), "float32")) -> R.Tensor((3,), "float32"):
+    return R.subtract(x, y)
+
+@R.function
+def main(y: R.Tensor((3,), "float32")) -> R.Object:
+    partial = R.make_closure(cls.f, ({captured},))
+    return R.invoke_pure_closure(partial, (y, y), sinfo_args=R.Tensor((3,), "float32"))
+"""
+    fails_everywhere(program, f32(1, 2, 3), says=says)

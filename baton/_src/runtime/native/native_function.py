@@ -21,7 +21,7 @@ from baton._src.runtime.native.negative_sizes import Check, check_of_sizes
 from baton._src.runtime.native.output_memory import allocator
 from baton._src.runtime.native.step_by_step import KernelHook, run_step_by_step
 from baton._src.runtime.thread_pool.threads import thread_pool
-from baton._src.runtime.value_checks import Matcher, check_condition, check_signature, size_fault
+from baton._src.runtime.value_checks import Matcher, argument_count, check_condition, check_signature, size_fault
 from baton._src.support.diagnostics import fail
 from baton._src.values.aligned import aligned, aligned_bytes
 from baton._src.values.convert import contiguous
@@ -178,6 +178,9 @@ class NativeFunction:
 
     def _measure(self, arrays: Sequence[AnyArray], scalars: tuple[int, ...]) -> Sizes:
         """Check the arguments against the signature and compute what follows from their shapes."""
+        if len(scalars) != self.plan.scalars:
+            names = [*(i.name for i in self.plan.inputs), *self.plan.variables[: self.plan.scalars]]
+            argument_count(self.name, len(names), len(arrays) + len(scalars), names)
         heap: list[Any] = list(scalars) + [None] * (len(self.plan.variables) - len(scalars))
         inputs = self.plan.inputs
         values = [NDArray(contiguous(a)) for a in arrays]
