@@ -99,6 +99,21 @@ def test_external_data_counts(builds: list[str], tmp_path: Path) -> None:
     assert len(builds) == 2
 
 
+def test_one_model_linked_to_with_weights_of_its_own(builds: list[str], tmp_path: Path) -> None:
+    """Guards caches of downloads, which keep files under their hashes: two versions of a model share what has not
+    changed, and the links say which weights are meant."""
+    onnx.save(model(), tmp_path / "91ab", save_as_external_data=True, location="w.bin", size_threshold=0)
+    for factor in (1, 2):
+        (tmp_path / f"weights{factor}").write_bytes((factor * np.eye(64, dtype="float32")).tobytes())
+        folder = tmp_path / f"version{factor}"
+        folder.mkdir()
+        (folder / "m.onnx").symlink_to(tmp_path / "91ab")
+        (folder / "w.bin").symlink_to(tmp_path / f"weights{factor}")
+    paths = [tmp_path / f"version{factor}" / "m.onnx" for factor in (1, 2, 2)]
+    assert [result(path) for path in paths] == [1.0, 2.0, 2.0]
+    assert len(builds) == 2
+
+
 @pytest.mark.parametrize("kind", ["json", "baton"])
 @pytest.mark.parametrize("damage", [b"", b"{}", None])
 def test_damaged_entries(builds: list[str], tmp_path: Path, kind: str, damage: bytes | None) -> None:

@@ -73,7 +73,9 @@ def test_external_data_beside_the_model(tmp_path: Path) -> None:
     assert read.data.numpy().tolist() == [0, 1, 2, 3]
 
 
-@pytest.mark.parametrize("location", ["../secret.bin", "/etc/passwd", "a/../../secret.bin", "", ".", "link.bin"])
+@pytest.mark.parametrize(
+    "location", ["../secret.bin", "/etc/passwd", "a/../../secret.bin", "", ".", "link.bin", "w\0.bin"]
+)
 def test_external_data_outside_the_folder(tmp_path: Path, location: str) -> None:
     """Neither paths nor symbolic links lead out of the model's folder."""
     folder = tmp_path / "models"
@@ -225,3 +227,21 @@ def test_unknown_inputs_in_shapes_and_values() -> None:
         relax.frontend.onnx.from_onnx(model, values={"z": np.ones(3)})
     with pytest.raises(DiagnosticError, match="float64"):
         relax.frontend.onnx.from_onnx(model, values={"x": np.ones(3)})
+
+
+def test_external_data_that_is_linked_to_as_the_model_is(tmp_path: Path) -> None:
+    """Caches of downloads keep files under their hashes and link to them by name; other links are still refused."""
+    hashes, names = tmp_path / "hashes", tmp_path / "names"
+    hashes.mkdir()
+    names.mkdir()
+    np.arange(4, dtype=np.float32).tofile(hashes / "4f3c")
+    np.arange(4, dtype=np.float32).tofile(tmp_path / "secret.bin")
+    saved(external("w.bin"), hashes).rename(hashes / "91ab")
+    (names / "model.onnx").symlink_to(hashes / "91ab")
+    (names / "w.bin").symlink_to(hashes / "4f3c")
+    module = relax.frontend.onnx.from_onnx(names / "model.onnx")
+    (read,) = [node for node in post_order(module["main"]) if isinstance(node, relax.Constant)]
+    assert read.data.numpy().tolist() == [0, 1, 2, 3]
+    (names / "w.bin").unlink()
+    (names / "w.bin").symlink_to(tmp_path / "secret.bin")
+    assert str(names) in refused(names / "model.onnx", "onnx-external")

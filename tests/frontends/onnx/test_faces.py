@@ -60,6 +60,25 @@ def test_models_are_given_as_paths_of_any_kind_or_as_bytes(kind: Any, tmp_path: 
     assert _names(relax.frontend.onnx.from_onnx(source)["main"]) == ["x"]
 
 
+@pytest.mark.filterwarnings("ignore:The onnxtxt format is experimental")
+@pytest.mark.parametrize("ending", ["textproto", "pbtxt", "onnxjson", "onnxtxt"])
+def test_models_written_as_text(ending: str, tmp_path: Path) -> None:
+    """What `onnx.save` makes of a file's ending is read by it; what is damaged is told with the form."""
+    path = tmp_path / f"model.{ending}"
+    node = helper.make_node("Add", ["x", "w"], ["y"])
+    model = model_of([node], [("x", [3])], weights=[weight("w", np.array([1, 2, 3], "float32"))], opset=17)
+    model.graph.output[0].type.tensor_type.elem_type = TensorProto.FLOAT  # ONNX's own text has no output without
+    onnx.save(model, path)
+    assert baton.compile(path, num_threads=1).run({"x": np.ones(3, "float32")})[0].tolist() == [2, 3, 4]
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(baton.DiagnosticError, match=f"model.{ending} is not an ONNX model as") as error:
+        baton.compile(path)
+    assert error.value.code == "onnx-file"
+    path.write_bytes(model.SerializeToString())
+    with pytest.raises(baton.DiagnosticError, match=f"model.{ending} is not an ONNX model as"):
+        relax.frontend.onnx.from_onnx(path)
+
+
 def test_one_dtype_for_all_inputs_leaves_those_that_the_model_says() -> None:
     """Scripts pass "float32" for models whose inputs are integers."""
     module, _ = relay.frontend.from_onnx(_model(), {"ids.1": (2, 3)}, "float32")

@@ -92,7 +92,7 @@ def program_key(
     versions = (FORMAT, source_fingerprint(), llvmlite.__version__, np.__version__, onnx)
     settings = f"{settings} checked" if checked_by_environment() else settings
     parts = (*versions, repr(Machine.of(target)), target_text(target), settings, given, content)
-    return ProgramKey(hashlib.sha256("\0".join(parts).encode()).hexdigest(), path.resolve(), state, chosen)
+    return ProgramKey(hashlib.sha256("\0".join(parts).encode()).hexdigest(), path.absolute(), state, chosen)
 
 
 def cached_program(key: ProgramKey, target: Target) -> Executable | None:

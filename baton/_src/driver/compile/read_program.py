@@ -29,6 +29,8 @@ _RELAY = "baton._src.lower.relay_to_relax.module"
 _TORCH = "baton._src.frontends.torch.relax_graph"
 _ARCHIVE = "baton._src.frontends.torch.programs.archive"
 """What most models have no need of is imported by those that do."""
+_ONNX_FILES = (".onnx", ".onnxtxt", ".onnxtext", ".onnxjson", ".textproto", ".txtpb", ".pbtxt", ".prototxt")
+"""How files of ONNX end: of bytes, and of text that `onnx.save` writes."""
 _PICKLES = (".pt", ".pth", ".ckpt", ".bin", ".pkl")
 """How files end that PyTorch's `torch.save` and `torch.jit.save` write."""
 
@@ -89,7 +91,7 @@ def _read_file(path: Path, shapes: Mapping[str, Any] | None, params: dict[str, A
     if not path.is_file():
         message = f"{path} is a folder, not a file" if path.is_dir() else f"there is no file {path}"
         raise fail("file-missing", message, help=f"paths are relative to {Path.cwd()}")
-    if suffix == ".onnx":
+    if suffix in _ONNX_FILES:
         return _from_onnx(path, shapes, params)
     if suffix == ".pt2":
         return _from_torch(import_module(_ARCHIVE).read_archive(path), shapes, params)
@@ -109,7 +111,8 @@ def _read_file(path: Path, shapes: Mapping[str, Any] | None, params: dict[str, A
     raise fail(
         "model-kind",
         f"cannot tell what {path} is",
-        help="model files end in .onnx, .pt2 (PyTorch), .relay or .rly (Relay text), or .py (TVMScript)",
+        help="model files end in .onnx (text: .textproto, .onnxjson, .onnxtxt), .pt2 (PyTorch), "
+        ".relay or .rly (Relay text), or .py (TVMScript)",
     )
 
 

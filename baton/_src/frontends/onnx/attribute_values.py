@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
+from baton._src.frontends.onnx.files.model_folder import ModelFolder
 from baton._src.frontends.onnx.files.reader import STRING, read_tensor
 from baton._src.frontends.onnx.files.sparse import read_sparse
 from baton._src.frontends.onnx.strings import read_strings
@@ -17,7 +17,7 @@ _FIELDS = {
 """Where ONNX's kinds of attributes keep their content."""
 
 
-def value_of(attribute: Any, folder: Path | None, with_strings: bool) -> Any:
+def value_of(attribute: Any, folder: ModelFolder | None, with_strings: bool) -> Any:
     """Numbers, str, lists of them, arrays of tensors (sparse ones are made dense); graphs and types as they are.
 
     Tensors of strings are refused (`onnx-dtype`) unless `with_strings`. `folder` is that of external data.

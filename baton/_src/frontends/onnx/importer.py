@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.attribute_values import value_of
 from baton._src.frontends.onnx.attributes import check_attributes, check_values
 from baton._src.frontends.onnx.control.branches import arms_disagree, forked
+from baton._src.frontends.onnx.files.model_folder import ModelFolder
 from baton._src.frontends.onnx.files.reader import STRING, onnx_library, read_tensor, read_tensors
 from baton._src.frontends.onnx.files.sparse import read_sparse
 from baton._src.frontends.onnx.functions import EXPANDED, Expanded, body_of
@@ -50,7 +50,7 @@ class Importer:
     def __init__(
         self,
         model: Any,
-        folder: Path | None,
+        folder: ModelFolder | None,
         language: Language,
         shape: Mapping[str, Sequence[Any]] | None = None,
         dtype: object = None,

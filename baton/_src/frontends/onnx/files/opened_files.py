@@ -22,7 +22,7 @@ def noting_files() -> Iterator[set[Path]]:
 
 
 def note_file(path: Path) -> None:
-    """Say that `path` (resolved) is read."""
+    """Say that `path`, as the model's own path says it, is read."""
     noted = _noted.get()
     if noted is not None:
         noted.add(path)

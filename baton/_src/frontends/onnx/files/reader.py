@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from baton._src.frontends.onnx.files.large_files import LARGE, Malformed, without_weights
+from baton._src.frontends.onnx.files.model_folder import ModelFolder
 from baton._src.frontends.onnx.files.names import check_names
 from baton._src.frontends.onnx.files.opened_files import note_file
 from baton._src.support.diagnostics import fail
@@ -33,8 +34,11 @@ def onnx_library() -> Any:
         ) from missing
 
 
-def read_model(source: object) -> tuple[Any, Path | None]:
+def read_model(source: object) -> tuple[Any, ModelFolder | None]:
     """A `ModelProto` and the folder its external data lies in, from a path, bytes or a `ModelProto`.
+
+    A file's ending says its form, as to `onnx.load`: text of protocol buffers (.textproto), JSON (.onnxjson), ONNX's
+    own text (.onnxtxt), or bytes. Bytes that are given are bytes of protocol buffers.
 
     Raises `DiagnosticError`: `onnx-file` (missing, truncated, not ONNX), `onnx-external` (data outside the folder).
     """
@@ -44,13 +48,16 @@ def read_model(source: object) -> tuple[Any, Path | None]:
     if isinstance(source, (bytes, bytearray)):
         return _parse(onnx, bytes(source), "<bytes>"), None
     path = Path(source if isinstance(source, os.PathLike) else str(source))
+    form = onnx.serialization.registry.get_format_from_file_extension(path.suffix.lower())
+    binary = form in (None, "protobuf")
     try:
-        content = _messages(path)
+        content = _messages(path) if binary else path.read_bytes()
     except OSError as error:
         raise fail(
             "onnx-file", f"cannot read {path}: {error.strerror or error}", help="give the path of a .onnx file"
         ) from error
-    return _parse(onnx, content, path.name), path.resolve().parent
+    model = _parse(onnx, content, path.name) if binary else _parse_text(onnx, content, path.name, form)
+    return model, ModelFolder.of(path)
 
 
 def save_named(model: Any, path: str) -> None:
@@ -67,7 +74,7 @@ def _messages(path: Path) -> bytes:
     if path.stat().st_size < LARGE:
         return path.read_bytes()
     try:
-        return without_weights(path.resolve())
+        return without_weights(path)
     except Malformed:
         return path.read_bytes()  # ONNX's own parser says what is wrong
 
@@ -82,6 +89,21 @@ def _parse(onnx: Any, content: bytes, name: str) -> Any:
             f"{name} is not a complete ONNX model ({error})",
             help="is the file truncated, or of another format?",
         ) from error
+    return _checked(model, name)
+
+
+def _parse_text(onnx: Any, content: bytes, name: str, form: str) -> Any:
+    formats = [importlib.import_module(f"google.protobuf.{m}") for m in ("text_format", "json_format")]
+    damaged = (*(m.ParseError for m in formats), onnx.parser.ParseError, RecursionError, ValueError)
+    try:
+        model = onnx.serialization.registry.get(form).deserialize_proto(content, onnx.ModelProto())
+    except damaged as error:
+        help = "a file's ending says its form: .onnx is for bytes"
+        raise fail("onnx-file", f"{name} is not an ONNX model as {form} ({error})", help=help) from error
+    return _checked(model, name)
+
+
+def _checked(model: Any, name: str) -> Any:
     if not model.HasField("graph") or not (model.graph.node or model.graph.output):
         raise fail("onnx-file", f"{name} holds no ONNX graph", help="is the file truncated, or of another format?")
     check_names(model)
@@ -121,7 +143,7 @@ def onnx_type_of(dtype: Any) -> int:
     raise fail("onnx-dtype", f"ONNX models here take no tensors of dtype {dtype}")
 
 
-def read_tensors(tensors: Sequence[Any], folder: Path | None) -> dict[str, AnyArray]:
+def read_tensors(tensors: Sequence[Any], folder: ModelFolder | None) -> dict[str, AnyArray]:
     """The contents of `TensorProto`s by name; those in files are read by several threads, since reading is copying."""
     external = onnx_library().TensorProto.EXTERNAL
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
@@ -135,7 +157,7 @@ def read_tensors(tensors: Sequence[Any], folder: Path | None) -> dict[str, AnyAr
         return {name: item.result() if isinstance(item, Future) else item for name, item in found.items()}
 
 
-def read_tensor(tensor: Any, folder: Path | None) -> AnyArray:
+def read_tensor(tensor: Any, folder: ModelFolder | None) -> AnyArray:
     """The contents of a `TensorProto`, external data included (`folder` is the model's)."""
     onnx = onnx_library()
     name = tensor.name or "a tensor"
@@ -152,20 +174,21 @@ def read_tensor(tensor: Any, folder: Path | None) -> AnyArray:
     return np.ascontiguousarray(array.astype(dtype.numpy, copy=False)).reshape(shape)
 
 
-def _external(tensor: Any, folder: Path | None, dtype: DataType, shape: tuple[int, ...]) -> AnyArray:
+def _external(tensor: Any, folder: ModelFolder | None, dtype: DataType, shape: tuple[int, ...]) -> AnyArray:
     entries = {entry.key: entry.value for entry in tensor.external_data}
     location = entries.get("location", "")
     if folder is None:
         raise fail(
             "onnx-external",
             f"tensor {tensor.name!r} stores its data in {location!r}, but the model was not given as a path",
+            help="give the path of the model, or let onnx.load read its external data",
         )
-    path = (folder / location).resolve()
-    if not path.is_relative_to(folder) or not path.is_file():
+    path = folder.find(location)
+    if path is None:
         raise fail(
             "onnx-external",
             f"tensor {tensor.name!r} stores its data in {location!r}, which is not a file in the model's folder",
-            help="external data must be in the model's folder",
+            help=f"external data must be in {folder.path}",
         )
     note_file(path)
     try:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from baton._src.frontends.onnx.files.model_folder import ModelFolder
 from baton._src.frontends.onnx.files.reader import MAX_TENSOR_BYTES, read_tensor
 from baton._src.support.diagnostics import fail
 from baton._src.values.tensor import AnyArray
 
 
-def read_sparse(sparse: Any, folder: Path | None) -> AnyArray:
+def read_sparse(sparse: Any, folder: ModelFolder | None) -> AnyArray:
     """The contents of a `SparseTensorProto`. Its indices count elements, (n,), or name each axis, (n, rank).
 
     `DiagnosticError`: as of `read_tensor`, and `onnx-file` for indices that do not fit.
