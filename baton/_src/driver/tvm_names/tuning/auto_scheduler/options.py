@@ -14,10 +14,12 @@ Callback = Callable[[Sequence[MeasureInput], Sequence[MeasureResult]], None]
 
 
 class RecordToFile:
-    """Appends each measurement to a log."""
+    """Appends each measurement to a log, which is there even if nothing is measured."""
 
     def __init__(self, filename: str | Path) -> None:
         self.filename = Path(filename)
+        self.filename.parent.mkdir(parents=True, exist_ok=True)
+        self.filename.touch()
 
     def __call__(self, inputs: Sequence[MeasureInput], results: Sequence[MeasureResult]) -> None:
         save_records(self.filename, inputs, results)
