@@ -57,6 +57,17 @@ def test_gradient() -> None:
     np.testing.assert_allclose(to_kernel.numpy(), given[1].grad.numpy(), rtol=1e-4, atol=1e-5)
 
 
+def test_kernels_of_unknown_size() -> None:
+    """Guards kernels whose taps are counted when they run only."""
+    x, w = numbers(1, CHANNELS, 7, 6), numbers(CHANNELS, MULTIPLIER, 3, 2)
+    open_kernel = (CHANNELS, MULTIPLIER, relay.Any(), relay.Any())
+    params = [relay.var("x", shape=x.shape), relay.var("w", shape=open_kernel)]
+    body = relay.nn.conv2d(*params, groups=CHANNELS, channels=CHANNELS * MULTIPLIER)
+    module = baton.IRModule.from_expr(relay.Function(params, body))
+    interpreted, compiled = (relay.create_executor(kind, module).evaluate()(x, w).numpy() for kind in ("debug", "vm"))
+    np.testing.assert_allclose(compiled, interpreted, rtol=1e-4, atol=1e-5)
+
+
 def test_other_channels_are_a_mistake() -> None:
     """Guards that only `channels` makes a multiplier of input channels that do not fit the groups."""
     x, w = relay.var("x", shape=(2, CHANNELS, 7, 6)), relay.var("w", shape=(CHANNELS, MULTIPLIER, 3, 2))

@@ -10,11 +10,16 @@ import pytest
 import baton
 from baton import relay
 from baton._src.passes.relay.quantize.qnn_canonicalize import CanonicalizeOps, qnn_legalize
+from baton._src.relay.expressions import walk
 from baton._src.relay.interpreter import Interpreter
 from tests.at_length import seeds_at_length
 from tests.passes.relay.test_before_after import names
 from tests.relay.quantised_programs import Program, quantised_program
 
+Q, X = relay.var("q", shape=(2, 5), dtype="int8"), relay.var("x", shape=(2, 5))
+ONE, NIL, VECTOR = relay.const(1.0), relay.const(0), relay.const(np.ones(3, "float32"))
+QNN = relay.qnn.op
+LAYOUTS = {"qnn.conv2d": ["NHWC", "HWIO"], "qnn.conv2d_transpose": ["NHWC", "default"]}
 KERNELS_OF_THEIR_OWN = {"qnn.simulated_quantize", "qnn.simulated_dequantize"}
 
 
@@ -30,12 +35,14 @@ def check(seed: int) -> None:
     program = quantised_program(seed)
     module = relay.transform.InferType()(baton.IRModule.from_expr(program.function))
     canonical = CanonicalizeOps()(qnn_legalize()(module))
+    converted = relay.transform.ConvertLayout(LAYOUTS)(module)
     assert {n for n in names(canonical) if n.startswith("qnn.")} <= KERNELS_OF_THEIR_OWN
     for found in (
         interpreted(module, program),
         interpreted(canonical, program),
         compiled("vm", module, program),
         compiled("graph", canonical, program),
+        compiled("aot", converted, program),
     ):
         assert (found.dtype, found.shape) == (program.value.dtype, program.value.shape), program.operators
         off = np.abs(found.astype("float64") - program.value.astype("float64"))
@@ -51,6 +58,19 @@ def test_programs(seed: int) -> None:
 def test_many_programs() -> None:
     for seed in seeds_at_length(2000):
         check(seed)
+
+
+def test_layouts_of_quantised_convolutions() -> None:
+    """Guards ConvertLayout on qnn.conv2d, which it refused; scales of channels go along with requantize."""
+    x, w = relay.var("x", shape=(1, 4, 6, 6), dtype="int8"), relay.var("w", shape=(3, 4, 3, 3), dtype="int8")
+    scales = relay.const(np.array([0.5, 0.25, 1], "float32"))
+    sums = QNN.conv2d(x, w, relay.const(3), NIL, ONE, scales, (3, 3), 3)
+    body = QNN.requantize(sums, scales, NIL, ONE, NIL, axis=1)
+    module = relay.transform.InferType()(baton.IRModule.from_expr(relay.Function([x, w], body)))
+    converted = relay.transform.ConvertLayout({"qnn.conv2d": ["NHWC", "HWIO"]})(module)
+    calls = {n.op.name: n.attrs for n in walk(converted["main"]) if isinstance(n, relay.Call)}
+    assert (calls["qnn.conv2d"].data_layout, calls["qnn.conv2d"].kernel_layout) == ("NHWC", "HWIO")
+    assert calls["qnn.requantize"].axis == 3
 
 
 def call(builder: Any, *shapes: tuple[tuple[int, ...], str], **attrs: Any) -> Any:
@@ -89,11 +109,6 @@ def test_places_of_parameters() -> None:
         x, w, zero, zero, scale, scale, (1, 1), (0, 0), (1, 1), 2, 6, (2, 2), "NCHW", "IOHW", "", (0, 0), "int32"
     )
     assert (made.attrs.groups, made.attrs.channels, made.attrs.kernel_size) == (2, 6, (2, 2))
-
-
-Q, X = relay.var("q", shape=(2, 5), dtype="int8"), relay.var("x", shape=(2, 5))
-ONE, NIL, VECTOR = relay.const(1.0), relay.const(0), relay.const(np.ones(3, "float32"))
-QNN = relay.qnn.op
 
 
 @pytest.mark.parametrize(

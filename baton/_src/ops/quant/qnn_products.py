@@ -138,6 +138,7 @@ def _product(
         decompose=sums.decompose,
         gradient=NO_SLOPE,
         fusion=Fusion.OUT_EWISE_FUSABLE,
+        layout=base.layout,
         in_relax=False,
         relay_builder=_builder(names, options),
         samples=samples,

@@ -34,17 +34,17 @@ def decompose(b: Any, args: Any, a: Any, out: Any) -> Any:
     extents = dict(zip((letter for letter, _ in kernel.axes), shape.values))
     if depth_multiplier(a, extents) == 1:
         return None
-    plain, layout = _plain(b, args[1], {letter: int(d) for letter, d in extents.items()})
+    plain, layout = _plain(b, args[1], extents)
     options = {name: getattr(a, name) for name in a.names} | {"kernel_layout": layout}
     return b.op(f"nn.conv{a.spatial}d", args[0], plain, **options)
 
 
-def _plain(b: Any, w: Any, extents: dict[str, int]) -> tuple[Any, str]:
+def _plain(b: Any, w: Any, extents: dict[str, Any]) -> tuple[Any, str]:
     """The kernel, and its layout: the same, with I right behind O."""
     before = list(extents)
     letters = [letter for letter in before if letter != "I"]
     letters.insert(letters.index("O") + 1, "I")
     if letters != before:
         w = b.op("permute_dims", w, axes=tuple(before.index(letter) for letter in letters))
-    extents |= {"O": extents["O"] * extents["I"], "I": 1}
-    return b.op("reshape", w, b.shape([extents[letter] for letter in letters])), "".join(letters)
+    shape = {**extents, "O": int(extents["O"]) * int(extents["I"]), "I": 1}
+    return b.op("reshape", w, b.shape([shape[letter] for letter in letters])), "".join(letters)
