@@ -104,3 +104,27 @@ def test_what_is_outside_is_found_by_a_pass() -> None:
     assert A.OOBChecker()(module)["product"] is product
     with pytest.raises(tir.ScheduleError, match="index 9 of axis 0 of X"):
         A.OOBChecker()(IRModule({"f": outside}))
+
+
+@T.prim_func
+def by_pointer(X: T.Buffer((4,), "float32"), Y: T.Buffer((4,), "float32"), Z: T.Buffer((4,), "float32")):
+    with T.block("call"):
+        T.reads(X[0:4])
+        T.writes(Y[0:4], Z[0:4])
+        T.evaluate(T.call_extern("int32", "mixed", X.access_ptr("r"), Y.access_ptr("w"), Z.data))
+        Z[0] = X[1]
+
+
+def test_accesses_by_pointer() -> None:
+    """All of a buffer counts: as read, as written, or as both, where nothing says for what a pointer is."""
+    found = next(n for n in post_order(by_pointer.body) if isinstance(n, tir.Block) and n.name_hint == "call")
+    buffers = {b.data: b for b in by_pointer.buffer_map.values()}
+    regions = A.get_block_access_region(found, buffers)
+    assert [[(r.buffer.name, str(r.region[0].extent)) for r in part] for part in regions] == [
+        [("X", "4")],
+        [("Z", "1"), ("Y", "4")],
+        [("Z", "4")],
+    ]
+    reads, writes = A.get_block_read_write_region(found, buffers)
+    assert [r.buffer.name for r in reads] == ["X", "Z"]
+    assert [(r.buffer.name, str(r.region[0].extent)) for r in writes] == [("Y", "4"), ("Z", "4")]

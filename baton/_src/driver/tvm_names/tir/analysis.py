@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,11 +17,13 @@ from baton._src.support.diagnostics import ScheduleError, fail
 from baton._src.tir import expr as tir
 from baton._src.tir import stmt as st
 from baton._src.tir.buffer import Buffer, BufferRegion
-from baton._src.tir.intrinsics import Effect
+from baton._src.tir.intrinsics import Effect, intrinsic
 from baton._src.tir.outside_indices import outside_indices
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.regions import access_regions
 from baton._src.transform.context import PassContext
+
+ACCESS_PTR = intrinsic("tvm_access_ptr")
 
 
 def undefined_vars(node: Any, defs: Iterable[tir.Var] | None = None) -> list[tir.Var]:
@@ -42,19 +44,45 @@ def undefined_vars(node: Any, defs: Iterable[tir.Var] | None = None) -> list[tir
     return [n for n in order if isinstance(n, tir.Var) and n not in known]
 
 
-def get_block_read_write_region(block: st.Block, buffer_var_map: Any = None) -> list[list[BufferRegion]]:
-    """[what the block reads, what it writes], as its body and init have it."""
-    reads, writes = access_regions(block.body, block.init)
-    return [reads, writes]
+def get_block_read_write_region(
+    block: st.Block, buffer_var_map: Mapping[tir.Var, Buffer] | None = None
+) -> list[list[BufferRegion]]:
+    """[what the block reads, what it writes], as its body and init have it. What it uses by pointer, of the buffers in
+    `buffer_var_map`, is both, all of it."""
+    reads, writes, opaque = get_block_access_region(block, buffer_var_map)
+    hidden = {r.buffer for r in opaque}
+    return [[r for r in regions if r.buffer not in hidden] + opaque for regions in (reads, writes)]
 
 
-def get_block_access_region(block: st.Block, buffer_var_map: Any = None) -> list[list[BufferRegion]]:
-    """[reads, writes, opaque accesses]: the last are those by pointer, of which all of the buffer counts."""
+def get_block_access_region(
+    block: st.Block, buffer_var_map: Mapping[tir.Var, Buffer] | None = None
+) -> list[list[BufferRegion]]:
+    """[reads, writes, opaque accesses]: the last are those by pointer, of which all of the buffer counts. A pointer
+    that says what it is for (`access_ptr` to read, or to write) is a read or a write of all of it."""
     reads, writes = access_regions(block.body, block.init)
-    named = {r.buffer.data for r in (*reads, *writes)}
-    buffers = {v: b for v, b in (buffer_var_map or {}).items() if v not in named}
-    pointers = [n for n in post_order(block.body) if isinstance(n, tir.Var) and n in buffers]
-    return [reads, writes, [BufferRegion(buffers[v], st.full_region(buffers[v]).region) for v in pointers]]
+    found: list[list[BufferRegion]] = [reads, writes, []]
+    buffers = buffer_var_map or {}
+    for var, mask in _pointer_uses(block.body, buffers).items():
+        kind = {1: 0, 2: 1}.get(mask, 2)
+        others = [r for r in found[kind] if r.buffer is not buffers[var]]
+        found[kind] = [*others, st.full_region(buffers[var])]
+    return found
+
+
+def _pointer_uses(body: st.Stmt, buffers: Mapping[tir.Var, Buffer]) -> dict[tir.Var, int]:
+    """What the pointers of `buffers` are used for by themselves: 1 to read, 2 to write, 3 for both or who knows."""
+    masks: dict[tir.Var, int] = {}
+    for node in post_order(body, below=_without_buffers):
+        says = isinstance(node, tir.Call) and node.op is ACCESS_PTR and isinstance(node.args[4], tir.IntImm)
+        mask = int(node.args[4]) if says else 3
+        for part in _without_buffers(node):
+            if isinstance(part, tir.Var) and part in buffers:
+                masks[part] = masks.get(part, 0) | mask
+    return masks
+
+
+def _without_buffers(node: Any) -> list[Any]:
+    return [part for part in children(node) if not isinstance(part, Buffer)]
 
 
 def detect_buffer_access_lca(func: PrimFunc) -> dict[Buffer, st.For | st.Block | None]:
