@@ -103,6 +103,42 @@ def main(x: R.Tensor(("n", 2), "float32"), w: R.Tensor((2, 3), "float32")) -> R.
         function.bind_symbolic_vars({"k": 1})
 
 
+def test_functions_are_inlined_by_variable_or_name() -> None:
+    """`relax.Function.inline_functions`, which was missing: calls within what is inlined are inlined, too."""
+    module = load("""
+@I.ir_module
+class Module:
+    @R.function
+    def twice(x: R.Tensor(("n",), "float32")) -> R.Tensor(("n",), "float32"):
+        y = R.add(x, x)
+        return y
+    @R.function
+    def fourfold(x: R.Tensor(("m",), "float32")) -> R.Tensor(("m",), "float32"):
+        y = cls.twice(cls.twice(x))
+        return y
+    @R.function
+    def main(x: R.Tensor((3,), "float32")) -> R.Tensor((3,), "float32"):
+        y = R.exp(cls.fourfold(x))
+        return y
+    @R.function
+    def loop(x: R.Tensor((3,), "float32")) -> R.Tensor((3,), "float32"):
+        y = cls.loop(x)
+        return y
+""")
+    found = module["main"].inline_functions(
+        {"twice": module["twice"], module.get_global_var("fourfold"): module["fourfold"]}
+    )
+    values = [b.value for block in found.body.blocks for b in block.bindings]
+    assert [v.op.name for v in values if isinstance(v, relax.Call)] == ["relax.add", "relax.add", "relax.exp"]
+    assert relax.analysis.well_formed(tvm.IRModule({"main": found}))
+    only = module["main"].inline_functions({"fourfold": module["fourfold"]})
+    assert "twice(" in only.script()
+    assert "fourfold(" not in only.script()
+    assert module["twice"].inline_functions({"main": module["main"]}) is module["twice"]
+    with pytest.raises(tvm.TVMError, match="cannot be inlined: loop"):
+        module["loop"].inline_functions({"loop": module["loop"]})
+
+
 def test_what_reads_the_header_of_a_tensor_is_a_module() -> None:
     x = relax.Var("x", Ts((n, 4), "float32"))
     assert inspect.tensor_shape_i(x, 1).op.name == "relax.inspect.tensor_shape_i"

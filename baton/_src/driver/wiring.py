@@ -19,6 +19,7 @@ from baton._src.ir.types import Constructor, TensorType, Type
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.ops.syntax import build_relax, build_relay, call_global
 from baton._src.passes.pipelines import PIPELINES
+from baton._src.passes.relax.bindings.inline_private_functions import inline_functions
 from baton._src.passes.relax.interfaces.bind_params import BindParams, BindSymbolicVars
 from baton._src.relax import nodes as relax
 from baton._src.relax.check.base_check import BaseCheckResult, struct_info_base_check
@@ -59,6 +60,7 @@ def wire() -> None:
     relax.Expr.deduced_alone = staticmethod(own_info)
     relax.Function.binding_params = staticmethod(lambda f, values: alone(f, lambda name: BindParams(name, values)))
     relax.Function.binding_symbols = staticmethod(lambda f, dims: alone(f, lambda name: BindSymbolicVars(dims, name)))
+    relax.Function.inlining = staticmethod(inline_functions)
     IRModule.standard = staticmethod(later("baton._src.driver.relay.prelude", "import_from_std"))
     IRModule.pickled = staticmethod(later("baton._src.driver.tvm_names.node_json", "pickled"))
     IRModule.relay_text = staticmethod(astext)

@@ -18,7 +18,9 @@ class Function(Expr):
 
     binding_params: ClassVar[Callable[[Function, Any], Function]]
     binding_symbols: ClassVar[Callable[[Function, Any], Function]]
-    """Implement `bind_params` and `bind_symbolic_vars`: passes of a later layer, hence bound by `driver.wiring`."""
+    inlining: ClassVar[Callable[[Function, Any], Function]]
+    """Implement `bind_params`, `bind_symbolic_vars` and `inline_functions`: passes of a later layer, hence bound by
+    `driver.wiring`."""
 
     params: tuple[Var, ...] = binder()
     body: Any = part(kw_only=True)
@@ -85,6 +87,10 @@ class Function(Expr):
     def bind_symbolic_vars(self, binding_map: Any) -> Function:
         """A copy with shape variables (by variable or name) replaced by dims."""
         return Function.binding_symbols(self, binding_map)
+
+    def inline_functions(self, function_map: Any) -> Function:
+        """A copy with functions of a module, given by variable or name, in the place of their calls."""
+        return Function.inlining(self, function_map)
 
 
 @node

@@ -11,13 +11,14 @@ are removed; Primitive ones, and kernels, are left alone.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from baton._src.analysis.call_graph import call_graph, components, detect_recursion
 from baton._src.ir.expr import GlobalVar, PrimExpr
 from baton._src.ir.module import IRModule
-from baton._src.ir.traverse import substitute, with_fresh_binders
+from baton._src.ir.traverse import post_order, substitute, with_fresh_binders
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.passes.relax.bindings.dead_code_elimination import remove_unreachable
 from baton._src.passes.relax.same_info import same_info
@@ -40,6 +41,7 @@ from baton._src.relax.nodes import (
     VarBinding,
 )
 from baton._src.relax.struct_info import StructInfo
+from baton._src.support.diagnostics import fail
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.expr import Var as TirVar
 from baton._src.transform.context import PassContext
@@ -68,6 +70,25 @@ class InlinePrivateFunctions(Pass):
             return module
         functions = {var: changed.get(var, function) for var, function in module.functions.items()}
         return remove_unreachable(module.with_functions(functions))
+
+
+def inline_functions(function: Function, bodies: Mapping[GlobalVar | str, Function]) -> Function:
+    """`function` with the bodies of others, given by variable or name, in the place of their calls.
+
+    Calls in these bodies are treated alike. Error: `pass-recursive` if one calls itself, directly or through others.
+    """
+    named = {key if isinstance(key, str) else key.name_hint: body for key, body in bodies.items()}
+    called = {v for f in (function, *named.values()) for v in post_order(f) if isinstance(v, GlobalVar)}
+    known = {var: named[var.name_hint] for var in called if var.name_hint in named}
+    own = GlobalVar("")  # no function that is called has this name
+    module = IRModule({**known, own: function})
+    for group in detect_recursion(module):
+        names = ", ".join(sorted({var.name_hint for var in group}))
+        raise fail("pass-recursive", f"functions that call themselves cannot be inlined: {names}")
+    inliner = _Inliner(module)
+    for (var,) in components(call_graph(module)):
+        inliner.bodies[var] = inliner.function(module.functions[var])
+    return inliner.bodies[own]
 
 
 def _is_private(function: Function) -> bool:
