@@ -77,8 +77,10 @@ with torch.inference_mode():
   Inputs and results are real (`torch.view_as_real`), and transforms at most 8192 long: they are products with matrices.
 - Control flow that depends on tensors is imported: `torch.cond`, `while_loop` (of any number of turns), and `scan` and
   `map` of up to 1024 steps, which are written out. In TorchScript these are conditions over elements; a loop as long as
-  an element says is refused. Quantised models of PT2E (`quantized_decomposed`, a scale for the
-  tensor, a channel or a token) are whole numbers beside scales.
+  an element says is refused.
+- Quantised models of PT2E (`quantized_decomposed`, a scale for the tensor, a channel or a token) are whole numbers
+  beside scales. So are those of eager mode (`torch.ao.quantization`: static, and dynamic `Linear`), which come as
+  TorchScript: sums are exact in int32, and rounded as PyTorch rounds them. Their recurrent layers are refused.
 - Random numbers are PyTorch's own: through `torch.compile` they are drawn before each call, so that `torch.manual_seed`
   gives what it gives without compiling. Exported programs that draw are refused, as functions have no state.
 - Results that are None are left out. Of equal elements `topk` gives the places in another order than PyTorch, which
@@ -104,8 +106,11 @@ with torch.inference_mode():
   the order of the inputs. Numbers among results are tensors without axes: int64, float64 or bool.
 - torchvision's `nms`, `roi_align`, `roi_pool`, `ps_roi_align` and `deform_conv2d` are imported, and the products by
   groups (`torch._grouped_mm`) that routed experts are made of.
-- Not supported: tensors of quantised dtypes (`torch.qint8`), packed sequences, `lstsq`, `igamma`, `zeta`, `nextafter`,
-  `topk` of as many as elements decide, whole numbers as inputs of exported programs that stay open.
+- An operator of your own (`torch.library`) is refused by name until
+  `exported.run_decompositions({torch.ops.mine.op.default: function})` says it in terms of PyTorch; `from_fx` and
+  `from_pytorch` take converters (`custom_convert_map`).
+- Not supported: quantised tensors (`torch.qint8`) as inputs, packed sequences, `lstsq`, `flex_attention`, `topk` of as
+  many as elements decide, whole numbers as inputs of exported programs that stay open.
 """
 
 

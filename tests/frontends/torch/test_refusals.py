@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle  # noqa: TID251 - to make files that must be refused
+import re
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,31 @@ def test_all_unsupported_operators_at_once() -> None:
     first = error.diagnostics[0].message
     assert "aten.special_airy_ai.default is not supported (used 2x: test_refusals.py:" in first
     assert "y = torch.special.airy_ai(x)" in first
+
+
+@torch.library.custom_op("baton_test::twice", mutates_args=())
+def twice(x: torch.Tensor) -> torch.Tensor:
+    return x * 2
+
+
+@twice.register_fake
+def _(x: torch.Tensor) -> torch.Tensor:
+    return torch.empty_like(x)
+
+
+def test_operators_of_the_user() -> None:
+    """They are refused by name, with the way to say them in terms of PyTorch, which works."""
+
+    class Twice(nn.Module):
+        def forward(self, x: Any) -> Any:
+            return torch.ops.baton_test.twice(x) + 1
+
+    told = r"run_decompositions\({torch.ops.baton_test.twice.default: function}\)"
+    with pytest.raises(DiagnosticError, match=r"operator baton_test.twice.default") as caught:
+        baton.compile(exported := torch.export.export(Twice(), (ROWS,)))
+    assert re.search(told, str(caught.value))
+    said = exported.run_decompositions({torch.ops.baton_test.twice.default: lambda x: x + x})
+    assert_same(baton.compile(said)(as_array(ROWS)), [ROWS * 2 + 1], "said")
 
 
 @pytest.mark.parametrize("scripted", [False, True], ids=["traced", "scripted"])

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from difflib import get_close_matches
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -25,23 +24,16 @@ from baton._src.frontends.torch.sizes import SIZES
 from baton._src.frontends.torch.symbols import Symbols
 from baton._src.frontends.torch.table import CONVERTERS, IGNORED
 from baton._src.frontends.torch.tensors import array_of, dtype_of
+from baton._src.frontends.torch.unsupported import unsupported
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.tensor_info import Dim, TensorInfo
-from baton._src.support.diagnostics import Diagnostic, DiagnosticError, InternalError, fail
+from baton._src.support.diagnostics import DiagnosticError, InternalError, fail
 from baton._src.support.operator_errors import UnsupportedOperatorError
 from baton._src.values.dtype import BOOL, DataType
 from baton._src.values.tensor import AnyArray
 
 _DROPPED = {"layout", "device", "pin_memory", "memory_format"}
 """Keywords that say where and how elements lie, which is the compiler's business."""
-
-
-_DRAWING = {
-    "rand", "randn", "randint", "randperm", "rand_like", "randn_like", "randint_like", "bernoulli", "multinomial",
-    "normal", "normal_functional", "uniform", "exponential", "poisson", "geometric", "cauchy", "log_normal", "random",
-    "native_dropout", "rrelu_with_noise", "rrelu_with_noise_functional",
-}  # fmt: skip
-"""Operators of PyTorch's generator, which keeps a state."""
 
 
 class Importer:
@@ -266,7 +258,7 @@ class Importer:
             if not any(name in table for table in known):
                 missing.setdefault(name, []).append(source_of(node) or node.name)
         if missing:
-            raise UnsupportedOperatorError([_unsupported(n, s, self.converters) for n, s in sorted(missing.items())])
+            raise UnsupportedOperatorError([unsupported(n, s, self.converters) for n, s in sorted(missing.items())])
 
 
 def _is_known(own: Any, expected: Any) -> bool:
@@ -281,22 +273,3 @@ def _results_of(node: Any) -> tuple[Any, ...]:
 def _used(node: Any) -> frozenset[int]:
     """The results that are taken out of a tuple of them."""
     return frozenset(u.args[1] for u in node.users if u.target is operator.getitem and u.users)
-
-
-def _unsupported(name: str, sources: list[str], known: Iterable[str]) -> Diagnostic:
-    places = list(dict.fromkeys(sources))
-    listed = "; ".join(places[:5]) + (f"; and {len(places) - 5} more" if len(places) > 5 else "")
-    if name.split(".")[1] in _DRAWING:
-        return Diagnostic(
-            "torch-random",
-            f"{name} draws random numbers (used {len(sources)}x: {listed}); a compiled function has no seed",
-            help="draw them before and pass them as an input, or use torch.compile(model, backend='baton'), where "
-            "PyTorch draws what depends on sizes alone, so that torch.manual_seed decides: what depends on computed "
-            "elements (torch.poisson, torch.multinomial) belongs in a function under torch.compiler.disable",
-        )
-    near = get_close_matches(name, known, n=1)
-    return Diagnostic(
-        "torch-unsupported-op",
-        f"operator {name} is not supported (used {len(sources)}x: {listed})",
-        help=f"{f'did you mean {near[0]}? ' if near else ''}The table of supported operators is in docs/torch.md",
-    )

@@ -1,0 +1,45 @@
+"""What is said of an operator that has no converter: where it is used, and what helps in its place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from difflib import get_close_matches
+
+from baton._src.support.diagnostics import Diagnostic
+
+_DRAWING = {
+    "rand", "randn", "randint", "randperm", "rand_like", "randn_like", "randint_like", "bernoulli", "multinomial",
+    "normal", "normal_functional", "uniform", "exponential", "poisson", "geometric", "cauchy", "log_normal", "random",
+    "native_dropout", "rrelu_with_noise", "rrelu_with_noise_functional",
+}  # fmt: skip
+"""Operators of PyTorch's generator, which keeps a state."""
+
+
+def unsupported(name: str, sources: Sequence[str], known: Iterable[str]) -> Diagnostic:
+    """The refusal of an operator that is used in these lines, where operators are `known`."""
+    places = list(dict.fromkeys(sources))
+    listed = "; ".join(places[:5]) + (f"; and {len(places) - 5} more" if len(places) > 5 else "")
+    if name.split(".")[1] in _DRAWING:
+        return Diagnostic(
+            "torch-random",
+            f"{name} draws random numbers (used {len(sources)}x: {listed}); a compiled function has no seed",
+            help="draw them before and pass them as an input, or use torch.compile(model, backend='baton'), where "
+            "PyTorch draws what depends on sizes alone, so that torch.manual_seed decides: what depends on computed "
+            "elements (torch.poisson, torch.multinomial) belongs in a function under torch.compiler.disable",
+        )
+    return Diagnostic(
+        "torch-unsupported-op",
+        f"operator {name} is not supported (used {len(sources)}x: {listed})",
+        help=_way_around(name, known),
+    )
+
+
+def _way_around(name: str, known: Iterable[str]) -> str:
+    """What helps in place of an operator; those of aten may be misspelt, or meant to be another."""
+    if name.endswith(".flex_attention"):
+        return "torch.nn.functional.scaled_dot_product_attention takes scores to add, or a mask, as a tensor"
+    space, *rest = name.split(".")
+    if len(rest) == 2 and space not in ("aten", "torch"):
+        return f"say it in terms of PyTorch: exported.run_decompositions({{torch.ops.{name}: function}})"
+    near = get_close_matches(name, known, n=1)
+    return f"{f'did you mean {near[0]}? ' if near else ''}The table of supported operators is in docs/torch.md"
