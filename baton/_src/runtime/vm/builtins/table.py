@@ -18,6 +18,7 @@ from baton._src.runtime.vm.builtins import (
     shapes,
     strings,
     structures,
+    threads,
 )
 
 BUILTINS: Mapping[str, Callable[..., Any]] = {
@@ -34,5 +35,6 @@ BUILTINS: Mapping[str, Callable[..., Any]] = {
     **shapes.TABLE,
     **structures.TABLE,
     **strings.TABLE,
+    **threads.TABLE,
 }
 """Functions of run-time values. Those that need the machine take it first: bytecode passes `%vm`."""
