@@ -58,8 +58,9 @@ assert backend.run_model(onnx_model, [np.ones((2, 3), np.float32), np.array([0])
   to be, and checked in every run.
 - Operators that are not supported are reported all at once, with the names of their nodes.
 - Files are not trusted: external data is read only from the model's folder (or where links in it lead as the
-  model's own does), sizes are checked before memory is asked for, and a damaged file is a diagnostic. The forms of text that `onnx.save` writes are read as well; their
-  endings say what they are (`.textproto`, `.onnxjson`, `.onnxtxt`).
+  model's own does), sizes are checked before memory is asked for, and a damaged file is a diagnostic. The forms of
+  text that `onnx.save` writes are read as well; their endings say what they are (`.textproto`, `.onnxjson`,
+  `.onnxtxt`).
 - Weights of 2, 4 and 8 bits (`MatMulNBits`) are made real numbers when compiling: they take the memory of float32.
 - Strings (features and classes of scikit-learn's models) are numbered at the border of what `baton.compile` makes: they
   are compared, looked up, counted and moved about there. What looks into them (StringNormalizer, StringSplit,
