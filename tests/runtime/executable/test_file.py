@@ -216,3 +216,8 @@ def test_builder_program_rebuilds_the_bytecode() -> None:
     program = executable.as_python().replace("ib = ExecBuilder()\n", "")
     exec(program, {"ib": ib})
     assert ib.get().instructions == executable.instructions
+
+
+def test_an_executable_shows_what_can_be_called() -> None:
+    """Not its table of functions, which is as long as the program."""
+    assert repr(sample()) == "<Executable with functions constants, choose>"

@@ -46,6 +46,9 @@ class Executable:
     """Writes the kernels as LLVM IR ("ll") or assembly ("asm"); None if it was loaded from a file, which has machine
     code only."""
 
+    def __repr__(self) -> str:
+        return f"<Executable with functions {', '.join(f.name for f in self.functions if f.public)}>"
+
     @property
     def mod(self) -> Executable:
         """The module that TVM keeps apart: what it can do, an executable can."""
