@@ -131,7 +131,7 @@ def reference(inputs: Any, a: PadAttrs) -> Any:
         result[tuple(slice(b, b + d) for d, (b, _) in zip(x[cut].shape, width))] = x[cut]
         return result
     mode: Any = "wrap" if a.pad_mode == "circular" else a.pad_mode
-    return np.pad(x[cut], width, mode=mode)
+    return np.pad(x[cut], width, mode=mode) if width else x  # NumPy takes no empty widths
 
 
 def np_dtype(x: Any) -> Any:
@@ -195,6 +195,7 @@ PAD = OpDef(
         Sample((Arr((4, "m")),), PadAttrs((1, 2, 2, 1), pad_mode="reflect")),
         Sample((Arr((2, "m")),), PadAttrs((3, 1, 4, 9), pad_mode="reflect")),
         Sample((Arr((2, 3)),), PadAttrs((1, 1, 0, 2), pad_mode="edge")),
+        Sample((Arr(()),), PadAttrs((), pad_mode="edge")),
         Sample((Arr((2, 3)),), PadAttrs((1, 1, 0, 2), pad_mode="circular")),
         Sample((Arr((4, 5), "int32", -9, 9),), PadAttrs((-1, 0, 1, -2), 7)),
     ),
