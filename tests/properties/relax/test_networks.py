@@ -33,6 +33,7 @@ TARGETS = [
     "llvm", "llvm -num-cores=2", "llvm -mcpu=x86-64", "llvm -mcpu=x86-64-v3", "llvm -mcpu=x86-64-v3 -num-cores=2",
 ]  # fmt: skip
 """Processors that a machine of today can pass for."""
+OTHERS = ["llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-n1", "llvm -mtriple=x86_64-linux-gnu -mcpu=znver4"]
 TOLERANCE = {"float32": 3e-4, "float16": 4e-2, "bfloat16": 0.25}
 """Of the largest value, and of each value."""
 SHAKES = 12
@@ -121,6 +122,14 @@ def check(seed: int) -> None:
 def test_networks(seed: int) -> None:
     """Guards what rules of kernel_schedules, layouts and fusion make of shapes, dtypes and neighbours nobody chose."""
     check(seed)
+
+
+@pytest.mark.parametrize("target", OTHERS)
+def test_other_processors(target: str) -> None:
+    """Guards that kernels of other vectors become machine code: NEON, and AVX-512 wherever this runs."""
+    for seed in range(100, 103):
+        executable = relax_build(random_network(seed).module, Target(target), options=CompileOptions(workers=1))
+        assert executable.object_code, seed
 
 
 @posix
