@@ -50,7 +50,7 @@ class Signals(nn.Module):
         y = self.swish(x)
         z = self.joined.cat([self.product.mul(y, torch.sigmoid(x)), self.leaky(y)], 1)
         w = self.numbers.add_scalar(self.numbers.mul_scalar(z, -2.0), 1.5)
-        moved = w.transpose(1, 2).reshape(2, -1)[:, 1:]
+        moved = w.transpose(1, 2).reshape(2, -1)[:, 1:].chunk(2, 1)[1]
         return tuple(self.end(t) for t in (z, w, self.six(w), w.mean(2), self.norm(z), moved, torch.tanh(z)))
 
 

@@ -233,7 +233,7 @@ MOVING = {
     for name in (
         "view", "reshape", "flatten", "permute", "transpose", "slice", "select", "contiguous", "unsqueeze", "squeeze",
         "clone", "detach", "expand", "narrow", "max_pool1d", "max_pool2d", "pixel_shuffle", "upsample_nearest2d",
-        "size", "dim", "numel",
+        "chunk", "split", "unbind", "size", "dim", "numel",
     )
 }  # fmt: skip
 """What chooses elements, or asks for their number, and does not look at the scale."""
@@ -249,6 +249,13 @@ def has_quantised(given: Sequence[Any]) -> bool:
     return any(isinstance(q, Quantised) for g in given for q in _listed(g))
 
 
+def _with_scale_of(x: Quantised, found: Any) -> Any:
+    """Elements of `x`, or parts of them, as quantised tensors; what is no tensor is a fact about it."""
+    if isinstance(found, (list, tuple)):
+        return [_with_scale_of(x, part) for part in found]
+    return replace(x, elements=found) if isinstance(found, torch_library().Tensor) else found
+
+
 def call(kind: str, given: Sequence[Any], run: Callable[[Sequence[Any]], Any], line: str) -> Any:
     """What a function of TorchScript gives; `run` calls it with plain tensors in place of the quantised ones."""
     if kind in OWN:
@@ -258,8 +265,7 @@ def call(kind: str, given: Sequence[Any], run: Callable[[Sequence[Any]], Any], l
         if kind in ("aten::relu", "aten::relu_"):
             return replace(x, elements=x.elements.clamp(min=x.zero_point))
         if kind in MOVING:
-            found = run([x.elements, *rest])
-            return replace(x, elements=found) if isinstance(found, torch_library().Tensor) else found
+            return _with_scale_of(x, run([x.elements, *rest]))
         if kind in _SCALES and x.kind == "quint8":
             return quantised(run([x.real(), *rest]), *_SCALES[kind])
         if kind.removeprefix("aten::") in _ON_REALS:
