@@ -1,4 +1,4 @@
-"""What `time_evaluator` does before each repetition, as TVM's further options say."""
+"""What `time_evaluator` does before each repetition, according to TVM's extra options."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from baton._src.support.diagnostics import fail
 from baton._src.values.packed_func import PROCESS_FUNCTIONS
 
 FLUSH = "cache_flush_cpu_non_first_arg"
-"""TVM's function that leaves no argument but the first in the caches; here none is left."""
+"""TVM's function that flushes all arguments but the first from the caches; here it flushes all of them."""
 LARGER_THAN_CACHES = 64 << 20
 
 
 @dataclass(frozen=True)
 class Between:
-    """`cooldown_interval_ms` of rest after every `repeats_to_cooldown` repetitions; `cache_flush_bytes` that
-    are written to take the place of what caches hold; the registered function `f_preproc`, called with the arguments.
+    """Options: pause for `cooldown_interval_ms` after every `repeats_to_cooldown` repetitions; write
+    `cache_flush_bytes` to evict what the caches hold; call the registered function `f_preproc` with the arguments.
 
-    `limit_zero_time_iterations` is about clocks that cannot tell short times apart: it changes nothing.
+    `limit_zero_time_iterations` is meant for clocks too coarse to measure short runs; it has no effect here.
     """
 
     cooldown_interval_ms: int = 0
@@ -37,7 +37,7 @@ class Between:
             raise fail("function-missing", message, kind=ValueError)
 
     def before(self, args: Sequence[Any]) -> Callable[[int], None]:
-        """What is called with the number of each repetition of a function of these arguments."""
+        """A callback for a function called with `args`: it takes the number of the repetition about to start."""
 
         def prepare(repetition: int) -> None:
             if repetition and self.cooldown_interval_ms and repetition % max(1, self.repeats_to_cooldown) == 0:

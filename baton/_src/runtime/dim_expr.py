@@ -1,8 +1,9 @@
 """Scalar expressions as serialisable data: dims, sizes and prim values that depend on shape variables.
 
 An expression is an int, float or bool, ``["v", slot]`` for the value in a slot (of the shape heap, or of a native
-function's variables), ``["cast", dtype, e]``, or ``[op, a, b, ...]`` with an op of `OPERATIONS`. This is what an
-executable stores; `compile_dim` turns it into a Python function once. Expressions may be deep: nothing here recurses.
+function's variables), ``["cast", dtype, e]``, or ``[op, a, b, ...]`` with an op of `OPERATIONS`. Executables store
+expressions in this form; `compile_dim` turns one into a Python function. Expressions may be deep: nothing here
+recurses.
 """
 
 from __future__ import annotations
@@ -168,5 +169,5 @@ def format_dim(expr: DimExpr, names: Sequence[str] = ()) -> str:
 
 
 def is_slot(expr: DimExpr) -> bool:
-    """Whether the expression is nothing but one slot: a binding position."""
+    """Whether the expression is just a slot, which makes it a binding position."""
     return not isinstance(expr, (int, float)) and expr[0] == "v"

@@ -74,9 +74,9 @@ def is_packed(value: Any) -> bool:
 
 
 def size_fault(shape: Sequence[int]) -> str:
-    """What keeps a tensor from having this shape; empty if nothing does.
+    """Why no tensor can have this shape; empty if one can.
 
-    NumPy would read a negative dim as `the rest`, and counts the other dims of an empty array, too.
+    NumPy would read a negative dim as "the rest", and limits the other dims of an empty array, too.
     """
     if min(shape, default=0) < 0:
         return "of negative size"
@@ -84,7 +84,7 @@ def size_fault(shape: Sequence[int]) -> str:
 
 
 def extents(shape: Iterable[int]) -> tuple[int, ...]:
-    """The dims of a tensor that is made; `value-mismatch` if no tensor can have them."""
+    """The dims for a new tensor; `value-mismatch` if no tensor can have them."""
     found = tuple(shape)
     fault = size_fault(found)
     if fault:
@@ -199,7 +199,7 @@ class Matcher:
             raise fail("value-mismatch", f"{where} is {found}, expected {expected}{reason}")
 
     def _expected(self, dim: DimExpr, where: str) -> Any:
-        """The value of a derived dim. Error: it has a variable that no argument is, so no dim alone."""
+        """The value of a derived dim. Error: it mentions a variable that no argument determines."""
         open_ones = [slot for slot in sorted(_slots_of(dim)) if self.heap[slot] is None]
         if open_ones:
             names = ", ".join(format_dim(["v", slot], self.slot_names) for slot in open_ones)

@@ -70,7 +70,7 @@ ANY = ObjectValue()
 
 
 def show_info(info: ValueInfo, names: Sequence[str] = ()) -> str:
-    """The info as program text, for errors; `names` are those of the slots of shape variables."""
+    """The info as program text, for messages; `names` are those of the slots of shape variables."""
     match info:
         case TensorValue():
             dims = "" if info.dims is None else _show_dims(info.dims, names)

@@ -6,8 +6,8 @@
     bytecode.bin           64-bit words, little endian
     constants.safetensors  aligned, mapped into memory on loading
 
-Nothing is compressed, so that constants can be mapped where they lie; nothing is executed by reading; writing is
-atomic. Checksums of everything but the constants are verified on loading (`verify=True` reads the constants as well).
+Nothing is compressed, so that constants can be mapped in place. Reading executes nothing; writing is atomic. Checksums
+of everything but the constants are verified on loading (`verify=True` reads the constants as well).
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Archive:
 def write_archive(archive: Archive, path: str | Path, durable: bool = True) -> None:
     """Write to a temporary file beside `path`, then rename: a reader sees the old file or the whole new one.
 
-    Unless `durable`, the system may keep the contents in memory for a while, and lose them if it is cut off.
+    Unless `durable`, the contents may still be in the system's page cache on return, and be lost in a power failure.
     """
     target = Path(path)
     if not target.parent.is_dir():

@@ -1,4 +1,4 @@
-"""The instructions of the machine: Call, Ret, Goto, If over registers, immediates, constants and functions.
+"""The instructions of the virtual machine: Call, Ret, Goto, If over registers, immediates, constants and functions.
 
 Encoded, an instruction is a run of 64-bit words. An operand is one word: the top 8 bits say its kind, the low 56 bits
 hold a signed number. Source: relax-ops-passes-vm facts, section 6.
@@ -95,14 +95,14 @@ class Ret:
 
 @dataclass(frozen=True, slots=True)
 class Goto:
-    """Continue `offset` instructions further on."""
+    """Jump `offset` instructions, relative to this one."""
 
     offset: int
 
 
 @dataclass(frozen=True, slots=True)
 class If:
-    """Continue with the next instruction if the register holds a true scalar, else `false_offset` further on."""
+    """Continue with the next instruction if the register holds a true scalar, else jump `false_offset`."""
 
     condition: int
     false_offset: int
@@ -130,7 +130,7 @@ def encode(instructions: Sequence[Instruction]) -> tuple[list[int], list[int]]:
 
 
 def decode(words: Sequence[int]) -> Iterator[Instruction]:
-    """The instructions in `words`; `DiagnosticError` (`executable-corrupt`) if they are not whole."""
+    """The instructions in `words`; `DiagnosticError` (`executable-corrupt`) if they are malformed."""
     position = 0
     try:
         while position < len(words):

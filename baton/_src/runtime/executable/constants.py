@@ -24,19 +24,19 @@ class Data:
 
     @cached_property
     def functions(self) -> list[Evaluate]:
-        """Of names of slots and the expressions over them: the expressions, compiled once."""
+        """For data of the form [slot names, expression, ...]: the expressions, compiled once."""
         names, *expressions = self.content
         return [compile_dim(e, names) for e in expressions]
 
     @cached_property
     def remembered(self) -> dict[str, Any]:
-        """What the builtin that is given this data has worked out once for all its calls."""
+        """A cache for the builtin that is given this data: what it computed once stays for later calls."""
         return {}
 
 
 @dataclass(frozen=True)
 class LateConstant:
-    """In the place of a tensor that is still to be bound (`late_constants`)."""
+    """A placeholder for a tensor that is bound after loading (`late_constants`)."""
 
     name: str
     shape: tuple[int, ...]

@@ -180,12 +180,12 @@ class ExecBuilder:
         self._instructions.append(Ret(result.value))
 
     def emit_goto(self, pc_offset: int) -> None:
-        """Continue `pc_offset` instructions further on."""
+        """Jump `pc_offset` instructions, relative to this one."""
         self._inside("emit_goto")
         self._instructions.append(Goto(pc_offset))
 
     def emit_if(self, cond: Operand, false_offset: int) -> None:
-        """Continue with the next instruction if the register holds a true scalar, else `false_offset` further on."""
+        """Continue with the next instruction if the register holds a true scalar, else jump `false_offset`."""
         self._inside("emit_if")
         self._reads(cond)
         self._instructions.append(If(cond.value, false_offset))

@@ -51,12 +51,12 @@ class Executable:
 
     @property
     def mod(self) -> Executable:
-        """The module that TVM keeps apart: what it can do, an executable can."""
+        """The executable itself, which has the methods of the separate module that TVM keeps here."""
         return self
 
     @cached_property
     def library(self) -> NativeLibrary | None:
-        """The native code, linked when first used; None if there is none."""
+        """The native code, linked on first use; None if there is none."""
         if not self.object_code:
             return None
         return load(self.object_code)
@@ -83,7 +83,8 @@ class Executable:
 
     def get_source(self, fmt: str = "") -> str:
         """The kernels as LLVM IR, or with "asm" as assembly. Raises `DiagnosticError` (`api`) for other formats and for
-        what was loaded."""
+        loaded executables, which have no IR.
+        """
         if self.listing is None:
             help = "ask what tvm.build, relay.build or relax.build gave"
             raise fail("api", "this library was loaded from a file, which has no source", help=help)
@@ -110,7 +111,7 @@ class Executable:
     # ------------------------------------------------------------------------------------------- files
 
     def save(self, path: str | Path, durable: bool = True) -> None:
-        """Write the executable to `path`: whole, or not at all. `durable`: wait until the disk has it."""
+        """Write the executable to `path`, atomically. `durable`: wait until it is on disk."""
         words, _ = encode(self.instructions)
         constants, tensors = constants_to_data(self.constants)
         manifest = {
@@ -128,7 +129,7 @@ class Executable:
         export.export_library(self.save, file_name, *args, **kwargs)
 
     def jit(self, fcompile: Any = None, addons: Any = None, **kwargs: Any) -> Executable:
-        """This executable: it links itself when first used (TVM's spelling, whose options concern the linker)."""
+        """This executable: it links itself on first use (TVM's spelling, whose options concern the linker)."""
         return self
 
 

@@ -1,4 +1,4 @@
-"""What `export_library` of all libraries does with TVM's further arguments, which concern a linker.
+"""`export_library` for all kinds of libraries: what becomes of TVM's extra arguments, which concern a linker.
 
 baton's library is one file that needs no linking, so by default it is written as it is; a script's own `fcompile` is
 called as TVM calls it.
@@ -28,9 +28,9 @@ def export_library(
     """Write a library with `save`: to `file_name`, or for `fcompile(file_name, [object], **kwargs)` to a file in
     `workspace_dir` (a temporary folder) that this function turns into it.
 
-    Functions that make archives (`tvm.contrib.tar.tar`) are not called: what is written can be loaded as it is. `cc`
-    without `fcompile` changes nothing, for no compiler is called. Errors `api`: there are `addons`, other options
-    without an `fcompile`, or `fcompile` wrote nothing.
+    Functions that make archives (`tvm.contrib.tar.tar`) are not called: the file can be loaded as it is. `cc` without
+    `fcompile` has no effect, since no compiler is called. Errors `api`: there are `addons`, other options without an
+    `fcompile`, or `fcompile` wrote nothing.
     """
     if addons:
         help = "leave them out: code of your own is called by tir.call_packed or call_extern"

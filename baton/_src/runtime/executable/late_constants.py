@@ -1,10 +1,10 @@
-"""Constants that are bound after an executable was loaded, so that large weights lie in a file of their own.
+"""Constants that are bound after an executable was loaded, so that large weights can live in a separate file.
 
     executable, taken = without_large_constants(executable, 256)      # {"const_0": weight, ...}
     executable = with_late_constants(executable, taken)
 
-A constant that was taken leaves a `LateConstant` behind, which is saved with the executable and says what has to come.
-Nothing runs while there are any.
+A constant that was taken leaves a `LateConstant` behind, which is saved with the executable and says what has to be
+bound. An executable that still has any refuses to run.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from baton._src.values.tensor import NDArray
 
 
 def late_constants(executable: Executable) -> list[LateConstant]:
-    """What is still to be bound."""
+    """The placeholders that are still unbound."""
     return [c for c in executable.constants if isinstance(c, LateConstant)]
 
 

@@ -1,4 +1,4 @@
-"""Whether an executable's tables fit together, so that a damaged one is refused instead of running astray."""
+"""Whether an executable's tables are consistent, so that a damaged one is refused instead of misbehaving."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is given for an input of a graph becomes its value: of its dtype and shape, for tuples field by field."""
+"""Conversion of what a caller passes for a graph's input to the input's dtype and shape, for tuples field by field."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def as_input(given: Any, spec: InputSpec, copy: bool) -> Any:
 
 
 def as_tensor(given: Any, what: str) -> NDArray:
-    """`given` as a tensor; Python's numbers and lists are taken, too."""
+    """`given` as a tensor; Python numbers and lists are accepted, too."""
     found = from_host(np.asarray(given) if isinstance(given, (int, float, list)) else given)
     if not isinstance(found, NDArray):
         message = f"{what}: a {type(given).__name__} is not a tensor"

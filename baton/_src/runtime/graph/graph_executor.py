@@ -158,7 +158,7 @@ class GraphModule:
                 self._set(name, content, copy=True)
 
     def set_input_zero_copy(self, key: Any = None, value: Any = None, **params: Any) -> None:
-        """As `set_input`, but later runs read the given memory itself."""
+        """Like `set_input`, but later runs read the given memory itself."""
         if key is not None:
             self._set(key, value, copy=False)
         for name, content in params.items():
@@ -195,7 +195,7 @@ class GraphModule:
         return len(self.module.output_specs)
 
     def get_num_inputs(self) -> int:
-        """How many inputs the graph has (bound parameters are none)."""
+        """How many inputs the graph has (bound parameters do not count)."""
         return len(self.module.names)
 
     def get_input(self, index: Any, out: Any = None) -> Any:
@@ -271,8 +271,9 @@ class GraphModule:
         repeats_to_cooldown: int = 1,
         **kwargs: Any,
     ) -> BenchmarkResult:
-        """Seconds a run; with `end_to_end`, setting the inputs (`kwargs`) is measured too. Inputs that are not set are
-        zeros for as long as it is measured."""
+        """Seconds a run; with `end_to_end`, setting the inputs (`kwargs`) is measured too. Unset inputs are zeros while
+        measuring.
+        """
         if kwargs and not end_to_end:
             self.set_input(**kwargs)
         run = (lambda: self.run(**kwargs)) if end_to_end else self.module.run
@@ -290,8 +291,9 @@ class GraphModule:
 
 
 def create(graph_json_str: Any, libmod: Any, device: Device = CPU) -> GraphModule:
-    """An instance from the parts that ``graph, lib, params = relay.build(...)`` gave. The library knows the graph; the
-    text only has to be one."""
+    """An instance from the parts that ``graph, lib, params = relay.build(...)`` gave. The library already contains the
+    graph; the text only has to be valid JSON.
+    """
     if isinstance(graph_json_str, str):
         try:
             json.loads(graph_json_str)

@@ -1,1 +1,1 @@
-"""Machine code: loading it (`library`), and calling its entries and kernels on tensors and NumPy's arrays."""
+"""Machine code: loading it (`library`), and calling its entries and kernels on tensors and NumPy arrays."""

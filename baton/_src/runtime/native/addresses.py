@@ -1,8 +1,8 @@
 """Addresses of NumPy arrays' data, fast.
 
 `array.ctypes.data` builds two objects and costs over a microsecond, as much as a small model takes. An array object
-holds the address at a fixed offset (NumPy's C ABI, unchanged since 1.0); that place is read directly after checking
-once that this Python and NumPy agree, and the slow way remains for those that do not.
+holds the address at a fixed offset (NumPy's C ABI, unchanged since 1.0); that place is read directly, after a check
+that this Python and NumPy agree; if they do not, the slow way is used.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Calling a native entry on NumPy arrays, with nothing but one foreign call: checks and addresses in machine code.
 
 Reading dtype, flags, shape and address of an array in Python costs about half a microsecond each, more than a small
-model computes. An array object holds them at fixed offsets (NumPy's C ABI, unchanged since 1.0), so a few lines of
-LLVM IR look there: `call(recipe, arrays, threads)` compares every input with the recipe, fills the entry's table of
-words and runs the entry. Where this Python or NumPy lays objects out differently, `array_caller` gives None and callers
-keep to Python.
+model computes. An array object holds them at fixed offsets (NumPy's C ABI, unchanged since 1.0), so a few lines of LLVM
+IR look there: `call(recipe, arrays, threads)` compares every input with the recipe, fills the entry's table of words
+and runs the entry. Where this Python or NumPy lays objects out differently, `array_caller` returns None and callers use
+Python instead.
 
 A recipe is words: entry, number of inputs, number of tensors, number of further words, the array type; for each input
 its descr, number of dims and dims; then the further words of the table.

@@ -3,7 +3,7 @@
 A cell is eight 64-bit words: the address of a message (a C string with `{0}`, `{1}`, `{2}`), three numbers for it, the
 address of a text that says where in the program it was noted (or 0), whether somebody has begun to note a fault. It
 belongs to the thread that called, and workers that run parts of the call note in their caller's: the first fault wins,
-and calls from several threads do not meet.
+and calls from several threads do not interfere.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def fault_entry() -> int:
 def take_fault() -> str | None:
     """The message of the fault of the last native call of this thread, or None. Afterwards the cell is empty.
 
-    The message lies in the library that was called, which has to be alive.
+    The message is stored in the library that was called, which has to be alive.
     """
     words = _cell().words
     if words[0] == 0:
@@ -57,5 +57,5 @@ def take_fault() -> str | None:
 
 
 def forget_fault() -> None:
-    """Empty the cell before a call: an earlier call may have left a fault that was not raised."""
+    """Empty the cell before a call: an earlier call may have left a fault that nobody raised."""
     _cell().words[:] = _NOTHING

@@ -1,13 +1,13 @@
-"""Ctrl-C inside native loops: now and then a loop asks whether Python has signals to handle, and ends if one raises.
+"""Ctrl-C inside native loops: a loop regularly lets Python handle pending signals, and ends if a handler raises.
 
-A loop counts its rounds; every so many it calls `baton_poll(words)`, which looks at the clock and chooses the number
-of rounds until the next look (1 to 64: a look takes about 30 ns, and should not be further than some milliseconds).
-Twenty times a second a look becomes a question: with the GIL taken, Python's handlers run as between two bytecodes
-(only in the main thread, as ever). If one raises, the exception is kept here, the loop and those around it end as if
-they were done, and whoever made the native call raises the exception instead of giving results (`raise_noted`).
+A loop counts its rounds; every so many it calls `baton_poll(words)`, which looks at the clock and chooses the number of
+rounds until the next look (1 to 64: a look takes about 30 ns, and should not be further than some milliseconds). Twenty
+times a second it then takes the GIL and lets Python's handlers run, as between two bytecodes (only in the main thread,
+as always). If one raises, the exception is kept here, the loop and those around it end as if they were done, and
+whoever made the native call raises the exception instead of returning results (`raise_noted`).
 
 The words, all int64, in memory of the loop's own: rounds until the next look, rounds between looks, the time of the
-last look in nanoseconds (0: there was none), the time of the last question.
+last look in nanoseconds (0: there was none), the time Python was last asked.
 """
 
 from __future__ import annotations

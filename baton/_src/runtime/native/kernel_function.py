@@ -1,8 +1,8 @@
 """`KernelFunction`: one native kernel as a function of tensors and scalars, for calls from bytecode and by hand.
 
 It follows `tir.kernel_abi`: the PrimFunc's params in order, then its shape variables, which are read from the shapes of
-the tensors given. Tensors are checked against the kernel's buffers, so a wrong shape is a diagnostic and never a stray
-memory access.
+the tensors given. Tensors are checked against the kernel's buffers, so a wrong shape is a diagnostic and never an
+out-of-bounds access.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def signature_from_data(data: Any) -> KernelSignature:
 
 
 class KernelFunction:
-    """Callable with one value a param; returns the empty tuple. Errors: `argument-count`, `value-mismatch`."""
+    """Callable with one value per param; returns the empty tuple. Errors: `argument-count`, `value-mismatch`."""
 
     def __init__(self, signature: KernelSignature, address: int, library: Any = None) -> None:
         self.signature = signature
@@ -82,7 +82,7 @@ class KernelFunction:
         return ()
 
     def bound(self, *values: Any) -> Callable[[], None]:
-        """The call on `values`, checked now and not when it is made: for measuring. Nobody raises its faults."""
+        """The call on `values`, checked now rather than at each call: for measuring. Its faults are not raised."""
         signature = self.signature
         heap = bind_arguments(signature, values)
         keep: list[NDArray] = []
@@ -118,7 +118,7 @@ def bind_arguments(signature: KernelSignature, values: Sequence[Any]) -> list[An
 
 
 def _check_scalar(value: Any, dtype: DataType, place: str) -> None:
-    """Refuse what is no number, and integers beyond the parameter's range, of which C would take the lowest bits."""
+    """Refuse what is not a number, and integers beyond the parameter's range, which C would truncate."""
     integers = (int, np.integer, np.bool_)
     if not isinstance(value, (*integers, float, np.floating) if dtype.is_float else integers):
         raise mismatch(place, f"a scalar of dtype {dtype}", f"{value!r} ({type(value).__name__})")

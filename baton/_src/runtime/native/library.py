@@ -5,8 +5,8 @@
 
 Calling convention of every exported function: the platform's C convention, no return value. Arguments are those of
 `tir.kernel_abi`: the PrimFunc's params in order (handle -> data pointer; integers, floats and bools as their C types,
-float16 and bfloat16 as uint16 bits), then one i64 a shape variable. Functions may be called from any number of
-Python threads at once, with the GIL released. The code is valid as long as the `NativeLibrary` is referenced.
+float16 and bfloat16 as uint16 bits), then one i64 per shape variable. Functions may be called from any number of Python
+threads at once, with the GIL released. The code is valid as long as the `NativeLibrary` is referenced.
 
 A failing assertion, or an index that lies outside its buffer, does not stop the process: the kernel notes the fault
 and returns early (`runtime.native.faults`).

@@ -114,7 +114,7 @@ class NativeFunction:
     def run_like_before(
         self, arrays: Sequence[Any], scalars: tuple[int, ...] = (), threads: int = 0
     ) -> list[AnyArray] | None:
-        """`run` if `arrays` are usable as they are and of the shapes of the last call; None (nothing ran) if not.
+        """`run`, if `arrays` are usable as they are and have the shapes of the last call; else None, nothing ran.
 
         `threads` limits the threads of this call; 0 leaves it to the pool.
         """
@@ -273,7 +273,7 @@ def _begins_on_a_line(constant: AnyArray) -> AnyArray:
 
 
 def _mentioned_twice(result: Any) -> frozenset[int]:
-    """The outputs that a result mentions more than once: views of them are copies."""
+    """The outputs that a result mentions more than once: views of those have to be copies."""
     counts: dict[int, int] = {}
     work = [result]
     while work:

@@ -1,9 +1,9 @@
 """The plan of a native function (a function compiled to one native entry): everything its caller has to provide.
 
-The entry is a C function of one argument: the address of a table of 64-bit words. In order: one pointer an input, one
-pointer an output, the pointer to the arena (only if the plan has one), one i64 a variable, and one pointer a constant.
-Variables are the shape variables: the first ones are given by the caller as scalars, the others are read from the
-inputs' shapes.
+The entry is a C function of one argument: the address of a table of 64-bit words. In order: a pointer for each input, a
+pointer for each output, the pointer to the arena (only if the plan has one), an i64 for each variable, and a pointer
+for each constant. Variables are the shape variables: the first ones are given by the caller as scalars, the others are
+read from the inputs' shapes.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class NativeOutput:
 
 @dataclass(frozen=True, slots=True)
 class DimCondition:
-    """Two dims that have to be equal: what is left of a `match_cast` whose value has dims known by expressions."""
+    """Two dims that have to be equal: what remains of a `match_cast` of a value whose dims are known as expressions."""
 
     place: str
     found: DimExpr

@@ -1,11 +1,11 @@
 """Checks, once for each combination of input shapes, that memory can hold every intermediate tensor.
 
-A window that is larger than an open dim, say, gives fewer than no places:
+A window larger than an open dim, for example, gives a negative extent:
 
-    y = max_pool2d(x: (n, 4, w), pool_size=5)       -> (n, 4, w - 4), which no memory holds where w is 1
-    z = mean(y, axis=-1)                            -> (n, 4), whose size says nothing of it
+    y = max_pool2d(x: (n, 4, w), pool_size=5)       -> (n, 4, w - 4), negative where w is 1
+    z = mean(y, axis=-1)                            -> (n, 4), whose shape does not show it
 
-Kernels trust their shapes: they would run their loops' tails over memory of others.
+Kernels trust their shapes: the tails of their loops would write to memory that is not theirs.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ _HELP = {"of negative size": "a dim is smaller than what is taken from it, such 
 
 
 def check_of_sizes(plan: NativePlan) -> Check:
-    """A function of the values of `plan.variables`: `value-mismatch` where no memory holds a kernel's tensor."""
+    """A function of the values of `plan.variables`; raises `value-mismatch` if a kernel's tensor has an impossible
+    shape.
+    """
     first = {repr(p.dims): (s.name, p.dims) for s in reversed(plan.steps) for p in s.tensors if _varies(p.dims)}
     measured = [(label, compile_dims(dims, plan.variables)) for label, dims in first.values()]
 

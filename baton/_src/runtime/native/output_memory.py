@@ -48,7 +48,7 @@ class _Owner:
 
 
 def allocator(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Callable[[], AnyArray]:
-    """What makes an array of arbitrary contents each time it is called."""
+    """A function that returns a new array with arbitrary contents."""
     size = math.prod(shape) * dtype.itemsize
     if SMALLEST <= size <= LARGEST:
         return partial(_recycled, shape, dtype, size)

@@ -1,4 +1,4 @@
-"""A native entry run kernel by kernel: for profilers and instruments, which see each with its tensors."""
+"""A native entry, run kernel by kernel, so that profilers and instruments see each kernel with its tensors."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def run_step_by_step(
     variables: Sequence[int],
     hook: KernelHook,
 ) -> None:
-    """One foreign call a kernel, each through `hook`. `spaces`: the arrays of "input", "output" and "constant"."""
+    """One foreign call per kernel, each through `hook`. `spaces`: the arrays of "input", "output" and "constant"."""
     for step in plan.steps:
         tensors = [_tensor_at(place, spaces, arena, variables) for place in step.tensors]
         scalars = [int(compile_dim(s)(variables)) for s in step.scalars]

@@ -1,7 +1,7 @@
-"""`SteppedKernel`: a kernel that calls packed functions between its loops, run as the steps it was taken apart into.
+"""`SteppedKernel`: a kernel that calls packed functions between its loops, run as the steps it was split into.
 
-Every step is a native kernel or a packed function; what one leaves for another lies in temporaries, made anew for each
-call. Packed functions are looked up by name when they are called, so one may be registered or replaced later on.
+Every step is a native kernel or a packed function; they pass data in temporaries, which are allocated for each call.
+Packed functions are looked up by name when they are called, so one may be registered or replaced later on.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def plan_from_data(data: Any) -> StepPlan:
 
 
 class SteppedKernel:
-    """Callable as a `KernelFunction`. Errors: those of its kernels, `packed-missing`, what packed functions raise."""
+    """Callable like a `KernelFunction`. Errors: its kernels', its packed functions', and `packed-missing`."""
 
     def __init__(self, plan: StepPlan, kernels: Mapping[str, KernelFunction], functions: FunctionTable) -> None:
         self.plan = plan
@@ -98,7 +98,7 @@ class SteppedKernel:
 
 
 def _temporary(info: TensorValue, heap: Sequence[Any]) -> NDArray:
-    """Memory between two steps; nothing reads it before it is written, and zeros are never foreign data."""
+    """Memory passed between two steps. Zeros, so that a step that reads it too early sees no other program's data."""
     shape = tuple(_number(dim, heap) for dim in info.dims or ())
     return NDArray(np.zeros(shape, DataType(info.dtype).numpy))
 

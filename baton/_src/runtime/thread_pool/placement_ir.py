@@ -2,14 +2,15 @@
 
 A scheduler that packs threads together (virtual machines do, to leave processors idle) wakes a worker on its caller's
 CPU. A call of some 20 µs is over before the balance is restored: two threads then take twice as long as one, in some
-processes always. So the caller keeps the workers off its CPU, and tells the system anew only when it has moved.
+processes always. So the caller keeps the workers off its CPU, and tells the system again only when it has moved.
 
     baton_pool_settle(number, thread)   a worker was started (`thread` is the system's number for it)
     keep_off()                          the caller looks at its CPU: a system call a worker if that has changed
     unsettle()                          there are no workers any more
 
-Workers stay where their starter allowed them to run, and all of that is theirs again once the caller is elsewhere. A
-caller whose CPU is the only one allowed leaves them alone. Only Linux has this; elsewhere the system places threads.
+Workers stay on the CPUs that their creator was allowed to use, and may use all of those again once the caller has
+moved. If the caller's CPU is the only one allowed, workers are left alone. Only Linux has this; elsewhere the system
+places threads.
 """
 
 from __future__ import annotations
@@ -123,6 +124,6 @@ declare i64 @llvm.vector.reduce.or.v{words}i64(<{words} x i64>)
 
 
 def placement_ir(linux: bool) -> str:
-    """The module's functions, for Linux or for systems without a word on placement."""
+    """The module's functions, for Linux or for systems that offer no control over placement."""
     sizes = {"most": MOST_WORKERS, "most_bytes": 4 * MOST_WORKERS, "words": WORDS, "bytes": 8 * WORDS}
     return (_LINUX if linux else _FREE).format(**sizes, cpus=CPUS)

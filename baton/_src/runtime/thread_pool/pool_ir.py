@@ -12,11 +12,12 @@ runs a chunk it should not. Between jobs `claim` has all ones in its lower half 
 job's fields are written. The caller works too and never waits for a worker that has not claimed anything.
 
 Limits. Each operating system thread may have a limit of its own (`baton_thread_limit`), kept in the system's
-thread-specific storage; without one, the pool's limit holds. So calls with different numbers of threads do not meet.
+thread-specific storage; without one, the pool's limit holds. So calls with different numbers of threads do not
+interfere.
 
 Faults. What goes wrong in a call is noted in a cell that belongs to the thread that called (`runtime.native.faults`
-says what is in it), so calls from several threads do not meet. A worker has its caller's cell as its own while it runs
-a chunk.
+says what is in it), so calls from several threads do not interfere. A worker has its caller's cell as its own while it
+runs a chunk.
 
 Waiting. A worker spins for `spin` rounds and then sleeps until `wake` changes, as the operating system lets it
 (`system_ir`). The caller waits for claimed chunks with a bounded spin and then yields its time slice again and again,

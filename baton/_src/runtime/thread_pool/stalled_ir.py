@@ -1,9 +1,9 @@
-"""Workers that hold a chunk but no CPU go on with it on the caller's, in LLVM IR.
+"""Workers that were preempted while holding a chunk continue on the caller's CPU, in LLVM IR.
 
 Where other threads keep the processors busy (those of another library spin for a while after its calls), a worker may
-lose its CPU for a time slice, some milliseconds, with a chunk in hand. The caller has nothing left to do then but wait.
-It looks at the processor time of workers that are at work: one whose time stands still between two looks is told to
-run on the caller's CPU, which the caller yields.
+lose its CPU for a time slice, some milliseconds, while it holds a chunk. The caller then has nothing to do but wait. It
+looks at the processor time of the workers that hold chunks: one whose time stands still between two looks is moved to
+the caller's CPU, which the caller yields.
 
     at_work(number, 1 or 0)     a worker begins or ends to run chunks
     help_stalled()              the caller has waited for long: one look
@@ -127,5 +127,5 @@ leave:
 
 
 def stalled_ir(linux: bool) -> str:
-    """The module's functions, for Linux or for systems that do not tell."""
+    """The module's functions, for Linux or for systems that do not report processor times."""
     return _LINUX.format(most=MOST_WORKERS, words=WORDS, bytes=8 * WORDS, cpus=CPUS) if linux else _FREE

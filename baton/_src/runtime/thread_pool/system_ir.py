@@ -4,8 +4,8 @@
     windows   WaitOnAddress, SwitchToThread                               (macOS, the BSDs, unknown processors)
 
 Each defines `wait_for_wake(ticket)`, which returns soon after `wake` differs from `ticket`; `wake_all()`; `give_way()`;
-and `relax()`, what a spinning thread does between two looks. What a thread has of its own is in `thread_locals_ir`,
-where workers run in `placement_ir`.
+and `relax()`, what a spinning thread does between two looks. Thread-local words are in `thread_locals_ir`, the
+placement of workers in `placement_ir`.
 """
 
 from __future__ import annotations

@@ -71,7 +71,8 @@ declare i32 @TlsSetValue(i32, i64)
 
 
 def thread_locals_ir(destructors: Mapping[str, str], windows: bool) -> str:
-    """The functions for variables named by `destructors`: what takes the word, as a pointer, when its thread ends.
+    """The functions for the variables in `destructors`; a variable's destructor gets its word, as a pointer, when the
+    thread ends.
 
     A destructor is a function's name with its `@`, or `null`. Windows calls none: what the last word of a thread refers
     to lives as long as the process.

@@ -99,7 +99,7 @@ class ThreadPool:
         self._use(wanted)
 
     def have(self, num_threads: int) -> None:
-        """See that there are workers for `num_threads` threads; what may be used stays as it is."""
+        """Ensure that there are workers for `num_threads` threads, without changing how many may be used."""
         if num_threads <= len(self._workers) + 1:
             return
         with self._lock:
@@ -180,7 +180,7 @@ def default_num_threads() -> int:
 
 
 def _core_of(cpu: int) -> str:
-    """What names the physical core of a logical processor: the list of its siblings."""
+    """An identifier of the physical core of a logical processor: the list of its siblings."""
     place = Path(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list")
     try:
         return place.read_text().strip()

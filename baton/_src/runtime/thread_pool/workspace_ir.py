@@ -1,10 +1,10 @@
-"""Memory for kernels' temporary buffers, in LLVM IR: each thread keeps what its kernels needed, for the next of them.
+"""Memory for kernels' temporary buffers, in LLVM IR: each thread keeps its memory for the next kernel.
 
-The system makes pages of fresh memory when they are first written and takes back large blocks that are freed: kernels
+The system maps pages of fresh memory when they are first written, and takes back large blocks that are freed: kernels
 that allocate megabytes in every call (Winograd's transformed tiles) would spend a quarter of their time on page faults.
 
     baton_workspace(bytes)       a block, or null if there is no memory
-    baton_workspace_end(block)   gives it back; blocks of a thread end in the opposite order
+    baton_workspace_end(block)   gives it back; a thread frees its blocks in reverse order
 
 A thread has one piece of memory, used as a stack. A block that does not fit comes from `malloc`; when the stack is
 empty again, the next block makes it as large as would have been needed. Beyond `LARGEST` bytes nothing is kept.

@@ -1,4 +1,4 @@
-"""Bytecode made ready to run: operands resolved, calls sorted by what they call, tail calls recognised."""
+"""Bytecode prepared for running: operands resolved, calls classified by what they call, tail calls recognised."""
 
 from __future__ import annotations
 

@@ -234,7 +234,7 @@ class VirtualMachine:
 
 
 class _ModuleFunctions(dict[str, Callable[..., Any]]):
-    """Functions about a machine; under any other name, a function of its program."""
+    """TVM's functions of a machine by name; any other name is a function of its program."""
 
     def __init__(self, machine: VirtualMachine) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Growing caches of rows, and debugging functions in the order of an effect (what `relax.frontend.nn` calls)."""
+"""Growing caches of rows, and debugging functions ordered by an effect (called by `relax.frontend.nn`)."""
 
 from __future__ import annotations
 

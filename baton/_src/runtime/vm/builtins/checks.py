@@ -1,4 +1,4 @@
-"""Run-time checks of values: one check an instruction, with messages that name the variable and both sides."""
+"""Run-time checks of values: one check per instruction, with messages that name the variable and both sides."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ Known = tuple[tuple[int, tuple[int, ...], Any], ...]
 
 
 def _known_tensors(infos: TupleValue) -> Known | None:
-    """Position, shape and NumPy dtype of the parameters that are tensors with nothing to bind, if others may be
-    anything: a loop checks them often.
+    """Position, shape and NumPy dtype of the parameters that are tensors without variables, provided all others may be
+    anything: the fast path for functions called in loops.
     """
     known = []
     for position, info in enumerate(infos.fields):
@@ -61,7 +61,7 @@ def _known_tensors(infos: TupleValue) -> Known | None:
 
 
 def _are(arguments: tuple[Any, ...], wanted: Known) -> bool:
-    """Whether the arguments are such tensors; False says only that a closer look is needed."""
+    """Whether the arguments are such tensors; False only means that the full check is needed."""
     for position, shape, dtype in wanted:
         argument = arguments[position]
         if type(argument) is not NDArray or argument.data.shape != shape or argument.data.dtype is not dtype:
@@ -122,7 +122,7 @@ def check_func_info(value: Any, context: str = "") -> tuple[()]:
 
 
 def refuse(reason: str) -> tuple[()]:
-    """What stands where a program could not be made: the run that gets here says why (`value-mismatch`)."""
+    """Takes the place of code that could not be compiled: reaching it is an error that says why (`value-mismatch`)."""
     raise fail("value-mismatch", f"this part of the model cannot be run: {reason}")
 
 

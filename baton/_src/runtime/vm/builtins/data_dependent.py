@@ -30,7 +30,7 @@ def unique(
 
 
 def nonzero(data: NDArray) -> NDArray:
-    """The coordinates of the elements that are not zero, one row an axis: int64 of shape (rank, count)."""
+    """The coordinates of the elements that are not zero, one row per axis: int64 of shape (rank, count)."""
     found = np.stack(np.nonzero(np.atleast_1d(data.data))).astype(np.int64)
     return NDArray(np.ascontiguousarray(found))
 

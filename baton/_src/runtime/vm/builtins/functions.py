@@ -27,7 +27,7 @@ def make_closure(machine: Machine, function: Any, *captured: Any) -> Closure:
 
 
 def invoke_closure(machine: Machine, function: Any, *args: Any) -> Any:
-    """Call a closure or packed function. (The machine's loop takes closures over itself; this is for the others.)"""
+    """Call a closure or packed function. (The machine's loop runs closures itself; this serves all other callers.)"""
     if isinstance(function, Closure) or is_packed(function):
         return function(*args)
     raise mismatch("call", "a function", describe(function))
@@ -77,7 +77,7 @@ def assert_op(condition: Any, pattern: str = "", *values: Any) -> tuple[()]:
 
 
 def asserted(condition: NDArray, told: str) -> NDArray:
-    """The condition, a tensor of one truth value, as a row: a value that keeps the check among those wanted."""
+    """The condition, a tensor of one truth value, as a row: a result that keeps the check from being dead code."""
     if not condition.data.all():
         raise AssertionFailed(f"Assertion failed: {told}")
     return NDArray(condition.data.reshape(1))

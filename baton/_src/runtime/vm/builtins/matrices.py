@@ -1,7 +1,7 @@
-"""Linear algebra of whole matrices, (..., m, n), which no kernel is made for: NumPy's LAPACK at run time.
+"""Linear algebra of whole matrices, (..., m, n), by NumPy's LAPACK at run time: there are no kernels for it.
 
-What a matrix may lack (an inverse, a factor) is told as LAPACK tells it, by a number for every matrix: 0, or which
-pivot or leading minor failed. `wanted_by` names who cannot go on without: then it is an error.
+A matrix may have no inverse or factor. As in LAPACK, a number for every matrix reports that: 0, or which pivot or
+leading minor failed. `wanted_by` names an operator that cannot go on without: then it is an error.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ def _given(array: Any, like: AnyArray) -> NDArray:
 
 
 def _batch(x: AnyArray, inner: int) -> AnyArray:
-    """The outer axes as one, also where there is nothing along one of the `inner` last ones."""
+    """The outer axes merged into one, even if one of the `inner` last axes is empty."""
     outer = x.ndim - inner
     return x.reshape(math.prod(x.shape[:outer]), *x.shape[outer:])
 
 
 def _told(info: AnyArray, wanted_by: str, reason: str) -> NDArray:
-    """The numbers of all matrices; an error if one failed and somebody wants it not to."""
+    """The numbers of all matrices; an error if one failed and `wanted_by` is given."""
     failed = np.argwhere(info)
     if wanted_by and failed.size:
         at = tuple(int(i) for i in failed[0]) if info.ndim else ()

@@ -64,7 +64,7 @@ def reshape(tensor: NDArray, shape: tuple[int, ...]) -> NDArray:
 
 
 def view(tensor: NDArray, shape: Any = None, dtype: Any = None, byte_offset: Any = None) -> NDArray:
-    """The same memory seen with another shape, dtype or start. What is null or unit stays as the tensor has it."""
+    """The same memory seen with another shape, dtype or start. Null or unit keeps the tensor's own."""
     kind = DataType(dtype) if dtype not in (None, ()) else tensor.dtype
     start = int(byte_offset or 0)
     raw = tensor.data.reshape(-1).view("uint8")

@@ -1,4 +1,4 @@
-"""Which pages of a cache are free, and how many sequences have each of the others."""
+"""Which pages of a cache are free, and how many sequences use each of the others."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ class Pages:
         return taken
 
     def share(self, pages: Sequence[int]) -> None:
-        """One more sequence has these pages."""
+        """One more sequence uses these pages."""
         for page in pages:
             self._users[page] += 1
 
     def release(self, pages: Sequence[int]) -> None:
-        """One sequence less has them; those that none has are free."""
+        """One sequence fewer uses them; those without a user become free."""
         for page in pages:
             self._users[page] -= 1
             if self._users[page] == 0:
                 self._free.append(page)
 
     def is_shared(self, page: int) -> bool:
-        """Whether more than one sequence has it."""
+        """Whether more than one sequence uses it."""
         return self._users[page] > 1

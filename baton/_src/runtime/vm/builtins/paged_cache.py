@@ -2,10 +2,10 @@
 
     cache.add(0, Row());  cache.begin([0], [n]);  out = cache.attend(layer, 1.0, qkv) for every layer
 
-A sequence is a list of pages and a length; forked sequences share pages until one of them writes. What is begun, every
-layer goes on with: it appends the keys and values of the new tokens, which lie one sequence after the other, and
-attends to all of the sequence so far. Scores are computed in float32, by NumPy: a cache is made by the runtime, which
-has no compiler, and each sequence has a length of its own.
+A sequence is a list of pages and a length; forked sequences share pages until one of them writes. After `begin`, every
+layer calls `attend`, which appends the keys and values of the new tokens, one sequence after the other, and attends to
+all of the sequence so far. Scores are computed in float32 by NumPy: the runtime creates caches and has no compiler, and
+each sequence has its own length.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class PagedCache:
         return self.rows[number]
 
     def add(self, number: int, row: Row) -> None:
-        """A new sequence. Errors: the number is taken, or there are as many as there may be."""
+        """A new sequence. Errors: the number is taken, or the cache is full."""
         if number in self.rows:
             raise fail(CODE, f"the cache has a sequence {number} already")
         if len(self.rows) == self.max_rows:

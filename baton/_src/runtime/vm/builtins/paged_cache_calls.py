@@ -1,4 +1,4 @@
-"""What programs and scripts call of caches in pages: `vm.builtin.kv_state_*`, `vm.builtin.attention_kv_cache_*`."""
+"""The functions of paged caches: `vm.builtin.kv_state_*`, `vm.builtin.attention_kv_cache_*`."""
 
 from __future__ import annotations
 

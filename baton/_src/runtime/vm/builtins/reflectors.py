@@ -15,7 +15,7 @@ def _given(array: Any, like: AnyArray) -> NDArray:
 
 
 def reflectors(x: NDArray) -> tuple[NDArray, NDArray]:
-    """(R and what the reflections are made of below it, their factors tau)"""
+    """(R with the reflections' vectors below it, their factors tau)"""
     packed, factors = np.linalg.qr(x.data, "raw")
     return _given(np.swapaxes(packed, -1, -2), x.data), _given(factors, x.data)
 

@@ -1,4 +1,4 @@
-"""What programs do with strings beyond telling one from another: the machine looks them up by their numbers."""
+"""Operations on strings, other than comparing them. Tensors hold the numbers of strings; the machine looks those up."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def join(a: NDArray, b: NDArray) -> NDArray:
 
 
 def match(x: NDArray, pattern: str) -> NDArray:
-    """Whether the whole of each string matches."""
+    """Whether each string matches as a whole."""
     compiled = text_pattern(pattern)
     return _each(lambda string: compiled.fullmatch(string) is not None, x, np.bool_)
 
@@ -45,7 +45,7 @@ def match(x: NDArray, pattern: str) -> NDArray:
 def split(x: NDArray, delimiter: str, limit: int) -> tuple[NDArray, NDArray]:
     """The parts of each string along a new last axis, filled up with empty strings; how many there are (of "" none).
 
-    Without a delimiter strings are split at any white space, and what stands at their ends is left out. At most `limit`
+    Without a delimiter strings are split at any white space, and white space at their ends is left out. At most `limit`
     times, if that is not negative.
     """
     given = [string if delimiter else string.strip() for string in _strings(x).reshape(-1).tolist()]
@@ -87,7 +87,7 @@ def _between(separator: str, string: str) -> list[str]:
 
 
 def normalize(x: NDArray, left_out: NDArray, case: str, by_case: int) -> NDArray:
-    """The strings of a vector, or of a matrix of one row, without some, in lower or upper case; never none at all."""
+    """The strings of a vector, or of a matrix of one row, without stop words, in lower or upper case; never empty."""
     fold: Callable[[str], str] = (lambda string: string) if by_case else _lower
     unwanted = {fold(string) for string in _strings(left_out).tolist()}
     changed: Callable[[str], str] = {"LOWER": _lower, "UPPER": _upper}.get(case, lambda string: string)
@@ -107,7 +107,7 @@ def _upper(string: str) -> str:
 
 
 def parse(x: NDArray, dtype: str) -> NDArray:
-    """The numbers that strings say; `DiagnosticError` (`value-mismatch`) where one says none, or one too large."""
+    """The numbers that strings spell; `DiagnosticError` (`value-mismatch`) if one is not a number, or too large."""
     kind = DataType(dtype)
     number: Callable[[str], Any] = float if kind.is_float else _integer
 

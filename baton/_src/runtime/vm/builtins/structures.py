@@ -29,7 +29,7 @@ def tuple_getitem(value: Any, index: int) -> Any:
 
 
 def tuple_reset_item(value: tuple[Any, ...], index: int) -> tuple[()]:
-    """Marks that a field is not needed any more."""
+    """Marks that a field is no longer needed."""
     return ()
 
 
