@@ -19,7 +19,7 @@ from tests.lower.kernel_schedules.test_attention import kernel as attention_kern
 from tests.lower.kernel_schedules.test_rules import matmul
 from tests.lower.kernel_schedules.test_transpose import heads
 
-WIDE = Target("llvm -mcpu=znver4")
+WIDE, NARROW = Target("llvm -mcpu=znver4"), Target("llvm -mcpu=haswell")
 SPILL = re.compile(r"^\s*v\w+.*%[xyz]mm.*\(%r[sb]p\)|^\s*v\w+.*\(%r[sb]p\).*%[xyz]mm", re.MULTILINE)
 """At a fixed place of the stack; small panels, which lie there as well, are addressed with an index."""
 
@@ -53,6 +53,18 @@ def test_products(kind: str) -> None:
     weight = packable_weight(func, WIDE)
     assert weight is not None
     assert spills(reading_panels(func, weight)) == []
+
+
+@pytest.mark.parametrize("depth", [256, 2048])
+@pytest.mark.parametrize("target", [WIDE, NARROW], ids=["32 registers", "16 registers"])
+def test_dot_products(target: Target, depth: int) -> None:
+    """Guards tiles of dot products, read in place and in blocks of k: sums leave registers for factors."""
+    func = matmul(8, 1024, depth, True, bias=False)
+    texts, _ = module_texts({"f": decide(func, target).func}, target)
+    loops = re.split(r"^\.\w+:", assembly(texts["f"], Machine.of(target)), flags=re.MULTILINE)
+    inner = [block for block in loops if "vfmadd" in block]
+    assert inner
+    assert [found for block in inner for found in spills_in(block)] == []
 
 
 def test_transpose() -> None:
