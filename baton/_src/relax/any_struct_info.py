@@ -14,10 +14,10 @@ from baton._src.support.spans import Span
 class StructInfo(Node):
     """Structural information on a value: its kind, and what is known statically of shape, dtype and contents.
 
-    `==` is structural equality; in sets and dictionaries each is itself, as every node, so equal ones do not
-    merge there (in TVM, annotations cannot be hashed at all). Tables that traversals keep hold annotations among other
-    nodes: with a structural hash, each entry would be compared in depth with all equal ones, 20 microseconds a pair
-    and 28 a first hash. To merge equal ones, key a table by `structural_hash(info)` and compare.
+    `==` is structural equality, but hashing is by identity, as for every node, so equal ones do not merge in sets and
+    dictionaries (in TVM, annotations cannot be hashed at all). Traversals keep annotations in tables with other nodes:
+    with a structural hash, each entry would be compared in depth with all equal ones (20 microseconds per pair, 28 for
+    a first hash). To merge equal ones, key a table by `structural_hash(info)` and compare.
     """
 
     covers: ClassVar[Callable[[StructInfo, StructInfo], bool]]

@@ -121,8 +121,8 @@ class BlockBuilder:
     def subroutine(self, name: str) -> Iterator[None]:
         """Build a further, private function of the module while another one is open, in which it is called.
 
-        It may be written with the outer one's variables as parameters, and is given variables of its own.
-        Errors (`relax-api`): left without `emit_func_output`.
+        The outer function's variables may serve as its parameters: it gets copies of its own. Errors (`relax-api`):
+        left without `emit_func_output`.
         """
         with self._opened(_OpenFunction(name, None, {}, True, nested=True)):
             yield
@@ -178,7 +178,7 @@ class BlockBuilder:
         return opened.result
 
     def add_func(self, func: Any, func_name: str) -> GlobalVar:
-        """Add a function under a unique name like `func_name`; of structurally equal private ones only the first."""
+        """Add a function under a unique name like `func_name`; a private one equal to a known one is not added."""
         if isinstance(func, Function) and "global_symbol" in func.attrs:
             return self._define(GlobalVar(self.get_unique_name(func_name)), func)
         return self._known_functions().var_of(
@@ -275,12 +275,12 @@ class BlockBuilder:
         self.normalizer.frames.append(self._begun[-1])
 
     def begin_dataflow_block(self) -> None:
-        """The same for a DataflowBlock."""
+        """Like `begin_binding_block`, for a DataflowBlock."""
         self.begin_binding_block()
         self.normalizer.frame.dataflow = True
 
     def end_block(self) -> BindingBlock:
-        """The block begun last. A dataflow block that was begun stays one, even where it is empty."""
+        """The block begun last. A dataflow block that was begun is returned as one, even if it is empty."""
         if not self._in_begun_block():
             help = "blocks inside `with builder.function(...)` and `with builder.dataflow()` end by themselves"
             raise fail(API, "end_block without begin_binding_block", help=help)
@@ -323,7 +323,7 @@ class BlockBuilder:
         return var
 
     def match_cast(self, value: Any, struct_info: StructInfo, name_hint: str = "", *, span: Span | None = None) -> Var:
-        """Bind `value`, cast to `struct_info`: checked when run; the variables new in it get their values then."""
+        """Bind `value`, cast to `struct_info`: checked at run time, which gives new variables their values."""
         found = self.normalizer.atom(_as_expr(value))
         var = self.normalizer.fresh_var(struct_info, name_hint)
         self.normalizer.add_binding(MatchCast(var, found, struct_info, span))
@@ -395,7 +395,7 @@ def _as_params(params: Any) -> tuple[Var, ...] | None:
 
 
 def _as_expr(value: Any) -> Any:
-    """Python tuples and lists as Tuples, PrimFuncs refused."""
+    """Python tuples and lists become Tuples; PrimFuncs are refused."""
     if isinstance(value, (tuple, list)):
         return Tuple([_as_expr(v) for v in value])
     if isinstance(value, (PrimFunc, PrimExpr)) or not hasattr(value, "struct_info_"):

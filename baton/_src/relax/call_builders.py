@@ -108,7 +108,7 @@ def call_pure_packed(func: Any, *args: Any, sinfo_args: Any = None) -> Call:
 
 
 def call_inplace_packed(func: Any, *args: Any, inplace_indices: Any, sinfo_args: Any = None) -> Call:
-    """Call a packed function that changes, and returns, the arguments named by `inplace_indices`."""
+    """Call a packed function that changes and returns the arguments numbered by `inplace_indices`."""
     attrs = CallTIRInplaceAttrs(_indices(inplace_indices))
     return Call(special_op("call_inplace_packed"), [_function(func), *map(as_expr, args)], attrs, _infos(sinfo_args))
 

@@ -1,7 +1,7 @@
 """`BlockBuilder.call_te`: makes a kernel from a function over te tensors, and the `call_tir` that calls it.
 
-The kernel has its own shape variables, one for each of the caller's, under the same name. Those that no dim of a
-buffer consists of are passed as trailing integers.
+The kernel has its own shape variables, one for each of the caller's, under the same name. Those that are not by
+themselves a dim of some buffer are passed as trailing integers.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class CallTE:
 
 @dataclass
 class _Conversion:
-    """Turns arguments of the call into te's."""
+    """Turns arguments of the call into te tensors and scalars."""
 
     normalize: Callable[[Any], Any]
     exprs: list[Any] = field(default_factory=list)

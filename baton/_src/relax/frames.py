@@ -19,15 +19,14 @@ class Frame:
 
     @property
     def parts(self) -> dict[Any, Var]:
-        """The variables of the nested expressions bound in the block at work: one that stands in several places is
-        bound once a block."""
+        """The variables of the nested expressions bound in the current block: each is bound once per block."""
         block = self.block()
         if self._parts[0] is not block:
             self._parts = (block, {})
         return self._parts[1]
 
     def block(self) -> object:
-        """What tells the block at work from others."""
+        """An identifier of the current block."""
         return self.blocks[-1][1] if self.blocks and self.blocks[-1][0] is self.dataflow else None
 
     def add(self, binding: Binding, span: Span | None = None) -> None:

@@ -9,8 +9,9 @@
             call = self.visit_expr_post_order(call)
             return gelu(call.args[0]) if call.op == RELU else call
 
-They recurse into nested expressions: one level a binding in normal form, so depth is that of nested branches and local
-functions. The compiler's own passes use `passes.relax.binding_rewriter`. Names follow TVM v0.19 (facts: passes-vm §4).
+They recurse into nested expressions. In normal form that is one level per binding, so the depth is that of nested
+branches and local functions. The compiler's own passes use `passes.relax.binding_rewriter`. Names follow TVM v0.19
+(facts: passes-vm §4).
 """
 
 from __future__ import annotations
@@ -56,12 +57,12 @@ def _method(expr: Any) -> str:
 
 
 def visitor(cls: C) -> C:
-    """TVM's decorator of visitors; the class is ready as it is."""
+    """TVM's decorator for visitors; here it returns the class unchanged."""
     return cls
 
 
 def mutator(cls: C) -> C:
-    """TVM's decorator of mutators; the class is ready as it is."""
+    """TVM's decorator for mutators; here it returns the class unchanged."""
     return cls
 
 
@@ -292,7 +293,7 @@ class ExprMutator:
     visit_var_def_ = visit_dataflow_var_def_ = _same
 
     def with_struct_info(self, var: rx.Var, struct_info: StructInfo | None) -> rx.Var:
-        """`var`, or a new variable of that name if it has other struct info."""
+        """`var`, or a new variable of that name if its struct info differs."""
         if struct_info is None or var.struct_info_ is struct_info:
             return var
         kind = rx.DataflowVar if isinstance(var, rx.DataflowVar) else rx.Var

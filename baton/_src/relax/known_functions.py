@@ -1,11 +1,12 @@
-"""An index of functions by structure: finds the variable of an equal function, hashing only where it is necessary.
+"""An index of functions by structure: finds the variable of an equal function, and hashes only when it has to.
 
     known = KnownFunctions()
     known.add(relu.func, relu)
     known.var_of(another, lambda: GlobalVar("relu1"))        # relu, or what is made now and known from now on
 
-Fusion and legalisation make a function for every group of operators and every operator, and most of them differ already
-in what they take. Only those that share such an *outline* are hashed (by structure, a walk over all of the function).
+Fusion and legalisation make a function for every group of operators and every operator, and most of these already
+differ in their parameters. Only functions that share such an *outline* are hashed by structure, which walks all of the
+function.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ class _Group:
     hashed: dict[int, list[tuple[Any, GlobalVar]]] = field(default_factory=dict)
 
     def alike(self, function: Any) -> list[tuple[Any, GlobalVar]]:
-        """Those of the function's hash; what is appended belongs to them."""
+        """The functions with this function's hash, as a list to which others may be appended."""
         for other, var in self.waiting:
             self.hashed.setdefault(structural_hash(other), []).append((other, var))
         self.waiting.clear()
@@ -44,7 +45,7 @@ class KnownFunctions:
         self._groups: dict[Hashable, _Group] = {}
 
     def add(self, function: Any, var: GlobalVar) -> None:
-        """Know a function, whether or not an equal one is known."""
+        """Add a function, whether or not an equal one is known."""
         self._groups.setdefault(_outline(function), _Group()).waiting.append((function, var))
 
     def var_of(self, function: Any, new: Callable[[], GlobalVar]) -> GlobalVar:
@@ -64,7 +65,7 @@ class KnownFunctions:
 
 
 def _outline(function: Any) -> Hashable:
-    """A part of what has to be equal in equal functions, quick to read."""
+    """Properties that equal functions share and that are quick to read."""
     if isinstance(function, PrimFunc):
         buffers = (function.buffer_map.get(p) for p in function.params)
         return PrimFunc, tuple(None if b is None else (b.dtype, *map(_size, b.shape)) for b in buffers)

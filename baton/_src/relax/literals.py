@@ -19,7 +19,8 @@ from baton._src.values.tensor import NDArray, array, literal_dtype
 def const(value: Any, dtype: object = None) -> Constant:
     """A tensor literal. Without `dtype`, Python's ints become int32 and its floats float32.
 
-    So are elements of NumPy's arrays of 64 bits, as in TVM; integers that do not fit stay int64, as an `NDArray` does.
+    NumPy arrays of 64-bit elements are narrowed as well, as in TVM; integers that do not fit, and `NDArray`s, stay as
+    they are.
     """
     if isinstance(value, NDArray):
         return Constant(value if dtype is None or value.dtype == dtype else array(value.data, dtype=dtype))
@@ -47,7 +48,7 @@ def prim_value(value: Any) -> PrimValue:
 
 
 def host_value(value: bool | int | float) -> PrimValue:
-    """The literal of a scalar that a program has at run time, where Python's floats are float64."""
+    """The literal for a run-time scalar: there, Python floats are float64."""
     return PrimValue(literal(value, prim_dtype(value)))
 
 

@@ -2,10 +2,10 @@
 
     f(g(x), h(k(x)))   ->   lv = g(x); lv1 = k(x); lv2 = h(lv1); lv3 = f(lv, lv2); return lv3
 
-An expression object that is nested in several places is bound once a block. SeqExprs are flattened into the scope they
-stand in, neighbouring blocks of a kind merged, empty ones dropped; function bodies and branches become SeqExprs that
-end in a leaf. Every expression gets its StructInfo on the way. What is in normal form already comes back as the same
-object, so normalising again costs one look at each binding.
+An expression object that is nested in several places is bound once per block. SeqExprs are flattened into the scope
+they stand in, neighbouring blocks of a kind merged, empty ones dropped; function bodies and branches become SeqExprs
+that end in a leaf. Every expression gets its StructInfo on the way. A program already in normal form comes back as the
+same object, so normalising again costs one look at each binding.
 
 Linear in the size of the program, and no Python recursion: each rule is a task of `support.trampoline`.
 """
@@ -344,7 +344,7 @@ class Normalizer:
             )
 
     def _bind_cast(self, binding: MatchCast) -> Task[Binding]:
-        """What is cast is a leaf afterwards: passes and machines look for calls among the values of variables."""
+        """The operand of a cast becomes a leaf: passes and the machine look for calls among the values of variables."""
         value, want = binding.value, binding.struct_info
         if not self._is_settled_leaf(value):
             value = yield self._leaf(value)

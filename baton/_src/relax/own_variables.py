@@ -1,4 +1,4 @@
-"""Copies of functions with variables of their own: no variable, of values or of shapes, belongs to two functions."""
+"""Copies of functions with variables of their own: no variable or shape variable may belong to two functions."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from baton._src.relax.nodes import Function
 
 
 def copy_with_new_vars(func: Function) -> Function:
-    """The function with variables of its own, shape variables included; what it has from outside stays."""
+    """A copy of the function with new variables, shape variables included; free variables stay."""
     # Shape variables first: annotations of variables mention them, and copies keep their annotations.
     found: Function = substitute(func, {v: v.copy() for v in defined_symbolic_vars(func)})
     renamed: Function = substitute(found, {v: v.copy() for v in bound_variables(found)})

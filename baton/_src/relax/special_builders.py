@@ -57,9 +57,9 @@ def print_values(*values: Any, format: Any = "") -> Call:
 
 
 def assert_op(condition: Any, format_args: Any = None, *more: Any, format: Any = "") -> Call:
-    """End the program with the formatted text when the boolean scalar is false (`R.assert_op`).
+    """Stop with the formatted text if the boolean scalar is false (`R.assert_op`).
 
-    `format_args`: an expression or a list of them, which the text shows; Relax's text has them one by one instead.
+    `format_args`: an expression or a list of expressions, shown in the text; TVMScript has them as separate arguments.
     """
     if len(more) == 1 and isinstance(more[0], (str, StringImm)) and isinstance(format_args, (list, tuple, NoneType)):
         format, more = more[0], ()  # the third parameter, by position

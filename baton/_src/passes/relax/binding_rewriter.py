@@ -51,8 +51,9 @@ def rewrite_functions(
     builder: BlockBuilder,
     chosen: Callable[[GlobalVar, Function], bool] = lambda var, function: True,
 ) -> IRModule:
-    """`module` with each Relax function that is `chosen` rewritten, and with the functions that `builder` was given
-    meanwhile (kernels, parts split off). The same object if nothing changed."""
+    """`module` with each `chosen` Relax function rewritten, plus the functions added to `builder` meanwhile (kernels,
+    parts split off). The same object if nothing changed.
+    """
     rewritten = {v: rewrite(f) for v, f in module.functions.items() if isinstance(f, Function) and chosen(v, f)}
     if all(found is module.functions[var] for var, found in rewritten.items()):
         return module
@@ -124,7 +125,7 @@ class BindingRewriter:
         return isinstance(self.block, DataflowBlock)
 
     def keep(self, binding: Binding) -> None:
-        """Append a binding unchanged, except that its annotation may not name replaced variables."""
+        """Append a binding unchanged, except that replaced variables go from its annotation."""
         if self.replaced and binding.var is not None and (new := self._with_info(binding.var)) is not binding.var:
             binding = binding.with_fields(var=new)
         self._made.append(binding)
@@ -183,7 +184,7 @@ class BindingRewriter:
         return self.leave_function(function if body is function.body else function.with_fields(body=body))
 
     def _with_signature(self, function: Function) -> Function:
-        """An inner function with replaced variables gone from the shapes in its annotations."""
+        """An inner function, with replaced variables substituted in the shapes in its annotations."""
         params = tuple(self._with_info(p) for p in function.params)
         ret, info = self._info(function.ret_struct_info), self._info(function.struct_info_)
         if ret is function.ret_struct_info and info is function.struct_info_:
@@ -213,7 +214,7 @@ class BindingRewriter:
         return seq.with_fields(blocks=tuple(blocks), body=body, struct_info_=body.struct_info_)
 
     def _binding_with_parts(self, binding: Binding) -> Any:
-        """`binding` with replaced variables gone; a task where it has inner sequences."""
+        """`binding` with replaced variables substituted; a task if it has inner sequences."""
         assert isinstance(binding, (VarBinding, MatchCast))
         if self.replaced:
             binding = self.with_holders(binding)
@@ -223,7 +224,7 @@ class BindingRewriter:
         return binding if value is binding.value else binding.with_fields(value=value)
 
     def with_holders(self, binding: Any) -> Any:
-        """The binding with replaced variables gone from the shapes its value is said to have: `R.Tensor(s, ...)`."""
+        """The binding with replaced variables substituted in the declared shape of its value: `R.Tensor(s, ...)`."""
         if isinstance(binding, MatchCast):
             cast = self._info(binding.struct_info)
             if cast is not binding.struct_info:
@@ -243,7 +244,7 @@ class BindingRewriter:
         return new
 
     def _info(self, info: Any) -> Any:
-        """An annotation with replaced variables gone from the shapes that variables hold."""
+        """An annotation with replaced variables substituted where they hold shapes."""
         if info is None or (isinstance(info, TensorStructInfo) and not isinstance(info.shape, Var)):
             return info
         return substitute_holders(info, self.replaced)
@@ -260,7 +261,7 @@ class BindingRewriter:
         return binding if new is value else binding.with_fields(value=new)
 
     def _use(self, expr: Any) -> Any:
-        """`expr`, no sequence inside, with replaced variables gone."""
+        """`expr`, which contains no sequence, with replaced variables substituted."""
         if not self.replaced:
             return expr
         if isinstance(expr, Var):
@@ -298,7 +299,7 @@ class _RewriterFrame(Frame):
 
     @property
     def parts(self) -> dict[Any, Var]:
-        """Those of one expression: the pass may drop what was bound for others."""
+        """Kept for one expression only: the pass may drop what was bound for another."""
         return self._rewriter.parts
 
     @property
@@ -307,7 +308,7 @@ class _RewriterFrame(Frame):
 
     @dataflow.setter
     def dataflow(self, wanted: bool) -> None:
-        """The block is the rewriter's to choose."""
+        """Never set here: the rewriter chooses the block."""
 
     def add(self, binding: Binding, span: Any = None) -> None:
         if self._rewriter.visits_emitted:

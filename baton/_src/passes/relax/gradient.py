@@ -4,8 +4,9 @@
 
 Reverse mode: the adjoint repeats the bindings, then goes through them backwards; each operator has its own rule
 (`OpDef.gradient`), contributions of several users are added. The target is the result, or field `target_index` of a
-tuple result; it must be a floating scalar. `require_grads` are the parameters wanted (all, if None). A match_cast hands
-gradients on to what it casts; a `call_tir_with_grad` is differentiated by its te function (`te_gradients`).
+tuple result; it must be a floating scalar. `require_grads` are the parameters to differentiate with respect to (None:
+all). A match_cast passes gradients on to its operand; a `call_tir_with_grad` is differentiated by its te function
+(`te_gradients`).
 
 Errors (`pass-gradient`): another target, a parameter the function does not have, control flow, calls of functions, an
 operator without a rule between a wanted parameter and the target.
@@ -136,7 +137,7 @@ class _Reverse:
         return substitute(self.function.body.body, renamed, notes=False)
 
     def _cast(self, binding: MatchCast, renamed: dict[Any, Any]) -> None:
-        """A cast again; its variable is what it casts, with more known of it."""
+        """Repeat a cast; its variable is the operand, with more known of it."""
         value = substitute(binding.value, renamed, notes=False)
         if binding.var is None:
             self.builder.emit_normalized(MatchCast(None, value, binding.struct_info))

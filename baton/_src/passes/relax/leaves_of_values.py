@@ -1,4 +1,4 @@
-"""The variables that a right side mentions itself, one by one, replaced by others."""
+"""Replacing each direct mention of a variable in the right side of a binding."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The reference implementation's four-level check (facts: relax-language §11).
 
-It asks more finely than `check_compatibility` why a base does not cover a derived info: disjoint, in need of a cast,
-or only undecided in values, which a run-time check settles.
+It distinguishes, more finely than `check_compatibility`, why a base does not cover a derived info: the two are
+disjoint, a cast is needed, or only values are undecided, which a run-time check settles.
 """
 
 from __future__ import annotations

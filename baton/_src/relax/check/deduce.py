@@ -1,7 +1,8 @@
 """The StructInfo of every kind of expression, one level at a time (facts: relax-language §6; seed 001, StructInfo).
 
-The parts of an expression have theirs already: normalisation works bottom-up and asks `deduce` for each expression it
-binds. What is certainly wrong raises `DiagnosticError`; what cannot be decided goes to the context's report.
+Normalisation works bottom-up and calls `deduce` for each expression it binds, so the parts of an expression already
+have their StructInfo. What is certainly wrong raises `DiagnosticError`; what cannot be decided goes to the context's
+report.
 """
 
 from __future__ import annotations
@@ -89,7 +90,7 @@ class Context:
 
 
 def deduce(expr: Any, context: Context) -> StructInfo:
-    """The StructInfo of `expr`, whose parts have theirs."""
+    """The StructInfo of `expr`, whose parts already have theirs."""
     rule = _RULES.get(type(expr))
     if rule is None:
         raise fail(
@@ -101,7 +102,7 @@ def deduce(expr: Any, context: Context) -> StructInfo:
 
 
 def info_of(expr: Any, context: Context) -> StructInfo:
-    """The StructInfo an expression has, deduced where it has none yet and is a leaf."""
+    """The StructInfo of an expression; deduced if it is a leaf that has none yet."""
     if isinstance(expr, GlobalVar):
         return context.global_info(expr)
     found: StructInfo | None = expr.struct_info_
@@ -192,7 +193,7 @@ def _conditional(expr: If, context: Context) -> StructInfo:
 
 
 def _place(arg: Any, call: Call) -> Span | None:
-    """Where an argument is written; a variable's own place is that of its definition."""
+    """Where an argument is written; for a variable this is where it is defined."""
     return call.span or arg.span if isinstance(arg, Var) else arg.span or call.span
 
 

@@ -1,7 +1,7 @@
-"""Leaving a scope: a StructInfo without the variables that are not visible outside (facts: relax-language §5).
+"""Leaving a scope: a StructInfo without the variables that are invisible outside (facts: relax-language §5).
 
-A tensor or shape that mentions a variable out of scope forgets its whole shape and keeps its rank; a variable may also
-be replaced by what is known of it instead. Inside a function type the variables its own parameters bind stay.
+A tensor or shape that mentions a variable out of scope loses its whole shape and keeps its rank, unless the variable
+can be replaced by what is known of it. Inside a function type, variables that its own parameters bind stay.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def substitute_info(
 def substitute_holders(info: StructInfo, mapping: Mapping[Var, Any]) -> StructInfo:
     """`info` with the variables that hold shapes (`R.Tensor(s)`) replaced: by others, or by the dims of a ShapeExpr.
 
-    A shape that anything else stands for is not known any more.
+    A shape replaced by anything else is no longer known.
     """
 
     def shape_of(var: Var) -> Any:

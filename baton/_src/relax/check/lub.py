@@ -1,6 +1,6 @@
 """The least upper bound of two StructInfos: it describes the values of either (relax-language §3).
 
-What the branches of an `If` give is joined so. The result never refers to a dim that only one side has.
+This joins the results of the branches of an `If`. The result never refers to a dim that only one side has.
 """
 
 from __future__ import annotations

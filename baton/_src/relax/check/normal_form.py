@@ -23,8 +23,8 @@ from baton._src.support.spans import Span
 def check_normal_form(function: Function, findings: Findings, *, only_nesting: bool = False) -> None:
     """Report every place where `function` is not in normal form.
 
-    `only_nesting`: what deduction relies on, that nothing is nested. How bindings are grouped does not count then,
-    nor that a leaf by itself is a body.
+    `only_nesting`: check only what deduction relies on, that nothing is nested, and not how bindings are grouped or
+    whether a body is a leaf by itself.
     """
     todo: list[Any] = [function]
     while todo:

@@ -1,4 +1,4 @@
-"""The StructInfo of expressions that have one before normalisation: literals, tuples of such, functions.
+"""The StructInfo of expressions that have one before normalisation: literals, tuples of literals, functions.
 
 A call has none yet: it is deduced when a BlockBuilder normalises the call.
 """
@@ -26,7 +26,7 @@ _ALONE = (Constant, PrimValue, StringImm, DataTypeImm, ShapeExpr, ExternFunc)
 
 
 def own_info(expr: Any) -> StructInfo | None:
-    """The StructInfo of an expression that has none yet, from its parts alone; None where that takes more."""
+    """The StructInfo of an expression that has none yet, from its parts alone; None if that is not enough."""
     found: StructInfo | None = run(_own(expr))
     return found
 

@@ -2,7 +2,7 @@
 
 A call is impure if its operator is registered so, if its callee is opaque (a packed function), a PrimFunc called
 directly, or a function whose type is impure. DataflowBlocks never hold impure calls; a pure function holds none unless
-`relax.force_pure` vouches for it. Calls on functions of unknown type cannot occur: they have been refused before.
+`relax.force_pure` vouches for it. Calls of functions of unknown type cannot occur: they have been refused before.
 """
 
 from __future__ import annotations
@@ -152,8 +152,8 @@ def contains_impure_call(function: Function, own_name: Var | GlobalVar | None = 
 def infer_purity(module: IRModule) -> dict[GlobalVar, bool]:
     """Whether each Relax function of the module is pure, from its body alone (facts §7, last revision).
 
-    `relax.force_pure` vouches; an effect anywhere in a group of mutually recursive functions makes all of them impure,
-    a group without any is pure.
+    `relax.force_pure` is trusted; an effect anywhere in a group of mutually recursive functions makes all of them
+    impure, a group without effects is pure.
     """
     names = {v.name_hint: f for v, f in module.functions.items()}
     known: dict[str, bool] = {}

@@ -40,7 +40,7 @@ class Report:
         self.undecided(message, code=code, span=span)
 
     def undecided(self, message: str, *, code: str = STRUCT_INFO, span: Span | None = None) -> None:
-        """A warning that `message` cannot be excluded; an error when strict."""
+        """A warning that `message` may apply; an error when strict."""
         text = f"it cannot be excluded when compiling that {message}"
         found = Diagnostic(code, text, span=span, help=CAST_HELP, severity=Severity.WARNING)
         if self.strict:

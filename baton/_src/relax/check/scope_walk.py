@@ -1,8 +1,8 @@
-"""The walk over a function that knows what is in scope, and the criteria that need to (seed 001, Variable Scoping).
+"""The walk over a function that tracks what is in scope, and the criteria that depend on it (seed 001, Variable
+Scoping).
 
-Criteria 1, 2, 5, 7, 9, 18, 21, and 4 and 6 on signatures; those on definitions and uses are in `variable_scope`,
-those on annotations in `annotation_rules`. It takes programs that are not normalised, and keeps
-going after a violation.
+Criteria 1, 2, 5, 7, 9, 18, 21, and 4 and 6 on signatures; those on definitions and uses are in `variable_scope`, those
+on annotations in `annotation_rules`. It accepts programs that are not normalised, and continues after a violation.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Values of a callee's shape variables at a call (facts: relax-language §4, get_shape_var_mapping).
 
-A dimension of a parameter that is nothing but a variable is bound to the argument's dimension; the first occurrence
-wins, later ones are compared by the compatibility check. Variables inside a function-typed parameter belong to that
-inner signature and are not collected.
+A dimension of a parameter that is just a variable is bound to the argument's dimension; the first occurrence wins,
+later ones are compared by the compatibility check. Variables inside a function-typed parameter belong to that inner
+signature and are not collected.
 """
 
 from __future__ import annotations

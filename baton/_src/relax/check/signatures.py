@@ -31,7 +31,7 @@ def function_info(function: Any) -> StructInfo:
 
 
 def signature_info(params: Sequence[Var], ret: StructInfo | None, pure: bool) -> FuncStructInfo:
-    """`FuncStructInfo` for use outside of the function: shapes given by a parameter that holds one are dropped."""
+    """`FuncStructInfo` for use outside of the function: shapes that a parameter holds are dropped."""
     infos = [p.struct_info_ if p.struct_info_ is not None else OBJECT_INFO for p in params]
     found = FuncStructInfo(infos, ret if ret is not None else OBJECT_INFO, pure)
     outside = drop_variables(found, (), {p for p in params if isinstance(p.struct_info_, ShapeStructInfo)})

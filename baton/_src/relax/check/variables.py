@@ -126,7 +126,7 @@ def _unique(items: Iterable[T]) -> list[T]:
 def collect_non_negative_expressions(sinfo: StructInfo) -> list[PrimExpr]:
     """The scalars in `sinfo` that cannot be negative, each once, left to right: dims of tensors and shapes.
 
-    The value of a prim may be negative, and what a function takes and gives says nothing here.
+    Prim values may be negative, and the parameters and results inside function types do not count.
     """
     found: dict[PrimExpr, None] = {}
     for leaf in leaf_infos(sinfo, into_functions=False):

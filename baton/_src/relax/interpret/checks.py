@@ -222,8 +222,9 @@ class Checker:
 
 
 def as_said(value: Any, call: Call, frame: Frame) -> Any:
-    """What a call gave, after it was found to be what was known of it beforehand: little, where little was known of
-    the operands, and then rules go by what usually holds."""
+    """The result of a call, checked against what was deduced beforehand. Where little was known of the operands, the
+    rule assumed the usual case, and this check confirms it.
+    """
     said = call.struct_info_
     if said is not None:
         name = getattr(call.op, "name", None) or getattr(call.op, "global_symbol", "a function")
@@ -232,9 +233,9 @@ def as_said(value: Any, call: Call, frame: Frame) -> Any:
 
 
 def claimed(value: Any, call: Call, frame: Frame) -> Any:
-    """What a function gave, checked against what is only said of it.
+    """The result of a function, checked against its declared StructInfo, which nothing has verified.
 
-    Unit is not checked: that is how calls for their effect are written, whatever they give.
+    Unit is not checked: calls for their effect are declared so, whatever they return.
     """
     said = call.struct_info_
     if not is_claimed(call) or (isinstance(said, TupleStructInfo) and not said.fields):

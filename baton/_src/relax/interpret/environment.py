@@ -23,7 +23,7 @@ class Frame:
     shapes: dict[TirVar, Any] = field(default_factory=dict)
 
     def scalar(self, expr: PrimExpr) -> Any:
-        """A scalar under the shape variables bound so far, exact: what does not fit where it goes is refused there."""
+        """A scalar under the shape variables bound so far, computed exactly; its user checks the range."""
         if isinstance(expr, (IntImm, FloatImm)):
             return expr.value
         if isinstance(expr, TirVar):

@@ -1,4 +1,4 @@
-"""What names mean when run: functions and kernels of the module, packed functions, those of the machine."""
+"""What names mean at run time: functions and kernels of the module, packed functions, builtins of the machine."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Operators by their NumPy meaning. Their type rule judges the values first: NumPy would add int32 to float32.
+"""Operators by their NumPy meaning. Their type rules check the values first: NumPy would add int32 to float32.
 
-What was known of the operands when the program was checked may be little; what they are is known now, so an operator
-refuses the same values here as where it is compiled when it is first called (`driver/relax/operator_compiler`).
+When the program was checked, little may have been known of the operands; at run time everything is, so an operator
+refuses the same values here as when it is compiled on its first call (`driver/relax/operator_compiler`).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _BEFORE = -(2**31)
 
 
 def by_reference(definition: OpDef[Any], args: Sequence[Any], call: Call, frame: Frame) -> Any:
-    """What the operator of `call` gives of `args`; results never alias arguments (RELAX-SEM-09)."""
+    """The result of the operator of `call` on `args`; results never alias arguments (RELAX-SEM-09)."""
     reference = definition.reference
     if isinstance(reference, NotApplicable):
         raise fail("relax-run", f"operator {definition.name} cannot be run: {reference.why}", span=call.span)
@@ -56,7 +56,7 @@ def by_reference(definition: OpDef[Any], args: Sequence[Any], call: Call, frame:
 
 
 def _attrs_of_run(attrs: Any, frame: Frame) -> Any:
-    """The attributes with numbers for what mentions shape variables, such as how often a tile is repeated."""
+    """The attributes with numbers in place of expressions over shape variables, such as the repetitions of a tile."""
 
     def number(value: Any) -> Any:
         if isinstance(value, tuple):
@@ -69,7 +69,7 @@ def _attrs_of_run(attrs: Any, frame: Frame) -> Any:
 
 
 def _counted_from_front(value: Any, arg: Any) -> Any:
-    """Numbers, of which those that are made of sizes lie before everything where they are below 0."""
+    """The numbers; one computed from sizes counts from the front, so a negative one means before everything."""
     if not isinstance(arg, Tuple):
         return value
     known = [getattr(field.struct_info, "value", None) for field in arg.fields]
@@ -77,7 +77,7 @@ def _counted_from_front(value: Any, arg: Any) -> Any:
 
 
 def _operand(value: Any, arg: Any) -> Any:
-    """An operand of which everything is known that the type rule may ask for, under its own name."""
+    """An operand under its own name, with everything known that the type rule may ask for."""
     if isinstance(arg, Constant):
         return arg
     name = arg.name_hint if isinstance(arg, Var) else "x"

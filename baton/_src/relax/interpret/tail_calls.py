@@ -1,4 +1,4 @@
-"""Calls in tail position: the frame of the caller is gone before they run; its promises are checked behind them."""
+"""Calls in tail position: the caller's frame is dropped before they run; its result checks run afterwards."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from baton._src.relax.struct_info import StructInfo
 
 @dataclass
 class TailCall:
-    """A call whose result is the caller's: the caller makes room for it."""
+    """A call whose result is the caller's own, and which replaces the caller's frame."""
 
     closure: FunctionClosure
     args: tuple[Any, ...]

@@ -38,7 +38,7 @@ def _annotation(info: Any) -> StructInfo | None:
 
 
 def check_part(whole: str, name: str, given: Any, span: Span | None) -> Any:
-    """`given`, the field `name` of a `whole`, which must be a node (`relax-api`).
+    """`given`, the field `name` of a `whole`, if it is a node; else an error (`relax-api`).
 
     Which nodes are allowed there is a question of well-formedness (`relax.check`).
     """

@@ -120,7 +120,7 @@ def is_call_packed(func_name: str, args: Sequence[DFPattern] | None = None) -> C
 
 
 def reject(pattern: DFPattern) -> NotPattern:
-    """Anything that `pattern` does not match."""
+    """Whatever `pattern` does not match."""
     return NotPattern(pattern)
 
 

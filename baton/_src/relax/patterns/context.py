@@ -119,7 +119,7 @@ class PatternSeq:
         return self.only_used_by(other)
 
     def dup(self) -> PatternSeq:
-        """A chain of fresh patterns that say the same, with the same edges between them."""
+        """A copy of the chain with fresh patterns and the same edges between them."""
         context = PatternContext.current()
         fresh = [p.dup() for p in self.patterns]
         if context is None:
@@ -148,14 +148,14 @@ def _joined(left: PatternSeq, right: Any, only: bool, index: int) -> PatternSeq:
 
 
 def _edge(producer: DFPattern, consumer: DFPattern, only: bool, index: int) -> None:
-    """Note an edge in the context that is open; outside of any it says nothing, as in TVM."""
+    """Record an edge in the open context; without one it has no effect, as in TVM."""
     context = PatternContext.current()
     if context is not None:
         context.add_constraint(producer, consumer, only, index)
 
 
 def chain(left: DFPattern, right: Any, only: bool, index: int) -> PatternSeq:
-    """What `used_by` and `only_used_by` of a pattern do."""
+    """Implements `used_by` and `only_used_by` of patterns."""
     return _joined(_sequence((left,)), right, only, index)
 
 

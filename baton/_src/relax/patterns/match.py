@@ -1,8 +1,8 @@
 """Does an expression match a pattern, and what did the patterns inside match?
 
-Alternatives are tried in order, and what a failed one assumed is forgotten. With a map from variables to their values a
-pattern looks through variables (but `is_var` and `wildcard` take the variable as it is). Operands stand in the order
-that the pattern says. Depth is that of the pattern, never of the program.
+Alternatives are tried in order, and the assumptions of a failed one are dropped. With a map from variables to their
+values a pattern looks through variables (but `is_var` and `wildcard` take the variable as it is). Operands must be in
+the pattern's order. Recursion is as deep as the pattern, never as the program.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Matcher:
         return leaf and structural_equal(one, other)
 
     def shown(self, pattern: p.DFPattern, expr: Any) -> Any:
-        """What users see as matched: variables where the pattern may be about them, values elsewhere."""
+        """What users see as matched: the variable where the pattern may match one, otherwise its value."""
         while isinstance(
             pattern, (p.AttrPattern, p.StructInfoPattern, p.TypePattern, p.DataTypePattern, p.ShapePattern)
         ):

@@ -1,7 +1,8 @@
 """Matching patterns joined by edges against a dataflow block.
 
-Backtracking over variables of the block: an edge to a pattern placed already leaves only the users, or the operands, of
-its variable as candidates, so a connected set of patterns costs the block's size times that of the patterns.
+Backtracking over the variables of the block. An edge to a pattern that is already placed leaves only the users, or the
+operands, of its variable as candidates, so a connected set of patterns costs the block's size times that of the
+patterns.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Patterns over Relax expressions: what they say. (`match` decides, `builders` makes them, facts passes-vm §3.)
+"""The patterns over Relax expressions, as data. (`match` decides, `builders` makes them, facts passes-vm §3.)
 
     relu = is_op("relax.nn.relu")(is_op("relax.add")(wildcard(), is_const()))
     relu.match(expr, get_var2val(function))
@@ -53,27 +53,27 @@ class DFPattern:
         return NotPattern(self)
 
     def has_attr(self, attrs: Mapping[str, Any]) -> AttrPattern:
-        """And its attributes are these (others do not matter)."""
+        """This pattern, and its attributes include these."""
         return AttrPattern(self, dict(attrs))
 
     def has_struct_info(self, struct_info: StructInfo) -> StructInfoPattern:
-        """And its StructInfo is `struct_info` or more exact."""
+        """This pattern, and its StructInfo is `struct_info` or more exact."""
         return StructInfoPattern(self, struct_info)
 
     def has_type(self, ttype: Any) -> TypePattern:
-        """And its static type is `ttype`."""
+        """This pattern, and its static type is `ttype`."""
         return TypePattern(self, ttype)
 
     def has_dtype(self, dtype: object) -> DataTypePattern:
-        """And it is a tensor of `dtype`."""
+        """This pattern, and it is a tensor of `dtype`."""
         return DataTypePattern(self, DataType(dtype))
 
     def has_shape(self, shape: Sequence[Any]) -> ShapePattern:
-        """And it is a tensor of this shape."""
+        """This pattern, and it is a tensor of this shape."""
         return ShapePattern(self, dims("has_shape", shape))
 
     def same_shape_as(self, *args: DFPattern) -> SameShapeConstraint:
-        """And it has the shape that each of `args` has."""
+        """A constraint: it has the same shape as each of `args`."""
         return SameShapeConstraint(self, *args)
 
     @property
@@ -83,7 +83,7 @@ class DFPattern:
         return found
 
     def dup(self) -> DFPattern:
-        """A pattern that says the same and may match something else, and so may what it consists of."""
+        """An independent copy: it, and the patterns in it, may match other expressions than the original."""
         copy: DFPattern = _fresh(self, {})
         return copy
 
@@ -312,7 +312,7 @@ class ShapePattern(DFPattern):
 
 
 def _fresh(part: Any, made: dict[int, Any]) -> Any:
-    """A copy of a pattern and the patterns in it, without constraints; one that occurs twice does so in the copy."""
+    """A copy of a pattern and the patterns in it, without constraints; sharing within the pattern is kept."""
     if isinstance(part, tuple):
         return tuple(_fresh(p, made) for p in part)
     if not isinstance(part, DFPattern):
@@ -333,7 +333,7 @@ class SameShapeConstraint:
 
 
 def dims(what: str, shape: Any) -> tuple[PrimExpr, ...]:
-    """The dims of a list or tuple of them. Errors: a `ValueError` for anything else."""
+    """The dims in a list or tuple; `ValueError` for anything else."""
     if not isinstance(shape, (list, tuple)):
         message = f"{what} takes a list or tuple of dims, got {type(shape).__name__}"
         raise fail("api", message, kind=ValueError)

@@ -1,4 +1,4 @@
-"""Calls of kernels and packed functions: call_tir and its kin (facts: relax-language §10).
+"""Calls of kernels and packed functions: call_tir and its relatives (facts: relax-language §10).
 
 Arguments of `call_tir`: the GlobalVar of a PrimFunc, an in-line tuple, and optionally a shape of trailing integers; the
 one struct info argument describes the outputs. The kernel gets the arguments, then the outputs, then the integers.
@@ -144,7 +144,7 @@ def validate_call_tir(call: Call, context: Any) -> None:
 
 
 def _kernel_arguments(call: Call) -> list[StructInfo] | None:
-    """What the kernel is given, in order; None where the arguments are not written in line."""
+    """The kernel's arguments in order; None where they are not written in line."""
     packed = call.args[1]
     if not isinstance(packed, Tuple):
         return None
@@ -197,7 +197,7 @@ def validate_call_tir_inplace(call: Call, context: Any) -> None:
 
 
 def _infer_pure_packed(call: Call, context: Any) -> StructInfo:
-    """A trusted call: (function, *arguments)."""
+    """A call that is trusted to be pure: (function, *arguments)."""
     callee = call.args[0]
     if isinstance(callee, Op):
         raise fail(STRUCT_INFO, f"{_name(call)} calls a packed function, not operator {callee.name}", span=call.span)

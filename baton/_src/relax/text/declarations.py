@@ -1,4 +1,4 @@
-"""What the body of an outermost function begins with: shape variables, and the module's short name `cls`."""
+"""The beginning of an outermost function's body: its shape variables, and the module's short name `cls`."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Declarations:
         return name
 
     def global_name(self, var: GlobalVar) -> str:
-        """A function of the module as its functions name it; alone, such a function has no module to name."""
+        """A function of the module as other functions refer to it; one printed by itself has no module to refer to."""
         if self.module_name is None or self.head is None:
             return var.name_hint
         alias = f"cls = {self.module_name}"

@@ -73,13 +73,13 @@ class LeafText:
 
 
 def declared_info(function: ExternFunc) -> StructInfo | None:
-    """What a script says of a packed function's type; None where nothing is said."""
+    """The type that a script gives a packed function; None if it is the default one."""
     info = function.struct_info_
     return None if info is None or structural_equal(info, extern_func_info()) else info
 
 
 def is_simple(expr: Any) -> bool:
-    """What nearly all arguments are: printed without a task."""
+    """Whether it is of the kind that nearly all arguments are: printed without a task."""
     return isinstance(expr, (Var, GlobalVar, Constant, ShapeExpr, PrimValue))
 
 

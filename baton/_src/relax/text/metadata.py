@@ -1,4 +1,4 @@
-"""Contents too large for a line: tensors of constants, kept in a JSON section that reads back without running anything.
+"""Data too large for a line: tensors of constants, kept in a JSON section that reads back without running anything.
 
     metadata = tvm.ir.load_json('{"relax.expr.Constant": [{"dtype": "float32", "shape": [2], "data": "AACAPwAAAEA="}]}')
 

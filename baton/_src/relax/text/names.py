@@ -28,7 +28,7 @@ class Names:
         return var in self._of
 
     def bind(self, var: Any, name: str) -> None:
-        """Give `var` a name that another variable has too, where both are never seen together."""
+        """Give `var` a name that another variable has as well; the two are never in scope together."""
         self._of[var] = name
 
     def free(self, hint: str) -> str:

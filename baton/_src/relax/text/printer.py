@@ -3,7 +3,7 @@
     script(module)             # the text of a module, function, binding or expression
     script(module, show_meta=True)   # with the contents of large constants, so that it reads back
 
-Every binding is annotated; scalars are written as numbers, other constants live in the metadata section. Linear in the
+Every binding is annotated; scalars are written as numbers, other constants are in the metadata section. Linear in the
 size of the program, without recursion.
 """
 
@@ -225,7 +225,7 @@ class Printer:
             self._line(f"{result}{'' if info is None else f': {self.infos.text(info)}'} = {text}")
 
     def _annotation(self, var: Var, value: Any = None) -> str:
-        """What is said of a variable, unless it repeats the `out_sinfo` of its value."""
+        """The annotation of a variable, unless it repeats the `out_sinfo` of its value."""
         said = var.struct_info_
         if said is None or (_says_its_output(value) and structural_equal(value.sinfo_args[0], said)):
             return ""
@@ -358,7 +358,7 @@ def _is_unit(info: StructInfo | None) -> bool:
 
 
 def _says_its_output(value: Any) -> bool:
-    """Whether a call says all there is to know of its value in `out_sinfo`."""
+    """Whether the call's `out_sinfo` says all there is to know of its value."""
     return isinstance(value, Call) and isinstance(value.op, Op) and value.op.name in _DESTINATION_PASSING
 
 

@@ -63,8 +63,8 @@ def quoted(text: str) -> str:
 def attr_arguments(record: Attrs | None, text: Callable[[Any], str]) -> list[str]:
     """The attributes of a call as keyword arguments, sequences as lists.
 
-    All that TVM's record has are shown, as TVM does; those that TVM does not have only where they say something. Those
-    that only Relay's calls spell out stand in `relay_attrs={...}`: operands of Relax may have their names.
+    Attributes that TVM has are always shown, as TVM does; others only where they differ from the default. Those that
+    only Relay's calls spell out are in `relay_attrs={...}`, since operands of Relax may have the same names.
     """
     if record is None:
         return []

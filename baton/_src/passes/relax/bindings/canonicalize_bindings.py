@@ -1,4 +1,4 @@
-"""CanonicalizeBindings: detours disappear.
+"""CanonicalizeBindings: remove detours through copies, projections and casts.
 
     y = x                      z = R.add(x, x)
     z = R.add(y, y)      ->
@@ -13,8 +13,8 @@ for DeadCodeElimination. A shape variable that a match_cast defines of a value o
     w = R.match_cast(x, R.Tensor((m,)))        (x: R.Tensor((n,)))       ->   x, and n for every m
 
 An output of a dataflow block that merely copies a variable of the block takes its place; one that nobody needs outside
-of it is an output no more. A match_cast that may fail keeps its binding, so does a copy that is annotated as more than
-is known of its value, and literals that are not tensors.
+of the block is no longer an output. A match_cast that may fail keeps its binding, and so do copies whose annotation
+says more than is known of the value, and literals that are not tensors.
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ class _Canonicalizer(BindingRewriter):
         return value if isinstance(value, (Var, Constant)) else None
 
     def _may_stand_for(self, var: Var, value: Var) -> bool:
-        """Whether uses of `var` may use `value`: what is visible outside a block is not replaced by what is not."""
+        """Whether uses of `var` may use `value`: nothing that is visible outside a block is replaced by what is not."""
         hidden = isinstance(value, DataflowVar) and var in self.used_outside
         return isinstance(var, DataflowVar) or not hidden
 

@@ -113,7 +113,7 @@ class DataflowBlockRewrite:
         return found
 
     def mutate_irmodule(self, irmodule: IRModule) -> IRModule:
-        """`irmodule` with the function as it is now in the place of the one it was made of."""
+        """`irmodule` with the function as it is now in place of the original one."""
         places: list[GlobalVar] = [v for v, f in irmodule.functions.items() if f is self._original]
         if not places:
             raise fail("api", "the module does not hold the function that is rewritten")

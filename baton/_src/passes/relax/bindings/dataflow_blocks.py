@@ -76,7 +76,7 @@ class _Wrapper(BindingRewriter):
 
     @cached_property
     def partners(self) -> frozenset[GlobalVar]:
-        """The global functions that this one is mutually recursive with, itself included."""
+        """The global functions that this one is mutually recursive with, including itself."""
         own = {v for v, f in self.module.functions.items() if f is self.root}
         groups = (frozenset(group) for group in detect_recursion(self.module))
         return next((group for group in groups if group & own), frozenset())
@@ -130,7 +130,8 @@ def _is_pure(binding: Binding) -> bool:
 def _used_inside_only(function: Function) -> set[Var]:
     """The ordinary variables bound in dataflow blocks and used nowhere outside of the block that binds them.
 
-    What holds the shape of others stays ordinary: no result's shape is known by a DataflowVar, which ends before it.
+    A variable that holds the shape of others stays ordinary: no result's shape may refer to a DataflowVar, which is out
+    of scope by then.
     """
     home: dict[Any, DataflowBlock] = {}
     outside: set[Any] = set()
@@ -146,7 +147,7 @@ def _used_inside_only(function: Function) -> set[Var]:
 
 
 def _not_into_sequences(node: Any) -> list[Any]:
-    """The parts of a node that are evaluated in its own block; a sequence shows its body only."""
+    """The parts of a node that are evaluated in its own block; of a sequence only the body."""
     if isinstance(node, SeqExpr):
         return [node.body]
     if isinstance(node, If):

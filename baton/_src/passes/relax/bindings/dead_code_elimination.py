@@ -1,11 +1,11 @@
-"""DeadCodeElimination: bindings nobody needs and functions nobody reaches disappear.
+"""DeadCodeElimination: remove unused bindings and unreachable functions.
 
     lv = R.exp(x)       # unused                  gv = R.add(x, y)
     gv = R.add(x, y)                      ->      return gv
     return gv
 
-Kept: what has effects, match_casts (they check, and define shape variables), public functions (`global_symbol`) and
-`entry_functions`, and what these need. A module without any of those keeps all its functions.
+Kept are bindings with effects, match_casts (they check, and define shape variables), public functions
+(`global_symbol`), `entry_functions`, and whatever these need. A module without any of those keeps all its functions.
 """
 
 from __future__ import annotations

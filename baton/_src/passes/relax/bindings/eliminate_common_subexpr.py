@@ -1,13 +1,13 @@
-"""EliminateCommonSubexpr: of equal pure bindings, one is kept.
+"""EliminateCommonSubexpr: of several equal pure bindings only the first computes.
 
     lv = R.add(x, y)                 lv = R.add(x, y)
     lv1 = R.add(x, y)        ->      lv1 = lv
     gv = R.multiply(lv, lv1)         gv = R.multiply(lv, lv)
 
 Equal means: the same operator or function, equal attributes, the same operands in order. A binding serves the rest of
-its scope and the scopes inside. Calls with effects and allocations are left alone, and results that are known to
-differing extent. With `call_only` tuples and projections are left alone, too. The copy that remains (`lv1`) is unused
-but for outputs of dataflow blocks; MergeEqualBindings, the same pass for pipelines, takes it away where it is.
+its scope and the scopes inside. Calls with effects and allocations are left alone, and so are bindings whose StructInfo
+differs. With `call_only`, tuples and projections are left alone, too. The copy that remains (`lv1`) is unused, except
+for outputs of dataflow blocks; MergeEqualBindings, the same pass for pipelines, removes it where it is unused.
 
 Operators give fresh tensors, so where one may be written or seen to be a tensor of its own (`analysis.exposure`), it
 stays; and after a call with effects or in place nothing computed before it can be relied on.
@@ -62,8 +62,9 @@ class EliminateCommonSubexpr(FunctionPass):
 
 @dataclass(frozen=True)
 class MergeEqualBindings(FunctionPass):
-    """See the module. It has a name of its own because Relay's EliminateCommonSubexpr is of level 3: who looks at a
-    build of level 2, which comes by here, sees none."""
+    """See the module. It has its own name because Relay's EliminateCommonSubexpr is of level 3: a listing of the passes
+    of a level 2 build, which runs this one, must not show that name.
+    """
 
     opt_level = 1
     function_class = Function
@@ -141,7 +142,7 @@ def _is_unit(value: Any) -> bool:
 
 
 def _same_value(a: Any, b: Any) -> bool:
-    """Whether two right sides with one key mean the same (free variables are equal only to themselves)."""
+    """Whether two right sides with the same key mean the same (free variables are equal only to themselves)."""
     if a is b:
         return True
     said = zip(getattr(a, "sinfo_args", ()), getattr(b, "sinfo_args", ()))

@@ -3,10 +3,10 @@
     gv = cls.helper(x)      ->      lv = R.add(x, x); gv = R.exp(lv)
 
 A private function (no `global_symbol`) is inlined into every call unless it calls itself, directly or through others.
-Its shape variables become the dims of what it is called with. What a call would check when it runs, casts check in its
-place: arguments that may not be what the parameters want, and a result that may not be what is promised. Called in a
-dataflow block, it must be a sequence of dataflow blocks; other calls there stay. Functions that nobody calls any more
-are removed; Primitive ones, and kernels, are left alone.
+Its shape variables become the dims of the arguments. Casts take over the checks that a call would make at run time: of
+arguments that may not fit the parameters, and of a result that may not fit the declared one. Called in a dataflow
+block, it must be a sequence of dataflow blocks; other calls there stay. Functions that nobody calls any more are
+removed; Primitive ones, and kernels, are left alone.
 """
 
 from __future__ import annotations
@@ -73,9 +73,8 @@ class InlinePrivateFunctions(Pass):
 
 
 def inline_functions(function: Function, bodies: Mapping[GlobalVar | str, Function]) -> Function:
-    """`function` with the bodies of others, given by variable or name, in the place of their calls.
-
-    Calls in these bodies are treated alike. Error: `pass-recursive` if one calls itself, directly or through others.
+    """`function` with the bodies of others, given by variable or name, in place of their calls. Calls inside these
+    bodies are treated in the same way. Error: `pass-recursive` if one calls itself, directly or through others.
     """
     named = {key if isinstance(key, str) else key.name_hint: body for key, body in bodies.items()}
     called = {v for f in (function, *named.values()) for v in post_order(f) if isinstance(v, GlobalVar)}
@@ -133,9 +132,9 @@ class _Inliner(BindingRewriter):
     def _casts(
         self, function: Function, call: Call, symbols: dict[TirVar, PrimExpr], unbound: set[TirVar]
     ) -> dict[Var, MatchCast] | None:
-        """For each parameter that the argument may not fit, the cast that makes sure of it, as the call did.
+        """For each parameter that the argument may not fit, the cast that checks it, as the call did.
 
-        The casts bind the shape variables `unbound`. None if a dim were compared before that.
+        The casts bind the shape variables `unbound`. None if a dim would be compared before it is bound.
         """
         casts: dict[Var, MatchCast] = {}
         for param, argument in zip(function.params, call.args):
@@ -152,7 +151,7 @@ class _Inliner(BindingRewriter):
         return casts
 
     def _bind_result(self, binding: Binding, result: Expr, promised: StructInfo | None) -> None:
-        """Bind the variable of the call to the body's result, which is checked if it may not be what is promised."""
+        """Bind the variable of the call to the body's result, with a check if it may not fit the declared result."""
         if promised is None or is_subtype(result.struct_info, promised, self.prover) is Answer.YES:
             self.keep(VarBinding(binding.var, result, binding.span))
         else:
@@ -169,7 +168,7 @@ class _Inliner(BindingRewriter):
         return binding.with_fields(var=new)
 
     def _sharpened(self, binding: Binding) -> Binding:
-        """The binding with what is known now that its operands are the caller's, if that is more than before."""
+        """The binding with the StructInfo that follows from the caller's operands, if that says more than before."""
         value = binding.value if isinstance(binding, VarBinding) else None
         if not isinstance(value, (Call, Tuple, TupleGetItem)) or value.struct_info_ is None:
             return binding

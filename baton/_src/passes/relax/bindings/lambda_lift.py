@@ -122,7 +122,7 @@ class _Lifter(BindingRewriter):
 
 
 def _unshown(function: Function, captured: list[Var], outer: set[TirVar]) -> list[TirVar]:
-    """The shape variables that the function has from outside and that no captured variable brings along.
+    """The shape variables that the function uses from outside and that no captured variable's shape shows.
 
     A parameter that mentions one of `outer` does not bind it: it is checked against the captured value.
     """
@@ -173,7 +173,7 @@ def _with_captures(
 
 
 def _holder_checks(function: Function, values: dict[Var, Var]) -> dict[Var, MatchCast]:
-    """Casts of the parameters whose shapes other variables hold: captures come last, no annotation can name them."""
+    """Casts of the parameters whose shapes other variables hold: captures come last, so no annotation can name them."""
     found: dict[Var, MatchCast] = {}
     for param in function.params:
         info = substitute_holders(param.struct_info, values)
@@ -192,7 +192,7 @@ def _begun_with(start: list[Binding], body: SeqExpr) -> SeqExpr:
 
 
 def _without_strange_holders(function: Function) -> Function:
-    """The function whose annotations name no shapes of variables from outside: those are known by their rank."""
+    """The function with annotations that name no shape held by an outside variable: only the rank remains known."""
     own = set(bound_vars(function))
     strange: dict[Any, Any] = {}
     for info in post_order(function, notes=True):
@@ -203,7 +203,7 @@ def _without_strange_holders(function: Function) -> Function:
 
 
 def _without_unused_casts(function: Function, casts: set[Var]) -> Function:
-    """The function without the typed views of closures that are only called."""
+    """The function without the casts that give closures their types, where closures are only called."""
     used: set[Any] = set()
     for node in post_order(function):
         parts = (node.value,) if isinstance(node, Binding) else () if isinstance(node, Function) else children(node)

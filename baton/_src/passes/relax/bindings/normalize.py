@@ -1,4 +1,4 @@
-"""Normalize and NormalizeGlobalVar: normal form, and names that agree with symbols.
+"""Normalize and NormalizeGlobalVar: bring functions into normal form, and make names agree with symbols.
 
 gv = R.add(R.exp(x), y)      ->      lv = R.exp(x); gv = R.add(lv, y)
 """
@@ -17,7 +17,7 @@ from baton._src.transform.passes import Pass
 
 @dataclass(frozen=True)
 class Normalize(Pass):
-    """Bring every function into normal form, with its StructInfo. What is normal already stays the same object."""
+    """Bring every function into normal form, with its StructInfo. Normal functions stay the same objects."""
 
     opt_level = 1
 

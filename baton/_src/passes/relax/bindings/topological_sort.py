@@ -2,9 +2,9 @@
 
     TopologicalSort(order="depth-first", direction="from-inputs")
 
-`depth-first` follows one chain of uses to its end before the next one; `breadth-first` does what is ready in turn.
-`from-inputs` starts with what needs nothing of the block and puts users behind; `from-outputs` starts with the outputs
-and puts operands before. Bindings keep their first order where the rest is equal.
+`depth-first` follows one chain of uses to its end before the next one; `breadth-first` takes ready bindings in turn.
+`from-inputs` starts with bindings that need nothing of the block and appends their users; `from-outputs` starts with
+the outputs and prepends their operands. Ties keep the original order.
 """
 
 from __future__ import annotations

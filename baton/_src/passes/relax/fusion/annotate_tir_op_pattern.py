@@ -1,6 +1,7 @@
 """AnnotateTIROpPattern: every PrimFunc gets its fusion class as `op_pattern`.
 
-One that has a class keeps it (in pipelines LegalizeOps writes the operators'); others are looked at (`tir_pattern`):
+A PrimFunc that has a class keeps it (in pipelines LegalizeOps sets the operator's); others are analysed
+(`tir_pattern`):
 
     B[i, j] = A[i, j] + V[j]     elementwise (0): one operand is read where the result is written
     B[i, j] = V[j]               broadcast (1)
@@ -40,7 +41,7 @@ class AnnotateTIROpPattern(FunctionPass):
 
 
 def tir_pattern(function: PrimFunc) -> Fusion:
-    """The fusion class that the blocks of a PrimFunc show: the worst of its stages; opaque for other forms."""
+    """The fusion class of a PrimFunc, from its blocks: the worst of its stages; opaque for other forms."""
     results = set(function.buffer_map.values())
     found = Fusion.ELEMWISE
     stages = kernel_stages(function)
@@ -80,7 +81,7 @@ def _is_plain_reduction(stage: Stage, loads: list[BufferLoad]) -> bool:
 
 
 def _access_pattern(load: BufferLoad, written: tuple[PrimExpr, ...]) -> Fusion:
-    """How one input is read where one output element is written; opaque: several elements of it are."""
+    """How one input is read where one output element is written; opaque if several elements of it are read."""
     read = load.indices
     if len(read) == len(written) and all(a is b for a, b in zip(read, written)):
         return Fusion.ELEMWISE

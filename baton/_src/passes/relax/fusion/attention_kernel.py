@@ -1,4 +1,4 @@
-"""The computation of attention over operands that lie in any order; what `FuseAttention` makes kernels from.
+"""The computation of attention over operands with axes in any order, from which `FuseAttention` makes kernels.
 
 Logical axes are numbered: batches 0 .. b-1, then b the query, b+1 the key, b+2 along the head of query and key, b+3
 along the head of the value. The shape of the stages is that of `ops/nn/attention`.
@@ -25,7 +25,7 @@ a tuple of one; whether the scores are the first operand).
 
 @attrs
 class AttentionLayout(Attrs):
-    """How operands and result lie, and what happens to the scores."""
+    """The order of the axes of operands and result, and what happens to the scores."""
 
     batch: int = attr(1, "number of batch axes")
     query: Any = attr((), "a Term for each dim")
@@ -50,7 +50,7 @@ def _dim(x: k.Tensor, terms: tuple[Term, ...], axis: int) -> Any:
 
 
 def compute(inputs: Any, a: AttentionLayout, out: Any) -> Any:
-    """Scores, what happens to them, maximum, powers, their sum, the weighed values."""
+    """The stages: scores, what happens to them, maximum, exponentials, their sum, the weighted values."""
     q, keys, v, *others = inputs
     others = [o for o in others if o is not None]
     b = a.batch

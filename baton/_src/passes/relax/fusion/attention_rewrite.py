@@ -6,8 +6,8 @@
     q: (b, s, n, h) -> permute_dims [0, 2, 1, 3] -> reshape (b n, s, h)      k and v alike, k transposed behind it
     matmul(softmax(matmul(q, k) * scale + bias), v) -> reshape (b, n, s, h) -> permute_dims    (layout BSNH)
 
-With the layout BSH queries, keys, values or the result are (b, s, h) as they are: one head. A match whose axes, shapes
-or bias are not those of attention stays as it is.
+With the layout BSH queries, keys, values or the result are (b, s, h) directly: one head. A match whose axes, shapes or
+bias are not those of attention is left alone.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def make_attention_rewrite_pattern(
 
 
 def _input(has_heads: bool, transposed: bool = False, repeated: bool = False) -> _Side:
-    """Queries, keys or values on their way to the products, keys `transposed` behind it."""
+    """The path of queries, keys or values to the products; keys are `transposed` at its end."""
     outer = inner = is_op("relax.repeat")(wildcard()) if repeated else wildcard()
     axes: list[tuple[DFPattern, tuple[int, ...]]] = []
     if has_heads:
@@ -133,7 +133,7 @@ def _input(has_heads: bool, transposed: bool = False, repeated: bool = False) ->
 
 
 def _output(weighed: DFPattern, has_heads: bool) -> _Side:
-    """The weighed values on their way out."""
+    """The path of the weighted values to the result."""
     if not has_heads:
         return _Side(weighed, weighed)
     outer = is_op("relax.permute_dims")(is_op("relax.reshape")(weighed, wildcard()))

@@ -3,7 +3,7 @@
     pattern, annotations = make_matmul_pattern(with_bias=True, activation="relax.nn.relu")
     FuseOpsByPattern([("mine.matmul_bias_relu", pattern, annotations)])
 
-How attention that is written out becomes `R.nn.attention` again: `attention_rewrite`.
+`attention_rewrite` turns attention that is written out into `R.nn.attention`.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def make_layer_norm_pattern() -> Annotated:
 
 
 def make_rms_norm_pattern() -> Annotated:
-    """A kernel `gv` called with `inp` and a weight; what kernel it is is for the check to say."""
+    """A kernel `gv` called with `inp` and a weight; a check has to decide whether it is the right kernel."""
     function, data = GlobalVarPattern(), wildcard()
     out = is_op("relax.call_tir")(function, TuplePattern((data, wildcard())))
     return out, {"gv": function, "inp": data, "rms_norm": out}

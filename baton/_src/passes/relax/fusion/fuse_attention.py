@@ -1,4 +1,4 @@
-"""FuseAttention: softmax(Q Kᵀ, scaled and masked) V of a graph becomes one kernel.
+"""FuseAttention: softmax(Q Kᵀ, scaled and masked) V becomes one kernel.
 
     lv = R.matmul(q, R.permute_dims(k, [0, 1, 3, 2]))
     lv1 = R.divide(lv, R.const(8, "float32"))                gv = R.call_tir(cls.attention, (x, y, z, bias), ...)
@@ -54,7 +54,7 @@ class FuseAttention(Pass):
 
 @dataclass(frozen=True)
 class _Found:
-    """The operands of one attention, and how they lie."""
+    """The operands of one attention, and the order of their axes."""
 
     operands: tuple[Any, ...]
     batch: int
@@ -301,6 +301,6 @@ def _is_one(dim: Any) -> bool:
 
 
 def _plain(scores: Call, product: Call, *operands: Any) -> bool:
-    """Whether all is of one floating dtype."""
+    """Whether all operands have the same floating dtype."""
     dtypes = {str(x.struct_info.dtype) for x in (*operands, scores, product)}
     return len(dtypes) == 1 and operands[0].struct_info.dtype.is_float

@@ -1,4 +1,4 @@
-"""FuseOps: kernel calls of a dataflow block that run well together become one Primitive function.
+"""FuseOps: kernel calls of a dataflow block that are worth fusing become one Primitive function.
 
     with R.dataflow():                                   with R.dataflow():
         lv = R.call_tir(cls.add, (x, y), ...)                gv = cls.fused_add_exp(x, y)
@@ -7,10 +7,10 @@
                                                          def fused_add_exp(x, y):  R.func_attr({"Primitive": 1}) ...
 
 Groups come from `passes.shared.fusion_groups`; an edge is elementwise where a broadcasting operator reads an operand of
-its result's shape. Fields of a kernel's results join groups, too. Equal functions are made once, as constants become
-arguments (`InlineScalarArguments` moves scalars back). A shape variable that no tensor of the group shows is passed as
-a shape. Calls of opaque kernels, and anything else that is no call_tir, are left alone; what reads a tensor that is
-changed in place later stays before the change.
+its result's shape. Projections of a kernel's results join groups, too. Equal functions are made once, which is why
+constants become arguments (`InlineScalarArguments` moves scalars back). A shape variable that no tensor of the group
+shows is passed as a shape. Calls of opaque kernels, and anything but call_tir, are left alone; a reader of a tensor
+that is later changed in place stays before the change.
 """
 
 from __future__ import annotations

@@ -1,15 +1,16 @@
-"""FuseOpsByPattern: what matches a pattern moves into a function of its own, for an external compiler or for fusing.
+"""FuseOpsByPattern: bindings that match a pattern move into a function of their own, for an external compiler or for
+fusing.
 
     lv = R.matmul(x, w)                               gv = cls.fused_relax_matmul_relax_nn_relu(x, w)
     gv = R.nn.relu(lv)                      ->        @R.function(private=True)
                                                       def fused_...(x, w):  R.func_attr({"Composite": "test.mm_relu",
                                                                                          "Primitive": 1}) ...
 
-Patterns are tried in order, each on the bindings of a dataflow block in order; what a group has taken is no part of
-another one, but that one binding alone gives way to a larger match of the same pattern. Values from the middle of a
-match that are used outside are results, too (`check` may refuse such matches). With `bind_constants` constants move
-into the function. With `annotate_codegen` each function stands inside of one with the attributes `Codegen` (the
-pattern's name up to the first dot) and `global_symbol`; else MergeCompositeFunctions does that for neighbours.
+Patterns are tried in order, each on the bindings of a dataflow block in order. A binding belongs to one group at most,
+except that a group of a single binding gives way to a larger match of the same pattern. Values from the middle of a
+match that are used outside become results, too (`check` may refuse such matches). With `bind_constants` constants move
+into the function. With `annotate_codegen` each function is wrapped in one with the attributes `Codegen` (the pattern's
+name up to the first dot) and `global_symbol`; else MergeCompositeFunctions does that for neighbours.
 """
 
 from __future__ import annotations
@@ -118,7 +119,7 @@ class _Fuser(GroupOutliner):
         return list(block.groups)
 
     def _try(self, pattern: FusionPattern, binding: Binding, block: _Block) -> None:
-        """Make a group of what `pattern` matches with its root at `binding`, if that may be done."""
+        """Make a group of what `pattern` matches with its root at `binding`, if that is allowed."""
         if not isinstance(binding, VarBinding) or binding.var in block.taken:
             return
         matcher = Matcher(block.values)
@@ -214,7 +215,7 @@ class _Block:
         return covered if all(len(g.bindings) == 1 and g.pattern is pattern for g in groups) else set()
 
     def may_run_at_once(self, vars_: set[Var]) -> bool:
-        """Whether the group calls something, and nothing outside of it needs it and is needed by it."""
+        """Whether the group calls something, and nothing outside both uses its values and provides it with some."""
         if not any(isinstance(self.values[v], Call) for v in vars_):
             return False
         last = max(self.order[v] for v in vars_)

@@ -4,11 +4,11 @@
 
 The kernels of the group are put one after the other into one PrimFunc: its parameters are the function's tensors
 (tuples field by field), then the results, then shape variables; what the group passes on internally is allocated
-inside. Scalar constants become literals, blocks of one name get numbers. A Primitive function that holds anything but
-calls of kernels, tuples and fields of tuples is left as it is.
+inside. Scalar constants become literals, blocks of one name get numbers. A Primitive function that contains anything
+but calls of kernels, tuples and projections is left alone.
 
-With `inline`, as the pipelines have it, `inline_elementwise` removes what it can of the memory inside, and the kernel
-keeps the worst fusion class of its parts.
+With `inline`, as in the pipelines, `inline_elementwise` removes internal buffers where it can, and the kernel gets the
+worst fusion class of its parts.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class _Fused:
     pattern: Fusion
 
     def inlined(self) -> _Fused:
-        """With less memory inside, of the parts' fusion class."""
+        """The same with fewer internal buffers, and with the parts' fusion class."""
         return replace(self, function=inline_elementwise(self.function).with_attr("op_pattern", int(self.pattern)))
 
 
@@ -158,7 +158,7 @@ class _Fusion:
         return decl_buffer(dims, info.dtype, _numbered(name, self.names))
 
     def _append(self, binding: Any) -> bool:
-        """Appends the kernel that a binding calls; False if it does anything else than name results."""
+        """Append the kernel that a binding calls; False if the binding does anything else but name results."""
         call = binding.value
         if not isinstance(call, Call):
             found = self._field(call) if isinstance(call, TupleGetItem) else self._operand(call)
@@ -264,7 +264,7 @@ class _Fusion:
 
 
 def _tensors_of(info: Any) -> list[TensorStructInfo] | None:
-    """The tensors that something consists of, if their dims are known; None for what is of another kind."""
+    """The tensors that a value consists of, if their dims are known; None for other kinds of values."""
     if isinstance(info, TensorStructInfo):
         return [info] if isinstance(info.shape, ShapeExpr) else None
     if not isinstance(info, TupleStructInfo):
@@ -274,7 +274,7 @@ def _tensors_of(info: Any) -> list[TensorStructInfo] | None:
 
 
 def _with_own_block_names(body: Stmt) -> Stmt:
-    """`body` with numbers behind names of blocks that blocks before have: `T_add`, `T_add_1`."""
+    """`body` with numbers appended to block names that earlier blocks have: `T_add`, `T_add_1`."""
     names: dict[str, int] = {}
 
     def rule(node: Any) -> Any:
@@ -287,7 +287,7 @@ def _with_own_block_names(body: Stmt) -> Stmt:
 
 
 def _numbered(name: str, taken: dict[str, int]) -> str:
-    """`name`, or one with a number that nobody has."""
+    """`name`, with a number if it is taken."""
     found = name
     while found in taken:
         taken[name] += 1

@@ -7,10 +7,10 @@
         gv = R.add(b, c)                           b = R.cos(a)
                                                    ...
 
-A group's inputs become parameters in order of their first use; of a tuple of which only fields are read, these fields.
-Its outputs are the variables the block gives out, then those that others use, in order of use; several are returned as
-a tuple. Where dependences allow it, a call stands where the group's first binding stood. Shape variables that no input
-shows come last, as one shape.
+A group's inputs become parameters in order of their first use; of a tuple that is only read by fields, these fields.
+Its outputs are outputs of the block, then variables that other bindings use, in order of use; several are returned as a
+tuple. Where dependences allow it, the call is placed at the group's first binding. Shape variables that no input shows
+come last, as one shape.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Group:
 
 
 def group_name(group: Group) -> str:
-    """What a group's function is called, by what it calls: `fused_add_exp`, `fused_relax_matmul_relax_nn_relu`."""
+    """The name of a group's function, made of what it calls: `fused_add_exp`, `fused_relax_matmul_relax_nn_relu`."""
     parts = ["fused"]
     for call in (b.value for b in group.bindings if isinstance(b, VarBinding) and isinstance(b.value, Call)):
         callee = call.args[0] if call.op is special_op("call_tir") else call.op
@@ -82,7 +82,7 @@ class GroupOutliner(BindingRewriter):
         raise NotImplementedError
 
     def define(self, function: Function, group: Group) -> GlobalVar:
-        """The name under which the module has the group's function, added to it if nothing there is like it."""
+        """The variable of the group's function, which is added to the module if there is no equal one."""
         raise NotImplementedError
 
     def lifts(self, constant: Constant) -> bool:
@@ -149,7 +149,7 @@ def _units(bindings: Sequence[Binding], groups: Sequence[Group]) -> dict[Binding
 
 
 def _ordered(bindings: Sequence[Binding], units: Mapping[Binding, Group | Binding]) -> list[Group | Binding]:
-    """The units by their first binding, each behind those it needs. Error `pass-circle`: two need each other."""
+    """The units by their first binding, each after those it needs. Error `pass-circle`: two need each other."""
     needs: dict[Group | Binding, dict[Group | Binding, None]] = {unit: {} for unit in units.values()}
     for binding, numbers in zip(bindings, needs_of(bindings)):
         needs[units[binding]].update((units[bindings[n]], None) for n in numbers)

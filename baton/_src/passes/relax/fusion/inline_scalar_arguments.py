@@ -4,9 +4,9 @@
     cls.fused_divide_add(y, R.const(8.0), R.const(0.2))    ->     cls.fused_divide_add(y, R.const(0.2))
                                                                   # with R.divide(.., R.const(8.0)) inside
 
-A scalar inside becomes a literal of the kernel, which LLVM can compute with. Where calls differ (the scales of
-quantised layers) one kernel that reads the scalar serves them all, instead of a kernel each: every one costs
-compilation time. Groups that differ in more than `MOST_READ` scalars become kernels of their own.
+A scalar inside becomes a literal of the kernel, which LLVM can optimise. Where calls differ (the scales of quantised
+layers), one kernel that reads the scalar serves them all: a kernel for each would cost compilation time. Groups that
+differ in more than `MOST_READ` scalars become kernels of their own.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class _Inliner(BindingRewriter):
         return self.normalized(value.with_fields(op=self.made[key], args=tuple(args)))
 
     def _with_constants(self, var: GlobalVar, constants: Mapping[int, Constant]) -> GlobalVar:
-        """The group with constants for these parameters: it keeps its name if there is one such."""
+        """The group with constants for these parameters; it keeps its name if there is only one version."""
         function = self.context.functions[var]
         assert isinstance(function, Function)
         params = [p for number, p in enumerate(function.params) if number not in constants]

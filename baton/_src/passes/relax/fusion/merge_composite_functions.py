@@ -6,8 +6,9 @@
     gv = cls.fused_matmul_relu_tensorrt(x, w)     # Codegen "tensorrt", with both functions and their calls inside
 
 Calls of composite functions whose names agree up to the first dot are merged along uses in a dataflow block, with all
-the groups they use at once, as long as no other binding stands between them; a value that others use too is an output
-(the function then returns a tuple). Constants are passed to the function. What nobody calls any more goes.
+the groups they use at once, as long as no other binding depends on one and is needed by another; a value that others
+use too is an output (the function then returns a tuple). Constants are passed to the function. Functions without
+remaining calls are removed.
 """
 
 from __future__ import annotations
@@ -69,7 +70,7 @@ class _Merger(GroupOutliner):
         return [Group(members, {"Codegen": codegen}) for codegen, members in found.merged() if codegen is not None]
 
     def define(self, function: Function, group: Group) -> GlobalVar:
-        """The function with the composite ones inside it, called by the name it has before and that of the compiler."""
+        """The function with the composite ones inside it; the compiler's name is appended to its own."""
         inlined = _Inliner(self.module).function(ToNonDataflow().run_function(function, self.module, self.ctx))
 
         def new() -> GlobalVar:
@@ -86,7 +87,7 @@ class _Merger(GroupOutliner):
 
 
 class _Regions:
-    """Bindings in groups that do not need one another in a circle; each of no compiler is a group of its own."""
+    """Bindings in groups without circular dependences; a binding of no compiler is a group of its own."""
 
     def __init__(self) -> None:
         self._members: dict[int, tuple[str | None, list[Binding]]] = {}
@@ -125,7 +126,7 @@ class _Regions:
         self._extend(into, gone)
 
     def _extend(self, group: int, needed: int) -> None:
-        """A group is computed from more groups: so are those that are computed from it."""
+        """Note that a group depends on more groups, and so do those that depend on it."""
         if not needed & ~self._needs[group]:
             return
         self._needs[group] |= needed

@@ -3,7 +3,7 @@
     register_patterns([("mine.matmul", is_op("relax.matmul")(wildcard(), wildcard()))])
     FuseOpsByPattern(get_patterns_with_prefix("mine"))
 
-What is registered later goes before what was registered earlier.
+Patterns registered later come before earlier ones.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def register_patterns(patterns: Sequence[Any]) -> None:
 
 
 def get_patterns_with_prefix(prefix: str) -> list[FusionPattern]:
-    """The patterns whose names begin so, of high priority first."""
+    """The patterns whose names begin with `prefix`, highest priority first."""
     return [p for p in reversed(_REGISTERED) if p.name.startswith(prefix)]
 
 

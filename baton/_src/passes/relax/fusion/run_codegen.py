@@ -1,14 +1,14 @@
-"""RunCodegen: functions for external compilers are handed to them; calls become calls of what they give.
+"""RunCodegen: hand functions to the external compilers they are for, and call the results instead.
 
     gv = cls.f_mybackend(x)  # Codegen "mybackend"
     ->
     gv = R.call_dps_packed("f_mybackend", (x,), out_sinfo=R.Tensor(...))
 
 A backend is a packed function `relax.ext.<name>(functions, options, constant names)`, registered by `register_func`. It
-gets the functions, and gives a list. What in it is a module with functions of these names (`tvm.build` gives such), or
-a Python callable in the place of a function, is registered under the function's `global_symbol`; any other object goes
-to the module attribute `external_mods`, and something else provides the symbol when the program runs. Whatever it is,
-it is called with the arguments and then the tensors to write the results to, as in TVM v0.19.
+gets the functions and returns a list. If an entry is a module with functions of these names (as from `tvm.build`), or a
+Python callable in place of a function, it is registered under the function's `global_symbol`; any other object goes to
+the module attribute `external_mods`, and the symbol has to be provided when the program runs. In any case it is called
+with the arguments and then the tensors to write the results to, as in TVM v0.19.
 
 Constants inside the functions have names (`<symbol>_<backend>_const_0`, ..), under which the module attribute
 `const_name_to_constant` has their tensors afterwards. Error `pass-codegen`: nobody registered the backend, or it fails.
@@ -70,7 +70,7 @@ class RunCodegen(Pass):
     def _compile(
         self, name: str, found: list[tuple[GlobalVar, Function]], constants: Mapping[Constant, str]
     ) -> list[Any]:
-        """Let the backend work; what it gives that cannot be called here."""
+        """Run the backend; returns the entries that cannot be called here."""
         backend = self.table.get(f"relax.ext.{name}")
         if backend is None:
             raise fail(
@@ -92,7 +92,7 @@ class RunCodegen(Pass):
         return [entry for number, entry in enumerate(given) if not self._registered(entry, symbols, number)]
 
     def _registered(self, entry: Any, symbols: Sequence[str], number: int) -> bool:
-        """Whether an entry of what a backend gave is code that can be called here: it is registered then."""
+        """Register an entry of a backend's result if it can be called here; returns whether it can."""
         if hasattr(entry, "implements_function"):
             provided = {s: entry.get_function(s) for s in symbols if entry.implements_function(s)}
         else:

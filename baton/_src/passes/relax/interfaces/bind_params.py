@@ -104,7 +104,7 @@ def bind_symbolic_vars(function: Function, values: Mapping[TirVar, Any]) -> Func
 
 
 def _renormalized(module: IRModule, function: Function) -> Function:
-    """The function with its StructInfo worked out anew where it changed."""
+    """The function with its StructInfo recomputed where it changed."""
     found: Function = BlockBuilder(module).normalize(function)
     return found if found.struct_info_ is not None else found.with_fields(struct_info_=function_info(found))
 

@@ -1,4 +1,5 @@
-"""LazyGetInput and LazySetOutput: parameters are fetched where they are first needed, results are given when ready.
+"""LazyGetInput and LazySetOutput: fetch parameters where they are first needed, deliver results as soon as they are
+ready.
 
     main(x, w0, w1)  num_input=1     ->     main(x, fget_param)
                                                 w0_untyped = fget_param(R.prim_value(0), R.str("w0"))
@@ -7,8 +8,8 @@
     return (a, b)                    ->     _ = fset_output(R.prim_value(0), a)      right after `a` is bound
                                             return R.tuple()
 
-So weights that are together larger than the memory can be loaded, transformed and stored one by one. Public functions
-are changed. `fget_param` is taken to be pure, a function that calls `fset_output` is not. Parameters used only inside a
+Thus weights that together exceed the memory can be loaded, transformed and stored one by one. Public functions are
+changed. `fget_param` is taken to be pure, a function that calls `fset_output` is not. Parameters used only inside a
 branch or a local function are fetched before it.
 """
 
@@ -70,9 +71,8 @@ class LazyGetInput(FunctionPass):
 
 
 class Fetching:
-    """Asks for parameters before the first of the body's own bindings that needs them.
-
-    `request(number, name)` is the call that asks, of the parameter with this number and name.
+    """Fetches parameters before the first of the body's own bindings that needs them. `request(number, name)` is the
+    call that fetches the parameter with this number and name.
     """
 
     def __init__(self, request: Callable[[int, str], Call], function: Function, count: int) -> None:
@@ -100,7 +100,7 @@ class Fetching:
         return SeqExpr([*blocks, BindingBlock(last)] if last else blocks, seq.body, seq.span)
 
     def _fetched(self, node: Any, kind: type[Var]) -> list[Binding]:
-        """The bindings that fetch what `node` needs; `kind` of variable holds what has not been checked yet."""
+        """The bindings that fetch what `node` needs; unchecked values are held in variables of class `kind`."""
         made: list[Binding] = []
         for param in sorted(self._needed(node), key=self.waiting.__getitem__):
             number, info = self.waiting.pop(param), param.struct_info
@@ -113,7 +113,7 @@ class Fetching:
         return made
 
     def _needed(self, node: Any) -> set[Var]:
-        """The parameters not fetched yet that `node` mentions, or brings shape variables in for."""
+        """The parameters not fetched yet that `node` mentions, or whose shape variables it needs."""
         found: set[Var] = set()
         todo = [node]
         while todo:
@@ -148,7 +148,7 @@ class LazySetOutput(FunctionPass):
 
 
 def giving(deliver: Callable[[int, Any], Call], params: Sequence[Var], body: Any) -> SeqExpr:
-    """The body with `deliver(number, value)` behind the binding of each result; what is bound nowhere comes last."""
+    """The body with `deliver(number, value)` after the binding of each result; results without a binding come last."""
     bindings = [b for block in body.blocks for b in block.bindings]
     values = {b.var: b.value for b in bindings if isinstance(b, VarBinding)}
     result = values.get(body.body, body.body)

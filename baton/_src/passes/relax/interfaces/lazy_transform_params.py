@@ -1,4 +1,4 @@
-"""LazyTransformParams: functions that prepare weights load each one when it is needed and store results when ready.
+"""LazyTransformParams: functions that prepare weights load each weight when it is needed and store results when ready.
 
     @R.function                                       @R.function(pure=False)
     def main_transform_params(params: (w0, w1)):      def main_transform_params():
@@ -8,8 +8,8 @@
         return (b, c)                                     c = ...;  _ = R.call_packed("set_item", 1, c)
                                                           return R.tuple()
 
-What LiftTransformParams makes (functions whose name ends in `transform_params`) is changed. `extra_get_item_params` and
-`extra_set_item_params` go in front of the number. With `fset_item=None` results are returned as before.
+Functions that LiftTransformParams makes (their names end in `transform_params`) are changed. `extra_get_item_params`
+and `extra_set_item_params` precede the number in the calls. With `fset_item=None` results are returned as before.
 """
 
 from __future__ import annotations

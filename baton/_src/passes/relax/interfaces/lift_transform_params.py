@@ -1,4 +1,4 @@
-"""LiftTransformParams: what only depends on weights moves into a function of its own, to be run once.
+"""LiftTransformParams: computations that depend on weights alone move into a function of their own, to be run once.
 
     main(x, w)  num_input=1                            main_transform_params(params: (w,)) -> (lv,)
         lv = R.permute_dims(w)            ->               lv = R.permute_dims(w)
@@ -9,7 +9,7 @@ The parameters from `num_input` on are weights. `<name>_transform_params` takes 
 what the function needs instead: weights it still uses, and values computed from weights (`analysis.compile_time`).
 
 With `shared_transform` the functions (all, or those named) share one `transform_params`, whose results each of them
-takes: they must take the same weights. What several compute alike is computed once.
+takes; they must take the same weights. What several of them compute is computed once.
 """
 
 from __future__ import annotations
@@ -76,12 +76,12 @@ class LiftTransformParams(Pass):
 
 
 def _published(transform: Function, name: str) -> Function:
-    """The function of the weights as one that callers see; all it takes are weights."""
+    """The function of the weights, made public; all its parameters are weights."""
     return transform.with_attr("num_input", 0).with_attr("global_symbol", name)
 
 
 def share_transform(builder: BlockBuilder, targets: Mapping[GlobalVar, Function]) -> dict[GlobalVar, Function]:
-    """One `transform_params` for all `targets`, and the targets taking what it gives."""
+    """One `transform_params` for all `targets`, and the targets as functions of its results."""
     weights = {v: f.params[int(f.attrs["num_input"]) :] for v, f in targets.items()}
     infos = _common_infos(targets, weights)
     packed = Var("params", TupleStructInfo(infos))
@@ -114,7 +114,7 @@ def share_transform(builder: BlockBuilder, targets: Mapping[GlobalVar, Function]
 
 
 def _computed(binding: VarBinding, value: Any, known: dict[int, list[tuple[Any, Var]]], made: list[Binding]) -> Var:
-    """The variable that holds `value`, bound by one of the functions before or now."""
+    """The variable that holds `value`: one that an earlier function bound, or a new one."""
     alike = known.setdefault(structural_hash(value), [])
     for before, var in alike:
         if structural_equal(before, value):
@@ -128,7 +128,7 @@ def _computed(binding: VarBinding, value: Any, known: dict[int, list[tuple[Any, 
 def _common_infos(
     targets: Mapping[GlobalVar, Function], weights: Mapping[GlobalVar, Sequence[Var]]
 ) -> list[StructInfo]:
-    """What the weights of all functions are. Error `pass-lift`: they differ, or depend on shape variables."""
+    """The StructInfo of the weights of all functions. Error `pass-lift`: it differs, or depends on shape variables."""
     first, *others = targets
     infos = [w.struct_info for w in weights[first]]
     for other in others:
@@ -157,7 +157,7 @@ def _split(builder: BlockBuilder, function: Function, lifted: list[Var]) -> tupl
 
 
 def _needed_outside(function: Function, moved: set[Var]) -> set[Any]:
-    """The variables that what stays behind mentions."""
+    """The variables that the remaining bindings mention."""
     found: set[Any] = set()
     for binding in body_bindings(function):
         if binding.var not in moved:

@@ -1,11 +1,12 @@
-"""ExpandTupleArguments, RemoveUnusedParameters, RemoveUnusedOutputs: private functions take and give what is needed.
+"""ExpandTupleArguments, RemoveUnusedParameters, RemoveUnusedOutputs: private functions take and return only what is
+used.
 
     f(t: Tuple(A, B))      called f((a, b))        ->  f(t_0: A, t_1: B)   called f(a, b)
     f(x, unused)           called f(a, b)          ->  f(x)                called f(a)
     f(...) -> (p, q)       used as f(...)[0]       ->  f(...) -> p         used as f(...)
 
-Only functions without `global_symbol` change, with all their calls; one that is used as a value (passed on, made a
-closure of) stays as it is. Tuples that are taken apart, and what was computed for nobody, go with them everywhere.
+Only functions without `global_symbol` change, together with all their calls; a function that is used as a value (passed
+on, made a closure of) is left alone. Tuples and computations that become unused are removed.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ Arguments = Callable[[BindingRewriter, Sequence[Any]], list[Any]]
 
 @dataclass(frozen=True)
 class ExpandTupleArguments(Pass):
-    """Tuple parameters become one parameter a field."""
+    """Tuple parameters become one parameter per field."""
 
     def run(self, module: IRModule, ctx: PassContext) -> IRModule:
         while changed := {
@@ -58,7 +59,7 @@ class ExpandTupleArguments(Pass):
 
 @dataclass(frozen=True)
 class RemoveUnusedParameters(Pass):
-    """Parameters that are not mentioned go; so do those that only show shape variables nobody needs."""
+    """Remove parameters that are not mentioned, and those that only define unused shape variables."""
 
     def run(self, module: IRModule, ctx: PassContext) -> IRModule:
         changed: dict[GlobalVar, tuple[Function, Arguments]] = {}
@@ -73,7 +74,7 @@ class RemoveUnusedParameters(Pass):
 
 @dataclass(frozen=True)
 class RemoveUnusedOutputs(Pass):
-    """Fields of a result that no call looks at go."""
+    """Remove fields of a result that no call uses."""
 
     def run(self, module: IRModule, ctx: PassContext) -> IRModule:
         used = _used_fields(module)
@@ -100,7 +101,7 @@ class RemoveUnusedOutputs(Pass):
 
 
 def _tidied(module: IRModule, ctx: PassContext) -> IRModule:
-    """The function without copies, tuples and values that are unused now."""
+    """The function without copies, tuples and values that have become unused."""
     return DeadCodeElimination().run(CanonicalizeBindings().run(module, ctx), ctx)
 
 

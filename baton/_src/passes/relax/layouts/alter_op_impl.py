@@ -1,4 +1,4 @@
-"""AlterOpImpl: kernels of an operator are replaced by one's own, which may want its tensors in another layout.
+"""AlterOpImpl: replace an operator's kernels by given ones, which may want their tensors in another layout.
 
     cls.add has the attribute "operator_name": "relax.add"
 
@@ -7,10 +7,10 @@
                                                               out_sinfo=R.Tensor((4, 4), "float32"))
                                                           lv = R.layout_transform(l, inverse of m)
 
-`op_buffer_transforms` says for each operator what is done to each of its tensors, operands first: an `IndexMap` (also
+`op_buffer_transforms` gives for each operator the transform of each of its tensors, operands first: an `IndexMap` (also
 in a tuple with axis separators), a function of the indices, or None. A layout with padding is filled with zeros, and
-the padding of results is cut off.
-Errors `pass-alter`: a replacement or a list of transforms that does not fit the kernel.
+the padding of results is cut off. Errors `pass-alter`: a replacement or a list of transforms that does not fit the
+kernel.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ class _Alterer(BindingRewriter):
         return self.emit(made)
 
     def _back(self, value: Any, info: Any, index_map: IndexMap | None, separators: Any, inputs: Any) -> Any:
-        """A result in the layout of the program; the last step is left to be bound."""
+        """A result in the layout of the program; the last step is not bound yet."""
         if index_map is None:
             return self.normalized(value)
         shape = list(info.shape.values)
@@ -158,7 +158,7 @@ class _Alterer(BindingRewriter):
 def _index_map(given: Any, ndim: int | None) -> IndexMap | None:
     """A transform as users write it: a map, one with its axis separators, or a function; None is the identity.
 
-    Separators are said apart, by operator: those that come with a map tell nothing new.
+    Separators are given separately, by operator, so those that come with a map are redundant.
     """
     if given is None or isinstance(given, IndexMap):
         return given

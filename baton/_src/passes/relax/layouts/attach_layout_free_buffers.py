@@ -1,4 +1,4 @@
-"""AttachAttrLayoutFreeBuffers: kernels learn which operands are weights, whose layout may be chosen.
+"""AttachAttrLayoutFreeBuffers: mark the operands of kernels that are weights, whose layout may be chosen freely.
 
     R.call_tir(cls.matmul, (x, w), ...)      ->      cls.matmul1 has the attribute "layout_free_buffers": [1]
 

@@ -7,10 +7,10 @@
                                   lv2 = R.reshape(R.permute_dims(lv2_b, ...), ...)
 
 Constant weights are put into their layout here. Elementwise operators, pooling, joining along the channels and means
-over the map follow; whatever else reads a value gets it back in its own layout (what nobody reads is left to
-DeadCodeElimination). Convolutions of bytes (uint8 by int8) have words of four input channels innermost in their
-weights, borders and scaling follow. Not touched: most convolutions alone, in groups of less than a block, of channels
-that do not divide into blocks, of bytes over symbolic maps, with weights that are no constants. Batch and map may be
+over the map follow; any other reader gets the value in its original layout (DeadCodeElimination removes the conversions
+nobody needs). Convolutions of bytes (uint8 by int8) have words of four input channels innermost in their weights,
+borders and scaling follow. Left alone are most lone convolutions, groups smaller than a block, channels that do not
+divide into blocks, convolutions of bytes over symbolic maps, and weights that are not constants. Batch and map may be
 symbolic.
 """
 

@@ -1,4 +1,4 @@
-"""ChannelsFirst: convolutions whose channels come last work with channels first, where schedules know them.
+"""ChannelsFirst: convert convolutions with channels last to channels first, for which there are schedules.
 
     gv = R.nn.relu(R.nn.conv2d(x, w, data_layout="NHWC", kernel_layout="HWIO"))
     ->
@@ -6,7 +6,7 @@
     lv2 = R.nn.relu(R.nn.conv2d(lv, lv1)); gv = R.permute_dims(lv2, [0, 2, 3, 1])
 
 Transposes stand at the ends of a chain only (`convert_layout`), and BlockChannels takes it from there. Functions with
-convolutions in blocked layouts, or of integers, are left alone: their authors chose.
+convolutions in blocked layouts, or of integers, are left alone: their layout was chosen on purpose.
 """
 
 from __future__ import annotations

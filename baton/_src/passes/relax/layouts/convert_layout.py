@@ -1,4 +1,4 @@
-"""ConvertLayout: operators with layouts work in wanted ones; transposes stand only where the layouts meet.
+"""ConvertLayout: operators work in the desired layouts; transposes remain only where layouts meet.
 
     ConvertLayout({"relax.nn.conv2d": ["NHWC", "OHWI"]})
 
@@ -6,11 +6,11 @@
                                                lv2 = R.nn.conv2d(lv, lv1, data_layout="NHWC", kernel_layout="OHWI")
                                                lv3 = R.nn.relu(lv2);  gv = R.permute_dims(lv3, [0, 3, 1, 2])
 
-In dataflow blocks. Operators that treat every element alike follow their operand's layout (operands of lower rank are
-given axes first), and so do operators that name an axis (softmax, concat, split), reductions over some axes, and
-operators with a layout attribute that no layouts are wanted for (pooling, resizing). What is needed in the old layout
-is transposed back right before each use; outputs of blocks keep theirs. Weights that are constants are transposed by
-FoldConstant. Error `pass-layout` for an operator without layouts, or a layout with other axes.
+Works in dataflow blocks. Elementwise operators follow their operand's layout (operands of lower rank are given axes
+first), and so do operators that name an axis (softmax, concat, split), reductions over some axes, and operators with a
+layout attribute for which no layout is desired (pooling, resizing). Values needed in the old layout are transposed back
+right before each use; outputs of blocks keep theirs. Weights that are constants are transposed by FoldConstant. Error
+`pass-layout` for an operator without layouts, or a layout with other axes.
 """
 
 from __future__ import annotations
@@ -98,11 +98,11 @@ class _Converter(BindingRewriter):
         return self._following(value, definition)
 
     def _back(self, var: Any) -> Any:
-        """What a mention of a variable becomes where its old layout is needed."""
+        """The replacement for a mention of a variable whose old layout is needed."""
         return self.emit(self._as_before(var), var.name_hint) if var in self.moved else var
 
     def _as_before(self, var: Any) -> Any:
-        """The value of a variable that stands in another order, in the old one."""
+        """The value of a converted variable, in its old layout."""
         moved, order = self.moved[var]
         axes = list(_inverse(order))
         if not isinstance(moved.struct_info, TupleStructInfo):
@@ -145,7 +145,7 @@ class _Converter(BindingRewriter):
         return Call(call.op, args, call.attrs.with_attrs(**changes), span=call.span), _order(call, out, result)
 
     def _following(self, call: Call, definition: OpDef[Any]) -> tuple[Call, Order] | None:
-        """An operator that works in any layout, of which an operand is there in another one."""
+        """An operator that works in any layout, if one of its operands was converted."""
         if not call.args or not _is_tensors(call.struct_info_):
             return None
         if definition.fusion in (Fusion.ELEMWISE, Fusion.BROADCAST) and not definition.attrs.names:
@@ -209,7 +209,7 @@ def _relabelled(call: Call, facet: Anchor, order: Order) -> tuple[Any, Order]:
 
 
 def _renumbered(attrs: Any, axis: str | None, order: Order) -> Any:
-    """The attributes with the axis where it stands now; None where no one axis is named."""
+    """The attributes with the axis's new number; None if they do not name a single axis."""
     if axis is None:
         return attrs
     named = getattr(attrs, axis)
@@ -225,7 +225,7 @@ def _folding(call: Call, value: Any, order: Order, axes: list[int]) -> tuple[Cal
 
 
 def _order(call: Call, old: str, new: str) -> Order:
-    """Which old axis stands where in the new layout."""
+    """For each axis of the new layout, its number in the old one."""
     if sorted(old) != sorted(new) or len(set(old)) != len(old):
         raise fail("pass-layout", f"{call.op.name}: a layout {old} cannot become {new}", span=call.span)
     return tuple(old.index(axis) for axis in new)

@@ -1,10 +1,10 @@
-"""OptimizeLayoutTransform: rearranging twice and ending where one began is nothing.
+"""OptimizeLayoutTransform: combine consecutive layout transforms, and remove those that cancel out.
 
     lv = R.layout_transform(x, T.index_map(lambda i: (i // 4, i % 4)))
     y = R.layout_transform(lv, T.index_map(lambda i, j: (i * 4 + j,)))        ->       y is x
 
-Two transforms in a row become one where neither pads. What AlterOpImpl puts between two kernels that want the same
-layout goes away so.
+Two transforms in a row become one where neither pads. This removes what AlterOpImpl puts between two kernels that want
+the same layout.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
-"""SplitLayoutRewritePreproc: what a kernel does to its weights' layout first becomes a kernel of its own.
+"""SplitLayoutRewritePreproc: split the part of a kernel that rearranges its weights into a kernel of its own.
 
     gv = R.call_tir(cls.k, (x, w), ...)       ->      lv = R.call_tir(cls.k_weight_prepack, (w,), ...)
                                                       lv1 = R.call_tir(cls.k_prepacked, (x, lv), ...)
                                                       gv = lv1
 
 Blocks marked `meta_schedule.layout_rewrite_preproc` copy a parameter into a buffer of the kernel, in the layout that
-the rest reads it in. Split off, the copy depends on weights alone: LiftTransformParams or FoldConstant take it away.
+the rest reads. Once split off, the copy depends on weights alone, so LiftTransformParams or FoldConstant can move it
+out of the run.
 
 Error `pass-layout-rewrite`: a marked block that does anything else, or a layout of unknown size.
 """

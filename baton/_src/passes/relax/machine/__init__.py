@@ -1,1 +1,1 @@
-"""From kernel calls to what the virtual machine does: storages, destinations, shapes, devices, lifetimes."""
+"""From kernel calls to the operations of the virtual machine: storages, destinations, shapes, devices, lifetimes."""

@@ -9,10 +9,10 @@
                                                               R.dtype("uint8"), R.prim_value(0), R.str("global"))
                                                           y = cls.attention_1(x, workspace_main)
 
-Functions with the attribute `Codegen` are looked at; the size is their own attribute `WorkspaceSize` or the largest of
-the functions inside them, which are handed the workspace, too. Every function that calls such ones gets one workspace
-of the largest size, since calls follow one another: in its dataflow block if that is all there is to it. The attributes
-stay: the pass is to be run once.
+This concerns functions with the attribute `Codegen`; the size is their own attribute `WorkspaceSize` or the largest of
+the functions inside them, which get the workspace, too. Every caller of such functions allocates one workspace of the
+largest size, since calls follow one another; inside its dataflow block if its body is a single one. The attributes
+stay, so the pass must run only once.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class AllocateWorkspace(Pass):
 
 
 def _workspace_size(function: Function) -> int:
-    """The bytes a function needs, those inside it included."""
+    """The bytes a function needs, functions inside it included."""
     inner = [n for n in post_order(function) if isinstance(n, Function)]
     return max(int(f.attrs.get(WORKSPACE_SIZE, 0)) for f in inner)
 

@@ -1,4 +1,4 @@
-"""ComputePrimValue: scalars that have to be computed are computed by kernels.
+"""ComputePrimValue: compute scalar expressions by kernels.
 
     _ = R.assert_op(R.prim_value(n < 16))
     ->
@@ -8,9 +8,9 @@
     lv = R.call_packed("vm.builtin.read_scalar", out, sinfo_args=(R.Prim("bool"),))
     _ = R.assert_op(lv)
 
-Literals and plain variables stay. Equal expressions of one function have one kernel. Kernels give their result through
-memory, as all kernels here do. Above it is where pure functions and dataflow blocks are gone (or purity is not checked)
-and allocations are the machine's; in a pure function the same is said without effects:
+Literals and plain variables stay. Equal expressions of one function have one kernel. Kernels return their result
+through memory, as all kernels here do. The above is for late pipelines, where purity is no longer checked and
+allocations are the machine's; in a pure function the same is written without effects:
 
     out = R.call_tir(cls.compute_symbolic_expr, (R.prim_value(n),), out_sinfo=R.Tensor((), dtype="bool"))
     lv = R.call_pure_packed("vm.builtin.read_scalar", out, sinfo_args=(R.Prim("bool"),))

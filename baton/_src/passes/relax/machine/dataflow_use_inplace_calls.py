@@ -1,14 +1,13 @@
-"""DataflowUseInplaceCalls: kernels write their result over an operand that nobody needs any more.
+"""DataflowUseInplaceCalls: kernels write their result over an operand that is no longer needed.
 
     lv1 = R.add(lv, y)                        # or R.call_tir(cls.add, (lv, y), out_sinfo=R.Tensor((n,), "float32"))
     ->
     lv1 = R.call_tir_inplace(cls.add_inplace, (lv, y), inplace_indices=[0], out_sinfo=R.Tensor((n,), "float32"))
 
-In dataflow blocks, for the operators named below and for kernels that handle one element after the other (their stages
-are elementwise: each element of the result is read from the same place of the operand). The operand has the shape and
-dtype of the result, was made in this block by an operator or a kernel, is used here for the last time, and shares its
-memory with nothing that lives on and with no other operand. Parameters, constants and outputs of the block are never
-written over.
+Works in dataflow blocks, for the operators listed below and for kernels with elementwise stages (each element of the
+result depends on the same place of the operand). The operand has the shape and dtype of the result, was made in this
+block by an operator or a kernel, is used here for the last time, and shares its memory with nothing that lives on and
+with no other operand. Parameters, constants and outputs of the block are never written over.
 """
 
 from __future__ import annotations
@@ -111,7 +110,7 @@ class _Rewriter(BindingRewriter):
         return made
 
     def _gives_memory(self, value: Any) -> bool:
-        """Whether what a call gives has memory that nothing else knows; a moved tensor may be a view in the end."""
+        """Whether the result of a call has memory of its own; a reshaped tensor may end up as a view."""
         definition = value.op.definition if isinstance(value, Call) and isinstance(value.op, Op) else None
         if isinstance(definition, OpDef):
             return definition.fusion is not Fusion.INJECTIVE and not may_alias(value)
@@ -168,9 +167,8 @@ class _Rewriter(BindingRewriter):
 
 
 def inplace_kernel(function: PrimFunc, place: int, shared: bool = False) -> PrimFunc | None:
-    """`function` without its result buffer, writing into that of parameter `place`; None if elements would be lost.
-
-    `shared`: what is written over is passed for another parameter, too.
+    """`function` without its result buffer, writing into that of parameter `place`; None if elements would be
+    overwritten before they are read. `shared`: the overwritten tensor is passed for another parameter, too.
     """
     buffers = [function.buffer_map.get(p) for p in function.params]
     if len(function.params) < 2 or any(b is None for b in buffers):

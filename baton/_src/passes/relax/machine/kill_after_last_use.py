@@ -1,4 +1,4 @@
-"""KillAfterLastUse: the machine forgets tensors, storages and other objects after their last use.
+"""KillAfterLastUse: release tensors, storages and other objects after their last use.
 
     alloc = R.builtin.alloc_tensor(...)          alloc = R.builtin.alloc_tensor(...)
     _ = cls.k(x, alloc)                          _ = cls.k(x, alloc)
@@ -7,8 +7,8 @@
                                                  return gv
 
 A kill ends a name, not the memory behind it, which lives as long as any value shares it: copies (canonicalised away
-first), tuples and views need no care. Not killed: parameters, what is returned, what nobody uses, constants, functions,
-shapes and scalars, what is killed already. Dataflow blocks are left alone. Behind one binding tensors end first, then
+first), tuples and views need no care. Not killed: parameters, results, unused values, constants, functions, shapes and
+scalars, and what is killed already. Dataflow blocks are left alone. Behind one binding tensors end first, then
 storages, then other objects.
 """
 
@@ -96,7 +96,7 @@ def _is_kill(binding: Binding) -> bool:
 
 
 def _killer(binding: Binding) -> str | None:
-    """What ends the variable of a binding."""
+    """The operator that kills the variable of a binding."""
     value, info = getattr(binding, "value", None), binding.var.struct_info_
     if isinstance(value, Call) and getattr(value.op, "name", "") in _STORAGES:
         return "memory.kill_storage"

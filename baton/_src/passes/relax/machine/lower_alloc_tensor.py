@@ -1,11 +1,11 @@
-"""LowerAllocTensor: what is still allocated as a tensor becomes a storage of its own and a tensor in it.
+"""LowerAllocTensor: each remaining tensor allocation becomes a storage of its own and a tensor in it.
 
     alloc = R.builtin.alloc_tensor(R.shape([n]), R.dtype("float32"), R.prim_value(0))
     ->
     storage = R.memory.alloc_storage(R.shape([n * 4]), R.prim_value(0), R.str("global"), R.dtype("float32"))
     alloc = R.memory.alloc_tensor(storage, R.prim_value(0), R.shape([n]), R.dtype("float32"))
 
-Storages are given in bytes. Allocations whose shape is a value (no ShapeExpr) have no size to write down and stay.
+Storages are given in bytes. Allocations whose shape is not a ShapeExpr have no known size and stay.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""LowerRuntimeBuiltin (older name: VMBuiltinLower): operators that the machine has a function for become calls of it.
+"""LowerRuntimeBuiltin (older name: VMBuiltinLower): replace operators by calls of the machine's builtins.
 
     s = R.memory.alloc_storage(size, dev, scope, dtype)    ->  s = R.vm.alloc_storage(size, dev, dtype, scope)
     _ = R.memory.kill_tensor(t)                            ->  _ = R.vm.kill_object(t)
     y = R.reshape(x, R.shape([6]))                         ->  y = R.call_packed("vm.builtin.reshape", x, R.shape([6]))
     c = R.make_closure(cls.f, (x,))     ->  c = R.call_builtin_with_ctx("vm.builtin.make_closure", (cls.f, x))
 
-Results keep their StructInfo. Packed calls have effects as far as anyone knows, so this runs where purity is taken for
-granted (RemovePurityChecking) and no dataflow block is left (`pass-dataflow`).
+Results keep their StructInfo. Packed calls count as impure, so this runs after RemovePurityChecking and where no
+dataflow block is left (`pass-dataflow`).
 """
 
 from __future__ import annotations

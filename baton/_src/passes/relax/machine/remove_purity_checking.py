@@ -1,9 +1,9 @@
-"""RemovePurityChecking: purity is taken for granted from here on, so that lowering may insert calls with effects.
+"""RemovePurityChecking: switch off purity checks from here on, so that lowering may insert calls with effects.
 
     R.call_pure_packed("f", x)      ->      R.call_packed("f", x)       in a function with `relax.force_pure`
 
-Pure functions get the attribute `relax.force_pure`; the wrappers that vouch for purity are taken off. It is an error
-where a dataflow block is left (`pass-dataflow`): a call with effects may not stand in one; run ToNonDataflow first.
+Pure functions get the attribute `relax.force_pure`; wrappers that assert purity are removed. A remaining dataflow block
+is an error (`pass-dataflow`), since it may not contain calls with effects; run ToNonDataflow first.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@
     lv = R.reshape(x, R.shape([2, 6]))
 
 A kernel reshapes if it has one input, one output and each output element is the input element of the same row-major
-position (`has_reshape_pattern`). Only inside dataflow blocks, and only for values that stay in their block: a result
-that leaves it, by itself, in a tuple or as what a function gave back, would share memory with another value.
+position (`has_reshape_pattern`). Only inside dataflow blocks, and only for values that stay in their block: a value
+that leaves it, directly, in a tuple or through a function's result, would share memory with another one.
 """
 
 from __future__ import annotations

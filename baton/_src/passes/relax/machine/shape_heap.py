@@ -65,7 +65,7 @@ class ShapeHeap:
         return self._size - 1
 
     def computation(self, wanted: Mapping[int, PrimExpr]) -> VarBinding:
-        """A call of a new kernel that fills slots with the dims that are wanted there."""
+        """A call of a new kernel that fills slots with computed dims."""
         var = GlobalVar(self._builder.get_unique_name("shape_func"))
         self._builder.update_func(var, PrimFunc([], SeqStmt(())))  # its name is taken; the body follows at the end
         self._kernels.append(_Kernel(var, list(wanted.items())))
@@ -73,13 +73,13 @@ class ShapeHeap:
         return VarBinding(Var("_", UNIT_INFO), call.with_fields(struct_info_=UNIT_INFO))
 
     def allocation(self) -> VarBinding:
-        """What a function begins with, once the size is known."""
+        """The allocation at the beginning of a function, once the size is known."""
         args = [ExternFunc("vm.builtin.alloc_shape_heap"), Tuple([PrimValue(max(1, self._size))])]
         call = Call(special_op("call_builtin_with_ctx"), args, None, (self.var.struct_info,))
         return VarBinding(self.var, call.with_fields(struct_info_=self.var.struct_info))
 
     def finish_kernels(self) -> None:
-        """Write the kernels, now that it is known how large the heap is."""
+        """Write the kernels, once the size of the heap is known."""
         for kernel in self._kernels:
             heap = decl_buffer((max(1, self._size),), "int64", "heap")
             handle = TirVar("heap_handle", HANDLE)

@@ -1,14 +1,15 @@
-"""StaticPlanBlockMemory: tensors whose lives do not overlap share a storage.
+"""StaticPlanBlockMemory: tensors whose lifetimes do not overlap share a storage.
 
     alloc = R.builtin.alloc_tensor(R.shape([8]), R.dtype("float32"), R.prim_value(0))
     ->
     storage = R.memory.alloc_storage(R.shape([32]), R.prim_value(0), R.str("global"), R.dtype("float32"))
     alloc = R.memory.alloc_tensor(storage, R.prim_value(0), R.shape([8]), R.dtype("float32"))
 
-Each sequence (body or branch) is planned by itself. A tensor gives its storage back after its last use; the next one of
-the same dtype takes the smallest storage that is large enough, else the largest, which grows. Sizes with variables
-count as their upper bound where the function says `tir_var_upper_bound: {name: most}`, else they share with equal sizes
-only. What is returned, captured, or given to a function that may keep it, has memory of its own (LowerAllocTensor).
+Each sequence (body or branch) is planned by itself. A tensor frees its storage after its last use; the next tensor of
+the same dtype takes the smallest free storage that is large enough, or else the largest one, which grows. Sizes with
+variables count as their upper bound if the function has the attribute `tir_var_upper_bound: {name: most}`; otherwise
+they share with equal sizes only. A tensor that is returned, captured, or passed to a function that may keep it has
+memory of its own (LowerAllocTensor).
 """
 
 from __future__ import annotations

@@ -1,12 +1,11 @@
-"""RealizeVDevice and UpdateVDevice: where tensors live.
+"""RealizeVDevice and UpdateVDevice: the devices of tensors.
 
     lv = R.add(R.hint_on_device(x, tvm.cpu(1)), y)     ->     x, y and lv are annotated with the vdevice "llvm:1"
 
-RealizeVDevice turns hints into annotations and carries them along: operators compute where their operands are, so what
-is known of one tensor of a call holds for the others and for the result. A hint says where its result is, and where
-nothing else says so, its operand, too; it goes if that is the same device, and becomes a copy (`to_vdevice`) if not.
-UpdateVDevice(new, index) puts another device in place number `index` of the module's list, in all annotations, and
-where hints and copies say it.
+RealizeVDevice turns hints into annotations and propagates them: operators compute where their operands are, so the
+device of one tensor of a call is that of the others and of the result. A hint gives the device of its result and,
+unless something else does, of its operand; it is removed if the two agree and becomes a copy (`to_vdevice`) if not.
+UpdateVDevice(new, index) replaces device number `index` of the module's list, also in annotations, hints and copies.
 
 Errors: `pass-device` where tensors of two devices meet, for a hint of a device the module does not list, for an index
 there is not.

@@ -10,10 +10,10 @@
         s = R.call_packed("vm.builtin.make_shape", shape_heap, 1, 1, 1)
 
 Every shape variable has a slot of the heap, and every computed dim another. All parameters bind their variables before
-any dim is compared. With `emit_err_ctx` the checks say where they stand. Functions get the attribute
-`relax.checks_lowered`: lowering to bytecode then adds no checks of its own, and casts, which stay because annotations
-mention the variables that they bind, only give a name. A function value is checked to be callable; its parameters are
-checked by whoever it belongs to.
+any dim is compared. With `emit_err_ctx` the checks name their place in the program. Functions get the attribute
+`relax.checks_lowered`: lowering to bytecode then adds no checks of its own, and the casts, which stay because
+annotations mention the variables they bind, only rename values. A function value is checked to be callable; the
+function itself checks its parameters.
 
 Errors: `pass-nested-function` where LambdaLift has not run; `pass-shape` for shapes that are not int64 numbers.
 """
@@ -206,7 +206,7 @@ class _Lowerer(BindingRewriter):
     # -------------------------------------------------------------------------------------------- computed dims
 
     def _compute(self, exprs: Any) -> None:
-        """Make sure that the slots of computed dims hold their values."""
+        """Ensure that the slots of computed dims hold their values."""
         wanted: dict[int, PrimExpr] = {}
         for expr in exprs:
             if isinstance(expr, (IntImm, TirVar)):

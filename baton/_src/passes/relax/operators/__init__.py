@@ -1,1 +1,1 @@
-"""Operators as others, as constants, as kernels, or in another precision."""
+"""Operators replaced by other operators, by constants, by kernels, or computed in another precision."""

@@ -1,12 +1,12 @@
-"""CheckSizes: what a shape rule assumes of sizes, and cannot prove, is checked when the program runs.
+"""CheckSizes: check at run time what a shape rule assumes of sizes but cannot prove.
 
     y = R.matmul(x, w)        ->    sizes_of_matmul = R.match_cast(R.shape([k]), R.Shape([k2]))
                                     y = R.matmul(x, w)                      (x: (m, k), w: (k2, n))
 
-A rule asks its prover whether two sizes are equal and goes on where that is undecided; a kernel made of such a call
-would read beyond a tensor if they differ. What is certainly equal costs nothing, and what was checked on the way to a
-call is not checked again. Left alone: calls of whose operands or result too little is known for a kernel
-(`LegalizeOps`); they are compiled, and judged, when their sizes are known.
+A rule asks its prover whether two sizes are equal and continues if that is undecided; a kernel made for such a call
+would read beyond a tensor if they differ. Sizes that are provably equal cost nothing, and a check on the way to a call
+is not repeated. Left alone: calls whose operands or result are not known well enough for a kernel (`LegalizeOps`); they
+are compiled and checked when their sizes are known.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class CheckSizes(Pass):
 
 
 class _Undecided:
-    """A prover that remembers what it was asked in vain."""
+    """A prover that records the questions it could not decide."""
 
     def __init__(self, prover: DimProver) -> None:
         self._prover = prover
@@ -80,7 +80,7 @@ class _Checker(BindingRewriter):
         return value
 
     def assumed(self, call: Call) -> list[Pair]:
-        """The sizes that have to be equal in pairs for the call to be what its struct info says."""
+        """The pairs of sizes that have to be equal for the call's struct info to hold."""
         infos = [to_info(a.struct_info) for a in call.args]
         if not all(map(is_known, infos)):
             return []
@@ -89,7 +89,7 @@ class _Checker(BindingRewriter):
         return self.undecided.pairs if is_known(to_info(out)) else []
 
     def is_new(self, pair: Pair) -> bool:
-        """Whether it has not been checked on the way here; from here on it has."""
+        """Whether this was not checked on the way here; from now on it counts as checked."""
         key = frozenset(structural_hash(d) if isinstance(d, PrimExpr) else ("number", d) for d in pair)
         if any(key in known for known in self.checked):
             return False

@@ -1,10 +1,10 @@
-"""`DecomposingRewriter`: what LegalizeOps and the passes of `decompose_ops` share, operators in terms of simpler ones.
+"""`DecomposingRewriter`: the expansion of operators into simpler ones, shared by LegalizeOps and `decompose_ops`.
 
     t = R.nn.dropout(x)     ->     lv = R.ones_like(x); t = (x, lv)
 
-Operators give fresh tensors (seed 001, Semantics), but a decomposition may hand an operand on: dropout its data,
-batch_norm the mean and variance. Where a call with effects may write either, or the caller receives it, the operand is
-copied; elsewhere nobody can tell.
+Operators return fresh tensors (seed 001, Semantics), but a decomposition may pass an operand on: dropout its data,
+batch_norm the mean and variance. If a call with effects may write either tensor, or the caller receives it, the operand
+is copied; otherwise the difference cannot be observed.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _OPS: Any = RELAX
 
 
 class DecomposingRewriter(BindingRewriter):
-    """A rewriter that can take operators apart; what they come to is visited in turn."""
+    """A rewriter that can expand operators; the expansion is visited in turn."""
 
     keeps_results_apart = True
     """Whether a result the caller receives is copied in functions without effects, too (TVM's own passes do not)."""
@@ -41,7 +41,7 @@ class DecomposingRewriter(BindingRewriter):
         return super().function(function)
 
     def decomposed(self, var: Var, call: Call, definition: OpDef[Any]) -> Any:
-        """What `call`, bound to `var`, comes to, in normal form; None where it has no decomposition."""
+        """The expansion of `call`, bound to `var`, in normal form; None if it has no decomposition."""
         if isinstance(definition.decompose, NotApplicable):
             return None
         maker = Maker("relax", definition, CATALOGUE)
@@ -49,7 +49,7 @@ class DecomposingRewriter(BindingRewriter):
         return None if found is None else self.with_own_parts(var, self.normalized(found), call.args)
 
     def with_own_parts(self, var: Var, result: Any, operands: Sequence[Any]) -> Any:
-        """`result`, in normal form, with copies of those of its parts that are operands, where that can be seen."""
+        """`result`, in normal form, with copies of the parts that are operands, where that can be observed."""
         parts = result.fields if isinstance(result, Tuple) else (result,)
         shared = [isinstance(p, Var) and p in operands and self._can_be_told_apart(var, p) for p in parts]
         own = [self._copied(p) if copied else p for p, copied in zip(parts, shared)]

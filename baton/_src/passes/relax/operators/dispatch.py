@@ -1,4 +1,4 @@
-"""Passes of TVM that choose an implementation by device: on CPUs nothing is left to choose.
+"""TVM's passes that choose an implementation by device; on CPUs there is nothing to choose.
 
 `DispatchSampling` and `DispatchSortScan` replace sampling, sorting and scans by kernels for the target. Here these
 operators have their own kernels, which `LegalizeOps` puts in place, so the module stays as it is.

@@ -1,9 +1,9 @@
-"""FastMathTransform: exponentials and their kin by faster, less exact kernels.
+"""FastMathTransform: compute exponentials and similar functions by faster, less accurate kernels.
 
     R.exp(x)      ->      R.call_tir(cls.fast_exp, (x,), out_sinfo=R.Tensor((n,), dtype="float32"))
 
-For float32 tensors of known shape, where the catalogue has a fast form of the operator, whose error is that of the
-result. Equal kernels are made once.
+For float32 tensors of known shape, if the catalogue has a fast form of the operator, whose accuracy the result then
+has. Equal kernels are made once.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""FoldConstant: what only depends on constants is computed now.
+"""FoldConstant: evaluate at compile time what depends on constants alone.
 
     lv = R.add(R.const([1, 2]), R.const([3, 4]))      ->      R.const([4, 6])
     lv1 = R.call_tir(cls.add_one, (R.const([1, 2]),)) ->      R.const([2, 3])

@@ -48,8 +48,9 @@ def is_known(info: Info) -> bool:
 
 
 def cache_key(definition: OpDef[Any], args: Sequence[Info], attrs: Any, out: Info) -> tuple[Any, ...] | None:
-    """Equal keys, equal kernels: shape variables count by first appearance. None where an attribute or a computed dim
-    (`n * 2`) cannot be a key."""
+    """Equal keys mean equal kernels: shape variables count by first appearance. None where an attribute or a computed
+    dim (`n * 2`) cannot be a key.
+    """
     if any(isinstance(d, PrimExpr) and not isinstance(d, Var) for info in (*args, out) for d in _dims(info)):
         return None
     numbers: dict[PrimExpr, int] = {}

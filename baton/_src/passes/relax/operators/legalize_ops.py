@@ -4,13 +4,13 @@
     gv = R.nn.gelu_tanh(lv)    ->    ... its decomposition, legalised in turn, where the operator has one
 
 Equal kernels are made once. In pipelines a kernel carries the operator's fusion class as `op_pattern`, which is more
-than AnnotateTIROpPattern can tell from its blocks.
+precise than what AnnotateTIROpPattern derives from its blocks.
 
 What is left alone: operators whose operands' or result's rank, dims or dtype are unknown (the run-time path compiles
 them on first use), operators without a kernel (`compute=NotApplicable`; the run-time path calls their NumPy meaning),
 and special operators such as call_tir.
 
-A kernel trusts that its operands fit each other, so what an operator assumes of open sizes is checked first
+A kernel relies on its operands fitting each other, so an operator's assumptions about open sizes are checked first
 (`CheckSizes`).
 """
 
@@ -83,7 +83,7 @@ class _Legalizer(DecomposingRewriter):
         return self.legalize(binding, value, definition) if isinstance(definition, OpDef) else value
 
     def legalize(self, binding: VarBinding, call: Call, definition: OpDef[Any]) -> Any:
-        """The call in other words, or the call itself where too little is known."""
+        """The legalised call, or the call itself if too little is known."""
         out = to_info(call.struct_info)
         args = [to_info(a.struct_info) for a in call.args]
         replacement = self.decomposed(binding.var, call, definition) if _ranks_known(args) else None

@@ -36,7 +36,7 @@ ALWAYS, FOLLOW = frozenset(_ALWAYS.split()), frozenset(_FOLLOW.split())
 
 
 def policy_of(call: Any) -> Policy | None:
-    """The policy of the operator called; None for calls of anything else. What is in no list keeps its dtype."""
+    """The policy of the operator called; None for calls of anything else. Operators in no list keep their dtype."""
     definition = call.op.definition if isinstance(call.op, Op) else None
     if not isinstance(definition, OpDef):
         return None

@@ -34,7 +34,7 @@ def cast_to(expr: Any, dtype: DataType) -> Any:
 
 
 def narrowed(expr: Any, wanted: Wanted) -> Any:
-    """`expr` with those tensors in float16 of which `wanted` (nested as they are) says so."""
+    """`expr` with the tensors cast to float16 for which `wanted` (nested alike) says so."""
     return cast_to_info(expr, _narrow_where(expr.struct_info, wanted))
 
 
@@ -61,7 +61,7 @@ def _with_info(part: Any, info: StructInfo) -> Any:
 
 
 def differs(have: StructInfo, info: StructInfo) -> bool:
-    """Whether tensors of the two are of float32 here and of float16 there."""
+    """Whether some tensor is float32 in one of the two and float16 in the other."""
     if isinstance(have, TupleStructInfo) and isinstance(info, TupleStructInfo):
         return any(differs(a, b) for a, b in zip(have.fields, info.fields))
     if not isinstance(have, TensorStructInfo) or not isinstance(info, TensorStructInfo):

@@ -1,7 +1,7 @@
-"""What reads the variables of a function's dataflow blocks: ALWAYS operators of mixed precision only, or others too.
+"""Who reads the variables of a function's dataflow blocks: only ALWAYS operators of mixed precision, or others too.
 
-Tuples hand on how they are read: of `t = (a, b)`, `a` is wanted as `t[0]` is. Answers are nested as the variable's
-tensors are, so that of a tuple one field may be wanted in float16 and another as it was.
+Tuples pass their uses on: for `t = (a, b)`, `a` is wanted as `t[0]` is. Answers are nested like the variable's tensors,
+so that one field of a tuple may be wanted in float16 and another in its own dtype.
 """
 
 from __future__ import annotations

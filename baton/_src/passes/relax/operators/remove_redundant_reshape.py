@@ -1,4 +1,4 @@
-"""RemoveRedundantReshape: of reshapes in a row the last one stays, and none that changes nothing.
+"""RemoveRedundantReshape: keep only the last of consecutive reshapes, and none that changes nothing.
 
     lv = R.reshape(x, R.shape([6])); gv = R.reshape(lv, R.shape([3, 2]))      ->      gv = R.reshape(x, R.shape([3, 2]))
 

@@ -1,4 +1,4 @@
-"""ToMixedPrecision: heavy operators get float16 operands; they add up in `out_dtype`.
+"""ToMixedPrecision: heavy operators get float16 operands and accumulate in `out_dtype`.
 
     gv = R.nn.softmax(R.matmul(x, w))     ->      lv = R.astype(x, "float16");  lv1 = R.astype(w, "float16")
                                                   lv2 = R.matmul(lv, lv1, out_dtype="float32")
