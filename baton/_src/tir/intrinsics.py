@@ -297,9 +297,10 @@ _GIVEN_DTYPES: dict[str, str] = {
     "tir.tvm_storage_sync": "int32",
     "tir.tvm_struct_set": "int32",
 }
-LEADING_DTYPE = frozenset(
-    row.name for row in _ROWS if row.result is Result.GIVEN and row.name not in _GIVEN_DTYPES and row.name != "tir.ret"
-)
+TRAILING_DTYPE = frozenset(["tir.tvm_struct_get"])
+"""Intrinsics whose calls are written with their dtype behind: `T.tvm_struct_get(args, 0, 12, "handle")`."""
+_NO_DTYPE = {*_GIVEN_DTYPES, *TRAILING_DTYPE, "tir.ret"}
+LEADING_DTYPE = frozenset(row.name for row in _ROWS if row.result is Result.GIVEN and row.name not in _NO_DTYPE)
 """Intrinsics whose calls are written with their dtype in front: `T.call_extern("int32", "f", x)`."""
 
 

@@ -13,7 +13,7 @@ from baton._src.tir import expr as tir
 from baton._src.tir import operators
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.expr import BufferLoad, Call, FloatImm, IntImm, Var
-from baton._src.tir.intrinsics import LEADING_DTYPE, definition, result_dtype
+from baton._src.tir.intrinsics import LEADING_DTYPE, TRAILING_DTYPE, definition, result_dtype
 from baton._src.tir.text.names import Names
 from baton._src.values.dtype import INT32, DataType
 
@@ -149,6 +149,8 @@ def _intrinsic(node: Call) -> list[_Item]:
     short = _SHORT.get(node.op.name) or node.op.name.removeprefix("tir.")
     if row is None or row.name in LEADING_DTYPE:
         return _call_pieces(short, node.args, node.dtype)
+    if row.name in TRAILING_DTYPE:
+        return [f"T.{short}(", *_separated(node.args), f', "{node.dtype}")']
     end = _dtype_keyword(node, result_dtype(row, node.args))
     return [f"T.{short}(", *_separated(node.args), end]
 
@@ -202,6 +204,15 @@ def _constructor(node: Any, names: Names) -> list[_Item]:
             return ["T.reduce([", *_separated(node.source), f"], axis=[{axes}])"]
         case _:
             return [f"<{type(node).__name__}>"]
+
+
+def reducer_text(node: tir.CommReducer, names: Names) -> str:
+    """`T.comm_reducer(lambda x, y: x + y, [T.float32(0)])`"""
+    params = ", ".join(names.of(var) for var in (*node.lhs, *node.rhs))
+    results = [expression_text(part, names) for part in node.result]
+    identity = ", ".join(expression_text(part, names) for part in node.identity_element)
+    combined = results[0] if len(results) == 1 else f"({', '.join(results)})"
+    return f"T.comm_reducer(lambda {params}: {combined}, [{identity}])"
 
 
 def integer_text(node: IntImm) -> str:

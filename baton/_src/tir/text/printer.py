@@ -25,7 +25,7 @@ from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.stmt import Block, BlockRealize, BufferStore, DeclBuffer, For, Stmt
 from baton._src.tir.text.blocks import region_text
 from baton._src.tir.text.buffers import buffer_args, declared_in, is_default_param
-from baton._src.tir.text.expressions import expression_text
+from baton._src.tir.text.expressions import expression_text, reducer_text
 from baton._src.tir.text.statements import StatementPrinter
 from baton._src.values.dtype import BOOL, HANDLE
 
@@ -72,10 +72,7 @@ def node_text(node: Node) -> str:
             dom = "None" if node.dom is None else node_text(node.dom)
             return f'T.iter_var({printer.names.of(node.var)}, {dom}, "{node.kind_name}", "{node.thread_tag}")'
         case CommReducer():
-            params = ", ".join(printer.names.of(v) for v in (*node.lhs, *node.rhs))
-            result = ", ".join(printer.expr(r) for r in node.result)
-            identity = ", ".join(printer.expr(e) for e in node.identity_element)
-            return f"T.comm_reducer(lambda {params}: ({result}), [{identity}])"
+            return reducer_text(node, printer.names)
         case _:
             return f"<{type(node).__name__}>"
 

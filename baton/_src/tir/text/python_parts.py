@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable
+from inspect import Parameter, Signature
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr, Range
@@ -122,4 +123,6 @@ def function(scope: Scope, node: ast.Lambda, read: Read) -> Callable[..., Any]:
         finally:
             scope.frames = kept
 
+    parameters = [Parameter(name, Parameter.POSITIONAL_ONLY) for name in names]
+    apply.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
     return apply

@@ -7,6 +7,7 @@ from typing import Any
 
 from baton._src.ir.expr import PrimExpr, Range
 from baton._src.ir.node import Node
+from baton._src.ir.target import Target
 from baton._src.support.diagnostics import fail
 from baton._src.support.trampoline import Task
 from baton._src.tir import operators
@@ -17,7 +18,7 @@ from baton._src.tir.stmt import Block, MatchBufferRegion, Stmt
 from baton._src.tir.text.read_expressions import arguments, as_scalar, extent_between, region, scalar, value
 from baton._src.tir.text.scope import BlockFrame, Scope, Word
 from baton._src.tir.text.words import names_dtype
-from baton._src.values.dtype import DataType
+from baton._src.values.dtype import INT32, DataType
 
 BUFFER_NAMES = ("Buffer", "buffer", "buffer_decl")
 _KINDS = {"S": "spatial", "R": "reduce", "O": "opaque", "C": "scan"}
@@ -40,13 +41,13 @@ def call_name(scope: Scope, node: ast.AST) -> str:
 
 def plain(content: Any) -> Any:
     """An attribute's value: literals of Python's kinds as Python values."""
-    if isinstance(content, IntImm) and content.dtype.is_bool:
-        return bool(content.value)
+    if isinstance(content, IntImm) and (content.dtype.is_bool or content.dtype == INT32):
+        return bool(content.value) if content.dtype.is_bool else content.value
     if isinstance(content, dict):
         return {k: plain(v) for k, v in content.items()}
     if isinstance(content, list):
         return [plain(v) for v in content]
-    if not isinstance(content, (Node, str, int, float, type(None))):
+    if not isinstance(content, (Node, Target, str, int, float, type(None))):
         _check_written(content)
     return content
 

@@ -14,7 +14,7 @@ from baton._src.support.trampoline import Task
 from baton._src.tir import operators
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.expr import FloatImm, IntImm, StringImm, Var, literal
-from baton._src.tir.stmt import Allocate, AllocateConst, AssertStmt, AttrStmt, DeclBuffer, LetStmt, Stmt
+from baton._src.tir.stmt import Allocate, AllocateConst, AssertStmt, AttrStmt, DeclBuffer, For, LetStmt, SeqStmt, Stmt
 from baton._src.tir.text.read_blocks import make_buffer, plain
 from baton._src.tir.text.read_expressions import arguments, as_scalar
 from baton._src.tir.text.scope import Scope
@@ -29,11 +29,10 @@ SCOPED = ("LetStmt", "let", "attr", "Assert", "allocate", "allocate_const", "dec
 
 def scoped_word(scope: Scope, node: ast.Call, word: str, name: str | None) -> Task[tuple[Any, Wrap]]:
     """What `T.attr(...)`, `T.LetStmt(...)`, ... define, and how they wrap a body."""
-    args, kwargs = yield arguments(scope, node)
     if word == "attr":
-        owner, key, content = args
-        held = operators.convert(content) if not isinstance(content, PrimExpr) else content
-        return None, lambda inner: scope.at(node, AttrStmt(plain(owner), key, held, inner))
+        found: tuple[Any, Wrap] = yield _attribute(scope, node)
+        return found
+    args, kwargs = yield arguments(scope, node)
     if word == "Assert":
         condition, message = as_scalar(scope, node, args[0]), args[1]
         shown = message if isinstance(message, PrimExpr) else StringImm(str(message))
@@ -59,6 +58,36 @@ def scoped_word(scope: Scope, node: ast.Call, word: str, name: str | None) -> Ta
     if word == "allocate_const":
         return _allocate_const(scope, node, name, args, kwargs)
     return _allocate(scope, node, name, args, kwargs)
+
+
+def _attribute(scope: Scope, node: ast.Call) -> Task[tuple[Any, Wrap]]:
+    """`T.attr(owner, key, value)`; the owner of a pragma may be the variable of the loop behind it."""
+    first = node.args[0] if node.args else None
+    ahead = first.id if isinstance(first, ast.Name) and not scope.knows(first.id) else None
+    written = node.args if ahead is None else [ast.copy_location(ast.Constant(None), node), *node.args[1:]]
+    args, kwargs = yield arguments(scope, ast.copy_location(ast.Call(node.func, written, node.keywords), node))
+    given = dict(zip(("node", "attr_key", "value"), args)) | kwargs
+    if set(given) != {"node", "attr_key", "value"} or len(args) > 3 or not isinstance(given["attr_key"], str):
+        raise scope.error(node, "tir-syntax", "T.attr takes what it is about, a key (a string) and a value")
+    key, held = given["attr_key"], operators.convert(given["value"])
+    owner = given["node"]
+    if ahead is None:
+        return None, lambda inner: scope.at(node, AttrStmt(plain(owner), key, held, inner))
+    assert isinstance(first, ast.Name)
+    if not key.startswith("pragma_"):
+        scope.lookup(first)  # says that nothing has this name
+    return None, lambda inner: scope.at(node, AttrStmt(_loop_ahead(scope, first, inner), key, held, inner))
+
+
+def _loop_ahead(scope: Scope, name: ast.Name, inner: Stmt) -> Var:
+    """The variable of the loop that a pragma stands in front of, which has this name."""
+    loop = inner
+    while isinstance(loop, AttrStmt | SeqStmt):
+        loop = loop.body if isinstance(loop, AttrStmt) else loop.seq[0]
+    if not isinstance(loop, For) or loop.loop_var.name != name.id:
+        scope.lookup(name)  # says that nothing has this name
+    assert isinstance(loop, For)
+    return loop.loop_var
 
 
 def _declared(buffer: Buffer, inner: Stmt, is_placed: bool) -> Stmt:

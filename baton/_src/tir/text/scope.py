@@ -102,6 +102,11 @@ class Scope:
         self.frames[-1][name] = value
         return value
 
+    def knows(self, name: str) -> bool:
+        """Whether something has, or would have, this name."""
+        found = name in self.failed or name in self.environment or any(name in frame for frame in self.frames)
+        return found or (self.is_trusted and hasattr(builtins, name))
+
     def lookup(self, node: ast.Name) -> Any:
         """What a name means; reports names that nothing defines."""
         name = node.id

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
+from baton._src.ir.target import Target
 from baton._src.ir.traverse import post_order
 from baton._src.support.trampoline import Task
 from baton._src.tir import operators
 from baton._src.tir.buffer import Buffer
-from baton._src.tir.expr import BufferLoad, IntImm, IterVar, Var
+from baton._src.tir.expr import BufferLoad, CommReducer, IntImm, IterVar, Var
 from baton._src.tir.stmt import (
     Allocate,
     AllocateConst,
@@ -30,7 +31,14 @@ from baton._src.tir.stmt import (
 )
 from baton._src.tir.text.blocks import axis_lines, region_text
 from baton._src.tir.text.buffers import buffer_args
-from baton._src.tir.text.expressions import expression_text, is_plain_call, number_text, returned, string_text
+from baton._src.tir.text.expressions import (
+    expression_text,
+    is_plain_call,
+    number_text,
+    reducer_text,
+    returned,
+    string_text,
+)
 from baton._src.tir.text.names import Names
 from baton._src.tir.thread_axes import launched_axis
 from baton._src.values.dtype import BOOL
@@ -83,6 +91,10 @@ class StatementPrinter:
             return f"T.bool({content})" if content is not None else "None"
         if isinstance(content, str):
             return string_text(content)
+        if isinstance(content, Target):
+            return f"T.target({self.value(content.export())})"
+        if isinstance(content, CommReducer):
+            return reducer_text(content, self.names)
         if isinstance(content, dict):
             return "{" + ", ".join(f"{string_text(k)}: {self.value(v)}" for k, v in content.items()) + "}"
         if isinstance(content, (list, tuple)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from inspect import signature
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr, Range
@@ -14,7 +15,15 @@ from baton._src.tir import expr as tir
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.expr import Call, FloatImm, IntImm, SizeVar, StringImm, Var
 from baton._src.tir.index_map import index_map
-from baton._src.tir.intrinsics import INTRINSICS, LEADING_DTYPE, Result, definition, intrinsic, result_dtype
+from baton._src.tir.intrinsics import (
+    INTRINSICS,
+    LEADING_DTYPE,
+    TRAILING_DTYPE,
+    Result,
+    definition,
+    intrinsic,
+    result_dtype,
+)
 from baton._src.tir.text.expressions import PREFIX
 from baton._src.tir.text.scope import Scope, Word
 from baton._src.values.dtype import HANDLE, DataType
@@ -144,6 +153,33 @@ def _access_ptr(buffer: Any, mask: Any = 3, offset: Any = 0) -> PrimExpr:
     return extern_calls.tvm_access_ptr(buffer.dtype, buffer.data, offset, extent, mask)
 
 
+def _comm_reducer(combiner: Callable[..., Any], identity: Any) -> tir.CommReducer:
+    """`T.comm_reducer(lambda x, y: x + y, [T.float32(0)])`: parameters have the dtypes of the identity elements."""
+    elements = tuple(operators.convert(element) for element in identity)
+    names = list(signature(combiner).parameters)
+    if len(names) != 2 * len(elements):
+        raise TypeError(f"{len(elements)} identity elements need {2 * len(elements)} parameters, got {len(names)}")
+    params = [Var(name, element.dtype) for name, element in zip(names, elements * 2)]
+    combined = combiner(*params)
+    results = combined if isinstance(combined, (tuple, list)) else (combined,)
+    return tir.CommReducer(
+        lhs=tuple(params[: len(elements)]),
+        rhs=tuple(params[len(elements) :]),
+        result=tuple(operators.convert(part) for part in results),
+        identity_element=elements,
+    )
+
+
+def _packed(function: Callable[..., PrimExpr]) -> Callable[..., PrimExpr]:
+    """Packed calls give an int32, unless scripts say otherwise."""
+
+    def call(*args: Any, dtype: object = None) -> PrimExpr:
+        made: Any = function(*args)
+        return made if dtype is None else Call(DataType(dtype), made.op, made.args)
+
+    return call
+
+
 _SPECIAL: dict[str, Callable[..., Any]] = {
     "Not": lambda a: tir.Not(operators.convert(a)),
     "Select": _select,
@@ -154,6 +190,7 @@ _SPECIAL: dict[str, Callable[..., Any]] = {
     "Shuffle": _shuffle,
     "ramp": _ramp,
     "broadcast": _broadcast,
+    "comm_reducer": _comm_reducer,
     "let": lambda var, value, body: tir.Let(var, operators.convert(value, var.dtype), operators.convert(body)),
     "Range": _range,
     "meta_var": lambda value: value,
@@ -187,10 +224,10 @@ _SPECIAL: dict[str, Callable[..., Any]] = {
     "call_llvm_intrin": llvm_intrinsics.call_llvm_intrin,
     "call_llvm_pure_intrin": llvm_intrinsics.call_llvm_pure_intrin,
     "llvm_lookup_intrinsic_id": llvm_intrinsics.llvm_lookup_intrinsic_id,
-    "call_packed": extern_calls.call_packed,
-    "call_cpacked": system_calls.call_cpacked,
-    "call_packed_lowered": system_calls.call_packed_lowered,
-    "call_cpacked_lowered": system_calls.call_cpacked_lowered,
+    "call_packed": _packed(extern_calls.call_packed),
+    "call_cpacked": _packed(system_calls.call_cpacked),
+    "call_packed_lowered": _packed(system_calls.call_packed_lowered),
+    "call_cpacked_lowered": _packed(system_calls.call_cpacked_lowered),
 }
 
 
@@ -204,6 +241,8 @@ def _intrinsic(name: str, args: Args, kwargs: Kwargs) -> PrimExpr:
     given = list(args)
     if row.name in LEADING_DTYPE and stated is None:
         stated = given.pop(0)
+    if row.name in TRAILING_DTYPE and stated is None:
+        stated = given.pop()
     if row.arity not in (-1, len(given)):
         raise TypeError(f"it takes {row.arity}, got {len(given)}")
     operands = _adapted([a.data if isinstance(a, Buffer) else a for a in given], row.result)
