@@ -1,4 +1,4 @@
-"""Shapes, indices, tables of numbers (`tvm.topi.utils`)."""
+"""Shapes, layouts, indices, tables of numbers (`tvm.topi.utils`)."""
 
 from __future__ import annotations
 
@@ -10,9 +10,11 @@ __getattr__, __dir__, __all__ = attach(
     {
         **names(
             "driver.tvm_names.topi.shapes",
-            "get_const_int get_const_float get_const_tuple prod equal_const_int simplify ravel_index unravel_index "
-            "const_matrix is_empty_shape traverse_inline",
+            "get_const_int get_const_float get_const_tuple get_float_tuple get_max_power2_factor prod equal_const_int "
+            "simplify ravel_index unravel_index const_matrix const_vector is_empty_shape traverse_inline",
         ),
+        **names("driver.tvm_names.topi.layout_shapes", "InvalidShapeError nchw_pack_layout nchw_xc_layout get_shape"),
+        **names("driver.tvm_names.topi.slice_places", "within_index make_idx"),
     },
     before=wire,
 )

@@ -9,28 +9,9 @@ import pytest
 
 import baton as tvm
 from baton import relax, te, topi
+from tests.face.topi_programs import numbers, run, tensor
 
 N = topi.testing
-
-
-def tensor(*shape: int, dtype: str = "float32") -> Any:
-    return te.placeholder(shape, dtype=dtype, name="x")
-
-
-def run(inputs: list[Any], outputs: Any, *arrays: Any) -> Any:
-    """What a computation gives, through its schedule and native code."""
-    made = list(outputs) if isinstance(outputs, (list, tuple)) else [outputs]
-    schedule = topi.generic.schedule_injective(made)
-    kernel = tvm.build(schedule, [*inputs, *made], target="llvm")
-    results = [tvm.nd.empty(topi.utils.get_const_tuple(o.shape), str(o.dtype)) for o in made]
-    kernel(*(tvm.nd.array(a) for a in arrays), *results)
-    found = [r.numpy() for r in results]
-    return found if isinstance(outputs, (list, tuple)) else found[0]
-
-
-def numbers(*shape: int, dtype: str = "float32") -> Any:
-    rng = np.random.default_rng(4)
-    return rng.uniform(-1, 1, shape).astype(dtype) if dtype == "float32" else rng.integers(0, 3, shape).astype(dtype)
 
 
 def assigned(array: Any, where: Any, values: Any) -> Any:
@@ -266,25 +247,6 @@ def test_what_needs_the_elements_says_so() -> None:
         topi.strided_slice(tensor(3, 4), bounds, bounds)
     with pytest.raises(tvm.TVMError, match="vectors of int32"):
         topi.strided_set(tensor(3, 4), tensor(1, 1), [0, 0], [1, 1])
-
-
-def test_words_of_scripts_with_kernels_of_their_own() -> None:
-    """Guards topi.utils: indices, tables, and visiting what a result is computed from."""
-    utils = topi.utils
-    table = np.float32([[1, 2, 3], [4, 5, 6]])
-    matrix = utils.const_matrix(table)
-    x = tensor(2, 3)
-    flat = te.compute((6,), lambda i: x(*utils.unravel_index(i, (2, 3))) * matrix(*utils.unravel_index(i, (2, 3))))
-    data = numbers(2, 3)
-    np.testing.assert_allclose(run([x], flat, data), (data * table).ravel(), rtol=1e-6)
-    assert utils.equal_const_int(x.shape[1], 3)
-    assert utils.get_const_float(2) == 2.0
-    assert utils.get_const_int(utils.ravel_index([tvm.tir.const(1, "int32"), 2], (2, 3))) == 5
-    seen: list[str] = []
-    total = te.compute((2,), lambda i: x[i, 0] + x[i, 1], name="total")
-    twice = te.compute((2,), lambda i: total[i] * 2, name="twice")
-    utils.traverse_inline(te.create_schedule(twice.op), twice.op, lambda op: seen.append(op.name))
-    assert seen == ["total", "twice"]
 
 
 def test_boxes() -> None:

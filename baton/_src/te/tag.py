@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import functools
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import ParamSpec, TypeVar
 
@@ -58,11 +59,24 @@ def tag_scope(tag: str) -> TagScope:
     return TagScope(tag)
 
 
+_DEFAULT: ContextVar[str] = ContextVar("default_tag", default="")
+
+
+@contextmanager
+def default_tag(tag: str) -> Iterator[None]:
+    """The tag of computations made inside that neither have one of their own nor stand in a script's scope."""
+    before = _DEFAULT.set(tag)
+    try:
+        yield
+    finally:
+        _DEFAULT.reset(before)
+
+
 def chosen_tag(own: str) -> str:
     """The tag of a computation that is made now and was given `own`."""
     scope = _CURRENT.get()
     if scope is None:
-        return own
+        return own or _DEFAULT.get()
     if own:
         raise ValueError(f"nested tag is not allowed: {own!r} within {scope!r}")
     scope.accessed = True

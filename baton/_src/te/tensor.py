@@ -17,6 +17,8 @@ class PlaceholderOp:
     """A tensor that comes from outside."""
 
     name: str
+    attrs: dict[str, Any] = field(default_factory=dict)
+    tag: ClassVar[str] = ""
     input_tensors: ClassVar[tuple[Tensor, ...]] = ()
     num_outputs: ClassVar[int] = 1
 

@@ -49,7 +49,7 @@ _SPLIT = {
     "target": "target virtual_device",
     "tir.analysis": "analysis",
     "topi": "broadcast math reduction scan signal tensor transform",
-    "topi.nn": "bnn qnn winograd_util",
+    "topi.nn": "bnn qnn utils winograd_util",
 }
 SERVED_BY = {f"{package}.{module}": package for package, modules in _SPLIT.items() for module in modules.split()}
 SERVED_BY["contrib.debugger.debug_runtime"] = "contrib.debugger.debug_executor"

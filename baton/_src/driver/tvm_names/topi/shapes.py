@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+import numpy as np
+
+from baton._src.driver.tvm_names.topi.tags import is_injective
 from baton._src.ir.expr import PrimExpr
 from baton._src.support.diagnostics import fail
 from baton._src.te.computation import compute
-from baton._src.te.prim_func import input_tensors
-from baton._src.te.tensor import ComputeOp, PlaceholderOp
+from baton._src.te.tensor import ComputeOp
 from baton._src.tir import operators
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.expr import EQ, FloatImm, IntImm, Select, literal
@@ -99,20 +101,39 @@ def is_empty_shape(shape: Iterable[Any]) -> bool:
     return any(equal_const_int(d, 0) for d in shape)
 
 
+def get_float_tuple(in_tuple: Iterable[Any]) -> tuple[float, ...]:
+    """Numbers as floats; `DiagnosticError` (`dim-unknown`) if one depends on a variable."""
+    return tuple(map(get_const_float, in_tuple))
+
+
+def get_max_power2_factor(n: int, max_value: int | None = None) -> int:
+    """The largest power of 2 that divides `n`, no more than `max_value`."""
+    factor = n & -n
+    return factor if max_value is None else min(factor, 1 << (max_value.bit_length() - 1))
+
+
+def const_vector(vector: Any, name: str = "const_vector") -> Any:
+    """A vector of numbers as a tensor whose elements are chosen one by one: for small ones."""
+    row = np.asarray(vector)
+    table = const_matrix(row[None], name)
+    return compute(row.shape, lambda i: table[0, i], name)
+
+
 def traverse_inline(s: Any, final_op: Any, callback: Callable[[Any], None]) -> None:
-    """Visit what `final_op` is computed from, reductions and all, before it; elementwise stages are inlined."""
+    """Call `callback` on `final_op` and what it is computed from by injective stages (by their tags), operands first;
+    injective stages are inlined, but for the schedule's outputs."""
     seen: set[Any] = set()
-    order: list[Any] = []
-    work = [final_op]
-    while work:
-        op = work.pop()
-        if op in seen or isinstance(op, PlaceholderOp):
-            continue
+
+    def visit(op: Any) -> None:
+        if op in seen:
+            return
         seen.add(op)
-        order.append(op)
-        work += [t.op for t in input_tensors(op)]
-    for op in reversed(order):
-        is_elementwise = isinstance(op, ComputeOp) and not op.reduce_axis and op.tag in ("broadcast", "elemwise")
-        if is_elementwise and op is not final_op:
-            s[op].compute_inline()
+        if is_injective(op.tag):
+            if op not in s.outputs:
+                s[op].compute_inline()
+            for tensor in op.input_tensors:
+                if isinstance(tensor.op, ComputeOp):
+                    visit(tensor.op)
         callback(op)
+
+    visit(final_op)

@@ -1,0 +1,97 @@
+"""The helpers of topi with which scripts write operators of their own: shapes, layouts, paddings, slices, tags."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import baton as tvm
+from baton import te, topi
+from tests.face.topi_programs import numbers, run, tensor
+
+
+def test_words_of_scripts_with_kernels_of_their_own() -> None:
+    """Guards topi.utils: indices, tables, and visiting what a result is computed from."""
+    utils = topi.utils
+    table = np.array([[1, 2, 3], [4, 5, 6]], np.float32)
+    matrix = utils.const_matrix(table)
+    x = tensor(2, 3)
+    flat = te.compute((6,), lambda i: x(*utils.unravel_index(i, (2, 3))) * matrix(*utils.unravel_index(i, (2, 3))))
+    data = numbers(2, 3)
+    np.testing.assert_allclose(run([x], flat, data), (data * table).ravel(), rtol=1e-6)
+    assert utils.equal_const_int(x.shape[1], 3)
+    assert utils.get_const_float(2) == 2.0
+    assert utils.get_const_int(utils.ravel_index([tvm.tir.const(1, "int32"), 2], (2, 3))) == 5
+    assert run([], utils.const_vector(np.array([5, 3], np.int32))).tolist() == [5, 3]
+    assert utils.get_float_tuple([tvm.tir.const(0.5), 2]) == (0.5, 2.0)
+    assert [utils.get_max_power2_factor(*given) for given in ((24,), (24, 7), (7,))] == [8, 4, 1]
+
+
+def test_layouts_and_pads_of_scripts_convolutions() -> None:
+    """Guards layouts by name and paddings in all their forms, and what stages of a convolution tell."""
+    utils = topi.utils
+    assert utils.nchw_pack_layout("NCHW2n8c")
+    assert not utils.nchw_pack_layout("NCHW8c")
+    assert utils.nchw_xc_layout("NCHW8c")
+    assert not utils.nchw_xc_layout("NCHW")
+    assert utils.get_shape((1, 4, 7, 9, 8), "NCHW8c", "NHWC8c") == (1, 7, 9, 4, 8)
+    with pytest.raises(tvm.TVMError, match="different axes"):
+        utils.get_shape((1, 4, 7, 9), "NCHW", "NCHW4c")
+    sides = topi.nn.utils.get_pad_tuple
+    assert sides("SAME", (4, 3)) == (2, 1, 1, 1)
+    assert sides((1, 2), (3, 3)) == (1, 2, 1, 2)
+    assert sides([1, 2, 3, 4], (3, 3)) == (1, 2, 3, 4)
+    assert sides("VALID", (3, 3)) == (0, 0, 0, 0)
+    assert topi.nn.get_pad_tuple1d(2, (3,)) == (2, 2)
+    assert topi.nn.get_pad_tuple3d("SAME", (3, 1, 2)) == (
+        1,
+        0,
+        1,
+        1,
+        0,
+        0,
+    )
+    with pytest.raises(ValueError, match="no padding of 2 axes"):
+        sides((1, 2, 3), (3, 3))
+    data, kernel = tensor(1, 2, 9, 8), tensor(4, 2, 3, 3)
+    out = topi.nn.conv2d_nchw(data, kernel, (2, 3), (1, 2), 1)
+    padded = out.op.input_tensors[0]
+    assert topi.nn.infer_pad(data, padded) == (1, 2)
+    assert topi.nn.infer_pad(data, None) == (0, 0)
+    assert topi.nn.infer_stride(padded, kernel, out) == (2, 3)
+    assert topi.nn.utils.infer_pad3d(tensor(1, 4, 5, 6, 2), tensor(1, 6, 5, 9, 2), "NDHWC") == (2, 0, 3)
+
+
+@pytest.mark.parametrize("bounds", [(1, 9, 3), (8, 0, -3), (9, -1, -2), (0, 10, 1), (5, 5, 2)])
+def test_places_of_slices(bounds: tuple[int, int, int]) -> None:
+    """Guards topi.utils.within_index and make_idx against NumPy's slices, with bounds as numbers and as elements."""
+    utils = topi.utils
+    begin, end, step = bounds
+    taken = np.arange(10)[begin : None if end < 0 else end : step]
+    wanted = [int(np.nonzero(taken == i)[0][0]) if i in taken else -1 for i in range(10)]
+
+    def place(b: tvm.tir.PrimExpr, e: tvm.tir.PrimExpr, s: tvm.tir.PrimExpr, i: tvm.tir.Var) -> tvm.tir.PrimExpr:
+        return te.if_then_else(utils.within_index(b, e, s, i), utils.make_idx(b, e, s, 10, i), -1)
+
+    given = te.placeholder((3,), "int32", "bounds")
+    known = te.compute((10,), lambda i: place(begin, end, step, i))
+    varying = te.compute((10,), lambda i: place(given[0], given[1], given[2], i))
+    assert run([], known).tolist() == wanted
+    assert run([given], varying, np.array(bounds, np.int32)).tolist() == wanted
+
+
+def test_schedules_find_stages_by_their_tags() -> None:
+    """Guards the tags of topi's computations, and inlining of what is injective: reductions end the walk."""
+    x = tensor(4, 6)
+    total = topi.sum(topi.nn.relu(x), axis=1)
+    result = topi.add(topi.exp(topi.transpose(x)), topi.cast(total, "float32"))
+    assert (total.op.tag, result.op.tag, x.op.tag) == ("comm_reduce", "broadcast", "")
+    schedule = te.create_schedule(result.op)
+    seen: list[str] = []
+    topi.utils.traverse_inline(schedule, result.op, lambda op: seen.append(op.tag))
+    assert seen == ["injective", "elemwise", "comm_reduce", "elemwise", "broadcast"]
+    data = numbers(4, 6)
+    wanted = np.exp(data.T) + np.maximum(data, 0).sum(1)
+    np.testing.assert_allclose(run([x], result, data), wanted, rtol=1e-5)
+    with te.tag_scope("mine"):
+        assert topi.nn.relu(x).op.tag == "mine"
