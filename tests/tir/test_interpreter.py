@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -129,3 +131,45 @@ def test_a_failed_assertion_says_its_message() -> None:
     func = parse_text("def f(n: T.int32):\n    assert n > 3, 'too small'\n    T.evaluate(0)")
     with pytest.raises(DiagnosticError, match="too small"):
         run_prim_func(func, [2])
+
+
+STRIDED = """
+def main(a: T.handle, B: T.Buffer((3, 4), "float32")):
+    s, t, o = T.int32(), T.int32(), T.int32()
+    A = T.match_buffer(a, (3, 4), "float32", strides=[s, t], elem_offset=o, offset_factor=1)
+    for i, j in T.grid(3, 4):
+        B[i, j] = A[i, j] + T.Cast("float32", s * 100 + t)
+        A[i, j] = T.float32(0)
+"""
+
+
+@pytest.mark.parametrize("slices", [np.s_[:3, :4], np.s_[::2, 1::3], np.s_[2::-1, :4]])
+def test_strides_of_parameters_are_those_of_the_arrays(slices: Any) -> None:
+    """Guards variables for strides and offsets, which had no value, and arrays written in place."""
+    whole = np.arange(78, dtype="float32").reshape(6, 13)
+    part, found = whole[slices][:3, :4], np.zeros((3, 4), "float32")
+    if part.strides[0] < 0:
+        with pytest.raises(DiagnosticError, match="A takes an array whose elements follow each other"):
+            run_prim_func(parse_text(STRIDED), [part, found])
+        return
+    apart = [step // 4 for step in part.strides]
+    expected = part + np.float32(apart[0] * 100 + apart[1])
+    run_prim_func(parse_text(STRIDED), [part, found])
+    np.testing.assert_array_equal(found, expected)
+    assert not part.any()
+    assert np.count_nonzero(whole) >= 78 - 12 - 1
+
+
+def test_arrays_have_the_strides_that_a_parameter_states() -> None:
+    """Guards rows that are further apart than they are long."""
+    func = parse_text(
+        'def main(a: T.handle, B: T.Buffer((3, 4), "float32")):\n'
+        '    A = T.match_buffer(a, (3, 4), "float32", strides=[8, 1])\n'
+        "    for i, j in T.grid(3, 4):\n"
+        "        B[i, j] = A[i, j]"
+    )
+    whole, found = np.arange(24, dtype="float32").reshape(3, 8), np.zeros((3, 4), "float32")
+    run_prim_func(func, [whole[:, :4], found])
+    np.testing.assert_array_equal(found, whole[:, :4])
+    with pytest.raises(DiagnosticError, match="stride 0 of A must be 8, got 4"):
+        run_prim_func(func, [found.copy(), found])

@@ -79,12 +79,10 @@ class _ArgumentBinding:
             self._set(param, argument if param.dtype.kind == "handle" else _scalar(argument, param.dtype))
             return
         array = argument if isinstance(argument, np.ndarray) else np.asarray(argument)
-        if not (array.dtype == np.uint8 and array.ndim == 1 and buffer.dtype != "uint8"):
+        is_memory = array.dtype == np.uint8 and array.ndim == 1 and buffer.dtype != "uint8"
+        if not is_memory:
             self._match(buffer, array)
-        flat = array if array.flags.c_contiguous else np.ascontiguousarray(array)
-        if flat is not array:
-            self.copies.append((array, flat))
-        memory = flat.reshape(-1).view(np.uint8)
+        memory = self._strided(buffer, array) if buffer.strides and not is_memory else self._compact(array)
         self._set(param, memory)
         self._set(buffer.data, memory)
 
@@ -94,10 +92,34 @@ class _ArgumentBinding:
         if array.ndim != buffer.ndim:
             raise fail("tir-argument", f"{buffer.name} takes {buffer.ndim} dims, got an array of shape {array.shape}")
         for axis, (dim, size) in enumerate(zip(buffer.shape, array.shape)):
-            if isinstance(dim, Var) and dim not in self.values:
-                self._set(dim, size)
-            else:
-                self.pending.append((dim, size, f"dim {axis} of {buffer.name}"))
+            self._must_be(dim, size, f"dim {axis} of {buffer.name}")
+        if buffer.elem_offset is not None:
+            self._must_be(buffer.elem_offset, 0, f"the offset of {buffer.name}")
+
+    def _must_be(self, expr: PrimExpr, number: int, what: str) -> None:
+        """A variable has the number; of any other expression it is checked once all variables are known."""
+        if isinstance(expr, Var) and expr not in self.values:
+            self._set(expr, number)
+        else:
+            self.pending.append((expr, number, what))
+
+    def _strided(self, buffer: Buffer, array: Any) -> Any:
+        """The memory from the array's first element to its last, in which elements are as far apart as it says."""
+        apart = [step // array.itemsize for step in array.strides]
+        if any(step % array.itemsize or step < 0 for step in array.strides):
+            raise fail("tir-argument", f"{buffer.name} takes an array whose elements follow each other")
+        for axis, (stride, step, size) in enumerate(zip(buffer.strides, apart, array.shape)):
+            if size != 1 or isinstance(stride, Var):
+                self._must_be(stride, step, f"stride {axis} of {buffer.name}")
+        span = 1 + sum((size - 1) * step for size, step in zip(array.shape, apart)) if array.size else 0
+        return np.lib.stride_tricks.as_strided(array, (span,), (array.itemsize,)).view(np.uint8)
+
+    def _compact(self, array: Any) -> Any:
+        """The elements one after the other: of an array where they are not, a copy that is given back."""
+        flat = array if array.flags.c_contiguous else np.ascontiguousarray(array)
+        if flat is not array:
+            self.copies.append((array, flat))
+        return flat.reshape(-1).view(np.uint8)
 
     def _set(self, owner: Any, value: Any) -> None:
         self.compiler.slot(owner)

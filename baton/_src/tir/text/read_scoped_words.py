@@ -30,8 +30,8 @@ SCOPED = ("LetStmt", "let", "attr", "Assert", "allocate", "allocate_const", "dec
 def scoped_word(scope: Scope, node: ast.Call, word: str, name: str | None) -> Task[tuple[Any, Wrap]]:
     """What `T.attr(...)`, `T.LetStmt(...)`, ... define, and how they wrap a body."""
     if word == "attr":
-        found: tuple[Any, Wrap] = yield _attribute(scope, node)
-        return found
+        attribute: tuple[Any, Wrap] = yield _attribute(scope, node)
+        return attribute
     args, kwargs = yield arguments(scope, node)
     if word == "Assert":
         condition, message = as_scalar(scope, node, args[0]), args[1]
