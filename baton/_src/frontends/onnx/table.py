@@ -19,6 +19,7 @@ from baton._src.frontends.onnx.microsoft.cached_attention import CONTRIB_CACHED
 from baton._src.frontends.onnx.microsoft.experts import CONTRIB_EXPERTS
 from baton._src.frontends.onnx.microsoft.fused import CONTRIB, simplified_layer_normalization
 from baton._src.frontends.onnx.microsoft.gates import CONTRIB_GATES
+from baton._src.frontends.onnx.microsoft.multi_head import CONTRIB_MULTI_HEAD
 from baton._src.frontends.onnx.microsoft.quantized import CONTRIB_QUANTIZED
 from baton._src.frontends.onnx.nn.convolution import CONVOLUTION
 from baton._src.frontends.onnx.nn.normalization import NORMALIZATION
@@ -75,6 +76,7 @@ CONVERTERS: dict[str, Converter] = {
 MICROSOFT: dict[str, Converter] = {
     **CONTRIB,
     **CONTRIB_ATTENTION,
+    **CONTRIB_MULTI_HEAD,
     **CONTRIB_CACHED,
     **CONTRIB_BLOCKS,
     **CONTRIB_QUANTIZED,

@@ -1,4 +1,4 @@
-"""Attention of the domain `com.microsoft`: Attention, QAttention, MultiHeadAttention.
+"""Attention of the domain `com.microsoft`: what its operators share, Attention and QAttention.
 
 All of them become `softmax(q k' * scale + bias) v` over (batch, heads, length, size): the form that other exporters
 write, and that the passes know. Each operator is what onnxruntime's documentation of contributed operators says.
@@ -83,6 +83,11 @@ def _softmax_with(node: OnnxNode, scores: Value, sink: Value) -> Value:
     return g.call("strided_slice", whole, axes=(3,), begin=(0,), end=(n,), strides=(1,))
 
 
+def appended(node: OnnxNode, past: Value | None, x: Value) -> Value:
+    """(batch, heads, length, size): those of the past before those of `x`."""
+    return x if past is None else node.graph.call("concat", (past, x), axis=2)
+
+
 def counted(node: OnnxNode, count: Dim, *shape: Dim) -> Value:
     """0, 1, ..., count - 1 in a shape."""
     return node.graph.reshape(node.graph.call("arange", start=0, stop=count, step=1, dtype=INT64), shape)
@@ -105,8 +110,8 @@ def causal_bias(node: OnnxNode, m: Dim, n: Dim, like: Value) -> Value:
 def padding_bias(node: OnnxNode, mask: Value | None, q: Value, n: Dim) -> Value | None:
     """What a mask adds to the scores of the queries `q` (batch, heads, m, size) with n keys.
 
-    mask: (batch,) how many keys there are; (2 * batch,) ends, then starts; (batch, n) or (batch, m, n),
-    where 0 hides a key.
+    mask: (batch,) how many keys there are; (2 * batch,) ends, then starts; (3 * batch + 2,) how many keys there are,
+    then where rows would lie without padding; (batch, n) or (batch, m, n), where 0 hides a key.
     """
     if mask is None:
         return None
@@ -131,6 +136,8 @@ def _between(node: OnnxNode, mask: Value, batch: Dim, n: Dim) -> Value:
     g = node.graph
     assert mask.shape is not None
     places, count = g.cast(counted(node, n, 1, 1, 1, n), mask.dtype), mask.shape[0]
+    if g.prover.equal(count, batch * 3 + 2):
+        mask = g.call("strided_slice", mask, axes=(0,), begin=(0,), end=(batch,), strides=(1,))
     if not g.prover.equal(count, batch * 2):
         return g.call("less", places, g.reshape(g.of_shape(mask, (batch,)), (batch, 1, 1, 1)))
     rows = g.reshape(mask, (2, batch, 1, 1, 1))
@@ -168,7 +175,7 @@ def _self_attention(
         node.fail(f"its qkv_hidden_sizes {list(sizes)} do not make up the {width} columns", code="op-shape")
     q, k, v = (split_heads(node, x, heads, "input") for x in parts_of(node, product, sizes))
     if past is not None:
-        k, v = (_appended(node, g.call("take", past, g.constant(i, "int64"), axis=0), x) for i, x in enumerate((k, v)))
+        k, v = (appended(node, g.call("take", past, g.constant(i, "int64"), axis=0), x) for i, x in enumerate((k, v)))
     m, n = (dims_of(node, x, 4, "heads")[2] for x in (q, k))
     causal = causal_bias(node, m, n, q) if node.attr("unidirectional", 0) else None
     out, _ = attend(node, q, k, v, (causal, padding_bias(node, mask, q, n), added))
@@ -176,69 +183,4 @@ def _self_attention(
     return [join_heads(node, out), *present]
 
 
-def _appended(node: OnnxNode, past: Value | None, x: Value) -> Value:
-    """(batch, heads, length, size): those of the past before those of `x`."""
-    return x if past is None else node.graph.call("concat", (past, x), axis=2)
-
-
-def multi_head_attention(node: OnnxNode) -> list[Value]:
-    """query, key, value, bias, key_padding_mask, attention_bias, past_key, past_value"""
-    if any(v is not None for v in node.inputs[8:]):
-        node.fail("past and present in one buffer, and the beams of a search, are not supported")
-    q, k, v = _biased_heads(node, *_three(node), int(node.needed("num_heads")))
-    if node.attr("unidirectional", 0):
-        k, v = (_as_long_as(node, x, q) for x in (k, v))
-    k, v = _appended(node, node.optional(6), k), _appended(node, node.optional(7), v)
-    m, n = (dims_of(node, x, 4, "heads")[2] for x in (q, k))
-    causal = causal_bias(node, m, n, q) if node.attr("unidirectional", 0) else None
-    out, weights = attend(node, q, k, v, (causal, padding_bias(node, node.optional(4), q, n), node.optional(5)))
-    return [join_heads(node, out), k, v, weights]
-
-
-def _as_long_as(node: OnnxNode, x: Value, q: Value) -> Value:
-    """New keys or values, one for each query: known here, or checked at run time. What of others a query would see
-    nobody says, and onnxruntime gives numbers by no rule."""
-    (batch, heads, length, size), wanted = dims_of(node, x, 4, "operands"), dims_of(node, q, 4, "query")[2]
-    if isinstance(length, int) and isinstance(wanted, int) and length != wanted:
-        node.fail(f"it is unidirectional, with {wanted} queries for {length} keys or values", code="op-shape")
-    return node.graph.of_shape(x, (batch, heads, wanted, size))
-
-
-def _three(node: OnnxNode) -> tuple[Value, Value, Value]:
-    """Query, key and value, each (batch, length, width), or (batch, heads, length, size); they may come packed as
-    (batch, length, heads, 3, size), or the last two as (batch, length, heads, 2, size)."""
-    if node[0].rank == 5:
-        q, k, v = (_unpacked(node, node[0], i) for i in range(3))
-        return q, k, v
-    if node[1].rank == 5:
-        return node[0], _unpacked(node, node[1], 0), _unpacked(node, node[1], 1)
-    return node[0], node[1], node[2]
-
-
-def _unpacked(node: OnnxNode, x: Value, index: int) -> Value:
-    batch, length, heads, _, size = dims_of(node, x, 5, "packed operand")
-    one = node.graph.call("take", x, node.graph.constant(index, "int64"), axis=3)
-    return node.graph.reshape(one, (batch, length, heads * size))
-
-
-def _biased_heads(node: OnnxNode, q: Value, k: Value, v: Value, heads: int) -> list[Value]:
-    """The three by heads, each with its part of the bias (operand 3)."""
-    g, bias = node.graph, node.optional(3)
-    biases: list[Value | None] = [None] * 3
-    if bias is not None:
-        width, total = dims_of(node, q, 3, "query")[-1], dims_of(node, bias, 1, "bias")[0]
-        if not isinstance(width, int) or not isinstance(total, int):
-            node.fail("the size of its bias must be known", code="onnx-dynamic")
-        biases = list(parts_of(node, bias, (width, width, total - 2 * width)))
-    found = []
-    for x, b in zip((q, k, v), biases, strict=True):
-        if x.rank == 4:  # by heads already, projected and biased when it was cached
-            found.append(x)
-        else:
-            found.append(split_heads(node, x if b is None else g.call("add", x, b), heads, "operands"))
-    return found
-
-
-CONTRIB_ATTENTION: dict[str, Converter] = {
-    "Attention": attention, "QAttention": qattention, "MultiHeadAttention": multi_head_attention,
-}  # fmt: skip
+CONTRIB_ATTENTION: dict[str, Converter] = {"Attention": attention, "QAttention": qattention}

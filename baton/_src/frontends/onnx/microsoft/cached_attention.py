@@ -9,10 +9,10 @@ from baton._src.frontends.onnx.microsoft.attention import (
     counted,
     dims_of,
     join_heads,
-    kept_or,
     parts_of,
     split_heads,
 )
+from baton._src.frontends.onnx.microsoft.buffers import filled, visible, widened
 from baton._src.frontends.onnx.microsoft.fused import derived
 from baton._src.frontends.onnx.nn.normalization import rms_normalization
 from baton._src.frontends.onnx.node import Converter, OnnxNode
@@ -96,9 +96,13 @@ def group_query_attention(node: OnnxNode) -> list[Value]:
     q, k = _with_positions(node, q, k, before)
     k, v = (_kept(node, node.optional(3 + i), x, before) for i, x in enumerate((k, v)))
     n = dims_of(node, k, 4, "keys")[2]
-    mask = _visible(node, before, m, n, q)
+    window = int(node.attr("local_window_size", -1))
+    if window == 0:
+        node.fail("a local_window_size of 0 hides every key", help="-1 stands for no window")
+    hidden = visible(node, before, m, n, q, causal=bool(node.attr("causal", 1)), window=window)
+    bias = widened(node, node.optional(10), g.cast(node[6], INT64), n)
     shared_k, shared_v = (_for_every_head(node, x) for x in (k, v))
-    out, _ = attend(node, q, shared_k, shared_v, (mask, node.optional(10)), _sink(node))
+    out, _ = attend(node, q, shared_k, shared_v, (hidden, bias), _sink(node))
     return [join_heads(node, out), k, v]
 
 
@@ -128,53 +132,25 @@ def _with_positions(node: OnnxNode, q: Value, k: Value, before: Value) -> tuple[
     if not node.attr("do_rotary", 0):
         return q, k
     g, m = node.graph, dims_of(node, q, 4, "query")[2]
-    given = node.optional(9)
-    positions = g.call("add", before, counted(node, m, 1, m)) if given is None else g.cast(given, INT64)
+    batch, given = dims_of(node, q, 4, "query")[0], node.optional(9)
+    if given is None:
+        positions = g.call("add", before, counted(node, m, 1, m))
+    else:
+        positions = g.of_shape(g.cast(given, INT64), (batch, m))
     interleaved = bool(node.attr("rotary_interleaved", 0))
     turned = [rotated(node, x, positions, node[7], node[8], interleaved) for x in (q, k)]
     return turned[0], turned[1]
 
 
 def _kept(node: OnnxNode, past: Value | None, new: Value, before: Value) -> Value:
-    """The past of each row with `new` (batch, heads, m, size) behind the `before` (batch, 1) keys that are in it.
-
-    It is as long as the past or as the longest row, whichever is more: what the operator's total length says.
-    """
+    """The past of each row with the new ones: as long as the past or as the longest row, whichever is more, which the
+    operator's total length says."""
     if past is None:
         return new
-    g = node.graph
-    batch, heads, m, size = dims_of(node, new, 4, "keys")
     room = dims_of(node, past, 4, "past")[2]
     (total,) = node.sizes(6, "the total length")
     longest: Dim = max(total, room) if isinstance(total, int) and isinstance(room, int) else larger(total, room)
-    columns = counted(node, longest, 1, longest)
-    places = g.call("subtract", columns, before)
-    new_ones = g.call("logical_and", g.call("greater_equal", places, _zero(node)), g.call("less", places, g.dims(m)))
-    last = g.call("maximum", g.dims(room - 1), _zero(node))
-    source = g.call("where", new_ones, g.call("add", places, g.dims(room)), g.call("minimum", columns, last))
-    rows = g.broadcast_to(g.reshape(source, (batch, 1, longest, 1)), (batch, heads, longest, size))
-    return g.call("gather_elements", g.call("concat", (past, new), axis=2), rows, axis=2)
-
-
-def _zero(node: OnnxNode) -> Value:
-    return node.graph.constant(0, INT64)
-
-
-def _visible(node: OnnxNode, before: Value, m: Dim, n: Dim, like: Value) -> Value:
-    """What hides from m new queries the keys behind them, and those more than a window before them."""
-    g = node.graph
-    keys, window = counted(node, n, 1, 1, n), int(node.attr("local_window_size", -1))
-    if window == 0:
-        node.fail("a local_window_size of 0 hides every key", help="-1 stands for no window")
-    last = g.call("expand_dims", g.call("add", before, counted(node, m, 1, m)), axis=(2,))
-    if node.attr("causal", 1):
-        kept = g.call("less_equal", keys, last)
-    else:
-        kept = g.call("less", keys, g.call("expand_dims", g.call("add", before, g.dims(m)), axis=(2,)))
-    if window >= 0:
-        inside = g.call("greater", keys, g.call("subtract", last, g.constant(window, INT64)))
-        kept = g.call("logical_and", kept, inside)
-    return kept_or(node, g.call("expand_dims", kept, axis=(1,)), -like.dtype.largest_float, like)
+    return filled(node, past, new, before, longest)
 
 
 def _for_every_head(node: OnnxNode, x: Value) -> Value:
