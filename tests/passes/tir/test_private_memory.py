@@ -53,6 +53,28 @@ def rows_apart(A: T.Buffer((16, 64), "float32"), B: T.Buffer((16, 64), "float32"
             B[i, j] = tmp[15 - i, 63 - j]
 
 
+@T.prim_func
+def rows_of_all_before(A: T.Buffer((16, 64), "float32"), B: T.Buffer((16, 64), "float32")):
+    tmp, copy = T.alloc_buffer((16, 64)), T.alloc_buffer((16, 64))
+    for i in T.parallel(16):
+        for j in range(64):
+            tmp[i, j] = A[i, j] * T.float32(2)
+        for k, j in T.grid(16, 64):
+            copy[k, j] = tmp[k, j]
+        for k, j in T.grid(16, 64):
+            tmp[k, j] = copy[k, j]
+        for j in range(64):
+            B[i, j] = tmp[i, 63 - j]
+
+
+def test_what_earlier_iterations_stored_is_not_made_anew() -> None:
+    """Guards buffers that are read before the iteration has stored all that is read: later stores do not count."""
+    made = with_private_buffers(rows_of_all_before.body)
+    (loop,) = (n for n in post_order(made) if isinstance(n, st.For) and n.kind is st.ForKind.PARALLEL)
+    inside = [b.name for n in post_order(loop) if isinstance(n, st.Block) for b in n.alloc_buffers]
+    assert inside == ["copy"]
+
+
 @pytest.mark.parametrize(
     ("func", "inside"), [(reversed_rows, True), (reversed_rows_in_blocks, True), (rows_apart, False)]
 )

@@ -153,6 +153,20 @@ def test_sums_do_not_move_under_parallel_loops_that_run_them() -> None:
         s.reverse_compute_at("C", inner)
 
 
+@pytest.mark.parametrize("parallel_first", [False, True])
+def test_whole_copies_in_loops_over_elements(parallel_first: bool) -> None:
+    """Guards parallel loops around cache_inplace: each iteration copies all elements, which others are storing."""
+    s = Schedule(matmul())
+    inner = loop(s, "C", 1)
+    s.decompose_reduction("C", loop(s, "C", 2))
+    steps: list[Callable[[], object]] = [lambda: s.cache_inplace("C_update", 0, "local"), lambda: s.parallel(inner)]
+    first, second = reversed(steps) if parallel_first else steps
+    first()
+    with pytest.raises(DiagnosticError, match="accesses those of all iterations"):
+        second()
+    check(matmul(), s.func)
+
+
 def test_copies_of_what_another_block_goes_on_from() -> None:
     s = Schedule(matmul())
     s.loop_partition(loop(s, "C", 2), [2, None])

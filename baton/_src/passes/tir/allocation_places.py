@@ -97,11 +97,25 @@ class Accesses:
         at_times = any(n is loop.loop_var for condition in self.conditions for n in post_order(condition))
         if not self.is_stored or at_times:
             return True
-        reads, writes = (_of(self.buffer, regions) for regions in point_regions(loop.body))
-        if reads is None:
-            return False
         loops = {n.loop_var: Range(n.min, n.extent) for n in self.scopes if isinstance(n, st.For)}
-        return writes is not None and not _covers(writes, reads, Analyzer.over(loops))
+        analyzer = Analyzer.over(loops)
+        for part, so_far in _parts(loop.body):
+            reads = _of(self.buffer, point_regions(part)[0])
+            writes = _of(self.buffer, point_regions(so_far)[1])
+            if reads is not None and writes is not None and not _covers(writes, reads, analyzer):
+                return True
+        return False
+
+
+def _parts(body: st.Stmt) -> list[tuple[st.Stmt, st.Stmt]]:
+    """The parts of the first sequence in `body`, each with what is around it, and each with all that runs before it."""
+    if isinstance(body, st.SeqStmt):
+        return [(part, st.SeqStmt(body.seq[: n + 1])) for n, part in enumerate(body.seq)]
+    inside = [part for part in children(body) if isinstance(part, st.Stmt)]
+    if len(inside) != 1:
+        return [(body, body)]
+    (only,) = inside
+    return [(rebuild(body, {only: part}), rebuild(body, {only: so_far})) for part, so_far in _parts(only)]
 
 
 def _of(buffer: Buffer, regions: list[BufferRegion]) -> BufferRegion | None:

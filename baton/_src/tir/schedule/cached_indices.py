@@ -16,10 +16,11 @@ from baton._src.tir import stmt as st
 from baton._src.tir.buffer import Buffer, decl_buffer
 from baton._src.tir.same_value import same_value
 from baton._src.tir.schedule.cache import copy_nest, find_spot, insert_at, insert_nest, like
+from baton._src.tir.schedule.independence import require_independent
 from baton._src.tir.schedule.layout import buffer_of
 from baton._src.tir.schedule.nests import nest_over
 from baton._src.tir.schedule.reindex import axes_in
-from baton._src.tir.schedule.tree import find_block, refreshed, refuse, replace, replace_buffer
+from baton._src.tir.schedule.tree import find_block, path_to, refreshed, refuse, replace, replace_buffer
 
 Depends = Callable[[st.BlockRealize], bool]
 """Whether a block has to stay on its side of a copy."""
@@ -98,7 +99,11 @@ def cache_inplace(root: st.Stmt, name: str, index: int, scope: str) -> tuple[st.
     moved = replace_buffer(realize, target, copy)
     spot = find_spot(root, realize, depends)
     root = insert_at(root, spot, realize, moved, before, copy, before=True)
-    return _behind(root, moved, after, copy, depends), [first, last]
+    made = _behind(root, moved, after, copy, depends)
+    for around in path_to(made, moved):
+        if isinstance(around, st.For):
+            require_independent(around)
+    return made, [first, last]
 
 
 def _behind(root: st.Stmt, moved: st.BlockRealize, nest: st.Stmt, copy: Buffer, depends: Depends) -> st.Stmt:

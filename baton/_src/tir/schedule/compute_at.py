@@ -14,7 +14,7 @@ from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.buffer import Buffer, BufferRegion
 from baton._src.tir.regions import point_regions
 from baton._src.tir.schedule.coverage import own_conditions, require_whole
-from baton._src.tir.schedule.loops import require_independent
+from baton._src.tir.schedule.independence import require_independent
 from baton._src.tir.schedule.overlap import overwritten
 from baton._src.tir.schedule.stored_ranges import require_within, stored
 from baton._src.tir.schedule.tree import (

@@ -12,7 +12,7 @@ from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
 from baton._src.tir.arith.analyzer import Analyzer
-from baton._src.tir.arith.iter_affine_map import detect_iter_map
+from baton._src.tir.schedule.independence import require_independent
 from baton._src.tir.schedule.tree import find_loop, path_to, refuse, replace, simplify, with_condition
 
 
@@ -176,36 +176,6 @@ def set_kind(root: st.Stmt, var: tir.Var, kind: st.ForKind) -> st.Stmt:
     made = loop.with_fields(kind=kind, thread_binding=None)
     require_independent(made)
     return replace(root, {loop: made})
-
-
-def require_independent(loop: st.For) -> None:
-    """Refuse a parallel or vectorised loop whose iterations go on from one another."""
-    if loop.kind not in (st.ForKind.PARALLEL, st.ForKind.VECTORIZED):
-        return
-    for item in post_order(loop.body):
-        if not isinstance(item, st.BlockRealize):
-            continue
-        for axis, value in zip(item.block.iter_vars, item.iter_values):
-            if axis.iter_type != "spatial" and any(n is loop.loop_var for n in post_order(value)):
-                carried = "the reduction" if axis.iter_type == "reduce" else f"the axis {axis.var.name}"
-                raise refuse(
-                    f"the loop over {loop.loop_var.name} carries {carried} of block {item.block.name_hint}",
-                    help="split the reduction off (rfactor) or choose a data-parallel loop",
-                )
-        if any(axis.iter_type == "opaque" for axis in item.block.iter_vars) and not _apart(loop, item):
-            raise refuse(
-                f"block {item.block.name_hint} goes on from its own elements: the iterations of the loop over"
-                f" {loop.loop_var.name} share them"
-            )
-
-
-def _apart(loop: st.For, realize: st.BlockRealize) -> bool:
-    """Whether iterations of the loop run the block for other values of its spatial axes each."""
-    inside = [n for n in post_order(loop) if isinstance(n, st.For)]
-    domains = {n.loop_var: Range(n.min, n.extent) for n in inside}
-    pairs = zip(realize.block.iter_vars, realize.iter_values)
-    found = detect_iter_map([value for axis, value in pairs if axis.iter_type == "spatial"], domains)
-    return not found.errors and loop.loop_var in post_order(found.indices)
 
 
 def bind(root: st.Stmt, var: tir.Var, thread: str) -> st.Stmt:

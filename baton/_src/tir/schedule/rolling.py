@@ -20,8 +20,8 @@ from baton._src.tir.buffer import Buffer, decl_buffer
 from baton._src.tir.regions import point_regions
 from baton._src.tir.schedule.buffer_accesses import with_places
 from baton._src.tir.schedule.coverage import require_unconditional
+from baton._src.tir.schedule.independence import require_independent
 from baton._src.tir.schedule.layout import buffer_of
-from baton._src.tir.schedule.loops import require_independent
 from baton._src.tir.schedule.tree import (
     computes,
     find_block,
