@@ -7,13 +7,14 @@ import math
 import numpy as np
 import pytest
 
+from baton._src.ir.target import Target
 from baton._src.te.computation import compute, placeholder
 from baton._src.te.prim_func import create_prim_func
 from baton._src.tir import stmt as st
 from baton._src.tir.expr import Call, Var
 from baton._src.tir.intrinsics import intrinsic
 from baton._src.tir.prim_func import PrimFunc
-from tests.codegen.native_run import run_native
+from tests.codegen.native_run import HOST, OLD, loops, run_native
 
 SPECIAL = [
     0.0,
@@ -88,6 +89,23 @@ def test_float32_is_accurate(name: str) -> None:
         error = np.abs(found.astype("float64") - expected) / scale
     assert np.nanmax(error[inside]) < 1e-6, (name, x[inside][np.nanargmax(error[inside])])
     assert np.isinf(found[np.isinf(expected.astype("float32"))]).all()
+
+
+@pytest.mark.parametrize("target", [HOST, OLD], ids=["host", "old"])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("lanes", [1, 2, 4, 8, 16, 24, 32, 48, 64])
+def test_exp_of_any_width(lanes: int, dtype: str, target: Target) -> None:
+    """Guards powers of two by one instruction, where there is one for so many lanes, up to the ends of the range."""
+    ends = (-745.2, -708.0, 709.7, 710.1) if dtype == "float64" else (-104.1, -103.2, -95.5, -87.4, 88.72, 88.8)
+    values = np.array([*ends, -math.inf, math.inf, math.nan, 0, -0.0, 1, -1, 0.3466, -0.3467, 20.5], dtype)
+    x = np.resize(values, (2, lanes) if lanes >= len(values) else (len(values), lanes))
+    found = np.empty_like(x)
+    a = placeholder(x.shape, dtype, "A")
+    func = create_prim_func([a, compute(x.shape, lambda i, j: Call(dtype, intrinsic("exp"), [a[i, j]]), "B")])
+    run_native(loops(func, [st.ForKind.SERIAL, st.ForKind.VECTORIZED]), x, found, target=target)
+    with np.errstate(all="ignore"):
+        expected = np.exp(x)
+    np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-44)
 
 
 @pytest.mark.parametrize("vectorized", [False, True])

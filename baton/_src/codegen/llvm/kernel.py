@@ -42,7 +42,7 @@ def kernel_text(
     """
     if func.buffer_map:
         raise InternalError(f"code generation: {name} is not lowered (it has a buffer map)")
-    module = ModuleText()
+    module = ModuleText(features)
     text = FunctionText(module)
     noalias = bool(func.attrs.get("tir.noalias", False))
     shared = {func.params[place] for pair in func.attrs.get("tir.overwrites", ()) for place in pair}

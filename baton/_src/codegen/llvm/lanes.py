@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from baton._src.codegen.llvm.text import FunctionText, ModuleText, element_of, lanes_of, mangle, with_lanes
 from baton._src.codegen.llvm.types import float_text
+from baton._src.ir.cpu import has_power_scaling
 
 Helper = Callable[[ModuleText, str, str], str]
 """The symbol of a function of a module, by its name and the type it computes in."""
@@ -107,6 +108,13 @@ class Lanes:
         mantissa, bias = (23, 127) if self.bits == 32 else (52, 1023)
         return self.from_bits(self.int_op("shl", self.int_op("add", n, bias), mantissa))
 
+    def round_to_exponent(self, x: str) -> tuple[str, str]:
+        """(rounded, what `scale` takes for it)."""
+        if self._scales_by() is None:
+            return self.round_to_int(x)
+        rounded = self.unary("rint", x)
+        return rounded, rounded
+
     def round_to_int(self, x: str) -> tuple[str, str]:
         """(rounded, the integer): adding 1.5 * 2^mantissa leaves the integer in the low bits; NaN gives NaN and
         anything.
@@ -119,8 +127,43 @@ class Lanes:
     def _bits_of(self, value: float) -> int:
         return 0x4B400000 if self.bits == 32 else 0x4338000000000000
 
-    def scale(self, x: str, n: str) -> str:
-        """x * 2^n in two steps, so that results beyond the normal range come out right."""
+    def scale(self, x: str, exponent: str) -> str:
+        """x * 2^n, for an n of `round_to_exponent`; beyond the normal range, too."""
+        lanes = self._scales_by()
+        return self._scaled_in_steps(x, exponent) if lanes is None else self._scaled_at_once(x, exponent, lanes)
+
+    def _scales_by(self) -> int | None:
+        """The lanes of an instruction that multiplies by a power of two, where the processor has one."""
+        lanes = min(self.count, 512 // self.bits)
+        has = has_power_scaling(self.f.module.features, lanes * self.bits)
+        return lanes if has and self.count in (lanes, 2 * lanes, 4 * lanes) else None
+
+    def _scaled_at_once(self, x: str, n: str, lanes: int) -> str:
+        """Vectors that are wider than the processor's are taken apart."""
+        kind, mask = with_lanes(element_of(self.kind), lanes), f"i{max(8, lanes)}"
+        name = f"llvm.x86.avx512.mask.scalef.p{'s' if self.bits == 32 else 'd'}.{lanes * self.bits}"
+        rounding = [("i32", "4")] if lanes * self.bits == 512 else []  # as everywhere
+        parts = []
+        for first in range(0, self.count, lanes):
+            a, b = (self._lanes_from(v, first, lanes) for v in (x, n))
+            parts.append(self.f.intrinsic(name, kind, (kind, a), (kind, b), (kind, a), (mask, "-1"), *rounding))
+        while len(parts) > 1:
+            parts = [self._joined(*pair, lanes) for pair in zip(parts[::2], parts[1::2], strict=True)]
+            lanes *= 2
+        return parts[0]
+
+    def _joined(self, a: str, b: str, lanes: int) -> str:
+        kind, order = with_lanes(element_of(self.kind), lanes), ", ".join(f"i32 {n}" for n in range(2 * lanes))
+        return self.f.value(f"shufflevector {kind} {a}, {kind} {b}, <{2 * lanes} x i32> <{order}>")
+
+    def _lanes_from(self, x: str, first: int, lanes: int) -> str:
+        if lanes == self.count:
+            return x
+        order = ", ".join(f"i32 {first + n}" for n in range(lanes))
+        return self.f.value(f"shufflevector {self.kind} {x}, {self.kind} poison, <{lanes} x i32> <{order}>")
+
+    def _scaled_in_steps(self, x: str, n: str) -> str:
+        """In two, so that results beyond the normal range come out right."""
         half = self.int_op("ashr", n, 1)
         rest = self.int_op("sub", n, half)
         return self.mul(self.mul(x, self.power_of_two(half)), self.power_of_two(rest))

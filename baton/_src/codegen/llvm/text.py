@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 _PURE = frozenset(
     (
@@ -17,7 +17,9 @@ _PURE = frozenset(
 class ModuleText:
     """What one kernel's module consists of, in the order it was needed."""
 
-    def __init__(self) -> None:
+    def __init__(self, features: Collection[str] = ()) -> None:
+        self.features = features
+        """Of the processor it is for."""
         self.declarations: dict[str, str] = {}
         """LLVM intrinsics and other kernels, by name."""
         self.imports: dict[str, None] = {}

@@ -57,23 +57,23 @@ def _exp_reduced(m: Lanes, r: str) -> str:
     return m.fma(m.mul(r, r), m.poly(r, _EXP), r)
 
 
-def _reduce_exp(m: Lanes, x: str) -> tuple[str, str]:
-    """x = n ln(2) + r: (r, n). ln(2) in two pieces, the first short enough for n times it to be exact."""
+def _reduce_exp(m: Lanes, x: str, rounding: Callable[[str], tuple[str, str]]) -> tuple[str, str]:
+    """x = n ln(2) + r: (r, n as `rounding` gives it). ln(2) is in two pieces; n times the first, short one is exact."""
     high = 0.693145751953125 if m.bits == 32 else 0.6931471803691238
     low = 1.4286068203094172e-06 if m.bits == 32 else 1.9082149292705877e-10
-    rounded, n = m.round_to_int(m.mul(x, 1 / LN2))
+    rounded, n = rounding(m.mul(x, 1 / LN2))
     return m.fma(rounded, -low, m.fma(rounded, -high, x)), n
 
 
 def _exp(m: Lanes, x: str) -> str:
     x = m.clamp(x, -104.0, 89.0) if m.bits == 32 else m.clamp(x, -746.0, 710.0)
-    r, n = _reduce_exp(m, x)
+    r, n = _reduce_exp(m, x, m.round_to_exponent)
     return m.scale(m.add(_exp_reduced(m, r), 1.0), n)
 
 
 def _exp2(m: Lanes, x: str) -> str:
     x = m.clamp(x, -151.0, 129.0)
-    rounded, n = m.round_to_int(x)
+    rounded, n = m.round_to_exponent(x)
     return m.scale(m.add(_exp_reduced(m, m.mul(m.sub(x, rounded), LN2)), 1.0), n)
 
 
@@ -84,7 +84,7 @@ def _exp10(m: Lanes, x: str) -> str:
 
 def _expm1(m: Lanes, x: str) -> str:
     clamped = m.clamp(x, -30.0, 89.0)
-    r, n = _reduce_exp(m, clamped)
+    r, n = _reduce_exp(m, clamped, m.round_to_int)
     p = _exp_reduced(m, r)
     # 2^n p + (2^n - 1): the second part is exact where it matters. 2^128 is not a float: go through half of it.
     half = m.power_of_two(m.int_op("sub", n, 1))
