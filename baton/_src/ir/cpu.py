@@ -1,6 +1,6 @@
-"""What a CPU offers to kernels: vector width, registers, caches, cores; of this machine or of a named one.
+"""What a CPU offers to kernels: vector width, registers, caches, cores; for this machine or a named CPU.
 
-Reads /proc/cpuinfo and sysfs where they exist and assumes something modest where they do not; needs no library.
+Reads /proc/cpuinfo and sysfs where they exist, and makes modest assumptions where they do not; needs no library.
 """
 
 from __future__ import annotations
@@ -41,6 +41,11 @@ def has_byte_dots(features: Collection[str], lanes: int) -> bool:
 def has_bfloat16_dots(features: Collection[str], lanes: int) -> bool:
     """Whether vectors of `lanes` 32-bit words have dot products of two bfloat16 (vdpbf16ps)."""
     return "avx512bf16" in features and (lanes == 16 or ("avx512vl" in features and lanes in (4, 8)))
+
+
+def has_power_scaling(features: Collection[str], bits: int) -> bool:
+    """Whether vectors of so many bits are multiplied by powers of two that are given as floats (vscalefps)."""
+    return "avx512f" in features and (bits == 512 or ("avx512vl" in features and bits in (128, 256)))
 
 
 _SSE = frozenset({"sse", "sse2"})
@@ -123,7 +128,7 @@ def _vectors(arch: str, features: set[str] | frozenset[str]) -> tuple[int, int]:
 
 @lru_cache(maxsize=1)
 def host_cpu() -> Cpu:
-    """This machine. Found out once a process."""
+    """The CPU of this machine, determined once per process."""
     machine = platform.machine().lower()
     arch = "aarch64" if machine in ("arm64", "aarch64") else "x86_64"
     features = _host_features() or (_NEON if arch == "aarch64" else _SSE)
@@ -156,7 +161,7 @@ def _host_facts() -> dict[str, str]:
 
 
 def _has_halves(facts: dict[str, str]) -> bool:
-    """See `Cpu.halves`: not on Intel's CPUs for servers, and Zen 5 where it is none of those for laptops."""
+    """See `Cpu.halves`: false for Intel's server CPUs, and for Zen 5 except in its laptop versions."""
     vendor, family, model = facts.get("vendor_id", ""), facts.get("cpu family", ""), facts.get("model", "")
     if vendor == "GenuineIntel":
         return "Xeon" not in facts.get("model name", "")
