@@ -11,6 +11,7 @@ TUNING_NAMES: Mapping[str, Mapping[str, str]] = {
         "meta_schedule": "post_optimization",
         "auto_scheduler": "XGBModel RandomModel cost_model feature",
         "autotvm": "feature",
+        "autotvm.tuner": "sa_model_optimizer xgboost_cost_model model_based_tuner",
     },
     "baton's rules schedule whole kernels (PostOrderApply leaves open what they do); "
     "rules of your own derive from PyScheduleRule, and a function that schedules is a space": {
@@ -49,7 +50,7 @@ TUNING_NAMES: Mapping[str, Mapping[str, str]] = {
     "records are in force within ApplyHistoryBest": {"auto_scheduler": "is_auto_scheduler_enabled"},
     "configurations are run on this machine: autotvm.LocalRunner": {
         "autotvm": "RPCRunner",
-        "autotvm.measure": "RPCRunner",
+        "autotvm.measure": "RPCRunner Builder Runner BuildResult request_remote",
     },
     "kernels without records are scheduled by rules; there is no collection of records to fetch": {
         "autotvm": "tophub",
@@ -58,9 +59,13 @@ TUNING_NAMES: Mapping[str, Mapping[str, str]] = {
     "measurements are kept in files: autotvm.callback.log_to_file": {"autotvm": "database"},
     "layouts are chosen by baton's own pipeline (ConvertLayout, BlockChannels)": {
         "autotvm": "graph_tuner apply_graph_best ApplyGraphBest",
+        "autotvm.task": "ApplyGraphBest",
     },
     "operators' kernels are baton's own; a kernel of yours is an autotvm.template": {
         "autotvm": "register_topi_compute register_topi_schedule",
+        "autotvm.task": (
+            "register_topi_compute register_topi_schedule topi_integration TaskExtractEnv ApplyFixedConfig"
+        ),
     },
     "candidates are run on this machine: runner.LocalRunner": {"meta_schedule.runner": "RPCRunner RPCConfig"},
     TEST_EQUIPMENT: {"meta_schedule": "testing"},

@@ -6,12 +6,28 @@ from collections.abc import Sequence
 from typing import Any
 
 from baton._src.support.diagnostics import fail
+from baton._src.te.computation import placeholder
 from baton._src.te.tensor import Tensor
 
 
 def serialized(args: Sequence[Any]) -> tuple[Any, ...]:
     """Arguments as values of JSON; tensors by shape and dtype. Error `api`: an argument is none of these."""
     return tuple(map(_serialized, args))
+
+
+def deserialized(args: Sequence[Any]) -> list[Any]:
+    """The inverse of `serialized`: tensors are placeholders."""
+    return [_deserialized(arg) for arg in args]
+
+
+def _deserialized(arg: Any) -> Any:
+    match arg:
+        case ("TENSOR", shape, dtype):
+            return placeholder(shape, dtype)
+        case tuple() | list():
+            return tuple(deserialized(arg))
+        case _:
+            return arg
 
 
 def _serialized(arg: Any) -> Any:

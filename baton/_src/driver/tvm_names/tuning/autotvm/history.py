@@ -46,7 +46,7 @@ class ApplyHistoryBest(DispatchContext):
                 if workload not in self._best or cost < self._best[workload][0]:
                     self._best[workload] = (cost, inp.config)
 
-    def query(self, target: Any, workload: tuple[Any, ...]) -> Config | None:
+    def _query_inside(self, target: Any, workload: tuple[Any, ...]) -> Config | None:
         found = self._best.get(workload)
         return None if found is None else ConfigEntity(found[1].index, dict(found[1].values))
 
@@ -59,7 +59,7 @@ class ApplyHistoryBest(DispatchContext):
         rows = sorted(f"{workload}: {config}" for workload, (_, config) in self._best.items())
         return hashlib.sha256("\n".join(rows).encode()).hexdigest()
 
-    def update(self, target: Any, workload: tuple[Any, ...], cfg: ConfigEntity) -> None:
+    def update(self, target: Any, workload: tuple[Any, ...], cfg: Config) -> None:
         """Let a configuration be the best of a workload."""
         if not isinstance(cfg, ConfigEntity):
             raise fail("autotvm-record", f"{cfg!r} is not a configuration", kind=TypeError)

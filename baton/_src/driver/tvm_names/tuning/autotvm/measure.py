@@ -133,6 +133,27 @@ class Measuring(Runner):
         return MeasureResult((times.error,), _error_number(times.error), spent, time.time())
 
 
+class MeasureBatch:
+    """A function of a batch of inputs that measures them, in order, in a child process."""
+
+    n_parallel = 1
+    attach_objects = None
+
+    def __init__(self, option: dict[str, Any]) -> None:
+        self.option = option
+
+    def __call__(self, measure_inputs: Sequence[MeasureInput]) -> list[MeasureResult]:
+        with Measuring(self.option) as measuring:
+            return measuring.results(measure_inputs)
+
+
+def create_measure_batch(task: Task, option: dict[str, Any]) -> MeasureBatch:
+    """What measures configurations of a task as `measure_option` says, outside of a tuner."""
+    if not isinstance(task, Task):
+        raise fail("api", f"{task!r} is not a task", help="autotvm.task.create makes tasks", kind=TypeError)
+    return MeasureBatch(option)
+
+
 def _run_of(inp: MeasureInput, timing: Timing) -> Run | MeasureResult:
     """The run of a configuration; the result, if its template makes no schedule of it."""
     try:

@@ -50,7 +50,7 @@ def template(task_name: Any, func: Callable[..., Any] | None = None) -> Any:
         @functools.wraps(made)
         def call(*args: Any) -> Any:
             workload = (str(task_name), *serialized(args))
-            return _with_config(made, args, DispatchContext.query_current(chosen_target(None), workload))
+            return _with_config(made, args, DispatchContext.current.query(chosen_target(None), workload))
 
         return call
 
@@ -130,6 +130,11 @@ def create(task_name: str, args: Sequence[Any], target: Any, target_host: Any = 
     task.instantiate(task.config_space)
     task.flop = task.config_space.flop
     return task
+
+
+def args_to_workload(args: Sequence[Any], task_name: str | None = None) -> tuple[Any, ...]:
+    """How logs name a template with these arguments; without a name, how they have the arguments."""
+    return serialized(args) if task_name is None else (task_name, *serialized(args))
 
 
 def kernel_task(kernel: ProgramKernel, target: Target) -> KernelTask:
