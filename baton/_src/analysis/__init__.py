@@ -1,6 +1,6 @@
-"""Questions about Relax programs; nothing here changes one.
+"""Analyses of Relax programs; nothing here changes a program.
 
-`variables` free, bound, all; `bindings` what is bound to what, who uses what; `purity` effects; `call_graph` who calls
-whom, recursion; `liveness` last uses; `compile_time` what only depends on weights;
-`layout_transforms` which layouts a kernel's operands would take.
+`variables` free, bound, all; `bindings` definitions and uses; `purity` effects; `call_graph` who calls whom, recursion;
+`liveness` last uses; `exposure` tensors visible elsewhere; `compile_time` what depends on weights alone; `memory_usage`
+what functions allocate; `layout_transforms` which layouts a kernel's operands would take.
 """

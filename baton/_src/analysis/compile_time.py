@@ -24,7 +24,7 @@ def computable_at_compile_time(function: Function) -> list[Var]:
 
 
 def liftable_variables(function: Function) -> list[Var]:
-    """Those of them that are bound in the function, to what no shape variable occurs in."""
+    """Those of them that are bound in the function, to values that mention no shape variable."""
     count = function.attrs.get("num_input")
     return [] if count is None else _following(function, function.params[int(count) :], set())
 

@@ -1,9 +1,8 @@
 """Escape analysis: which variables of a function hold tensors that may be written or aliased elsewhere.
 
-Operators only read their operands and give fresh tensors, so a variable used by operators alone is nobody else's. What
-is handed to a function, a packed function or a closure, put into the result, or aliased by something that is, is
-*exposed*: a call with effects or in place may write it, and that it is a tensor of its own can be seen (seed 001,
-Semantics).
+Operators only read their operands and give fresh tensors, so a tensor used by operators alone is private. One that is
+passed to a function, a packed function or a closure, returned, or aliased by such a tensor, is *exposed*: a call with
+effects or in place may write it, and whether it is a tensor of its own can be observed (seed 001, Semantics).
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ class Exposure:
         return var in self._exposed
 
     def may_share(self, kept: Binding, dropped: Binding) -> bool:
-        """Whether what computes one value twice may compute it once, both variables naming one tensor."""
+        """Whether two variables with equal values may share one tensor."""
         assert isinstance(kept, VarBinding)
         assert isinstance(dropped, VarBinding)
         if not isinstance(kept.value, Call) or isinstance(kept.var.struct_info_, (ShapeStructInfo, PrimStructInfo)):
@@ -61,7 +60,7 @@ class Exposure:
 def overwritten_later(bindings: Sequence[Binding]) -> list[tuple[int, int]]:
     """Pairs (reader, writer) of numbers: the first binding reads a tensor that the second, later one writes in place.
 
-    The data flow does not show that the one has to stay before the other.
+    The data flow does not show that the reader has to stay before the writer.
     """
     names: dict[Any, list[Any]] = {}
     """The variables that each alias shares memory with."""

@@ -5,7 +5,8 @@
 
 An access has a spatial layout: for each dim the spatial axis of the block that its index moves with, if any. Where the
 layouts of the result and of an operand go through axes in the block's order, the result's transform says what becomes
-of the operand's dims. Whatever cannot be told is left as it is: what is suggested can be done, not all that could be.
+of the operand's dims. Where this cannot be decided, nothing is suggested: every suggestion is valid, but they need not
+be complete.
 """
 
 from __future__ import annotations
@@ -141,7 +142,7 @@ def _are_same(one: Layout | None, other: Layout | None) -> bool:
 
 
 def _is_affine(index: Any, moving: set[Any]) -> bool:
-    """Whether an index is made of the variables by sums, multiples, and splits by numbers."""
+    """Whether an index is composed of the variables by sums, multiples, and splits by constants."""
     if index in moving or not any(item in moving for item in post_order(index)):
         return True
     match index:

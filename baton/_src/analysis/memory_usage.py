@@ -1,7 +1,7 @@
 """What a module's functions allocate, before and after memory planning (`relax.analysis.estimate_memory_usage`).
 
-Read after CallTIRRewrite every tensor counts by itself; after StaticPlanBlockMemory so do the storages that tensors
-share, and the difference is what planning saves. Sizes that depend on shape variables are counted apart.
+After CallTIRRewrite every tensor counts by itself; after StaticPlanBlockMemory the shared storages are counted as well,
+and the difference is what planning saves. Sizes that depend on shape variables are counted separately.
 """
 
 from __future__ import annotations

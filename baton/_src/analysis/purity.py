@@ -28,19 +28,19 @@ def is_impure_call(call: Call, pure_callees: frozenset[Any] = frozenset()) -> bo
 
 
 def allocates(call: Call) -> bool:
-    """Whether two equal calls are two things (allocations, changes in place), so that they must not be merged."""
+    """Whether two equal calls have distinct results (allocations, changes in place) and must not be merged."""
     definition = call.op.definition if isinstance(call.op, Op) else None
     return any(getattr(definition, facet, False) for facet in ("allocates", "stateful", "writes_arguments"))
 
 
 def may_write(call: Call) -> bool:
-    """Whether a tensor may hold other values after the call: by an effect, or in place (which counts as pure)."""
+    """Whether the call may change a tensor's contents: by an effect, or in place (which counts as pure)."""
     definition = call.op.definition if isinstance(call.op, Op) else None
     return is_impure_call(call) or bool(getattr(definition, "writes_arguments", False))
 
 
 def find_impure_call(expr: Any, own_name: Any = None) -> Call | None:
-    """The first impure call in `expr` that is evaluated with it (the bodies of inner functions are not), or None.
+    """The first impure call that evaluating `expr` makes (bodies of inner functions are not evaluated), or None.
 
     `own_name` is the variable `expr` is bound to: calling it again does not make it impure.
     """

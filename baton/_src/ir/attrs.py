@@ -1,4 +1,4 @@
-"""Attributes of operator calls: records of plain Python contents (ints, floats, strings, tuples, None), never changed.
+"""Attributes of operator calls: immutable records of plain Python values (ints, floats, strings, tuples, None).
 
     @attrs
     class SoftmaxAttrs(Attrs):
@@ -30,7 +30,7 @@ def attr(
     """Declare an attribute with its default and one line of documentation.
 
     `relax_name`: what Relax's text calls it, where that differs. `beyond`: TVM's record has no such field, so Relax's
-    text shows it only where it says something. `same_as`: the field that says the same in Relax.
+    text shows it only if it differs from the default. `same_as`: the field with the same meaning in Relax.
     """
     languages = ("relay",) if relay_only else ("relax",) if relax_only else ("relay", "relax")
     told = {"doc": doc, "languages": languages, "relax_name": relax_name, "beyond": beyond, "same_as": same_as}
@@ -48,7 +48,7 @@ class AttrFieldInfo(NamedTuple):
 class Attrs:
     """The base of attribute records. Equal by class and contents.
 
-    What dataclasses would generate for each of a hundred classes, compiling text, is written once here.
+    The methods that dataclasses would generate, by compiling text for each of a hundred classes, are written once here.
     """
 
     names: ClassVar[tuple[str, ...]] = ()
@@ -175,7 +175,7 @@ class OpenAttrs(Attrs):
 
 
 class DictAttrs(dict[str, Any]):
-    """Attributes of functions and of calls of things that are no operators: a plain mapping, never changed in place."""
+    """Attributes of functions, and of calls of anything but operators: an immutable mapping."""
 
     def __getattr__(self, name: str) -> Any:
         """`attrs.Compiler`: what TVM's scripts write for `attrs["Compiler"]`."""

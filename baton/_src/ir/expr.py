@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple
 
+from baton._src.ir.filled_columns import FILLED
 from baton._src.ir.node import Node, node, note, part, set_note
 from baton._src.support.diagnostics import fail
 from baton._src.support.spans import Span
@@ -127,7 +128,7 @@ class PrimExpr(BaseExpr, Operators):
     __hash__ = Node.__hash__
 
     def equal(self, other: Any) -> Any:
-        """The comparison `self == other` as an expression, of two literals too."""
+        """The comparison `self == other` as an expression, even for two literals."""
         return type(self).build("equal", self, other)
 
     def __bool__(self) -> bool:
@@ -202,7 +203,7 @@ ARGUMENT_TYPES = {"tensor": "Tensor", "tensors": "Tuple", "shape": "Shape", "pri
 
 @node
 class Op(GraphExpr):
-    """The name of an operator, interned by its catalogue: one object a name.
+    """The name of an operator, interned by its catalogue: one object per name.
 
     `definition` is the `OpDef` (or TIR intrinsic) it stands for.
     """
@@ -224,7 +225,7 @@ class Op(GraphExpr):
         return Op.lookup(op_name)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Copies, and what comes back from a pickle, are the operator itself."""
+        """Copying and unpickling give the operator itself."""
         return Op.lookup, (self.name,)
 
     listing: ClassVar[Callable[[], list[str]]]
@@ -258,7 +259,7 @@ class Op(GraphExpr):
         return str(getattr(self.definition, "summary", ""))
 
     def get_attr(self, attr_name: str) -> Any:
-        """The value of a column of the registry; None if this operator has none there."""
+        """The value in a column of the registry; None if the operator has none."""
         if self.columns is not None and attr_name in self.columns:
             return self.columns[attr_name][0]
         standard = type(self).standard_column
@@ -269,13 +270,14 @@ class Op(GraphExpr):
         return self.get_attr(attr_name) is not None
 
     def set_attr(self, attr_name: str, value: object, plevel: int = 10) -> None:
-        """Fill a column. Higher `plevel` replaces lower, lower is ignored, the same twice is an error (`op-column`)."""
+        """Set a column. A higher `plevel` replaces a lower one, equal ones are an error (`op-column`)."""
         known = (self.columns or {}).get(attr_name)
         if known is not None and known[1] == plevel:
             message = f"{self.name} has {attr_name} at priority {plevel} already"
             raise fail("op-column", message, help="use another plevel, or reset_attr first")
         if known is None or known[1] < plevel:
             set_note(self, "columns", {**(self.columns or {}), attr_name: (value, plevel)})
+            FILLED.add(attr_name)
 
     def reset_attr(self, attr_name: str) -> None:
         """Forget what was set."""
@@ -285,7 +287,7 @@ class Op(GraphExpr):
     """What completes the definition of an operator that a script registered; bound by `driver.wiring`."""
 
     def set_num_inputs(self, n: int) -> None:
-        """How many operands it takes (operators registered by scripts only, as what follows)."""
+        """How many operands it takes. (This and the methods below: for operators registered by scripts only.)"""
         type(self).registration(self).set_num_inputs(n)
 
     def add_argument(self, name: str, type_info: str = "Tensor", description: str = "") -> None:
@@ -293,7 +295,7 @@ class Op(GraphExpr):
         type(self).registration(self).add_argument(name, type_info, description)
 
     def add_type_rel(self, rel_name: str, type_rel_func: Callable[..., Any] | None = None) -> None:
-        """Its rule of types: `function(argument types, attrs) -> type`, or the name of a standard relation."""
+        """Its typing rule: `function(argument types, attrs) -> type`, or the name of a standard relation."""
         type(self).registration(self).add_type_rel(rel_name, type_rel_func)
 
     def set_attrs_type_key(self, key: str) -> None:

@@ -29,7 +29,7 @@ class GlobalInfo:
 class VDevice(GlobalInfo):
     """A device that tensors can be on: a target (as text), its number among that target's devices, a memory scope.
 
-    A target may be given as whatever `Target` takes, a dictionary of its options, say.
+    A target may be given as anything that `Target` accepts, such as a dictionary of options.
     """
 
     target: str = "llvm"

@@ -199,7 +199,7 @@ class IRModule(Node):
         self.functions.pop(self.get_global_var(name if isinstance(name, str) else name.name_hint), None)
 
     def shallow_copy(self) -> IRModule:
-        """A module of its own with the same functions."""
+        """A new module with the same functions."""
         return self.with_functions(self.functions)
 
     clone = shallow_copy
@@ -218,7 +218,7 @@ class IRModule(Node):
         self.global_infos[name] = tuple(global_info)
 
     def replace_global_vars(self, replacements: Mapping[str | GlobalVar, str | GlobalVar]) -> IRModule:
-        """A module whose functions have other names, in their uses too; a public name goes with its function."""
+        """A module with functions renamed, in their uses as well, and with them any `global_symbol`."""
         mapping: dict[Any, Any] = {}
         for old, new in replacements.items():
             var = self.get_global_var(old if isinstance(old, str) else old.name_hint)
@@ -232,7 +232,7 @@ class IRModule(Node):
         return self.with_functions(found)
 
     def with_attrs(self, attr_map: Mapping[str, Any]) -> IRModule:
-        """A copy with several attributes more."""
+        """A copy with several attributes added."""
         return IRModule(self.functions, self.type_definitions, {**self.attrs, **attr_map}, self.global_infos)
 
     def get_attr(self, attr_key: str) -> Any:
@@ -244,7 +244,7 @@ class IRModule(Node):
         return self.attrs
 
     def with_attr(self, attr_key: str, attr_value: object) -> IRModule:
-        """A copy with one attribute more."""
+        """A copy with one attribute added."""
         return self.with_attrs({attr_key: attr_value})
 
     def without_attr(self, attr_key: str) -> IRModule:

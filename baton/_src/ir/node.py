@@ -55,7 +55,7 @@ def binder(*, default: Any = _MISSING, default_factory: Any = _MISSING, kw_only:
 
 
 def match_part(*, default: Any = _MISSING, kw_only: bool = False) -> Any:
-    """A field that is part of the meaning and defines the variables in it that are not known yet."""
+    """A field that is part of the meaning and defines the variables in it that are not defined yet."""
     return _field(Role.MATCH, default, _MISSING, kw_only)
 
 
@@ -114,8 +114,9 @@ class Node:
         return styled(found, style) if style else found
 
     def astext(self, show_meta_data: bool = True, annotate: Callable[[Any], str] | None = None) -> str:
-        """The text, with large constants unless told otherwise. Relay: `annotate(expr)` says what stands behind an
-        expression in place of its type."""
+        """The text, with large constants unless told otherwise. Relay: `annotate(expr)` gives the comment after an
+        expression, in place of its type.
+        """
         text = type(self).text
         if text is None or annotate is None:
             return self.script(show_meta=show_meta_data)
@@ -159,7 +160,7 @@ def node(cls: type[T]) -> type[T]:
 
 
 def _set_attribute(self: Node, name: str, content: object) -> None:
-    """Fields never change. Classes of users below a node (which are not declared with `@node`) may hold more."""
+    """Fields never change. Users' subclasses of a node (declared without `@node`) may have further attributes."""
     if name in self.field_names or not hasattr(self, "__dict__"):
         raise dataclasses.FrozenInstanceError(f"cannot assign to {name!r} of a {type(self).__name__}")
     object.__setattr__(self, name, content)

@@ -52,7 +52,7 @@ class DimProver(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class OpCall(Generic[A]):
-    """One call, as `infer` sees it: what is known of the arguments, the attributes, and how to complain.
+    """One call, as `infer` sees it: what is known of the arguments, the attributes, and a way to report errors.
 
     `values[i]` is the argument itself as a NumPy array (or tuple of ints for a shape) where it is a known constant.
     """
@@ -99,10 +99,10 @@ class Input:
     scalar), `prims` (a tuple of them), or `object`. `relay_name` is Relay's name for it (or for the attribute it has
     instead), where that differs ("lhs" for "x1").
 
-    `default` is what builders put where a `prim` is left out (None and `optional`: the call has no such argument).
+    `default` is what builders insert if a `prim` is omitted (None and `optional`: the call has no such argument).
     `languages` leaves an operand out of one language's calls (Relay's reshape takes its target as an attribute).
-    `from_front`: numbers below 0 count from an end only where they are written as such; those that are made of sizes
-    count from the front, as the type says.
+    `from_front`: negative numbers count from the end only if they are literals; those computed from sizes count from
+    the front, as the type assumes.
     """
 
     name: str

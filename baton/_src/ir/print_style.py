@@ -1,8 +1,9 @@
-"""The printing options of TVM v0.19 (`script(name=..., indent_spaces=2)`): what each asks for, and which are kept.
+"""The printing options of TVM v0.19 (`script(name=..., indent_spaces=2)`): what each one means, and which ones are
+supported.
 
-`name` and `indent_spaces` change the text; options that only ask for what is printed anyway are taken, and so are those
-about colours of a terminal, of which there are none here. Anything else is refused: a text in another style than asked
-for would be a wrong answer.
+`name` and `indent_spaces` change the text; options that ask for what is printed anyway are accepted, and so are those
+about terminal colours, which are not used here. Anything else is refused: text in another style than the one asked for
+would be a wrong answer.
 """
 
 from __future__ import annotations

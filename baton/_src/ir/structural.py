@@ -2,10 +2,10 @@
 
 Variables are paired where they are defined (binder fields; shapes in annotations and buffers, see `Role.MATCH`) and
 then must stay paired: no variable has two partners. A variable nobody defines is only equal to itself, unless
-`map_free_vars`. Functions of a module are paired by name and compared each in a scope of its own. Sharing matters
-where it means something (`is_graph_node`: Relay): `%0 + %0` differs from `f(x) + f(x)`; elsewhere a shared node equals
-a copy. The annotations (struct info) of Relax variables are compared where both sides have them. What Relay programs
-leave out has to be what the other side wrote, once it is inferred (`Node.compared_as`).
+`map_free_vars`. Functions of a module are paired by name and compared each in a scope of its own. Sharing matters where
+it means something (`is_graph_node`: Relay): `%0 + %0` differs from `f(x) + f(x)`; elsewhere a shared node equals a
+copy. The annotations (struct info) of Relax variables are compared where both sides have them. What a Relay program
+leaves out must, once inferred, be what the other side wrote (`Node.compared_as`).
 
 The walk uses an explicit stack and looks at a pair of nodes once, so DAGs take linear time and chains any depth.
 Semantics follow TVM's `StructuralEqual` (v0.19); `structural_hash` goes with it.
@@ -61,8 +61,9 @@ _ABSENT = object()
 
 
 def _contents(left: Any, right: Any, name: str) -> tuple[Any, Any]:
-    """A field of two nodes of one class as it is compared: what neither side wrote down is the same on both, what one
-    wrote has to be what the other wrote or inferred."""
+    """A field of two nodes of one class, as compared: what neither side wrote counts as equal; what one wrote must be
+    what the other wrote or inferred.
+    """
     a, b = getattr(left, name), getattr(right, name)
     other = type(left).compared_as.get(name) if a is None or b is None else None
     if other is None or a is b:

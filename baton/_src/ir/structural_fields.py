@@ -1,4 +1,4 @@
-"""What of a node counts when programs are compared or hashed by structure."""
+"""Which parts of a node count when programs are compared or hashed by structure."""
 
 from __future__ import annotations
 

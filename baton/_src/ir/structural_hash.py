@@ -1,4 +1,4 @@
-"""Structural hashing of IR: numbers that are equal where `structural.structural_equal` says that programs are.
+"""Structural hashing of IR: programs that are equal by `structural.structural_equal` have equal hashes.
 
 Linear in the size of a DAG, without recursion. Semantics follow TVM's `StructuralHash` (v0.19).
 """

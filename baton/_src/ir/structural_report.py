@@ -1,7 +1,7 @@
 """Reports of structural mismatches: the path to the difference, and both sides with the differing term underlined.
 
-Printers know nothing of this. A term is found in the text by changing just that term (another variable, another number)
-and printing again: what differs between the two texts is where it stands.
+Printers need no support for this. A term is located in the text by changing just that term (another variable, another
+number) and printing again: the place where the two texts differ is the term's.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def access_path(entry: Entry) -> str:
 
 
 def report(entry: Entry, reason: str) -> str:
-    """The message: where, why, and both sides in print. It begins with TVM's words, which scripts match."""
+    """The message: where, why, and both sides printed. It begins with TVM's wording, which scripts match."""
     chain = _chain(entry)
     lines = [f"StructuralEqual check failed: the two sides differ at <root>{access_path(entry)}: {reason}"]
     for side, title in ((0, "left:"), (1, "right:")):
@@ -55,7 +55,7 @@ def report(entry: Entry, reason: str) -> str:
 
 
 def _show(chain: list[tuple[Any, str]]) -> str:
-    """The outermost node that is no module, with the innermost term of the chain that can be found underlined."""
+    """The outermost node that is not a module, with the innermost term of the chain that can be located underlined."""
     while len(chain) > 1 and not (isinstance(chain[0][0], Node) and not isinstance(chain[0][0], IRModule)):
         chain = chain[1:]
     shown = chain[0][0]

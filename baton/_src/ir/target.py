@@ -176,7 +176,7 @@ class Target:
         return next((number for number, kind in KINDS.items() if kind == self.kind.name), 1)
 
     def get_kind_attr(self, attr_name: str) -> Any:
-        """What all targets of this kind have in a column: none has any here."""
+        """The value in a column of the target kind's registry; here always None."""
         del attr_name
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""What is known of a value when compiling, free of either language: the currency of `OpDef.infer`.
+"""What is known of a value at compile time, independent of either language: what `OpDef.infer` takes and returns.
 
 Relay's types and Relax's StructInfo convert to and from these, so a shape rule is written once.
 A dim is a Python int, or a PrimExpr when symbolic; `tir.AnyDim` stands for Relay's `?`. Constant dims are always ints.

@@ -76,7 +76,7 @@ _readers: tuple[dict[type, Reader], dict[type, Reader]] = ({}, {})
 
 
 def _reader(cls: type[Node], notes: bool) -> Reader:
-    """Walks are most of what compiling does between its decisions, so the common forms of nodes take the short way."""
+    """Compiling spends much of its time in walks, so common forms of nodes have a fast path."""
     names = _plan(cls, notes)
     kinds: dict[int, Callable[..., Reader]] = {0: lambda: _nothing, 1: _single, 2: _pair}
     found = _readers[notes][cls] = kinds.get(len(names), _several)(*names)
@@ -213,7 +213,7 @@ def rebuild(node: N, changed: Mapping[Any, Any], *, notes: bool = False) -> N:
 
 
 def _copy(node: N, fields: Mapping[str, Any]) -> N:
-    """`node.with_fields(**fields)`, for fields that are known to change: most of the time of every rewriting."""
+    """`node.with_fields(**fields)`, for fields that are known to change: rewriting spends most of its time here."""
     copy = object.__new__(type(node))
     put = object.__setattr__
     for name in node.field_names:

@@ -191,7 +191,7 @@ class TypeCall(Type):
 
 @node
 class Constructor(GraphExpr):
-    """One constructor of an ADT; `tag` tells it from all others, once its `TypeData` is made (-1 before)."""
+    """One constructor of an ADT; `tag` distinguishes it from all others, once its `TypeData` exists (-1 before)."""
 
     name_hint: str
     inputs: tuple[Type, ...]

@@ -1,7 +1,7 @@
 """Visitors: for passes that treat some classes of nodes specially, in any language.
 
-The graph is first walked with an explicit stack to fill a memo, so that the `visit_<Class>` methods may recurse freely
-and never go more than a level deep.
+The graph is first walked with an explicit stack that fills a memo, so the `visit_<Class>` methods may recurse freely
+and never go more than one level deep.
 """
 
 from __future__ import annotations

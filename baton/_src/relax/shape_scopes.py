@@ -46,8 +46,9 @@ class ShapeScopes:
         return prover.scope() if isinstance(prover, Analyzer) else nullcontext()
 
     def note_dims(self, info: StructInfo) -> None:
-        """From here on the variables that are dims of tensors in `info` are known not to be negative. Those that occur
-        in shapes only may be: they can be read from data, such as positions that count from an end.
+        """From here on the variables that are dims of tensors in `info` are known not to be negative.
+
+        Those that occur in shapes only may be: they can be read from data, such as positions that count from an end.
         """
         prover = self._context.prover
         tensors = [leaf for leaf in leaf_infos(info, into_functions=False) if isinstance(leaf, TensorStructInfo)]

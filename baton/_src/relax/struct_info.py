@@ -11,7 +11,7 @@ from baton._src.relax.any_struct_info import StructInfo as StructInfo  # importe
 from baton._src.relax.nodes import Call, ShapeExpr, as_dim
 from baton._src.support.diagnostics import fail
 from baton._src.support.spans import Span
-from baton._src.tir.expr import literal
+from baton._src.tir.expr import IntImm, literal
 from baton._src.values.dtype import VOID, DataType
 from baton._src.values.packed_func import PROCESS_FUNCTIONS
 
@@ -79,6 +79,7 @@ class TensorStructInfo(StructInfo):
         span: Span | None = None,
     ) -> None:
         found = ShapeExpr(shape) if isinstance(shape, (list, tuple)) else shape
+        _check_extents(found)
         rank = _rank(found)
         if rank is not None and ndim not in (-1, rank):
             raise fail("api", f"TensorStructInfo: ndim {ndim} contradicts a shape of rank {rank}")
@@ -174,6 +175,13 @@ def _derive_func(said: Any) -> Any:
 def extern_func_info() -> FuncStructInfo:
     """The StructInfo of an `ExternFunc`: opaque and impure, results by `default_derive`."""
     return FuncStructInfo.opaque_func(ret=ObjectStructInfo(), derive_func=default_derive)
+
+
+def _check_extents(shape: Any) -> None:
+    values = shape.values if isinstance(shape, ShapeExpr) else ()
+    negative = next((d.value for d in values if isinstance(d, IntImm) and d.value < 0), None)
+    if negative is not None:
+        raise fail("api", f"TensorStructInfo: {negative} is no size of a dim", help="name an unknown size by a variable")
 
 
 def _check_ndim(what: str, ndim: int) -> None:

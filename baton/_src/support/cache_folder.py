@@ -1,4 +1,4 @@
-"""Where baton keeps what it can make again: compiled code, tuning results, reproducers, downloads."""
+"""The folder for data that baton can recreate: compiled code, tuning results, reproducers, downloads."""
 
 from __future__ import annotations
 

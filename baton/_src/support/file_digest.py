@@ -2,12 +2,12 @@
 
 SHA-256 of the blocks' SHA-256 digests and the length. Processors hash 1.5-2 GB a second and core; nothing is sampled.
 
-`known_digest` does not read a large file again that is the same one, with the same length and the same times of its
-last changes (as Git and build tools decide). The time of change is the system's own: no program can set it, and every
-write moves it, but for two cases that are ruled out by asking that it lie `SETTLED` back when the file is hashed:
-changes within one tick of the clock, and memory maps, whose later writes to a page count only once the page was written
-back (half a minute). Nothing is remembered of files elsewhere than on this machine's disks: file systems in memory
-never write back, and those of other machines tell of changes late.
+`known_digest` does not read a large file again if its identity, length and times of last change are the same (the
+criterion of Git and build tools). The change time (ctime) cannot be set by programs, and every write updates it, with
+two exceptions: changes within one tick of the clock, and memory maps, whose later writes to a page count only once the
+page was written back (half a minute). Both are ruled out by requiring that the change time lie `SETTLED` back when the
+file is hashed. Only files on this machine's disks are remembered: file systems in memory never write back, and remote
+ones report changes late.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def file_digest(path: Path) -> str:
 
 
 def known_digest(path: Path, memory: Path) -> str:
-    """The digest of a file; remembered in the folder `memory` for as long as the file is as it was.
+    """The digest of a file; remembered in the folder `memory` until the file changes.
 
     Raises `OSError` for files that cannot be read. Problems with `memory` are no errors.
     """
@@ -75,7 +75,7 @@ def _state(path: Path) -> tuple[int, ...]:
 
 
 def _is_on_disk(path: Path) -> bool:
-    """Whether the file is on one of `_LASTING`; no, where the system does not tell."""
+    """Whether the file is on one of `_LASTING`; False if the system does not tell."""
     best, kind = -1, ""
     with contextlib.suppress(OSError):
         resolved = path.resolve()

@@ -1,7 +1,7 @@
 """Errors about operators, with the names and bases that `tvm.error` gives them; importers and scripts raise them.
 
-`except tvm.error.OpNotImplemented` (or `NotImplementedError`) around an import catches what a model asks for in vain,
-and nothing else.
+`except tvm.error.OpNotImplemented` (or `NotImplementedError`) around an import catches unsupported operators and
+nothing else.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ from baton._src.support.diagnostics import BatonError, DiagnosticError
 
 
 class OpError(BatonError):
-    """Something about an operator."""
+    """An error about an operator."""
 
 
 class OpNotImplemented(OpError, NotImplementedError):
-    """An operator that is not served."""
+    """An operator that is not supported."""
 
 
 class OpNotInstalled(OpError):
-    """An operator of a library that is not there."""
+    """An operator of a library that is not installed."""
 
 
 class OpAttributeRequired(OpError, AttributeError):
@@ -30,7 +30,7 @@ class OpAttributeInvalid(OpError, AttributeError):
 
 
 class OpAttributeUnImplemented(OpError, NotImplementedError):
-    """A value of an attribute that is not served."""
+    """A value of an attribute that is not supported."""
 
 
 class UnsupportedOperatorError(DiagnosticError, OpNotImplemented):

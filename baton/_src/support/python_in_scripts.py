@@ -1,7 +1,7 @@
-"""What scripts of all languages take from Python as it is: displays, arguments, slices and f-strings.
+"""What scripts of all languages share with Python: displays, arguments, slices and f-strings.
 
-Each reader of a language says how it reads an expression and what an error of its own looks like (`Reading`). A text
-that is no running Python may be hostile: it may not ask for sequences and strings without bound, line by line doubled.
+A language's reader provides how to read an expression and how to report an error (`Reading`). A text that is not
+running Python may be hostile, so the sizes of the sequences and strings that it makes are limited.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def short_range(*bounds: int) -> range:
 
 
 def repeated_parameter(arguments: ast.arguments) -> ast.arg | None:
-    """The first parameter that has the name of another one: Python itself finds that only when it compiles."""
+    """The first parameter with the name of an earlier one, which Python itself only detects when compiling."""
     seen: set[str] = set()
     for arg in (*arguments.posonlyargs, *arguments.args):
         if arg.arg in seen:
@@ -42,7 +42,7 @@ def repeated_parameter(arguments: ast.arguments) -> ast.arg | None:
 
 @dataclass(frozen=True)
 class Reading:
-    """How a language reads: `read` gives an expression's value, `error` a finding at a node, to be raised.
+    """How a language reads: `read` gives an expression's value, `error` makes a diagnostic at a node, to be raised.
 
     `is_program` says what belongs to the program being read: it is not spread, though it may have items.
     `is_trusted`: the script is Python that is running anyway.
@@ -91,7 +91,7 @@ class Reading:
         return slice(*bounds)
 
     def check_size(self, node: ast.BinOp, left: Any, right: Any) -> None:
-        """Refuse what an operator would make of two values of Python, before it does: squares grow, strings double."""
+        """Refuse an operation on two Python values whose result would be too large, before computing it."""
         if self.is_trusted:
             return
         bits = items = 0
@@ -116,7 +116,7 @@ class Reading:
             raise self.error(node, "the value is too large")
 
     def formatted(self, node: ast.JoinedStr) -> Task[str]:
-        """An f-string. Widths are for Python that runs anyway: a text may not ask for a long one."""
+        """An f-string. Format widths are allowed only in running Python: a text could ask for huge ones."""
         text = ""
         for part in node.values:
             if not isinstance(part, ast.FormattedValue):

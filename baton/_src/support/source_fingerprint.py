@@ -2,7 +2,7 @@
 
 By path, size and time of change of every source file, which is how Python itself decides whether its compiled files are
 up to date; a few milliseconds for the whole package. A process that runs while files are being edited may hold older
-code than what lies on the disk, so its fingerprint is one that nobody else has: it shares no results.
+code than what is on disk, so it gets a unique fingerprint and shares no results.
 """
 
 from __future__ import annotations

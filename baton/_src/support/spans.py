@@ -70,7 +70,7 @@ MOST_NAMED = 8
 
 
 def places_together(spans: Iterable[Span | None]) -> Span | None:
-    """What was made of several pieces of a program: of nodes all their names, of lines the last."""
+    """The place of what was made from several pieces of a program: all names of nodes, the last of several lines."""
     found = list(dict.fromkeys(s for s in spans if s is not None))
     if len(found) < 2 or found[-1].line:
         return found[-1] if found else None
@@ -81,7 +81,7 @@ def places_together(spans: Iterable[Span | None]) -> Span | None:
 
 @lru_cache(maxsize=1024)
 def _script(path: str) -> Source:
-    """A Python file of the user, named as from where Python runs."""
+    """A Python file of the user, named relative to the working directory."""
     inside = os.path.abspath(path).startswith(os.getcwd() + os.sep)
     return Source(os.path.relpath(path) if inside and os.path.exists(path) else path, path=path)
 

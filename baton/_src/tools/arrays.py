@@ -38,7 +38,7 @@ def read_arrays(path: Path, names: Sequence[str]) -> dict[str, AnyArray]:
 
 
 def as_arrays(name: str, output: Any) -> dict[str, AnyArray]:
-    """An output as arrays by name: of a sequence each item, of dictionaries each key's column."""
+    """An output as arrays by name: each item of a sequence, each key's column of dictionaries."""
     if not isinstance(output, list):
         return {name: _plain(output)}
     if output and isinstance(output[0], dict):
@@ -47,12 +47,12 @@ def as_arrays(name: str, output: Any) -> dict[str, AnyArray]:
 
 
 def _plain(array: AnyArray) -> AnyArray:
-    """Strings as NumPy's own, so that a file of them holds no pickles."""
+    """Strings in NumPy's own dtype, so that a file contains no pickles."""
     return array.astype(np.str_) if array.dtype.hasobject else array
 
 
 def write_arrays(path: Path, arrays: Mapping[str, AnyArray]) -> None:
-    """Write an `.npz`, whole or not at all."""
+    """Write an `.npz`, atomically."""
     temporary = path.with_name(f".{path.name}.partial")
     try:
         # Not by numpy.savez: outputs may be called what its parameters are (`file`, `allow_pickle`).

@@ -74,7 +74,7 @@ def _open_sizes(inputs: Sequence[Any], arrays: Mapping[str, AnyArray]) -> list[s
 
 
 def _once(names: Sequence[T]) -> list[T]:
-    """What is named twice is measured once."""
+    """The names without repetitions."""
     return list(dict.fromkeys(names))
 
 

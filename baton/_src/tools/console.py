@@ -1,4 +1,4 @@
-"""How the commands talk: results on standard output, everything else on standard error, errors without tracebacks."""
+"""Output of the commands: results on standard output, everything else on standard error, errors without tracebacks."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def _coloured(message: str) -> Text:
 
 
 def print_json(facts: Any) -> None:
-    """`facts` on standard output, for programs. Numbers that JSON has none of are the texts "NaN" and "Infinity"."""
+    """`facts` on standard output, for programs; NaN and infinity, which JSON lacks, are the texts "NaN", "Infinity"."""
     OUT.print(json.dumps(_in_json(facts), indent=2, allow_nan=False))
 
 

@@ -1,4 +1,4 @@
-"""What a model is run on: the arrays of a file, or made-up ones of the right shape."""
+"""The inputs for running a model: arrays from a file, or made-up ones of the right shape."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def feed(inputs: Sequence[Any], path: Path | None, dims: Sequence[str] | None) -
 
 
 def _as_declared(array: AnyArray, wanted: np.dtype[Any] | None) -> AnyArray:
-    """Files say of dtypes that NumPy does not have (bfloat16) only how many bytes an element takes."""
+    """For dtypes that NumPy lacks (bfloat16), files record only the bytes per element; this restores the dtype."""
     unknown = array.dtype.kind == "V" and array.dtype.names is None
     return array.view(wanted) if unknown and wanted is not None and wanted.itemsize == array.itemsize else array
 

@@ -1,4 +1,4 @@
-"""The command `baton`: its verbs. A verb's module is imported when the verb is used, so that help comes at once."""
+"""The command `baton`: its verbs. A verb's module is imported when the verb is used, so that `--help` is fast."""
 
 from __future__ import annotations
 

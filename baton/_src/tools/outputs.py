@@ -9,7 +9,7 @@ from baton._src.support.diagnostics import fail
 
 
 def can_be_written(path: Path) -> bool:
-    """Whether a file or folder is, or with the folders above it can be made, where this user may write."""
+    """Whether this user may write the file or folder, or create it along with its parent folders."""
     if path.exists():
         return os.access(path, os.W_OK)
     nearest = next(parent for parent in path.absolute().parents if parent.exists())

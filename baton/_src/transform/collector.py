@@ -18,10 +18,10 @@ _state: list[tuple[int, int, int]] = []
 
 
 def keep_all_so_far() -> None:
-    """Have the collector take all objects there are for long-lived ones, without looking at any of them.
+    """Make the collector treat all present objects as long-lived, without scanning any of them.
 
-    After a large import, whose objects stay, so that collecting what is younger stays cheap. Does nothing where someone
-    keeps objects from the collector for good (`gc.freeze`): those cannot be told from the rest.
+    To be called after a large import, whose objects stay, so that collecting younger objects stays cheap. Does nothing
+    if someone has frozen objects (`gc.freeze`): they could not be told from the rest.
     """
     if gc.get_freeze_count() == 0:
         gc.freeze()
@@ -29,7 +29,7 @@ def keep_all_so_far() -> None:
 
 
 def collect_recent() -> None:
-    """Free unreachable cycles among objects that are not taken for long-lived yet: those of `rarely_collecting`."""
+    """Free unreachable cycles among objects that are not yet long-lived: those made under `rarely_collecting`."""
     gc.collect(1)
 
 

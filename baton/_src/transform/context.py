@@ -1,4 +1,4 @@
-"""`PassContext`: how passes are run just now (opt level, which are required or disabled, instruments, settings)."""
+"""`PassContext`: how passes are run (opt level, which ones are required or disabled, instruments, settings)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from baton._src.transform.settings import CONFIG
 
 @dataclass(frozen=True, slots=True)
 class PassInfo:
-    """What is known of a pass. Inside a Sequential it runs from `opt_level` up, each pass in `required` before it."""
+    """Facts about a pass. A Sequential runs it from `opt_level` up, with each pass in `required` before it."""
 
     opt_level: int
     name: str
@@ -37,7 +37,7 @@ _FOR_TUNING = frozenset({"trace", "trace_stack", "make_traceable", "num_evals", 
 
 
 class _Stack(threading.local):
-    """The contexts entered by this thread, and the one that holds where none was."""
+    """The contexts entered by this thread, and the default one if there are none."""
 
     def __init__(self) -> None:
         self.entered: list[PassContext] = []
@@ -63,7 +63,7 @@ class PassContext:
         config: Mapping[str, Any] | None = None,
         **tuning: Any,
     ) -> None:
-        """`tuning` is what TVM's contexts are given for its tuner (`trace=None`, ...): nothing here uses any."""
+        """`tuning` takes the options that TVM's contexts have for its tuner (`trace=None`, ...); they are not used."""
         for name, given in tuning.items():
             if name not in _FOR_TUNING:
                 raise TypeError(f"PassContext has no option {name!r}")
@@ -135,13 +135,13 @@ class PassContext:
             _stack.entered.pop()
 
     def override_instruments(self, instruments: Sequence[Any] | None) -> None:
-        """Leave the present instruments and enter `instruments` (None: no others) instead."""
+        """Exit the present instruments and enter `instruments` (None: none) instead."""
         self._exit_instruments()
         self.instruments = list(instruments or ())
         self._enter_instruments()
 
     def _enter_instruments(self) -> None:
-        """If one fails, those already entered are left again and none stays."""
+        """If one fails, those already entered are exited and none remains."""
         entered: list[Any] = []
         try:
             for instrument in self.instruments:

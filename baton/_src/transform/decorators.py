@@ -1,4 +1,4 @@
-"""Passes out of users' functions and classes: `@module_pass`, and the machinery of each language's `@function_pass`.
+"""Passes made of users' functions and classes: `@module_pass`, and the machinery of each language's `@function_pass`.
 
 @module_pass(opt_level=1)
 def rename(module, ctx): ...
@@ -70,7 +70,7 @@ def make_decorator(
 
 
 def _pass_class(kind: Any, method: str, info: PassInfo, target: type) -> type:
-    """The class whose instances are passes: made of an instance of `target`, whose attributes they show."""
+    """The class whose instances are passes: each wraps an instance of `target` and exposes its attributes."""
 
     class Made(kind):  # type: ignore[misc]  # the base is a value: a pass of modules or of functions
         def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -87,7 +87,7 @@ def _pass_class(kind: Any, method: str, info: PassInfo, target: type) -> type:
 
 
 class _UserPass(Pass):
-    """What the decorators share: the info is a value, not the class's."""
+    """The base of users' passes: their info belongs to the instance, not to the class."""
 
     guarded = False
 

@@ -77,8 +77,9 @@ class PassTimingInstrument(PassInstrument):
         timing.duration = time.perf_counter() - timing.started
 
     def render(self) -> str:
-        """One line a pass: `FuseOps: 1200us [300us] (12.00%; 40.00%)`: its time, the time without inner passes, the
-        share of the whole and of the pass around it."""
+        """One line per pass: `FuseOps: 1200us [300us] (12.00%; 40.00%)`: its time, the time without inner passes, the
+        share of the whole and of the pass around it.
+        """
         total = sum(t.duration for t in self._roots)
         found: list[str] = []
         stack = [(t, total, 0) for t in reversed(self._roots)]
@@ -155,7 +156,7 @@ class DumpIR(PassInstrument):
 
 
 class VerifyEach(PassInstrument):
-    """Checks the module after every pass; a finding is a broken pass (`InternalError`), however it looks to a user.
+    """Checks the module after every pass; a finding means that the pass is broken (`InternalError`).
 
     `check(module)` returns diagnostics: `relax.well_formed`, for instance.
     """

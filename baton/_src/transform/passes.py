@@ -114,7 +114,7 @@ def _broken(at: Pass, module: IRModule, ctx: PassContext, error: Exception) -> I
 
 
 class FunctionPass(Pass):
-    """A pass that treats the functions of one language one by one.
+    """A pass that transforms the functions of one language one by one.
 
     `run_function(function, module, ctx)` returns the new function, or the same object. Functions with the attribute
     `SkipOptimization` are left alone, and those that belong to an external compiler.

@@ -45,7 +45,7 @@ def write_reproducer(
 def reproducer_text(
     name: str, module: IRModule, remaining: Sequence[Any], error: BaseException, ctx: PassContext
 ) -> str:
-    """The contents of the file. The pipeline is one pass a line, written as its constructor call."""
+    """The contents of the file. The pipeline has one pass per line, written as its constructor call."""
     header = [f"// pass: {name}", f"// error: {error_line(error)}", f"// context: {_context_text(ctx)}"]
     target = Target.current()
     if target is not None:

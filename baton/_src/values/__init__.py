@@ -1,1 +1,1 @@
-"""What a program computes with, free of IR: dtype, device, tensor, shape, prim value, ADT, closure, packed function."""
+"""Run-time values, independent of the IR: dtype, device, tensor, shape, prim value, ADT, closure, packed function."""

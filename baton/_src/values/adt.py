@@ -8,7 +8,7 @@ from typing import Any
 class ADT:
     """A constructor applied to values: `tag` numbers the constructor within its type. Immutable.
 
-    `constructor` is its node where a program was interpreted, its name where one was compiled.
+    `constructor` is its node in interpreted programs, its name in compiled ones.
     """
 
     __slots__ = ("constructor", "fields", "tag")

@@ -1,6 +1,6 @@
 """Memory aligned to cache lines: loading a vector that crosses two lines takes two accesses.
 
-NumPy's own arrays begin 16 bytes behind a page if they are large, so that every load of 64 bytes would be such a one.
+Large NumPy arrays begin 16 bytes after a page boundary, so every load of 64 bytes would cross two lines.
 """
 
 from __future__ import annotations

@@ -156,7 +156,7 @@ _INTERNED: dict[str, DataType] = {}
 
 @cache
 def _of_numpy(dtype: np.dtype[Any]) -> DataType:
-    """Every look at a tensor's dtype comes here, and NumPy takes microseconds to spell a name."""
+    """Cached: every access to a tensor's dtype comes here, and NumPy takes microseconds to spell a name."""
     return DataType(dtype.name)
 
 

@@ -1,4 +1,4 @@
-"""The door to `apache-tvm-ffi`, loaded when first needed.
+"""Access to `apache-tvm-ffi`, which is loaded when first needed.
 
 The package imports PyTorch when it finds it (seconds, and a second thread pool); nothing here needs that, so PyTorch is
 hidden while the package is imported, unless the program has loaded it already.
@@ -28,7 +28,7 @@ def tvm_ffi() -> ModuleType:
 
 
 def loaded() -> ModuleType | None:
-    """The package if anything has loaded it: without it no value can be one of its objects."""
+    """The package, if anything has loaded it; otherwise no value can be one of its objects."""
     return sys.modules.get("tvm_ffi")
 
 

@@ -1,7 +1,7 @@
 """`FilledTensor`: a tensor with deferred contents, which the first reader writes.
 
-Shape and dtype are known at once. `data` is complete for everybody: who reads it while another thread writes it waits,
-and who reads it before anyone began writes it.
+Shape and dtype are known at once. Readers only ever see complete `data`: the first one writes it, and others wait until
+it is done.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The meaning of tensors at a model's interface that encode something else: strings, dictionaries, sequences.
 
-Programs compute with tensors of numbers. A model may also take and give strings, dictionaries and sequences: its border
-makes tensors of them and the other way round.
+Programs compute with tensors of numbers. A model may also take and return strings, dictionaries and sequences: its
+border converts them to tensors and back.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 
 class Meaning(NamedTuple):
-    """`kind` is one of those below; `keys` and `count` belong to some of them. JSON holds it as a list."""
+    """`kind` is one of those below; `keys` and `count` are used by some of them. Serialised in JSON as a list."""
 
     kind: str
     keys: tuple[str | int, ...] = ()
@@ -25,7 +25,7 @@ STACK = Meaning("stack")
 
 
 def scores_by_key(keys: tuple[str | int, ...]) -> Meaning:
-    """Columns, one for each key: a dictionary a row."""
+    """One column for each key: every row is a dictionary."""
     return Meaning("scores", keys)
 
 

@@ -1,4 +1,4 @@
-"""Results with tensors of their own: what a caller writes into one reaches neither the program nor another value."""
+"""Results with tensors of their own: a caller that writes into one changes neither the program nor another value."""
 
 from __future__ import annotations
 
@@ -20,8 +20,7 @@ def with_own_tensors(value: Any) -> Any:
 
 
 def apart_from(value: Any, given: Iterable[Any]) -> Any:
-    """`value` with copies of those of its tensors that lie in the memory of `given`, looked into alike, and of what it
-    holds twice."""
+    """`value` with copies of the tensors that share memory with `given`, and of those it holds twice."""
     held = _tensors(given)
     return _rebuilt(value, lambda tensor: any(np.may_share_memory(tensor.data, other.data) for other in held))
 

@@ -69,7 +69,7 @@ def _within_int64(number: int) -> int:
 def literal_prim(value: int | float, dtype: object) -> Prim:
     """The prim value that a literal of `dtype` stands for: as `prim`, but a float keeps the digits that were written.
 
-    A program's 0.1 is a float32, and a packed function or a tensor of float64 still sees 0.1, as in TVM.
+    A program's 0.1 is a float32, yet a packed function or a float64 tensor that receives it sees 0.1, as in TVM.
     """
     kind = DataType(dtype)
     return _labelled(float(value), kind) if kind.is_float and kind != FLOAT64 else prim(value, kind)
@@ -78,8 +78,8 @@ def literal_prim(value: int | float, dtype: object) -> Prim:
 def as_declared(value: object, dtype: object) -> object:
     """A number of the host as the prim value of the dtype a parameter declares: floats round, integers must fit.
 
-    Hosts write all floats as float64 and all integers as int64. What has a dtype of its own, is of another category or
-    does not fit is given back as it is, for the check of the signature to refuse.
+    Hosts write all floats as float64 and all integers as int64. A value that has its own dtype, is of another category
+    or does not fit is returned unchanged, so that the check of the signature refuses it.
     """
     kind = DataType(dtype)
     if (type(value) is float and kind.is_float) or (type(value) is int and kind.is_int and _wrap(value, kind) == value):
@@ -97,6 +97,22 @@ def _wrap(value: int, dtype: DataType) -> int:
     span = 1 << dtype.bits
     low = value % span
     return low - span if dtype.kind == "int" and low >= span >> 1 else low
+
+
+def shifted_left(number: int, amount: int) -> int:
+    """`number << amount` as a whole number. Error `value-mismatch`: the amount is none of an int64's bits."""
+    return number << _bits(amount)
+
+
+def shifted_right(number: int, amount: int) -> int:
+    """`number >> amount`. Error `value-mismatch`: the amount is none of an int64's bits."""
+    return number >> _bits(amount)
+
+
+def _bits(amount: int) -> int:
+    if not 0 <= amount < INT64.bits:
+        raise fail("value-mismatch", f"numbers of int64 are shifted by 0..{INT64.bits - 1} bits, not by {amount}")
+    return amount
 
 
 def prim_dtype(value: object) -> DataType | None:

@@ -22,7 +22,7 @@ def to_reference(value: Any) -> Any:
 
 
 def from_reference(found: Any, apart_from: Iterable[Any] = ()) -> Any:
-    """What the operator gave as a run-time value. Its tensors share no memory with the operands `apart_from`."""
+    """The operator's result as a run-time value. Its tensors share no memory with the operands `apart_from`."""
     return _from_reference(found, list(_arrays(apart_from)))
 
 

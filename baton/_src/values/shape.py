@@ -11,7 +11,8 @@ _LEAST, _GREATEST = -(2**63), 2**63 - 1
 
 
 class ShapeTuple(tuple[int, ...]):
-    """An immutable sequence of dims (Python ints). Equal to a plain tuple of the same numbers; not the same category.
+    """An immutable sequence of dims (Python ints). Equal to a plain tuple of the same numbers, but of another category
+    of values.
 
     Source: seed 001, Representation of Values at Run Time.
     """

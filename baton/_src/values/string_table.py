@@ -1,6 +1,6 @@
-"""The strings of one run of a program that computes on their numbers: the model's own, and those the run adds.
+"""The strings of one run of a program that computes on their numbers: the model's own, and those that the run adds.
 
-Functions of the machine that compute on strings find them here; what they make gets the numbers behind.
+The machine's string functions look strings up here; the strings they make get the next numbers.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Regular expressions as RE2 reads them, by Python's `re`: what the two read differently is changed or refused.
+"""Regular expressions with RE2's meaning, by Python's `re`: constructs that differ are translated or refused.
 
-RE2's classes (`\\d`, `\\w`, `\\s`, `\\b`) are of ASCII, and its `$` is the very end.
+RE2's classes (`\\d`, `\\w`, `\\s`, `\\b`) are ASCII only, and its `$` matches only at the very end.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _PIECES = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\$", re.DOTALL)
 
 @cache
 def text_pattern(pattern: str) -> re.Pattern[str]:
-    """The compiled pattern; `ValueError` for what RE2 refuses, and for the little of it that is not supported here."""
+    """The compiled pattern; `ValueError` for what RE2 refuses, and for the few constructs not supported here."""
     escaped = re.sub(r"\\\\", "  ", pattern)  # an escaped backslash escapes nothing
     found = _REFUSED.search(escaped)
     if found is not None:

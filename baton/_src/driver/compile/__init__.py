@@ -1,1 +1,1 @@
-"""`compile`: reading what a user calls a model, the cache of programs compiled before, and compiling."""
+"""`compile`: reading models in all accepted forms, the cache of compiled programs, and compiling."""

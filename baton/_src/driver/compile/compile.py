@@ -34,11 +34,9 @@ def compile(
     `model`: the path of an `.onnx`, a `.pt2` (PyTorch), a Relay text (`.relay`, `.rly`) or a TVMScript (`.py`) file; an
     ONNX `ModelProto`, a `torch.export.ExportedProgram`, an `IRModule`, a `relay.Function` or a `relax.Function`.
     `params` binds parameters by name; `shapes` gives an ONNX model's inputs the shapes (ints, or names of symbolic
-    dims) that it leaves open. An ONNX file that was compiled before, and all that decides the outcome is as it was,
-    comes from the cache.
-    Of the PassContext that is entered all holds but the level, which is `opt_level`.
-    `num_threads`: threads of each call (None: all cores). `keep_stages`: keep the program after every pass, for
-    `Model.stage`.
+    dims) that it leaves open. An ONNX file that was compiled before comes from the cache, unless anything that affects
+    the outcome has changed. The current PassContext applies, except for its level, which is `opt_level`. `num_threads`:
+    threads of each call (None: all cores). `keep_stages`: keep the program after every pass, for `Model.stage`.
 
     Raises `DiagnosticError` for files that cannot be read, programs that are wrong, operators that are not supported.
     """
@@ -46,7 +44,8 @@ def compile(
     settings = f"{opt_level} {exec_mode} {tuning_version(found, num_threads)}"
     context = PassContext.current()
     watched = keep_stages or context.instruments  # passes have to run, to be seen
-    key = None if watched else program_key(model, found, f"{settings} {_text(context)}", shapes, params)
+    told = _text(context)
+    key = None if watched or told is None else program_key(model, found, f"{settings} {told}", shapes, params)
     kept = None if key is None else cached_program(key, found)
     if kept is not None:
         return loaded_model(kept, num_threads)
@@ -55,6 +54,18 @@ def compile(
     return compiled
 
 
-def _text(context: PassContext) -> str:
-    """What a context says of how passes run, but for the level."""
-    return repr((context.required_pass, context.disabled_pass, sorted(context.config.items(), key=lambda i: i[0])))
+def _text(context: PassContext) -> str | None:
+    """The part of a context that affects how passes run, except for the level; None if no text can tell (functions)."""
+    config = sorted(context.config.items(), key=lambda i: i[0])
+    if not all(_is_plain(value) for _, value in config):
+        return None
+    return repr((context.required_pass, context.disabled_pass, config))
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether a setting consists of numbers and strings, in lists and dicts."""
+    if isinstance(value, Mapping):
+        return all(_is_plain(part) for pair in value.items() for part in pair)
+    if isinstance(value, (list, tuple)):
+        return all(map(_is_plain, value))
+    return value is None or isinstance(value, (bool, int, float, str))

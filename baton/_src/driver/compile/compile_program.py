@@ -1,4 +1,4 @@
-"""What `compile` does when nothing is kept: read, build, keep. Importing this is importing the compiler."""
+"""What `compile` does when the program is not cached: read, build, cache. Importing this imports the compiler."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ from baton._src.driver.stages import Options, Stages
 from baton._src.driver.tuning_records.records import with_tunings
 from baton._src.driver.wiring import wire
 from baton._src.frontends.onnx.files.opened_files import noting_files
+from baton._src.ir.module import IRModule
 from baton._src.ir.target import Target
 from baton._src.runtime.executable.executable import Executable
+from baton._src.support.diagnostics import fail
 from baton._src.transform.collector import collect_recent
 from baton._src.transform.context import PassContext
 from baton._src.values.tensor import NDArray
@@ -33,7 +35,7 @@ def compile_program(
     params: Mapping[str, Any] | None,
     key: ProgramKey | None,
 ) -> Model:
-    """See `compile`; with a `key` the outcome is kept under it."""
+    """See `compile`; with a `key` the result is cached under it."""
     wire()
     stages = Stages(keep=options.keep_stages)
     start = time.perf_counter()
@@ -43,12 +45,24 @@ def compile_program(
         noting_files() as files,
     ):
         module, bound = read_program(model, shapes, params)
+        _check_entry(module)
         executable = relax_build(module, target, bound, exec_mode=options.exec_mode, stages=stages)
     del module, bound
     _release_weights(executable)
     if key is not None:
         keep_program(key, executable, files, time.perf_counter() - start)
     return Model(executable, num_threads=options.num_threads, stages=stages)
+
+
+def _check_entry(module: IRModule) -> None:
+    """Error `program-entry`: there is no function `main`, which a Model calls."""
+    if "main" not in module:
+        there = ", ".join(var.name_hint for var in module.functions) or "none"
+        raise fail(
+            "program-entry",
+            f"the module has no function 'main', which calls of a compiled model run; it has: {there}",
+            help="relax.build(module) and relax.VirtualMachine take modules of any functions",
+        )
 
 
 @contextmanager
@@ -64,10 +78,10 @@ def _at_level(opt_level: int) -> Iterator[None]:
 
 
 def _release_weights(executable: Executable) -> None:
-    """Free what reading and compiling left of large weights now, not when Python's collector comes around to it.
+    """Free remnants of large weights now, rather than when Python's collector gets to them.
 
-    Readers and IR refer to each other in cycles that hold the weights as they were in the file: as much again as the
-    model itself. Looking for them among the objects of this compilation is not worth it for small models.
+    Readers and IR form reference cycles that hold the weights as they were in the file, which doubles the memory of the
+    model. For small models this is not worth a collection.
     """
     size = sum(c.data.nbytes for c in executable.constants if isinstance(c, NDArray))
     if size >= _LARGE:

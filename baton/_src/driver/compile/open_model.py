@@ -1,4 +1,4 @@
-"""A model file or an artifact, whichever it is, as a `Model`."""
+"""Open a model file or an artifact, whichever it is, as a `Model`."""
 
 from __future__ import annotations
 

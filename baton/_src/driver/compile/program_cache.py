@@ -1,12 +1,13 @@
 """Whole compiled programs on disk: an ONNX file that was compiled before is an artifact to load, weights mapped.
 
-The key is the hash of the file's contents and of all that decides what becomes of it: baton's own source, versions of
-LLVM and ONNX, the target, options, shapes and bound values. Files that the model's tensors lie in are hashed as well,
-and have to be as they were. Programs that compile faster than `WORTHWHILE` are not kept.
+The key is the hash of the file's contents and of everything that affects the result: baton's own source, versions of
+LLVM and ONNX, the target, options, shapes and bound values. Files with the model's external tensors are hashed as well
+and have to be unchanged. Programs that compile faster than `WORTHWHILE` are not kept, nor those compiled while
+operators or intrinsics have rules that a script registered: nothing tells whether a function computes what it did.
 
-An entry is an artifact (`KEY.baton`) and a record (`KEY.json`: other files and their hashes, the start of the system
-that wrote it). Artifacts are written without waiting for the disk; one that another start of the system has written is
-checked as a whole before it is used for the first time. Problems with the disk are never errors.
+An entry is an artifact (`KEY.baton`) and a record (`KEY.json`: the external files and their hashes, and an identifier
+of the system's last boot). Artifacts are written without waiting for the disk; one written before the last boot is
+verified completely before its first use. Problems with the disk are never errors.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ import numpy as np
 from baton._src.codegen.llvm.cache import CacheOptions, checked_by_environment, trim
 from baton._src.codegen.llvm.jit import Machine, target_text
 from baton._src.driver.model.load import attach_operators
+from baton._src.ir.filled_columns import FILLED
 from baton._src.ir.target import Target
 from baton._src.runtime.executable.executable import Executable, load_executable
 from baton._src.support.diagnostics import BatonError
@@ -71,9 +73,10 @@ def program_key(
     params: Mapping[str, Any] | None = None,
     options: CacheOptions | None = None,
 ) -> ProgramKey | None:
-    """The key of `model`; None for what is not kept: other things than ONNX files, values that cannot be hashed."""
+    """The key of `model`; None if it cannot be cached: anything but an ONNX file, values that cannot be hashed, or
+    rules that a script registered for operators or intrinsics."""
     chosen = options or CacheOptions.from_environment()
-    if chosen.folder is None or chosen.programs <= 0 or not isinstance(model, (str, Path)):
+    if chosen.folder is None or chosen.programs <= 0 or not isinstance(model, (str, Path)) or FILLED:
         return None
     path = Path(model)
     if path.suffix.lower() != ".onnx":
@@ -138,7 +141,7 @@ def _keep(key: ProgramKey, executable: Executable, files: list[Path]) -> None:
 
 
 def _digests(folder: Path) -> Path:
-    """Where it is remembered what large files contain."""
+    """The folder in which digests of large files are remembered."""
     return folder / "digests"
 
 
@@ -171,7 +174,7 @@ def _given_text(shapes: Mapping[str, Any] | None, params: Mapping[str, Any] | No
 
 
 def _system_start() -> str | None:
-    """What identifies this start of the operating system: what it wrote since is in memory, if not on the disk."""
+    """An identifier of the operating system's last boot: what was written since is in memory, if not on disk."""
     try:
         return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
     except OSError:

@@ -1,6 +1,6 @@
-"""Imports and runs the compiler with Python's collector held back: a tenth of the time goes into collecting otherwise.
+"""Imports and runs the compiler with Python's garbage collector held back, which would take a tenth of the time.
 
-What importing makes stays, so nobody need ever look at it; what compiling leaves is collected when that is done.
+Objects made by importing stay, so the collector need not scan them; what compiling leaves is collected afterwards.
 """
 
 from __future__ import annotations

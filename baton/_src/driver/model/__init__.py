@@ -1,1 +1,1 @@
-"""A compiled model as users hold it, and loading one. Imports nothing of the compiler."""
+"""The compiled model that users work with, and loading one. Imports nothing of the compiler."""

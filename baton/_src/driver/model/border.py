@@ -1,7 +1,8 @@
-"""The border of a model that takes or gives strings, dictionaries or sequences: inside are only tensors of numbers.
+"""The border of a model that takes or returns strings, dictionaries or sequences: inside there are only tensors of
+numbers.
 
-A string is the number of its place among those the model knows; others in a run get the numbers behind these, so that
-they can be compared and given back.
+A string is represented by its index among the strings of the model; other strings of a run get the next numbers, so
+that they can be compared and returned.
 """
 
 from __future__ import annotations
@@ -26,8 +27,7 @@ class Border:
         self.inputs, self.outputs = tuple(inputs), tuple(outputs)
 
     def enter(self, given: Sequence[Any]) -> tuple[list[Any], StringTable]:
-        """(tensors, the strings of this run); `DiagnosticError` for what are no strings, and for lists of arrays of
-        different shapes."""
+        """(tensors, the strings of this run); `DiagnosticError` for items of the wrong class or of unequal shapes."""
         strings = StringTable(self.numbers)
         return [self._inside(spec, value, strings) for spec, value in zip(self.inputs, given, strict=True)], strings
 
@@ -64,7 +64,7 @@ def _stacked(spec: TensorSpec, given: Any) -> AnyArray:
 
 
 def as_string(item: Any, wanted: str = "strings are given as str or bytes") -> str:
-    """`DiagnosticError` (`value-mismatch`), which starts by what is `wanted`, for what is no string."""
+    """The value, if it is a string; else a `DiagnosticError` (`value-mismatch`) whose text starts with `wanted`."""
     if isinstance(item, str):
         return item
     if isinstance(item, bytes):
@@ -88,7 +88,7 @@ def _shown(meaning: Meaning, left: Iterator[AnyArray], strings: StringTable) -> 
 def border_of(
     facts: Mapping[str, Any], function: str, inputs: Sequence[TensorSpec], outputs: Sequence[TensorSpec]
 ) -> Border | None:
-    """The border of a public function; None where all that goes in and out are tensors."""
+    """The border of a public function; None if all its inputs and outputs are tensors."""
     if all(spec.meaning == PLAIN for spec in (*inputs, *outputs)):
         return None
     return Border(facts["signatures"][function].get("strings", ()), inputs, outputs)

@@ -1,7 +1,7 @@
 """`load`: from an artifact to a `Model`, without the compiler.
 
-Importing the compiler takes ten times as long as loading; only programs that compile operators while they run need it,
-and they import it then.
+Importing the compiler takes ten times as long as loading; only programs that compile operators at run time need it, and
+they import it then.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def load(path: str | Path, num_threads: int | None = None) -> Model:
 
 
 def loaded_model(executable: Executable, num_threads: int | None) -> Model:
-    """The model of an executable that was compiled at another time."""
+    """The model of a previously compiled executable."""
     return Model(executable, num_threads=num_threads, stages=Stages(rules=dict(executable.facts.get("schedules", {}))))
 
 

@@ -1,4 +1,4 @@
-"""The memory plan of an executable, as people read it."""
+"""The memory plan of an executable as readable text."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from baton._src.values.tensor import NDArray
 
 
 def memory_report(executable: Executable) -> str:
-    """What a run needs, and for every native function its arena and where each intermediate lies."""
+    """What a run needs, and for every native function its arena and the place of each intermediate."""
     size = sum(c.data.nbytes for c in executable.constants if isinstance(c, NDArray))
     lines = [f"constants: {size} bytes"]
     for plan in executable.natives.values():

@@ -83,7 +83,7 @@ class Model:
     def _native(self) -> NativeFunction | None:
         """The entry itself, where the model is one native function.
 
-        Code is linked at the first run: what was compiled for another processor can be saved, only not run here.
+        Code is linked at the first run, so a model compiled for another processor can still be saved here.
         """
         if self.executable.entry(self.function).kind != "native":
             return None

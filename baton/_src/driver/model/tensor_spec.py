@@ -1,4 +1,4 @@
-"""Inputs and outputs of a model, as an executable notes them and users see them."""
+"""Inputs and outputs of a model, as an executable records them and users see them."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from baton._src.values.meaning import PLAIN, Meaning
 class TensorSpec:
     """One input or output: dims are ints, or the text of a symbolic dim; `shape` is None where the rank is unknown.
 
-    Where `meaning` says that it stands for strings, dictionaries or a sequence, `dtype` and `shape` are those of the
-    numbers that these are inside.
+    If `meaning` says that it stands for strings, dictionaries or a sequence, `dtype` and `shape` are those of the
+    numbers that represent them inside.
     """
 
     name: str
@@ -34,7 +34,7 @@ class TensorSpec:
 
 
 def specs_from_facts(facts: Mapping[str, Any], function: str, kind: str) -> tuple[TensorSpec, ...]:
-    """The inputs or outputs (`kind`) that an executable notes for a public function."""
+    """The inputs or outputs (`kind`) that an executable records for a public function."""
     found: Sequence[Any] = facts.get("signatures", {}).get(function, {}).get(kind, ())
     return tuple(_spec(*fields) for fields in found)
 

@@ -1,7 +1,7 @@
 """The abstract value of a variable during lowering: a register, or something known at compile time.
 
-Tuples, projections and copies cost nothing this way; what a kernel will compute is *pending* until its run of kernels
-is emitted as one native call.
+Tuples, projections and copies cost nothing this way; the result of a kernel is *pending* until its run of kernels is
+emitted as one native call.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Fields:
 
 @dataclass(eq=False, slots=True)
 class Literal:
-    """Something immutable that is written down: made where needed."""
+    """An immutable literal, materialised where it is needed."""
 
     expr: Constant | ShapeExpr | PrimValue | StringImm | DataTypeImm | GlobalVar | ExternFunc
 
@@ -83,7 +83,7 @@ class KernelCall:
 
 
 def memory_of(value: Value) -> Value:
-    """The value whose memory `value` is: what a view looks at."""
+    """The value that owns the memory of `value`: for a view, the viewed one."""
     found = resolve(value)
     while isinstance(found, View):
         found = resolve(found.source)

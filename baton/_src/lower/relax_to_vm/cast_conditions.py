@@ -1,4 +1,4 @@
-"""Casts that only shape variables decide: the value's dims are known as expressions, so nothing has to be looked at."""
+"""Casts that only shape variables decide: the value's dims are known as expressions, so the value is not needed."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """One Relax function (normal form, no nested functions) to bytecode and native entries.
 
-Bindings are taken in order. Kernel calls wait (as `Pending`) until something that is no kernel call needs a result,
-or the sequence ends; then the waiting run becomes one native call. In bytecode mode each kernel call is emitted by
-itself.
+Bindings are processed in order. Kernel calls wait (as `Pending`) until anything but a kernel call needs a result, or
+the sequence ends; then the waiting run becomes one native call. In bytecode mode each kernel call is emitted by itself.
 """
 
 from __future__ import annotations
@@ -101,7 +100,7 @@ class FunctionLowering:
         self.scope.call("vm.builtin.check_signature", [self.scope.heap(), infos, facts, *arguments])
 
     def _check_result(self, register: int) -> int:
-        """The return annotation, unless what is known of the body proves it."""
+        """Check the return annotation, unless the body's StructInfo proves it."""
         wanted = self.function.ret_struct_info
         if self.checked or wanted is None or isinstance(wanted, ObjectStructInfo):
             return register
@@ -122,7 +121,7 @@ class FunctionLowering:
     # ---------------------------------------------------------------------------------------- sequences
 
     def _sequence(self, seq: Any) -> Task[Value]:
-        """The value of a SeqExpr (or of a leaf); what waits is emitted before it is left."""
+        """The value of a SeqExpr (or of a leaf); waiting kernel calls are emitted before it ends."""
         if not isinstance(seq, SeqExpr):
             value = self.values.value(seq)
             self.waiting.flush(lambda var: False, [value])
@@ -184,7 +183,7 @@ class FunctionLowering:
         self.waiting.note_binding(var)
 
     def _barrier(self, binding: Binding) -> Task[Value]:
-        """A binding that needs instructions of its own; nothing waits any more."""
+        """A binding that needs instructions of its own; waiting kernel calls are emitted first."""
         match binding:
             case MatchCast(value=value):
                 return self._match_cast(binding, self.values.value(value))
@@ -202,7 +201,7 @@ class FunctionLowering:
     # ------------------------------------------------------------------------------------ control flow
 
     def _branch(self, branch: If, var: Var) -> Task[Value]:
-        """Both branches leave their value in one register; what either defines is forgotten afterwards."""
+        """Both branches leave their value in one register; their definitions go out of scope afterwards."""
         builder = self.program.builder
         condition = self._condition(branch.cond)
         merged = self.scope.new_register()
@@ -254,7 +253,7 @@ class FunctionLowering:
         return True
 
     def _match_cast(self, binding: MatchCast, value: Value) -> Value:
-        """A cast that is checked here; of what `VMShapeLower` has checked these are functions, whose dims it leaves."""
+        """A cast that is checked here. If `VMShapeLower` has run, these are to functions, whose dims it leaves."""
         info = erase_to_well_defined(binding.struct_info) if self.checked else binding.struct_info
         register = self._cast(self.values.register(value), info, f"{self.name}: {binding.place}")
         self.scope.bind(info)
@@ -279,10 +278,10 @@ class FunctionLowering:
         return self._claimed(self.scope.call_into("vm.builtin.invoke_closure", operands), call, callee, "a function")
 
     def _claimed(self, register: int, call: Call, callee: Any, name: str) -> int:
-        """What a function gave, checked against what is only said of it: kernels rely on that.
+        """The result of a function, checked against its declared StructInfo, on which kernels rely.
 
-        Unit is not checked: that is how calls for their effect are written, whatever they give. A function that states
-        its checks itself (`VMShapeLower` has run) has them all.
+        Unit is not checked: calls for their effect are declared so, whatever they return. A function whose checks are
+        explicit (`VMShapeLower` has run) needs no others.
         """
         said = call.struct_info_
         if self.checked or not is_claimed(call) or said is None or isinstance(said, ObjectStructInfo):

@@ -76,7 +76,7 @@ def c_arguments(call: KernelCall, known: dict[PrimFunc, KernelABI]) -> CArgument
 def fits(function: PrimFunc, tensors: Sequence[TensorStructInfo], integers: Sequence[PrimExpr]) -> bool:
     """Whether the kernel is certainly made for these tensors (arguments, then fresh outputs) and integers.
 
-    Where it is not, whoever calls it looks at the tensors when it runs: a native entry passes mere addresses.
+    If not, the caller has to check the tensors at run time: a native entry passes bare addresses.
     """
     solved: dict[Var, PrimExpr] = {}
     pairs: list[tuple[PrimExpr, PrimExpr]] = []

@@ -65,7 +65,7 @@ class Entry:
 
 
 def live_calls(calls: Sequence[KernelCall], outputs: Sequence[Pending]) -> list[KernelCall]:
-    """The calls that the outputs depend on (and those that write into memory of others), in order."""
+    """The calls that the outputs depend on (and those that write into other values' memory), in order."""
     needed = {p.node for p in outputs} | {c for c in calls if any(i >= 0 for i in c.inplace)}
     for call in reversed(calls):
         if call in needed:
@@ -88,8 +88,8 @@ def written_into(output: Pending) -> Value:
 class EntryBuilder:
     """Collects what one entry needs. `inputs` may be given beforehand, in an order of the caller's.
 
-    `spoils` (for checked builds): what a kernel is to write is filled with NaN, or -1, before it runs, so that reading
-    what nobody wrote is seen.
+    `spoils` (for checked builds): the outputs of a kernel are filled with NaN, or -1, before it runs, so that reads of
+    unwritten elements show.
     """
 
     def __init__(
@@ -191,7 +191,7 @@ class EntryBuilder:
         return [resolve(a) for a in call.args] + list(fresh)
 
     def _spoiled(self, call: KernelCall, addresses: Sequence[PrimExpr], words: _Words) -> list[Stmt]:
-        """Fill the memory of results: of those that lie in no memory the kernel also reads."""
+        """Fill the memory of results, except where the kernel also reads it."""
         read = {self._root(a) for a in map(memory_of, call.args)}
         values = self._tensors(call)[len(call.args) :]
         found: list[Stmt] = []

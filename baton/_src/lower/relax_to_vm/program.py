@@ -1,4 +1,4 @@
-"""What lowering a module collects: bytecode, native entries, the kernels they call."""
+"""The result of lowering a module: bytecode, native entries, and the kernels they call."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from baton._src.tir.prim_func import PrimFunc
 class Program:
     """`compiled`: runs of kernel calls become native entries; otherwise every call is an instruction of its own.
 
-    `checks_everything`: emit also the checks that are proved statically. `spoils`: entries fill what kernels are to
-    write with NaN, or -1, before.
+    `checks_everything`: emit also the checks that are proved statically. `spoils`: entries fill the outputs of kernels
+    with NaN, or -1, before they run.
     """
 
     module: IRModule
@@ -99,7 +99,7 @@ class Program:
                 work += [(c, f) for c in callees(body) if isinstance(f := self.module.functions[c], PrimFunc)]
 
     def note_overwriting(self) -> None:
-        """Write into the kernels what entries rely on; to be done once all are in."""
+        """Mark in the kernels which operands entries let them overwrite; to be called once all entries are added."""
         for kernel, pairs in self.overwrites.items():
             self.kernels[kernel] = self.kernels[kernel].with_attr("tir.overwrites", tuple(sorted(pairs)))
 

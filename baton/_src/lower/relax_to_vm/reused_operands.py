@@ -2,8 +2,9 @@
 
     b = exp(a); c = add(b, r)       b takes a's memory (a is dead then), c takes b's: one piece of the arena for three
 
-For kernels that are proven to stand it (`kernel_schedules.overwriting`). Where the result is one of the entry's, what
-it would have overwritten moves into the result's memory instead. Parameters and constants are never written over.
+For kernels that are proven to allow it (`kernel_schedules.overwriting`). If the result is one of the entry's outputs,
+the operand that it would have overwritten moves into the result's memory instead. Parameters and constants are never
+written over.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ class ReusedOperands:
     pairs: dict[GlobalVar, set[tuple[int, int]]] = field(default_factory=dict)
 
     def home(self, value: Pending) -> Pending:
-        """What `value` (a memory of its own, but for this) lives in."""
+        """The value in whose memory `value` lives: its own, unless it reuses an operand's."""
         while value in self.homes:
             value = self.homes[value]
         return value

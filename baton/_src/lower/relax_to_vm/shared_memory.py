@@ -1,6 +1,6 @@
-"""Kernel calls that only move elements to where they could have been all along: cuts and joins in one piece.
+"""Avoiding kernel calls that only move elements: contiguous splits and concatenations share memory instead.
 
-    a, b = split(x)         a and b are parts of x's memory, if they are in one piece (the axes before have extent 1)
+    a, b = split(x)         a and b are parts of x's memory, if they are contiguous (the axes before have extent 1)
     y = concat(a, b)        a and b are written into y's memory, by whoever computes them
 
 Read off the kernels themselves, so any operator that does this takes part (split, strided_slice, concat, stack, ...).
@@ -156,7 +156,7 @@ def _joined(stage: Stage, params: list[Buffer | None]) -> tuple[Part, ...] | Non
 
 
 def _distance(load: BufferLoad, stage: Stage, start: Mapping[Axis, int] | None = None) -> int | None:
-    """By how many elements further an element is read than it is written, if that is the same for all.
+    """The offset, in elements, between where an element is read and where it is written, if it is the same for all.
 
     `start`: where axes begin, by the buffer's own strides; 0 where nothing is said.
     """

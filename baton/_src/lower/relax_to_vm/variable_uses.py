@@ -24,7 +24,7 @@ from baton._src.relax.nodes import (
 
 
 class Overlay(dict[Var, Value]):
-    """The environment of a branch: what it binds does not reach the outside."""
+    """The environment of a branch: its bindings are invisible outside."""
 
     def __init__(self, outer: dict[Var, Value]) -> None:
         super().__init__()

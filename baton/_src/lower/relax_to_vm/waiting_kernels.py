@@ -20,7 +20,7 @@ from baton._src.relax.nodes import Var
 
 
 class WaitingKernels:
-    """The kernel calls of one function that are read but not emitted yet, in order."""
+    """The kernel calls of one function that are not emitted yet, in order."""
 
     def __init__(self, values: FunctionValues) -> None:
         self._values = values
@@ -29,7 +29,7 @@ class WaitingKernels:
         self._entries = 0
 
     def add(self, call: KernelCall) -> None:
-        """Let `call` wait, its results being `Pending`."""
+        """Add `call` to the waiting ones; its results are `Pending`."""
         self._calls.append(call)
 
     def note_binding(self, var: Var) -> None:
@@ -37,7 +37,7 @@ class WaitingKernels:
         self._bound.append(var)
 
     def flush(self, is_used: Callable[[Var], bool], results: Sequence[Value]) -> None:
-        """Emit what waits. Results that later code needs: of variables `is_used` says so of, and those in `results`."""
+        """Emit the waiting calls. Results in `results`, or of variables for which `is_used` holds, stay available."""
         values = self._values
         bound, self._bound = self._bound, []
         if not self._calls:

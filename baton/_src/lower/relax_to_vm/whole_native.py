@@ -76,7 +76,7 @@ Collected = tuple[list[KernelCall], Value, list[tuple[str, InRegister]], list[Ca
 
 
 def _collect(program: Program, function: Function) -> Collected | None:
-    """All calls, the result and the parameters; None if anything else than kernel calls and names is inside."""
+    """All calls, the result and the parameters; None if the function contains anything but kernel calls and aliases."""
     if not isinstance(function.body, SeqExpr) or not parameters_fit(function):
         return None
     if not result_fits(function, program.prover):
@@ -95,7 +95,7 @@ def _collect(program: Program, function: Function) -> Collected | None:
 
 
 class _Reading:
-    """A function read binding by binding: what each variable stands for, the calls, what casts demand."""
+    """The state of reading a function: the values of its variables, its calls, the conditions of its casts."""
 
     def __init__(self, program: Program, function: Function, params: Mapping[Var, Value]) -> None:
         self.program, self.function = program, function
@@ -122,7 +122,7 @@ class _Reading:
         raise KeyError(expr)
 
     def binding(self, binding: Binding) -> bool:
-        """Note a binding; False if no native entry can do it."""
+        """Add a binding; False if a native entry cannot express it."""
         if isinstance(binding, MatchCast):
             return self._cast(binding)
         if not isinstance(binding, VarBinding) or is_narrowed(binding, self.program.prover):
@@ -156,7 +156,7 @@ class _Reading:
 def _conditions(
     function: Function, binding: MatchCast, source: Value, bindable: set[Any]
 ) -> list[CastCondition] | None:
-    """What a cast demands of dims; None if it binds variables or looks at more than dims."""
+    """The conditions on dims of a cast; None if it binds variables or checks more than dims."""
     if not set(tir_vars_in_struct_info(binding.struct_info)) <= bindable:
         return None
     name = function.attrs.get("global_symbol", "function")

@@ -1,4 +1,4 @@
-"""Memory and cold loading of one runtime, in a process of its own: nothing another runtime left is counted.
+"""Memory and cold loading of one runtime, in a process of its own, so that no other runtime's memory counts.
 
     python -m baton._src.tools.benchmark.footprint RUNTIME MODEL FEED.npz THREADS     # prints JSON
 
@@ -39,7 +39,7 @@ class Footprint:
 
 
 def footprint(runtime: str, path: Path, feed: Feed, threads: int) -> Footprint | None:
-    """Load and run in a fresh process; None where the system does not tell about memory (only Linux does)."""
+    """Load and run in a fresh process; None where the system does not report memory (only Linux does)."""
     if not _STATUS.exists():
         return None
     save: Any = np.savez  # its annotation takes names of arrays for options

@@ -1,4 +1,4 @@
-"""What a runtime makes of a model: something that runs it once a call."""
+"""A model prepared by a runtime: calling it runs the model once."""
 
 from __future__ import annotations
 

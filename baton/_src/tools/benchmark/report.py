@@ -28,7 +28,7 @@ def seconds_text(seconds: float) -> str:
 
 
 def markdown(comparisons: Sequence[Comparison]) -> str:
-    """A table: a line a model and thread count, a column a runtime, and the ratio of the best peer to baton."""
+    """A table: a row per model and thread count, a column per runtime, and the ratio of the best peer to baton."""
     names = list(dict.fromkeys(r.name for c in comparisons for r in c.runtimes))
     lines = ["| model | threads | " + " | ".join(names) + " | best peer / baton | largest difference |"]
     lines.append("|" + "---|" * (len(names) + 4))
@@ -46,7 +46,7 @@ def markdown(comparisons: Sequence[Comparison]) -> str:
 
 
 def memory_table(comparisons: Sequence[Comparison]) -> str:
-    """A table of cold loading and memory: seconds, peak while loading / peak of a run, a column a runtime."""
+    """A table of cold loading and memory: seconds, peak while loading / peak of a run, a column per runtime."""
     measured = [c for c in comparisons if any(r.footprint for r in c.runtimes)]
     names = list(dict.fromkeys(r.name for c in measured for r in c.runtimes))
     lines = ["| model | " + " | ".join(names) + " |", "|" + "---|" * (len(names) + 1)]
@@ -62,7 +62,7 @@ def _footprint_text(found: Footprint) -> str:
 
 
 def environment(comparisons: Sequence[Comparison]) -> dict[str, Any]:
-    """What a number means nothing without: date, processor, versions."""
+    """What every measurement depends on: date, processor, versions."""
     versions = {r.name: r.version for c in comparisons for r in c.runtimes}
     return {
         "date": date.today().isoformat(),

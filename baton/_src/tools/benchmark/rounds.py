@@ -1,4 +1,4 @@
-"""Interleaved measurement: every runtime once a round, so that a noisy machine is noisy for all of them alike."""
+"""Interleaved measurement: every runtime runs once per round, so that noise affects all of them alike."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SETTLE_SECONDS = 0.03
 
 @dataclass(slots=True)
 class Measured:
-    """One runtime on one model: seconds a run by round, and the largest relative difference of its outputs."""
+    """One runtime on one model: seconds per run by round, and the largest relative difference of its outputs."""
 
     name: str
     version: str
@@ -55,11 +55,11 @@ class Comparison:
     """Runtimes that cannot take the model, and why."""
 
     def reference(self) -> str:
-        """The runtime whose outputs the others are held against: the first peer."""
+        """The runtime with which the others' outputs are compared: the first peer."""
         return self.runtimes[min(1, len(self.runtimes) - 1)].name
 
     def disagreements(self) -> dict[str, float]:
-        """Runtimes whose outputs are others than the first peer's, beyond what rounding makes of them."""
+        """Runtimes whose outputs differ from the first peer's by more than rounding."""
         return {r.name: r.difference for r in self.runtimes if r.difference > TOLERANCE}
 
     def ratio(self) -> float | None:
@@ -116,8 +116,9 @@ def _prepare(path: Path, feed: Feed, threads: int, runtimes: Sequence[str]) -> t
 
 
 def _sample(prepared: Prepared, repeats: int) -> float:
-    """Seconds a run. The threads of the runtime before may still spin, and those of this one sleep: the first get time
-    to stop, the second as many runs as are measured to wake up."""
+    """Seconds per run. Threads of the previous runtime may still spin, and this one's may sleep: there is a pause for
+    the first, and as many warm-up runs as measured ones for the second.
+    """
     time.sleep(SETTLE_SECONDS)
     for _ in range(repeats):
         prepared.run()
@@ -137,8 +138,7 @@ def _rounds(prepared: Sequence[Prepared], repeats: Sequence[int], seconds: float
 
 
 def _difference(found: Sequence[AnyArray], expected: Sequence[AnyArray]) -> float:
-    """The largest difference relative to the largest number of each output; outputs that are not numbers are the same,
-    or differ infinitely."""
+    """The largest difference relative to the largest number of each output; 0 or infinity if not numbers."""
     if len(found) != len(expected):
         return math.inf
     return max((_relative(np.asarray(a), np.asarray(b)) for a, b in zip(found, expected, strict=True)), default=0.0)

@@ -1,4 +1,4 @@
-"""PyTorch, in eager mode and with torch.compile, on the module that an ONNX model says."""
+"""PyTorch, in eager mode and with torch.compile, on the module translated from an ONNX model."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def torch_dtype(element: int) -> torch.dtype:
 
 
 def to_torch(array: AnyArray) -> torch.Tensor:
-    """An array as a tensor with memory of its own; NumPy's bfloat16 is no type of NumPy's own, so its bits go over."""
+    """An array as a tensor with memory of its own; bfloat16 is not a built-in NumPy type, so its bits are copied."""
     if array.dtype.name == "bfloat16":
         return torch.from_numpy(array.view(np.int16).copy()).view(torch.bfloat16)
     try:
@@ -58,7 +58,7 @@ def to_torch(array: AnyArray) -> torch.Tensor:
 
 
 def to_numpy(tensor: torch.Tensor) -> AnyArray:
-    """A tensor as an array on the same memory; NumPy has no bfloat16, the same numbers in float32 stand for it."""
+    """A tensor as an array on the same memory; bfloat16, which NumPy lacks, is converted to float32."""
     found: AnyArray = (tensor.float() if tensor.dtype == torch.bfloat16 else tensor).numpy()
     return found
 

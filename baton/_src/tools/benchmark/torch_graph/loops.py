@@ -1,4 +1,4 @@
-"""The rules of Loop and Scan: loops of Python over a body that is a module of its own."""
+"""The rules of Loop and Scan: Python loops over a body that is a module of its own."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from baton._src.tools.benchmark.torch_graph.translation import Node, Rule, Trans
 
 
 class Turns(torch.nn.Module):  # type: ignore[misc]  # PyTorch's types are not read here
-    """`count` runs of a body, each on what the one before carried over; what else it gives is stacked by turn.
+    """`count` runs of a body, each on the values carried over from the one before; its other results are stacked.
 
     The body takes the number of the turn, what is carried, a slice of each scanned tensor, and what it uses of the
     graph around it. torch.compile unrolls all turns: a hundred take it a minute, and then run five times as fast as a
@@ -34,7 +34,7 @@ class Turns(torch.nn.Module):  # type: ignore[misc]  # PyTorch's types are not r
 
 
 def _loop(node: Node) -> Any:
-    """A Loop that takes a number of turns; one that a condition may end earlier is refused."""
+    """A Loop with a given number of turns; one that a condition may end earlier is refused."""
     body = node.attribute("body")
     turn, condition, *carried = (value.name for value in body.input)
     goes_on, *results = (value.name for value in body.output)

@@ -43,7 +43,7 @@ def model_inputs(model: onnx.ModelProto) -> list[str]:
 
 
 def open_axes(model: onnx.ModelProto) -> list[list[int]]:
-    """Of each of those inputs, the axes whose sizes the model leaves open."""
+    """For each of those inputs, the axes whose sizes the model leaves open."""
     shapes = {value.name: value.type.tensor_type.shape.dim for value in model.graph.input}
     return [
         [axis for axis, dim in enumerate(shapes[name]) if not dim.HasField("dim_value")] for name in model_inputs(model)

@@ -1,7 +1,7 @@
-"""A graph of torch.fx as it is written: calls are recorded, and what only constants decide is computed at once.
+"""A torch.fx graph under construction: calls are recorded, and calls on constants are evaluated at once.
 
-Shapes are computed with plain Python integers, never with tensors: eager mode spends a few steps of the interpreter on
-them, and torch.compile keeps them as symbols of one unbroken graph.
+Shapes are computed with plain Python integers, never with tensors: this is cheap in eager mode, and torch.compile keeps
+them as symbols of one unbroken graph.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""ONNX's graphs by their names: what each value is, and what the rule of an operator asks of its node."""
+"""The translation of ONNX graphs: values by name, and the view of a node that an operator's rule gets."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SMALL = 64
 
 
 class Translation:
-    """One graph on its way. The body of a loop has a translation of its own, with the graph around it as `outer`."""
+    """The translation of one graph. The body of a loop has one of its own, with the surrounding graph's as `outer`."""
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class Node:
         self.call, self.method, self.module, self.size = recorder.call, recorder.method, recorder.module, recorder.size
 
     def refuse(self, why: str) -> DiagnosticError:
-        """The error that says what of an operator PyTorch's translation lacks."""
+        """The error for a form of an operator that the translation does not support."""
         return fail("bench-peer", f"PyTorch: {self.kind} {why}")
 
     def attribute(self, name: str, default: Any = None) -> Any:
