@@ -11,11 +11,19 @@ from baton._src.ir.target import Target
 from baton._src.support.diagnostics import fail
 from baton._src.support.trampoline import Task
 from baton._src.tir import operators
-from baton._src.tir.buffer import Buffer, decl_buffer
+from baton._src.tir.arith.analyzer import Analyzer
+from baton._src.tir.buffer import Buffer, BufferRegion, decl_buffer
 from baton._src.tir.expr import IntImm, IterVar, Var, literal
 from baton._src.tir.regions import access_regions, behind_views
 from baton._src.tir.stmt import Block, MatchBufferRegion, Stmt
-from baton._src.tir.text.read_expressions import arguments, as_scalar, extent_between, region, scalar, value
+from baton._src.tir.text.read_expressions import (
+    arguments,
+    as_scalar,
+    condition,
+    extent_between,
+    region,
+    value,
+)
 from baton._src.tir.text.scope import BlockFrame, Scope, Word
 from baton._src.tir.text.words import names_dtype
 from baton._src.values.dtype import INT32, DataType
@@ -158,10 +166,15 @@ def block_word(scope: Scope, node: ast.Call, name: str) -> Task[bool]:
         setattr(block, name, [*(getattr(block, name) or []), *found])
         return True
     if name == "where":
-        _head(scope, node).predicate = yield scalar(scope, node.args[0])
+        block = _head(scope, node)
+        if len(node.args) != 1 or block.predicate is not None:
+            raise scope.error(node, "tir-block", "T.where takes one condition, once in a block", "T.where(a and b)")
+        block.predicate = yield condition(scope, node.args[0])
         return True
     if name == "block_attr":
         args, _ = yield arguments(scope, node)
+        if len(args) != 1 or not isinstance(args[0], dict):
+            raise scope.error(node, "tir-syntax", 'T.block_attr takes one dict, e.g. {"key": 1}')
         _block(scope, node).annotations.update(plain(args[0]))
         return True
     return False
@@ -283,8 +296,22 @@ def _match_buffer(scope: Scope, target: str, node: ast.Call) -> Task[Buffer]:
         kwargs["shape"] = [r.extent for r in source.region]
     kwargs.setdefault("dtype", args[1] if len(args) > 1 else source.buffer.dtype)
     buffer = make_buffer(scope, node, target, args[:1], kwargs)
+    _check_shown(scope, node, buffer, source)
     _block(scope, node).match_buffers.append(MatchBufferRegion(buffer, source=source))
     return buffer
+
+
+def _check_shown(scope: Scope, node: ast.Call, buffer: Buffer, source: BufferRegion) -> None:
+    """A view has the sizes of the region it shows, whose first axes it leaves out where they have one element."""
+    extents = [r.extent for r in source.region]
+    fits = buffer.ndim <= len(extents)
+    sizes = [*[literal(1)] * (len(extents) - buffer.ndim), *buffer.shape]
+    for extent, size in zip(extents, sizes):
+        apart = Analyzer().simplify(operators.subtract(extent, size))
+        fits = fits and not (isinstance(apart, IntImm) and apart.value)
+    if not fits:
+        message = f"{buffer.name} is not as large as the region of {source.buffer.name} that it shows"
+        raise scope.error(node, "tir-buffer", message, "leave the shape out to take that of the region")
 
 
 def close_block(frame: BlockFrame, inner: Stmt) -> Block:

@@ -16,6 +16,7 @@ import numpy as np
 from baton._src.ir.expr import GlobalVar, PrimExpr, Range
 from baton._src.ir.node import Node
 from baton._src.ir.types import FuncType, PrimType
+from baton._src.support.diagnostics import DiagnosticError
 from baton._src.support.python_in_scripts import Reading
 from baton._src.support.python_operators import ARITHMETIC, COMPARISONS, POWERS_AND_BITS
 from baton._src.support.trampoline import Task
@@ -62,50 +63,55 @@ _SCALAR = (PrimExpr, IterVar, Buffer)
 
 def value(scope: Scope, node: ast.expr) -> Task[Any]:
     """The value of an expression of the script."""
-    match node:
-        case ast.Constant():
-            return node.value
-        case ast.Name():
-            if node.id in scope.roots:
-                return Word("")
-            named = scope.lookup(node)
-            return named.item() if isinstance(named, np.generic) else named
-        case ast.BinOp():
-            return scope.at(node, (yield _binary(scope, node)))
-        case ast.UnaryOp():
-            return scope.at(node, (yield _unary(scope, node)))
-        case ast.Compare():
-            return scope.at(node, (yield _comparison(scope, node)))
-        case ast.BoolOp():
-            return scope.at(node, (yield _logical(scope, node)))
-        case ast.Subscript():
-            return scope.at(node, (yield _subscript(scope, node)))
-        case ast.Attribute():
-            owner = yield value(scope, node.value)
-            return attribute(scope, node, owner)
-        case ast.Call():
-            return scope.at(node, (yield _call(scope, node)))
-        case ast.Tuple() | ast.List():
-            items = yield as_python(scope).items(node.elts)
-            return tuple(items) if isinstance(node, ast.Tuple) else items
-        case ast.Dict():
-            return (yield _dict(scope, node))
-        case ast.JoinedStr():
-            return (yield as_python(scope).formatted(node))
-        case ast.ListComp() | ast.GeneratorExp() | ast.DictComp():
-            return (yield python_parts.comprehension(scope, node, value))
-        case ast.Lambda():
-            return python_parts.function(scope, node, value)
-        case ast.Slice():
-            return (yield as_python(scope).slice(node))
-        case ast.IfExp():
-            test = yield value(scope, node.test)
-            yes, no = (yield value(scope, node.body)), (yield value(scope, node.orelse))
-            if not isinstance(test, PrimExpr):
-                return yes if test else no
-            return scope.at(node, if_then_else(test, yes, no))
-        case _:
-            raise scope.error(node, "tir-syntax", f"{type(node).__name__} cannot be used in a PrimFunc", instead(node))
+    try:
+        match node:
+            case ast.Constant():
+                return node.value
+            case ast.Name():
+                if node.id in scope.roots:
+                    return Word("")
+                named = scope.lookup(node)
+                return named.item() if isinstance(named, np.generic) else named
+            case ast.BinOp():
+                return scope.at(node, (yield _binary(scope, node)))
+            case ast.UnaryOp():
+                return scope.at(node, (yield _unary(scope, node)))
+            case ast.Compare():
+                return scope.at(node, (yield _comparison(scope, node)))
+            case ast.BoolOp():
+                return scope.at(node, (yield _logical(scope, node)))
+            case ast.Subscript():
+                return scope.at(node, (yield _subscript(scope, node)))
+            case ast.Attribute():
+                owner = yield value(scope, node.value)
+                return attribute(scope, node, owner)
+            case ast.Call():
+                return scope.at(node, (yield _call(scope, node)))
+            case ast.Tuple() | ast.List():
+                items = yield as_python(scope).items(node.elts)
+                return tuple(items) if isinstance(node, ast.Tuple) else items
+            case ast.Dict():
+                return (yield _dict(scope, node))
+            case ast.JoinedStr():
+                return (yield as_python(scope).formatted(node))
+            case ast.ListComp() | ast.GeneratorExp() | ast.DictComp():
+                return (yield python_parts.comprehension(scope, node, value))
+            case ast.Lambda():
+                return python_parts.function(scope, node, value)
+            case ast.Slice():
+                return (yield as_python(scope).slice(node))
+            case ast.IfExp():
+                test = yield value(scope, node.test)
+                yes, no = (yield value(scope, node.body)), (yield value(scope, node.orelse))
+                if not isinstance(test, PrimExpr):
+                    return yes if test else no
+                return scope.at(node, if_then_else(test, yes, no))
+            case _:
+                raise scope.error(
+                    node, "tir-syntax", f"{type(node).__name__} cannot be used in a PrimFunc", instead(node)
+                )
+    except DiagnosticError as error:
+        raise scope.placed(error, node) from None
 
 
 def as_python(scope: Scope) -> Reading:
@@ -129,6 +135,20 @@ def scalar(scope: Scope, node: ast.expr) -> Task[PrimExpr]:
     """The value of an expression as a scalar."""
     found = yield value(scope, node)
     return as_scalar(scope, node, found)
+
+
+def condition(scope: Scope, node: ast.expr) -> Task[PrimExpr]:
+    """The value of an expression as a condition."""
+    found = yield value(scope, node)
+    return as_condition(scope, node, found)
+
+
+def as_condition(scope: Scope, node: ast.AST, found: Any) -> PrimExpr:
+    """A value as a condition; reports what is none."""
+    made = as_scalar(scope, node, found)
+    if not made.dtype.is_bool:
+        raise scope.error(node, "tir-dtype", f"a condition must be bool, got {made.dtype}", "compare it: x != 0")
+    return made
 
 
 def as_scalar(scope: Scope, node: ast.AST, found: Any) -> PrimExpr:
@@ -175,6 +195,8 @@ def _binary(scope: Scope, node: ast.BinOp) -> Task[Any]:
     x, y = operators.match_types(left, right)
     if made is tir.Div and not x.dtype.is_float:
         return operators.divide(x, y)  # says why not
+    if made in (tir.FloorDiv, tir.FloorMod) and operators.is_const(y, 0):
+        return operators.floordiv(x, y)  # says that it is zero
     if made in (tir.FloorDiv, tir.FloorMod) and x.dtype.is_float:
         return operators.floordiv(x, y) if made is tir.FloorDiv else operators.floormod(x, y)
     return made(x, y)

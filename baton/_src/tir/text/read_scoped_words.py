@@ -102,7 +102,10 @@ def _allocate(
     scope: Scope, node: ast.Call, name: str | None, args: list[Any], kwargs: dict[str, Any]
 ) -> tuple[Any, Wrap]:
     """`T.allocate([extents], dtype, scope, condition=, annotations=)`"""
-    given = dict(zip(("extents", "dtype", "scope"), args)) | kwargs
+    given = dict(zip(("extents", "dtype", "scope", "condition", "annotations"), args)) | kwargs
+    if not {"extents", "dtype"} <= given.keys() or not isinstance(given["extents"], (list, tuple)):
+        message = "T.allocate takes a list of extents and a dtype"
+        raise scope.error(node, "tir-syntax", message, 'for example T.allocate([8], "float32")')
     dtype = DataType(given["dtype"])
     pointer = Var(name or "buffer", HANDLE, pointee=dtype, scope=given.get("scope", "global"))
     if name is not None:

@@ -32,7 +32,15 @@ from baton._src.tir.text.read_blocks import (
     close_block,
     plain,
 )
-from baton._src.tir.text.read_expressions import arguments, as_scalar, extent_between, scalar, value
+from baton._src.tir.text.read_expressions import (
+    arguments,
+    as_condition,
+    as_scalar,
+    condition,
+    extent_between,
+    scalar,
+    value,
+)
 from baton._src.tir.text.read_scoped_words import SCOPED, scoped_word
 from baton._src.tir.text.scope import BlockFrame, Expansion, Scope
 from baton._src.tir.text.slips import instead
@@ -98,13 +106,13 @@ def _statement(scope: Scope, node: ast.stmt, out: StatementSequence) -> Task[Non
         case ast.If():
             yield _if(scope, node, out)
         case ast.While():
-            condition = yield scalar(scope, node.test)
-            out.add(scope.at(node, While(condition, (yield _scoped_body(scope, node.body)))))
+            test = yield condition(scope, node.test)
+            out.add(scope.at(node, While(test, (yield _scoped_body(scope, node.body)))))
         case ast.Assert():
-            condition = yield scalar(scope, node.test)
+            holds = yield condition(scope, node.test)
             message: Any = "assertion failed" if node.msg is None else (yield value(scope, node.msg))
             shown = message if isinstance(message, PrimExpr) else StringImm(str(message))
-            out.open(lambda inner: scope.at(node, AssertStmt(condition, shown, inner)))
+            out.open(lambda inner: scope.at(node, AssertStmt(holds, shown, inner)))
         case ast.Return():
             if node.value is not None:
                 found = yield scalar(scope, node.value)
@@ -168,6 +176,10 @@ def _for(scope: Scope, node: ast.For) -> Task[Stmt]:
     else:
         begin, end = (0, args[0]) if len(args) == 1 else (args[0], args[1]) if len(args) == 2 else (None, None)
         bounds = [(begin, end)]
+    if word == "thread_binding" and "thread" not in kwargs:
+        raise scope.error(node.iter, "tir-loop", "T.thread_binding needs an axis of threads", 'thread="threadIdx.x"')
+    if not isinstance(kwargs.get("annotations") or {}, dict):
+        raise scope.error(node.iter, "tir-loop", "annotations of a loop are a dict", 'annotations={"key": 1}')
     unknown = sorted(set(kwargs) - {"thread", "annotations"})
     if not bounds or bounds[0][1] is None or unknown:
         got = f"the option {unknown[0]!r}" if unknown else f"{len(args)} arguments"
@@ -213,16 +225,14 @@ def _if(scope: Scope, node: ast.If, out: StatementSequence) -> Task[None]:
                 with scope.inner():
                     yield _read_into(scope, chosen, out)
             break
-        condition = as_scalar(scope, current.test, test)
-        if not condition.dtype.is_bool:
-            raise scope.error(current.test, "tir-dtype", f"a condition must be bool, got {condition.dtype}")
-        cases.append((current, condition, (yield _scoped_body(scope, current.body))))
+        decides = as_condition(scope, current.test, test)
+        cases.append((current, decides, (yield _scoped_body(scope, current.body))))
         rest = current.orelse
         current = rest[0] if len(rest) == 1 and isinstance(rest[0], ast.If) else None
         if rest and current is None:
             otherwise = yield _scoped_body(scope, rest)
-    for place, condition, then in reversed(cases):
-        otherwise = scope.at(place, IfThenElse(condition, then, otherwise))
+    for place, decides, then in reversed(cases):
+        otherwise = scope.at(place, IfThenElse(decides, then, otherwise))
     if otherwise is not None:
         out.add(otherwise)
 
@@ -243,6 +253,8 @@ def _with(scope: Scope, node: ast.With, out: StatementSequence) -> Task[None]:
     elif word == "init":
         if scope.block is None:
             raise scope.error(node, "tir-block", "T.init belongs in a block")
+        if scope.block.init is not None:
+            raise scope.error(node, "tir-block", "the block has a T.init already", "write one with both statements")
         scope.block.init = yield _scoped_body(scope, node.body)
     elif word == "seq":
         inner = yield _scoped_body(scope, node.body)

@@ -7,7 +7,7 @@ import builtins
 import difflib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from baton._src.ir.node import Node, set_note
@@ -156,6 +156,14 @@ class Scope:
         """A finding at `node`, to be raised."""
         return DiagnosticError(Diagnostic(code, message, span=self.span(node), help=help))
 
+    def placed(self, error: DiagnosticError, node: ast.AST) -> DiagnosticError:
+        """What went wrong at `node`, where it names a place outside: that of a name's definition."""
+        here = self.span(node)
+        if here is None or all(_is_inside(found.span, here) for found in error.diagnostics):
+            return error
+        moved = [f if _is_inside(f.span, here) else replace(f, span=here) for f in error.diagnostics]
+        return DiagnosticError(moved)
+
     @contextmanager
     def recover(self, node: ast.AST, names: Iterator[str] | tuple[str, ...] = ()) -> Iterator[None]:
         """Collect what goes wrong inside and go on; `names` would have been defined."""
@@ -173,6 +181,15 @@ class Scope:
         if isinstance(made, Node) and getattr(made, "span", self) is None:
             set_note(made, "span", self.span(node))
         return made
+
+
+def _is_inside(span: Span | None, outer: Span) -> bool:
+    """Whether a place lies in another one, or in another text."""
+    if span is None:
+        return False
+    begin, end = (span.line, span.column), (span.end_line, span.end_column)
+    inside = (outer.line, outer.column) <= begin and end <= (outer.end_line, outer.end_column)
+    return inside or span.source is not outer.source
 
 
 def default_span(source: Source) -> SpanOf:

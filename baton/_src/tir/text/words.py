@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable
 from inspect import signature
 from typing import Any
@@ -36,11 +37,18 @@ def call_word(scope: Scope, node: ast.AST, name: str, args: Args, kwargs: Kwargs
     """The value of `T.name(*args, **kwargs)`."""
     try:
         made = _call(name, args, kwargs)
+    except DiagnosticError:
+        raise
     except (TypeError, IndexError, ValueError) as error:
-        raise scope.error(node, "tir-call", f"T.{name} does not take these arguments: {error}") from None
+        raise scope.error(node, "tir-call", f"T.{name} does not take these arguments: {_said(error)}") from None
     if made is None:
         raise scope.error(node, "tir-call", f"T has no expression {name!r}")
     return made
+
+
+def _said(error: Exception) -> str:
+    """What Python says of a call, without the name of the function here."""
+    return re.sub(r"^[\w.<>]+\(\) ", "", str(error))
 
 
 def expression_word(name: str, *args: Any, **kwargs: Any) -> Any:
@@ -53,6 +61,8 @@ def _call(name: str, args: Args, kwargs: Kwargs) -> Any:
     if dtype is not None:
         return _of_dtype(dtype, args, kwargs)
     if name in _EXACT:
+        if len(args) != 2 or kwargs:
+            raise TypeError(f"it takes 2, got {len(args) + len(kwargs)}")
         x, y = operators.match_types(*args)
         return _EXACT[name](x, y)
     special = _SPECIAL.get(name)
@@ -117,10 +127,10 @@ def _select(condition: Any, true_value: Any, false_value: Any) -> PrimExpr:
     return tir.Select(operators.convert(condition), a, b)
 
 
-def _cast(first: Any, second: Any) -> PrimExpr:
+def _cast(value: Any, dtype: Any) -> PrimExpr:
     """`T.Cast("float32", x)`, or `T.cast(x, "float32")`."""
-    dtype, content = (first, second) if isinstance(first, str) else (second, first)
-    return tir.Cast(dtype, operators.convert(content))
+    to, content = (value, dtype) if isinstance(value, str) else (dtype, value)
+    return tir.Cast(to, operators.convert(content))
 
 
 def _ramp(base: Any, stride: Any, lanes: int) -> PrimExpr:
