@@ -55,7 +55,7 @@ def test_tuples_unpack_in_depth_and_with_a_rest() -> None:
     [
         ("(a, b), d = ((x, x, x), x)", "a tuple of 3 fields is unpacked into 2 names"),
         ("a, b, *d = (x,)", "a tuple of 1 fields is unpacked into at least 2 names"),
-        ("(a, b), d = (x, x)", "a value that is no tuple is unpacked"),
+        ("(a, b), d = (x, x)", "a value that is not a tuple cannot be unpacked"),
         ("a, (b, a) = (x, (x, x))", "a name occurs twice"),
         ("a = b = x", "one value is assigned to several names"),
     ],

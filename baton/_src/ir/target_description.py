@@ -89,7 +89,7 @@ def read_target(description: Any) -> TargetDescription:
         near = get_close_matches(name, [*TARGET_KINDS, *NAMED], 1)
         hint = f"did you mean {near[0]!r}?" if near else "code is made for 'llvm', i.e. CPUs"
         if "/" in name:
-            hint = f"tags are {', '.join(tag_names())}, and those of target.tag.register_tag; there are none of GPUs"
+            hint = f"tags are {', '.join(tag_names())}, and those of target.tag.register_tag; there are none for GPUs"
         raise fail("target-kind", f"there is no target {name!r}", help=hint, kind=ValueError)
     host = found.pop("host", None)
     kind = TARGET_KINDS[name]

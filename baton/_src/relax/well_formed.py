@@ -65,7 +65,7 @@ def _check_module(module: IRModule, findings: Findings, entry_required: bool) ->
     for var, function in module.functions.items():
         if not isinstance(function, (Function, PrimFunc)):
             if type(function).__module__.startswith("baton._src.relax"):
-                findings.add("RELAX-GRAMMAR-38", f"{var.name_hint} is a {type(function).__name__}, no function")
+                findings.add("RELAX-GRAMMAR-38", f"{var.name_hint} is a {type(function).__name__}, not a function")
             continue
         symbol = function.attrs.get("global_symbol")
         if symbol is not None and symbol != var.name_hint and isinstance(function, Function):

@@ -203,7 +203,7 @@ class Matcher:
         open_ones = [slot for slot in sorted(_slots_of(dim)) if self.heap[slot] is None]
         if open_ones:
             names = ", ".join(format_dim(["v", slot], self.slot_names) for slot in open_ones)
-            message = f"{where} is to be {format_dim(dim, self.slot_names)}, but no argument says what {names} is"
+            message = f"{where} must be {format_dim(dim, self.slot_names)}, but no argument determines {names}"
             raise fail("value-mismatch", message, help=f"let a dim be {names} alone, or make it a parameter")
         return compile_dim(dim, self.slot_names)(self.heap)
 
@@ -265,7 +265,7 @@ def check_condition(found: DimExpr, expected: DimExpr, place: str, heap: Heap, n
     have, want = compile_dim(found, names)(heap), compile_dim(expected, names)(heap)
     if have != want:
         shown = f"{format_dim(found, names)}, expected {want} = {format_dim(expected, names)}"
-        broadcasts = "a size of 1 is repeated where it is known when compiling: state it as 1, or write broadcast_to"
+        broadcasts = "a size of 1 is broadcast only if known at compile time: declare it as 1, or use broadcast_to"
         raise fail("value-mismatch", f"{place} is {have} = {shown}", help=broadcasts if 1 in (have, want) else None)
 
 

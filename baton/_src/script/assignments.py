@@ -162,7 +162,7 @@ class Assignments:
         whole = self._leaf(self.evaluator.as_relax(found, value))
         info = whole.struct_info
         if not isinstance(info, TupleStructInfo):
-            raise self._error("script-value", f"a value that is no tuple is unpacked: {info!r}", value)
+            raise self._error("script-value", f"a value that is not a tuple cannot be unpacked: {info!r}", value)
         return [TupleGetItem(whole, index, self.source.span(value)) for index in range(len(info.fields))]
 
     def _assign_one(self, name: ast.expr, item: Any, value: ast.expr) -> None:

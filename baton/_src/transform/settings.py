@@ -17,13 +17,13 @@ _UNUSED = """
 
 CONFIG = Options(
     [
-        Option("relax.FuseOps.max_depth", int, 256, "most operators in one fused group"),
+        Option("relax.FuseOps.max_depth", int, 256, "the largest number of operators in one fused group"),
         Option(
             "relax.backend.use_cuda_graph", bool, False, "accepted for scripts written for TVM; there is no CUDA here"
         ),
         Option("relax.fallback_device_type", int, 1, "DLPack number of the device of values without one (1: CPU)"),
         Option("relax.transform.apply_legalize_ops", bool, True, "whether LegalizeOps runs in the default pipelines"),
-        Option("relay.FuseOps.max_depth", int, 256, "most operators in one fused group"),
+        Option("relay.FuseOps.max_depth", int, 256, "the largest number of operators in one fused group"),
         Option("relay.FuseOps.link_params", bool, False, "constants may become part of fused functions"),
         Option("relay.backend.use_auto_scheduler", bool, False, "accepted for scripts written for TVM"),
         Option("relay.backend.use_meta_schedule", bool, False, "accepted for scripts written for TVM"),

@@ -57,7 +57,7 @@ def current_strings() -> StringTable:
         help = "run it by baton.load(...).run or baton.compile(...).run, which take and give strings"
         raise fail(
             "value-mismatch",
-            "this program computes on strings, but here are only the numbers that stand for them",
+            "this program computes on strings, but was called with the numbers that represent them",
             help=help,
         )
     return found

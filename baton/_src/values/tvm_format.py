@@ -32,7 +32,7 @@ class Bytes:
     def take(self, count: int) -> memoryview:
         """The next `count` bytes."""
         if count < 0 or count > len(self._content) - self._at:
-            raise _malformed(f"{count} bytes are wanted at byte {self._at} of {len(self._content)}")
+            raise _malformed(f"{count} bytes are needed at byte {self._at} of {len(self._content)}")
         found = self._content[self._at : self._at + count]
         self._at += count
         return found
@@ -66,7 +66,7 @@ def read_tensor(source: Bytes) -> NDArray:
     """The tensor at this place."""
     magic, _, _device, _id, rank, kind, bits, lanes = source.unpack("QQiiiBBH")
     if magic != TENSOR_MAGIC or not 0 <= rank <= MAX_RANK or kind not in _KINDS:
-        raise _malformed("what should be a tensor is none")
+        raise _malformed("a tensor was expected")
     shape = source.unpack(f"{rank}q")
     (size,) = source.unpack("q")
     spelled = "bool" if (kind, bits) == (1, 1) else f"{_KINDS[kind]}{bits}"

@@ -162,7 +162,7 @@ def test_what_a_call_cannot_say_is_told() -> None:
             B[i] = A[i]
 
     arrays = [tvm.nd.array(np.zeros(8, "float32")) for _ in range(2)]
-    with pytest.raises(DiagnosticError, match=r"is to be n \* 4, but no argument says what n is"):
+    with pytest.raises(DiagnosticError, match=r"must be n \* 4, but no argument determines n"):
         tvm.build(doubled, target="llvm")(*arrays)
     pointer = tvm.tir.decl_buffer((4,), "float32")
     body = tvm.tir.BufferStore(pointer, tvm.tir.const(0.0, "float32"), [0])

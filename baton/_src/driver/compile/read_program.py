@@ -106,7 +106,7 @@ def _read_file(path: Path, shapes: Mapping[str, Any] | None, params: dict[str, A
     if suffix == ".py":
         return read_program(import_module(_TEXTS).read_script(path), params=params)
     if is_zipfile(path):
-        message = f"{path} is an artifact or another archive, and no model that could be compiled"
+        message = f"{path} is an artifact or another archive, not a model that can be compiled"
         raise fail("model-kind", message, help="baton run and baton.load take artifacts; give the model it was made of")
     raise fail(
         "model-kind",

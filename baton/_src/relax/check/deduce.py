@@ -245,7 +245,7 @@ def _call(expr: Call, context: Context) -> StructInfo:
         )
     info = info_of(callee, context)
     if not isinstance(info, FuncStructInfo):
-        raise fail(STRUCT_INFO, f"{_named(callee)} is called but is {described(info)}, no function", span=expr.span)
+        raise fail(STRUCT_INFO, f"{_named(callee)} is called but is {described(info)}, not a function", span=expr.span)
     return derive_call_ret_struct_info(info, expr, context)
 
 

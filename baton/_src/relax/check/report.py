@@ -41,7 +41,7 @@ class Report:
 
     def undecided(self, message: str, *, code: str = STRUCT_INFO, span: Span | None = None) -> None:
         """A warning that `message` may apply; an error when strict."""
-        text = f"it cannot be excluded when compiling that {message}"
+        text = f"it cannot be ruled out at compile time that {message}"
         found = Diagnostic(code, text, span=span, help=CAST_HELP, severity=Severity.WARNING)
         if self.strict:
             raise DiagnosticError(replace(found, severity=Severity.ERROR))

@@ -179,9 +179,9 @@ MEMORY = (
         "memory.alloc_tensor", doc="a tensor in a storage", infer=_infer_alloc_tensor, pure=True, arity=(4, 5),
         allocates=True,
     ),
-    SpecialOp("memory.kill_storage", doc="the storage is used no more", infer=_infer_unit, pure=False, arity=(1, 1)),
+    SpecialOp("memory.kill_storage", doc="the storage is no longer used", infer=_infer_unit, pure=False, arity=(1, 1)),
     SpecialOp(
-        "memory.kill_tensor", doc="the tensor is used no more", infer=_infer_kill_tensor, pure=False, arity=(1, 1),
+        "memory.kill_tensor", doc="the tensor is no longer used", infer=_infer_kill_tensor, pure=False, arity=(1, 1),
     ),
     SpecialOp("memory.view", doc="a tensor over the same memory", infer=_infer_view, pure=True, arity=(1, 4)),
     SpecialOp(
@@ -196,7 +196,7 @@ MEMORY = (
         "vm.alloc_tensor", doc="a tensor in a storage of the machine", infer=_infer_alloc_tensor, pure=True,
         arity=(4, 5), allocates=True,
     ),
-    SpecialOp("vm.kill_object", doc="the object is used no more", infer=_infer_unit, pure=False, arity=(1, 1)),
+    SpecialOp("vm.kill_object", doc="the object is no longer used", infer=_infer_unit, pure=False, arity=(1, 1)),
     SpecialOp(
         "vm.call_tir_dyn", doc="call a kernel whose integers are given by a shape", infer=_infer_call_tir_dyn,
         pure=False, arity=(2, 2),

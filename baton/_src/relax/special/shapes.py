@@ -41,7 +41,7 @@ def _infer_tensor_to_shape(call: Call, context: Any) -> StructInfo:
     if not info.dtype.is_void and info.dtype != INT64:
         raise _wrong(call, f"the tensor must have dtype int64, got {described(info)}")
     if info.ndim == -1 or info.dtype.is_void:
-        context.report.undecided(f"tensor_to_shape gets {described(info)}, no rank-1 int64 tensor", span=call.span)
+        context.report.undecided(f"tensor_to_shape gets {described(info)}, not a rank-1 int64 tensor", span=call.span)
     dims = known_dims(info.shape)
     length = dims[0] if dims else None
     return ShapeStructInfo(None, length.value if isinstance(length, IntImm) else -1)

@@ -243,7 +243,7 @@ class GraphModule:
 
     def debug_get_output(self, node: int | str, out: Any = None) -> NDArray:
         """What `contrib.debugger.debug_executor` can do; raises `NotImplementedError`."""
-        raise NotImplementedError("a graph gives its outputs only: use contrib.debugger.debug_executor")
+        raise NotImplementedError("a graph executor keeps only the outputs: use contrib.debugger.debug_executor")
 
     def load_params(self, params_bytes: bytes | bytearray) -> None:
         """Set inputs from what `save_param_dict` wrote; bound parameters are left as they are."""

@@ -65,7 +65,7 @@ def plan_from_data(data: Any) -> StepPlan:
         raise fail("executable-corrupt", f"the steps of a kernel are malformed: {error}") from error
     kept = tuple(i for i in infos if isinstance(i, TensorValue))
     if len(kept) != len(infos):
-        raise fail("executable-corrupt", "what steps of a kernel share are tensors")
+        raise fail("executable-corrupt", "the steps of a kernel share tensors only")
     return StepPlan(signature_from_data(signature), kept, read)
 
 

@@ -114,7 +114,7 @@ class KernelReader(ExpressionReader):
             if called is not None:
                 return self._bind_results(node, names, *called)
         if len(names) != 1:
-            raise self.wrong(node, "several names are assigned what another kernel gives, and nothing else")
+            raise self.wrong(node, "only the results of another kernel can be assigned to several names")
         return self._scalar(node, names[0], self.number(value), value)
 
     def _bind_results(self, node: ast.stmt, names: list[str], body: Stmt, results: list[Buffer]) -> Stmt:
@@ -203,7 +203,9 @@ class KernelReader(ExpressionReader):
 
     def _written_out(self, node: ast.For, name: str, begin: Any, end: Any, body: Sequence[ast.stmt]) -> Stmt:
         if not (isinstance(begin, IntImm) and isinstance(end, IntImm)):
-            raise self.wrong(node, "const_range runs between numbers that are known", help="unroll takes any")
+            raise self.wrong(
+                node, "const_range takes bounds that are known when the kernel is read", help="unroll takes any"
+            )
         found = []
         for value in range(begin.value, end.value):
             self.names[name] = IntImm(end.dtype, value)

@@ -16,7 +16,7 @@ def config_threadpool(affinity_mode: Any, nthreads: Any, *more: Any) -> None:
     are refused.
     """
     if more:
-        raise fail("api", "threads are not bound to CPUs that are listed", help="config_threadpool(1, number)")
+        raise fail("api", "binding threads to listed CPUs is not supported", help="config_threadpool(1, number)")
     thread_pool().start(int(nthreads) or None)
 
 
