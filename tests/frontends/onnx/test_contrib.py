@@ -66,6 +66,7 @@ CASES: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("QLinearSigmoid", (*QUANTISED, _float(1 / 256), _zero(0)), {}),
     ("QLinearLeakyRelu", (*QUANTISED, *SCALES), {"alpha": 0.1}),
     ("QLinearSoftmax", (*QUANTISED, _float(1 / 256), _zero(0)), {"axis": -1, "opset": 13}),
+    ("QLinearSoftmax", (*QUANTISED, _float(1 / 256), _zero(0)), {"axis": 1, "opset": 11}),
     ("QLinearGlobalAveragePool", (_bytes(1, 3, 4, 4), _float(0.02), _zero(120), *SCALES), {}),
     ("QLinearGlobalAveragePool", (_bytes(1, 4, 4, 3), _float(0.02), _zero(120), *SCALES), {"channels_last": 1}),
     ("QLinearConcat", (*SCALES, *QUANTISED, *OTHER), {"axis": 1}),

@@ -99,6 +99,7 @@ CACHED: list[tuple[str, tuple[Any, ...], dict[str, Any], tuple[int, ...], int]] 
 
 IDS, SEGMENTS = below(10, 2, 5, dtype="int32"), below(2, 2, 5, dtype="int32")
 TABLES = (real(10, 8), real(6, 8), real(2, 8), real(8), real(8))
+GROUP_OF_COLUMN = RANDOM.permutation(np.repeat(np.arange(4), 16)).astype("int32")
 SMALL_TABLES = tuple(below(255, *t.shape) for t in TABLES)
 
 WEIGHTS: list[tuple[str, tuple[Any, ...], dict[str, Any], tuple[int, ...], int]] = [
@@ -121,6 +122,9 @@ WEIGHTS: list[tuple[str, tuple[Any, ...], dict[str, Any], tuple[int, ...], int]]
     ("MatMulNBits", (
         real(2, 64), below(256, 5, 2, 8), real(5, 2),
     ), {"K": 64, "N": 5, "block_size": 32, "bits": 2}, (0,), 1),
+    ("MatMulNBits", (real(2, 64), below(256, 5, 4, 8), real(5, 4), None, GROUP_OF_COLUMN), {
+        "K": 64, "N": 5, "block_size": 16, "bits": 4,
+    }, (0,), 1),
     ("GatherBlockQuantized", (
         below(256, 10, 16), below(10, 2, 3, dtype="int64") - 5, real(10, 2), below(256, 10, 1),
     ), {"bits": 4, "block_size": 16}, (1,), 1),
@@ -134,6 +138,18 @@ def test_operator(name: str, operands: Any, attributes: Any, inputs: Any, output
     expected = onnxruntime_outputs(model, feed)
     for _, found in in_both_languages(model, feed):
         assert_as_onnxruntime(found, expected)
+
+
+def test_columns_of_weights_have_the_zero_points_of_their_groups() -> None:
+    """onnxruntime has this form without zero points only; its documentation states it."""
+    packed, zeros, scales = below(256, 5, 4, 8), below(256, 5, 2), real(5, 4)
+    attributes = {"K": 64, "N": 5, "block_size": 16, "bits": 4}
+    operands = (np.eye(64, dtype="float32"), packed, scales, zeros, GROUP_OF_COLUMN)
+    model = model_of_node("MatMulNBits", operands, attributes, (0,), ["o"])
+    whole_weights, whole_zeros = (np.stack([b & 15, b >> 4], -1).reshape(5, -1).astype(float) for b in (packed, zeros))
+    expected = (whole_weights - whole_zeros[:, GROUP_OF_COLUMN]) * scales[:, GROUP_OF_COLUMN]
+    for _, found in in_both_languages(model, {"i0": operands[0]}):
+        np.testing.assert_allclose(found[0], expected.T, rtol=1e-5)
 
 
 def test_rows_of_a_batch_may_be_of_different_lengths() -> None:

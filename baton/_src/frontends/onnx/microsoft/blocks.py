@@ -61,16 +61,32 @@ def matmul_nbits(node: OnnxNode) -> Value:
     g = node.graph
     bits, block = int(node.attr("bits", 4)), int(node.needed("block_size"))
     inner, outer = int(node.needed("K")), int(node.needed("N"))
-    if node.attr("weight_prepacked", 0) or node.optional(4) is not None:
-        node.fail("weights packed for one device, and in an order of their own (g_idx), are not supported")
+    if node.attr("weight_prepacked", 0):
+        node.fail("weights packed for one device are not supported")
     blocks = -(-inner // block)
     numbers = unpacked(node, node[1], bits)
     scales = g.reshape(node[2], (outer, blocks))
     zeros = zero_points(node, node.optional(3), (outer, blocks), bits)
-    weights = in_blocks(node, g.reshape(numbers, (outer, blocks * block)), scales, zeros, block)
-    out = matmul(derived(node, node[0], g.transpose(_front(node, weights, inner), (1, 0))))
+    numbers = g.reshape(numbers, (outer, blocks * block))
+    if (groups := node.optional(4)) is not None:
+        weights = _in_groups(node, _front(node, numbers, inner), scales, zeros, _front(node, groups, inner))
+    else:
+        weights = _front(node, in_blocks(node, numbers, scales, zeros, block), inner)
+    out = matmul(derived(node, node[0], g.transpose(weights, (1, 0))))
     bias = node.optional(5)
     return out if bias is None else g.call("add", out, bias)
+
+
+def _in_groups(node: OnnxNode, whole: Value, scales: Value, zeros: Value, groups: Value) -> Value:
+    """(whole - zeros) * scales; column k of `whole` is of the group `groups[k]`, a column of scales and zeros."""
+    g = node.graph
+    zeros = zeros if zeros.rank == 0 else _of_groups(node, zeros, groups)
+    real = g.call("subtract", g.cast(whole, scales.dtype), g.cast(zeros, scales.dtype))
+    return g.call("multiply", real, _of_groups(node, scales, groups))
+
+
+def _of_groups(node: OnnxNode, x: Value, groups: Value) -> Value:
+    return node.graph.call("take", x, groups, axis=1, mode="fast")
 
 
 def zero_points(node: OnnxNode, given: Value | None, dims: tuple[Dim, ...], bits: int) -> Value:

@@ -16,6 +16,7 @@ from baton._src.frontends.onnx.nn.quantization import (
     quantize_linear,
 )
 from baton._src.frontends.onnx.nn.recurrent import RECURRENT
+from baton._src.frontends.onnx.nn.softmax import SOFTMAX
 from baton._src.frontends.onnx.node import Converter, OnnxNode
 from baton._src.frontends.onnx.tensors.elementwise import leaky_relu
 from baton._src.values.dtype import INT32
@@ -62,9 +63,11 @@ def _leaky(node: OnnxNode, x: Value) -> Value:
 
 
 def _softmax(node: OnnxNode, x: Value) -> Value:
-    if int(node.attr("opset", 13)) < 13 and node.axis(1) != x.rank - 1:
-        node.fail("a softmax over several axes is not supported here")
-    return node.graph.call("nn.softmax", x, axis=node.axis(-1))
+    """As ONNX's of the opset that the attribute names: before 13 the axes from `axis` on count as one."""
+    softmax = replace(derived(node, x, **node.attributes), opset=int(node.attr("opset", 13)))
+    found = SOFTMAX["Softmax"](softmax)
+    assert isinstance(found, Value)
+    return found
 
 
 def qlinear_concat(node: OnnxNode) -> Value:
