@@ -26,7 +26,12 @@ _LOG = [
     0.3333331048488617, -0.24999986588954926, 0.20002226531505585, -0.16669249534606934, 0.14218655228614807,
     -0.12384369969367981, 0.11873016506433487, -0.11789695918560028, 0.06915146857500076,
 ]  # fmt: skip
-_TANH = [-0.3333328366279602, 0.13331490755081177, -0.05374349653720856, 0.020650578662753105, -0.005717036779969931]
+_TANH_ABOVE = [
+    1.0, 0.13400466740131378, 0.0035187434405088425, 2.099382436426822e-05, 1.389762172010478e-08,
+]  # fmt: skip
+_TANH_BELOW = [
+    1.0, 0.46733787655830383, 0.02596489153802395, 0.00033236469607800245, 7.996522981557064e-07,
+]  # fmt: skip
 _ERF_ABOVE = [
     1.1283791065216064, 0.1904016137123108, 0.05274805426597595, 0.0037653998006135225, 0.00028487647068686783,
     2.0501074686762877e-06,
@@ -152,13 +157,16 @@ def _log1p(m: Lanes, x: str) -> str:
     return m.choose(m.compare("oeq", u, 1.0), x, regular)
 
 
+def _odd_quotient(m: Lanes, x: str, most: float, above: list[float], below: list[float]) -> str:
+    """x P(x^2) / Q(x^2), fitted up to where the result rounds to one: half the instructions of a form with exp."""
+    bounded = m.clamp(x, -most, most)
+    square = m.mul(bounded, bounded)
+    quotient = m.div(m.mul(bounded, m.poly(square, above)), m.poly(square, below))
+    return m.clamp(quotient, -1.0, 1.0)
+
+
 def _tanh(m: Lanes, x: str) -> str:
-    size = m.unary("fabs", x)
-    square = m.mul(x, x)
-    small = m.fma(m.mul(square, size), m.poly(square, _TANH), size)
-    e = m.call("exp", m.mul(m.clamp(size, 0.0, 20.0), 2.0))
-    large = m.sub(1.0, m.div(2.0, m.add(e, 1.0)))
-    return m.copysign(m.choose(m.compare("olt", size, 0.625), small, large), x)
+    return _odd_quotient(m, x, 8.7, _TANH_ABOVE, _TANH_BELOW)
 
 
 def _sigmoid(m: Lanes, x: str) -> str:
@@ -166,11 +174,7 @@ def _sigmoid(m: Lanes, x: str) -> str:
 
 
 def _erf(m: Lanes, x: str) -> str:
-    """x P(x^2) / Q(x^2), fitted up to where the result rounds to one: half the instructions of a form with exp."""
-    bounded = m.clamp(x, -3.92, 3.92)
-    square = m.mul(bounded, bounded)
-    above = m.mul(bounded, m.poly(square, _ERF_ABOVE))
-    return m.clamp(m.div(above, m.poly(square, _ERF_BELOW)), -1.0, 1.0)
+    return _odd_quotient(m, x, 3.92, _ERF_ABOVE, _ERF_BELOW)
 
 
 def _sinh(m: Lanes, x: str) -> str:
