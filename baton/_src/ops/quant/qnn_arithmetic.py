@@ -19,16 +19,8 @@ from baton._src.ops.axes import from_front
 from baton._src.ops.broadcasting import broadcast, same_dtype
 from baton._src.ops.layouts import follows_input
 from baton._src.ops.quant.parameters import check_lengths, check_quantised, np_along, parameter_at
-from baton._src.ops.quant.requantize import (
-    NO_SLOPE,
-    REAL,
-    check_parameters,
-    clipped,
-    np_clipped,
-    np_rounded,
-    rounded,
-    scalars,
-)
+from baton._src.ops.quant.requantize import NO_SLOPE, check_parameters, scalars
+from baton._src.ops.quant.rescaling import REAL, clipped, np_clipped, np_rounded, rounded
 from baton._src.ops.samples import Arr, Sample
 from baton._src.values.dtype import DataType
 

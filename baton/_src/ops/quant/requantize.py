@@ -1,8 +1,11 @@
-"""The same numbers with another scale and zero point: qnn.requantize; how real numbers become integers of a dtype.
+"""The same numbers with another scale and zero point: qnn.requantize.
+
+    exact (no compute_dtype)    round((q - zero) * (scale / new scale)) + new zero    in float64
+    int64                       the same, the factor being a number of 31 bits and a shift
+    float32, float64            round((q - zero) * (scale / new scale) + new zero)
 
 A quantised tensor stands for (q - zero_point) * scale. Scales and zero points are scalar tensors, here also vectors
-along `axis`. Rounding: UPWARD (halves up) or TONEAREST (halves away from zero). Source: facts relay-language §6
-level 11.
+along `axis`. Source: facts relay-language §6 level 11.
 """
 
 from __future__ import annotations
@@ -20,27 +23,53 @@ from baton._src.ops.broadcasting import like
 from baton._src.ops.dims import show_shape
 from baton._src.ops.layouts import follows_input
 from baton._src.ops.quant.parameters import check_lengths, check_quantised, np_along, parameter_at
+from baton._src.ops.quant.rescaling import (
+    REAL,
+    ROUNDINGS,
+    clipped,
+    fixed_product,
+    np_clipped,
+    np_fixed_product,
+    np_rounded,
+    rounded,
+)
 from baton._src.ops.samples import Arr, Sample
-from baton._src.values.dtype import DataType
+from baton._src.values.dtype import INT32, DataType
 
-ROUNDINGS = ("UPWARD", "TONEAREST")
-COMPUTE_DTYPES = ("None", "int32", "int64", "float32", "float64")
-REAL = "float64"
+COMPUTE_DTYPES = ("int64", "float32", "float64")
+OPEN = "None"
+"""What an attribute says that is left to `relay.qnn.op.requantize_config`."""
 NO_SLOPE = NotApplicable("integers")
 
 
 @attrs
 class RequantizeAttrs(Attrs):
-    """Axis, rounding, dtype."""
+    """Axis, rounding, dtypes."""
 
     axis: int = attr(-1, "the axis along which the input's scale and zero point vary")
-    rounding: str = attr("UPWARD", "UPWARD or TONEAREST")
-    compute_dtype: str = attr("None", "kept for TVM's programs; sums are exact here")
+    rounding: str = attr(OPEN, "UPWARD or TONEAREST; None: requantize_config's, which is UPWARD by itself")
+    compute_dtype: str = attr(OPEN, "int64, float32 or float64; None: requantize_config's, which is exact by itself")
     out_dtype: Any = attr("int8", "dtype of the result")
 
     def __post_init__(self) -> None:
         set_attr(self, "out_dtype", DataType(self.out_dtype))
-        set_attr(self, "rounding", "UPWARD" if self.rounding in ("None", None) else self.rounding)
+        for name in ("rounding", "compute_dtype"):
+            set_attr(self, name, getattr(self, name) or OPEN)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether nothing was asked: the product of real numbers is rounded, and then moved to the new zero point."""
+        return self.compute_dtype == OPEN
+
+    @property
+    def arithmetic(self) -> str:
+        """The dtype that is computed in."""
+        return REAL if self.is_exact else self.compute_dtype
+
+    @property
+    def effective_rounding(self) -> str:
+        """UPWARD if nothing was asked."""
+        return "UPWARD" if self.rounding == OPEN else self.rounding
 
 
 def check_parameters(call: OpCall[Any], positions: Any, vectors: bool = False) -> None:
@@ -56,13 +85,17 @@ def check_parameters(call: OpCall[Any], positions: Any, vectors: bool = False) -
 def infer_requantize(call: OpCall[RequantizeAttrs]) -> Info:
     """The shape of the data with the requested dtype."""
     x, a = call.tensor(0), call.attrs
-    if a.rounding not in ROUNDINGS:
+    if a.rounding not in (OPEN, *ROUNDINGS):
         call.fail(f"rounding must be UPWARD or TONEAREST, got {a.rounding!r}", code="op-attribute")
-    if a.compute_dtype not in COMPUTE_DTYPES:
+    if a.compute_dtype not in (OPEN, *COMPUTE_DTYPES):
         call.fail(f"compute_dtype must be one of {COMPUTE_DTYPES}, got {a.compute_dtype!r}", code="op-attribute")
     if not a.out_dtype.is_int:
         call.fail(f"gives integers, not {a.out_dtype}", code="op-dtype", help="qnn.dequantize gives real numbers")
     check_quantised(call, 0)
+    for dtype in (x.dtype, a.out_dtype) if a.compute_dtype == "int64" else ():
+        if dtype.is_int and dtype.int_range[1] > INT32.int_range[1]:
+            message = f"compute_dtype int64 holds products of int32 and narrower, not of {dtype}"
+            call.fail(message, code="op-dtype", help="leave compute_dtype out, or cast")
     if x.ndim > 0:
         normal_axis(call, a.axis, x.ndim)
     check_parameters(call, (1, 2), vectors=True)
@@ -71,48 +104,38 @@ def infer_requantize(call: OpCall[RequantizeAttrs]) -> Info:
     return like(x, a.out_dtype)
 
 
-def rounded(value: Any, rounding: str) -> Any:
-    half = k.const(0.5, REAL)
-    if rounding == "UPWARD":
-        return k.floor(value + half)
-    return k.select(value < k.const(0.0, REAL), k.ceil(value - half), k.floor(value + half))
-
-
-def np_rounded(value: Any, rounding: str) -> Any:
-    up = np.floor(value + 0.5)
-    return up if rounding == "UPWARD" else np.where(value < 0, np.ceil(value - 0.5), up)
-
-
-def clipped(value: Any, dtype: DataType) -> Any:
-    """A float64 as the nearest number of an integer dtype."""
-    low, high = (k.const(float(v), REAL) for v in dtype.int_range)
-    return k.cast(dtype, k.cast("int64", k.maximum(low, k.minimum(high, value))))
-
-
-def np_clipped(value: Any, dtype: DataType) -> Any:
-    return np.clip(value, *dtype.int_range).astype(np.int64).astype(dtype.numpy)
-
-
 def compute_requantize(inputs: Any, a: RequantizeAttrs, out: Any) -> Any:
-    """round((x - zero_point) * (scale / new scale)) + new zero point"""
+    """The formula of the attributes' arithmetic."""
     x, scale, zero, new_scale, new_zero = inputs
     axis = from_front(a.axis, x.ndim) if x.ndim else 0
+    real, rounding = a.arithmetic, a.effective_rounding
 
     def body(*i: Any) -> Any:
-        own_scale, own_zero = (k.cast(REAL, parameter_at(v, i, axis)) for v in (scale, zero))
-        factor = own_scale / k.cast(REAL, new_scale())
-        value = rounded((k.cast(REAL, x(*i)) - own_zero) * factor, a.rounding)
-        return clipped(value + k.cast(REAL, new_zero()), out.dtype)
+        own_scale, own_zero = parameter_at(scale, i, axis), parameter_at(zero, i, axis)
+        factor = k.cast(REAL, own_scale) / k.cast(REAL, new_scale())
+        value, new = k.cast(real, x(*i)) - k.cast(real, own_zero), k.cast(real, new_zero())
+        if real == "int64":
+            low, high = (k.const(v, real) for v in out.dtype.int_range)
+            whole = fixed_product(value, factor, rounding) + new
+            return k.cast(out.dtype, k.maximum(low, k.minimum(high, whole)))
+        value = value * k.cast(real, factor)
+        whole = rounded(value, rounding) + new if a.is_exact else rounded(value + new, rounding)
+        return clipped(k.cast(REAL, whole), out.dtype)
 
     return k.compute(out.shape, body, "requantize")
 
 
 def reference_requantize(inputs: Any, a: RequantizeAttrs) -> Any:
     """The formula."""
-    x, *parameters = (np.asarray(v).astype(np.float64) for v in inputs)
-    scale, zero = (np_along(v, x.ndim, a.axis) for v in parameters[:2])
-    value = np_rounded((x - zero) * (scale / parameters[2]), a.rounding)
-    return np_clipped(value + parameters[3], a.out_dtype)
+    x, scale, zero, new_scale, new_zero = (np.asarray(v) for v in inputs)
+    real, rounding = np.dtype(a.arithmetic), a.effective_rounding
+    factor = np_along(scale.astype(REAL), x.ndim, a.axis) / new_scale.astype(REAL)
+    value, new = x.astype(real) - np_along(zero.astype(real), x.ndim, a.axis), new_zero.astype(real)
+    if real == "int64":
+        return np_clipped(np_fixed_product(value, factor, rounding) + new, a.out_dtype)
+    value = value * factor.astype(real)
+    whole = np_rounded(value, rounding) + new if a.is_exact else np_rounded(value + new, rounding)
+    return np_clipped(whole.astype(REAL), a.out_dtype)
 
 
 REQUANTIZE = OpDef(
@@ -135,6 +158,7 @@ REQUANTIZE = OpDef(
     samples=lambda: (
         Sample((Arr(("n", 4), "int32", -999, 999), *scalars(2)), RequantizeAttrs()),
         Sample((Arr((3, 4), "int8", -99, 99), *scalars(2)), RequantizeAttrs(rounding="TONEAREST", out_dtype="uint8")),
+        Sample((Arr((3, 4), "int32", -999, 999), *scalars(2)), RequantizeAttrs(compute_dtype="int64")),
         Sample(
             (
                 Arr((3, 4), "int32", -999, 999),

@@ -3,9 +3,10 @@
     qnn.dequantize(%q, %s, %z)      becomes      cast(cast(%q, "int32") - %z, "float32") * %s
 
 Legalize applies rules that users or targets registered (column `FTVMQnnLegalize`); CanonicalizeOps replaces every
-operator of the dialect. Sums of products stay int32; rescaling is done in float64, where every int32 is exact, so that
-the result is the operator's to the last bit. This compiler computes qnn operators directly, as single kernels; the
-passes are for other backends, and for looking at what a quantised program does.
+operator of the dialect. Sums of products stay int32; rescaling is done in float64, where every int32 is exact, or as
+requantize's attributes or `requantize_config` say: the result is the operator's to the last bit. This compiler computes
+qnn operators directly, as single kernels; the passes are for other backends, and for looking at what a quantised
+program does.
 """
 
 from __future__ import annotations
@@ -17,18 +18,18 @@ from typing import Any, ClassVar
 from baton._src.ir.expr import Op
 from baton._src.ir.module import IRModule
 from baton._src.ops.quant.qnn_arithmetic import channel_axis
-from baton._src.passes.relay.building import Build, dtype_of, shape_of
+from baton._src.ops.quant.rescaling import REAL
+from baton._src.passes.relay.building import Build, dtype_of
 from baton._src.passes.relay.infer_type import InferType
 from baton._src.passes.relay.operators.legalize import Legalize
+from baton._src.passes.relay.quantize.canonical_requantize import canonical_requantize, clipped, rounded, spread
+from baton._src.passes.relay.quantize.requantize_config import settled
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
 from baton._src.relay.expressions import rewrite
 from baton._src.relay.nodes import Call
 from baton._src.support.diagnostics import fail
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
-from baton._src.values.dtype import DataType
-
-REAL = "float64"
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class CanonicalizeOps(RelayFunctionPass):
             user = new.op.get_attr("FTVMQnnCanonicalize")
             if user is not None:
                 return user(new.attrs, new.args, [*(a.checked_type for a in old.args), old.checked_type])
-            return build.canonical(build.call(new))
+            return build.canonical(build.call(settled(new)))
 
         return rewrite(function, rule)
 
@@ -81,59 +82,23 @@ def qnn_legalize() -> Pass:
     return Legalize("FTVMQnnLegalize")
 
 
-def _spread(build: Build, value: Any, rank: int, axis: int) -> Any:
-    """A parameter of an operator in float64, a vector laid along `axis` of a tensor of this rank."""
-    shape = shape_of(value)
-    if shape is None:
-        raise fail("relay-qnn", "scales and zero points must be scalars or vectors of known size", span=value.span)
-    real = build.op("astype", value, dtype=REAL)
-    if len(shape) == 1:
-        return build.op("reshape", real, newshape=tuple(shape[0] if i == axis % rank else 1 for i in range(rank)))
-    return real
-
-
-def _clipped(build: Build, value: Any, dtype: DataType) -> Any:
-    low, high = dtype.int_range
-    bounded = build.op("minimum", build.op("maximum", value, float(low)), float(high))
-    return build.op("astype", bounded, dtype=dtype)
-
-
-def _rounded(build: Build, value: Any, rounding: str) -> Any:
-    up = build.op("floor", build.op("add", value, 0.5))
-    if rounding == "UPWARD":
-        return up
-    down = build.op("ceil", build.op("subtract", value, 0.5))
-    return build.op("where", build.op("less", value, 0.0), down, up)
-
-
 def _quantize(build: Build, call: Call) -> Any:
     """clip(rint(x / scale) + zero_point)"""
     x, scale, zero = call.args
     rank = len(x.checked_type.shape)
     real = build.op("astype", x, dtype=REAL)
-    whole = build.op("round", build.op("divide", real, _spread(build, scale, rank, call.attrs.axis)))
-    return _clipped(build, build.op("add", whole, _spread(build, zero, rank, call.attrs.axis)), dtype_of(call))
+    whole = build.op("round", build.op("divide", real, spread(build, scale, rank, call.attrs.axis)))
+    return clipped(build, build.op("add", whole, spread(build, zero, rank, call.attrs.axis)), dtype_of(call))
 
 
 def _dequantize(build: Build, call: Call) -> Any:
     """(q - zero_point) * scale"""
     x, scale, zero = call.args
     rank = len(x.checked_type.shape)
-    whole = build.op("subtract", build.op("astype", x, dtype=REAL), _spread(build, zero, rank, call.attrs.axis))
+    whole = build.op("subtract", build.op("astype", x, dtype=REAL), spread(build, zero, rank, call.attrs.axis))
     return build.op(
-        "astype", build.op("multiply", whole, _spread(build, scale, rank, call.attrs.axis)), dtype=dtype_of(call)
+        "astype", build.op("multiply", whole, spread(build, scale, rank, call.attrs.axis)), dtype=dtype_of(call)
     )
-
-
-def _requantize(build: Build, call: Call) -> Any:
-    """round((x - zero_point) * (scale / new scale)) + new zero point"""
-    x, scale, zero, new_scale, new_zero = call.args
-    rank = len(x.checked_type.shape)
-    axis = call.attrs.axis
-    whole = build.op("subtract", build.op("astype", x, dtype=REAL), _spread(build, zero, rank, axis))
-    factor = build.op("divide", _spread(build, scale, rank, axis), _spread(build, new_scale, rank, axis))
-    value = _rounded(build, build.op("multiply", whole, factor), call.attrs.rounding)
-    return _clipped(build, build.op("add", value, _spread(build, new_zero, rank, axis)), dtype_of(call))
 
 
 def _binary(name: str) -> Callable[[Build, Call], Any]:
@@ -144,13 +109,13 @@ def _binary(name: str) -> Callable[[Build, Call], Any]:
 
         def real(x: Any, own: Any, axis: int) -> Any:
             rank = len(x.checked_type.shape)
-            scale, zero = (_spread(build, v, rank, channel_axis(axis, rank)) for v in own)
+            scale, zero = (spread(build, v, rank, channel_axis(axis, rank)) for v in own)
             return build.op("multiply", build.op("subtract", build.op("astype", x, dtype=REAL), zero), scale)
 
         reals = real(left, parameters[:2], call.attrs.lhs_axis), real(right, parameters[2:4], call.attrs.rhs_axis)
-        scale, zero = (_spread(build, v, 0, 0) for v in parameters[4:])
+        scale, zero = (spread(build, v, 0, 0) for v in parameters[4:])
         value = build.op("divide", build.op(name, *reals), scale)
-        return _clipped(build, build.op("add", _rounded(build, value, "UPWARD"), zero), dtype_of(call))
+        return clipped(build, build.op("add", rounded(build, value, "UPWARD"), zero), dtype_of(call))
 
     return make
 
@@ -158,7 +123,7 @@ def _binary(name: str) -> Callable[[Build, Call], Any]:
 _RULES: dict[str, Callable[[Build, Call], Any]] = {
     "quantize": _quantize,
     "dequantize": _dequantize,
-    "requantize": _requantize,
+    "requantize": canonical_requantize,
     "add": _binary("add"),
     "subtract": _binary("subtract"),
     "mul": _binary("multiply"),
