@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from baton._src.ir.expr import Op, PrimExpr
+from baton._src.ir.filled_columns import FILLED
 from baton._src.ir.traverse import rewrite
 from baton._src.support.diagnostics import fail
 from baton._src.tir.expr import Call
@@ -24,9 +25,6 @@ KEYS = ("llvm.FLowerIntrinsic", "default.FLowerIntrinsic")
 """The columns of rules, those for the target before those for all."""
 _LONGEST = 32
 """Rules that follow each other at a call, each for what the one before gave."""
-
-_with_rules: set[str] = set()
-"""The names of intrinsics with rules: nothing is looked for while there are none."""
 
 
 def register_intrin_lowering(op_name: str, target: str, *, f: Rule | None = None, level: int = 10) -> Any:
@@ -40,8 +38,6 @@ def register_intrinsic_attr(op_name: str, attr_key: str, value: Any = None, leve
 
     def put(content: Any) -> Any:
         own_intrinsic(op_name).set_attr(attr_key, content, level)
-        if attr_key in KEYS:
-            _with_rules.add(op_name)
         return content
 
     return put if value is None else put(value)
@@ -52,7 +48,7 @@ def with_own_intrinsics(functions: Mapping[str, PrimFunc]) -> dict[str, PrimFunc
 
     Error `tir-intrinsic`: a script's own intrinsic has no rule, or a rule gives what it takes again and again.
     """
-    if not _with_rules and not OWN_INTRINSICS:
+    if FILLED.isdisjoint(KEYS) and not OWN_INTRINSICS:
         return dict(functions)
     return {name: rewrite(func, _lowered) for name, func in functions.items()}
 
@@ -61,23 +57,23 @@ def _lowered(node: Any) -> Any:
     """What a node becomes; None: it stays."""
     if not isinstance(node, Call) or not isinstance(node.op, Op):
         return None
-    if node.op.name not in _with_rules:
-        if node.op.name in OWN_INTRINSICS:
-            help = f"register_intrin_lowering({node.op.name!r}, 'llvm', f=rule)"
-            raise fail("tir-intrinsic", f"nobody says what {node.op.name} computes", span=node.span, help=help)
-        return None
     found: Any = node
     for _ in range(_LONGEST):
         rule = _rule(found)
         if rule is None:
-            return found
+            break
         made = rule(found)
         if made is None or made is found:  # the rule leaves this call alone
             return found
         if not isinstance(made, PrimExpr):
             raise fail("tir-intrinsic", f"the rule of {node.op.name} gave {made!r}, not an expression", kind=TypeError)
         found = made
-    raise fail("tir-intrinsic", f"the rule of {node.op.name} gives calls of {node.op.name}", span=node.span)
+    else:
+        raise fail("tir-intrinsic", f"the rule of {node.op.name} gives calls of {node.op.name}", span=node.span)
+    if found is node and node.op.name in OWN_INTRINSICS:
+        help = f"register_intrin_lowering({node.op.name!r}, 'llvm', f=rule)"
+        raise fail("tir-intrinsic", f"nobody says what {node.op.name} computes", span=node.span, help=help)
+    return found
 
 
 def _rule(node: Any) -> Rule | None:

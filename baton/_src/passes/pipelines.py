@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from baton._src.ir.filled_columns import FILLED, LEGALIZE
 from baton._src.passes.relax.bindings.attach_global_symbol import AttachGlobalSymbol
 from baton._src.passes.relax.bindings.canonicalize_bindings import CanonicalizeBindings
 from baton._src.passes.relax.bindings.dataflow_blocks import ConvertToDataflow, ToNonDataflow
@@ -59,6 +60,7 @@ def simplify() -> Pipeline:
         InlinePrivateFunctions(),  # helpers become part of what is optimised; recursive ones stay
         CanonicalizeBindings(),  # copies and tuple detours hide operands from the passes below
         CheckSizes(),  # the user's operators, before any is rewritten; helpers' sizes are their callers' by now
+        *_registered(),  # what scripts compute in an operator's place, before it becomes another one
         DecomposeOps(),  # batch_norm as scale and shift, so that both can be folded
         CanonicalizeBindings(),  # ... whose tuple of results is taken apart right away
         ChannelsFirst(),  # one layout for what follows; the weights' transposes are folded next
@@ -77,11 +79,16 @@ def simplify() -> Pipeline:
     )
 
 
+def _registered() -> Pipeline:
+    """Kernels that scripts registered for operators, if they did."""
+    return (LegalizeOps(registered="only", sizes_checked=True),) if LEGALIZE in FILLED else ()
+
+
 def kernels() -> Pipeline:
     """From operators to fused kernels."""
     return (
         # operators of known rank become PrimFuncs; the rest is left to run-time compilation
-        LegalizeOps(fusion_classes=True, sizes_checked=True),
+        LegalizeOps(fusion_classes=True, sizes_checked=True, registered="not"),
         AnnotateTIROpPattern(),  # users' own PrimFuncs join in fusion, too
         ConvertToDataflow(),  # fusion looks at dataflow blocks; programs written without them get them here
         RewriteDataflowReshape(),  # a reshape is a view, not a kernel; before fusion, which would bury it

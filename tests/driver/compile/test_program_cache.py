@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,14 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+import baton as tvm
+from baton import topi
 from baton._src.driver.compile import compile_program as driver
 from baton._src.driver.compile import program_cache
 from baton._src.driver.compile.compile import compile as compile_model
+from baton._src.ir.filled_columns import FILLED
 from baton._src.support.diagnostics import DiagnosticError
+from baton._src.transform.context import PassContext
 
 X = np.linspace(-1, 1, 64, dtype="float32").reshape(1, 64)
 
@@ -31,7 +36,7 @@ def model(factor: float = 1.0) -> onnx.ModelProto:
 
 
 @pytest.fixture
-def builds(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
+def builds(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[list[str]]:
     """A name for each program that was really compiled; everything is worth keeping, in a cache of its own."""
     found: list[str] = []
     real = driver.relax_build
@@ -46,7 +51,11 @@ def builds(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
     monkeypatch.setenv("BATON_CACHE", "1")
     monkeypatch.setenv("BATON_CACHE_PROGRAMS", "64")
     monkeypatch.setenv("BATON_CACHE_DIR", str(tmp_path / "cache"))
-    return found
+    before = set(FILLED)
+    FILLED.clear()  # by other tests
+    yield found
+    FILLED.clear()
+    FILLED.update(before)
 
 
 def result(path: Path, **options: Any) -> float:
@@ -86,6 +95,38 @@ def test_what_matters_is_in_the_key(builds: list[str], tmp_path: Path, monkeypat
     monkeypatch.setattr(program_cache, "source_fingerprint", lambda: "the next version")
     assert result(path) == 3.0
     assert len(builds) == len(variants) + 3
+
+
+def doubled(builder: Any, call: Any) -> Any:
+    return builder.emit_te(lambda x, w: topi.multiply(topi.matmul(x, w), 2.0), *call.args)
+
+
+def test_rules_that_scripts_register_count(builds: list[str], tmp_path: Path) -> None:
+    """Guards against programs compiled before a rule was registered: they were served as they were, and kept after."""
+    path = tmp_path / "m.onnx"
+    path.write_bytes(model().SerializeToString())
+    assert [result(path), result(path)] == [1.0, 1.0]
+    try:
+        tvm.ir.register_op_attr("relax.matmul", "FLegalize", doubled)
+        assert [result(path), result(path)] == [2.0, 2.0]
+        assert len(builds) == 3
+    finally:
+        tvm.ir.Op.get("relax.matmul").reset_attr("FLegalize")
+        FILLED.clear()
+    assert result(path) == 1.0
+    assert len(builds) == 3
+
+
+def test_settings_that_are_functions_are_not_compared(builds: list[str], tmp_path: Path) -> None:
+    """Guards against settings whose texts are addresses: another function may lie there the next time."""
+    path = tmp_path / "m.onnx"
+    path.write_bytes(model().SerializeToString())
+    with PassContext(config={"tir.LoopPartition": {"x": [1]}}):
+        assert [result(path), result(path)] == [1.0, 1.0]
+    assert len(builds) == 1
+    with PassContext(config={"tir.add_lower_pass": [(1, lambda func, *_: func)]}):
+        assert [result(path), result(path)] == [1.0, 1.0]
+    assert len(builds) == 3
 
 
 def test_external_data_counts(builds: list[str], tmp_path: Path) -> None:

@@ -14,7 +14,8 @@ for every later use. `emit` adds a binding before the current one. Parts that do
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import groupby, pairwise
 from typing import Any
 
@@ -135,6 +136,16 @@ class BindingRewriter:
             self.values[binding.var] = binding.value
             if isinstance(binding.var, DataflowVar):
                 self._homes[binding.var] = self.block
+
+    @contextmanager
+    def emitting(self, builder: BlockBuilder) -> Iterator[None]:
+        """What `builder` emits in the `with` block goes in front of the binding being rewritten."""
+        frames = builder.normalizer.frames
+        frames.append(self._normalizer.frames[-1])
+        try:
+            yield
+        finally:
+            frames.pop()
 
     def is_visible(self, var: Any) -> bool:
         """Whether the binding may use `var`, found by `resolved`: DataflowVars are visible in their block only."""

@@ -19,6 +19,7 @@ from typing import Any
 
 from baton._src.driver.intrinsic_rules import register_intrinsic_attr
 from baton._src.driver.relax.operator_compiler import OperatorCompiler
+from baton._src.driver.tvm_names.relax.operator_columns import fill_relax_column
 from baton._src.ir.attrs import OpenAttrs
 from baton._src.ir.expr import Op
 from baton._src.ir.node import set_note
@@ -47,7 +48,9 @@ _UNKNOWN = "its type relation is not registered: Op.add_type_rel(name, function)
 
 
 def register(op_name: str, describe: str = "") -> Op:
-    """The operator of this name; a new one if there is none yet."""
+    """The operator of this name; a new one of Relay if there is none yet (Relax has none of scripts' own)."""
+    if op_name.startswith("relax."):
+        return CATALOGUE.relax(op_name)
     if op_name in CATALOGUE.relay_names():
         return CATALOGUE.relay(op_name)
     definition: OpDef[Any] = OpDef(
@@ -71,11 +74,14 @@ def _undefined(call: OpCall[Any]) -> Info:
 def register_op_attr(op_name: str, attr_key: str, value: Any = None, level: int = 10) -> Any:
     """Fill a column of the registry; without `value`, a decorator. Columns that say how an operator is computed, fused,
     differentiated or whether it has effects become part of its definition, if it is a registered one. Intrinsics of
-    TIR (`tir.exp`) take rules that lower them (`intrinsic_rules`)."""
+    TIR (`tir.exp`) take rules that lower them (`intrinsic_rules`), operators of Relax kernels (`operator_columns`)."""
     if op_name.startswith("tir."):
         return register_intrinsic_attr(op_name, attr_key, value, level)
 
     def put(content: Any) -> Any:
+        if op_name.startswith("relax."):
+            fill_relax_column(op_name, attr_key, content, level)
+            return content
         op = register(op_name)
         op.set_attr(attr_key, content, level)
         facets = _FACETS.get(attr_key)

@@ -20,9 +20,10 @@ import string
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from baton._src.ir.expr import GlobalVar, Op
+from baton._src.ir.filled_columns import LEGALIZE
 from baton._src.ir.module import IRModule
 from baton._src.ir.op_def import NotApplicable, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo, TupleInfo
@@ -45,14 +46,17 @@ Customize = Callable[[BlockBuilder, Call], Any]
 @dataclass(frozen=True)
 class LegalizeOps(Pass):
     """See the module. `customize_legalize_map` gives, by operator name (`relax.add`), a function `(builder, call) ->
-    expression` that is asked first; `enable_warning` warns of operators that have no kernel; `skip` names operators to
-    leave alone; `fusion_classes`: kernels carry the operators' classes; `sizes_checked`: `CheckSizes` ran before."""
+    expression` that is asked first, before what scripts registered (column `FLegalize`); `enable_warning` warns of
+    operators that have no kernel; `skip` names operators to leave alone; `fusion_classes`: kernels carry the operators'
+    classes; `sizes_checked`: `CheckSizes` ran before; `registered`: what scripts registered is applied "too", or "only"
+    that, or "not"."""
 
     customize_legalize_map: Mapping[str, Customize] | None = None
     enable_warning: bool = False
     skip: tuple[str, ...] = ()
     fusion_classes: bool = False
     sizes_checked: bool = False
+    registered: Literal["too", "only", "not"] = "too"
 
     def run(self, module: IRModule, ctx: PassContext) -> IRModule:
         if not ctx.setting("relax.transform.apply_legalize_ops"):
@@ -75,12 +79,21 @@ class _Legalizer(DecomposingRewriter):
         if not isinstance(value, Call) or not isinstance(value.op, Op) or value.op.name in self.options.skip:
             return value
         custom = self.custom.get(value.op.name)
+        if custom is None and self.options.registered != "not":
+            custom = value.op.get_attr(LEGALIZE)
         if custom is not None:
-            replacement = custom(self.builder, value)
-            self.context.functions.update(self.builder.context.functions)
-            return value if replacement is value else self.normalized(replacement)
+            return self.customized(value, custom)
         definition = value.op.definition
-        return self.legalize(binding, value, definition) if isinstance(definition, OpDef) else value
+        if self.options.registered == "only" or not isinstance(definition, OpDef):
+            return value
+        return self.legalize(binding, value, definition)
+
+    def customized(self, call: Call, custom: Customize) -> Any:
+        """What `custom` makes of the call; what it emits goes in front."""
+        with self.emitting(self.builder):
+            replacement = custom(self.builder, call)
+        self.context.functions.update(self.builder.context.functions)
+        return call if replacement is call else self.normalized(replacement)
 
     def legalize(self, binding: VarBinding, call: Call, definition: OpDef[Any]) -> Any:
         """The legalised call, or the call itself if too little is known."""
