@@ -188,6 +188,7 @@ class _Maker:
         self.operators.append("requantize")
         rank, axis = q.values.ndim, self.below(q.values.ndim)
         rounding, dtype = self.pick(*ROUNDINGS), self.pick(*BYTES, "int8", "int16" if self.below(3) == 0 else "uint8")
+        compute = self.pick(*COMPUTE_DTYPES)
         scale, zero = q.scale, q.zero
         if np.ndim(scale) == 0 and self.below(3) == 0 and q.values.shape[axis] > 1:
             scale = self.scale(q.values.shape[axis])
@@ -198,11 +199,15 @@ class _Maker:
         new_zero = self.zero(dtype if dtype in BYTES else "int8")
         expr = QNN.requantize(
             q.expr, self.const(scale), self.const(zero), self.const(new_scale), self.const(new_zero),
-            axis=axis - rank * self.below(2), rounding=rounding, compute_dtype=self.pick(*COMPUTE_DTYPES),
+            axis=axis - rank * self.below(2), rounding=rounding, compute_dtype=compute,
             out_dtype=dtype,
         )  # fmt: skip
         factor = along(scale, axis, rank).astype("float64") / np.float64(new_scale)
-        value = rounded((q.values - along(zero, axis, rank)) * factor, rounding) + new_zero
+        value = (q.values - along(zero, axis, rank)) * factor
+        if compute.startswith("float"):  # moved to the zero point before it is rounded, both in this dtype
+            value = rounded((value.astype(compute) + np.dtype(compute).type(new_zero)).astype("float64"), rounding)
+        else:
+            value = rounded(value, rounding) + new_zero
         return Quantised(expr, saturated(value, dtype), new_scale, new_zero, dtype)
 
     def bytes(self, q: Quantised) -> Quantised:

@@ -10,7 +10,12 @@ from baton._src.support.lazy import attach, names
 
 __getattr__, __dir__, __all__ = attach(
     __name__,
-    {**names("driver.tvm_names.relay.user_operators", "register_qnn_legalize")},
+    {
+        **names("driver.tvm_names.relay.user_operators", "register_qnn_legalize"),
+        **names(
+            "passes.relay.quantize.requantize_config", "RequantizeConfig current_requantize_config requantize_config"
+        ),
+    },
     before=wire,
     more=partial(relay_builders, "qnn"),
 )

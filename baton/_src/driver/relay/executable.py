@@ -18,6 +18,7 @@ from baton._src.passes.relay.first_order.eta_expand import EtaExpand
 from baton._src.passes.relay.first_order.specialize import Specialize
 from baton._src.passes.relay.memory.dissolve_memory import DissolveMemory
 from baton._src.passes.relay.pipeline import optimize
+from baton._src.passes.relay.quantize.requantize_config import settle
 from baton._src.passes.relay.remove_unused_functions import RemoveUnusedFunctions
 from baton._src.relay.nodes import Function
 from baton._src.runtime.executable.executable import Executable
@@ -55,7 +56,7 @@ def build_executable(
     """
     noted = stages or Stages()
     with rarely_collecting():
-        bound, known = bind_known(module, params or {})
+        bound, known = bind_known(settle(module), params or {})
         bound, external = hand_over(bound)
         bound = CheckCompilers()(bound)  # before `restrict`, which would speak of the composites inside
         bound = restrict(bound) if restrict is not None else bound

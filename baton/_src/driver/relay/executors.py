@@ -16,6 +16,7 @@ from baton._src.driver.wiring import wire
 from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
 from baton._src.ir.types import TensorType
+from baton._src.passes.relay.quantize.requantize_config import settle
 from baton._src.relay.analysis import free_vars
 from baton._src.relay.check.infer_type import infer_expr
 from baton._src.relay.check.show import show_type
@@ -71,16 +72,14 @@ class Executor:
 
     def _callable(self, target: Any, function: Any) -> Callable[..., Any]:
         names = [p.name_hint for p in function.params]
-        run: list[Callable[..., Any]] = []
+        run = self._interpreted(target) if self.kind == "debug" else self._compiled(target)
 
         def call(*args: Any, **kwargs: Any) -> Any:
             values = [_as_declared(p, v) for p, v in zip(function.params, self._arguments(names, args, kwargs))]
-            if not run:
-                run.append(self._interpreted(target) if self.kind == "debug" else self._compiled(target))
             if self.kind == "debug":  # The interpreter itself checks no types.
                 for param, value in zip(function.params, values):
                     _check_declared(param, value)
-            return run[0](*values)
+            return run(*values)
 
         return call
 
@@ -104,7 +103,7 @@ class Executor:
 
     def _interpreted(self, target: Any, values: Mapping[Any, Any] | None = None) -> Any:
         """The value of `target`. Types are inferred first: the interpreter would run what other executors refuse."""
-        return Interpreter(self.module).evaluate(infer_expr(target, self.module), values)
+        return Interpreter(settle(self.module)).evaluate(infer_expr(settle(target), self.module), values)
 
     def _compiled(self, target: Any) -> Callable[..., Any]:
         module = self.module

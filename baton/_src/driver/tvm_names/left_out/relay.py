@@ -72,9 +72,6 @@ RELAY_NAMES: Mapping[str, Mapping[str, str]] = {
     "qnn operators are lowered by relay.qnn.transform; rules of your own are relay.op.register_legalize": {
         "relay.qnn.op": "legalizations canonicalizations layout_conversions",
     },
-    "requantize rounds as its argument says (UPWARD without one), in float64 always: give rounding to the calls": {
-        "relay.qnn.op": "requantize_config current_requantize_config RequantizeConfig",
-    },
     "weights are packed by the compiler: call dense": {"relay.qnn.op": "contrib_dense_pack"},
     "relay.quantize has quantize, qconfig and the passes; what lies between them is baton's own": {
         "relay.quantize": "_quantize _annotate _calibrate _partition kl_divergence",
