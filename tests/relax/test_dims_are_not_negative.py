@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from baton import relax, tir
+from baton._src.support.diagnostics import DiagnosticError
+from tests.relax.build import load
 from tests.relax.machines import everywhere
 
 
@@ -27,6 +29,15 @@ def test_parameters_tell_that_their_dims_are_not_negative() -> None:
         builder.emit_func_output(relax.Tuple([found, half]))
     assert str(found.struct_info) == str(x.struct_info)
     assert str(half.struct_info.shape) == "R.shape([n // 2])"
+
+
+def test_tensors_have_no_negative_sizes() -> None:
+    """Guards types of tensors that nothing is of: readers and builders took them."""
+    with pytest.raises(DiagnosticError, match="-4 is no size of a dim"):
+        rows(-4)
+    with pytest.raises(DiagnosticError, match="-4 is no size of a dim") as caught:
+        load("@R.function\ndef main(x: R.Tensor((2, -4), 'float32')):\n    return x\n")
+    assert caught.value.diagnostics[0].span is not None
 
 
 def test_scalars_may_be_negative() -> None:

@@ -33,6 +33,7 @@ def main(s: R.Shape(["m"])) -> R.Object:
         ("T.if_then_else(m * m > m, 1, 2)", 1),
         ("T.min(m * m, 3)", 3),
         ("T.max(-m * m, 3)", 3),
+        ("m << 40 >> 40", 2**32),
     ],
 )
 def test_what_is_computed_on_the_way_may_be_large(dim: str, expected: int) -> None:
@@ -41,10 +42,20 @@ def test_what_is_computed_on_the_way_may_be_large(dim: str, expected: int) -> No
 
 
 @pytest.mark.rule("RELAX-GRAMMAR-02")
-@pytest.mark.parametrize("dim", ["m * m", "m + 9223372036854775807", "-m * 2147483648 * 2", "T.max(m * m, 1)"])
+@pytest.mark.parametrize(
+    "dim",
+    ["m * m", "m + 9223372036854775807", "-m * 2147483648 * 2", "T.max(m * m, 1)", "m << 40"],
+)
 def test_a_dim_is_an_int64(dim: str) -> None:
     """The interpreter gave a shape of 0."""
     fails_everywhere(program(f"R.shape([{dim}])"), BIG, says="a dim is an int64", code="value-mismatch")
+
+
+@pytest.mark.rule("RELAX-GRAMMAR-02")
+@pytest.mark.parametrize("dim", ["T.int64(1) << m", "m >> 5 - m"])
+def test_shifts_stay_within_the_bits(dim: str) -> None:
+    """The interpreter gave 0, and the compiled program Python's own error."""
+    fails_everywhere(program(f"R.shape([{dim}])"), BIG, says="shifted by 0..63 bits", code="value-mismatch")
 
 
 @pytest.mark.rule("RELAX-GRAMMAR-02")

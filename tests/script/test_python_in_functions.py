@@ -14,7 +14,7 @@ from baton._src.relax.nodes import Function
 from baton._src.support.diagnostics import DiagnosticError
 from tests.relax.build import ROOTS, load
 
-R = ROOTS["R"]
+R, IR = ROOTS["R"], ROOTS["I"]
 
 
 def operators(found: Function) -> list[str]:
@@ -82,6 +82,23 @@ def test_python_decides_what_python_knows() -> None:
     assert operators(main) == ["add", "sum", "mean", "astype", "call_pure_packed", "exp"]
     assert '"tests.exp_02"' in main.script()
     assert main.ret_struct_info == R.Tensor((), "float16")
+
+
+def test_functions_of_the_module_in_comprehensions() -> None:
+    """Guards `cls.f` where Python's own loops call it; it was no attribute there."""
+
+    @IR.ir_module
+    class Module:
+        @R.function
+        def f(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+            return R.add(x, x)
+
+        @R.function
+        def main(x: R.Tensor((2,), "float32")):
+            cls = Module
+            return R.tuple(*[cls.f(x) for _ in range(2)])
+
+    assert Module.script().count("cls.f(x)") == 2
 
 
 @pytest.mark.parametrize(

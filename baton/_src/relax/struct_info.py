@@ -181,7 +181,9 @@ def _check_extents(shape: Any) -> None:
     values = shape.values if isinstance(shape, ShapeExpr) else ()
     negative = next((d.value for d in values if isinstance(d, IntImm) and d.value < 0), None)
     if negative is not None:
-        raise fail("api", f"TensorStructInfo: {negative} is no size of a dim", help="name an unknown size by a variable")
+        raise fail(
+            "api", f"TensorStructInfo: {negative} is no size of a dim", help="name an unknown size by a variable"
+        )
 
 
 def _check_ndim(what: str, ndim: int) -> None:

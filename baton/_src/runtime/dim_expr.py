@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from baton._src.support.diagnostics import fail
-from baton._src.values.prim import prim
+from baton._src.values.prim import prim, shifted_left, shifted_right
 
 DimExpr = Any
 """int | float | bool | list (see above); lists come back from JSON as lists, tuples are accepted."""
@@ -52,8 +52,8 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "or": lambda a, b: bool(a or b),
     "not": lambda a: not a,
     "select": _select,
-    "<<": lambda a, b: a << b,
-    ">>": lambda a, b: a >> b,
+    "<<": shifted_left,
+    ">>": shifted_right,
     "&": lambda a, b: a & b,
     "|": lambda a, b: a | b,
     "^": lambda a, b: a ^ b,

@@ -57,6 +57,12 @@ class ModuleRef:
             raise fail("script-name", f"the module has no function {name!r}", help=f"it has: {known}")
         return found
 
+    def __getattr__(self, name: str) -> GlobalVar:
+        """`cls.f` in an expression that is Python's own, as in a comprehension."""
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self.get_global_var(name)
+
 
 class Evaluator:
     """Gives expressions their values. `scalars` resolves what annotations name; `inline` expands a macro call."""

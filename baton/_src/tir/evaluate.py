@@ -61,6 +61,7 @@ class ExprCompiler:
     """Compiles expressions; `slots` says which entry of the environment holds which variable or buffer."""
 
     def __init__(self, functions: Mapping[str, Any] | None = None, exact: bool = False) -> None:
+        self.exact = exact
         self.pair = exact_pair if exact else pair
         self.slots: dict[Any, int] = {}
         self.aliases: dict[Var, list[int]] = {}

@@ -18,6 +18,9 @@ from baton._src.tir.buffer import Buffer
 from baton._src.tir.expr import BufferLoad, Call
 from baton._src.tir.intrinsics import definition
 from baton._src.tir.scalar_values import Env, Run, from_numpy
+from baton._src.values.prim import shifted_left, shifted_right
+
+_EXACT_SHIFTS = {"tir.shift_left": shifted_left, "tir.shift_right": shifted_right}
 
 
 class Compiler(Protocol):
@@ -26,6 +29,10 @@ class Compiler(Protocol):
     @property
     def functions(self) -> Mapping[str, Any]:
         """The functions that may be called by name."""
+
+    @property
+    def exact(self) -> bool:
+        """Whether integers are whole numbers, which do not wrap around."""
 
     def expr(self, node: Any) -> Run:
         """The closure of an expression."""
@@ -54,6 +61,9 @@ def compile_call(compiler: Compiler, node: Call) -> Run:
     special = _SPECIAL_CALLS.get(name)
     if special is not None:
         return special(compiler, node)
+    if compiler.exact and name in _EXACT_SHIFTS and node.dtype.lanes == 1:
+        number, amount, shift = *map(compiler.expr, node.args), _EXACT_SHIFTS[name]
+        return lambda env: shift(number(env), amount(env))
     if row is None or row.numpy is None:
         raise fail("tir-interpret", f"the interpreter cannot run {name}", span=node.span)
     function, result = row.numpy, node.dtype

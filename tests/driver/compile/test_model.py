@@ -11,7 +11,7 @@ import onnxruntime
 import pytest
 from onnx import TensorProto, helper
 
-from baton import relax
+from baton import relax, script
 from baton._src.driver.compile.compile import compile as compile_model
 from baton._src.driver.compile.open_model import open_model
 from baton._src.driver.model.load import load
@@ -153,6 +153,15 @@ def test_programs_from_text(tmp_path: Path) -> None:
     )
     onnx.checker.check_model(proto)
     np.testing.assert_array_equal(compile_model(proto).run({"x": x})[0], x * 2)
+
+
+def test_modules_without_an_entry() -> None:
+    """Guards that compiling says what a model calls, and who takes other modules: calls failed later."""
+    module = script.from_source(
+        "@I.ir_module\nclass M:\n    @R.function\n    def f(x: R.Tensor((2,), 'float32')):\n        return x\n"
+    )
+    with pytest.raises(DiagnosticError, match=r"no function 'main'.*it has: f\n.*relax\.build"):
+        compile_model(module)
 
 
 def test_several_threads_and_models_at_once(digits: Model) -> None:

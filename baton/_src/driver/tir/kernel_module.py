@@ -6,18 +6,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from baton._src.runtime.between_repetitions import Between
 from baton._src.runtime.executable import export
 from baton._src.runtime.executable.executable import Executable
+from baton._src.runtime.module_face import ModuleFace
 from baton._src.runtime.native.kernel_function import KernelFunction, KernelSignature
 from baton._src.runtime.native.library import load
 from baton._src.runtime.native.stepped_kernel import SteppedKernel, StepPlan, plan_from_data, plan_to_data
 from baton._src.runtime.timing import BenchmarkResult, measure
-from baton._src.runtime.value_checks import argument_count
+from baton._src.runtime.value_errors import argument_count
 from baton._src.support.diagnostics import fail
 from baton._src.values.dtype import DataType
 from baton._src.values.packed_func import PROCESS_FUNCTIONS
@@ -58,8 +59,12 @@ Kernel = KernelFunction | ReturningKernel | SteppedKernel
 
 
 @dataclass(frozen=True)
-class KernelModule:
+class KernelModule(ModuleFace):
     """Compiled kernels by name. Calling the module calls its entry, the only kernel or `main`."""
+
+    type_key: ClassVar[str] = "llvm"
+    is_dso_exportable: ClassVar[bool] = True
+    is_binary_serializable: ClassVar[bool] = False
 
     executable: Executable
     imported_modules: list[KernelModule] = field(default_factory=list, compare=False, repr=False)
@@ -70,11 +75,6 @@ class KernelModule:
         if not isinstance(module, KernelModule):
             raise fail("api", f"a kernel module imports modules that tvm.build made, got {module!r}")
         self.imported_modules.append(module)
-
-    @property
-    def type_key(self) -> str:
-        """The kind of code that the module holds."""
-        return "llvm"
 
     def get_source(self, fmt: str = "") -> str:
         """The code as text (`Executable.get_source`)."""

@@ -80,6 +80,7 @@ class Analyzer:
 
     def __init__(self) -> None:
         self._ctx = Context()
+        self._extensions = Extension.NoExtensions
 
     @staticmethod
     def over(domains: Mapping[Var, Any]) -> Analyzer:
@@ -168,8 +169,12 @@ class Analyzer:
 
     @property
     def enabled_extensions(self) -> Extension:
-        """TVM's optional rewrites: none is needed."""
-        return Extension.NoExtensions
+        """TVM's optional rewrites, as they were set; they change nothing here."""
+        return self._extensions
+
+    @enabled_extensions.setter
+    def enabled_extensions(self, flags: int | Extension) -> None:
+        self._extensions = Extension(flags)
 
     def is_nonnegative(self, expr: Any) -> bool:
         """Whether `expr >= 0` certainly holds."""
