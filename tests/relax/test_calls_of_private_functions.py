@@ -26,7 +26,7 @@ def main({arguments}) -> R.Object:
 ONCE = {"arguments": f"x: {ANY}", "calls": "pair = cls.g(x)"}
 TWICE = {"arguments": f"x: {ANY}, y: {ANY}", "calls": "pair = (cls.g(x), cls.g(y))"}
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*it cannot be excluded when compiling")
+pytestmark = pytest.mark.filterwarnings("ignore:.*it cannot be ruled out at compile time")
 
 
 def program(signature: str, body: str, arguments: str, calls: str) -> str:

@@ -6,7 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from baton._src.runtime.value_checks import describe
+from baton._src.runtime.value_errors import describe
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.values import ffi
 from baton._src.values.adt import ADT, RefCell

@@ -46,7 +46,7 @@ from baton._src.relax.nodes import (
 )
 from baton._src.relax.special_op import SpecialOp
 from baton._src.relax.struct_info import FuncStructInfo, PrimStructInfo
-from baton._src.runtime.value_checks import describe
+from baton._src.runtime.value_errors import describe
 from baton._src.support.diagnostics import InternalError, fail
 from baton._src.support.trampoline import Task, run
 from baton._src.tir.arith.analyzer import Analyzer

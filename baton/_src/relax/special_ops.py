@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from baton._src.ir.expr import Op
-from baton._src.relax.special import calls, devices, effects, memory, shapes
+from baton._src.relax.special import calls, devices, effects, function_calls, memory, shapes
 from baton._src.relax.special_op import SpecialOp
 
 _ALL = (
@@ -14,12 +14,12 @@ _ALL = (
     calls.CALL_TIR_INPLACE,
     calls.CALL_TIR_WITH_GRAD,
     calls.CALL_DPS_PACKED,
-    calls.CALL_PURE_PACKED,
-    calls.CALL_INPLACE_PACKED,
-    calls.CALL_BUILTIN_WITH_CTX,
-    calls.MAKE_CLOSURE,
-    calls.INVOKE_CLOSURE,
-    calls.INVOKE_PURE_CLOSURE,
+    function_calls.CALL_PURE_PACKED,
+    function_calls.CALL_INPLACE_PACKED,
+    function_calls.CALL_BUILTIN_WITH_CTX,
+    function_calls.MAKE_CLOSURE,
+    function_calls.INVOKE_CLOSURE,
+    function_calls.INVOKE_PURE_CLOSURE,
     effects.NULL_VALUE,
     effects.PRINT,
     effects.ASSERT_OP,

@@ -6,12 +6,13 @@ relax-language facts, section 1.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NoReturn
+from typing import Any
 
 from baton._src.runtime.dim_expr import DimExpr, compile_dim, format_dim, is_slot
+from baton._src.runtime.function_checks import check_function
+from baton._src.runtime.value_errors import argument_count, describe, mismatch
 from baton._src.runtime.value_info import (
     FunctionValue,
     ObjectValue,
@@ -23,73 +24,12 @@ from baton._src.runtime.value_info import (
     show_info,
 )
 from baton._src.support.diagnostics import DiagnosticError, fail
-from baton._src.values import ffi
-from baton._src.values.adt import ADT, RefCell
-from baton._src.values.closure import Closure
-from baton._src.values.dtype import DataType
-from baton._src.values.packed_func import PackedFunc
 from baton._src.values.prim import prim_dtype
 from baton._src.values.shape import ShapeTuple
 from baton._src.values.tensor import NDArray
 
-_MOST_ELEMENTS = 2**59
-"""Of 16 bytes each: beyond them, byte offsets do not fit an int64."""
 Heap = list[Any]
 """Values of shape variables by slot; None while unbound."""
-
-
-def describe(value: Any) -> str:
-    """A description of a value for error messages: `a tensor of shape (2, 3) and dtype float32`."""
-    if isinstance(value, NDArray):
-        return f"a tensor of shape {value.shape} and dtype {value.dtype}"
-    if isinstance(value, ShapeTuple):
-        return f"the shape {tuple(value)}"
-    if isinstance(value, tuple):
-        return f"a tuple of {len(value)} values"
-    if value is None:
-        return "the null value"
-    kind = prim_dtype(value)
-    if kind is not None:
-        return f"the prim value {value!r} of dtype {kind}"
-    if isinstance(value, DataType):
-        return f"the data type {value}"
-    if isinstance(value, str):
-        return f"the string {value!r}"
-    if isinstance(value, Closure):
-        return f"the closure {value.name}"
-    if isinstance(value, ADT):
-        return f"a value of constructor {value.name or value.tag}"
-    if isinstance(value, RefCell):
-        return "a reference"
-    if is_packed(value):
-        return f"the packed function {getattr(value, 'name', '')}".rstrip()
-    return f"an object of class {type(value).__name__}"
-
-
-def is_packed(value: Any) -> bool:
-    """Whether it is a packed function: registered, foreign, or any other callable of the host."""
-    return (
-        isinstance(value, PackedFunc) or ffi.is_function(value) or (callable(value) and not isinstance(value, Closure))
-    )
-
-
-def size_fault(shape: Sequence[int]) -> str:
-    """Why no tensor can have this shape; empty if one can.
-
-    NumPy would read a negative dim as "the rest", and limits the other dims of an empty array, too.
-    """
-    if min(shape, default=0) < 0:
-        return "of negative size"
-    return "larger than any memory" if math.prod(d or 1 for d in shape) > _MOST_ELEMENTS else ""
-
-
-def extents(shape: Iterable[int]) -> tuple[int, ...]:
-    """The dims for a new tensor; `value-mismatch` if no tensor can have them."""
-    found = tuple(shape)
-    fault = size_fault(found)
-    if fault:
-        raise fail("value-mismatch", f"a tensor cannot have shape {found}: it would be {fault}")
-    return found
 
 
 class Matcher:
@@ -229,11 +169,6 @@ def _slots_of(expr: DimExpr) -> set[int]:
     return found
 
 
-def mismatch(place: str, expected: str, found: str) -> Exception:
-    """The error of a value of the wrong kind."""
-    return fail("value-mismatch", f"{place}: expected {expected}, found {found}")
-
-
 def check_signature(
     arguments: Sequence[Any], infos: Sequence[ValueInfo], names: Sequence[str], matcher: Matcher, function: str
 ) -> None:
@@ -267,81 +202,3 @@ def check_condition(found: DimExpr, expected: DimExpr, place: str, heap: Heap, n
         shown = f"{format_dim(found, names)}, expected {want} = {format_dim(expected, names)}"
         broadcasts = "a size of 1 is broadcast only if known at compile time: declare it as 1, or use broadcast_to"
         raise fail("value-mismatch", f"{place} is {have} = {shown}", help=broadcasts if 1 in (have, want) else None)
-
-
-def argument_count(function: str, expected: int, given: int, names: Sequence[str] = ()) -> NoReturn:
-    """The error of a call with a wrong number of arguments."""
-    listed = f": {', '.join(names)}" if names else ""
-    plural = "" if expected == 1 else "s"
-    missing = ", ".join(names[given:])
-    help = f"give {missing} too, or bind it when building: params={{name: array}}" if missing else None
-    raise fail("argument-count", f"{function} takes {expected} argument{plural}{listed}; {given} given", help=help)
-
-
-def check_function(value: Any, info: FunctionValue, place: str) -> None:
-    """A cast to a function: the category, and a closure's run-time information where it has some."""
-    if info.any_callable:
-        if not isinstance(value, Closure) and not is_packed(value):
-            raise mismatch(place, "a function", describe(value))
-        return
-    if info.params is None:
-        if not is_packed(value):
-            raise mismatch(place, "a packed function", describe(value))
-        return
-    if not isinstance(value, Closure):
-        raise mismatch(place, "a closure", describe(value))
-    known = value.info
-    if not isinstance(known, FunctionValue) or known.params is None:
-        return
-    problem = _function_problem(known, info)
-    if problem:
-        raise fail("value-mismatch", f"{place}: the closure {value.name} {problem}")
-
-
-def _function_problem(known: FunctionValue, wanted: FunctionValue) -> str:
-    params, expected = known.params or (), wanted.params or ()
-    if len(params) != len(expected):
-        return f"takes {len(params)} arguments, expected {len(expected)}"
-    if wanted.pure and not known.pure:
-        return "is impure, expected a pure one"
-    for index, (own, outer) in enumerate(zip(params, expected)):
-        if not is_subinfo(outer, own):
-            return f"takes {show_info(own)} as argument {index}, which does not accept every {show_info(outer)}"
-    if known.ret is not None and wanted.ret is not None and not is_subinfo(known.ret, wanted.ret):
-        return f"returns {show_info(known.ret)}, expected {show_info(wanted.ret)}"
-    return ""
-
-
-def is_subinfo(given: ValueInfo, expected: ValueInfo) -> bool:
-    """Whether every value described by `given` fits `expected` (as far as dims without variables can tell)."""
-    match given, expected:
-        case _, ObjectValue():
-            return True
-        case TensorValue(), TensorValue():
-            dtype_fits = expected.dtype in ("", given.dtype)
-            rank_fits = expected.ndim in (-1, given.ndim)
-            return dtype_fits and rank_fits and _dims_fit(given.dims, expected.dims)
-        case ShapeValue(), ShapeValue():
-            return expected.ndim in (-1, given.ndim) and _dims_fit(given.dims, expected.dims)
-        case PrimScalar(), PrimScalar():
-            return given.dtype == expected.dtype and expected.value in (None, given.value)
-        case TupleValue(fields), TupleValue(others):
-            return len(fields) == len(others) and all(is_subinfo(a, b) for a, b in zip(fields, others))
-        case FunctionValue(), FunctionValue():
-            if given.params is None or expected.params is None:
-                return expected.any_callable or given.params is expected.params
-            return not _function_problem(given, expected)
-        case _:
-            return False
-
-
-def _dims_fit(given: Sequence[DimExpr] | None, expected: Sequence[DimExpr] | None) -> bool:
-    if expected is None:
-        return True
-    if given is None:
-        return False
-    return all(_undecided(a) or _undecided(b) or a == b for a, b in zip(given, expected))
-
-
-def _undecided(dim: DimExpr) -> bool:
-    return not isinstance(dim, int)

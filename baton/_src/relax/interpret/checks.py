@@ -25,7 +25,7 @@ from baton._src.relax.struct_info import (
     TensorStructInfo,
     TupleStructInfo,
 )
-from baton._src.runtime.value_checks import describe
+from baton._src.runtime.value_errors import describe
 from baton._src.support.diagnostics import fail
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.expr import Var as TirVar

@@ -12,7 +12,7 @@ from baton._src.relax.interpret.environment import Frame
 from baton._src.relax.nodes import Call, ShapeExpr
 from baton._src.relax.special.shapes import dtype_code
 from baton._src.relax.struct_info import TensorStructInfo, TupleStructInfo
-from baton._src.runtime.value_checks import extents
+from baton._src.runtime.tensor_sizes import extents
 from baton._src.runtime.vm.builtins.functions import assert_op, print_values
 from baton._src.support.diagnostics import fail
 from baton._src.support.trampoline import Task

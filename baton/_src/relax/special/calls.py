@@ -1,4 +1,4 @@
-"""Calls of kernels and packed functions: call_tir and its relatives (facts: relax-language §10).
+"""Destination-passing calls: call_tir and its relatives, call_dps_packed (facts: relax-language §10).
 
 Arguments of `call_tir`: the GlobalVar of a PrimFunc, an in-line tuple, and optionally a shape of trailing integers; the
 one struct info argument describes the outputs. The kernel gets the arguments, then the outputs, then the integers.
@@ -15,8 +15,7 @@ from baton._src.relax.check.dims import Answer
 from baton._src.relax.check.erase import substitute_info
 from baton._src.relax.check.report import STRUCT_INFO, described
 from baton._src.relax.check.shape_map import map_parameters
-from baton._src.relax.info import OBJECT_INFO, UNIT_INFO
-from baton._src.relax.nodes import Call, ExternFunc, ShapeExpr, Tuple, TupleGetItem, Var
+from baton._src.relax.nodes import Call, ShapeExpr, Tuple, TupleGetItem, Var
 from baton._src.relax.special_op import SpecialOp
 from baton._src.relax.struct_info import (
     FuncStructInfo,
@@ -25,7 +24,6 @@ from baton._src.relax.struct_info import (
     StructInfo,
     TensorStructInfo,
     TupleStructInfo,
-    default_derive,
 )
 from baton._src.support.diagnostics import fail
 from baton._src.tir.prim_func import PrimFunc
@@ -56,7 +54,7 @@ def output_infos(call: Call) -> tuple[TensorStructInfo, ...]:
 
 
 def _infer_outputs(call: Call) -> StructInfo:
-    name = _name(call)
+    name = call_name(call)
     if len(call.sinfo_args) != 1:
         raise fail(STRUCT_INFO, f"{name} takes one struct info argument, got {len(call.sinfo_args)}", span=call.span)
     said: StructInfo = call.sinfo_args[0]
@@ -81,7 +79,7 @@ def _infer_call_tir(call: Call, context: Any) -> StructInfo:
     if not isinstance(call.args[0], GlobalVar):
         raise fail(
             STRUCT_INFO,
-            f"{_name(call)} calls a function of the module by its GlobalVar, got {call.args[0]!r}",
+            f"{call_name(call)} calls a function of the module by its GlobalVar, got {call.args[0]!r}",
             span=call.span,
         )
     return _infer_outputs(call)
@@ -90,7 +88,7 @@ def _infer_call_tir(call: Call, context: Any) -> StructInfo:
 def _infer_dps_packed(call: Call, context: Any) -> StructInfo:
     info = call.args[0].struct_info_
     if isinstance(call.args[0], Op) or not (info is None or isinstance(info, FuncStructInfo)):
-        raise fail(STRUCT_INFO, f"{_name(call)} calls a packed function, got {call.args[0]!r}", span=call.span)
+        raise fail(STRUCT_INFO, f"{call_name(call)} calls a packed function, got {call.args[0]!r}", span=call.span)
     return _infer_outputs(call)
 
 
@@ -106,7 +104,7 @@ def inline_arguments(call: Call, lookup: Any) -> Call:
         info = packed.struct_info_
         if not isinstance(info, TupleStructInfo):
             raise fail(
-                STRUCT_INFO, f"{_name(call)}: the arguments must be a tuple, got {described(info)}", span=call.span
+                STRUCT_INFO, f"{call_name(call)}: the arguments must be a tuple, got {described(info)}", span=call.span
             )
         items = Tuple([TupleGetItem(packed, i) for i in range(len(info.fields))])
     return call.with_fields(args=(call.args[0], items, *call.args[2:]))
@@ -119,7 +117,7 @@ def validate_call_tir(call: Call, context: Any) -> None:
     if function is None:
         return
     if not isinstance(function, PrimFunc):
-        raise fail(WF_26, f"{_name(call)} calls {var.name_hint}, which is not a PrimFunc", span=call.span)
+        raise fail(WF_26, f"{call_name(call)} calls {var.name_hint}, which is not a PrimFunc", span=call.span)
     given = _kernel_arguments(call)
     if given is None:
         return
@@ -127,7 +125,7 @@ def validate_call_tir(call: Call, context: Any) -> None:
     if len(params) != len(given):
         raise fail(
             WF_26,
-            f"{_name(call)} passes {len(given)} arguments, outputs and integers to {var.name_hint}, "
+            f"{call_name(call)} passes {len(given)} arguments, outputs and integers to {var.name_hint}, "
             f"which takes {len(params)}",
             span=call.span,
         )
@@ -137,7 +135,7 @@ def validate_call_tir(call: Call, context: Any) -> None:
         if check_compatibility(have, want, context.prover) is Answer.NO:
             raise fail(
                 WF_26,
-                f"{_name(call)} passes {described(have)} as parameter {position} of {var.name_hint}, "
+                f"{call_name(call)} passes {described(have)} as parameter {position} of {var.name_hint}, "
                 f"which is {described(want)}",
                 span=call.span,
             )
@@ -160,19 +158,20 @@ def _kernel_arguments(call: Call) -> list[StructInfo] | None:
     return given
 
 
-def _check_indices(call: Call, arguments: int, outputs: int | None, code: str) -> tuple[int, ...]:
+def inplace_indices(call: Call, arguments: int, outputs: int | None) -> tuple[int, ...]:
+    """The call's `inplace_indices`, if they are valid; else an error."""
     indices = tuple(call.attrs.inplace_indices)
-    name = _name(call)
+    name = call_name(call)
     if outputs is not None and len(indices) != outputs:
-        raise fail(code, f"{name} has {outputs} outputs but {len(indices)} inplace_indices", span=call.span)
+        raise fail(WF_26, f"{name} has {outputs} outputs but {len(indices)} inplace_indices", span=call.span)
     used = [i for i in indices if i != -1]
     wrong = [i for i in indices if not -1 <= i < arguments]
     if wrong:
-        raise fail(code, f"{name}: inplace index {wrong[0]} is out of range for {arguments} arguments", span=call.span)
+        raise fail(WF_26, f"{name}: inplace index {wrong[0]} is out of range for {arguments} arguments", span=call.span)
     if len(set(used)) != len(used):
-        raise fail(code, f"{name}: inplace_indices {list(indices)} name an argument twice", span=call.span)
+        raise fail(WF_26, f"{name}: inplace_indices {list(indices)} name an argument twice", span=call.span)
     if not used:
-        raise fail(code, f"{name}: no argument is written in place", span=call.span, help="use the plain call instead")
+        raise fail(WF_26, f"{name}: no argument is written in place", span=call.span, help="use the plain call instead")
     return indices
 
 
@@ -181,7 +180,7 @@ def validate_call_tir_inplace(call: Call, context: Any) -> None:
     packed = call.args[1]
     if isinstance(packed, Tuple):
         outputs = output_infos(call)
-        indices = _check_indices(call, len(packed.fields), len(outputs), WF_26)
+        indices = inplace_indices(call, len(packed.fields), len(outputs))
         for output, index in zip(outputs, indices):
             if index == -1:
                 continue
@@ -189,83 +188,15 @@ def validate_call_tir_inplace(call: Call, context: Any) -> None:
             if check_compatibility(have, output, context.prover) is not Answer.YES:
                 raise fail(
                     WF_26,
-                    f"{_name(call)}: output {described(output)} cannot be written into argument {index}, "
+                    f"{call_name(call)}: output {described(output)} cannot be written into argument {index}, "
                     f"which is {described(have)}",
                     span=call.span,
                 )
     validate_call_tir(call, context)
 
 
-def _infer_pure_packed(call: Call, context: Any) -> StructInfo:
-    """A call that is trusted to be pure: (function, *arguments)."""
-    callee = call.args[0]
-    if isinstance(callee, Op):
-        raise fail(STRUCT_INFO, f"{_name(call)} calls a packed function, not operator {callee.name}", span=call.span)
-    info = context.global_info(callee) if isinstance(callee, GlobalVar) else callee.struct_info
-    if not isinstance(info, FuncStructInfo) or info.params is not None:
-        raise fail(STRUCT_INFO, f"{_name(call)} calls an opaque function, got {described(info)}", span=call.span)
-    if info.derive_func is None:
-        return info.ret
-    inner = Call(callee, call.args[1:], call.attrs, call.sinfo_args, call.span)
-    found: StructInfo = info.derive_func(inner, context)
-    return found
-
-
-def _infer_inplace_packed(call: Call, context: Any) -> StructInfo:
-    indices = _check_indices(call, len(call.args) - 1, None, WF_26)
-    result = _infer_pure_packed(call, context)
-    if len(indices) == 1:
-        parts: tuple[StructInfo, ...] = (result,)
-    elif isinstance(result, TupleStructInfo) and len(result.fields) == len(indices):
-        parts = result.fields
-    else:
-        raise fail(
-            WF_26, f"{_name(call)} has {len(indices)} inplace_indices but gives {described(result)}", span=call.span
-        )
-    for part, index in zip(parts, indices):
-        if index != -1:
-            have = call.args[index + 1].struct_info
-            if check_compatibility(have, part, context.prover) is not Answer.YES:
-                raise fail(
-                    WF_26,
-                    f"{_name(call)}: result {described(part)} does not cover argument {index}, {described(have)}",
-                    span=call.span,
-                )
-    return result
-
-
-def _infer_builtin(call: Call, context: Any) -> StructInfo:
-    if len(call.sinfo_args) > 1:
-        raise fail(
-            STRUCT_INFO,
-            f"{_name(call)} takes at most one struct info argument, got {len(call.sinfo_args)}",
-            span=call.span,
-        )
-    if not isinstance(call.args[0], ExternFunc):
-        raise fail(STRUCT_INFO, f"{_name(call)} calls a builtin by name, got {call.args[0]!r}", span=call.span)
-    _want_tuple(call, 1)
-    return call.sinfo_args[0] if call.sinfo_args else UNIT_INFO
-
-
-def _infer_closure_call(call: Call, context: Any) -> StructInfo:
-    _want_tuple(call, 1)
-    return default_derive(call, context)
-
-
-def _want_tuple(call: Call, position: int) -> None:
-    info = call.args[position].struct_info_
-    if not isinstance(info, TupleStructInfo):
-        raise fail(STRUCT_INFO, f"{_name(call)}: the arguments must be a tuple, got {described(info)}", span=call.span)
-
-
-def _infer_make_closure(call: Call, context: Any) -> StructInfo:
-    if not isinstance(call.args[0], GlobalVar):
-        raise fail(STRUCT_INFO, f"{_name(call)} takes a function of the module, got {call.args[0]!r}", span=call.span)
-    _want_tuple(call, 1)
-    return OBJECT_INFO
-
-
-def _name(call: Call) -> str:
+def call_name(call: Call) -> str:
+    """The operator's name, for messages."""
     return str(call.op.name).removeprefix("relax.")
 
 
@@ -309,48 +240,4 @@ CALL_DPS_PACKED = SpecialOp(
     fresh_results=True,
     arity=(2, 2),
     normalize=inline_arguments,
-)
-CALL_PURE_PACKED = SpecialOp(
-    "call_pure_packed",
-    doc="call a packed function that is trusted to be pure",
-    infer=_infer_pure_packed,
-    pure=True,
-    arity=(1, None),
-)
-CALL_INPLACE_PACKED = SpecialOp(
-    "call_inplace_packed",
-    doc="call a packed function that changes and returns the arguments named by the indices; trusted otherwise",
-    infer=_infer_inplace_packed,
-    pure=True,
-    writes_arguments=True,
-    attrs=CallTIRInplaceAttrs,
-    arity=(2, None),
-)
-CALL_BUILTIN_WITH_CTX = SpecialOp(
-    "call_builtin_with_ctx",
-    doc="call a builtin of the machine, which gets the machine's state first",
-    infer=_infer_builtin,
-    pure=False,
-    arity=(2, 2),
-)
-MAKE_CLOSURE = SpecialOp(
-    "make_closure",
-    doc="a closure of a function of the module with its trailing arguments bound",
-    infer=_infer_make_closure,
-    pure=True,
-    arity=(2, 2),
-)
-INVOKE_CLOSURE = SpecialOp(
-    "invoke_closure",
-    doc="call a closure made by make_closure; may have effects",
-    infer=_infer_closure_call,
-    pure=False,
-    arity=(2, 2),
-)
-INVOKE_PURE_CLOSURE = SpecialOp(
-    "invoke_pure_closure",
-    doc="call a closure that is trusted to be pure",
-    infer=_infer_closure_call,
-    pure=True,
-    arity=(2, 2),
 )

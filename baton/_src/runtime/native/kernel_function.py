@@ -17,7 +17,8 @@ import numpy as np
 from baton._src.runtime.native.addresses import data_address
 from baton._src.runtime.native.faults import forget_fault
 from baton._src.runtime.native.interrupts import raise_noted
-from baton._src.runtime.value_checks import Matcher, argument_count, mismatch
+from baton._src.runtime.value_checks import Matcher
+from baton._src.runtime.value_errors import argument_count, mismatch
 from baton._src.runtime.value_info import PrimScalar, TensorValue, info_from_data, info_to_data
 from baton._src.support.diagnostics import fail
 from baton._src.values.convert import contiguous

@@ -20,8 +20,10 @@ from baton._src.runtime.native.native_plan import NativePlan
 from baton._src.runtime.native.negative_sizes import Check, check_of_sizes
 from baton._src.runtime.native.output_memory import allocator
 from baton._src.runtime.native.step_by_step import KernelHook, run_step_by_step
+from baton._src.runtime.tensor_sizes import size_fault
 from baton._src.runtime.thread_pool.threads import thread_pool
-from baton._src.runtime.value_checks import Matcher, argument_count, check_condition, check_signature, size_fault
+from baton._src.runtime.value_checks import Matcher, check_condition, check_signature
+from baton._src.runtime.value_errors import argument_count
 from baton._src.support.diagnostics import fail
 from baton._src.values.aligned import aligned, aligned_bytes
 from baton._src.values.convert import contiguous

@@ -15,7 +15,7 @@ from typing import Any
 
 from baton._src.runtime.dim_expr import compile_dims
 from baton._src.runtime.native.native_plan import NativePlan
-from baton._src.runtime.value_checks import size_fault
+from baton._src.runtime.tensor_sizes import size_fault
 from baton._src.support.diagnostics import fail
 
 Check = Callable[[Sequence[Any]], None]

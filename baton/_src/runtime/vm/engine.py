@@ -17,7 +17,7 @@ from baton._src.runtime.native.kernel_function import KernelFunction
 from baton._src.runtime.native.library import NativeLibrary
 from baton._src.runtime.native.native_function import NativeFunction
 from baton._src.runtime.native.step_by_step import KernelHook
-from baton._src.runtime.value_checks import argument_count, describe, mismatch
+from baton._src.runtime.value_errors import argument_count, describe, mismatch
 from baton._src.runtime.vm.builtins.table import BUILTINS
 from baton._src.runtime.vm.machine_code import (
     CALL,

@@ -16,7 +16,7 @@ from baton._src.runtime.between_repetitions import Between
 from baton._src.runtime.executable.executable import Executable
 from baton._src.runtime.executable.late_constants import unbound_constants_error
 from baton._src.runtime.timing import BenchmarkResult, Profile, measure
-from baton._src.runtime.value_checks import argument_count
+from baton._src.runtime.value_errors import argument_count
 from baton._src.runtime.value_info import FunctionValue, PrimScalar
 from baton._src.runtime.vm.engine import NO_OP, SKIP_RUN, Engine, Instrument, VMInstrumentReturnKind
 from baton._src.support.diagnostics import fail

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from baton._src.runtime.value_checks import describe, mismatch
+from baton._src.runtime.value_errors import describe, mismatch
 from baton._src.support.diagnostics import fail
 from baton._src.values.packed_func import PROCESS_FUNCTIONS
 from baton._src.values.tensor import NDArray, array

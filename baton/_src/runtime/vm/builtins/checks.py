@@ -6,8 +6,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from baton._src.runtime.executable.constants import Data
-from baton._src.runtime.value_checks import Matcher, check_condition, check_function, describe, mismatch
+from baton._src.runtime.function_checks import check_function
+from baton._src.runtime.value_checks import Matcher, check_condition
 from baton._src.runtime.value_checks import check_signature as check_values
+from baton._src.runtime.value_errors import describe, mismatch
 from baton._src.runtime.value_info import (
     FunctionValue,
     ObjectValue,

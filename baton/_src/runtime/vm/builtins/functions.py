@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from baton._src.runtime.value_checks import describe, is_packed, mismatch
+from baton._src.runtime.value_errors import describe, is_packed, mismatch
 from baton._src.runtime.vm.builtins.scope import Machine
 from baton._src.runtime.vm.closure_info import captured_info
 from baton._src.support.diagnostics import BatonError, fail

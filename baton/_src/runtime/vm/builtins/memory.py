@@ -6,7 +6,8 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from baton._src.runtime.value_checks import describe, extents
+from baton._src.runtime.tensor_sizes import extents
+from baton._src.runtime.value_errors import describe
 from baton._src.support.diagnostics import fail
 from baton._src.values.aligned import aligned_bytes
 from baton._src.values.dtype import DataType

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from baton._src.runtime.value_checks import describe, mismatch
+from baton._src.runtime.value_errors import describe, mismatch
 from baton._src.runtime.vm.builtins.paged_cache import CODE, PagedCache, Row
 from baton._src.runtime.vm.builtins.rotary import Rotary
 from baton._src.support.diagnostics import fail

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from baton._src.runtime.executable.constants import Data
-from baton._src.runtime.value_checks import describe, mismatch
+from baton._src.runtime.value_errors import describe, mismatch
 from baton._src.support.diagnostics import fail
 from baton._src.values.prim import prim
 from baton._src.values.shape import ShapeTuple

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from baton._src.runtime.value_checks import describe, mismatch
+from baton._src.runtime.value_errors import describe, mismatch
 from baton._src.support.diagnostics import fail
 from baton._src.values.adt import ADT, RefCell
 from baton._src.values.shape import ShapeTuple
