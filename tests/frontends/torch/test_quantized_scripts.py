@@ -88,6 +88,83 @@ def test_scales_of_functions() -> None:
         assert np.mean(got == wanted.numpy()) > 0.9, place
 
 
+class Layers(nn.Module):
+    """Layers one after another, between whole numbers."""
+
+    def __init__(self, *layers: nn.Module) -> None:
+        super().__init__()
+        self.begin, self.layers, self.end = quantization.QuantStub(), nn.Sequential(*layers), quantization.DeQuantStub()
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.end(self.layers(self.begin(x)))
+
+
+def test_scripted_layers_with_scales_of_their_own() -> None:
+    """Traced, scales are constants; scripted, they are tensors of the modules, which are known when importing."""
+    layers = Layers(
+        nn.Conv2d(3, 4, 3), nn.Hardswish(), nn.GroupNorm(2, 4), nn.LeakyReLU(0.1), nn.ELU(0.7), nn.BatchNorm2d(4),
+        nn.InstanceNorm2d(4, affine=True), nn.Threshold(0.1, 0.2), nn.ZeroPad2d(1), nn.ChannelShuffle(2), nn.Sigmoid(),
+    )  # fmt: skip
+    x = floats(2, 3, 8, 8)
+    module = quantised(lambda: layers, x)
+    (found,) = run(torch.jit.script(module), x)
+    np.testing.assert_allclose(found, module(x).numpy(), 0, 1.01 / 256)
+    assert np.mean(found == module(x).numpy()) > 0.95
+
+
+def test_averages_and_inputs_halfway_between_two() -> None:
+    """They are rounded after the zero point is added, which decides for an odd one."""
+
+    class Averages(nn.Module):
+        def forward(self, x: torch.Tensor) -> Any:
+            q = torch.quantize_per_tensor(x, 0.5, 3, torch.quint8)
+            pool, wide = nn.functional.avg_pool2d, nn.functional.interpolate(q, scale_factor=2.0, mode="bilinear")
+            return q.dequantize(), pool(q, 2, padding=1).dequantize(), wide.dequantize(), q.mean((2, 3)).dequantize()
+
+    x = (torch.arange(128.0).view(1, 2, 8, 8).remainder(37) - 6) / 4  # some below the zero point
+    traced = torch.jit.trace(Averages(), x, check_trace=False)
+    for got, wanted in zip(run(traced, x), Averages()(x), strict=True):
+        np.testing.assert_array_equal(got, wanted)
+
+
+def test_transposed_convolution(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sums are those of the numbers, as in PyTorch's engine fbgemm (other engines differ)."""
+    engines = torch.backends.quantized.supported_engines
+    if "fbgemm" not in engines:
+        pytest.skip("PyTorch has no fbgemm here")
+    monkeypatch.setattr(torch.backends.quantized, "engine", "fbgemm")
+    layers = Layers(nn.ConvTranspose2d(4, 6, 3, stride=2, padding=1, output_padding=1, groups=2), nn.ReLU())
+    layers.qconfig = quantization.QConfig(quantization.default_observer, quantization.default_weight_observer)
+    x = floats(2, 4, 5, 6)
+    prepared = quantization.prepare(layers.eval())
+    prepared(x)
+    module = quantization.convert(prepared)
+    (found,) = run(torch.jit.script(module), x)
+    np.testing.assert_allclose(found, module(x).numpy(), 0, module.layers[0].scale * 1.01)
+
+
+def test_tables() -> None:
+    """Rows of bytes, each with a scale."""
+
+    class Words(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.rows, self.bags = nn.Embedding(10, 6), nn.EmbeddingBag(10, 6, mode="sum", include_last_offset=True)
+
+        def forward(self, words: torch.Tensor, starts: torch.Tensor) -> Any:
+            return self.rows(words), self.bags(words, starts)
+
+    module = seeded(Words).eval()
+    module.qconfig = quantization.float_qparams_weight_only_qconfig
+    converted = quantization.convert(quantization.prepare(module))
+    words, starts = torch.tensor([1, 9, 3, 3, 0]), torch.tensor([0, 2, 5])
+    inputs = [("words", ((5,), "int64")), ("starts", ((3,), "int64"))]
+    relay, params = from_pytorch(torch.jit.script(converted), inputs)
+    found = baton.compile(relay, params=params)(words.numpy(), starts.numpy())
+    for got, wanted in zip(found, converted(words, starts), strict=True):
+        np.testing.assert_allclose(got, wanted, 1e-6, 1e-6)
+
+
 def test_dynamic_layers() -> None:
     """Real numbers whose scale every call finds."""
     layers = seeded(lambda: nn.Sequential(nn.Linear(4, 6), nn.ReLU(), nn.Linear(6, 3))).eval()

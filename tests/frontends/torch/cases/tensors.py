@@ -75,6 +75,7 @@ CREATION: list[Case] = [
         lambda x: (torch.linspace(4, 0, 50, dtype=torch.uint8) + x.int()[0, 0], torch.linspace(4.7, -3.2, 7).int()),
         (UNIT,),
     ),
+    (lambda x: torch.linspace(-3, 1, 7, dtype=torch.int64) + x.int()[0, 0], (UNIT,)),
     (lambda x: (x.tril(), x.triu(1), x.tril(-1), (x > 0).tril(), torch.tensor(2.5) * x), (UNIT,)),
     (lambda x: (torch.ops.aten.fill.Scalar(x, 3), torch.scalar_tensor(2) * x, torch.tensor([1, 2, 3]) * x), (UNIT,)),
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -91,9 +92,13 @@ def linspace(node: AtenNode, start: Scalar, end: Scalar, steps: Dim, **_: Any) -
 
 
 def _whole_steps(start: int, end: int, count: int) -> AnyArray:
-    """Steps between whole numbers, whose fractions are cut off: PyTorch counts each half from its own end."""
-    places, step = np.arange(count), (end - start) / max(count - 1, 1)
-    return np.trunc(np.where(places < count // 2 + (count == 1), start + step * places, end - step * places[::-1]))
+    """Steps between whole numbers, whose fractions are cut off: PyTorch counts each half from its own end.
+
+    It rounds once for each number (multiply and add in one), which decides where a fraction is about to be nothing.
+    """
+    step, half = Fraction((end - start) / max(count - 1, 1)), count // 2 + (count == 1)
+    exact = [start + step * k for k in range(half)] + [end - step * k for k in reversed(range(count - half))]
+    return np.array([int(float(number)) for number in exact], np.int64)
 
 
 def eye(node: AtenNode, rows: Dim, columns: Dim | None = None, **_: Any) -> Value:

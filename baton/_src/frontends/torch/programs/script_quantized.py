@@ -14,6 +14,7 @@ from typing import Any
 from baton._src.frontends.torch.library import torch_library
 from baton._src.frontends.torch.programs.quantized import dequantize, parameters, quantize
 from baton._src.frontends.torch.programs.script_functions import DTYPES
+from baton._src.frontends.torch.programs.script_packed import Layer, bag_embedded, by_channel, embedded, products
 from baton._src.support.diagnostics import fail
 
 _WHOLE = {"quint8": ("uint8", 0, 255), "qint8": ("int8", -128, 127), "qint32": ("int32", -(2**31), 2**31 - 1)}
@@ -37,89 +38,20 @@ class Quantised:
         return quantised(x, self.scale, self.zero_point, self.kind)
 
 
-@dataclass(frozen=True)
-class Layer:
-    """Unpacked parameters: weights less their zero points (int32), a scale for each output channel, or for all."""
-
-    weight: Any
-    scales: Any
-    bias: Any
-    geometry: tuple[Any, ...] = ()
-    """stride, padding, dilation, groups"""
-
-    def lifted(self, lift: Callable[[Any], Any]) -> Layer:
-        """With `lift` of its tensors."""
-        bias = None if self.bias is None else lift(self.bias)
-        return Layer(lift(self.weight), lift(self.scales), bias, self.geometry)
-
-
-def quantised(x: Any, scale: Any, zero_point: Any, kind: Any = "quint8") -> Quantised:
-    """Real numbers, rounded. `kind`: the dtype's name, or as TorchScript counts it."""
-    kind = DTYPES[kind] if isinstance(kind, int) else kind
+def quantised(x: Any, scale: Any, zero_point: Any, kind: str = "quint8") -> Quantised:
+    """Real numbers, rounded."""
     name, low, high = _WHOLE[kind]
     return Quantised(quantize(x, scale, zero_point, low, high, getattr(torch_library(), name)), scale, zero_point, kind)
-
-
-def layers_of(script: Any) -> dict[int, Layer]:
-    """The packed parameters within a module, by the identity of the module that holds them."""
-    packed = {id(m): getattr(m, "_packed_params", None) for m in script.modules()}
-    return {key: _unpacked(p) for key, p in packed.items() if isinstance(p, torch_library().ScriptObject)}
-
-
-def scales_of(script: Any) -> dict[int, dict[str, Any]]:
-    """The numbers that modules quantise by, which they keep as tensors, by the identity of the module."""
-    modules = [m for m in script.modules() if getattr(m, "original_name", "") == "Quantize"]
-    return {id(m): {"scale": m.scale.item(), "zero_point": m.zero_point.item()} for m in modules}
-
-
-def _unpacked(packed: Any) -> Layer:
-    torch, name = torch_library(), packed._type().name()
-    ways = {f"Conv{n}dPackedParamsBase": f"conv{n}d_unpack" for n in (2, 3)} | {
-        "LinearPackedParamsBase": "linear_unpack"
-    }
-    if name not in ways or (hasattr(packed, "transpose") and packed.transpose()):
-        raise fail("torch-script", f"packed parameters of the kind {name} (or transposed ones) are not supported")
-    weight, bias = getattr(torch.ops.quantized, ways[name])(packed)
-    if weight.qscheme() == torch.per_tensor_affine:
-        scales, zero_points = torch.tensor(weight.q_scale()), torch.tensor(weight.q_zero_point())
-    else:
-        scales, zero_points = weight.q_per_channel_scales(), weight.q_per_channel_zero_points()
-    whole = weight.int_repr().to(torch.int32) - _column(zero_points, weight.dim()).to(torch.int32)
-    geometry = () if "linear" in ways[name] else (packed.stride(), packed.padding(), packed.dilation(), packed.groups())
-    return Layer(whole.to(torch.int8) if not zero_points.any() else whole, scales.float(), bias, geometry)
-
-
-def _column(x: Any, rank: int) -> Any:
-    """One number for each place along the first axis of a tensor of `rank` axes."""
-    return x.view(-1, *[1] * (rank - 1)) if x.dim() else x
-
-
-def _sums(x: Any, zero_point: Any, layer: Layer) -> Any:
-    """Products of whole numbers, added up in int32. A border is zero_point, so 0 here."""
-    torch = torch_library()
-    whole, weight = x.to(torch.int32) - zero_point, layer.weight.to(torch.int32)
-    if not layer.geometry:
-        return torch.nn.functional.linear(whole, weight)
-    lifted = whole.dim() < weight.dim()  # a convolution along one axis is kept as one along two
-    whole = whole.unsqueeze(2) if lifted else whole
-    convolve = torch.nn.functional.conv3d if weight.dim() == 5 else torch.nn.functional.conv2d
-    found = convolve(whole, weight, None, *layer.geometry)
-    return found.squeeze(2) if lifted else found
-
-
-def _channels(x: Any, layer: Layer, rank: int) -> Any:
-    """What every output channel has of its own, along the axis of channels."""
-    return x.view(-1, *[1] * (rank - 2)) if x.dim() and layer.geometry else x
 
 
 def _product(relu: bool = False) -> Callable[..., Quantised]:
     def run(x: Quantised, layer: Layer, scale: float, zero_point: int) -> Quantised:
         torch = torch_library()
-        found = _sums(x.elements, x.zero_point, layer)
-        unit = _channels(x.scale * layer.scales, layer, found.dim())
+        found = products(x.elements, x.zero_point, layer)
+        unit = by_channel(x.scale * layer.scales, layer, found.dim())
         wide = found.to(torch.float32)
         if layer.bias is not None:
-            wide = wide + _channels(layer.bias, layer, found.dim()) / unit
+            wide = wide + by_channel(layer.bias, layer, found.dim()) / unit
         name, low, high = _WHOLE[x.kind]
         whole = torch.round(wide * (unit / scale)) + zero_point
         whole = torch.clamp(whole, zero_point if relu else low, high)
@@ -136,7 +68,9 @@ def _dynamic_product(relu: bool = False) -> Callable[..., Any]:
         high = 127 if reduce_range else 255
         scale, zero_point = parameters(x, 0, high, torch.finfo(torch.float32).eps, torch.uint8)
         scale, zero_point = scale.to(torch.float32), zero_point.to(torch.int32)
-        found = _sums(quantize(x, scale, zero_point, 0, high, torch.uint8), zero_point, layer) * (scale * layer.scales)
+        found = products(quantize(x, scale, zero_point, 0, high, torch.uint8), zero_point, layer) * (
+            scale * layer.scales
+        )
         found = found if layer.bias is None else found + layer.bias
         return found.relu() if relu else found
 
@@ -163,6 +97,27 @@ def _real(operand: Any) -> Any:
     if isinstance(operand, (list, tuple)):
         return [_real(o) for o in operand]
     return operand.real() if isinstance(operand, Quantised) else operand
+
+
+def _rounded_late(x: Any, scale: Any, zero_point: Any, kind: int) -> Quantised:
+    """`quantize_per_tensor`: halves go to even after the zero point is added, as averages do, and nothing else does."""
+    torch = torch_library()
+    name, low, high = _WHOLE[DTYPES[kind]]
+    whole = torch.clamp(torch.round(x * (1.0 / scale) + zero_point), low, high).to(getattr(torch, name))
+    return Quantised(whole, scale, zero_point, DTYPES[kind])
+
+
+def _elu(x: Quantised, scale: float, zero_point: int, *alpha: float) -> Quantised:
+    """PyTorch says the scale first here."""
+    return quantised(torch_library().ops.aten.elu(x.real(), *alpha), scale, zero_point, x.kind)
+
+
+def _batch_norm(x: Any, weight: Any, bias: Any, mean: Any, variance: Any, eps: float) -> Any:
+    return torch_library().nn.functional.batch_norm(x, mean, variance, weight, bias, eps=eps)
+
+
+def _instance_norm(x: Any, weight: Any, bias: Any, eps: float) -> Any:
+    return torch_library().nn.functional.instance_norm(x, weight=weight, bias=bias, eps=eps)
 
 
 def _relu6(x: Quantised, inplace: bool = False) -> Quantised:
@@ -209,11 +164,13 @@ def _joined(tensors: Any, axis: int) -> Any:
 
 
 OWN: dict[str, Callable[..., Any]] = {
-    "aten::quantize_per_tensor": quantised, "aten::dequantize": _real,
+    "aten::quantize_per_tensor": _rounded_late, "aten::dequantize": _real,
     "aten::int_repr": lambda x: x.elements, "aten::q_scale": lambda x: x.scale,
     "aten::q_zero_point": lambda x: x.zero_point, "quantized::relu6": _relu6,
+    "prim::is_quantized": lambda x: isinstance(x, Quantised),
     **{f"quantized::{layer}": _product() for layer in ("conv1d", "conv2d", "conv3d", "linear")},
     **{f"quantized::{layer}_relu": _product(True) for layer in ("conv1d", "conv2d", "conv3d", "linear")},
+    **{f"quantized::conv_transpose{n}d": _product() for n in (1, 2, 3)},
     "quantized::linear_dynamic": _dynamic_product(), "quantized::linear_relu_dynamic": _dynamic_product(True),
     **{f"quantized::add{end}": _on_reals(_plus, end != "") for end in ("", "_relu")},
     **{f"quantized::mul{end}": _on_reals(_times, end != "") for end in ("", "_relu")},
@@ -224,7 +181,12 @@ OWN: dict[str, Callable[..., Any]] = {
     "quantized::sigmoid": _on_reals(lambda x: x.sigmoid()),
     "quantized::layer_norm": _on_reals(_functional("layer_norm")),
     "quantized::group_norm": _on_reals(_functional("group_norm")),
+    "quantized::instance_norm": _on_reals(_instance_norm),
+    **{f"quantized::batch_norm{n}": _on_reals(_batch_norm) for n in ("", "1d", "2d", "3d")},
+    **{f"quantized::batch_norm{n}_relu": _on_reals(_batch_norm, True) for n in ("", "1d", "2d", "3d")},
+    "quantized::softmax": _on_reals(_functional("softmax")), "quantized::elu": _elu,
     "quantized::dropout": lambda x, *_: x,
+    "quantized::embedding_byte": embedded, "quantized::embedding_bag_byte": bag_embedded,
 }  # fmt: skip
 """What is about quantised tensors or packed parameters."""
 
@@ -233,7 +195,7 @@ MOVING = {
     for name in (
         "view", "reshape", "flatten", "permute", "transpose", "slice", "select", "contiguous", "unsqueeze", "squeeze",
         "clone", "detach", "expand", "narrow", "max_pool1d", "max_pool2d", "pixel_shuffle", "upsample_nearest2d",
-        "chunk", "split", "unbind", "size", "dim", "numel",
+        "chunk", "split", "unbind", "size", "dim", "numel", "channel_shuffle",
     )
 }  # fmt: skip
 """What chooses elements, or asks for their number, and does not look at the scale."""
@@ -241,8 +203,11 @@ MOVING = {
 _SCALES = {"aten::sigmoid": (1 / 256, 0), "aten::hardsigmoid": (1 / 256, 0), "aten::tanh": (2 / 256, 128)}
 """What quint8 has a scale of its own for."""
 
-_ON_REALS = {"mean", "adaptive_avg_pool2d", "avg_pool2d", "upsample_bilinear2d", "leaky_relu", "hardtanh"}
+_ON_REALS = {"leaky_relu", "hardtanh", "clamp", "threshold", "pad", "constant_pad_nd"}
 """Functions of aten of the numbers, whose result keeps the scale."""
+
+_AVERAGES = {"mean", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "avg_pool2d", "avg_pool3d", "upsample_bilinear2d"}
+"""Functions of aten that average, which PyTorch computes of the elements."""
 
 
 def has_quantised(given: Sequence[Any]) -> bool:
@@ -254,6 +219,12 @@ def _with_scale_of(x: Quantised, found: Any) -> Any:
     if isinstance(found, (list, tuple)):
         return [_with_scale_of(x, part) for part in found]
     return replace(x, elements=found) if isinstance(found, torch_library().Tensor) else found
+
+
+def _averaged(x: Quantised, average: Callable[[Any], Any]) -> Quantised:
+    """Averages of elements, halves to even after the zero point is added; a border is the zero point."""
+    whole = average(x.elements.to(torch_library().float32) - x.zero_point) + x.zero_point
+    return replace(x, elements=whole.round().to(x.elements.dtype))
 
 
 def call(kind: str, given: Sequence[Any], run: Callable[[Sequence[Any]], Any], line: str) -> Any:
@@ -270,5 +241,7 @@ def call(kind: str, given: Sequence[Any], run: Callable[[Sequence[Any]], Any], l
             return quantised(run([x.real(), *rest]), *_SCALES[kind])
         if kind.removeprefix("aten::") in _ON_REALS:
             return x.like(run([x.real(), *rest]))
+        if kind.removeprefix("aten::") in _AVERAGES:
+            return _averaged(x, lambda whole: run([whole, *rest]))
     help = "dequantise around it (DeQuantStub, QuantStub)"
     raise fail("torch-script", f"{line}: {kind} of quantised tensors is not supported", help=help)

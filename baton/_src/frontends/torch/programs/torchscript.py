@@ -15,6 +15,7 @@ from baton._src.frontends.torch.library import torch_library
 from baton._src.frontends.torch.programs import script_quantized
 from baton._src.frontends.torch.programs.program import SOURCE, of_pytorch
 from baton._src.frontends.torch.programs.script_functions import DTYPES, ON_NUMBERS, ON_TENSORS
+from baton._src.frontends.torch.programs.script_packed import layers_of, scales_of
 from baton._src.frontends.torch.programs.script_ways import Way, chosen, nodes_of, used_in
 from baton._src.support.diagnostics import fail
 
@@ -29,7 +30,7 @@ class ScriptRun:
     """One run of a scripted or traced module: what every value of its graph is."""
 
     def __init__(self, script: Any) -> None:
-        if not hasattr(script, "inlined_graph"):
+        if not isinstance(script, torch_library().jit.ScriptModule):
             help = "torch.jit.trace(model.eval(), example).eval() makes one of a module"
             raise fail("torch-model", f"a module of torch.jit is needed, got {type(script).__name__}", help=help)
         self.graph = script.inlined_graph
@@ -37,8 +38,8 @@ class ScriptRun:
         self.values: dict[str, Any] = {}
         (module, *self.inputs) = self.graph.inputs()
         self._bind([module], [script])
-        self.layers = script_quantized.layers_of(script)
-        self.scales = script_quantized.scales_of(script)
+        self.layers = layers_of(script)
+        self.scales = scales_of(script)
         self.defaults = [a.default_value for a in script.forward.schema.arguments[1:]]
 
     def __call__(self, *given: Any) -> Any:
