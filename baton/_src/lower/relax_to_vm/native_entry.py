@@ -127,20 +127,7 @@ class EntryBuilder:
         slots = {v: i for i, v in enumerate((*scalars, *variables))}
         arena_bytes = _bytes(memory.total, slots)
         words = _Words(self, slots, has_arena=arena_bytes != 0)
-        places = self._places(memory, arena)
-        signatures: dict[PrimFunc, KernelABI] = {}
-        steps: list[Step] = []
-        body: list[Stmt] = []
-        for call in self.calls:
-            c_args = c_arguments(call, signatures)
-            tensors = [self._place_of(v, places) for v in self._tensors(call)]
-            operands = [
-                words.address(*tensors[k]) if k >= 0 else words.integer(c_args.scalars[-k - 1]) for k in c_args.order
-            ]
-            if self.spoils:
-                body += self._spoiled(call, [words.address(*t) for t in tensors], words)
-            body += call_statements(call, operands)
-            steps.append(self._step(call, tensors, c_args.scalars, c_args.order, slots))
+        steps, body = self._steps(self._places(memory, arena), words, slots)
         plan = NativePlan(
             self.name,
             self.name,
@@ -161,6 +148,25 @@ class EntryBuilder:
         registers = tuple(v for _, v in self.inputs.values())
         constants = tuple(self.constants.values())
         return Entry(plan, function, registers, scalars, tuple(slots), constants, memory, self.reused.pairs)
+
+    def _steps(
+        self, places: dict[Value, tuple[str, int | PrimExpr]], words: _Words, slots: dict[Var, int]
+    ) -> tuple[list[Step], list[Stmt]]:
+        """The calls of the kernels: as data for the plan, and as statements of the function."""
+        signatures: dict[PrimFunc, KernelABI] = {}
+        steps: list[Step] = []
+        body: list[Stmt] = []
+        for call in self.calls:
+            c_args = c_arguments(call, signatures)
+            tensors = [self._place_of(v, places) for v in self._tensors(call)]
+            operands = [
+                words.address(*tensors[k]) if k >= 0 else words.integer(c_args.scalars[-k - 1]) for k in c_args.order
+            ]
+            if self.spoils:
+                body += self._spoiled(call, [words.address(*t) for t in tensors], words)
+            body += call_statements(call, operands)
+            steps.append(self._step(call, tensors, c_args.scalars, c_args.order, slots))
+        return steps, body
 
     # -------------------------------------------------------------------------------------------- memory
 
