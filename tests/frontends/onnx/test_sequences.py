@@ -63,6 +63,63 @@ def test_read_and_made_longer(at: int) -> None:
     agrees(nodes, weight("at", np.int64(at)))
 
 
+@pytest.mark.parametrize("place", [0, 1, -1, None])
+@pytest.mark.parametrize("known", [True, False], ids=["constant", "of a run"])
+def test_items_are_put_in_and_taken_out_anywhere(known: bool, place: int | None) -> None:
+    """Of as many as a run tells, and of known ones at a place that a run tells."""
+    put_at, out_at = (["place"], ["place"]) if place is not None else ([], [])
+    nodes = [
+        helper.make_node("SequenceConstruct", ["x", "minus", "twice"], ["three"])
+        if known
+        else helper.make_node("SplitToSequence", ["x"], ["three"], axis=0),
+        helper.make_node("SequenceInsert", ["three", "more", *put_at], ["four"]),
+        helper.make_node("SequenceErase", ["three", *out_at], ["two"]),
+        helper.make_node("ConcatFromSequence", ["four"], ["y"], axis=0),
+        helper.make_node("ConcatFromSequence", ["two"], ["z"], axis=0),
+    ]
+    nodes[:0] = [helper.make_node("Neg", ["x"], ["minus"]), helper.make_node("Add", ["x", "x"], ["twice"])]
+    more = ("more", ["a", 2] if known else [1, 2])
+    inputs = [("x", ["a", 2]), more, *([("place", ([], TensorProto.INT64))] if place is not None else [])]
+    model = model_of(nodes, inputs, outputs=("y", "z"), opset=17)
+    program = baton.compile(model, num_threads=1)
+    for rows in (3, 2):
+        feed = {"x": X[:rows], "more": X[: rows if known else 1] * 5}
+        if place is not None:
+            feed["place"] = np.array(place)
+        assert_as_onnxruntime([np.asarray(o) for o in program.run(feed)], onnxruntime_outputs(model, feed))
+    if place is not None:
+        with pytest.raises(baton.BatonError):
+            program.run({**feed, "place": np.array(9)})
+
+
+def test_a_list_of_known_length_is_read_by_a_loop() -> None:
+    """What a TorchScript exporter writes of a Python list that a loop of open length indexes."""
+    tensor = helper.make_tensor_value_info
+    body = helper.make_graph(
+        [
+            helper.make_node("Mod", ["i", "three"], ["at"]),
+            helper.make_node("SequenceAt", ["parts", "at"], ["part"]),
+            helper.make_node("Add", ["sum", "part"], ["more"]),
+            helper.make_node("Identity", ["go"], ["go_on"]),
+        ],
+        "body",
+        [tensor("i", TensorProto.INT64, []), tensor("go", TensorProto.BOOL, []), tensor("sum", 1, ["a", 2])],
+        [tensor("go_on", TensorProto.BOOL, []), tensor("more", 1, ["a", 2])],
+    )
+    nodes = [helper.make_node("Neg", ["x"], ["minus"]), helper.make_node("Exp", ["x"], ["power"])]
+    nodes.append(helper.make_node("SequenceConstruct", ["x", "minus", "power"], ["parts"]))
+    agrees([*nodes, helper.make_node("Loop", ["n", "", "x"], ["y"], body=body)], weight("three", np.int64(3)))
+
+
+def test_items_of_several_shapes_need_a_known_place() -> None:
+    nodes = [
+        helper.make_node("SequenceConstruct", ["x", "w"], ["parts"]),
+        helper.make_node("SequenceAt", ["parts", "n"], ["y"], name="/at"),
+    ]
+    with pytest.raises(baton.DiagnosticError, match=r"'/at': .*items differ in shape"):
+        baton.compile(model_of(nodes, [("x", ["a", 2]), TRIPS], weights=[weight("w", X)]))
+
+
 @pytest.mark.parametrize("keep", [0, 1])
 def test_split_of_an_open_size(keep: int) -> None:
     split = helper.make_node("SplitToSequence", ["x"], ["parts"], axis=0, keepdims=keep)

@@ -10,10 +10,10 @@ from __future__ import annotations
 import numpy as np
 
 from baton._src.frontends.graph_builder.value import Value
+from baton._src.frontends.onnx.control.stacks import joined, length_of, stack_of, taken, with_item, without
 from baton._src.frontends.onnx.node import NOTHING, Converter, OnnxNode
 from baton._src.frontends.onnx.tensors.parts import in_parts, pieces
-from baton._src.ir.tensor_info import Dim, TensorInfo
-from baton._src.values.dtype import INT64
+from baton._src.ir.tensor_info import TensorInfo
 from baton._src.values.tensor import AnyArray
 
 
@@ -48,27 +48,28 @@ def empty(node: OnnxNode) -> Value:
 
 
 def insert(node: OnnxNode) -> Value:
-    g, sequence = node.graph, node[0]
-    last = node.optional(2) is None
-    if last and sequence.grows and sequence.items is not None:
+    sequence, position = node[0], node.optional(2)
+    if position is None and sequence.grows and sequence.items is not None:
         return Value(TensorInfo(), items=(*sequence.items, node[1]), grows=True)
-    if last and sequence.stack is not None:
-        item = g.call("expand_dims", node[1], axis=(0,))
-        return Value(TensorInfo(), stack=g.call("concat", (sequence.stack, item), axis=0))
+    if (stack := _stacked(node, position)) is not None:
+        return Value(TensorInfo(), stack=with_item(node, stack, node[1], position))
     items = _items(node)
     at = _position(node, 2, len(items), len(items))
     return _sequence((*items[:at], node[1], *items[at:]))
 
 
 def erase(node: OnnxNode) -> Value:
+    position = node.optional(1)
+    if (stack := _stacked(node, position)) is not None:
+        return Value(TensorInfo(), stack=without(node, stack, position))
     items = _items(node)
     at = _position(node, 1, len(items), len(items) - 1)
     return _sequence((*items[:at], *items[at + 1 :]))
 
 
 def at(node: OnnxNode) -> Value:
-    if node[0].stack is not None:
-        return _taken(node, node[0].stack)
+    if (stack := _stacked(node, node[1])) is not None:
+        return taken(node, stack, node[1])
     items = _items(node)
     place = _position(node, 1, len(items), 0)
     if place >= len(items):
@@ -76,24 +77,18 @@ def at(node: OnnxNode) -> Value:
     return items[place]
 
 
-def _taken(node: OnnxNode, stack: Value) -> Value:
-    """The item at a position, which counts from the end below 0; beyond either end is an error."""
-    g, at = node.graph, node.graph.reshape(node.graph.cast(node[1], INT64), ())
-    count = g.dims(_sizes(node, stack)[0])
-    at = g.call("where", g.call("less", at, g.scalar(0, at)), g.call("add", at, count), at)
-    return g.call("take", stack, at, axis=0, mode="fast")
-
-
-def _sizes(node: OnnxNode, stack: Value) -> tuple[Dim, ...]:
-    if stack.shape is None:
-        node.fail("the rank of the items must be known", code="onnx-dynamic")
-    return stack.shape
+def _stacked(node: OnnxNode, position: Value | None) -> Value | None:
+    """The operand's stack: it has one, or the position is computed at run time. None where items are known and theirs
+    too."""
+    if node[0].stack is not None or position is None or position.array is not None:
+        return node[0].stack
+    items = _items(node)
+    return stack_of(node, items) if items else None
 
 
 def length(node: OnnxNode) -> Value:
-    stack = node[0].stack
-    if stack is not None:
-        return node.graph.dims(np.array(_sizes(node, stack)[0], dtype=object))
+    if node[0].stack is not None:
+        return length_of(node, node[0].stack)
     return node.graph.constant(np.int64(len(_items(node))))
 
 
@@ -133,24 +128,11 @@ def _split_of_open_size(node: OnnxNode, x: Value, axis: int, kept: bool, each: A
 def concat_from_sequence(node: OnnxNode) -> Value:
     name = "stack" if node.attr("new_axis", 0) else "concat"
     if node[0].stack is not None:
-        return _unstacked(node, node[0].stack)
+        return joined(node, node[0].stack)
     items = _items(node)
     if not items:
         node.fail("an empty sequence cannot be joined")
     return node.graph.call(name, items, axis=int(node.needed("axis")))
-
-
-def _unstacked(node: OnnxNode, stack: Value) -> Value:
-    """The items along an axis of their own, or behind each other along one they have."""
-    g, sizes = node.graph, _sizes(node, stack)
-    new = bool(node.attr("new_axis", 0))
-    axis = node.place(int(node.needed("axis")), len(sizes) - (not new))
-    order = list(range(1, len(sizes)))
-    order.insert(axis, 0)
-    turned = g.transpose(stack, order)
-    if new:
-        return turned
-    return g.reshape(turned, (*sizes[1 : axis + 1], sizes[0] * sizes[axis + 1], *sizes[axis + 2 :]))
 
 
 def has_element(node: OnnxNode) -> Value:
