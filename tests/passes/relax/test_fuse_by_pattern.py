@@ -146,6 +146,19 @@ def test_sizes_that_no_input_shows_go_with_the_function(annotated: bool) -> None
     same_values(Interpreter(after)["main"](x, y).numpy(), np.exp(np.maximum(x, 0)))
 
 
+def test_one_function_inside_of_several_has_sizes_of_its_own_in_each() -> None:
+    """Guards merged functions that use the same composite function: they shared its shape variables."""
+
+    def apart(b: Any, x: Any) -> Any:
+        twice = b.emit(R.exp(b.emit(R.exp(x))))
+        return R.add(b.emit(R.exp(b.emit(R.sin(twice)))), twice)
+
+    before = program([tensor("x", dim())], apart)
+    composite = FuseOpsByPattern([("test.exp", unary("exp"))])(before)
+    merged = check(MergeCompositeFunctions(), composite, *arrays((4,)))
+    assert len(with_attr(merged, "Codegen")) == 2
+
+
 def test_merging_makes_no_circles() -> None:
     """relu -> sin (outside) -> exp, and relu -> exp: the two cannot be one call."""
 

@@ -20,7 +20,6 @@ from typing import Any
 from baton._src.analysis.bindings import used_vars
 from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
-from baton._src.ir.traverse import with_fresh_binders
 from baton._src.passes.relax.binding_rewriter import BindingRewriter, rewrite_functions
 from baton._src.passes.relax.bindings.dataflow_blocks import ToNonDataflow
 from baton._src.passes.relax.bindings.dead_code_elimination import remove_unreachable
@@ -29,6 +28,7 @@ from baton._src.passes.relax.fusion.group_outliner import Group, GroupOutliner, 
 from baton._src.relax.check.signatures import function_info
 from baton._src.relax.known_functions import KnownFunctions
 from baton._src.relax.nodes import Binding, Call, Constant, Function, Var, VarBinding
+from baton._src.relax.own_variables import copy_with_new_vars
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
 
@@ -152,7 +152,7 @@ class _Inliner(BindingRewriter):
         if not isinstance(value, Call) or not isinstance(value.op, GlobalVar):
             return value
         if value.op not in self.local:
-            inner = with_fresh_binders(self.context.functions[value.op])
+            inner = copy_with_new_vars(self.context.functions[value.op])
             inner = inner.without_attr("Primitive").with_fields(struct_info_=function_info(inner))
             self.local[value.op] = self.emit(inner, "local_func")
         return value.with_fields(op=self.local[value.op])
