@@ -9,7 +9,7 @@ __getattr__, __dir__, __all__ = attach(
     {
         **submodules(
             "baton.contrib",
-            "cc debugger dlpack download graph_executor graph_runtime popen_pool relay_viz sparse tar utils",
+            "cc debugger dlpack download graph_executor graph_runtime popen_pool random relay_viz sparse tar utils",
         ),
     },
 )

@@ -24,6 +24,7 @@ from baton._src.passes.relax.interfaces.bind_params import BindParams, BindSymbo
 from baton._src.relax import nodes as relax
 from baton._src.relax.check.base_check import BaseCheckResult, struct_info_base_check
 from baton._src.relax.check.own_info import own_info
+from baton._src.relax.special_ops import SPECIAL_OPS
 from baton._src.relax.struct_info import StructInfo
 from baton._src.relax.text.infos import type_text
 from baton._src.relax.text.printer import node_text as relax_text
@@ -54,7 +55,7 @@ def wire() -> None:
     GlobalVar.call = staticmethod(call_global)
     Constructor.call = staticmethod(relay.Call)
     Op.lookup = staticmethod(operator_named)
-    Op.listing = staticmethod(lambda: sorted({*CATALOGUE.relay_names(), *CATALOGUE.relax_names(), *INTRINSICS}))
+    Op.listing = staticmethod(operator_names)
     Node.text = staticmethod(node_text)
     StructInfo.covers = staticmethod(is_base_of)
     relax.Expr.deduced_alone = staticmethod(own_info)
@@ -102,7 +103,16 @@ def operator_named(name: str) -> Op:
     """An operator of Relax (`relax.add`), an intrinsic of TIR (`tir.exp`), or an operator of Relay (`add`)."""
     if name.startswith("tir."):
         return intrinsic(name)
-    return CATALOGUE.relax(name) if name.startswith("relax.") else CATALOGUE.relay(name)
+    if not name.startswith("relax."):
+        return CATALOGUE.relay(name)
+    special = SPECIAL_OPS.get(name.removeprefix("relax."))
+    return CATALOGUE.relax(name) if special is None else special.op
+
+
+def operator_names() -> list[str]:
+    """The names that `operator_named` knows, in order."""
+    special = (row.op.name for row in SPECIAL_OPS.values())
+    return sorted({*CATALOGUE.relay_names(), *CATALOGUE.relax_names(), *special, *INTRINSICS})
 
 
 _RELAY = (relay.Expr, relay.Pattern, relay.Clause, Type, Constructor)

@@ -38,6 +38,13 @@ def _facet(content: Any) -> Any:
     return None if isinstance(content, NotApplicable) else content
 
 
+def _purity(op: Op) -> bool | None:
+    """Whether a call has no side effects; in TVM a column of Relax's operators only."""
+    if not op.name.startswith("relax."):
+        return None
+    return bool(op.definition.pure and not getattr(op.definition, "stateful", False))
+
+
 _COLUMNS: dict[str, Callable[[Op], Any]] = {
     "TOpPattern": lambda op: int(op.definition.fusion),
     "TOpIsStateful": lambda op: bool(op.definition.stateful or not op.definition.pure),
@@ -46,6 +53,7 @@ _COLUMNS: dict[str, Callable[[Op], Any]] = {
     "TShapeDataDependent": lambda op: [int(i in op.definition.shape_values) for i in range(len(op.definition.inputs))],
     "FTVMCompute": lambda op: _facet(op.definition.compute),
     "FPrimalGradient": lambda op: _facet(op.definition.gradient),
+    "FPurity": _purity,
     "support_level": lambda op: 11 if op.name.startswith(("qnn.", "dyn.")) else _LEVEL_OF.get(op.name, 10),
 }
 

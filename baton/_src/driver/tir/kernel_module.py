@@ -17,11 +17,11 @@ from baton._src.runtime.module_face import ModuleFace
 from baton._src.runtime.native.kernel_function import KernelFunction, KernelSignature
 from baton._src.runtime.native.library import load
 from baton._src.runtime.native.stepped_kernel import SteppedKernel, StepPlan, plan_from_data, plan_to_data
+from baton._src.runtime.packed_functions import packed_function
 from baton._src.runtime.timing import BenchmarkResult, measure
 from baton._src.runtime.value_errors import argument_count
 from baton._src.support.diagnostics import fail
 from baton._src.values.dtype import DataType
-from baton._src.values.packed_func import PROCESS_FUNCTIONS
 from baton._src.values.tensor import NDArray
 
 KERNELS = "kernels"
@@ -92,7 +92,7 @@ class KernelModule(ModuleFace):
             for name, kernel in natives.items()
             if name not in inner
         }
-        return found | {name: SteppedKernel(plan, natives, PROCESS_FUNCTIONS) for name, plan in plans.items()}
+        return found | {name: SteppedKernel(plan, natives, packed_function) for name, plan in plans.items()}
 
     def _natives(self) -> dict[str, KernelFunction]:
         """The native kernels, those that are steps of others included."""

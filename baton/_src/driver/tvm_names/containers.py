@@ -7,8 +7,13 @@ from typing import Any
 from baton._src.values.adt import ADT
 
 
-class String(str):
-    """A string; TVM's own class of strings is Python's here."""
+class _AnyString(type):
+    def __instancecheck__(cls, instance: object) -> bool:
+        return isinstance(instance, str)
+
+
+class String(str, metaclass=_AnyString):
+    """A string. TVM's own class of strings is Python's here: all strings are instances."""
 
     __slots__ = ()
 

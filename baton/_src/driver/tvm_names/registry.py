@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from baton._src.runtime.vm.builtins.table import BUILTINS
+from baton._src.runtime.packed_functions import registered_or_builtin
 from baton._src.support.diagnostics import fail
 from baton._src.values import ffi
 from baton._src.values.convert import from_host
@@ -43,9 +43,7 @@ def _register(name: str, function: Callable[..., Any], override: bool) -> Callab
 
 def get_global_func(name: str, allow_missing: bool = False) -> PackedFunc | None:
     """The function registered as `name`, or the machine's builtin; None if missing is allowed, else an error."""
-    found = PROCESS_FUNCTIONS.get(name)
-    if found is None and name in BUILTINS:
-        found = PackedFunc(BUILTINS[name], name)
+    found = registered_or_builtin(name)
     if found is None and not allow_missing:
         raise fail("function-missing", f"no packed function is registered as {name!r}", kind=ValueError)
     return found

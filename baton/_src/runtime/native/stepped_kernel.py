@@ -23,7 +23,7 @@ from baton._src.runtime.native.kernel_function import (
 from baton._src.runtime.value_info import TensorValue, info_from_data, info_to_data
 from baton._src.support.diagnostics import fail
 from baton._src.values.dtype import DataType
-from baton._src.values.packed_func import FunctionTable
+from baton._src.values.packed_func import PackedFunc
 from baton._src.values.tensor import NDArray
 
 Operand = tuple[str, Any]
@@ -72,7 +72,9 @@ def plan_from_data(data: Any) -> StepPlan:
 class SteppedKernel:
     """Callable like a `KernelFunction`. Errors: its kernels', its packed functions', and `packed-missing`."""
 
-    def __init__(self, plan: StepPlan, kernels: Mapping[str, KernelFunction], functions: FunctionTable) -> None:
+    def __init__(
+        self, plan: StepPlan, kernels: Mapping[str, KernelFunction], functions: Callable[[str], PackedFunc]
+    ) -> None:
         self.plan = plan
         self.signature = plan.signature
         self.name = plan.signature.symbol
@@ -91,7 +93,7 @@ class SteppedKernel:
 
         def call() -> None:
             for step, operands in calls:
-                function: Any = self._functions.lookup(step.name) if step.is_packed else self._kernels[step.name]
+                function: Any = self._functions(step.name) if step.is_packed else self._kernels[step.name]
                 function(*operands)
 
         return call

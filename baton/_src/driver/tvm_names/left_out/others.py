@@ -97,8 +97,6 @@ OTHER_NAMES: Mapping[str, Mapping[str, str]] = {
     },
     "profile() and debug_get_output give what it wrote to files": {"contrib.debugger": "debug_result"},
     "nothing is pickled": {"contrib": "pickle_memoize"},
-    "relay.random and relax's random operators": {"contrib": "random"},
-    "argsort, sort and topk are operators": {"contrib": "sort"},
     "bench measures the machine": {
         "contrib": "peak",
         "": "utils",

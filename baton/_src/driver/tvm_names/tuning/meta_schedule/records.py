@@ -51,6 +51,12 @@ class TensorInfo:
         buffers = [func.buffer_map[param] for param in func.params if param in func.buffer_map]
         return [TensorInfo(buffer.dtype, constant_shape(buffer) or ()) for buffer in buffers]
 
+    @staticmethod
+    def from_entry_func(mod: IRModule, remove_preproc: bool = True) -> list[TensorInfo]:
+        """Those of a module's only kernel, or of the one it marks as its entry."""
+        del remove_preproc  # no blocks of preprocessing are left in kernels here
+        return TensorInfo.from_prim_func(only_kernel(mod))
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, TensorInfo) and self.as_json() == other.as_json()
 

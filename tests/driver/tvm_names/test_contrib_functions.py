@@ -1,0 +1,101 @@
+"""`tvm.contrib.sort` and `tvm.contrib.random`: packed functions that scripts and kernels call by name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import baton as tvm
+from baton import te, tir
+from baton._src.support.diagnostics import DiagnosticError
+from baton.contrib import random
+
+
+def sorted_by(name: str, data: Any, *outs: Any, given: tuple[Any, ...]) -> list[Any]:
+    """What a packed function writes to `outs`."""
+    arrays = [tvm.nd.array(out) for out in outs]
+    tvm.get_global_func(f"tvm.contrib.sort.{name}")(tvm.nd.array(data), *arrays, *given)
+    return [array.numpy() for array in arrays]
+
+
+@pytest.mark.parametrize("is_ascend", [True, False])
+@pytest.mark.parametrize("axis", [0, -1])
+def test_sorting(axis: int, is_ascend: bool) -> None:
+    """Guards orders, with equal elements, against NumPy's."""
+    data = np.random.default_rng(0).integers(0, 4, (5, 7)).astype("float32")
+    keys = data if is_ascend else -data
+    order = np.argsort(keys, axis, kind="stable")
+    wanted = np.take_along_axis(data, order, axis)
+    (places,) = sorted_by("argsort", data, np.zeros((5, 7), "int32"), given=(axis, is_ascend))
+    np.testing.assert_array_equal(places, order)
+    (values,) = sorted_by("sort", data, np.zeros((5, 7), "float32"), given=(axis, is_ascend))
+    np.testing.assert_array_equal(values, wanted)
+    some = tuple(3 if n == axis % 2 else size for n, size in enumerate(data.shape))
+    first, at = sorted_by(
+        "topk", data, np.zeros(some, "float32"), np.zeros(some, "int64"), given=(3, axis, "both", is_ascend)
+    )
+    np.testing.assert_array_equal(first, wanted.take(range(3), axis))
+    np.testing.assert_array_equal(at, order.take(range(3), axis))
+
+
+def test_only_the_valid_boxes_are_sorted() -> None:
+    """Guards argsort_nms: places beyond a row's count stay."""
+    data, counts = np.float32([[1, 3, 2, 9], [4, 5, 6, 7]]), tvm.nd.array(np.array([3, 0], "int32"))
+    out = tvm.nd.array(np.zeros((2, 4), "int32"))
+    tvm.get_global_func("tvm.contrib.sort.argsort_nms")(tvm.nd.array(data), counts, out, 1, False)
+    assert out.numpy().tolist() == [[1, 2, 0, 3], [0, 1, 2, 3]]
+    with pytest.raises(DiagnosticError, match="axis 2 is none of a tensor of shape"):
+        tvm.get_global_func("tvm.contrib.sort.argsort")(tvm.nd.array(data), out, 2, True)
+    with pytest.raises(DiagnosticError, match="'both' has 1 outputs"):
+        tvm.get_global_func("tvm.contrib.sort.topk")(tvm.nd.array(data), out, 2, 1, "both", True)
+
+
+def test_kernels_call_them_by_name() -> None:
+    """Guards calls within kernels; a script's own function of the name comes first."""
+    a = te.placeholder((6,), name="A")
+    order = te.extern(
+        (6,), [a], lambda i, o: tir.call_packed("tvm.contrib.sort.argsort", i[0], o[0], 0, True), "order", "int32"
+    )
+    kernel = tvm.build(te.create_schedule(order.op), [a, order], "llvm")
+    data, out = np.float32([3, 1, 2, 6, 5, 4]), tvm.nd.array(np.zeros(6, "int32"))
+    kernel(tvm.nd.array(data), out)
+    np.testing.assert_array_equal(out.numpy(), np.argsort(data))
+    tvm.register_func("tvm.contrib.sort.argsort", lambda data, out, *options: out.copyfrom(np.full(6, 7, "int32")))
+    try:
+        kernel(tvm.nd.array(data), out)
+    finally:
+        tvm._ffi.registry.remove_global_func("tvm.contrib.sort.argsort")
+    assert out.numpy().tolist() == [7] * 6
+
+
+def test_random_tensors() -> None:
+    """Guards ranges, dtypes and seeds; each call of a kernel draws anew."""
+    made = [random.randint(-3, 300, (400,), "int8"), random.uniform(2, 3, (20, 20)), random.normal(5, 0.5, (400,))]
+    kernels = [tvm.build(te.create_schedule(t.op), [t], "llvm") for t in made]
+    seed = tvm.get_global_func("tvm.contrib.random.seed")
+
+    def drawn() -> list[Any]:
+        outs = [tvm.nd.empty([int(d) for d in t.shape], str(t.dtype)) for t in made]
+        for kernel, out in zip(kernels, outs):
+            kernel(out)
+        return [out.numpy() for out in outs]
+
+    seed(5)
+    numbers, evenly, normally = first = drawn()
+    again = drawn()
+    seed(5)
+    for one, other, same in zip(first, again, drawn()):
+        assert (one != other).any()
+        np.testing.assert_array_equal(one, same)
+    assert (numbers.min(), numbers.max()) == (-3, 127)
+    assert 2 <= evenly.min() < evenly.max() < 3
+    assert abs(normally.mean() - 5) < 0.2
+    filled = tvm.nd.empty((50,), "float16")
+    tvm.get_global_func("tvm.contrib.random.random_fill")(filled)
+    assert filled.numpy().min() >= 1
+    with pytest.raises(TypeError, match="draws integers"):
+        random.randint(0, 3, (4,), "float32")
+    with pytest.raises(ValueError, match=r"no integers in \[3, 3\)"):
+        tvm.get_global_func("tvm.contrib.random.randint")(3, 3, tvm.nd.empty((4,), "int32"))
