@@ -1,4 +1,4 @@
-"""What assignments of a Relax function make of names: bindings, shape variables, values of Python."""
+"""Assignments in a Relax function: they make bindings, shape variables, or names of Python values."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from baton._src.tir.expr import Var as TirVar
 
 
 class Functions(Protocol):
-    """What statements ask of the reader of functions (`functions.FunctionReader`): a function may hold functions."""
+    """The part of `functions.FunctionReader` that statements use: a function may contain functions."""
 
     source: ScriptSource
     environment: Environment
@@ -37,7 +37,7 @@ class Functions(Protocol):
 
 
 class Assignments:
-    """Where the statements of one function are read, and what their left sides mean."""
+    """The state of reading one function's statements, and the meaning of their left sides."""
 
     def __init__(self, reader: Functions, scalars: Scalars) -> None:
         self.reader = reader
@@ -129,7 +129,7 @@ class Assignments:
         return var
 
     def _variable(self, name: str, info: StructInfo | None, span: Span | None) -> Var:
-        """A DataflowVar, unless the name leaves the dataflow block by this, its last, assignment."""
+        """A DataflowVar, unless this is the last assignment of a name that is an output of the dataflow block."""
         if not self.normalizer.frame.dataflow:
             return Var(name, info, span)
         if self.outputs is not None and name in self.outputs:
@@ -139,7 +139,7 @@ class Assignments:
         return DataflowVar(name, info, span)
 
     def _unpack(self, target: ast.Tuple | ast.List, found: Any, value: ast.expr) -> None:
-        """`(a, b), *c = found`: what Python says, of tuples of the program item by item."""
+        """`(a, b), *c = found`, as in Python; tuples of the program are unpacked item by item."""
         items = self._items(found, target, value)
         starred = [i for i, name in enumerate(target.elts) if isinstance(name, ast.Starred)]
         if len(items) != len(target.elts) if not starred else len(items) < len(target.elts) - 1:
@@ -166,7 +166,7 @@ class Assignments:
         return [TupleGetItem(whole, index, self.source.span(value)) for index in range(len(info.fields))]
 
     def _assign_one(self, name: ast.expr, item: Any, value: ast.expr) -> None:
-        """One of `m, n = T.int64(), T.int64()` or `a, b = x, y`: as if it stood alone."""
+        """One part of `m, n = T.int64(), T.int64()` or `a, b = x, y`, treated as an assignment of its own."""
         if isinstance(name, (ast.Tuple, ast.List)):
             self._unpack(name, item, value)
         elif isinstance(name, ast.Starred) and isinstance(name.value, ast.Name):
@@ -199,7 +199,7 @@ class Assignments:
 
 
 def _is_program_value(value: Any) -> bool:
-    """Whether an assigned value becomes a binding; strings, annotations, functions and scalars stay Python's."""
+    """Whether an assigned value becomes a binding; strings, annotations, functions and scalars remain Python values."""
     if isinstance(value, (GraphExpr, bool, int, float)) or hasattr(value, "__array__"):
         return True
     return (isinstance(value, (tuple, list)) and any(_is_program_value(v) for v in value)) or value == ()

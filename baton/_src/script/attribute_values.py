@@ -1,4 +1,4 @@
-"""Values of attributes in a script: data that can be written down again, which words of the script itself are not.
+"""Values of attributes in a script: data that can be printed again, so names of the script language are refused.
 
 R.func_attr({"note": [1, "two"]})     I.module_attrs({"note": R.nn})  <- an error
 """
@@ -19,13 +19,13 @@ from baton._src.values.tensor import NDArray
 
 
 def attribute_value(evaluator: Evaluator, node: ast.expr) -> Any:
-    """The value of an expression, refused (`script-value`) if such a word is part of it."""
+    """The value of an expression, refused (`script-value`) if such a name is part of it."""
     value = evaluator.value(node)
     return evaluator.at(node, lambda: _data(value))
 
 
 def _data(value: Any) -> Any:
-    """The value without the words of the script and of NumPy: constants of the metadata section are tensors."""
+    """The value as plain data: constants of the metadata section become tensors, NumPy scalars Python numbers."""
     match value:
         case ScriptNamespace() | ModuleRef() | FunctionType() | type():
             raise fail("script-value", f"{_shown(value)} is not a value of an attribute")

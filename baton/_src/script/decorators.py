@@ -41,7 +41,7 @@ def _is_in_class(function: Any) -> bool:
 
 
 def _user_frame() -> FrameType | None:
-    """The frame of whoever uses the decorator."""
+    """The frame of the decorator's user."""
     frame: FrameType | None = sys._getframe()
     while frame is not None and frame.f_code.co_filename in _THIS:
         frame = frame.f_back
@@ -69,7 +69,7 @@ def _captured(subject: Any) -> dict[str, Any]:
 
 
 def _closed_over(function: FunctionType) -> dict[str, Any]:
-    """The variables of a function's closure that have a value: a class in a function has none while it is written."""
+    """The variables of a function's closure that have a value: a class in a function has none until it is complete."""
     found = {}
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
         with suppress(ValueError):  # the cell is empty

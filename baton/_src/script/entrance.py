@@ -27,7 +27,7 @@ _ROOT_OF = {"ir": "I", "relax": "R", "tir": "T"}
 def from_source(text: str, roots: Mapping[str, Any], *, name: str = "<string>", check_well_formed: bool = True) -> Any:
     """What the text defines: an IRModule, a Relax function or a PrimFunc.
 
-    `roots` says what `I`, `R` and `T` are (see `namespaces`). Everything wrong is in one `DiagnosticError`, with spans.
+    `roots` defines `I`, `R` and `T` (see `namespaces`). One `DiagnosticError` reports everything wrong, with spans.
     """
     source = parse_text(text, name)
     environment = Environment(roots)
@@ -92,7 +92,7 @@ def _misplaced(node: ast.ClassDef | ast.FunctionDef, options: Options, source: S
 
 
 def _warn(reader: ModuleReader) -> None:
-    """Every warning once: bindings are judged when they are read, and again in the whole function."""
+    """Each warning once: bindings are checked when they are read, and again as part of the whole function."""
     for text in dict.fromkeys(found.render() for found in reader.builder.warnings):
         warnings.warn(text, StructInfoWarning, stacklevel=4)
 

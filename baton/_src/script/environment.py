@@ -81,7 +81,7 @@ class Environment:
 
     @property
     def is_trusted(self) -> bool:
-        """Whether the text is Python that is running anyway, so that captured things may be called."""
+        """Whether the text is part of running Python code, so that captured objects may be called."""
         return self.captured is not None
 
     def get(self, name: str) -> Any:
@@ -102,12 +102,12 @@ class Environment:
         return names
 
     def has_ended(self, name: str) -> bool:
-        """Whether `name` means a thing whose scope is over."""
+        """Whether `name` refers to something whose scope has ended."""
         others = (self.captured or {}, self.roots, SAFE_BUILTINS)
         return name in self.ended and not self.is_local(name) and not any(name in table for table in others)
 
     def near(self, name: str) -> str | None:
-        """The names in scope that may have been meant, as a help."""
+        """A hint with similar names in scope."""
         return _near(name, [n for scope in self.scopes for n in scope] + list(self.roots))
 
     def define(self, name: str, value: Any) -> None:

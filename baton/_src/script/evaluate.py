@@ -39,7 +39,7 @@ _BINARY = {**ARITHMETIC, **POWERS_AND_BITS}
 
 
 class Poisoned(Exception):
-    """An expression uses a name whose definition was wrong already; nothing more is to be said."""
+    """An expression uses a name whose definition was already reported as wrong, so it is not reported again."""
 
 
 class ModuleRef:
@@ -82,7 +82,7 @@ class Evaluator:
     # ----------------------------------------------------------------------------------------------- entrances
 
     def value(self, node: ast.expr) -> Any:
-        """What `node` is worth."""
+        """The value of `node`."""
         return run(self._value(node))
 
     def expr(self, node: ast.expr) -> Any:
@@ -198,7 +198,7 @@ class Evaluator:
         return found
 
     def _help(self, name: str) -> str:
-        """What to do about a name that means nothing."""
+        """A hint for an undefined name."""
         if name == "metadata":
             return "the text was printed without its constants: print it with script(show_meta=True)"
         near = self.environment.near(name)
@@ -222,12 +222,12 @@ class Evaluator:
         return found
 
     def _by_python(self, node: ast.expr) -> Any:
-        """What Python makes of an expression that binds names of its own, in a script that is Python anyway."""
+        """The value, computed by Python, of an expression that binds names of its own in running Python code."""
         code = compile(ast.Expression(node), self.source.source.name, "eval")
         return FunctionType(code, self.environment.visible())()
 
     def _index_map(self, node: ast.Lambda) -> Task[IndexMap]:
-        """A lambda of a text is a map of indices: functions that take others need Python."""
+        """In a text, a lambda can only be an index map; functions that take other functions need Python."""
         given = node.args
         if given.posonlyargs or given.vararg or given.kwonlyargs or given.kwarg or given.defaults or not given.args:
             raise self.error("script-syntax", "a lambda must name its indices one by one", node)
@@ -300,7 +300,7 @@ class Evaluator:
         return self.placed(self.at(node, lambda: function(*found, **named)), node)
 
     def _to_vdevice(self, data: Any, dst_vdevice: Any) -> Call:
-        """A device that is named means one of the module's, as it does in annotations."""
+        """A named device is one of the module's, as in annotations."""
         return to_vdevice(data, self.scalars.vdevice(dst_vdevice))
 
     def _relax_call(self, node: ast.Call, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
@@ -319,7 +319,7 @@ class Evaluator:
         return value
 
     def placed(self, value: Any, node: ast.AST) -> Any:
-        """A fresh expression remembers where it was written."""
+        """Give a new expression the place where it was written."""
         if isinstance(value, Expr) and value.span is None and not isinstance(value, Var):
             return value.with_fields(span=self.source.span(node))
         return value

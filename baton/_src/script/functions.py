@@ -1,7 +1,7 @@
 """`@R.function`: a function of the script becomes a Relax function, built through a BlockBuilder.
 
 Names shadow as in Python, but each assignment makes a new variable; names of a branch or dataflow block end with it.
-A wrong statement is reported and the rest is read on; uses of what it should have defined are passed over in silence.
+After a wrong statement is reported, reading continues; uses of the names it should have defined are not reported.
 """
 
 from __future__ import annotations
@@ -183,7 +183,7 @@ class FunctionReader:
         return Function(params, seq, ret, options.pure, attrs, self._name_span(node))
 
     def _name_span(self, node: ast.FunctionDef) -> Any:
-        """The `def name` part: the whole function is too much to underline."""
+        """The `def name` part: underlining the whole function would be too much."""
         whole = self.source.span(node)
         if whole is None:
             return None
@@ -197,7 +197,7 @@ class FunctionReader:
             raise DiagnosticError([d.at(self.source.span(span_of)) for d in error.diagnostics]) from None
 
     def for_macro(self, source: ScriptSource, environment: Environment) -> FunctionReader:
-        """The same reading, in the text and names of a macro."""
+        """A reader with the same state for the text and names of a macro."""
         inner = FunctionReader(source, environment, self.builder, self.vdevice)
         inner.problems = self.problems
         return inner

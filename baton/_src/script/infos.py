@@ -1,7 +1,8 @@
 """Annotations: `R.Tensor`, `R.Shape`, `R.Tuple`, `R.Callable`, `R.Prim`, `R.Object`.
 
 Each is an object that can be called. Called with plain dims it gives the StructInfo at once; strings as dims (`"n"`,
-`"n * 2"`) name shape variables of the signature they stand in: such a call gives a `Pending`, which the parser ends.
+`"n * 2"`) name shape variables of the signature they stand in: such a call gives a `Pending`, which the parser
+resolves.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from baton._src.values.dtype import VOID, DataType
 
 
 class Scalars:
-    """How a `Pending` reads what it was given: text as dims, and devices by name."""
+    """What a `Pending` needs to resolve its arguments: dims from text, and devices by name."""
 
     def dim(self, text: str) -> PrimExpr | int:
         raise fail("script-annotation", f"{text!r} names shape variables, which only a signature can introduce")

@@ -1,6 +1,6 @@
 """`@R.macro`, `@T.macro`: statements read anew wherever the macro is called, parameters bound to arguments.
 
-A hygienic macro (the default) sees the names of the place it was defined in, another one those of the call.
+A hygienic macro (the default) sees the names at its definition, any other macro those at the call.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from baton._src.tir.text.scope import Expansion
 
 @dataclass(frozen=True)
 class Macro:
-    """A macro: its tree, and the names of its place of definition."""
+    """A macro: its tree, and the names at its definition."""
 
     node: ast.FunctionDef
     source: ScriptSource
@@ -53,7 +53,7 @@ class Macro:
 
 
 def tir_roots(names: Mapping[str, Any]) -> list[str]:
-    """The names of what scripts call `T`."""
+    """The names under which a script knows `T`."""
     return [name for name, found in names.items() if _is_tir_root(found)]
 
 

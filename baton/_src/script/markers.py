@@ -29,7 +29,7 @@ class Marker:
 
 
 class ModuleMarker(Marker):
-    """A word of a module's own: Python runs the body of the class before its decorator reads it."""
+    """A marker in the body of a module class, which Python runs first: calling it there has no effect."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> None:
         if "__qualname__" not in sys._getframe(1).f_locals:

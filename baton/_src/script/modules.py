@@ -233,7 +233,7 @@ class ModuleReader:
             raise DiagnosticError(problems)
 
     def _check_recursion(self, module: IRModule, nodes: dict[str, ast.FunctionDef]) -> None:
-        """Criterion 8: what the body of a recursive function gives is not known before it is read."""
+        """Criterion 8: the result of a recursive function is unknown until its body is read, so it must be declared."""
         for var in (v for group in detect_recursion(module) for v in group):
             node = nodes.get(var.name_hint)
             if node is not None and node.returns is None and isinstance(module.functions[var], Function):
@@ -246,7 +246,7 @@ class ModuleReader:
     # ------------------------------------------------------------------------------------------------- problems
 
     def _at_uses(self, problems: list[Diagnostic]) -> list[Diagnostic]:
-        """What the checker says of variables whose scope is over: where they are used, not where they are defined."""
+        """The checker's findings about variables out of scope, at their use instead of their definition."""
         late = self.environment.late_uses
         return [replace(p, span=late[p.span]) if p.code in _LATE and p.span in late else p for p in problems]
 

@@ -1,4 +1,4 @@
-"""What `I`, `R` and `T` hold. The operators of `R` and the words of `T` are given by the layers that have them."""
+"""The contents of `I`, `R` and `T`. Higher layers supply the operators of `R` and the functions of `T`."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def vdevice(target: Any = "llvm", vdevice_id: int = 0, memory_scope: str = "glob
 
 
 def ir_entries() -> dict[str, Any]:
-    """What `I` holds."""
+    """The contents of `I`."""
     return {"ir_module": IR_MODULE, "vdevice": vdevice, "dummy_global_info": DummyGlobalInfo, **MODULE_MARKERS}
 
 
 def relax_entries(operators: Mapping[str, Any]) -> dict[str, Any]:
-    """What `R` holds, by dotted name. `operators` are the builders of the catalogue, by dotted name."""
+    """The contents of `R`, by dotted name. `operators` are the builders of the catalogue, by dotted name."""
     return {
         **operators,
         **SPECIAL_BUILDERS,

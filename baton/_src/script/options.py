@@ -1,4 +1,4 @@
-"""The decorators as objects, with what can be said in their parentheses."""
+"""The decorators as objects, with the options they take in parentheses."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ MACROS = ("R.macro", "T.macro")
 
 @dataclass(frozen=True)
 class Options:
-    """A decorator with its options; applied to a class or function it reads it."""
+    """A decorator with its options; applied to a class or function, it reads it."""
 
     decorator: Decorator
     pure: bool = True

@@ -1,7 +1,6 @@
-"""What Python decides while a function is read: conditional expressions, `and`, comparisons.
+"""Decisions made in Python while a function is read: conditional expressions, `and`, comparisons.
 
-Only values of Python can be decided on: what the program computes is chosen by an if statement, what dims say by
-`T.if_then_else`.
+They need Python values: a value of the program is chosen by an if statement, a dim by `T.if_then_else`.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ Read = Callable[[ast.expr], Task[Any]]
 
 
 class Evaluation(Protocol):
-    """What the evaluator of expressions (`evaluate.Evaluator`) does for the parts that stand here."""
+    """The part of `evaluate.Evaluator` that is used here."""
 
     def error(self, code: str, message: str, node: ast.AST, help: str | None = None) -> DiagnosticError: ...
     def at(self, node: ast.AST, action: Callable[[], Any]) -> Any: ...
@@ -30,7 +29,7 @@ class Evaluation(Protocol):
 
 
 def _is_program(value: Any) -> bool:
-    """Whether a value belongs to the program that is read, and so is known only when it runs."""
+    """Whether a value belongs to the program being read, and so is known only at run time."""
     return isinstance(value, (GraphExpr, PrimExpr))
 
 
@@ -51,7 +50,7 @@ def conditional(ev: Evaluation, node: ast.IfExp, read: Read) -> Task[Any]:
 
 
 def logical(ev: Evaluation, node: ast.BoolOp, read: Read) -> Task[Any]:
-    """`a and b`, `a or b`: of Python's values what Python gives, of scalars a scalar."""
+    """`a and b`, `a or b`: as in Python for Python values; for scalars a scalar expression."""
     is_and = isinstance(node.op, ast.And)
     found: Any = is_and
     for part in node.values:
@@ -66,7 +65,7 @@ def logical(ev: Evaluation, node: ast.BoolOp, read: Read) -> Task[Any]:
 
 
 def comparison(ev: Evaluation, node: ast.Compare, read: Read) -> Task[Any]:
-    """`a < b`; chains, `is` and `in` are for Python's values."""
+    """`a < b`; chains, `is` and `in` are for Python values only."""
     left = yield read(node.left)
     holds: Any = True
     for op, right_node in zip(node.ops, node.comparators):

@@ -1,4 +1,4 @@
-"""Text to syntax trees, and places in a tree to spans in the file it came from."""
+"""Text to syntax trees, and nodes of a tree to spans in the file it came from."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from baton._src.support.spans import Source, Span
 
 @dataclass(frozen=True)
 class ScriptSource:
-    """A piece of program text: its tree, and what it takes to point into it."""
+    """A piece of program text: its tree, and what is needed to point into it."""
 
     tree: ast.Module
     source: Source

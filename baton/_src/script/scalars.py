@@ -1,4 +1,4 @@
-"""The words of `T` that mean something in a Relax function: shape variables, literals, arithmetic on dims."""
+"""The functions of `T` that are available in a Relax function: shape variables, literals, arithmetic on dims."""
 
 from __future__ import annotations
 

@@ -192,7 +192,7 @@ class Statements(Assignments):
             self.environment.define(result, var)
 
     def _announce(self, node: ast.AnnAssign) -> None:
-        """`y: annotation` before an if: what is known of the variable that both branches give."""
+        """`y: annotation` before an if: the annotation of the variable that both branches assign."""
         assert isinstance(node.target, ast.Name)
         self.announced = Announced(node.target.id, self.evaluator.info(node.annotation), node)
 
@@ -203,7 +203,7 @@ class Statements(Assignments):
         )  # fmt: skip
 
     def _branch(self, body: list[ast.stmt], result: str | None) -> SeqExpr:
-        """One branch as a SeqExpr; it gives what its last statement assigns to `result`, or unit."""
+        """One branch as a SeqExpr; its value is what its last statement assigns to `result`, or unit."""
         frame = Frame()
         self.normalizer.frames.append(frame)
         try:
@@ -216,7 +216,7 @@ class Statements(Assignments):
         return SeqExpr(frame.finish(), leaf)
 
     def _branch_result(self, node: ast.stmt, result: str) -> Any:
-        """The last statement of a branch. `y = leaf` makes no binding: the leaf is the branch's value."""
+        """The last statement of a branch. `y = leaf` makes no binding; the leaf is the branch's value."""
         match node:
             case (
                 ast.Assign(targets=[ast.Name()], value=value)
@@ -259,7 +259,7 @@ class Statements(Assignments):
         self._keep_scalars(inner)
 
     def _keep_scalars(self, inner: dict[str, Any]) -> None:
-        """Shape variables and Python values declared in a dataflow block are not variables of it."""
+        """Keep shape variables and Python values that are declared in a dataflow block: their scope is the function."""
         for name, value in inner.items():
             if not isinstance(value, Var) and not self.environment.is_local(name):
                 self.environment.define(name, value)

@@ -1,4 +1,4 @@
-"""Questions about statements that their syntax alone answers: what they assign, what branches have in common."""
+"""Questions about statements that syntax alone answers: what they assign, what branches have in common."""
 
 from __future__ import annotations
 

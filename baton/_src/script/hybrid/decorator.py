@@ -1,4 +1,4 @@
-"""`te.hybrid.script`: a function of loops over tensors.
+"""`te.hybrid.script`: a function written as loops over tensors.
 
 @hybrid.script
 def outer(a, b):
@@ -57,7 +57,7 @@ def _is_symbolic(value: Any) -> bool:
 
 
 def _as_python(pyfunc: FunctionType) -> Callable[..., Any]:
-    """The function with the words of kernels among its globals."""
+    """The function with the kernel functions among its globals."""
     known = {**pyfunc.__globals__, **IN_NUMPY}
     made = FunctionType(pyfunc.__code__, known, pyfunc.__name__, pyfunc.__defaults__, pyfunc.__closure__)
     made.__kwdefaults__ = pyfunc.__kwdefaults__
@@ -65,7 +65,7 @@ def _as_python(pyfunc: FunctionType) -> Callable[..., Any]:
 
 
 def _computed(pyfunc: FunctionType, args: list[Any]) -> Any:
-    """The tensor (or tuple of tensors) that the loops make of tensors and numbers."""
+    """The tensor (or tuple of tensors) that the loops compute from tensors and numbers."""
     inputs: list[Tensor] = []
     buffers: list[Buffer] = []
 

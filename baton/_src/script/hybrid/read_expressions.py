@@ -48,7 +48,7 @@ _COMPARE: Mapping[type[ast.cmpop], str] = {
 
 
 class Scalar:
-    """A number that a kernel assigns again: a buffer of one element."""
+    """A number that a kernel reassigns: a buffer of one element."""
 
     def __init__(self, buffer: Buffer) -> None:
         self.buffer = buffer
@@ -158,7 +158,7 @@ class ExpressionReader:
 
 
 def fitted(value: Any, dtype: DataType) -> Any | None:
-    """A value for a buffer of `dtype`; numbers of the text become such, others have to be such (else None)."""
+    """A value for a buffer of `dtype`: literals are converted, other values must have that dtype (else None)."""
     if isinstance(value, IntImm | FloatImm):
         return ops.cast(dtype, value)
     return value if value.dtype == dtype else None

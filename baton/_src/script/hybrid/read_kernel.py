@@ -1,4 +1,4 @@
-"""Statements of hybrid kernels as TIR: loops, branches, stores, buffers that a kernel allocates or gives back.
+"""Statements of hybrid kernels as TIR: loops, branches, stores, buffers that a kernel allocates or returns.
 
 c = output_tensor((n, m), a.dtype)        a buffer for the result
 for i in parallel(n):                     For(i, 0, n, PARALLEL)
@@ -62,7 +62,7 @@ class KernelReader(ExpressionReader):
     # -------------------------------------------------------------------------------------------- statements
 
     def _scope(self, body: Sequence[ast.stmt]) -> Stmt:
-        """Statements with the buffers they allocate; the names they bring end with them."""
+        """Statements with the buffers they allocate; names defined in them go out of scope at the end."""
         before = set(self.names)
         self._scopes.append([])
         found = self._sequence(body)

@@ -1,4 +1,4 @@
-"""The words of hybrid kernels that compute: what they mean for TIR expressions, and for numbers of NumPy."""
+"""The functions that hybrid kernels may call: what they mean for TIR expressions, and for NumPy numbers."""
 
 from __future__ import annotations
 

@@ -1,1 +1,3 @@
-"""Programs built by `with` statements (`tvm.script.ir_builder`): `base` the stack of frames, then each language's."""
+"""Programs built by `with` statements (`tvm.script.ir_builder`): `base` is the stack of frames; the other files are the
+frames and functions of each language.
+"""

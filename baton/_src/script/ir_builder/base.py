@@ -1,4 +1,4 @@
-"""The builder and its stack of open scopes, whatever language is built."""
+"""The builder and its stack of open scopes, for any language."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _OPEN = threading.local()
 
 
 class IRBuilder:
-    """What frames are opened in: `with IRBuilder() as builder: ...`, then `builder.get()`."""
+    """The context for opening frames: `with IRBuilder() as builder: ...`, then `builder.get()`."""
 
     def __init__(self) -> None:
         self.frames: list[IRBuilderFrame] = []
@@ -55,7 +55,7 @@ class IRBuilder:
         return next((f for f in reversed(self.frames) if isinstance(f, kind)), None)
 
     def finish(self, made: Any) -> None:
-        """`made` is the whole result."""
+        """Set the builder's result to `made`."""
         if self.result is not None:
             raise fail("ir-builder", "the builder has a result already", help="one builder makes one thing")
         self.result = made
@@ -82,12 +82,12 @@ class IRBuilder:
 
     @staticmethod
     def name_many(s: Sequence[str], vs: Sequence[Any]) -> list[Any]:
-        """Names for as many things."""
+        """Give each of several objects its name."""
         return [IRBuilder.name(one, v) for one, v in zip(s, vs, strict=True)]
 
 
 class IRBuilderFrame:
-    """One scope. It is entered by `with`, or by hand where a callback of the frame around it leaves it."""
+    """One scope. It is entered by `with`, or by hand if a callback of the enclosing frame exits it."""
 
     def __init__(self) -> None:
         self.callbacks: list[Callable[[], None]] = []
@@ -111,18 +111,18 @@ class IRBuilderFrame:
         self.close(builder)
 
     def add_callback(self, callback: Callable[[], None]) -> None:
-        """Call it when the frame is left, the latest first."""
+        """Call `callback` when the frame is exited, in reverse order of registration."""
         self.callbacks.append(callback)
 
     def open(self, builder: IRBuilder) -> None:
         """Check, before the frame is pushed on the stack, that it may be opened here."""
 
     def entered(self) -> Any:
-        """What `with ... as` gives."""
+        """The value of `with ... as`."""
         return self
 
     def close(self, builder: IRBuilder) -> None:
-        """The frame has left the stack: hand what it made to the frame around it."""
+        """Called when the frame has left the stack: passes its result to the enclosing frame."""
 
 
 def _builders() -> list[IRBuilder]:

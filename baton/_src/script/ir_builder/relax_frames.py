@@ -11,8 +11,8 @@
             R.func_ret_value(y)
     function = builder.get()
 
-Inside of a dataflow block every variable is a DataflowVar; `output_vars` of the block, once it is closed, are the
-variables that its outputs have become. Of a branch, the last variable is the value, and both branches name it alike.
+Inside a dataflow block every variable is a DataflowVar; once the block is closed, its `output_vars` are the variables
+that its outputs have become. The value of a branch is its last variable, which has the same name in both branches.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class SeqExprFrame(RelaxFrame):
         self.output: Any = None
 
     def begin(self) -> None:
-        """Collect what is bound from here on."""
+        """Start collecting bindings."""
         current_builder().normalizer.frames.append(Frame())
 
     def finish(self) -> tuple[Any, ...]:
@@ -54,7 +54,7 @@ class SeqExprFrame(RelaxFrame):
 
 
 class FunctionFrame(SeqExprFrame):
-    """A function: what it is called, takes, says of itself, and gives."""
+    """A function: its name, parameters, attributes and result."""
 
     def __init__(self, is_pure: bool, is_private: bool) -> None:
         super().__init__()
@@ -177,19 +177,19 @@ class BranchFrame(SeqExprFrame):
 
 
 class ThenFrame(BranchFrame):
-    """What is done if the condition holds."""
+    """The branch for a true condition."""
 
     number = 0
 
 
 class ElseFrame(BranchFrame):
-    """What is done if it does not."""
+    """The branch for a false condition."""
 
     number = 1
 
 
 def current_function(word: str) -> FunctionFrame:
-    """The function at work. Error `ir-builder`: there is none that `R.word` could belong to."""
+    """The function being built. Error `ir-builder`: there is none to which `R.word` could belong."""
     found = IRBuilder.current().innermost(FunctionFrame)
     if found is None:
         raise fail("ir-builder", f"R.{word} belongs in a function: with R.function():")
@@ -197,5 +197,5 @@ def current_function(word: str) -> FunctionFrame:
 
 
 def current_builder() -> BlockBuilder:
-    """What the function at work binds values with."""
+    """The block builder of the function being built."""
     return current_function("emit").block_builder

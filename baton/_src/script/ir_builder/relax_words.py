@@ -1,4 +1,4 @@
-"""What `R` has to say under a builder: parameters, bindings, blocks, branches. What they open is in `relax_frames`."""
+"""The functions of `R` under a builder: parameters, bindings, blocks, branches. Their frames are in `relax_frames`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def arg(name: str, struct_info: StructInfo) -> Var:
 
 
 def func_name(name: str) -> None:
-    """What the function is called."""
+    """Set the function's name."""
     held = current_function("func_name")
     if held.name is not None:
         raise fail("ir-builder", f"the function is named {held.name} already")
@@ -53,7 +53,7 @@ def func_attr(attrs: Mapping[str, Any]) -> None:
 
 
 def func_ret_struct_info(ret_sinfo: StructInfo) -> None:
-    """What the function says it gives."""
+    """Declare the function's result."""
     held = current_function("func_ret_struct_info")
     if held.ret_struct_info is not None:
         raise fail("ir-builder", "the result of the function is declared twice")
@@ -61,7 +61,7 @@ def func_ret_struct_info(ret_sinfo: StructInfo) -> None:
 
 
 def func_ret_value(value: Any) -> None:
-    """What the function gives."""
+    """Set the function's result."""
     held = current_function("func_ret_value")
     if held.output is not None:
         raise fail("ir-builder", "a function returns once")
@@ -74,7 +74,7 @@ def dataflow() -> BlockFrame:
 
 
 def output(*vars: Var) -> None:
-    """The variables of the dataflow block that are seen behind it; the last word in it."""
+    """The outputs of the dataflow block, visible after it; must be the last call in it."""
     frames = IRBuilder.current().frames
     held = frames[-1] if frames else None
     if not isinstance(held, BlockFrame) or held.ended:
@@ -106,7 +106,7 @@ def emit_match_cast(value: Any, struct_info: StructInfo) -> Var:
 
 
 def emit_var_binding(value: VarBinding) -> Var:
-    """A binding as it is."""
+    """Append a binding unchanged."""
     _check_open()
     current_builder().emit_normalized(value)
     var: Var = value.var

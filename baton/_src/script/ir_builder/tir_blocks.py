@@ -25,23 +25,23 @@ def block(name: str = "", no_realize: bool = False) -> BlockFrame:
 
 
 def init() -> BlockInitFrame:
-    """The frame of what the block does where its reductions start."""
+    """The frame of the block's initialisation of its reductions."""
     return BlockInitFrame()
 
 
 def where(predicate: Any) -> None:
-    """The block runs only where this holds."""
+    """The block's predicate: it runs only where this holds."""
     _head("where").predicate = operators.cast("bool", operators.convert(predicate))
 
 
 def reads(*buffer_slices: Any) -> None:
-    """What the block reads."""
+    """The regions that the block reads."""
     head = _head("reads")
     head.reads = [*(head.reads or ()), *_regions(buffer_slices)]
 
 
 def writes(*buffer_slices: Any) -> None:
-    """What the block writes."""
+    """The regions that the block writes."""
     head = _head("writes")
     head.writes = [*(head.writes or ()), *_regions(buffer_slices)]
 
@@ -52,7 +52,7 @@ def block_attr(attrs: Mapping[str, Any]) -> None:
 
 
 class axis:  # noqa: N801
-    """`T.axis`: the axes of a block and what they are bound to."""
+    """`T.axis`: the axes of a block and their bindings."""
 
     @staticmethod
     def spatial(dom: Any, binding: Any, dtype: object = None) -> Var:
@@ -71,12 +71,12 @@ class axis:  # noqa: N801
 
     @staticmethod
     def opaque(dom: Any, binding: Any, dtype: object = None) -> Var:
-        """An axis of which nothing is known."""
+        """An axis about which nothing is known."""
         return _bind("opaque", dom, binding, dtype)
 
     @staticmethod
     def remap(kinds: str, bindings: Any, dtype: object = None) -> Any:
-        """An axis for each loop variable, over all that the loop runs over."""
+        """An axis for each loop variable, over the loop's whole range."""
         if len(kinds) != len(bindings) or set(kinds) - set(_KINDS):
             raise fail("ir-builder", f"T.axis.remap has kinds {kinds!r} for {len(bindings)} loops")
         found = [_bind(_KINDS[kind], _loop_range(var), var, dtype) for kind, var in zip(kinds, bindings)]

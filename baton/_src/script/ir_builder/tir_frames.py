@@ -1,4 +1,4 @@
-"""The scopes of kernels under a builder: functions, blocks, loops, branches, and statements around what follows."""
+"""The scopes of kernels under a builder: functions, blocks, loops, branches, and statements that enclose others."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class TIRFrame(IRBuilderFrame):
         self.stmts: list[Stmt] = []
 
     def body(self) -> Stmt:
-        """What was collected; nothing is a statement that does nothing."""
+        """The collected statements as one; without any, a statement that does nothing."""
         return stmt_seq(*self.stmts) if self.stmts else Evaluate(literal(0))
 
 
@@ -114,7 +114,7 @@ class BlockFrame(TIRFrame):
 
 
 class BlockInitFrame(TIRFrame):
-    """What a block does where its reductions start."""
+    """A block's initialisation of its reductions."""
 
     def open(self, builder: IRBuilder) -> None:
         if not builder.frames or not isinstance(builder.frames[-1], BlockFrame):
@@ -150,7 +150,7 @@ class ForFrame(TIRFrame):
 
 
 class WrapFrame(TIRFrame):
-    """A statement around what is in the scope: an attribute, an assertion, an allocation, a let, a while loop."""
+    """A statement that encloses the scope: an attribute, an assertion, an allocation, a let, a while loop."""
 
     def __init__(self, wrap: Callable[[Stmt], Stmt], gives: Any = None) -> None:
         super().__init__()
@@ -165,35 +165,35 @@ class WrapFrame(TIRFrame):
 
 
 class AssertFrame(WrapFrame):
-    """What is only done if a condition holds: anything else fails."""
+    """The scope of an assertion."""
 
 
 class LetFrame(WrapFrame):
-    """What knows a value under a name."""
+    """The scope of a let."""
 
 
 class AttrFrame(WrapFrame):
-    """What an annotation is about."""
+    """The scope of an attribute."""
 
 
 class AllocateFrame(WrapFrame):
-    """What has memory."""
+    """The scope of an allocation."""
 
 
 class AllocateConstFrame(WrapFrame):
-    """What has numbers that are only read."""
+    """The scope of constant memory."""
 
 
 class DeclBufferFrame(WrapFrame):
-    """What has a buffer."""
+    """The scope of a buffer declaration."""
 
 
 class WhileFrame(WrapFrame):
-    """A loop as long as a condition holds."""
+    """A while loop."""
 
 
 class LaunchThreadFrame(WrapFrame):
-    """What threads do along an axis."""
+    """The scope of a thread axis."""
 
 
 class IfFrame(TIRFrame):
@@ -236,12 +236,12 @@ class BranchFrame(TIRFrame):
 
 
 class ThenFrame(BranchFrame):
-    """What is done if the condition holds."""
+    """The branch for a true condition."""
 
     branch = "then"
 
 
 class ElseFrame(BranchFrame):
-    """What is done if it does not."""
+    """The branch for a false condition."""
 
     branch = "else"

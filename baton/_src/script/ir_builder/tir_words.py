@@ -1,4 +1,4 @@
-"""The words of `T` under a builder: `from tvm.script.ir_builder import tir as T`."""
+"""The functions of `T` under a builder: `from tvm.script.ir_builder import tir as T`."""
 
 from __future__ import annotations
 
@@ -97,27 +97,27 @@ def _loop(kind: ForKind, start: Any, stop: Any, annotations: Any, thread: str | 
 
 
 def serial(start: Any, stop: Any = None, *, annotations: Any = None) -> ForFrame:
-    """One iteration after the other."""
+    """A sequential loop."""
     return ForFrame([_loop(ForKind.SERIAL, start, stop, annotations)])
 
 
 def parallel(start: Any, stop: Any = None, *, annotations: Any = None) -> ForFrame:
-    """Iterations on threads of the CPU."""
+    """A loop whose iterations run on threads of the CPU."""
     return ForFrame([_loop(ForKind.PARALLEL, start, stop, annotations)])
 
 
 def vectorized(start: Any, stop: Any = None, *, annotations: Any = None) -> ForFrame:
-    """Iterations as lanes of vectors."""
+    """A loop whose iterations are lanes of vectors."""
     return ForFrame([_loop(ForKind.VECTORIZED, start, stop, annotations)])
 
 
 def unroll(start: Any, stop: Any = None, *, annotations: Any = None) -> ForFrame:
-    """Iterations written out."""
+    """An unrolled loop."""
     return ForFrame([_loop(ForKind.UNROLLED, start, stop, annotations)])
 
 
 def thread_binding(start: Any, stop: Any = None, thread: str | None = None, *, annotations: Any = None) -> ForFrame:
-    """Iterations bound to the axis of threads `thread`, which may also stand where `stop` does."""
+    """A loop bound to the thread axis `thread`, which may also be given in place of `stop`."""
     if thread is None and isinstance(stop, str):
         stop, thread = None, stop
     if thread is None:
@@ -126,7 +126,7 @@ def thread_binding(start: Any, stop: Any = None, thread: str | None = None, *, a
 
 
 def grid(*extents: Any) -> ForFrame:
-    """Loops in loops."""
+    """Nested loops."""
     return ForFrame([_loop(ForKind.SERIAL, extent, None, None) for extent in extents])
 
 
@@ -166,7 +166,7 @@ def allocate(
 
 
 def allocate_const(data: Any, dtype: object, extents: Any, annotations: Any = None) -> AllocateConstFrame:
-    """Numbers that are only read; `with ... as` gives their pointer."""
+    """Constant memory; `with ... as` gives its pointer."""
     pointer = Var("v", HANDLE, pointee=DataType(dtype), scope="global")
     return AllocateConstFrame(lambda body: AllocateConst(pointer, dtype, extents, data, body, annotations), pointer)
 
@@ -195,7 +195,7 @@ def decl_buffer(
 
 
 def While_(condition: Any) -> WhileFrame:
-    """A loop as long as `condition` holds."""
+    """A while loop."""
     held = literal(condition, BOOL)
     return WhileFrame(lambda body: While(held, body))
 
@@ -222,12 +222,12 @@ def If(condition: Any) -> IfFrame:
 
 
 def Then() -> ThenFrame:
-    """What is done if the condition holds."""
+    """The branch for a true condition."""
     return ThenFrame()
 
 
 def Else() -> ElseFrame:
-    """What is done if it does not."""
+    """The branch for a false condition."""
     return ElseFrame()
 
 
