@@ -7,21 +7,24 @@
 The condition may also mention variables of loops inside: where it holds for all of their values, it is gone; the rest
 of the iterations keep it. By default conditions marked `likely` count, in loops with symbolic extents; the setting
 `tir.LoopPartition` makes loops with constant extents (`partition_const_loop`) take part, and keeps loops of one
-iteration (`no_unroll_loop_with_extent_one`).
+iteration (`no_unroll_loop_with_extent_one`). In loops with a hint (the pragma `loop_partition_hint`) all comparisons
+count; those that nothing splits are unrolled, if `unroll_loop_with_partition_hint_no_interval` says so.
 """
 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from baton._src.ir.expr import PrimExpr, Range
-from baton._src.ir.traverse import post_order, rewrite, substitute
+from baton._src.ir.traverse import children, post_order, rebuild, rewrite, substitute
 from baton._src.passes.tir.pass_options import options_of
 from baton._src.passes.tir.prim_func_pass import PrimFuncPass
 from baton._src.passes.tir.simplify import is_stable, simplified
-from baton._src.passes.tir.ssa import converted
+from baton._src.passes.tir.ssa import converted, defined_by, distinct
+from baton._src.support.trampoline import Task, run
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
@@ -34,11 +37,12 @@ from baton._src.transform.context import PassContext
 _OPTIONS = (
     "partition_const_loop",
     "no_unroll_loop_with_extent_one",
-    "unroll_loop_with_partition_hint_no_interval",  # of loops with a hint, which no loop here has
+    "unroll_loop_with_partition_hint_no_interval",
 )
 
 MOST = 4
 """Partitions of one loop: each condition makes at most one more."""
+_TRUE = tir.IntImm("bool", 1)
 
 
 @dataclass(frozen=True)
@@ -47,66 +51,118 @@ class LoopPartition(PrimFuncPass):
 
     def body(self, body: st.Stmt, function: PrimFunc, ctx: PassContext) -> st.Stmt:
         options = options_of(ctx, "tir.LoopPartition", _OPTIONS)
-        constant = bool(options.get("partition_const_loop", False))
-        keep_units = bool(options.get("no_unroll_loop_with_extent_one", False))
-
-        def rule(node: Any) -> Any:
-            return _parts(node, constant, keep_units) if isinstance(node, st.For) else None
-
-        found: st.Stmt = rewrite(body, rule)
-        return found if found is body else simplified(converted(_without_likely(found), function), function)
+        ssa = converted(body, function)
+        hinted = {n.node for n in post_order(ssa) if isinstance(n, st.AttrStmt) and _is_hint(n)}
+        found = run(_Partition(options, hinted).statement(ssa))
+        return body if found is ssa else simplified(converted(_without_marks(found), function), function)
 
 
-def _parts(loop: st.For, constant: bool, keep_units: bool) -> st.Stmt | None:
-    """The loop as a sequence of loops; None if no condition splits it. One iteration is no loop unless `keep_units`."""
-    if isinstance(loop.extent, tir.IntImm) and not constant:
-        return None
-    if any(isinstance(n, st.Block) for n in post_order(loop.body)):
-        return None  # the init of a reduction belongs to all of its iterations
-    ends = [loop.min, ops.add(loop.min, loop.extent)]
-    for place in _places(loop)[: MOST - 1]:
-        ends.insert(-1, ops.max(ends[-2], ops.min(place, ends[-1])))
-    if len(ends) == 2:
-        return None
-    analyzer = Analyzer()
-    made: list[st.Stmt] = []
-    for begin, end in itertools.pairwise(ends):
-        extent = analyzer.simplify(ops.subtract(end, begin))
+def _is_hint(node: st.AttrStmt) -> bool:
+    return node.attr_key == "pragma_loop_partition_hint" and not ops.is_const(node.value, 0)
+
+
+class _Change(NamedTuple):
+    """A condition that certainly holds on one side of a value of the loop's variable."""
+
+    place: PrimExpr
+    condition: PrimExpr
+    holds_before: bool
+    """Below the place, else from it on."""
+
+    def holds_in(self, part: int, number: int) -> bool:
+        """Whether it holds in this part of the loop, being the change with this number: part `number` ends at its
+        place or is empty, parts behind begin there or later or are empty."""
+        return part == number if self.holds_before else part > number
+
+
+class _Partition:
+    """The settings, and the variables of loops with a hint."""
+
+    def __init__(self, options: Mapping[str, Any], hinted: set[Any]) -> None:
+        self.hinted = hinted
+        self.constant = bool(options.get("partition_const_loop", False))
+        self.keep_units = bool(options.get("no_unroll_loop_with_extent_one", False))
+        self.unrolls = bool(options.get("unroll_loop_with_partition_hint_no_interval", False))
+
+    def statement(self, node: st.Stmt) -> Task[st.Stmt]:
+        """A statement with its loops split, outer ones first: what they decide does not split inner ones."""
+        if isinstance(node, st.For) and (self.constant or not isinstance(node.extent, tir.IntImm)):
+            made = self.parts(node)
+            if isinstance(made, st.SeqStmt):
+                parts = []
+                for part in made.seq:
+                    parts.append((yield self.inside(part) if isinstance(part, st.For) else self.statement(part)))
+                return st.SeqStmt(tuple(parts))
+            node = made or node
+        found: st.Stmt = yield self.inside(node)
+        return found
+
+    def inside(self, node: st.Stmt) -> Task[st.Stmt]:
+        """A statement with the loops below it split."""
+        changed: dict[Any, Any] = {}
+        for part in children(node):
+            if isinstance(part, st.Stmt):
+                changed[part] = yield self.statement(part)
+        found: st.Stmt = rebuild(node, changed) if any(old is not new for old, new in changed.items()) else node
+        return found
+
+    def parts(self, loop: st.For) -> st.Stmt | None:
+        """The loop as a sequence of loops, as an unrolled one, or None if no condition splits it."""
+        if any(isinstance(n, st.Block) for n in post_order(loop.body)):
+            return None  # the init of a reduction belongs to all of its iterations
+        is_hinted = loop.loop_var in self.hinted
+        changes = _changes(loop, is_hinted)[: MOST - 1]
+        if not changes:
+            return loop.with_fields(kind=st.ForKind.UNROLLED) if is_hinted and self.unrolls else None
+        ends = [loop.min, ops.add(loop.min, loop.extent)]
+        for change in changes:
+            ends.insert(-1, ops.max(ends[-2], ops.min(change.place, ends[-1])))
+        made = []
+        for part, (begin, end) in enumerate(itertools.pairwise(ends)):
+            known = {c.condition: _TRUE for number, c in enumerate(changes) if c.holds_in(part, number)}
+            made += self.part(loop, begin, end, substitute(loop.body, known))
+        return distinct(st.SeqStmt(tuple(made))) if len(made) > 1 else None
+
+    def part(self, loop: st.For, begin: PrimExpr, end: PrimExpr, body: st.Stmt) -> list[st.Stmt]:
+        """The iterations between two ends, nothing if there are none. One is no loop unless units are kept."""
+        first = Analyzer().simplify(begin)
+        extent = Analyzer().simplify(ops.subtract(end, begin))
         if isinstance(extent, tir.IntImm) and extent.value <= 0:
-            continue
-        if ops.is_const(extent, 1) and not (keep_units or loop.annotations or loop.thread_binding):
-            made.append(substitute(loop.body, {loop.loop_var: analyzer.simplify(begin)}))
-            continue
+            return []
+        if ops.is_const(extent, 1) and not (self.keep_units or loop.annotations or loop.thread_binding):
+            return [substitute(body, {loop.loop_var: first})]
         own = loop.loop_var.copy()
-        body = substitute(loop.body, {loop.loop_var: own})
-        made.append(loop.with_fields(loop_var=own, min=analyzer.simplify(begin), extent=extent,
-                                     body=body))  # fmt: skip
-    return st.SeqStmt(tuple(made)) if len(made) > 1 else None
+        return [loop.with_fields(loop_var=own, min=first, extent=extent, body=substitute(body, {loop.loop_var: own}))]
 
 
-def _places(loop: st.For) -> list[PrimExpr]:
-    """Where conditions on the loop's variable change, in order of the program."""
-    inner = {n.loop_var: Range(n.min, n.extent) for n in post_order(loop.body) if isinstance(n, st.For)}
-    found: list[PrimExpr] = []
-    for node in post_order(loop.body):
-        if isinstance(node, tir.Call) and _name(node) == "tir.likely":
-            conditions = [node.args[0]]
-        else:
-            continue
-        while conditions:
-            part = conditions.pop()
-            if isinstance(part, tir.And):
-                conditions += [part.b, part.a]
-            elif isinstance(part, tir.CompareOp) and is_stable(part):
-                place = _place(part, loop.loop_var, inner)
-                found += [] if place is None else [place]
-    return found
+def _changes(loop: st.For, is_hinted: bool) -> list[_Change]:
+    """Where conditions on the loop's variable change, in order of the program: likely ones, with a hint all."""
+    nodes = post_order(loop.body)
+    inner = {n.loop_var: Range(n.min, n.extent) for n in nodes if isinstance(n, st.For)}
+    own = {n.var for n in nodes if isinstance(n, st.LetStmt | tir.Let)}
+    own |= {var for n in nodes if isinstance(n, st.AttrStmt) for var in defined_by(n)}
+    found: dict[PrimExpr, _Change] = {}
+    for condition in _conditions(nodes, is_hinted):
+        change = _change(condition, loop.loop_var, inner) if is_stable(condition) else None
+        if change is not None and own.isdisjoint(post_order(change.place)):
+            found.setdefault(condition, change)
+    return list(found.values())
 
 
-def _place(condition: tir.CompareOp, var: tir.Var, inner: dict[tir.Var, Range]) -> PrimExpr | None:
+def _conditions(nodes: list[Any], is_hinted: bool) -> list[tir.CompareOp]:
+    """The comparisons that count."""
+    if is_hinted:
+        return [n for n in nodes if isinstance(n, tir.CompareOp)]
+    likely = [n.args[0] for n in nodes if isinstance(n, tir.Call) and _name(n) == "tir.likely"]
+    return [term for given in likely for term in ops.conjuncts(given) if isinstance(term, tir.CompareOp)]
+
+
+def _change(condition: tir.CompareOp, var: tir.Var, inner: dict[tir.Var, Range]) -> _Change | None:
     """The first value of `var` from which the condition is (or may be) different from what it was before."""
     analyzer = Analyzer()
     a, b = condition.a, condition.b
+    if a.dtype.kind != "int" or a.dtype.lanes > 1:
+        return None
     match condition:
         case tir.LT():
             slack = ops.subtract(ops.subtract(b, a), 1)
@@ -132,8 +188,7 @@ def _place(condition: tir.CompareOp, var: tir.Var, inner: dict[tir.Var, Range]) 
         place = ops.add(ops.floordiv(start, -step.value), 1)
     else:
         place = ops.floordiv(ops.add(ops.negative(start), step.value - 1), step.value)
-    found: PrimExpr = analyzer.simplify(place)
-    return found
+    return _Change(analyzer.simplify(place), condition, holds_before=step.value < 0)
 
 
 def _name(call: tir.Call) -> str:
@@ -141,11 +196,15 @@ def _name(call: tir.Call) -> str:
     return "" if row is None else row.name
 
 
-def _without_likely(body: st.Stmt) -> st.Stmt:
-    """Marks have done their work."""
-    found: st.Stmt = rewrite(
-        body, lambda n: n.args[0] if isinstance(n, tir.Call) and _name(n) == "tir.likely" else None
-    )
+def _without_marks(body: st.Stmt) -> st.Stmt:
+    """Likely conditions and hints have done their work."""
+
+    def rule(node: Any) -> Any:
+        if isinstance(node, tir.Call) and _name(node) == "tir.likely":
+            return node.args[0]
+        return node.body if isinstance(node, st.AttrStmt) and _is_hint(node) else None
+
+    found: st.Stmt = rewrite(body, rule)
     return found
 
 

@@ -5,6 +5,7 @@ A statement that stands in two places counts twice: variables that two loops sha
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -71,7 +72,13 @@ class ConvertSSA(PrimFuncPass):
 
 def converted(body: st.Stmt, function: PrimFunc) -> st.Stmt:
     """`body` of `function` with every variable defined once."""
-    return run(_renamed(body, {}, set(function.params)))
+    return distinct(body, function.params)
+
+
+def distinct(stmt: st.Stmt, known: Iterable[tir.Var] = ()) -> st.Stmt:
+    """A statement with every variable defined once, and none of those that are `known` outside."""
+    found: st.Stmt = run(_renamed(stmt, {}, set(known)))
+    return found
 
 
 def _renamed(node: st.Stmt, renames: dict[Any, Any], seen: set[Any]) -> Task[st.Stmt]:
