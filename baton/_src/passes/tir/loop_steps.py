@@ -8,19 +8,22 @@ target's registers instead.
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from baton._src.ir.traverse import post_order, rewrite
+from baton._src.ir.traverse import post_order, rewrite, substitute
 from baton._src.passes.tir.fold import fold, substitute_and_fold
 from baton._src.passes.tir.prim_func_pass import PrimFuncPass
-from baton._src.passes.tir.simplify import is_stable
+from baton._src.passes.tir.simplify import is_pure_call, is_stable
+from baton._src.passes.tir.vector_order import lanes_need_each_other
 from baton._src.passes.tir.widen import CannotVectorize, Widening
 from baton._src.support.diagnostics import fail
 from baton._src.tir import expr as tir
 from baton._src.tir import scalar_functions
 from baton._src.tir import stmt as st
-from baton._src.tir.intrinsics import definition
+from baton._src.tir.intrinsics import Effect, definition
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.thread_axes import launched_axis, thread_loop
 from baton._src.transform.context import PassContext
@@ -31,7 +34,8 @@ SERIAL = st.ForKind.SERIAL
 @dataclass(frozen=True)
 class VectorizeLoop(PrimFuncPass):
     """A loop marked `VECTORIZED` over a number of iterations becomes one vector; without `enable_vectorize` (and where
-    it cannot be one) a serial loop. Takes accesses with one index (`FlattenBuffer`)."""
+    iterations need each other) a serial loop. Of a sequence, the statements that cannot be vectors are serial loops
+    between the others. Takes accesses with one index (`FlattenBuffer`)."""
 
     enable_vectorize: bool = True
 
@@ -53,11 +57,44 @@ def _vectorized(node: Any, enabled: bool) -> Any:
             )
     if node.extent.value == 1:
         return substitute_and_fold(node.body, {node.loop_var: node.min})
+    serial = node.with_fields(kind=SERIAL)
+    if lanes_need_each_other(node, node.extent.value):
+        return serial
+    if wide := _wide(node, node.body):
+        return wide
+    statements = node.body.seq if isinstance(node.body, st.SeqStmt) else ()
+    return _in_turn(serial, statements) if statements and _says_what_it_does(node.body) else serial
+
+
+def _wide(loop: st.For, stmt: st.Stmt) -> st.Stmt | None:
+    """A statement of a loop's body for all iterations at once; None if there is no vector for it."""
+    assert isinstance(loop.extent, tir.IntImm)
     try:
-        wide = Widening(node.loop_var, node.min, node.extent.value).statement(node.body)
+        made = Widening(loop.loop_var, loop.min, loop.extent.value).statement(stmt)
     except CannotVectorize:
-        return node.with_fields(kind=SERIAL)
-    return node.with_fields(kind=SERIAL) if _has_masks(wide) else wide
+        return None
+    return None if _has_masks(made) else made
+
+
+def _in_turn(serial: st.For, statements: Sequence[st.Stmt]) -> st.Stmt:
+    """Statements as vectors where they can be, the others in loops between them: iterations need not each other."""
+    done: list[st.Stmt] = []
+    for is_serial, group in itertools.groupby(
+        ((s, _wide(serial, s)) for s in statements), lambda pair: pair[1] is None
+    ):
+        pairs = list(group)
+        if is_serial:
+            var = serial.loop_var.copy()
+            body = substitute(st.stmt_seq(*(s for s, _ in pairs)), {serial.loop_var: var})
+            done.append(serial.with_fields(loop_var=var, body=body))
+        else:
+            done += [made for _, made in pairs if made is not None]
+    return serial if len(done) == 1 else st.SeqStmt(tuple(done))
+
+
+def _says_what_it_does(stmt: st.Stmt) -> bool:
+    """Whether loads and stores are all that a statement does: calls may depend on their order."""
+    return all(is_pure_call(n, Effect.READ) for n in post_order(stmt) if isinstance(n, tir.Call))
 
 
 def _has_masks(stmt: st.Stmt) -> bool:
