@@ -49,6 +49,10 @@ class Network:
         """Others."""
         return {name: draw.choice(found) for name, found in self.choices.items()}
 
+    def small_sizes(self, draw: random.Random) -> Sizes:
+        """Some of them 0 or 1, which no network is made for."""
+        return {name: draw.choice([0, 1, *found]) for name, found in self.choices.items()}
+
     def inputs(self, sizes: Sizes, seed: int = 0) -> list[Any]:
         """An array for each parameter."""
         rng = np.random.default_rng(seed)

@@ -62,6 +62,19 @@ def attention(g: Net, x: Expr) -> Expr:
     return g.emit("reshape", y, ShapeExpr([batch, steps, heads * width]))
 
 
+def cross_attention(g: Net, x: Expr) -> Expr:
+    """Rows that look at rows of another input."""
+    batch, steps, _ = dims(x)
+    others, width = g.draw.choice(STEPS), g.draw.choice([4, 8, 20])
+    seen = g.parameter(batch, g.draw.choice([1, others]), g.draw.choice([8, 16, 17]))
+    seen = seen if dims(seen)[1] == others else g.emit("broadcast_to", seen, ShapeExpr([batch, others, dims(seen)[2]]))
+    heads = [g.emit("matmul", given, g.weight(_features(given), 2 * width)) for given in (x, seen, seen)]
+    lengths = (steps, others, others)
+    split = [g.emit("reshape", y, ShapeExpr([batch, n, 2, width])) for y, n in zip(heads, lengths)]
+    y = g.emit("nn.attention", *split)
+    return g.emit("reshape", y, ShapeExpr([batch, steps, 2 * width]))
+
+
 def looked_at(g: Net, x: Expr) -> Expr:
     """Attention written out: rows that look at rows."""
     scores = g.emit("matmul", x, g.emit("permute_dims", x, axes=[0, 2, 1]))
@@ -185,6 +198,7 @@ def residual(g: Net, x: Expr) -> Expr:
 
 
 ROWS = (
-    *(linear,) * 4, quantised_product, product_of_bytes, gated, *(attention,) * 2, looked_at, recurrent,
-    *(softmax,) * 2, *(norm,) * 2, activated, chain, reduced, scanned, turned, *(moved,) * 2, ordered, chosen, residual,
+    *(linear,) * 4, quantised_product, product_of_bytes, gated, *(attention,) * 2, cross_attention, looked_at,
+    recurrent, *(softmax,) * 2, *(norm,) * 2, activated, chain, reduced, scanned, turned, *(moved,) * 2, ordered,
+    chosen, residual,
 )  # fmt: skip
