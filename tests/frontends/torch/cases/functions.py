@@ -119,7 +119,27 @@ def found_scale(x: Any) -> Any:
     return scale, start, kept, whole.dequantize_per_tensor.tensor(kept, scale, start, -128, 127, torch.int8)
 
 
+def scales_of_rows(x: Any) -> Any:
+    """Dynamic quantisation of every row, with zero points and without, and of a whole tensor around zero."""
+    whole = torch.ops.quantized_decomposed
+    scales, starts = whole.choose_qparams_per_token(x, torch.int8)
+    kept = whole.quantize_per_token(x, scales, starts, -127, 127, torch.int8)
+    back = whole.dequantize_per_token(kept, scales, starts, -127, 127, torch.int8, torch.float32)
+    uneven = whole.choose_qparams_per_token_asymmetric(x + 3, torch.int8)
+    scale, start = whole.choose_qparams_symmetric.tensor(x, -127, 127, 1e-7, torch.int8)
+    return kept, back, *uneven, scale, start, torch._int_mm(kept, kept.T)
+
+
+def groups_of_rows(x: Any, scales: Any) -> Any:
+    """Weights with a scale for every three elements of a row."""
+    whole, starts = torch.ops.quantized_decomposed, torch.zeros_like(scales)
+    kept = whole.quantize_per_channel_group(x, scales, starts, -8, 7, torch.int8, 3)
+    return kept, whole.dequantize_per_channel_group(kept, scales, starts, -8, 7, torch.int8, 3, torch.float32)
+
+
 QUANTISED: list[Case] = [
+    (scales_of_rows, (floats(18, 8, low=-9, high=9),)),
+    (groups_of_rows, (floats(4, 6), floats(4, 2, low=0.1))),
     (quantised_layer, (floats(4, 6, low=-9, high=9), WEIGHT, SCALES, STARTS)),
     (found_scale, (floats(4, 6),)),
 ]

@@ -41,7 +41,7 @@ from baton._src.frontends.torch.programs.matrices import (
     solution_by_cholesky,
     solution_by_triangle,
 )
-from baton._src.frontends.torch.programs.quantized import QUANTIZED
+from baton._src.frontends.torch.programs.quantized import QUANTIZED, whole_product
 from baton._src.frontends.torch.programs.region_pools import position_sensitive_pool
 from baton._src.frontends.torch.programs.series import (
     hurwitz_zeta,
@@ -188,5 +188,6 @@ OURS: dict[str, Callable[..., Any]] = {
     "aten.cholesky_solve.default": solution_by_cholesky,
     "aten.cholesky_inverse.default": inverse_by_cholesky,
     "aten.linalg_pinv.atol_rtol_tensor": pseudo_inverse,
+    "aten._int_mm.default": whole_product,
 }
 """What PyTorch keeps whole."""
