@@ -34,6 +34,7 @@ __getattr__, __dir__, __all__ = attach(
             "alias arith auto_scheduler autotvm contrib driver error frontend ir meta_schedule nd parser relax relay rpc runtime script",
         ),
         **submodules("baton", "_ffi support target te testing tir topi transform"),
+        "container": "baton.ir.container",
         "instrument": "baton.ir.instrument",
     },
 )

@@ -25,6 +25,7 @@ __getattr__, __dir__, __all__ = attach(
         **names("driver.artifacts", "load_module"),
         **names("driver.tvm_names.objects", "Object"),
         **names("runtime.timing", "BenchmarkResult"),
+        **renamed("runtime.timing", Report="Profile"),
         **names("tir.operators", "const"),
         **renamed("runtime.thread_pool.threads", num_threads="default_num_threads"),
         **submodules(

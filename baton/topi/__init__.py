@@ -11,7 +11,7 @@ from baton._src.support.lazy import attach, names, submodules
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **submodules("baton.topi", "generic image nn sparse tag testing utils vision x86"),
+        **submodules("baton.topi", "generic image nn random sparse tag testing utils vision x86"),
         **names("driver.tvm_names.topi.layout_shapes", "InvalidShapeError"),
     },
     before=wire,

@@ -187,6 +187,28 @@ def test_what_tvm_lowers_calls_to_has_no_code(call: Any) -> None:
         tvm.build(kernel, target="llvm")
 
 
+def test_modules_that_hold_what_packages_hold() -> None:
+    """Guards imports of modules as TVM splits them, and lists of what is left out with the reason."""
+    from baton.autotvm.tuner import callback
+    from baton.topi.random import threefry_generate
+    from baton.topi.vision.rcnn import proposal
+    from baton.topi.vision.ssd import multibox_prior
+
+    assert callback is tvm.autotvm.callback
+    assert tvm.topi.vision.ssd.multibox_prior is multibox_prior
+    assert tvm.topi.vision.rcnn.proposal is proposal
+    key = te.placeholder((10,), "uint64", "key")
+    assert [t.dtype for t in threefry_generate(key, (4,))] == ["uint64", "uint64"]
+    assert tvm.container is tvm.ir.container
+    for place, name, why in (
+        (tvm.topi, "cpp", "functions of topi"),
+        (tvm.testing, "identity_cpp", "test equipment"),
+        (tvm.auto_scheduler, "RecordReader", "load_records"),
+    ):
+        with pytest.raises(AttributeError, match=why):
+            getattr(place, name)
+
+
 def test_objects_and_columns() -> None:
     """Guards what scripts ask of values, operators and modules: strings, purity, kinds of code, arguments."""
     assert isinstance(tvm.runtime.convert("x"), tvm.runtime.String)

@@ -48,10 +48,15 @@ _SPLIT = {
     "script.parser.tir": "entry",
     "target": "target virtual_device",
     "tir.analysis": "analysis",
+    "topi.random": "kernel",
+    "topi.vision": "nms",
+    "topi.vision.rcnn": "roi_align roi_pool",
+    "topi.vision.ssd": "multibox",
     "topi": "broadcast math reduction scan signal tensor transform",
     "topi.nn": "bnn qnn utils winograd_util",
 }
 SERVED_BY = {f"{package}.{module}": package for package, modules in _SPLIT.items() for module in modules.split()}
+SERVED_BY["autotvm.tuner.callback"] = "autotvm.callback"
 SERVED_BY["contrib.debugger.debug_runtime"] = "contrib.debugger.debug_executor"
 """The package of baton (or, for an old name, the module) that serves a module, both by their paths below `tvm`."""
 

@@ -28,6 +28,11 @@ KERNEL_NAMES: Mapping[str, Mapping[str, str]] = {
     },
     TUNING: {
         "topi": "arm_cpu",
+        "topi.nn": (
+            "conv2d_alter_layout conv2d_legalize conv2d_infer_layout conv2d_transpose_legalize conv3d_alter_layout "
+            "dense_alter_layout dense_legalize batch_matmul_legalize qnn_conv2d_alter_layout qnn_dense_alter_layout "
+            "sparse_dense_alter_layout sparse_conv2d_alter_layout bitserial_conv2d_legalize"
+        ),
         "tir.schedule": "analysis transform",
     },
     "its result's size depends on the elements, which no kernel can write: call it in Relay or Relax": {
@@ -36,12 +41,19 @@ KERNEL_NAMES: Mapping[str, Mapping[str, str]] = {
     "not implemented: tvm.build lowers kernels in one step; a script's own passes are tir.transform.prim_func_pass": {
         "tir": "transform",
     },
-    PLANNED: {"tir": "usmp", "tir.transform": "UnifiedStaticMemoryPlanner"},
     "te computations become blocks (te.create_prim_func); nothing between them and kernels is kept": {
         "tir": "BufferRealize ProducerStore ProducerRealize Prefetch DataProducer",
         "tir.stmt": "BufferRealize ProducerStore ProducerRealize Prefetch",
         "tir.buffer": "DataProducer",
         "te.schedule": "InferBound ScheduleOps",
+    },
+    "functions of topi are Python's": {"topi": "cpp"},
+    PLANNED: {
+        "tir": "usmp",
+        "tir.transform": "UnifiedStaticMemoryPlanner",
+        "tir.analysis": (
+            "apply_prim_func_arg_and_result_memory_constraints get_prim_func_arg_and_result_memory_constraints"
+        ),
     },
     "it is MLIR's; arith.IntSet has intervals": {
         "arith": "PresburgerSet",

@@ -25,7 +25,7 @@ OTHER_NAMES: Mapping[str, Mapping[str, str]] = {
     },
     REGISTERED: {"support": "FrontendTestModule"},
     "profiles measure time; perf and similar tools measure the rest": {
-        "runtime.profiling": "MetricCollector PAPIMetricCollector",
+        "runtime.profiling": "MetricCollector PAPIMetricCollector DeviceWrapper",
     },
     "time_evaluator measures, and the debug executor profiles": {"runtime.profiling": "profile_function"},
     "libraries are files: export_library and load_module": {"runtime": "system_lib load_static_library"},
@@ -119,7 +119,13 @@ OTHER_NAMES: Mapping[str, Mapping[str, str]] = {
     },
     "LLVM is llvmlite's: llvmlite.binding tells its version and the host's features": {"target": "x86"},
     "code is made for one CPU: tvm.target.Target": {"target": "compilation_config"},
-    TEST_EQUIPMENT: {"testing": "auto_scheduler popen_pool runner tir usmp"},
+    TEST_EQUIPMENT: {
+        "testing": (
+            "auto_scheduler popen_pool runner tir usmp check_bool_expr_is_true identity_cpp is_ampere_or_newer "
+            "check_int_constraints_trans_consistency object_use_count terminate_self test_check_eq_callback "
+            "test_raise_error_callback test_wrap_callback xfail_parameterizations skip_parameterizations"
+        ),
+    },
     "there are no generated C functions to name": {"runtime": "name_transforms"},
     "JSON of TVM v0.19 is read; older one is not": {"ir": "json_compact"},
     "scripts are read by tvm.script.from_source and the decorators; Python's own syntax trees are used inside": {

@@ -74,7 +74,10 @@ RELAY_NAMES: Mapping[str, Mapping[str, str]] = {
     },
     "weights are packed by the compiler: call dense": {"relay.qnn.op": "contrib_dense_pack"},
     "relay.quantize has quantize, qconfig and the passes; what lies between them is baton's own": {
-        "relay.quantize": "_quantize _annotate _calibrate _partition kl_divergence",
+        "relay.quantize": (
+            "_quantize _annotate _calibrate _partition kl_divergence register_annotate_function "
+            "register_partition_function annotate_context quantize_context"
+        ),
     },
     "relay.transform.recast and ToMixedPrecision change dtypes": {"relay.frontend": "change_datatype"},
     TEST_EQUIPMENT: {"relay.testing": "tf byoc darknet tflite yolo_detection config"},

@@ -9,7 +9,7 @@ from baton._src.driver.tvm_names.left_out.reasons import TEST_EQUIPMENT
 TUNING_NAMES: Mapping[str, Mapping[str, str]] = {
     "every candidate is measured: no model of costs or features of programs is asked": {
         "meta_schedule": "post_optimization",
-        "auto_scheduler": "XGBModel RandomModel cost_model feature",
+        "auto_scheduler": "XGBModel RandomModel CostModel PythonBasedModel cost_model feature",
         "autotvm": "feature",
         "autotvm.tuner": "sa_model_optimizer xgboost_cost_model model_based_tuner",
     },
@@ -44,7 +44,23 @@ TUNING_NAMES: Mapping[str, Mapping[str, str]] = {
         "auto_scheduler": "RPCRunner LocalRPCMeasureContext",
     },
     "there is one way to search: TaskScheduler(tasks).tune, SearchTask.tune": {
-        "auto_scheduler": "SketchPolicy EmptyPolicy PreloadMeasuredStates PreloadCustomSketchRule auto_schedule",
+        "auto_scheduler": (
+            "SketchPolicy EmptyPolicy SearchPolicy PreloadMeasuredStates PreloadCustomSketchRule auto_schedule "
+            "search_policy loop_state register_task_input_check_func"
+        ),
+    },
+    "records are read by auto_scheduler.load_records": {"auto_scheduler": "RecordReader"},
+    "records are in force within ApplyHistoryBest, and none are written while compiling": {
+        "auto_scheduler": "DispatchContext ApplyHistoryBestOrSample dispatcher",
+    },
+    "layouts of weights are chosen by baton's own pipeline": {
+        "auto_scheduler": (
+            "LayoutRewriteOption get_shape_from_rewritten_layout rewrite_compute_body rewrite_tensor_shape "
+            "remove_index_check"
+        ),
+    },
+    "records of other kernels are not taken over; a schedule is replayed by Trace.apply_to_schedule": {
+        "meta_schedule": "trace_apply",
     },
     "targets know the machine: tvm.target.Target": {"auto_scheduler": "HardwareParams"},
     "records are in force within ApplyHistoryBest": {"auto_scheduler": "is_auto_scheduler_enabled"},

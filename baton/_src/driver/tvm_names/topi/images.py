@@ -133,6 +133,7 @@ def _operator(name: str) -> Callable[..., Any]:
     def function(*args: Any, **options: Any) -> Any:
         return apply(CATALOGUE.get(name), *args, **options)
 
+    function.__doc__ = f"The tensors that the operator {name} computes."
     return function
 
 
