@@ -1,4 +1,4 @@
-"""`PatternMatchingRewriter`: rules that are written as pairs of Relax functions, or as a pattern and a function.
+"""`PatternMatchingRewriter`: rewrite rules, written as pairs of Relax functions or as a pattern and a function.
 
     @R.rewriter
     class AddToMultiply:
@@ -10,9 +10,9 @@
     AddToMultiply(module)          (first | second)(module)
 
 Parameters of `pattern` match anything that fits their annotations; shape variables in them are found by matching and
-hold in `replacement`. If `pattern` returns a tuple that is not written in the program, its fields are matched
-one by one in a dataflow block, and all are replaced together. Other functions of the class are added to the module
-where needed.
+hold in `replacement`. If `pattern` returns a tuple that does not occur in the program, its fields are matched one by
+one in a dataflow block, and all are replaced together. Other functions of the class are added to the module where
+needed.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class PatternMatchingRewriter(Pass):
 
     @staticmethod
     def from_module(mod: IRModule) -> PatternMatchingRewriter:
-        """The rule that the functions `pattern` and `replacement` of a module say."""
+        """The rule given by the functions `pattern` and `replacement` of a module."""
         for name in ("pattern", "replacement"):
             if name not in mod or not isinstance(mod[name], Function):
                 raise fail("api", f"a rewriter needs a Relax function named {name!r}")
@@ -137,7 +137,7 @@ def expr_pattern_rewriter(
 
 
 def or_rewriter(lhs: PatternMatchingRewriter, rhs: PatternMatchingRewriter) -> PatternMatchingRewriter:
-    """The rules of both, those of the first before (`OrRewriter`)."""
+    """The rules of both, those of the first one first (`OrRewriter`)."""
     return lhs | rhs
 
 
@@ -171,7 +171,7 @@ def rewriter(mod: IRModule) -> PatternMatchingRewriter:
 
 
 class _FunctionRule:
-    """A pair of functions as a pattern and what replaces it."""
+    """A pair of functions as a pattern and its replacement."""
 
     def __init__(self, pattern: Function, replacement: Function) -> None:
         self.function, self.replacement = pattern, replacement
@@ -223,7 +223,7 @@ class _FunctionRule:
         return body
 
     def replace_all(self, matched: Mapping[DFPattern, Var], values: Mapping[Var, Any]) -> dict[Var, Any]:
-        """What each of the variables is to be bound to: the fields of the replacement."""
+        """What each of the variables is to be bound to: a field of the replacement."""
         assert isinstance(self.result, TuplePattern)
         roots = [matched[p] for p in self.result.fields]
         from_roots: dict[DFPattern, Any] = {}

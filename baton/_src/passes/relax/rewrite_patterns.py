@@ -2,9 +2,9 @@
 
     rewrite_call(is_op("relax.add")(x, x), lambda expr, found: R.multiply(found[x], R.const(2.0)), function)
 
-A rewriter gives an equal expression (or no bindings) to decline. What it gives is normalised and looked at again, until
-nothing changes; bindings that nobody needs any more are dropped. A replacement that would use a DataflowVar outside of
-its block is declined. Errors: `pass-endless` for rewriting that does not come to an end.
+A rewriter declines by returning an equal expression (or no bindings). Its results are normalised and matched again,
+until nothing changes; bindings that are no longer needed are dropped. A replacement that would use a DataflowVar
+outside of its block is declined. Errors: `pass-endless` for rewriting that does not come to an end.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ class _CallRewriter(BindingRewriter):
 
 
 def uninformed(value: Any) -> Any:
-    """A value whose operands are other ones now: what it is follows from them (8 rows, not 4 + 4)."""
+    """A value without StructInfo, which follows from its new operands (8 rows, not 4 + 4)."""
     return value.with_fields(struct_info_=None) if isinstance(value, (Call, Tuple, TupleGetItem)) else value
 
 
@@ -136,7 +136,7 @@ def rewrite_bindings(
     rewriter: Callable[[Mapping[DFPattern, Var], Mapping[Var, Any]], Mapping[Var, Any]],
     func: Function,
 ) -> Function:
-    """`func` with what `rewriter(matchings, bindings)` says bound to variables of its dataflow blocks."""
+    """`func` with variables of its dataflow blocks bound to what `rewriter(matchings, bindings)` returns."""
     for _ in range(MOST_ROUNDS):
         blocks = _BlockRewriter(ctx, rewriter, func)
         found = blocks.function(func)
@@ -147,7 +147,7 @@ def rewrite_bindings(
 
 
 class _BlockRewriter(BindingRewriter):
-    """One round: the matches of each block that the rewriter does not decline and that others before do not concern."""
+    """One round: the matches of each block that the rewriter accepts and that do not overlap with earlier ones."""
 
     def __init__(self, ctx: PatternContext, rewriter: Any, func: Function) -> None:
         super().__init__()

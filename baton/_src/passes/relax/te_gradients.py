@@ -1,4 +1,4 @@
-"""Gradients of kernels that people write: te functions by name, used by Gradient for `call_tir_with_grad`.
+"""Gradients of user-written kernels: te functions by name, used by Gradient for `call_tir_with_grad`.
 
     @register_te_gradient("mul_grad")
     def mul_grad(output_grad, a, b):
@@ -7,8 +7,8 @@
 
     bb.emit(bb.call_te_with_grad(mul, a, b, te_grad_name="mul_grad"))
 
-The function takes the gradient of the result (a list for several results), then what the kernel took, then
-`te_grad_kwargs`; it gives a tensor for each of the kernel's tensors.
+The function takes the gradient of the result (a list for several results), then the kernel's operands, then
+`te_grad_kwargs`; it returns a tensor for each of the kernel's tensors.
 """
 
 from __future__ import annotations

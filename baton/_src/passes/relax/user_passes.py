@@ -7,7 +7,7 @@
     class Reverse:
         def transform_dataflowblock(self, block, module, ctx): return block
 
-What they return is brought into normal form again, so a pass may build nested expressions. Their exceptions are theirs.
+Results are brought into normal form again, so a pass may build nested expressions. Exceptions are passed on unchanged.
 """
 
 from __future__ import annotations

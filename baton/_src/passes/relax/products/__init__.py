@@ -1,1 +1,1 @@
-"""Rewrites of matrix products and convolutions that make them cheaper and keep their values."""
+"""Rewrites that make matrix products and convolutions cheaper without changing their values."""

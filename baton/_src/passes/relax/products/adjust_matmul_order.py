@@ -3,9 +3,10 @@
     y = R.matmul(x, R.matmul(a, b))                   ->  y = R.matmul(R.matmul(x, a), b)
     y = R.matmul(x, R.permute_dims(R.matmul(b, a)))   ->  y = R.matmul(R.matmul(x, aT), bT)
 
-Two weights in a row (parameters from `num_input` on, and what follows from them) are multiplied with one another.
-Otherwise multiplications are counted: the order changes where fewer are proved for all sizes, given what the function's
-attributes `tir_var_lower_bound` and `tir_var_upper_bound` ({name: number}) say of shape variables.
+Two adjacent weights (parameters from `num_input` on, and values computed from them) are multiplied with each other.
+Otherwise multiplications are counted: the order changes if the other one provably takes fewer for all sizes, within the
+bounds on shape variables that the function's attributes `tir_var_lower_bound` and `tir_var_upper_bound` ({name:
+number}) give.
 """
 
 from __future__ import annotations
@@ -100,7 +101,7 @@ class _Order:
         self.analyzer = analyzer
 
     def better(self, a: Any, b: Any, c: Any, *, stands_left: bool) -> Any:
-        """The product in the other order, if that is better; None if it stands as it should."""
+        """The product in the other order, if that is better; otherwise None."""
         ahead = [v in self.weights for v in (a, b, c)]
         if all(ahead):
             return None
@@ -110,7 +111,7 @@ class _Order:
         return self.cheaper((a, b, c), shapes, stands_left=stands_left)
 
     def better_of_transposed(self, factors: list[Any], axes: list[int] | None, *, stands_left: bool) -> Any:
-        """As `better`, where the inner product is transposed by `axes`: its factors are transposed instead."""
+        """Like `better`, for an inner product that is transposed by `axes`: its factors are transposed instead."""
         if all(v in self.weights for v in factors):
             return None
         shapes = [dims_of(v) for v in factors]
@@ -150,7 +151,7 @@ class _Order:
 
 
 def _associate(shapes: Sequence[Shape | None]) -> bool:
-    """Whether both orders mean the same: a vector may stand at either end of matrices, and nowhere else."""
+    """Whether both orders mean the same: a vector may be at either end of a chain of matrices, but not inside."""
     ranks = [0 if s is None else len(s) for s in shapes]
     return 0 not in ranks and ranks[1] > 1 and (1 not in ranks or max(ranks) == 2)
 

@@ -4,8 +4,8 @@
     x1 = R.take(x, 1, axis=0);  y1 = R.matmul(x1, w)     ->      y = R.reshape(y, (steps, ..., n))
     ...                                                          y0 = y[0];  y1 = y[1]  (cuts along the first axis)
 
-This is what a loop over the steps of a sequence leaves once it is unrolled: the part of each step that does not depend
-on the step before. Weights are read once instead of once a step. Within a block; at least half of all slices must be
+Unrolling a loop over the steps of a sequence leaves such products: the part of each step that does not depend on the
+step before. Weights are read once instead of once per step. Works within a block; at least half of all slices must be
 multiplied, so that little is computed in vain.
 """
 
@@ -112,7 +112,7 @@ class _Batcher(BindingRewriter):
 
 
 def _slice(call: Call) -> _Slice | None:
-    """The slice that a call takes, if its place is a number and the tensor's dims are known."""
+    """The slice that a call takes, if its position is a number and the tensor's dims are known."""
     if call.op.name != "relax.take" or call.attrs.axis != 0 or not isinstance(call.args[0], Var):
         return None
     source, index = call.args

@@ -1,4 +1,4 @@
-"""The int8 tensor behind a factor of a product: converted, centred, scaled and transposed by the program."""
+"""The int8 tensor behind a factor of a product, which the program converts, centres, scales and transposes."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Factor:
 
 
 class Factors:
-    """Finds factors in the program of `rewriter`, and gives pairs of them the signs that instructions multiply."""
+    """Finds factors in the program of `rewriter`, and gives pairs of them the signedness that instructions need."""
 
     def __init__(self, rewriter: BindingRewriter, arithmetic: FoldedArithmetic) -> None:
         self._rewriter = rewriter
@@ -74,7 +74,7 @@ class Factors:
         return Factor(expr, zero, scale) if self._may_use(expr) else None
 
     def _may_use(self, expr: Any) -> bool:
-        """Whether an operand of an earlier binding can stand here, and its shape is known."""
+        """Whether an operand of an earlier binding can be used here, and its shape is known."""
         return (
             self._rewriter.is_visible(expr) and isinstance(info_of(expr), TensorStructInfo) and info_of(expr).ndim >= 0
         )
@@ -124,13 +124,13 @@ class Factors:
         return None if any(lost) else found
 
     def unlike(self, left: Factor, right: Factor, first: bool = True) -> tuple[Factor, Factor]:
-        """The factors with one of them signed and the other not: the left one unsigned, if there is a choice."""
+        """The factors as one signed and one unsigned tensor; the left one is unsigned, if there is a choice."""
         if left.is_signed != right.is_signed:
             return (left, right) if first or not left.is_signed else (self._flipped(left), self._flipped(right))
         return (self._flipped(left), right) if left.is_signed else (left, self._flipped(right))
 
     def _flipped(self, factor: Factor) -> Factor:
-        """The same numbers as bytes with the other sign."""
+        """The same numbers as bytes of the other signedness."""
         shift, dtype = (128, "uint8") if factor.is_signed else (-128, "int8")
         known = self._arithmetic.constant(factor.value)
         if known is not None:

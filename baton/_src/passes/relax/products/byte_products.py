@@ -10,13 +10,12 @@ sums. Where both factors are signed or both unsigned, one is shifted by 128 and 
 instructions multiply unsigned by signed bytes. A border of zeros around centred data is a border of zero points around
 bytes. What depends on constants alone (sums of weights, zero points) is folded by the next pass.
 
-What is computed from such sums and then quantised by a constant scale is multiplied by the scale's reciprocal: dividing
-would take as long as the sums of a 1x1 convolution. (Floats from elsewhere, dequantised bytes included, are divided, as
-the operator says: between two scales whole rows of values lie halfway, and have to be rounded to the even one.)
+A value computed from such sums and then quantised by a constant scale is multiplied by the scale's reciprocal: a
+division would take as long as the sums of a 1x1 convolution. (Other floats, dequantised bytes included, are divided, as
+the operator specifies: between two scales whole rows of values lie halfway, and have to be rounded to even.)
 
-For targets that have such an instruction (`kernel_schedules/dot_products`); elsewhere programs stay as they
-are, and always where a zero point or scale varies along the axis of the sum or int32 sums of scaled products could
-overflow.
+For targets that have such an instruction (`kernel_schedules/dot_products`); elsewhere programs are left alone, and so
+are products whose zero point or scale varies along the axis of the sum, or whose int32 sums could overflow.
 """
 
 from __future__ import annotations
@@ -147,8 +146,9 @@ class _Rewriter(BindingRewriter):
         return self._scaled(total, self.arithmetic.flat(data.scale), scale)
 
     def _bordered(self, data: Factor, a: Any) -> tuple[Any, Any] | None:
-        """The bytes with a border of zero points, and the convolution's attributes; None: those are not known yet, or
-        no bytes."""
+        """The bytes with a border of zero points, and the convolution's attributes; None if zero points are unknown or
+        no bytes.
+        """
         if data.zero is None or not any(int(p) for p in a.padding):
             return data.value, a
         zero = self.arithmetic.constant(data.zero)
@@ -165,7 +165,7 @@ class _Rewriter(BindingRewriter):
         return self.normalized(R.multiply(R.astype(total, "float32"), self.arithmetic.times(left, right)))
 
     def _requantized(self, call: Call) -> Any:
-        """A quantisation of what comes from sums of products, by multiplication."""
+        """A quantisation of values computed from sums of products, by multiplication."""
         data, scale, zero = call.args
         known = self.arithmetic.constant(scale)
         if known is None or known.size != 1 or known == 1 or size_of(zero) != 1 or not self._holds_products(data):

@@ -4,10 +4,10 @@
     lv1 = R.matmul(x, w1)          ->       lv = R.matmul(x, w)
                                             s = R.split(lv, [n0], axis=1);  lv0 = s[0];  lv1 = s[1]
 
-Within a dataflow block; the weights have one shape but for their columns, and are known where the first product stands.
-Numbers of columns are constants, but for one that may come last. A bias (of one rank) and an activation that follow
-each of the products are joined, too; where only some products have them, they stay behind their parts.
-`check(x, weights, biases, {variable: value})` may refuse.
+Within a dataflow block; the weights' shapes agree except for their columns, and all are bound before the first product.
+Numbers of columns are constants, except possibly for the last one. A bias (of one rank) and an activation that follow
+each of the products are joined, too; if only some products have them, they stay after their parts. `check(x, weights,
+biases, {variable: value})` may refuse.
 """
 
 from __future__ import annotations
@@ -128,13 +128,13 @@ def _but_columns(tensor: Any) -> Any:
 
 
 def _one_open_width(branches: Sequence[Branch]) -> list[Branch]:
-    """Those of known width, and behind them the first other one."""
+    """The branches of known width, followed by the first one of unknown width."""
     known = [b for b in branches if isinstance(b.weight.struct_info.shape.values[-1], IntImm)]
     return [*known, *[b for b in branches if b not in known][:1]]
 
 
 def _known_at_first_end(branches: list[Branch], ends: dict[Branch, VarBinding], places: dict[Any, int]) -> list[Branch]:
-    """Those whose operands are there where the first branch ends; all results are made at that place."""
+    """The branches whose operands are bound before the end of the first one, where all results are computed."""
     if not branches:
         return []
     first = min(places[ends[b].var] for b in branches)

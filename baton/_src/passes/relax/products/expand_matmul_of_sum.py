@@ -1,9 +1,9 @@
-"""ExpandMatmulOfSum: the product with a sum as a sum of products.
+"""ExpandMatmulOfSum: turn the product with a sum into a sum of products.
 
     y = R.matmul(x, R.add(a, b))      ->      y = R.add(R.matmul(x, a), R.matmul(x, b))
 
-Also of a sum that is transposed. A sum of two weights (parameters from `num_input` on, and what follows from them)
-stays: it is computed ahead, once.
+The same for a sum that is transposed. A sum of two weights (parameters from `num_input` on, and values computed from
+them) stays: it is computed ahead, once.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class ExpandMatmulOfSum(ProductRules):
 
 
 def _same_matrices(left: Any, right: Any, same_rank: bool) -> bool:
-    """Whether no row or column of one summand is spread over the other, as no product of it alone would be."""
+    """Whether no row or column of a summand is broadcast against the other, which its product alone would not be."""
     one, other = dims_of(left), dims_of(right)
     if not one or not other or (len(one) != len(other) and (same_rank or 1 in (len(one), len(other)))):
         return False

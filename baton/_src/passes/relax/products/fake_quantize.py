@@ -1,11 +1,12 @@
-"""FakeQuantize: what is quantised and at once dequantised is rounded and clipped as floats.
+"""FakeQuantize: values that are quantised and immediately dequantised are rounded and clipped as floats instead.
 
     lv = R.quantize(x, s, z)             lv = R.round_to_range(R.divide(x, s), z)
     lv1 = R.dequantize(lv, s2, z)   ->   lv1 = R.multiply(lv, s2)
 
-z is a constant, and nothing else reads the bytes. Quantising tools put such a pair behind every operator; products of
-bytes have taken theirs by now. The numbers are the same, as floats hold such integers exactly; integers in between
-would be most of what a kernel computes behind its sums. Only what bytes cannot hold stays: NaN, and the sign of a zero.
+z is a constant, and nothing else reads the bytes. Quantisation tools insert such a pair after every operator;
+ByteProducts has already used those it can. The results are the same, since floats hold such integers exactly, while
+converting to integers and back would be most of the work after a kernel's sums. The only difference is what bytes
+cannot hold: NaN and the sign of zero are kept.
 """
 
 from __future__ import annotations

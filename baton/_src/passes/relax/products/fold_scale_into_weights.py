@@ -5,9 +5,9 @@
     lv2 = R.multiply(lv1, s)
 
 W, s and an optional bias in between are constants, s (and bias) vary along the output channels only, and nothing else
-uses the values between. What batch_norm leaves behind a convolution disappears this way. Results change by rounding.
-Which weight axis holds the output channels is read from the operator's layouts, so operators without an anchor layout,
-and transposed convolutions in groups, are left alone.
+uses the values between. This removes what batch_norm leaves after a convolution. Results change by rounding. Which
+weight axis holds the output channels is read from the operator's layouts, so operators without an anchor layout, and
+transposed convolutions in groups, are left alone.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class FoldScaleIntoWeights(FunctionPass):
 
 @dataclass(frozen=True)
 class _Channels:
-    """Where the output channels of an anchor's call are."""
+    """The axes of the output channels of an anchor's call."""
 
     weight_axis: int
     out_axis: int
@@ -57,7 +57,7 @@ class _Channels:
 
 
 class _Plan:
-    """Which bindings are scaled by what, and which disappear."""
+    """Which bindings are scaled by what, and which ones are removed."""
 
     def __init__(self, function: Function) -> None:
         self.values = {b.var: b.value for b in all_bindings(function) if isinstance(b, VarBinding)}

@@ -1,4 +1,4 @@
-"""Arithmetic on operands of a program, of which what depends on constants alone is computed at once."""
+"""Arithmetic on operands of a program that evaluates parts depending on constants alone at once."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ R: Any = RELAX
 
 
 class FoldedArithmetic:
-    """Emits operators into `rewriter` where their operands are not known."""
+    """Emits operators into `rewriter` if their operands are not known."""
 
     def __init__(self, rewriter: BindingRewriter) -> None:
         self._rewriter = rewriter
@@ -109,7 +109,7 @@ def extent(expr: Any, axis: int) -> int | None:
 
 
 def size_of(expr: Any) -> int:
-    """How many elements a zero point or scale has; many where that is unknown."""
+    """How many elements a zero point or scale has; a large number if that is unknown."""
     if expr is None:
         return 1
     sizes = sizes_of(expr)

@@ -42,7 +42,7 @@ class FuseTransposeMatmul(FunctionPass):
 
 
 def _fused(x: Any, w: Any, axes: Any, out_dtype: Any) -> Any:
-    """The product with `w` as it lies, or None where it is not the last two of two or three axes that are exchanged."""
+    """The product with `w` in its own layout; None if anything but the last two of two or three axes is exchanged."""
     left, right = _rank(x), _rank(w)
     order = list(range(right))[::-1] if axes is None else [a % right for a in axes] if right > 0 else []
     if right == 2 and left >= 2 and order == [1, 0]:

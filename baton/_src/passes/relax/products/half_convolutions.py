@@ -1,14 +1,14 @@
-"""HalfConvolutions: convolutions and windows of float16 and bfloat16 are computed in float32, and rounded as before.
+"""HalfConvolutions: compute convolutions and pooling of float16 and bfloat16 in float32, rounded as before.
 
     lv = R.nn.conv2d(x, W)         x_wide = R.astype(x, "float32");  x_half = R.astype(x_wide, "float16")
     lv1 = R.add(lv, x)       ->    lv_wide = R.nn.conv2d(x_wide, W_wide)
                                    lv = R.astype(lv_wide, "float16")
                                    lv1 = R.add(lv, x_half)
 
-Kernels add up in float32 in any case, so results stay what they were. What convolutions read is kept wide, holding the
-rounded values: the cast becomes part of the kernel that computes it, and loops multiply without conversions, in blocks
-of channels and by Winograd's algorithm, as those of float32 do. Weights, constants here, take twice the memory. Left
-alone is bfloat16 on processors that multiply it (AVX512-BF16), twice as fast as float32.
+Kernels accumulate in float32 in any case, so results do not change. Operands of convolutions are kept in float32,
+holding the rounded values: the cast becomes part of the kernel that computes them, and loops multiply without
+conversions, in blocks of channels and by Winograd's algorithm, as in float32. Weights, constants here, take twice the
+memory. Left alone is bfloat16 on processors that multiply it (AVX512-BF16), twice as fast as float32.
 """
 
 from __future__ import annotations

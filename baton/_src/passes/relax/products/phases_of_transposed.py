@@ -7,10 +7,10 @@
     gv = R.strided_slice(R.reshape(lv1, ...), ...)       what the padding cuts off
 
 Result y[s * q + r] sees x[q - t] through tap s * t + r: for each phase r a convolution of its own, and all of them one
-with s times as many output channels. Nothing is multiplied by the zeros that spreading the data would put in; a kernel
-that the stride does not divide gets zero taps. Left alone: kernels that are no constants, dilation, other layouts, and
-small strides over larger maps of known extents in one group, which the schedule `conv_phases` takes as they are. Batch
-and map may be symbolic.
+with s times as many output channels. No multiplication is spent on the zeros that spreading the data would insert; a
+kernel that the stride does not divide is padded with zero taps. Left alone: kernels that are no constants, dilation,
+other layouts, and small strides over larger maps of known extents in one group, which the schedule `conv_phases`
+handles directly. Batch and map may be symbolic.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class Phases:
 
     @property
     def ends_with_phases(self) -> bool:
-        """Whether nothing is too much."""
+        """Whether there is nothing to cut off."""
         return not self.cut and Analyzer().equal(self.whole, self.extent) is True
 
 

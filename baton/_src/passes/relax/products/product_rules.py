@@ -1,4 +1,4 @@
-"""What the rewrites of matrix products have in common: a pass of rules, and what is asked of operands."""
+"""The common parts of rewrites of matrix products: a pass made of rules, and questions about operands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ReorderPermuteDimsAfterConcat: one transpose of a concatenation instead of several transposes.
+"""ReorderPermuteDimsAfterConcat: transpose a concatenation once instead of each of its operands.
 
 R.concat((R.permute_dims(a), R.permute_dims(b)), axis=1)      ->      R.permute_dims(R.concat((a, b), axis=0))
 """

@@ -1,9 +1,9 @@
-"""ReorderTakeAfterMatmul: columns of a product instead of a product with columns.
+"""ReorderTakeAfterMatmul: take columns of a product instead of multiplying with taken columns.
 
     R.matmul(x, R.take(w, i, axis=1))      ->      R.take(R.matmul(x, w), i, axis=-1)
 
-Also for a factor that each batch takes from a table, `x[b] @ table[i[b]]`: the product with the whole table, and of it
-the part of each batch.
+The same for a factor that each batch takes from a table, `x[b] @ table[i[b]]`: it becomes a product with the whole
+table, from which each batch takes its part.
 """
 
 from __future__ import annotations
