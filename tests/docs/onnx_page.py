@@ -71,6 +71,8 @@ assert backend.run_model(onnx_model, [np.ones((2, 3), np.float32), np.array([0])
   integer classes.
 - Resize with aligned corners aligns those of the tensor there is, as onnxruntime and PyTorch do; two cases of the
   onnx package take its size before it is rounded.
+- Attention of one query with `is_causal` and a past sees the keys up to its own place, as ONNX's definition and its
+  reference say. onnxruntime shows it all of them; the two differ where more keys than queries are new.
 - A loop of unknown length may append to sequences, one item of the same sizes in each iteration; what reads them comes
   behind the loop.
 - What goes wrong in a run is told with the names of the nodes; a kernel made of several names them all.

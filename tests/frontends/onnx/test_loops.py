@@ -77,6 +77,51 @@ def test_a_scan_over_an_open_length(how: tuple[int, int, int, int]) -> None:
             np.testing.assert_allclose(found, wanted, rtol=1e-6)
 
 
+def test_what_a_scan_has_collected_is_scanned_back() -> None:
+    """Viterbi's best path: which state was best before, from the first step to the last, and the path back. Sizes that
+    a loop leaves open have names behind it: what it collects had a rank only, and the way back was refused."""
+    declare, number = helper.make_tensor_value_info, TensorProto.INT64
+    forward = helper.make_graph(
+        [
+            helper.make_node("Unsqueeze", ["best", "two"], ["from"]),
+            helper.make_node("Add", ["from", "moves"], ["paths"]),
+            helper.make_node("ReduceMax", ["paths"], ["most"], axes=[1], keepdims=0),
+            helper.make_node("ArgMax", ["paths"], ["origin"], axis=1, keepdims=0),
+            helper.make_node("Add", ["most", "step"], ["next"]),
+        ],
+        "forward",
+        [declare("best", TensorProto.FLOAT, ["b", 3]), declare("step", TensorProto.FLOAT, ["b", 3])],
+        [declare("next", TensorProto.FLOAT, ["b", 3]), declare("origin", number, ["b", 3])],
+    )
+    back = helper.make_graph(
+        [
+            helper.make_node("Unsqueeze", ["at", "one"], ["column"]),
+            helper.make_node("GatherElements", ["origin", "column"], ["before"], axis=1),
+            helper.make_node("Squeeze", ["before", "one"], ["state"]),
+            helper.make_node("Identity", ["state"], ["seen"]),
+        ],
+        "back",
+        [declare("at", number, ["b"]), declare("origin", number, ["b", 3])],
+        [declare("state", number, ["b"]), declare("seen", number, ["b"])],
+    )
+    nodes = [
+        helper.make_node("Scan", ["start", "x"], ["scores", "origins"], body=forward, num_scan_inputs=1),
+        helper.make_node("ArgMax", ["scores"], ["last"], axis=1, keepdims=0),
+        helper.make_node("Scan", ["last", "origins"], ["first", "y"], body=back, num_scan_inputs=1,
+                         scan_input_directions=[1], scan_output_directions=[1]),
+    ]  # fmt: skip
+    draw = np.random.default_rng(0)
+    weights = [weight("one", np.array([1])), weight("two", np.array([2]))]
+    weights.append(weight("moves", draw.standard_normal((1, 3, 3)).astype("float32")))
+    model = model_of(nodes, [("start", ["b", 3]), ("x", ["t", "b", 3])], ("scores", "y"), weights, opset=17)
+    program = baton.compile(model, num_threads=1)
+    for batch, steps in ((1, 1), (2, 5), (3, 2)):
+        feed = {"start": np.zeros((batch, 3), "float32")}
+        feed["x"] = draw.standard_normal((steps, batch, 3)).astype("float32")
+        for found, wanted in zip(program.run(feed), onnxruntime_outputs(model, feed), strict=True):
+            np.testing.assert_allclose(found, wanted, rtol=1e-5)
+
+
 def test_scanned_sequences_are_equally_long() -> None:
     """Guards against reading beyond the shorter of two."""
     inputs = [helper.make_tensor_value_info(n, TensorProto.FLOAT, []) for n in ("a", "b")]

@@ -119,7 +119,7 @@ class GraphBuilder:
     ) -> list[Value]:
         """The outputs of one of two subgraphs, chosen at run time."""
         found = self.language.branch(self.expr(condition), [self._typed_arm(then), self._typed_arm(otherwise)])
-        return [Value(info, expr=e, sources=condition.sources) for e, info in found]
+        return self._named(found, condition.sources)
 
     def loop(
         self, start: list[Value], infos: list[TensorInfo], step: Callable[[list[Value]], list[Value]]
@@ -132,7 +132,17 @@ class GraphBuilder:
 
         sources = sources_of(start)
         found = self.language.loop([self.expr(v) for v in start], infos, write)
-        return [Value(i, expr=e, sources=sources) for i, e in zip(infos, found, strict=True)]
+        return self._named(zip(found, infos, strict=True), sources)
+
+    def _named(self, results: Iterable[tuple[Any, TensorInfo]], sources: frozenset[str]) -> list[Value]:
+        """Results whose rank is known, with names for the sizes that are not."""
+        values = []
+        for result, plain in results:
+            expr, info = self.language.named(result, plain)
+            if sources and info is not plain:
+                self.origins.update((d, sources) for d in info.shape or () if isinstance(d, Var))
+            values.append(Value(info, expr=expr, sources=sources))
+        return values
 
     def rehearse(self, infos: list[TensorInfo], run: Callable[[list[Value]], list[Value]]) -> list[Value]:
         """What `run` makes of values with these infos; only the infos of the results mean anything."""
@@ -215,22 +225,14 @@ class GraphBuilder:
         args = [self._argument(o) for o in given]
         exprs = self.language.call(definition, args, attrs, len(fields) if isinstance(out, TupleInfo) else 0, self.hint)
         sources = sources_of(tensors_in(given)) | self._origins(d for i in (*infos, *fields) for d in dims_of(i))
-        found = [self.language.named(e, tensor_of(info)) for e, info in zip(exprs, fields, strict=True)]
-        for (_, info), plain in zip(found, fields, strict=True):
-            if sources and info is not plain:
-                self.origins.update((d, sources) for d in info.shape or () if isinstance(d, Var))
-        return tuple(Value(info, expr=e, sources=sources) for e, info in found)
+        return tuple(self._named(zip(exprs, map(tensor_of, fields), strict=True), sources))
 
     def packed(self, name: str, *operands: Value | int | str, results: Sequence[TensorInfo]) -> tuple[Value, ...]:
         """A call of the machine's function `name`, which no operator stands for; what it gives is as `results` say."""
         args = [self.expr(o) if isinstance(o, Value) else o for o in operands]
         exprs = self.language.packed(name, args, results)
-        found = [self.language.named(e, info) for e, info in zip(exprs, results, strict=True)]
         sources = sources_of([o for o in operands if isinstance(o, Value)])
-        for (_, info), plain in zip(found, results, strict=True):
-            if info is not plain:
-                self.origins.update((d, sources) for d in info.shape or () if isinstance(d, Var))
-        return tuple(Value(info, expr=e, sources=sources) for e, info in found)
+        return tuple(self._named(zip(exprs, results, strict=True), sources))
 
     def demand(self, condition: Value, told: str) -> None:
         """Unless `condition` (one truth value) holds, the call is to end with an error that says what is `told`."""
