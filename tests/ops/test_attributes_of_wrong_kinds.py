@@ -12,7 +12,8 @@ from baton._src.ir.op_def import OpDef
 from baton._src.ops.builders import RELAX, make_attrs
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.ops.samples import Arr, Sample, Shape, concrete
-from baton._src.relax.check.deduce import Context, deduce
+from baton._src.relax.check.context import Context
+from baton._src.relax.check.deduce import deduce
 from baton._src.relax.nodes import Call, PrimValue, ShapeExpr, Tuple
 from baton._src.relax.nodes import Var as RelaxVar
 from baton._src.relax.struct_info import TensorStructInfo

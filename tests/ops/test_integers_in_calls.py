@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from baton._src.ops.builders import RELAX
-from baton._src.relax.check.deduce import Context, deduce
+from baton._src.relax.check.context import Context
+from baton._src.relax.check.deduce import deduce
 from baton._src.relax.nodes import ShapeExpr
 from baton._src.relax.nodes import Var as RelaxVar
 from baton._src.relax.struct_info import TensorStructInfo

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from baton._src.ops.builders import RELAX as R
-from baton._src.relax.check.deduce import Context, deduce
+from baton._src.relax.check.context import Context
+from baton._src.relax.check.deduce import deduce
 from baton._src.relax.nodes import PrimValue, Var
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.values.shape import ShapeTuple

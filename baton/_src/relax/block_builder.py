@@ -22,7 +22,7 @@ from baton._src.ir.expr import GlobalVar, PrimExpr
 from baton._src.ir.module import IRModule
 from baton._src.ir.node import set_note
 from baton._src.relax.call_te import call_te_arguments
-from baton._src.relax.check.deduce import Context
+from baton._src.relax.check.context import Context
 from baton._src.relax.check.report import API, Report
 from baton._src.relax.check.signatures import function_info
 from baton._src.relax.frames import Frame

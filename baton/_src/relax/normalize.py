@@ -17,7 +17,8 @@ from typing import Any
 from baton._src.ir.expr import GlobalVar, GraphExpr, Op
 from baton._src.ir.node import set_note
 from baton._src.relax.check.compatibility import check_compatibility, is_subtype
-from baton._src.relax.check.deduce import Context, deduce
+from baton._src.relax.check.context import Context
+from baton._src.relax.check.deduce import deduce
 from baton._src.relax.check.dims import Answer
 from baton._src.relax.check.report import STRUCT_INFO, described
 from baton._src.relax.check.signatures import function_info

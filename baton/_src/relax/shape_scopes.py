@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from baton._src.ir.node import set_note
-from baton._src.relax.check.deduce import Context
+from baton._src.relax.check.context import Context
 from baton._src.relax.check.variables import definable_tir_vars_in_struct_info, leaf_dims, leaf_infos
 from baton._src.relax.info import OBJECT_INFO
 from baton._src.relax.nodes import Var

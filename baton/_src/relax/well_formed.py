@@ -11,7 +11,8 @@ from typing import Any
 from baton._src.ir.expr import Op
 from baton._src.ir.module import IRModule
 from baton._src.relax.check.base_check import BaseCheckResult, struct_info_base_check
-from baton._src.relax.check.deduce import Context, deduce
+from baton._src.relax.check.context import Context
+from baton._src.relax.check.deduce import deduce
 from baton._src.relax.check.findings import Findings
 from baton._src.relax.check.normal_form import check_normal_form
 from baton._src.relax.check.purity import calls_in, check_purity, functions_in

@@ -23,7 +23,7 @@ from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import rebuild, substitute
 from baton._src.relax.block_builder import BlockBuilder
-from baton._src.relax.check.deduce import Context
+from baton._src.relax.check.context import Context
 from baton._src.relax.check.erase import substitute_holders
 from baton._src.relax.frames import Frame
 from baton._src.relax.nodes import (

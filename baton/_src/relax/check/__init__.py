@@ -2,5 +2,6 @@
 
 Relations: `dims` (what is proved of dimensions), `compatibility` (and subtyping), `base_check`, `lub`, `erase`,
 `shape_map`.
-Programs: `deduce` (StructInfo of every expression), `purity`, `recursion`, `well_formed` and the criteria it lists.
+Programs: `deduce` (StructInfo of every expression, in a `context`), `purity`, `recursion`, `well_formed` and the
+criteria it lists.
 """

@@ -8,17 +8,17 @@ report.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 from baton._src.ir.expr import GlobalVar, Op
-from baton._src.ir.op_def import DimProver, OpCall, OpDef
+from baton._src.ir.op_def import OpCall, OpDef
 from baton._src.ir.tensor_info import Info, ShapeInfo
 from baton._src.relax.check.compatibility import check_compatibility
+from baton._src.relax.check.context import Context
 from baton._src.relax.check.dims import Answer, combine
 from baton._src.relax.check.erase import drop_variables, substitute_info
 from baton._src.relax.check.lub import struct_info_lca
-from baton._src.relax.check.report import STRUCT_INFO, Report, described
+from baton._src.relax.check.report import STRUCT_INFO, described
 from baton._src.relax.check.shape_map import map_parameters
 from baton._src.relax.check.signatures import function_info
 from baton._src.relax.check.variables import bound_by_params, definable_tir_vars_in_struct_info
@@ -53,40 +53,10 @@ from baton._src.relax.struct_info import (
 )
 from baton._src.support.diagnostics import Diagnostic, DiagnosticError, fail
 from baton._src.support.spans import Span
-from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.expr import IntImm
-from baton._src.tir.expr import Var as TirVar
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.values.dtype import BOOL
 from baton._src.values.filled_tensor import FilledTensor
-
-
-@dataclass
-class Context:
-    """What deduction may look at: the functions of the module, the prover of dims, and where warnings go."""
-
-    functions: dict[GlobalVar, Any] = field(default_factory=dict)
-    prover: DimProver = field(default_factory=Analyzer)
-    report: Report = field(default_factory=Report)
-    lookup: Callable[[Var], Any] = field(default=lambda _var: None)
-    """The value bound to a variable, or None where it is not known."""
-    shape_scope: set[TirVar] = field(default_factory=set)
-    """The shape variables in scope where deduction is at work."""
-    signatures: dict[GlobalVar, tuple[Any, StructInfo]] = field(default_factory=dict)
-    """What has been worked out for the functions of the module, with the function it was worked out from."""
-
-    def global_info(self, var: GlobalVar) -> StructInfo:
-        """The StructInfo of a function of the module; of an unknown one, that of the variable itself."""
-        function = self.functions.get(var)
-        if function is None:
-            if var.struct_info_ is None:
-                raise fail("RELAX-SCOPE-1", f"the module has no function {var.name_hint!r}", span=var.span)
-            found: StructInfo = var.struct_info_
-            return found
-        known = self.signatures.get(var)
-        if known is None or known[0] is not function:
-            known = self.signatures[var] = (function, function_info(function))
-        return known[1]
 
 
 def deduce(expr: Any, context: Context) -> StructInfo:

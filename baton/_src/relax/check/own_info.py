@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from baton._src.relax.check.deduce import Context, deduce
+from baton._src.relax.check.context import Context
+from baton._src.relax.check.deduce import deduce
 from baton._src.relax.nodes import (
     Constant,
     DataTypeImm,

@@ -13,7 +13,8 @@ import numpy as np
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.op_def import NotApplicable, OpDef
-from baton._src.relax.check.deduce import Context, deduce
+from baton._src.relax.check.context import Context
+from baton._src.relax.check.deduce import deduce
 from baton._src.relax.check.variables import prim_vars
 from baton._src.relax.interpret.checks import describe_value
 from baton._src.relax.interpret.environment import Frame

@@ -22,7 +22,8 @@ from baton._src.ir.tensor_info import Dim
 from baton._src.passes.relax.binding_rewriter import BindingRewriter, rewrite_functions
 from baton._src.passes.relax.operators.kernel_of_call import is_known
 from baton._src.relax.block_builder import BlockBuilder
-from baton._src.relax.check.deduce import Context, deduce
+from baton._src.relax.check.context import Context
+from baton._src.relax.check.deduce import deduce
 from baton._src.relax.info import to_info
 from baton._src.relax.nodes import Call, DataflowVar, MatchCast, SeqExpr, ShapeExpr, Var, VarBinding
 from baton._src.relax.struct_info import ShapeStructInfo
