@@ -117,6 +117,16 @@ def test_rules_that_scripts_register_count(builds: list[str], tmp_path: Path) ->
     assert len(builds) == 3
 
 
+def test_databases_of_scripts_are_not_compared(builds: list[str], tmp_path: Path) -> None:
+    """Guards against databases that give other schedules for the same records: functions, unions in another order."""
+    path = tmp_path / "m.onnx"
+    path.write_bytes(model().SerializeToString())
+    with tvm.meta_schedule.Database.create(lambda schedule: False):
+        assert [result(path), result(path)] == [1.0, 1.0]
+    assert [result(path), result(path)] == [1.0, 1.0]
+    assert len(builds) == 3
+
+
 def test_settings_that_are_functions_are_not_compared(builds: list[str], tmp_path: Path) -> None:
     """Guards against settings whose texts are addresses: another function may lie there the next time."""
     path = tmp_path / "m.onnx"

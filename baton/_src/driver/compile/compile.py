@@ -11,6 +11,7 @@ from baton._src.driver.model.load import loaded_model
 from baton._src.driver.model.model import Model
 from baton._src.driver.stages import Options
 from baton._src.driver.targets import chosen_target
+from baton._src.driver.tuning_records.in_force import best_kernels
 from baton._src.driver.tuning_records.place import tuning_version
 from baton._src.transform.context import PassContext
 
@@ -41,11 +42,8 @@ def compile(
     Raises `DiagnosticError` for files that cannot be read, programs that are wrong, operators that are not supported.
     """
     found = chosen_target(target)
-    settings = f"{opt_level} {exec_mode} {tuning_version(found, num_threads)}"
-    context = PassContext.current()
-    watched = keep_stages or context.instruments  # passes have to run, to be seen
-    told = _text(context)
-    key = None if watched or told is None else program_key(model, found, f"{settings} {told}", shapes, params)
+    settings = None if keep_stages else _settings(opt_level, exec_mode, tuning_version(found, num_threads))
+    key = None if settings is None else program_key(model, found, settings, shapes, params)
     kept = None if key is None else cached_program(key, found)
     if kept is not None:
         return loaded_model(kept, num_threads)
@@ -54,12 +52,14 @@ def compile(
     return compiled
 
 
-def _text(context: PassContext) -> str | None:
-    """The part of a context that affects how passes run, except for the level; None if no text can tell (functions)."""
+def _settings(*options: object) -> str | None:
+    """The options and everything else in force that affects the result, as text. None where no text can tell: functions
+    among a context's settings, the script's own database of schedules, instruments (for which passes have to run)."""
+    context = PassContext.current()
     config = sorted(context.config.items(), key=lambda i: i[0])
-    if not all(_is_plain(value) for _, value in config):
+    if context.instruments or best_kernels() is not None or not all(_is_plain(value) for _, value in config):
         return None
-    return repr((context.required_pass, context.disabled_pass, config))
+    return repr((*options, context.required_pass, context.disabled_pass, config))
 
 
 def _is_plain(value: Any) -> bool:

@@ -25,10 +25,6 @@ class BestKernels:
         """The kernel with its loops chosen, or with answers to what rules leave open (`CHOICES`); None if unknown."""
         raise NotImplementedError
 
-    def version(self) -> str:
-        """A fingerprint of all its answers, for the cache keys of whole programs."""
-        raise NotImplementedError
-
     def __enter__(self) -> Self:
         _entered.set((*_entered.get(), self))
         return self

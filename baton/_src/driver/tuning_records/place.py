@@ -15,7 +15,6 @@ from importlib import import_module
 from pathlib import Path
 
 from baton._src.codegen.llvm.jit import target_text
-from baton._src.driver.tuning_records.in_force import best_kernels
 from baton._src.ir.target import Target
 from baton._src.support.cache_folder import cache_folder
 
@@ -59,10 +58,8 @@ def _is_on() -> bool:
 
 
 def tuning_version(target: Target, threads: int | None = None) -> str:
-    """A fingerprint of all records of a place, for the cache key of a whole program; empty if there are none."""
-    own = best_kernels()
-    if own is not None:
-        return own.version()
+    """A fingerprint of the records of a place in the consulted database, for the cache key of a whole program; empty if
+    there are none."""
     path = consulted_database()
     if path is None:
         return ""

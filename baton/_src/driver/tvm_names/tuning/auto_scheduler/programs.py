@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -63,8 +62,3 @@ class ApplyHistoryBest(BestKernels):
         """The kernel with the answers of its fastest record; None if there is none."""
         found = self._best.get(json.dumps([KERNEL, workload_key(func)]))
         return None if found is None else func.with_attr(CHOICES, dict(found[0].record))
-
-    def version(self) -> str:
-        """A fingerprint of all records."""
-        rows = sorted(f"{key} {inp.record}" for key, (inp, _) in self._best.items())
-        return hashlib.sha256("\n".join(rows).encode()).hexdigest()

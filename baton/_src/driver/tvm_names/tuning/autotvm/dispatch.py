@@ -52,10 +52,6 @@ class DispatchContext(BestKernels):
         """The configuration of a program's kernel; None if this context knows none."""
         return None
 
-    def version(self) -> str:
-        """Stands for all answers."""
-        return f"dispatch {id(self)}"
-
 
 class ApplyConfig(DispatchContext):
     """One configuration for every template; `workload` is what was asked for last."""

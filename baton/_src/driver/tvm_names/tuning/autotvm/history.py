@@ -8,7 +8,6 @@ with autotvm.apply_history_best("matmul.log"):
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -53,11 +52,6 @@ class ApplyHistoryBest(DispatchContext):
     def kernel_config(self, key: str) -> ConfigEntity | None:
         of_kernel = [pair for workload, pair in self._best.items() if workload[0] == KERNEL and workload[2] == key]
         return min(of_kernel, key=lambda pair: pair[0])[1] if of_kernel else None
-
-    def version(self) -> str:
-        """Stands for all that was read."""
-        rows = sorted(f"{workload}: {config}" for workload, (_, config) in self._best.items())
-        return hashlib.sha256("\n".join(rows).encode()).hexdigest()
 
     def update(self, target: Any, workload: tuple[Any, ...], cfg: Config) -> None:
         """Let a configuration be the best of a workload."""

@@ -8,8 +8,6 @@ with database:
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -137,8 +135,3 @@ class Database(BestKernels):
             return func.with_attr(CHOICES, made.attrs.get(CHOICES, {}))
         # Other loops than the kernel's own could read what they have overwritten.
         return None if "tir.overwrites" in func.attrs else made.with_fields(attrs=dict(func.attrs))
-
-    def version(self) -> str:
-        """Stands for all records."""
-        lines = [json.dumps([r.workload.key, r.as_json()]) for r in self.get_all_tuning_records()]
-        return hashlib.sha256("\n".join(lines).encode()).hexdigest()

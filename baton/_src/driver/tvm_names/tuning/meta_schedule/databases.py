@@ -146,10 +146,6 @@ class ScheduleFnDatabase(Database):
     def get_all_tuning_records(self) -> list[TuningRecord]:
         return []
 
-    def version(self) -> str:
-        """What a function does cannot be told: two of them are different."""
-        return f"schedule function {id(self)}"
-
     def __len__(self) -> int:
         return 0
 
