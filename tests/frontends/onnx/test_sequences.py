@@ -92,6 +92,22 @@ def test_items_are_put_in_and_taken_out_anywhere(known: bool, place: int | None)
             program.run({**feed, "place": np.array(9)})
 
 
+def test_nothing_is_taken_out_of_an_empty_list() -> None:
+    """Guards a check that stands by itself: of an empty result no element is computed, whose index could be wrong."""
+    nodes = [
+        helper.make_node("SplitToSequence", ["x"], ["parts"], axis=0),
+        helper.make_node("SequenceErase", ["parts"], ["fewer"]),
+        helper.make_node("SequenceErase", ["fewer"], ["fewest"], name="/pop"),
+        helper.make_node("SequenceLength", ["fewest"], ["y"]),
+        helper.make_node("ConcatFromSequence", ["fewest"], ["z"], axis=0),
+    ]
+    program = baton.compile(model_of(nodes, [("x", ["a", 2])], ("y", "z"), opset=17), num_threads=1)
+    assert [np.asarray(o).tolist() for o in program.run({"x": X})] == [1, X[:1].tolist()]
+    assert [np.asarray(o).tolist() for o in program.run({"x": X[:2]})] == [0, []]
+    with pytest.raises(baton.BatonError, match="'/pop': its position is outside the sequence"):
+        program.run({"x": X[:1]})
+
+
 def test_a_list_of_known_length_is_read_by_a_loop() -> None:
     """What a TorchScript exporter writes of a Python list that a loop of open length indexes."""
     tensor = helper.make_tensor_value_info

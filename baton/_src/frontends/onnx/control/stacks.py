@@ -34,10 +34,10 @@ def taken(node: OnnxNode, stack: Value, position: Value) -> Value:
 
 
 def without(node: OnnxNode, stack: Value, position: Value | None) -> Value:
-    """The others, of the item at a position; by default the last."""
+    """All but the item at a position; by default the last."""
     g, count = node.graph, sizes_of(node, stack)[0]
-    position = g.constant(-1, INT64) if position is None else position
-    place = g.call("take", _numbers(node, count), _place(node, stack, position), axis=0, mode="fast")
+    place = _place(node, stack, g.constant(-1, INT64) if position is None else position)
+    _demand_within(node, place, count - 1)
     left = _numbers(node, count - 1)
     behind = g.cast(g.call("greater_equal", left, place), INT64)
     return g.call("take", stack, g.call("add", left, behind), axis=0)
@@ -50,7 +50,8 @@ def with_item(node: OnnxNode, stack: Value, item: Value, position: Value | None)
     if position is None:
         return whole
     numbers = _numbers(node, count + 1)
-    place = g.call("take", numbers, _place(node, stack, position), axis=0, mode="fast")
+    place = _place(node, stack, position)
+    _demand_within(node, place, count)
     behind = g.call("subtract", numbers, g.constant(1, INT64))
     there = g.call("where", g.call("equal", numbers, place), g.dims(count), behind)
     return g.call("take", whole, g.call("where", g.call("less", numbers, place), numbers, there), axis=0)
@@ -71,6 +72,14 @@ def joined(node: OnnxNode, stack: Value) -> Value:
 
 def length_of(node: OnnxNode, stack: Value) -> Value:
     return node.graph.dims(np.array(sizes_of(node, stack)[0], dtype=object))
+
+
+def _demand_within(node: OnnxNode, place: Value, last: Dim) -> None:
+    """Of an empty result nothing is computed, so that no access to it would find the wrong place."""
+    g = node.graph
+    first, final = g.call("greater_equal", place, g.scalar(0, place)), g.call("less_equal", place, g.dims(last))
+    inside = g.call("logical_and", first, final)
+    g.demand(inside, f"{node.title}: its position is outside the sequence")
 
 
 def _numbers(node: OnnxNode, count: Dim) -> Value:
