@@ -71,6 +71,11 @@ _SIGNATURES: Mapping[str, str] = {
 """The arguments of each primitive in the order of its declaration: `@` before inputs, `*` before what repeats, `+`
 before what is given as a list whose items are inputs each."""
 
+GIVING_LISTS = frozenset([
+    "get_loops", "get_child_blocks", "get_producers", "get_consumers", "get_output_blocks", "sample_perfect_tile",
+    "sample_partitioned_tile", "split", "loop_partition", "cache_inplace", "cache_index",
+])  # fmt: skip
+"""Primitives that return a list, of one too."""
 _OWN_NAMES: Mapping[str, str] = {"rfactor": "RFactor", "unsafe_set_dtype": "UnsafeSetDType"}
 _ACCESSES = ("read", "write")
 """`buffer` is two attrs: its number, and how the block accesses it, as a number."""

@@ -12,7 +12,7 @@ from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
 from baton._src.tir.arith.analyzer import Analyzer
-from baton._src.tir.schedule.independence import require_independent
+from baton._src.tir.schedule.independence import require_independent, require_order_kept
 from baton._src.tir.schedule.tree import find_loop, path_to, refuse, replace, simplify, with_condition
 
 
@@ -164,6 +164,7 @@ def reorder(root: st.Stmt, variables: Sequence[tir.Var]) -> st.Stmt:
         bound_later = {later.loop_var for later in arranged[place + 1 :]}
         if any(n in bound_later for e in (loop.min, loop.extent) for n in post_order(e)):
             raise refuse(f"the bounds of {loop.loop_var.name} depend on a loop that would be inside it")
+    require_order_kept(chain, arranged)
     body = bottom.body
     for loop in reversed(arranged):
         body = loop.with_fields(body=body)

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from baton._src.support.diagnostics import fail
 from baton._src.tir.index_map import IndexMap, index_map_from_text, index_map_of, index_map_text
 from baton._src.tir.schedule.handles import BlockRV, LoopRV
-from baton._src.tir.schedule.instruction_kinds import InstructionKind
+from baton._src.tir.schedule.instruction_kinds import GIVING_LISTS, InstructionKind
 from baton._src.tir.text.printer import node_text
 
 Step = tuple[str, list[Any], list[Any], list[str]]
@@ -71,6 +71,8 @@ def as_python(inst: Recorded, decision: Any, names: Names) -> str:
     if decision is not None:
         shown.append(f"decision={_shown(decision, names)}")
     left = ", ".join(names.name(inst.outputs))
+    if len(inst.outputs) == 1 and inst.kind.primitive in GIVING_LISTS:
+        left += ","
     return f"{left + ' = ' if left else ''}sch.{inst.kind.primitive}({', '.join(shown)})"
 
 
