@@ -78,9 +78,10 @@ with torch.inference_mode():
 - Control flow that depends on tensors is imported: `torch.cond`, `while_loop` (of any number of turns), and `scan` and
   `map` of up to 1024 steps, which are written out. In TorchScript these are conditions over elements; a loop as long as
   an element says is refused.
-- Quantised models of PT2E (`quantized_decomposed`, a scale for the tensor, a channel or a token) are whole numbers
-  beside scales. So are those of eager mode (`torch.ao.quantization`: static, and dynamic `Linear`), which come as
-  TorchScript: sums are exact in int32, and rounded as PyTorch rounds them. Their recurrent layers are refused.
+- Quantised models of PT2E and torchao (`quantized_decomposed`, `_int_mm`; a scale for the tensor, a channel, a token or
+  a group) are whole numbers beside scales. So are those of eager mode (`torch.ao.quantization`: static, and dynamic
+  `Linear`), which come as TorchScript: sums are exact in int32, and rounded as PyTorch rounds them. Their recurrent
+  layers are refused; where PyTorch's engines differ (transposed convolutions), results are those of fbgemm.
 - Random numbers are PyTorch's own: through `torch.compile` they are drawn before each call, so that `torch.manual_seed`
   gives what it gives without compiling. Exported programs that draw are refused, as functions have no state.
 - Results that are None are left out. Of equal elements `topk` gives the places in another order than PyTorch, which

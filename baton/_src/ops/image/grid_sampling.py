@@ -4,7 +4,8 @@ data (b, c, [d,] h, w), grid (b, 2 or 3, ...) -> (b, c, ...): grid holds x, y (a
 
 Methods nearest, bilinear (trilinear in 3d), bicubic (2d); outside the image stands zero, the border, or the
 reflection. With `align_corners`, -1 and 1 are the centres of the outer pixels, otherwise their outer edges. Weighed
-in float32. Source: facts relax-ops-passes-vm §1 (image), relay-language §6 level 5.
+in float32, or in float64 where data or grid is of it. Source: facts relax-ops-passes-vm §1 (image), relay-language
+§6 level 5.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ def infer_sample(call: OpCall[GridSampleAttrs]) -> Info:
 
 @dataclass(frozen=True)
 class Numbers:
-    """The operations that te scalars and NumPy arrays name differently; all of float32."""
+    """The operations that te scalars and NumPy arrays name differently; all of one dtype of floats."""
 
     const: Callable[[Any], Any]
     floor: Callable[[Any], Any]
@@ -78,24 +79,35 @@ class Numbers:
     choose: Callable[[Any, Any, Any], Any]
 
 
-TE = Numbers(
-    const=lambda v: k.const(v, "float32") if isinstance(v, (int, float)) else k.cast("float32", v),
-    floor=k.floor,
-    nearest=k.nearbyint,
-    absolute=k.fabs,
-    least=k.minimum,
-    greatest=k.maximum,
-    choose=k.select,
-)
-NUMPY = Numbers(
-    const=np.float32,
-    floor=np.floor,
-    nearest=np.rint,
-    absolute=np.abs,
-    least=np.minimum,
-    greatest=np.maximum,
-    choose=np.where,
-)
+def te_numbers(wide: str) -> Numbers:
+    """Scalars of te, of the dtype `wide`."""
+    return Numbers(
+        const=lambda v: k.const(v, wide) if isinstance(v, (int, float)) else k.cast(wide, v),
+        floor=k.floor,
+        nearest=k.nearbyint,
+        absolute=k.fabs,
+        least=k.minimum,
+        greatest=k.maximum,
+        choose=k.select,
+    )
+
+
+def array_numbers(wide: str) -> Numbers:
+    """Arrays of NumPy."""
+    return Numbers(
+        const=np.dtype(wide).type,
+        floor=np.floor,
+        nearest=np.rint,
+        absolute=np.abs,
+        least=np.minimum,
+        greatest=np.maximum,
+        choose=np.where,
+    )
+
+
+def weighed_in(x: Any, grid: Any) -> str:
+    """The dtype of coordinates and weights."""
+    return "float64" if "float64" in (str(x.dtype), str(grid.dtype)) else "float32"
 
 
 def place(f: Numbers, u: Any, extent: Any, align: bool) -> Any:
@@ -153,47 +165,49 @@ def cubic_weights(f: Numbers, t: Any) -> list[Any]:
 def compute_sample(inputs: Any, a: GridSampleAttrs, out: Any) -> Any:
     """A weighted sum of the pixels around the point."""
     x, grid = inputs
-    spatial = x.ndim - 2
+    spatial, wide = x.ndim - 2, weighed_in(x, grid)
+    te = te_numbers(wide)
 
     def body(b: Any, c: Any, *o: Any) -> Any:
         axes = []
         for axis in range(spatial):
-            u = k.cast("float32", grid(b, k.index(spatial - 1 - axis), *o))
+            u = k.cast(wide, grid(b, k.index(spatial - 1 - axis), *o))
             extent = x.shape[2 + axis]
-            axes.append(taps(TE, place(TE, u, k.index(extent), a.align_corners), k.index(extent), a))
+            axes.append(taps(te, place(te, u, k.index(extent), a.align_corners), k.index(extent), a))
         total: Any = None
         for combination in itertools.product(*axes):
             pixels = [k.cast("int64", p) for p, _ in combination]
             weight = combination[0][1]
             for _, w in combination[1:]:
                 weight = weight * w
-            value = _read(x, (b, c), pixels) * weight
+            value = _read(x, (b, c), pixels, wide) * weight
             total = value if total is None else total + value
         return k.cast(out.dtype, total)
 
     return k.compute(out.shape, body, "grid_sample")
 
 
-def _read(x: k.Tensor, outer: Sequence[Any], pixels: Sequence[Any]) -> Any:
-    """The pixel as float32; zero outside."""
+def _read(x: k.Tensor, outer: Sequence[Any], pixels: Sequence[Any], wide: str) -> Any:
+    """The pixel in the dtype `wide`; zero outside."""
     tests: list[Any] = []
     clamped = []
     for pixel, dim in zip(pixels, x.shape[2:]):
         extent = k.index(dim)
         tests += [tir.GE(pixel, k.index(0)), tir.LT(pixel, extent)]
         clamped.append(k.maximum(k.index(0), k.minimum(pixel, extent - k.index(1))))
-    return k.select(k.all_of(tests), k.cast("float32", x(*outer, *clamped)), k.const(0.0, "float32"))
+    return k.select(k.all_of(tests), k.cast(wide, x(*outer, *clamped)), k.const(0.0, wide))
 
 
 def reference_sample(inputs: Any, a: GridSampleAttrs) -> Any:
     """The same sum over whole arrays."""
-    x, grid = inputs[0].astype("float32"), inputs[1].astype("float32")
+    wide = weighed_in(*inputs)
+    x, grid, numbers = inputs[0].astype(wide), inputs[1].astype(wide), array_numbers(wide)
     extents = x.shape[2:]
     axes = [
-        taps(NUMPY, place(NUMPY, grid[:, len(extents) - 1 - n], e, a.align_corners), e, a)
+        taps(numbers, place(numbers, grid[:, len(extents) - 1 - n], e, a.align_corners), e, a)
         for n, e in enumerate(extents)
     ]
-    total = np.zeros((*x.shape[:2], *grid.shape[2:]), "float32")
+    total = np.zeros((*x.shape[:2], *grid.shape[2:]), wide)
     batch = np.arange(x.shape[0]).reshape(-1, *(1,) * len(extents))
     for combination in itertools.product(*axes):
         weight = math.prod(w for _, w in combination)
@@ -223,6 +237,12 @@ def _cases() -> tuple[Sample, ...]:
             GridSampleAttrs(layout="NCDHW"),
             rtol=1e-3,
             atol=1e-4,
+        ),
+        Sample(
+            (Arr((1, 2, 5, 6), "float64"), Arr((1, 2, 4, 3), "float64", low=-1.2, high=1.2)),
+            GridSampleAttrs(method="bicubic"),
+            rtol=1e-12,
+            atol=1e-12,
         ),
     )
 
