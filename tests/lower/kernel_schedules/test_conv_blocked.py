@@ -246,3 +246,26 @@ def test_pairs_of_rows(height: int, geometry: dict[str, Any]) -> None:
 
 def _eights() -> dict[str, Any]:
     return {"data_layout": "NCHW8c", "kernel_layout": "OIHW8i8o", "out_layout": "NCHW8c"}
+
+
+@pytest.mark.parametrize("channels", [4, 16])
+def test_volumes_are_not_taken_for_blocks(channels: int) -> None:
+    """(n, d, h, w, c) looks like (n, blocks, h, w, lanes), but rows of the depth's border are no blocks to read."""
+    bb = BlockBuilder()
+    x = Var("x", TensorStructInfo([1, 3, 4, 5, 8], "float32"))
+    w = Var("w", TensorStructInfo([3, 3, 3, 8, channels], "float32"))
+    with bb.function("main", [x, w]):
+        with bb.dataflow():
+            conv = R.nn.conv3d(x, w, padding=1, data_layout="NDHWC", kernel_layout="DHWIO")
+            result = bb.emit_output(conv)
+        bb.emit_func_output(result)
+    module = bb.get()
+    rng = np.random.default_rng(1)
+    arguments = [rng.uniform(-1, 1, s).astype("float32") for s in ((1, 3, 4, 5, 8), (3, 3, 3, 8, channels))]
+    func = only_kernel(module)
+    decision = decide(func, HOST)
+    expected = evaluate(module, "main", *arguments)
+    found = np.full_like(expected, np.nan)
+    assert decision.rule != "conv_blocked"
+    assert call(build(decision.func, HOST, checked=True), decision.func, *arguments, found) is None
+    np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)

@@ -139,26 +139,30 @@ def read_windows(
     conditions, load = found
     axes = (*stage.spatial, *stage.reduce)
     places = [linear(index, axes) for index in load.indices]
-    if not all(_is_limit(c, load, places, axes) for c in conditions):
+    dims = [_dim_of(axis, load, places) for axis in spatial]
+    # A border along another axis (the depth of a volume) is none that windows leave out.
+    if not all(any(d is not None and _is_limit(c, load, d, places[d], axes) for d in dims) for c in conditions):
         return None
     windows = []
-    for axis in spatial:
-        window = _window(axis, stage, load, places)
+    for axis, dim in zip(spatial, dims):
+        window = None if dim is None else _window(axis, stage, places[dim], load.buffer.shape[dim])
         if window is None or not (symbolic or isinstance(window.extent, tir.IntImm)):
             return None
         windows.append(replace(window, whole=not conditions))
     return load, windows
 
 
-def _window(axis: Axis, stage: Stage, load: tir.BufferLoad, places: list[tuple[Terms, int] | None]) -> Window | None:
+def _dim_of(axis: Axis, load: tir.BufferLoad, places: list[tuple[Terms, int] | None]) -> int | None:
+    """The one dim of the load whose index the axis is part of."""
     using = [
         d
         for d, place in enumerate(places)
         if (depends(load.indices[d], axis.var) if place is None else axis.var in place[0])
     ]
-    if len(using) != 1:
-        return None
-    place, extent = places[using[0]], load.buffer.shape[using[0]]
+    return using[0] if len(using) == 1 else None
+
+
+def _window(axis: Axis, stage: Stage, place: tuple[Terms, int] | None, extent: PrimExpr) -> Window | None:
     if place is None:
         return None
     terms, offset = place
@@ -172,16 +176,12 @@ def _window(axis: Axis, stage: Stage, load: tir.BufferLoad, places: list[tuple[T
 
 
 def _is_limit(
-    condition: PrimExpr, load: tir.BufferLoad, places: list[tuple[Terms, int] | None], axes: tuple[Axis, ...]
+    condition: PrimExpr, load: tir.BufferLoad, dim: int, place: tuple[Terms, int] | None, axes: tuple[Axis, ...]
 ) -> bool:
-    """Whether a condition only says that one index of the load is inside its dim."""
-    if not isinstance(condition, (tir.GE, tir.LT)):
+    """Whether a condition only says that the load's index is inside this dim."""
+    if place is None or not isinstance(condition, (tir.GE, tir.LT)):
         return False
-    difference = ops.subtract(condition.a, condition.b)
-    for place, extent in zip(places, load.buffer.shape):
-        if place is not None and place == linear(
-            difference if isinstance(condition, tir.GE) else ops.add(difference, ops.cast(difference.dtype, extent)),
-            axes,
-        ):
-            return True
-    return False
+    limit = ops.subtract(condition.a, condition.b)
+    if isinstance(condition, tir.LT):
+        limit = ops.add(limit, ops.cast(limit.dtype, load.buffer.shape[dim]))
+    return place == linear(limit, axes)
