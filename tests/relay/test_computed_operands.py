@@ -10,6 +10,7 @@ import pytest
 
 import baton
 from baton import relay
+from baton._src.support.diagnostics import DiagnosticError
 
 DATA = np.random.default_rng(4).standard_normal((3, 4, 1)).astype("float32")
 PLACES, VALUES = relay.const([1, 3]), relay.const(np.array([2, 4], "float32"))
@@ -45,3 +46,14 @@ def test_values(name: str) -> None:
             found = relay.create_executor(kind, module).evaluate()(*(DATA, given)[: len(params)]).numpy()
             assert found.dtype == wanted.dtype
             np.testing.assert_array_equal(found, wanted)
+
+
+def test_gather_nd_of_unknown_coordinates_asks_for_their_number() -> None:
+    data, places = relay.var("data", shape=(4, 5, 6)), relay.var("i", shape=(relay.Any(), 2), dtype="int32")
+    with pytest.raises(DiagnosticError, match=r"(?s)how many coordinates.*give index_rank"):
+        relay.transform.InferType()(baton.IRModule.from_expr(relay.gather_nd(data, places)))
+    module = baton.IRModule.from_expr(relay.gather_nd(data, places, index_rank=2))
+    x, i = np.arange(120, dtype="float32").reshape(4, 5, 6), np.array([[0, 3], [4, 1]], "int32")
+    for kind in ("debug", "vm"):
+        found = relay.create_executor(kind, module).evaluate()(x, i).numpy()
+        np.testing.assert_array_equal(found, x[i[0], i[1]])

@@ -110,6 +110,9 @@ def infer_nd(call: OpCall[GatherNDAttrs]) -> Info:
     count: Any = at.shape[0] if leading else at.shape[-1]
     if not isinstance(count, int):
         count = getattr(call.attrs, "index_rank", None)
+        if count is None and leading:
+            message = f"how many coordinates there are, the first dim of {show_shape(at.shape)}, is not known"
+            call.fail(message, help="give index_rank: the result's rank depends on it")
         if count is None:
             return TensorInfo(None, x.dtype, -1, x.vdevice)
     around = at.shape[1:] if leading else at.shape[:-1]
