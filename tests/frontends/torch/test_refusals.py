@@ -300,6 +300,13 @@ def test_modules_that_nobody_exported() -> None:
         assert way in str(caught.value)
 
 
+def test_functions_of_torchscript() -> None:
+    """They have no modules to look into; it was an AttributeError."""
+    traced = torch.jit.trace(torch.relu, torch.ones(3))
+    with pytest.raises(DiagnosticError, match=r"a module of torch\.jit is needed, got ScriptFunction"):
+        from_pytorch(traced, [("x", (3,))])
+
+
 class Doubled(torch.autograd.Function):
     """A function with its own gradient, which tracing keeps as a call of Python."""
 
