@@ -93,3 +93,10 @@ def main(x: R.Tensor(("n", 8), "float32")):
     assert not structural_equal(other, found)
     with pytest.raises(DiagnosticError, match="one by one"):
         load(text.replace("lambda i, j:", "lambda *i:"))
+
+
+def test_inverses_of_constant_indices() -> None:
+    """Guards axes of one element, whose index is a number: the comparison with their size is no longer one."""
+    found, empty = IndexMap.from_func(lambda i, j: (j, i)).non_surjective_inverse([1, 4])
+    assert len(found.final_indices) == 2
+    assert int(empty) == 0

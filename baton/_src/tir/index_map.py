@@ -131,8 +131,9 @@ class IndexMap(Node):
         for var, dim in zip(variables, self.map_shape(shape)):
             analyzer.bind(var, Range(IntImm(var.dtype, 0), _as_dtype(dim, var.dtype)))
         for index, dim in zip(old, shape):
-            outside = index >= _as_dtype(convert(dim), index.dtype)
-            if not analyzer.prove(outside.a < outside.b):
+            size = _as_dtype(convert(dim), index.dtype)
+            if not analyzer.prove(index < size):
+                outside = index >= size
                 empty = outside if isinstance(empty, IntImm) else empty | outside
         return IndexMap(tuple(variables), tuple(old)), empty
 
