@@ -11,6 +11,7 @@ from baton._src.codegen.llvm.jit import Machine, assembly
 from baton._src.codegen.llvm.module import module_texts
 from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.products.packed_weights import packable_weight
+from baton._src.lower.kernel_schedules.products.tiles import tile_rows
 from baton._src.lower.kernel_schedules.schedule import decide
 from baton._src.lower.pack_weights import reading_panels
 from baton._src.tir.expr import Var
@@ -22,6 +23,9 @@ from tests.lower.kernel_schedules.test_transpose import heads
 WIDE, NARROW = Target("llvm -mcpu=znver4"), Target("llvm -mcpu=haswell")
 SPILL = re.compile(r"^\s*v\w+.*%[xyz]mm.*\(%r[sb]p\)|^\s*v\w+.*\(%r[sb]p\).*%[xyz]mm", re.MULTILINE)
 """At a fixed place of the stack; small panels, which lie there as well, are addressed with an index."""
+
+LOOP = re.compile(r"^(\.\w+):((?:(?!^\.\w+:).)*?)^\s+j\w+\s+\1$", re.MULTILINE | re.DOTALL)
+"""A block that jumps back to its own label."""
 
 
 def rows(kind: str) -> Any:
@@ -37,6 +41,15 @@ def spills_of(scheduled: PrimFunc) -> list[str]:
     """The same in a scheduled kernel."""
     texts, _ = module_texts({"f": scheduled}, WIDE)
     return spills_in(assembly(texts["f"], Machine.of(WIDE)))
+
+
+def spills_of_sums(func: PrimFunc, target: Target) -> list[str]:
+    """Those of the innermost loops that multiply and add, in the kernel that the rules make."""
+    texts, _ = module_texts({"f": decide(func, target).func}, target)
+    loops = LOOP.findall(assembly(texts["f"], Machine.of(target)))
+    sums = [body for _, body in loops if body.count("vfmadd") > 1]
+    assert sums
+    return [found for body in sums for found in spills_in(body)]
 
 
 def spills_in(code: str) -> list[str]:
@@ -55,16 +68,30 @@ def test_products(kind: str) -> None:
     assert spills(reading_panels(func, weight)) == []
 
 
+@pytest.mark.parametrize("kind", ["16", "64", "128", "symbolic"])
+def test_sums_in_sixteen_registers(kind: str) -> None:
+    """Guards the same tiles while sums are added up; what follows them needs more than 16 registers."""
+    func = matmul(rows(kind), 256, 64, False, bias=True)
+    assert spills_of_sums(func, NARROW) == []
+    if kind != "symbolic":  # its streams of one to four rows have sums in memory, and wait for their weights
+        weight = packable_weight(func, NARROW)
+        assert weight is not None
+        assert spills_of_sums(reading_panels(func, weight), NARROW) == []
+
+
+@pytest.mark.parametrize(("rows", "most", "vectors", "expected"), [
+    (None, 6, 2, 6), (5, 6, 2, 6), (128, 6, 2, 6), (20, 6, 2, 5), (25, 6, 2, 5), (128, 12, 2, 8), (27, 12, 2, 9),
+])  # fmt: skip
+def test_heights(rows: int | None, most: int, vectors: int, expected: int) -> None:
+    """Guards that tiles keep enough sums: with four rows of two vectors each multiply-add waits for the last one."""
+    assert tile_rows(rows, most, vectors) == expected
+
+
 @pytest.mark.parametrize("depth", [256, 2048])
 @pytest.mark.parametrize("target", [WIDE, NARROW], ids=["32 registers", "16 registers"])
 def test_dot_products(target: Target, depth: int) -> None:
     """Guards tiles of dot products, read in place and in blocks of k: sums leave registers for factors."""
-    func = matmul(8, 1024, depth, True, bias=False)
-    texts, _ = module_texts({"f": decide(func, target).func}, target)
-    loops = re.split(r"^\.\w+:", assembly(texts["f"], Machine.of(target)), flags=re.MULTILINE)
-    inner = [block for block in loops if "vfmadd" in block]
-    assert inner
-    assert [found for block in inner for found in spills_in(block)] == []
+    assert spills_of_sums(matmul(8, 1024, depth, True, bias=False), target) == []
 
 
 def test_transpose() -> None:

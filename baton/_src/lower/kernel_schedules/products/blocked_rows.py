@@ -147,7 +147,8 @@ class _Blocked:
         """The best number of vectors of a strip, so that no strip is wider than it must be, and all of those whose sums
         registers hold.
         """
-        most = max(1, (self.shape.registers - 3 - tallest // 4) // (tallest + 1))
+        spare = 3 + tallest // 4 if self.shape.registers > 16 else 2
+        most = max(1, (self.shape.registers - spare) // (tallest + 1))
         fits = range(min(most, MOST_VECTORS, self._every_vector), 0, -1)
 
         def cost(n: int) -> tuple[int, ...]:

@@ -26,7 +26,7 @@ from baton._src.tir import stmt as st
 MOST = 16
 """An unknown number of rows goes this way up to so many."""
 FEWEST = 6
-"""Up to so many rows strips are of four panels, in halves if registers do not hold their sums; of more, of two."""
+"""Up to so many rows strips are of four panels, in parts if registers do not hold their sums; of more, of two."""
 SUMS = 20
 """Vectors of sums of the tallest of the tiles that make up an unknown number of rows: each height takes time to
 compile.
@@ -75,18 +75,18 @@ def _even_tiles(matrix: Product, target: Target, most: int) -> st.Stmt:
         def tiles(wide: int, start: PrimExpr, masked: bool) -> st.Stmt:
             def of(rows: int, first: PrimExpr, _: PrimExpr) -> st.Stmt:
                 # Few rows need the whole strip to hide the latency of their sums; more may need more registers.
-                vectors = wide // shape.lanes
-                if (rows + 1) * vectors < shape.registers:
-                    return _tile(matrix, rows, wide, first, start, masked)
-                left = -(-vectors // 2) * shape.lanes
-                right = ops.add(start, i64(left))
-                if 2 * left == wide:
-                    half, size = index_var("half"), i64(left)
-                    begin = ops.add(start, ops.multiply(half, size))
-                    return loop(half, 2, _tile(matrix, rows, left, first, begin, masked))
+                vectors, fitting = wide // shape.lanes, max(1, (shape.registers - 1) // (rows + 1))
+                parts = -(-vectors // fitting)
+                size = -(-vectors // parts) * shape.lanes
+                if parts * size == wide:
+                    part = index_var("part")
+                    begin = ops.add(start, ops.multiply(part, i64(size)))
+                    return loop(part, parts, _tile(matrix, rows, size, first, begin, masked))
                 return sequence(
-                    _tile(matrix, rows, left, first, start, masked),
-                    _tile(matrix, rows, wide - left, first, right, masked),
+                    *(
+                        _tile(matrix, rows, min(size, wide - at), first, ops.add(start, i64(at)), masked)
+                        for at in range(0, wide, size)
+                    )
                 )
 
             return (low if masked and width > shape.lanes else usual).each(of)

@@ -70,8 +70,10 @@ from baton._src.tir.prim_func import PrimFunc
 
 FEW_ROWS = 4
 """Up to this many rows B is not packed."""
-FEW_ROWS_IN_CACHE = 12
-"""Up to this many, if the second-level cache holds B."""
+FEW_ROWS_IN_CACHE, FEW_ROWS_STREAMED = 12, 5
+"""Up to this many, if the second-level cache holds B; if a larger one does."""
+FAR = 24
+"""Second-level caches that a B fills which comes from memory."""
 
 
 def apply(func: PrimFunc, target: Target) -> PrimFunc | Declined:
@@ -114,8 +116,7 @@ def _across_columns(matrix: Product, kernel: Kernel, contiguous: bool, target: T
         return streamed(matrix, target)
     if contiguous and 0 < count <= MOST_NEAR and streams_near(matrix, target):
         return streamed(matrix, target, STEPS_NEAR)
-    few = FEW_ROWS_IN_CACHE if _is_near(matrix, target) else FEWEST
-    if contiguous and blocked_rows.suits(matrix) and few < count <= blocked_rows.MOST:
+    if contiguous and blocked_rows.suits(matrix) and _few(matrix, streaming, target) < count <= blocked_rows.MOST:
         return blocked_rows.blocked(matrix, target)
     in_one_tile = count == matrix.rows.size and count <= tile_shape(target, matrix.stage.buffer.dtype).rows
     if count <= FEW_ROWS or (contiguous and in_one_tile):
@@ -123,11 +124,15 @@ def _across_columns(matrix: Product, kernel: Kernel, contiguous: bool, target: T
     return packed_product(matrix, target)
 
 
-def _is_near(matrix: Product, target: Target) -> bool:
-    """Whether the second-level cache holds B, whose strips are read in any order then."""
+def _few(matrix: Product, streaming: bool, target: Target) -> int:
+    """Up to how many rows B is read strip by strip: the farther it comes from, the slower are jumps to other pages."""
     assert matrix.right is not None
     size: int = (matrix.columns.size or 0) * (matrix.k.size or 0) * load_of(matrix.right).buffer.dtype.itemsize
-    return size <= target.cpu.l2_bytes
+    if size <= target.cpu.l2_bytes:
+        return FEW_ROWS_IN_CACHE
+    if not streaming:
+        return FEWEST
+    return FEW_ROWS_STREAMED if size <= FAR * target.cpu.l2_bytes else FEW_ROWS
 
 
 def _any_rows(matrix: Product, kernel: Kernel, contiguous: bool, streaming: bool, target: Target) -> st.Stmt:

@@ -156,7 +156,7 @@ def row_tiles(
         tallest = tuned("tile_rows", usual, shape.heights(pieces))
         return _even_behind_tall(matrix, count, tallest, prefetches, tile)
     most = min(TALLEST, shape.rows * shape.vectors // pieces)
-    tall = tuned("tile_rows", tile_rows(matrix.rows.size, most), shape.heights(pieces))
+    tall = tuned("tile_rows", tile_rows(matrix.rows.size, most, pieces), shape.heights(pieces))
     full, rest = divmod(size, tall)
     number, tiles, parts = index_var("tile"), i64(max(1, full)), []
     ahead = prefetches.many if (matrix.rows.size or 0) > prefetches.most else prefetches.few
