@@ -49,17 +49,65 @@ def differences(A: T.Buffer((8,), "float32"), B: T.Buffer((8,), "float32")):
             B[vi] = doubled[vi] - doubled[T.max(vi - 1, 0)]
 
 
+@T.prim_func
+def halves(A: T.Buffer((2, 8), "float32"), B: T.Buffer((16,), "float32")):
+    mixed = T.alloc_buffer((16,))
+    for i in range(2):
+        for j in range(8):
+            with T.block("mixed"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                mixed[vj * 2 + vi] = A[vi, vj]
+        for j in range(15):
+            with T.block("B"):
+                v = T.axis.spatial(16, i + j)
+                B[v] = mixed[v]
+
+
+@T.prim_func
+def diagonals(A: T.Buffer((4,), "float32"), B: T.Buffer((4, 4), "float32")):
+    square = T.alloc_buffer((4, 4))
+    for i in range(4):
+        for j in range(4):
+            if i == 0:
+                for k in range(4):
+                    square[j, k] = T.float32(0)
+        for j in range(4):
+            square[j, j] = A[j] + square[j, j]
+        for j in range(4):
+            B[i, j] = square[j, 3]
+
+
+@T.prim_func
+def own_tiles(A: T.Buffer((4, 12), "float32"), B: T.Buffer((4, 12), "float32")):
+    tile = T.alloc_buffer((4, 12))
+    for i in range(4):
+        for j, k in T.grid(3, 4):
+            with T.block("tile"):
+                vi = T.axis.spatial(4, i)
+                vj = T.axis.spatial(12, j * 4 + k)
+                tile[vi, vj] = A[vi, vj] * T.float32(2)
+        for j in range(12):
+            with T.block("B"):
+                vi, vj = T.axis.remap("SS", [i, j])
+                B[vi, vj] = tile[vi, 11 - vj]
+
+
 def homes(func: Any) -> dict[str, str]:
     """The block that allocates each buffer."""
     return {b.name: block.name_hint for block in of(st.Block, func) for b in block.alloc_buffers}
 
 
-@pytest.mark.parametrize("func", [sum_copied_in_the_loop, running_sum, differences])
+@pytest.mark.parametrize("func", [sum_copied_in_the_loop, running_sum, differences, halves, diagonals])
 @pytest.mark.parametrize("first", [[], [X.LowerInitBlock()]])
 def test_buffers_stay_outside_of_loops_that_go_on_from_them(func: Any, first: list[Any]) -> None:
     """They were made anew in each iteration, and what earlier ones had stored was gone: results were garbage."""
     steps = [X.PlanAndUpdateBufferAllocationLocation(), X.LowerInitBlock(), X.ConvertBlocksToOpaque()]
     after(func, *first, *steps, X.CompactBufferAllocation(), X.LowerOpaqueBlock())
+
+
+def test_tiles_that_fill_what_is_read_are_inside() -> None:
+    """Guards stores by several loops: together they leave no hole."""
+    assert homes(after(own_tiles, X.PlanAndUpdateBufferAllocationLocation()))["tile"] == ""
 
 
 def test_accesses_of_parameters_have_an_innermost_scope_too() -> None:

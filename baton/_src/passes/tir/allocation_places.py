@@ -9,19 +9,20 @@ windows that move, whatever is read before the iteration has certainly stored it
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any, NamedTuple
 
 from baton._src.ir.expr import PrimExpr, Range
 from baton._src.ir.traverse import children, post_order, rebuild, substitute
+from baton._src.passes.tir.certain_stores import certain_stores
 from baton._src.passes.tir.prim_func_pass import PrimFuncPass
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
 from baton._src.tir.arith.analyzer import Analyzer
-from baton._src.tir.buffer import Buffer, BufferRegion
+from baton._src.tir.buffer import Buffer
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.regions import point_regions, pointer_arguments
 from baton._src.tir.schedule.tree import refreshed
@@ -100,9 +101,10 @@ class Accesses:
         loops = {n.loop_var: Range(n.min, n.extent) for n in self.scopes if isinstance(n, st.For)}
         analyzer = Analyzer.over(loops)
         for part, so_far in _parts(loop.body):
-            reads = _of(self.buffer, point_regions(part)[0])
-            writes = _of(self.buffer, point_regions(so_far)[1])
-            if reads is not None and writes is not None and not _covers(writes, reads, analyzer):
+            reads = next((r for r in point_regions(part)[0] if r.buffer is self.buffer), None)
+            if reads is None:
+                continue
+            if not any(_covers(box, reads.region, analyzer) for box in certain_stores(so_far, self.buffer)):
                 return True
         return False
 
@@ -118,15 +120,11 @@ def _parts(body: st.Stmt) -> list[tuple[st.Stmt, st.Stmt]]:
     return [(rebuild(body, {only: part}), rebuild(body, {only: so_far})) for part, so_far in _parts(only)]
 
 
-def _of(buffer: Buffer, regions: list[BufferRegion]) -> BufferRegion | None:
-    return next((r for r in regions if r.buffer is buffer), None)
-
-
-def _covers(outer: BufferRegion, inner: BufferRegion, analyzer: Analyzer) -> bool:
+def _covers(outer: Sequence[Range], inner: Sequence[Range], analyzer: Analyzer) -> bool:
     return all(
         analyzer.prove(ops.less_equal(a.min, b.min))
         and analyzer.prove(ops.less_equal(ops.add(b.min, b.extent), ops.add(a.min, a.extent)))
-        for a, b in zip(outer.region, inner.region)
+        for a, b in zip(outer, inner)
     )
 
 
