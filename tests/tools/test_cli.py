@@ -330,7 +330,7 @@ def test_peers_that_do_not_take_the_model() -> None:
     found = baton("bench", DIGITS, "--against", "torch", "--seconds", "0")
     assert "digits" in found.stdout
     if "torch" not in found.stdout:
-        assert "torch without digits: " in found.stderr
+        assert "torch without digits n=1: " in found.stderr
 
 
 def test_processors_that_do_not_exist(script: Path, tmp_path: Path) -> None:

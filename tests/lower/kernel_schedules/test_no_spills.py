@@ -46,10 +46,14 @@ def spills_of(scheduled: PrimFunc) -> list[str]:
 def spills_of_sums(func: PrimFunc, target: Target) -> list[str]:
     """Those of the innermost loops that multiply and add, in the kernel that the rules make."""
     texts, _ = module_texts({"f": decide(func, target).func}, target)
-    loops = LOOP.findall(assembly(texts["f"], Machine.of(target)))
-    sums = [body for _, body in loops if body.count("vfmadd") > 1]
-    assert sums
-    return [found for body in sums for found in spills_in(body)]
+    return spills_in_loops(assembly(texts["f"], Machine.of(target)), "vfmadd")
+
+
+def spills_in_loops(code: str, instruction: str) -> list[str]:
+    """Those of the innermost loops that have the instruction more than once; there are such loops."""
+    loops = [body for _, body in LOOP.findall(code) if body.count(instruction) > 1]
+    assert loops
+    return [found for body in loops for found in spills_in(body)]
 
 
 def spills_in(code: str) -> list[str]:

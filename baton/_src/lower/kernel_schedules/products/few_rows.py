@@ -75,7 +75,9 @@ def _even_tiles(matrix: Product, target: Target, most: int) -> st.Stmt:
         def tiles(wide: int, start: PrimExpr, masked: bool) -> st.Stmt:
             def of(rows: int, first: PrimExpr, _: PrimExpr) -> st.Stmt:
                 # Few rows need the whole strip to hide the latency of their sums; more may need more registers.
-                vectors, fitting = wide // shape.lanes, max(1, (shape.registers - 1) // (rows + 1))
+                vectors, fitting = -(-wide // shape.lanes), max(1, (shape.registers - 1) // (rows + 1))
+                if vectors <= fitting:
+                    return _tile(matrix, rows, wide, first, start, masked)
                 parts = -(-vectors // fitting)
                 size = -(-vectors // parts) * shape.lanes
                 if parts * size == wide:
