@@ -19,12 +19,9 @@ from baton._src.ops.axes import from_front
 from baton._src.ops.broadcasting import like
 from baton._src.ops.layouts import follows_input
 from baton._src.ops.precision import wide
-from baton._src.ops.quant.parameters import check_lengths, np_along, parameter_at
+from baton._src.ops.quant.parameters import WIDEST, check_lengths, np_along, parameter_at
 from baton._src.ops.samples import Arr, Sample
 from baton._src.values.dtype import DataType
-
-WIDEST_CLIPPED = 16
-"""Bits of integers whose differences float32 holds."""
 
 
 @attrs
@@ -100,7 +97,7 @@ def compute_quantize(inputs: Any, a: QuantizeAttrs, out: Any) -> Any:
         whole = k.cast(middle, value) + k.cast(middle, parameter_at(zero, i, axis))
         return k.cast(out.dtype, k.maximum(k.minimum(whole, high), low))
 
-    first = zero.dtype == out.dtype and out.dtype.bits <= WIDEST_CLIPPED
+    first = zero.dtype == out.dtype and out.dtype.bits <= WIDEST
     return k.compute(out.shape, clipped_first if first else shifted_first, "quantize")
 
 

@@ -21,6 +21,10 @@ def check_quantised(call: OpCall[Any], *positions: int) -> None:
             call.fail(f"{name} must be quantised, got {x.dtype}", code="op-dtype", help="qnn.quantize first")
 
 
+WIDEST = 16
+"""Bits of integers whose differences float32 holds."""
+
+
 def check_lengths(call: OpCall[Any], positions: Sequence[int], x: TensorInfo, axis: int) -> None:
     """Those at `positions` have rank 0 or 1, vectors as many elements as `x` along `axis`, or one."""
     for position in positions:

@@ -19,11 +19,9 @@ from baton._src.ir.tensor_info import Info
 from baton._src.ops import kernel_words as k
 from baton._src.ops.dims import show_shape
 from baton._src.ops.layouts import follows_input
+from baton._src.ops.quant.parameters import WIDEST
 from baton._src.ops.samples import Arr, Sample
 from baton._src.values.dtype import DataType
-
-WIDEST = 16
-"""Bits of integers whose differences float32 holds."""
 
 
 @attrs

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 from baton._src.ir.expr import PrimExpr, Range
 from baton._src.ir.traverse import children, substitute
-from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
 from baton._src.tir.arith.analyzer import Analyzer
@@ -45,7 +44,7 @@ def certain_stores(body: st.Stmt, buffer: Buffer) -> list[Box]:
                 around = around._replace(loops={**around.loops, var: Range(stmt.min, stmt.extent)})
             case st.BlockRealize(block=block):
                 bound = {a.var: substitute(v, around.values) for a, v in zip(block.iter_vars, stmt.iter_values)}
-                told = (*around.conditions, *_conjuncts(substitute(stmt.predicate, around.values)))
+                told = (*around.conditions, *ops.conjuncts(substitute(stmt.predicate, around.values)))
                 around = around._replace(values={**around.values, **bound}, conditions=told)
             case st.LetStmt(var=var, value=value):
                 around = around._replace(values={**around.values, var: substitute(value, around.values)})
@@ -54,17 +53,6 @@ def certain_stores(body: st.Stmt, buffer: Buffer) -> list[Box]:
             case _:
                 pass
         pending += [(part, around) for part in children(stmt) if isinstance(part, st.Stmt)]
-    return found
-
-
-def _conjuncts(condition: PrimExpr) -> list[PrimExpr]:
-    found, pending = [], [condition]
-    while pending:
-        one = pending.pop()
-        if isinstance(one, tir.And):
-            pending += [one.a, one.b]
-        elif not ops.is_const(one, 1):
-            found.append(one)
     return found
 
 

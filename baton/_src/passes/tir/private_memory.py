@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from baton._src.ir.traverse import children, post_order, rewrite
+from baton._src.ir.traverse import children, rewrite
 from baton._src.passes.tir.allocation_places import accesses
+from baton._src.passes.tir.simplify import mentions
 from baton._src.tir import expr as tir
 from baton._src.tir import stmt as st
 from baton._src.tir.buffer import Buffer
@@ -67,19 +68,15 @@ def _shared(loop: st.For) -> set[Buffer]:
         stmt = pending.pop()
         match stmt:
             case st.BufferStore(buffer=buffer, indices=indices):
-                if not _mentions(indices, own):
+                if not any(mentions(index, own) for index in indices):
                     found.add(buffer)
             case st.BlockRealize(iter_values=values, block=block):
-                own |= {axis.var for axis, value in zip(block.iter_vars, values) if _mentions((value,), own)}
+                own |= {axis.var for axis, value in zip(block.iter_vars, values) if mentions(value, own)}
             case st.LetStmt(var=var, value=value):
-                own |= {var} if _mentions((value,), own) else set()
+                own |= {var} if mentions(value, own) else set()
             case st.For(loop_var=var, min=first):
-                own |= {var} if _mentions((first,), own) else set()
+                own |= {var} if mentions(first, own) else set()
             case _:
                 pass
         pending += [part for part in reversed(children(stmt)) if isinstance(part, st.Stmt)]
     return found
-
-
-def _mentions(exprs: Any, wanted: set[Any]) -> bool:
-    return any(n in wanted for expr in exprs for n in post_order(expr) if isinstance(n, tir.Var))

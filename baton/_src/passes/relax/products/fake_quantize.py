@@ -19,7 +19,7 @@ import numpy as np
 from baton._src.analysis.bindings import all_bindings, count_uses
 from baton._src.ir.module import IRModule
 from baton._src.ops.builders import RELAX
-from baton._src.ops.quant.round_to_range import WIDEST
+from baton._src.ops.quant.parameters import WIDEST
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.passes.relax.products.folded_arithmetic import FoldedArithmetic, info_of, is_call, size_of, tensor
 from baton._src.relax.nodes import Call, Function, Var, VarBinding
