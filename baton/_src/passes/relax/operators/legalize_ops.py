@@ -7,8 +7,11 @@ Equal kernels are made once. In pipelines a kernel carries the operator's fusion
 precise than what AnnotateTIROpPattern derives from its blocks.
 
 What is left alone: operators whose operands' or result's rank, dims or dtype are unknown (the run-time path compiles
-them on first use), operators without a kernel (`compute=NotApplicable`; the run-time path calls their NumPy meaning),
-and special operators such as call_tir.
+them on first use, by these same rules), operators without a kernel (`compute=NotApplicable`; the run-time path calls
+their NumPy meaning), and special operators such as call_tir.
+
+Rules of scripts (`customize_legalize_map`, the column `FLegalize`) come first. What they give and emit is legalised in
+turn, by the rules too, except that no rule is asked about the very call it gave.
 
 A kernel relies on its operands fitting each other, so an operator's assumptions about open sizes are checked first
 (`CheckSizes`).
@@ -22,6 +25,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from baton._src.analysis.purity import is_impure_call
 from baton._src.ir.expr import GlobalVar, Op
 from baton._src.ir.filled_columns import LEGALIZE
 from baton._src.ir.module import IRModule
@@ -34,22 +38,32 @@ from baton._src.passes.relax.operators.kernel_of_call import Kernel, cache_key, 
 from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.info import to_info
 from baton._src.relax.nodes import Call, ShapeExpr, Tuple, TupleGetItem, Var, VarBinding
+from baton._src.relax.special_op import SpecialOp
 from baton._src.relax.special_ops import special_op
-from baton._src.relax.struct_info import TupleStructInfo
+from baton._src.relax.struct_info import (
+    PrimStructInfo,
+    ShapeStructInfo,
+    StructInfo,
+    TensorStructInfo,
+    TupleStructInfo,
+)
+from baton._src.support.diagnostics import fail
 from baton._src.tir.expr import Var as TirVar
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
 
 Customize = Callable[[BlockBuilder, Call], Any]
+_DEEPEST = 50
+"""How many rules may be asked about what another one emitted, before they are taken never to end."""
 
 
 @dataclass(frozen=True)
 class LegalizeOps(Pass):
     """See the module. `customize_legalize_map` gives, by operator name (`relax.add`), a function `(builder, call) ->
     expression` that is asked first, before what scripts registered (column `FLegalize`); `enable_warning` warns of
-    operators that have no kernel; `skip` names operators to leave alone; `fusion_classes`: kernels carry the operators'
-    classes; `sizes_checked`: `CheckSizes` ran before; `registered`: what scripts registered is applied "too", or "only"
-    that, or "not"."""
+    operators that stay, and says why; `skip` names operators to leave alone; `fusion_classes`: kernels carry the
+    operators' classes; `sizes_checked`: `CheckSizes` ran before; `registered`: what scripts registered is applied
+    "too", or "only" that, or "not"."""
 
     customize_legalize_map: Mapping[str, Customize] | None = None
     enable_warning: bool = False
@@ -74,26 +88,60 @@ class _Legalizer(DecomposingRewriter):
         self.custom: Mapping[str, Customize] = options.customize_legalize_map or {}
         self.builder = BlockBuilder(module)
         self.made: dict[Any, tuple[GlobalVar, Kernel, list[TirVar]]] = {}
+        self.depth = 0
+        """How many rules of scripts are under way, one asked about what another one emitted."""
 
     def rewrite_value(self, binding: VarBinding, value: Any) -> Any:
-        if not isinstance(value, Call) or not isinstance(value.op, Op) or value.op.name in self.options.skip:
-            return value
-        custom = self.custom.get(value.op.name)
-        if custom is None and self.options.registered != "not":
-            custom = value.op.get_attr(LEGALIZE)
-        if custom is not None:
-            return self.customized(value, custom)
-        definition = value.op.definition
-        if self.options.registered == "only" or not isinstance(definition, OpDef):
-            return value
-        return self.legalize(binding, value, definition)
+        answered: set[Op] = set()  # their rules are not asked about what they gave
+        while isinstance(value, Call) and isinstance(value.op, Op) and value.op.name not in self.options.skip:
+            rule = None if value.op in answered else self.rule(value)
+            if rule is None:
+                return self.by_definition(binding, value)
+            answered.add(value.op)
+            replacement = self.customized(value, rule)
+            if replacement is value:
+                return value
+            value = replacement
+        return value
 
-    def customized(self, call: Call, custom: Customize) -> Any:
-        """What `custom` makes of the call; what it emits goes in front."""
+    def rule(self, call: Call) -> Customize | None:
+        """What the script has for the call: asked only where the sizes it may rely on are known, as in TVM."""
+        assert isinstance(call.op, Op)
+        found = self.custom.get(call.op.name)
+        if found is None and self.options.registered != "not":
+            found = call.op.get_attr(LEGALIZE)
+        return found if found is not None and has_known_sizes(call) else None
+
+    def customized(self, call: Call, rule: Customize) -> Any:
+        """What `rule` makes of the call; what it emits goes in front, legalised in turn."""
+        self.depth += 1
+        if self.depth > _DEEPEST:
+            help = "return the call itself, or other operators, where there is nothing left to do"
+            raise fail(
+                "endless-rule", f"the rule for {call.op.name} never ends: it emits the operator again", help=help
+            )
         with self.emitting(self.builder):
-            replacement = custom(self.builder, call)
+            replacement = rule(self.builder, call)
         self.context.functions.update(self.builder.context.functions)
-        return call if replacement is call else self.normalized(replacement)
+        found = call if replacement is call else self.as_pure(call, self.normalized(replacement))
+        self.depth -= 1
+        return found
+
+    def as_pure(self, call: Call, replacement: Any) -> Any:
+        """A function or kernel that replaces a pure operator counts as pure, too: blocks may hold nothing else."""
+        if not isinstance(replacement, Call) or isinstance(replacement.op, Op):
+            return replacement
+        if is_impure_call(call) or not is_impure_call(replacement):
+            return replacement
+        args = (replacement.op, *replacement.args)
+        return self.normalized(Call(special_op("call_pure_packed"), args, None, replacement.sinfo_args, call.span))
+
+    def by_definition(self, binding: VarBinding, call: Call) -> Any:
+        """The call by its operator's own kernel or decomposition."""
+        definition = call.op.definition
+        if self.options.registered == "only" or not isinstance(definition, OpDef):
+            return call
+        return self.legalize(binding, call, definition)
 
     def legalize(self, binding: VarBinding, call: Call, definition: OpDef[Any]) -> Any:
         """The legalised call, or the call itself if too little is known."""
@@ -103,13 +151,18 @@ class _Legalizer(DecomposingRewriter):
         if replacement is not None:
             return self.rewrite_value(binding, replacement)
         if not (_is_tensors(out) and is_known(out) and all(is_known(a) for a in args)):
-            return call
+            return self.left(call, "not all shapes and dtypes of its operands and result are known")
         if isinstance(definition.compute, NotApplicable):
-            if self.options.enable_warning:
-                warnings.warn(f"no kernel for relax.{definition.name}: {definition.compute.why}", stacklevel=2)
-            return call
+            return self.left(call, f"it has no kernel: {definition.compute.why}")
         operands = [tensor for arg in call.args for tensor in self.tensors(arg)]
         return self.call_tir(call, operands, *self.kernel(definition, args, call.attrs, out, _names(operands)))
+
+    def left(self, call: Call, why: str) -> Call:
+        """The call as it is; with a warning if wanted."""
+        if self.options.enable_warning:
+            assert isinstance(call.op, Op)
+            warnings.warn(f"{call.op.name} is not legalized: {why}", stacklevel=2)
+        return call
 
     def kernel(
         self, definition: OpDef[Any], args: list[Info], attrs: Any, out: Info, names: list[str]
@@ -168,6 +221,30 @@ def _names(tensors: list[Any]) -> list[str]:
     """What TVM calls the parameters of kernels: as the call's variables, A, B, .. where it has none."""
     letters = [*string.ascii_uppercase, *(f"tensor_input_{n}" for n in range(26, len(tensors)))]
     return [t.name_hint if isinstance(t, Var) else letter for t, letter in zip(tensors, letters)]
+
+
+def has_known_sizes(call: Call) -> bool:
+    """Whether a rule may be asked: the dims of operands and result are known, be they numbers or expressions.
+
+    Special operators need none, and neither do results that depend on data: TVM tells these by `dynamic` in the name.
+    """
+    assert isinstance(call.op, Op)
+    if isinstance(call.op.definition, SpecialOp):
+        return True
+    infos = [arg.struct_info for arg in call.args]
+    return all(map(_sizes_known, infos if "dynamic" in call.op.name else [*infos, call.struct_info]))
+
+
+def _sizes_known(info: StructInfo) -> bool:
+    match info:
+        case TensorStructInfo(shape=shape):
+            return isinstance(shape, ShapeExpr)
+        case ShapeStructInfo(values=values):
+            return values is not None
+        case TupleStructInfo(fields=fields):
+            return all(map(_sizes_known, fields))
+        case _:
+            return isinstance(info, PrimStructInfo)
 
 
 def _ranks_known(args: list[Info]) -> bool:
