@@ -377,3 +377,9 @@ def _is_empty(sizes: Sequence[Dim]) -> bool:
     """Whether all sizes are known, and one is 0."""
     known = [d for d in sizes if isinstance(d, int)]
     return len(known) == len(sizes) and 0 in known and -1 not in known
+
+
+def count_of(sizes: Sequence[Dim]) -> int:
+    """How many elements there are; -1, which a reshape finds out unless other axes are empty, where that is open."""
+    known = [size for size in sizes if isinstance(size, int)]
+    return math.prod(known) if len(known) == len(sizes) else -1

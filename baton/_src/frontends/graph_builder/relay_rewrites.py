@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from baton._src.frontends.graph_builder.graph import GraphBuilder
+from baton._src.frontends.graph_builder.graph import GraphBuilder, count_of
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.ir.tensor_info import Dim
 from baton._src.support.diagnostics import fail
@@ -19,16 +19,18 @@ def _matmul(g: GraphBuilder, a: Value, b: Value) -> Value:
     if a.shape is None or b.shape is None:
         raise fail("import-relay", f"{g.hint}: a matrix product needs operands of known rank")
     if len(a.shape) == 1:
-        return g.call("squeeze", _matmul(g, g.reshape(a, (1, *a.shape)), b), axis=(-2,))
+        row = _matmul(g, g.reshape(a, (1, *a.shape)), b)
+        return g.call("squeeze", row, axis=(-1 if len(b.shape) == 1 else -2,))
     if len(b.shape) == 1:
         return g.call("squeeze", _matmul(g, a, g.reshape(b, (*b.shape, 1))), axis=(-1,))
     if len(b.shape) == 2:
-        flat = g.reshape(a, (-1, a.shape[-1])) if len(a.shape) > 2 else a
+        flat = g.reshape(a, (count_of(a.shape[:-1]), a.shape[-1])) if len(a.shape) > 2 else a
         product = g.call("nn.dense", flat, g.transpose(b, (1, 0)))
         return g.reshape(product, (*a.shape[:-1], b.shape[-1])) if len(a.shape) > 2 else product
     batch = _batch(a.shape[:-2], b.shape[:-2])
-    left = g.reshape(g.broadcast_to(a, (*batch, *a.shape[-2:])), (-1, *a.shape[-2:]))
-    right = g.reshape(g.broadcast_to(b, (*batch, *b.shape[-2:])), (-1, *b.shape[-2:]))
+    left, right = (
+        g.reshape(g.broadcast_to(x, (*batch, *x.shape[-2:])), (count_of(batch), *x.shape[-2:])) for x in (a, b)
+    )
     product = g.call("nn.batch_matmul", left, right, transpose_a=False, transpose_b=False)
     return g.reshape(product, (*batch, a.shape[-2], b.shape[-1]))
 

@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 from typing import Any
 
 import numpy as np
 
+from baton._src.frontends.graph_builder.graph import count_of
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.torch.node import AtenNode, Converter, Scalar
 from baton._src.frontends.torch.operators.shape import cut
 from baton._src.ir.tensor_info import Dim
 from baton._src.tir.operators import max as tir_max
 from baton._src.tir.operators import min as tir_min
-
-
-def count_of(sizes: Sequence[Dim]) -> int:
-    """How many elements there are; -1, which a reshape finds out unless other axes are empty, where that is open."""
-    known = [size for size in sizes if isinstance(size, int)]
-    return prod(known) if len(known) == len(sizes) else -1
 
 
 def from_front(node: AtenNode, indices: Value, x: Value, axis: int) -> Value:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+from baton._src.frontends.graph_builder.graph import count_of
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.torch.node import AtenNode, Converter, Scalar
 from baton._src.frontends.torch.operators.shape import cut
@@ -26,9 +27,10 @@ def _by_rows(node: AtenNode, x: Value, weight: Value) -> Value:
     g = node.graph
     if g.language.name != "relay":
         return g.call("matmul", x, g.transpose(weight, (1, 0)))
-    flat = g.reshape(x, (-1, node.sizes(x)[-1])) if x.rank != 2 else x
+    *rows, terms = node.sizes(x)
+    flat = g.reshape(x, (count_of(rows), terms)) if x.rank != 2 else x
     product = g.call("nn.dense", flat, weight)
-    return product if x.rank == 2 else g.reshape(product, (*node.sizes(x)[:-1], node.sizes(weight)[0]))
+    return product if x.rank == 2 else g.reshape(product, (*rows, node.sizes(weight)[0]))
 
 
 def _blend(node: AtenNode, c: Value, product: Value, beta: Scalar, alpha: Scalar) -> Value:

@@ -22,7 +22,7 @@ def pad(node: AtenNode, x: Value, widths: Sequence[Dim], mode: str = "constant",
     every = [(0, 0)] * (rank - count) + [(widths[2 * k], widths[2 * k + 1]) for k in reversed(range(count))]
     kept: list[int] = []
     for axis, (before, after) in enumerate(every):
-        if not isinstance(before, int) or not isinstance(after, int):
+        if not isinstance(before, int) or not isinstance(after, int) or _repeats_what_is_cut(before, after, mode):
             x = _open(node, x, axis, before, after, mode, value or 0)
             kept += (0, 0)
             continue
@@ -34,8 +34,13 @@ def pad(node: AtenNode, x: Value, widths: Sequence[Dim], mode: str = "constant",
     return g.call("nn.pad", x, pad_width=tuple(kept), pad_value=float(value or 0), pad_mode=_MODES[mode])
 
 
+def _repeats_what_is_cut(before: int, after: int, mode: str) -> bool:
+    """Whether borders are read from the whole tensor though elements are taken away on the other side."""
+    return mode in ("replicate", "reflect") and min(before, after) < 0 < max(before, after)
+
+
 def _open(node: AtenNode, x: Value, axis: int, before: Dim, after: Dim, mode: str, value: float) -> Value:
-    """Borders along one axis whose widths, which may be negative, only a run tells."""
+    """Borders along one axis, whose widths may be negative, and known only to a run."""
     g, shape = node.graph, node.sizes(x)
     size = shape[axis]
     whole = (*shape[:axis], before + size + after, *shape[axis + 1 :])

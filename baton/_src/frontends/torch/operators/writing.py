@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from baton._src.frontends.graph_builder.graph import count_of
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.torch.node import AtenNode, Converter, Scalar
 from baton._src.frontends.torch.operators.indexing import (
     at_least_a_row,
-    count_of,
     joined,
     leading,
     of_one,
