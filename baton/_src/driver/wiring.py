@@ -26,6 +26,7 @@ from baton._src.relax.check.base_check import BaseCheckResult, struct_info_base_
 from baton._src.relax.check.own_info import own_info
 from baton._src.relax.special_ops import SPECIAL_OPS
 from baton._src.relax.struct_info import StructInfo
+from baton._src.relax.tensor_fields import tensor_field
 from baton._src.relax.text.infos import type_text
 from baton._src.relax.text.printer import node_text as relax_text
 from baton._src.relax.text.printer import script as relax_script
@@ -59,6 +60,7 @@ def wire() -> None:
     Node.text = staticmethod(node_text)
     StructInfo.covers = staticmethod(is_base_of)
     relax.Expr.deduced_alone = staticmethod(own_info)
+    relax.Expr.tensor_field = staticmethod(tensor_field)
     relax.Function.binding_params = staticmethod(lambda f, values: alone(f, lambda name: BindParams(name, values)))
     relax.Function.binding_symbols = staticmethod(lambda f, dims: alone(f, lambda name: BindSymbolicVars(dims, name)))
     relax.Function.inlining = staticmethod(inline_functions)

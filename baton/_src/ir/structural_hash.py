@@ -81,7 +81,8 @@ class _Hasher:
     def _variable(self, variable: Any, defining: bool) -> int:
         if defining or self.map_free_vars:
             number = self.numbers[variable] = len(self.numbers) + 1
-            return hash((_class_code(type(variable)), number, _text_code(getattr(variable, "dtype", ""))))
+            dtype = variable.dtype if "dtype" in variable.field_names else ""
+            return hash((_class_code(type(variable)), number, _text_code(dtype)))
         return hash(("free", id(variable)))
 
     def _key_order(self, key: Any) -> tuple[int, str]:

@@ -13,6 +13,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from baton._src.relax.nodes import Expr
+from baton._src.relax.tensor_fields import ElementType
 from baton._src.support.diagnostics import fail
 from baton._src.support.python_in_scripts import short_range
 
@@ -134,7 +136,7 @@ class Environment:
         """`owner.name`; text may look only into the roots and what they hold."""
         if name.startswith("_") and not self.is_trusted:
             raise fail("script-name", f"{name!r} cannot be used in a script")
-        if not self.is_trusted and not isinstance(owner, (ScriptNamespace, types.ModuleType)):
+        if not self.is_trusted and not isinstance(owner, _OPEN_TO_TEXT) and not _is_tensor_field(owner, name):
             raise fail("script-name", f"attribute {name!r} of {owner!r} cannot be used in a script")
         try:
             return getattr(owner, name)
@@ -142,6 +144,15 @@ class Environment:
             known = [n for n in dir(owner) if not n.startswith("_")]
             help = _NOT_OFFERED.get(name) or _near(name, known)
             raise fail("script-name", f"{_title(owner)} has no {name!r}", help=help) from None
+
+
+_OPEN_TO_TEXT = (ScriptNamespace, types.ModuleType, ElementType)
+_TENSOR_FIELDS = frozenset({"dtype", "ndim", "shape", "strides", "byte_offset", "elem_offset"})
+
+
+def _is_tensor_field(owner: Any, name: str) -> bool:
+    """Whether `owner.name` is a part of a tensor, computed when the program runs."""
+    return isinstance(owner, Expr) and name in _TENSOR_FIELDS
 
 
 def _title(owner: Any) -> str:

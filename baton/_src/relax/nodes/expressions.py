@@ -66,6 +66,8 @@ class Expr(GraphExpr, Operators):
 
     deduced_alone: ClassVar[Callable[[Expr], StructInfo | None]]
     """Deduces the StructInfo of an expression outside of a builder; in a later layer: `driver.wiring` binds it."""
+    tensor_field: ClassVar[Callable[[Expr, str], Any]]
+    """What `x.shape` and the like are (`relax.tensor_fields`); in a later layer: `driver.wiring` binds it."""
 
     def own_info(self) -> Any:
         return type(self).deduced_alone(self)
@@ -88,6 +90,36 @@ class Expr(GraphExpr, Operators):
         if fields is None:
             raise fail("relax-api", f"{self!r} is not known to be a tuple", kind=TypeError)
         return (self[i] for i in range(len(fields)))
+
+    @property
+    def dtype(self) -> Any:
+        """A tensor's element type, whose `bits`, `lanes` and `type_code` are expressions."""
+        return type(self).tensor_field(self, "dtype")
+
+    @property
+    def ndim(self) -> Any:
+        """A tensor's rank, as an expression."""
+        return type(self).tensor_field(self, "ndim")
+
+    @property
+    def shape(self) -> Any:
+        """A tensor's shape, whose items are expressions."""
+        return type(self).tensor_field(self, "shape")
+
+    @property
+    def strides(self) -> Any:
+        """A tensor's strides in elements, whose items are expressions."""
+        return type(self).tensor_field(self, "strides")
+
+    @property
+    def byte_offset(self) -> Any:
+        """The bytes in front of a tensor's first element, as an expression."""
+        return type(self).tensor_field(self, "byte_offset")
+
+    @property
+    def elem_offset(self) -> Any:
+        """The elements in front of a tensor's first one, as an expression."""
+        return type(self).tensor_field(self, "elem_offset")
 
 
 @node
