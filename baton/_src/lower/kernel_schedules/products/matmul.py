@@ -37,8 +37,6 @@ from baton._src.lower.kernel_schedules.products.sharing import row_blocks, share
 from baton._src.lower.kernel_schedules.products.streamed_rows import MOST as STREAMED_ROWS
 from baton._src.lower.kernel_schedules.products.streamed_rows import (
     MOST_NEAR,
-    STEPS,
-    STEPS_NEAR,
     streamed,
     streamed_any,
     streams,
@@ -115,7 +113,7 @@ def _across_columns(matrix: Product, kernel: Kernel, contiguous: bool, target: T
     if streaming and 0 < count <= STREAMED_ROWS:
         return streamed(matrix, target)
     if contiguous and 0 < count <= MOST_NEAR and streams_near(matrix, target):
-        return streamed(matrix, target, STEPS_NEAR)
+        return streamed(matrix, target, near=True)
     if contiguous and blocked_rows.suits(matrix) and _few(matrix, streaming, target) < count <= blocked_rows.MOST:
         return blocked_rows.blocked(matrix, target)
     in_one_tile = count == matrix.rows.size and count <= tile_shape(target, matrix.stage.buffer.dtype).rows
@@ -152,11 +150,11 @@ def _any_rows(matrix: Product, kernel: Kernel, contiguous: bool, streaming: bool
 
 def _fewest(matrix: Product, total: PrimExpr, streaming: bool, target: Target) -> st.Stmt:
     """Up to `FEWEST` rows by strips; still fewer line by line, where B comes from far."""
-    most, steps = (STREAMED_ROWS, STEPS) if streaming else (MOST_NEAR, STEPS_NEAR)
     if not streaming and not streams_near(matrix, target):
         return up_to_most(renamed(matrix), target, FEWEST)
+    most = STREAMED_ROWS if streaming else MOST_NEAR
     strips = up_to_most(replace(renamed(matrix), least_rows=most + 1), target, FEWEST)
-    return st.IfThenElse(tir.LE(total, i64(most)), streamed_any(matrix, target, most, steps), strips)
+    return st.IfThenElse(tir.LE(total, i64(most)), streamed_any(matrix, target, near=not streaming), strips)
 
 
 def _few_dots(matrix: Product, total: PrimExpr, target: Target) -> st.Stmt:

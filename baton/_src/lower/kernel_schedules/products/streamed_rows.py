@@ -36,9 +36,10 @@ from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
 
-STEPS, STEPS_NEAR = 8, 2
-"""Rows of B that are read side by side: as many uses of a sum that is loaded and stored; and from the second-level
-cache, which foresees two best.
+STEPS = 8
+"""Rows of B that are read side by side: as many uses of a sum that is loaded and stored. From the second-level cache
+they are as many as A has rows: a single stream is foreseen best (one row of 512x128: 74 instead of 66 GFLOP/s by two
+lines at a time), but each line of B costs as many loads and stores of sums as A has rows.
 """
 SUMS_BYTES = 1 << 16
 """Sums of a block: they share the second-level cache with what B brings."""
@@ -72,16 +73,20 @@ def streams_near(matrix: Product, target: Target) -> bool:
     return columns >= LEAST_VECTORS * shape.lanes and 2 * target.cpu.l1_bytes < size <= target.cpu.l2_bytes
 
 
-def streamed(matrix: Product, target: Target, steps: int = STEPS) -> st.Stmt:
-    """The product, which has up to `MOST` rows, or `MOST_NEAR`; `streams` or `streams_near` holds."""
+def streamed(matrix: Product, target: Target, *, near: bool = False) -> st.Stmt:
+    """The product, which has up to `MOST` rows, or `MOST_NEAR` of a B that is `near`; `streams` or `streams_near`
+    holds.
+    """
+    steps = matrix.rows.size or 1 if near else STEPS
     return with_converted_rows(matrix, target, lambda plain: _Streamed(plain, target, steps).emit())
 
 
-def streamed_any(matrix: Product, target: Target, most: int, steps: int = STEPS) -> st.Stmt:
-    """The same of a number of rows that is not known, but up to `most`."""
+def streamed_any(matrix: Product, target: Target, *, near: bool = False) -> st.Stmt:
+    """The same of a number of rows that is not known, but up to `MOST`, or `MOST_NEAR`."""
+    most = MOST_NEAR if near else MOST
     every: st.Stmt = st.Evaluate(tir.IntImm("int32", 0))
     for rows in range(1, most + 1):
-        just = streamed(exactly(renamed(matrix), rows), target, steps)
+        just = streamed(exactly(renamed(matrix), rows), target, near=near)
         every = st.IfThenElse(tir.EQ(as_int64(matrix.rows.extent), i64(rows)), just, every)
     return every
 
@@ -106,7 +111,7 @@ class _Streamed:
     def emit(self) -> st.Stmt:
         matrix, depth = self.matrix, self.matrix.k.size or 0
         assert matrix.stage.init is not None
-        init, steps, step = matrix.stage.init, tuned("streams", self.steps, (2, 4, 8, 16)), index_var("k_o")
+        init, steps, step = matrix.stage.init, tuned("streams", self.steps, (1, 2, 4, 8, 16)), index_var("k_o")
         full, rest = divmod(depth, steps)
         parts = [self._each(lambda row, v: st.BufferStore(self.sums, init, (self._sum(row, v),)))]
         if full:
