@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from baton._src.driver.tuning_records.database import Database, Entry
-from baton._src.driver.tuning_records.place import Place, database_path, tuning_version
+from baton._src.driver.tuning_records.place import Place, database_path
+from baton._src.driver.tuning_records.version import tuning_version
 from baton._src.ir.target import Target
 from baton._src.support.diagnostics import DiagnosticError
 

@@ -22,8 +22,9 @@ from baton._src.driver.tuning.measurers import LocalMeasurer
 from baton._src.driver.tuning.search import Budget, neighbours, search
 from baton._src.driver.tuning.task import Outcome, Task, Trial
 from baton._src.driver.tuning_records.database import Database, Entry
-from baton._src.driver.tuning_records.place import Place, tuning_version
+from baton._src.driver.tuning_records.place import Place
 from baton._src.driver.tuning_records.records import tunings
+from baton._src.driver.tuning_records.version import tuning_version
 from baton._src.ir.target import Target
 from baton._src.te import reduction
 from baton._src.te.computation import compute, placeholder, reduce_axis

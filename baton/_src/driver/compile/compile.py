@@ -12,7 +12,7 @@ from baton._src.driver.model.model import Model
 from baton._src.driver.stages import Options
 from baton._src.driver.targets import chosen_target
 from baton._src.driver.tuning_records.in_force import best_kernels
-from baton._src.driver.tuning_records.place import tuning_version
+from baton._src.driver.tuning_records.version import tuning_version
 from baton._src.transform.context import PassContext
 
 _COMPILER = "baton._src.driver.compile.start_compiler"

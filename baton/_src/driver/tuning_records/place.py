@@ -1,4 +1,4 @@
-"""Where tuning records are stored and what they are keyed by. Imports neither the compiler nor SQLite.
+"""Where tuning records are stored and what they are keyed by. Does not import SQLite.
 
 `$BATON_TUNING` names the database, else it is `tuning.sqlite` in baton's cache folder; `BATON_TUNING=0` means that
 there is none.
@@ -11,7 +11,6 @@ import os
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
 
 from baton._src.codegen.llvm.jit import target_text
@@ -55,15 +54,3 @@ def _is_on() -> bool:
     """The setting `baton.tuning`; the default if PassContext's module is not even imported."""
     context = sys.modules.get("baton._src.transform.context")
     return context is None or bool(context.PassContext.current().setting("baton.tuning"))
-
-
-def tuning_version(target: Target, threads: int | None = None) -> str:
-    """A fingerprint of the records of a place in the consulted database, for the cache key of a whole program; empty if
-    there are none."""
-    path = consulted_database()
-    if path is None:
-        return ""
-    found: str = (
-        import_module("baton._src.driver.tuning_records.database").Database(path).version(Place.of(target, threads))
-    )
-    return found
