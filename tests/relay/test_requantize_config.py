@@ -36,12 +36,12 @@ def module(scale: Any, new_scale: float, out_dtype: str, **attrs: str) -> Any:
     return relay.transform.InferType()(baton.IRModule.from_expr(relay.Function([X], call)))
 
 
-def results(program: Any) -> list[Any]:
+def results(program: Any, numbers: Any = NUMBERS) -> list[Any]:
     canonical = relay.qnn.transform.CanonicalizeOps()(program)
     assert not any(n.startswith("qnn.") for n in names(canonical))
     executors = [relay.create_executor(kind, m) for m in (program, canonical) for kind in ("debug", "vm")]
     functions = [e.evaluate() for e in executors]
-    return [f(NUMBERS).numpy() for f in functions]
+    return [f(numbers).numpy() for f in functions]
 
 
 def by_number_and_shift(scale: float, new_scale: float, number: int, rounding: str) -> int:
@@ -125,3 +125,33 @@ def test_factors_beyond_shifts_saturate(rounding: str) -> None:
         limits = np.iinfo("int32")
         wanted = np.where(NUMBERS == 3, 1, np.where(NUMBERS < 3, limits.min, limits.max))
         np.testing.assert_array_equal(values, wanted)
+
+
+@pytest.mark.parametrize("compute_dtype", ["None", "float32", "float64"])
+@pytest.mark.parametrize("rounding", ["UPWARD", "TONEAREST"])
+@pytest.mark.parametrize("scales", [(1.0, 10.0), (3.0, 10.0), (7.0, 100.0), (1.0, 6.0)])
+def test_products_are_rounded_before_anything_is_added(
+    scales: tuple[float, float], rounding: str, compute_dtype: str
+) -> None:
+    """-5 * 0.1 is -0.5, which is rounded up to 0; a fused product and sum is a little less, and gave -1."""
+    x = relay.var("x", shape=(4000,), dtype="int32")
+    numbers = np.arange(-2000, 2000, dtype="int32")
+    for zero in (0, -6, 5):
+        operands = (relay.const(scales[0]), relay.const(0), relay.const(scales[1]), relay.const(zero))
+        call = QNN.requantize(x, *operands, out_dtype="int32", rounding=rounding, compute_dtype=compute_dtype)
+        program = relay.transform.InferType()(baton.IRModule.from_expr(relay.Function([x], call)))
+        expected, *others = results(program, numbers)
+        for found in others:
+            np.testing.assert_array_equal(found, expected)
+
+
+def test_sums_of_wide_integers_agree() -> None:
+    """Products of int32 and scales are not exact in float64: qnn.add rounds them before it adds them."""
+    x = relay.var("x", shape=(4000,), dtype="int32")
+    numbers = np.random.default_rng(0).integers(-(2**31), 2**31, 4000).astype("int32")
+    scale, zero, wide = relay.const(0.1), relay.const(3), relay.const(2.3)
+    call = QNN.add(x, x, scale, zero, wide, zero, wide, zero)
+    program = relay.transform.InferType()(baton.IRModule.from_expr(relay.Function([x], call)))
+    expected, *others = results(program, numbers)
+    for found in others:
+        np.testing.assert_array_equal(found, expected)

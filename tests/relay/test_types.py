@@ -162,6 +162,24 @@ def test_inference_is_incremental_and_idempotent() -> None:
     assert again["main"] is module["main"]
 
 
+HELPED = [
+    ("let %y: Tensor[(3), float32] = %x; %y", 5, "behind the name"),
+    ("let %f = fn() -> int32 { %x }; %f()", 14, "behind ->"),
+    ("let %f = fn(%a: int32) { %a }; %f(%x)", 36, "convert the argument"),
+    ("let %r = ref(1i32); ref_write(%r, %x)", 25, "ref(...) was made with"),
+    ("ref_read(%x)", 5, "ref(...) makes"),
+    ("match(%x) { case _ { 1i32 } case _ { %x } }", 5, "make its clauses agree"),
+    ("if (%x) { 1 } else { 2 }", 5, "relay.any"),
+]
+
+
+@pytest.mark.parametrize(("body", "column", "help"), HELPED)
+def test_mismatches_say_what_to_do_and_where_the_value_is_used(body: str, column: int, help: str) -> None:
+    error = error_of(lambda: read_module(f"def @main(%x: Tensor[(2), float32]) {{\n    {body}\n}}"))
+    assert help in (error.diagnostics[0].help or "")
+    assert f":2:{column}\n" in str(error)
+
+
 def test_errors_say_where() -> None:
     error = error_of(lambda: read_module("def @main(%x: float32) {\n  let %y = %x + 1i32;\n  %y\n}"))
     text = str(error)

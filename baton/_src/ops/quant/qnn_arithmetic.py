@@ -20,7 +20,7 @@ from baton._src.ops.broadcasting import broadcast, same_dtype
 from baton._src.ops.layouts import follows_input
 from baton._src.ops.quant.parameters import check_lengths, check_quantised, np_along, parameter_at
 from baton._src.ops.quant.requantize import NO_SLOPE, check_parameters, scalars
-from baton._src.ops.quant.rescaling import REAL, clipped, np_clipped, np_rounded, rounded
+from baton._src.ops.quant.rescaling import REAL, clipped, np_clipped, np_rounded, product, rounded
 from baton._src.ops.samples import Arr, Sample
 from baton._src.values.dtype import DataType
 
@@ -56,7 +56,7 @@ def _binary(name: str, te: Callable[[Any, Any], Any], numpy: Callable[[Any, Any]
         def real(x: Any, i: Any, own: Any, axis: int) -> Any:
             at = k.broadcast_indices(x, i, out.shape)
             scale, zero = (k.cast(REAL, parameter_at(v, at, channel_axis(axis, x.ndim))) for v in own)
-            return (k.cast(REAL, x(*at)) - zero) * scale
+            return product(k.cast(REAL, x(*at)) - zero, scale)
 
         def body(*i: Any) -> Any:
             scale, zero = (k.cast(REAL, v()) for v in parameters[4:])

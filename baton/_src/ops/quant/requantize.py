@@ -31,6 +31,7 @@ from baton._src.ops.quant.rescaling import (
     np_clipped,
     np_fixed_product,
     np_rounded,
+    product,
     rounded,
 )
 from baton._src.ops.samples import Arr, Sample
@@ -118,7 +119,7 @@ def compute_requantize(inputs: Any, a: RequantizeAttrs, out: Any) -> Any:
             low, high = (k.const(v, real) for v in out.dtype.int_range)
             whole = fixed_product(value, factor, rounding) + new
             return k.cast(out.dtype, k.maximum(low, k.minimum(high, whole)))
-        value = value * k.cast(real, factor)
+        value = product(value, k.cast(real, factor))
         whole = rounded(value, rounding) + new if a.is_exact else rounded(value + new, rounding)
         return clipped(k.cast(REAL, whole), out.dtype)
 

@@ -20,9 +20,20 @@ ROUNDINGS = ("UPWARD", "TONEAREST")
 REAL = "float64"
 LARGE = float(1 << 30)
 """Factors from here on have no number and shift: every shift must be to the right."""
+BEYOND = 1e30
+"""More than any product of quantised numbers and scales that is not clipped; every float dtype has it."""
 _LONG = "int64"
 _ENOUGH = float(1 << 62)
 """More than any result of 32 bits; an int64 that zero points can be added to."""
+
+
+def product(value: Any, factor: Any) -> Any:
+    """value * factor, rounded before anything is added to it.
+
+    Compilers fuse products with sums, which rounds once: -5 * 0.1 + 0.5 is then less than 0. They do not look across
+    a bound, though no product reaches it.
+    """
+    return k.minimum(value * factor, k.const(BEYOND, value.dtype))
 
 
 def rounded(value: Any, rounding: str) -> Any:

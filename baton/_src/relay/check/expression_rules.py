@@ -197,12 +197,11 @@ class ExpressionRules:
         made, chosen = solver.instantiate(callee, type_args, where, node.span)
         if chosen:
             self.elaboration.type_args[node] = chosen
-        help = self.recursion_help(node.op)
+        help = self.recursion_help(node.op) or "convert the argument, by reshape or astype, or the parameter's type"
         for position, (actual, wanted) in enumerate(zip(args, made.arg_types)):
             if actual is not wanted:
-                span = node.span if isinstance(node.args[position], Var) else node.args[position].span or node.span
                 what = f"{where}: argument {position + 1}"
-                solver.expect(actual, wanted, what, span, help)
+                solver.expect(actual, wanted, what, place_of(node.args[position], node), help)
         return solver.unifier.find(made.ret_type)
 
     def recursion_help(self, callee: Any) -> str | None:
@@ -222,19 +221,21 @@ class ExpressionRules:
             self.solver.add(TypeRelation(whole, (condition, BOOL_SCALAR), 1), (), "the condition", node.cond.span)
         else:
             help = "it is one bool: compare, or reduce with relay.all or relay.any"
-            self.solver.expect(condition, BOOL_SCALAR, "the condition of an if", node.cond.span or node.span, help)
+            self.solver.expect(condition, BOOL_SCALAR, "the condition of an if", place_of(node.cond, node), help)
         one, other = self.types[node.true_branch], self.types[node.false_branch]
         help = "an if has one type: make its branches agree, by reshape or astype, or return what both have in common"
         return self.solver.expect(one, other, "the branches of an if differ in type", node.span, help)
 
     def reference_read(self, node: RefRead) -> Any:
         inner = self.solver.unifier.hole()
-        self.solver.expect(self.types[node.ref], RelayRefType(inner), "ref_read", node.span)
+        help = "ref(...) makes what ref_read reads"
+        self.solver.expect(self.types[node.ref], RelayRefType(inner), "ref_read", node.span, help)
         return self.solver.unifier.find(inner)
 
     def reference_write(self, node: RefWrite) -> Any:
         written = RelayRefType(self.types[node.value])
-        self.solver.expect(self.types[node.ref], written, "ref_write", node.span)
+        help = "what is written has the type that ref(...) was made with: convert it, by reshape or astype"
+        self.solver.expect(self.types[node.ref], written, "ref_write", node.span, help)
         return UNIT
 
     # ---- match
@@ -283,9 +284,10 @@ class ExpressionRules:
         if not node.clauses:
             return self.solver.unifier.hole()
         result = self.types[node.clauses[0].rhs]
+        what = "the clauses of a match differ in type"
+        help = "a match has one type: make its clauses agree, by reshape or astype"
         for clause in node.clauses[1:]:
-            span = clause.rhs.span or node.span
-            result = self.solver.expect(self.types[clause.rhs], result, "the clauses of a match differ in type", span)
+            result = self.solver.expect(self.types[clause.rhs], result, what, place_of(clause.rhs, node), help)
         covered = coverage([c.lhs for c in node.clauses], self.definitions)
         if node.complete and covered.missing:
             cases = ", ".join(show_pattern(p) for p in covered.missing)
@@ -308,6 +310,12 @@ def _project(args: tuple[Any, ...], num_inputs: int, index: int, reporter: Any) 
     return False
 
 
+def place_of(used: Any, user: Any) -> Span | None:
+    """Where `used` stands in `user`. A variable's span is that of its binder, so its uses have their users'."""
+    span: Span | None = user.span if isinstance(used, Var) else used.span or user.span
+    return span
+
+
 def callee_name(op: Any) -> str:
     """How messages name what is called."""
     match op:
@@ -323,4 +331,4 @@ def callee_name(op: Any) -> str:
             return "a function"
 
 
-__all__ = ["BOOL_SCALAR", "UNIT", "ExpressionRules", "callee_name"]
+__all__ = ["BOOL_SCALAR", "UNIT", "ExpressionRules", "callee_name", "place_of"]

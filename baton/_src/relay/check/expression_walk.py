@@ -21,7 +21,7 @@ from baton._src.ir.types import (
     TypeRelation,
 )
 from baton._src.relay.check.elaboration import Elaboration
-from baton._src.relay.check.expression_rules import ExpressionRules
+from baton._src.relay.check.expression_rules import ExpressionRules, place_of
 from baton._src.relay.check.relations import FunctionRelation
 from baton._src.relay.check.solver import Solver
 from baton._src.relay.check.substitute import leaves
@@ -177,7 +177,8 @@ class ExpressionWalk(ExpressionRules):
             found = self.types[value] = self.solver.generalize(found)
         if var.type_annotation is not None:
             wanted = self.written(var.type_annotation, var.span)
-            self.solver.expect(found, wanted, f"let %{var.name_hint}", value.span or node.span)
+            help = "leave out the type that is written behind the name, or convert the value, by reshape or astype"
+            self.solver.expect(found, wanted, f"let %{var.name_hint}", place_of(value, node), help)
             found = wanted
         if value in self.constants and value not in self.elaboration.literals:
             self.constants[var] = self.constants[value]
@@ -197,7 +198,8 @@ class ExpressionWalk(ExpressionRules):
         body = self.types[node.body]
         if node.ret_annotation is not None:
             wanted = self.written(node.ret_annotation, node.span)
-            self.solver.expect(body, wanted, "the function's body", node.body.span or node.span)
+            help = "leave out the type that is written behind ->, or convert the body, by reshape or astype"
+            self.solver.expect(body, wanted, "the function's body", place_of(node.body, node), help)
             body = wanted
         for name in node.where:
             relation = self.relations.get(name)

@@ -15,11 +15,12 @@ def test_call_graph() -> None:
     module = read_module("""
 def @even(%n: int32) -> bool { if (%n == 0) { True } else { @odd(%n - 1) } }
 def @odd(%n: int32) -> bool { if (%n == 0) { False } else { @even(%n - 1) } }
-def @main(%n: int32) { (@even(%n), @odd(%n), @even(1)) }
+def @down(%n: int32) -> int32 { if (%n == 0) { 0 } else { @down(%n - 1) } }
+def @main(%n: int32) { (@even(%n), @odd(%n), @even(1), @down(%n)) }
 """)
     graph = relay.analysis.CallGraph(module)
-    assert [graph.is_recursive(name) for name in ("even", "odd", "main")] == [True, True, False]
-    assert graph.global_call_count("main") == 2
+    assert [graph.is_recursive(name) for name in ("even", "odd", "down", "main")] == [False, False, True, False]
+    assert graph.global_call_count("main") == 3
     assert graph.global_call_count(module.get_global_var("odd")) == 1
     assert graph.ref_count("even") == 2
     assert graph.print_var("odd") == "Call graph node: odd,  #refs = 2\n  call site: <odd> calls even\n\n"

@@ -17,7 +17,7 @@ from baton._src.transform.passes import Sequential
 
 
 class CallGraph:
-    """Which functions of a module mention which, how often, and which of them come back to themselves."""
+    """Which functions of a module mention which, how often, and which of them mention themselves."""
 
     def __init__(self, module: IRModule) -> None:
         self.module = module
@@ -36,9 +36,9 @@ class CallGraph:
         return self._counts[self._var(var).name_hint]
 
     def is_recursive(self, var: str | GlobalVar) -> bool:
-        """Whether `var` comes back to itself, directly or through others."""
+        """Whether `var` mentions itself. Functions that only come back through others are none, as in TVM."""
         start = self._var(var)
-        return start in reachable(self._graph, self._graph[start])
+        return start in self._graph[start]
 
     def print_var(self, var: str | GlobalVar) -> str:
         """`var`, how many functions mention it, and what it mentions, a line each."""

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from baton._src.ops.quant.rescaling import LARGE, REAL, fixed_point
+from baton._src.ops.quant.rescaling import BEYOND, LARGE, REAL, fixed_point
 from baton._src.passes.relay.building import Build, dtype_of, shape_of
 from baton._src.relay.nodes import Call, Constant
 from baton._src.support.diagnostics import fail
@@ -41,6 +41,11 @@ def clipped(build: Build, value: Any, dtype: DataType) -> Any:
     return build.op("astype", bounded, dtype=dtype)
 
 
+def product(build: Build, value: Any, factor: Any) -> Any:
+    """value * factor, rounded before anything is added to it (see `ops.quant.rescaling.product`)."""
+    return build.op("minimum", build.op("multiply", value, factor), BEYOND)
+
+
 def rounded(build: Build, value: Any, rounding: str) -> Any:
     """Real numbers as whole ones."""
     up = build.op("floor", build.op("add", value, 0.5))
@@ -61,11 +66,11 @@ def canonical_requantize(build: Build, call: Call) -> Any:
         value = build.op("add", _fixed_product(build, call, whole, rank), new)
         return clipped(build, value, dtype_of(call))
     factor = build.op("divide", spread(build, scale, rank, a.axis), spread(build, new_scale, 0, 0))
-    product = build.op("multiply", whole, build.op("astype", factor, dtype=dtype))
+    value = product(build, whole, build.op("astype", factor, dtype=dtype))
     if a.is_exact:
-        value = build.op("add", rounded(build, product, rounding), new)
+        value = build.op("add", rounded(build, value, rounding), new)
     else:
-        value = build.op("astype", rounded(build, build.op("add", product, new), rounding), dtype=REAL)
+        value = build.op("astype", rounded(build, build.op("add", value, new), rounding), dtype=REAL)
     return clipped(build, value, dtype_of(call))
 
 
@@ -77,16 +82,16 @@ def _fixed_product(build: Build, call: Call, whole: Any, rank: int) -> Any:
         raise fail("relay-qnn", f"scales {scale} and {new_scale} are too far apart for int64", span=call.span)
     along = tuple(-1 if i == call.attrs.axis % rank else 1 for i in range(rank)) if factor.ndim else ()
     number, right = (v.reshape(along) for v in fixed_point(factor))
-    product, half = build.op("multiply", whole, build.const(number, _LONG)), build.const(right - 1, _LONG)
+    scaled, half = build.op("multiply", whole, build.const(number, _LONG)), build.const(right - 1, _LONG)
     if call.attrs.effective_rounding == "UPWARD":
-        return _halves_up(build, product, half)
-    up = _halves_up(build, build.op("abs", product), half)
-    return build.op("where", build.op("less", product, 0), build.op("negative", up), up)
+        return _halves_up(build, scaled, half)
+    up = _halves_up(build, build.op("abs", scaled), half)
+    return build.op("where", build.op("less", scaled, 0), build.op("negative", up), up)
 
 
-def _halves_up(build: Build, product: Any, half: Any) -> Any:
+def _halves_up(build: Build, scaled: Any, half: Any) -> Any:
     """Shifted to the right by one more than `half`, which adds nothing that could overflow."""
-    above = build.op("add", build.op("right_shift", product, half), 1)
+    above = build.op("add", build.op("right_shift", scaled, half), 1)
     return build.op("right_shift", above, 1)
 
 

@@ -22,7 +22,13 @@ from baton._src.ops.quant.rescaling import REAL
 from baton._src.passes.relay.building import Build, dtype_of
 from baton._src.passes.relay.infer_type import InferType
 from baton._src.passes.relay.operators.legalize import Legalize
-from baton._src.passes.relay.quantize.canonical_requantize import canonical_requantize, clipped, rounded, spread
+from baton._src.passes.relay.quantize.canonical_requantize import (
+    canonical_requantize,
+    clipped,
+    product,
+    rounded,
+    spread,
+)
 from baton._src.passes.relay.quantize.requantize_config import settled
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
 from baton._src.relay.expressions import rewrite
@@ -110,7 +116,7 @@ def _binary(name: str) -> Callable[[Build, Call], Any]:
         def real(x: Any, own: Any, axis: int) -> Any:
             rank = len(x.checked_type.shape)
             scale, zero = (spread(build, v, rank, channel_axis(axis, rank)) for v in own)
-            return build.op("multiply", build.op("subtract", build.op("astype", x, dtype=REAL), zero), scale)
+            return product(build, build.op("subtract", build.op("astype", x, dtype=REAL), zero), scale)
 
         reals = real(left, parameters[:2], call.attrs.lhs_axis), real(right, parameters[2:4], call.attrs.rhs_axis)
         scale, zero = (spread(build, v, 0, 0) for v in parameters[4:])
