@@ -160,9 +160,10 @@ class Engine:
         return self._run(number, args)
 
     def _run(self, number: int, args: tuple[Any, ...]) -> Any:
+        """Run a bytecode function. One loop, since calls of Python's own would cost more than most instructions."""
         code = self.code(number)
         registers, instructions, position = _enter(code, args), code.instructions, 0
-        frames: list[tuple[Code, list[Any], int, int]] = []
+        frames: list[tuple[Code, list[Any], int, int]] = []  # of functions that wait for a call to return
         while True:
             ready = instructions[position]
             position += 1
@@ -172,15 +173,12 @@ class Engine:
                     registers[ready[1]] = ready[3](*ready[4](registers))
                 else:
                     registers[ready[1]] = self._host_call(ready[2], ready[3], list(ready[4](registers)))
-                continue
-            if kind == IF:
+            elif kind == IF:
                 if not _is_true(registers[ready[1]]):
                     position = ready[2]
-                continue
-            if kind == GOTO:
+            elif kind == GOTO:
                 position = ready[1]
-                continue
-            if kind >= MOVE:
+            elif kind >= MOVE:
                 value = registers[ready[5]]
                 if self.instrument is not None:
                     value = self._host_call(ready[2], ready[3], [value, *ready[6:]])
@@ -188,28 +186,26 @@ class Engine:
                     known = type(value) is tuple and ready[6] < len(value)
                     value = value[ready[6]] if known else ready[3](value, ready[6])
                 registers[ready[1]] = value
-                continue
-            if kind == RET:
+            elif kind == RET:
                 result = registers[ready[1]]
                 if not frames:
                     return result
                 code, registers, position, dst = frames.pop()
                 instructions = code.instructions
                 registers[dst] = result
-                continue
-            # A call: of a bytecode function, or of a function value.
-            values = ready[-1](registers)
-            if kind in (CALL, TAIL_CALL):
-                callee = ready[2]
-            else:
-                callee, values = self._callee(values)
+            else:  # a call: of a bytecode function, or of a function value
+                values = ready[-1](registers)
+                if kind in (CALL, TAIL_CALL):
+                    callee = ready[2]
+                else:
+                    callee, values = self._callee(values)
                 if callee is None:
                     registers[ready[1]] = values
                     continue
-            if kind in (CALL, INVOKE):
-                frames.append((code, registers, position, ready[1]))
-            code = self.code(callee)
-            registers, instructions, position = _enter(code, values), code.instructions, 0
+                if kind in (CALL, INVOKE):
+                    frames.append((code, registers, position, ready[1]))
+                code = self.code(callee)
+                registers, instructions, position = _enter(code, values), code.instructions, 0
 
     def _callee(self, values: list[Any]) -> tuple[int | None, Any]:
         """The bytecode function of a function value, with its arguments; for any other function None and its result."""
