@@ -108,6 +108,17 @@ def test_exp_of_any_width(lanes: int, dtype: str, target: Target) -> None:
     np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-44)
 
 
+@pytest.mark.parametrize("target", [HOST, OLD], ids=["host", "old"])
+@pytest.mark.parametrize("name", ["tanh", "erf"])
+def test_functions_that_end_in_one(name: str, target: Target) -> None:
+    """Guards gelu of great negative numbers, which multiplies what is missing to one by them."""
+    x = np.array([4.2, -4.5, 9.1, -9.2, 60, -1e6, math.inf, -math.inf] if name == "erf" else [9.1, -9.2, 60, -1e6])
+    x = x.astype("float32")
+    found = np.empty_like(x)
+    run_native(unary(name, "float32", len(x), True), x, found, target=target)
+    np.testing.assert_array_equal(found, np.sign(x))
+
+
 @pytest.mark.parametrize("vectorized", [False, True])
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_special_values(name: str, vectorized: bool) -> None:

@@ -158,7 +158,10 @@ def _log1p(m: Lanes, x: str) -> str:
 
 
 def _odd_quotient(m: Lanes, x: str, most: float, above: list[float], below: list[float]) -> str:
-    """x P(x^2) / Q(x^2), fitted up to where the result rounds to one: half the instructions of a form with exp."""
+    """x P(x^2) / Q(x^2), fitted up to where the result rounds to one: half the instructions of a form with exp.
+
+    Beyond `most` the result is one exactly, so there the quotient is to be greater, by more than it is rounded.
+    """
     bounded = m.clamp(x, -most, most)
     square = m.mul(bounded, bounded)
     quotient = m.div(m.mul(bounded, m.poly(square, above)), m.poly(square, below))
@@ -174,7 +177,7 @@ def _sigmoid(m: Lanes, x: str) -> str:
 
 
 def _erf(m: Lanes, x: str) -> str:
-    return _odd_quotient(m, x, 3.92, _ERF_ABOVE, _ERF_BELOW)
+    return _odd_quotient(m, x, 4.1, _ERF_ABOVE, _ERF_BELOW)
 
 
 def _sinh(m: Lanes, x: str) -> str:
