@@ -53,13 +53,14 @@ class Permutes:
 @dataclass(frozen=True, slots=True)
 class Anchor:
     """An operator with layout attributes: `data` names that of operand 0, `kernel` that of operand 1, `out` the
-    result's. Unless it takes `blocks`, axes are whole (no NCHW8c).
+    result's. Unless it takes `blocks`, axes are whole (no NCHW8c). `only`: the layouts it has; empty: any.
     """
 
     data: str
     kernel: str | None = None
     out: str | None = None
     blocks: bool = True
+    only: tuple[str, ...] = ()
 
 
 def follows_input(axis: str | None = None, operands: int | None = None, batch_first: bool = False) -> FollowsInput:
@@ -82,5 +83,7 @@ def permutes() -> Permutes:
     return Permutes()
 
 
-def anchor(data: str, kernel: str | None = None, out: str | None = None, blocks: bool = True) -> Anchor:
-    return Anchor(data, kernel, out, blocks)
+def anchor(
+    data: str, kernel: str | None = None, out: str | None = None, blocks: bool = True, only: tuple[str, ...] = ()
+) -> Anchor:
+    return Anchor(data, kernel, out, blocks, only)

@@ -13,6 +13,9 @@ PARAMS = (
     "%v: Tensor[(8, {}, 1, 1), float32], %c: Tensor[(8), float32]"
 )
 FIRST = "nn.conv2d(%x, %w, padding=[1, 1, 1, 1], channels=8, kernel_size=[3, 3])"
+BOXES = (
+    "concatenate((Constant(0f, (2, 1), float32), Constant(1f, (2, 2), float32), Constant(4f, (2, 2), float32)), axis=1)"
+)
 THROUGH = {
     "mean(%0, axis=[2, 3], keepdims=True)": 8,
     "sum(%0, axis=[1], keepdims=True)": 1,
@@ -29,6 +32,8 @@ THROUGH = {
     "image.resize2d(%0, size=[9, 7])": 8,
     "nn.depth_to_space(%0, block_size=2)": 2,
     "nn.global_avg_pool2d(%0)": 8,
+    f"vision.roi_align(%0, {BOXES}, pooled_size=[3, 2], spatial_scale=0.9f64, sample_ratio=2)": 8,
+    f"vision.roi_pool(%0, {BOXES}, pooled_size=[2, 3], spatial_scale=1f64)": 8,
     "concatenate((%0, nn.relu(%0)), axis=-3)": 16,
     "nn.lrn(%0)": 8,
     "nn.l2_normalize(%0, eps=1e-05f64, axis=[1])": 8,
@@ -106,3 +111,12 @@ def test_pools_where_the_batch_is_not_first(pool: str) -> None:
     param, window = "%x: Tensor[(8, 7, 2, 6), float32]", "pool_size=[3, 3], padding=[1, 1]"
     usual = f"transpose({pool}(transpose(%x, axes=[2, 3, 0, 1]), {window}), axes=[2, 3, 0, 1])"
     check_same(main(param, usual), main(param, f'{pool}(%x, {window}, layout="HWNC")'))
+
+
+@pytest.mark.parametrize("name", ["vision.roi_align", "vision.roi_pool"])
+def test_pooling_of_boxes_is_converted_where_asked(name: str) -> None:
+    before = main(PARAMS.format(8), f"{name}(%x, {BOXES}, pooled_size=[3, 2], spatial_scale=0.9f64)")
+    after = ConvertLayout({name: ["NHWC", "default"]})(before)
+    check_same(before, after)
+    assert names(after).count("layout_transform") == 2
+    assert 'layout="NHWC"' in after.astext()

@@ -20,12 +20,14 @@ from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.dims import DimMath, show_shape
+from baton._src.ops.layouts import anchor
 from baton._src.ops.loop_nests import both, let, load, loop, loops, store, when
 from baton._src.ops.samples import Arr, Sample
 from baton._src.te.computation import extern
 from baton._src.tir.stmt import Stmt
 
 _REAL = "float32"
+_LAYOUTS = ("NCHW", "NHWC")
 
 
 @attrs
@@ -50,7 +52,7 @@ class RoiPoolAttrs(Attrs):
 
     pooled_size: Any = attr(doc="rows and columns of bins")
     spatial_scale: float = attr(doc="pixels of the data per pixel of the boxes")
-    layout: str = attr("NCHW", "NCHW")
+    layout: str = attr("NCHW", "NCHW or NHWC")
 
     def __post_init__(self) -> None:
         size = self.pooled_size
@@ -60,7 +62,7 @@ class RoiPoolAttrs(Attrs):
 def infer(call: OpCall[Any]) -> Info:
     """One image of bins for each box."""
     x, rois, a = call.tensor(0), call.tensor(1), call.attrs
-    if a.layout not in _LAYOUTS[type(a)] or getattr(a, "mode", "avg") not in ("avg", "max"):
+    if a.layout not in _LAYOUTS or getattr(a, "mode", "avg") not in ("avg", "max"):
         call.fail(f"layout {a.layout!r} or mode {getattr(a, 'mode', '')!r} is not known", code="op-attribute")
     if len(a.pooled_size) != 2 or min(a.pooled_size) < 1:
         call.fail(f"pooled_size must be two positive numbers, got {a.pooled_size}", code="op-attribute")
@@ -76,9 +78,6 @@ def infer(call: OpCall[Any]) -> Info:
     count, size = rois.shape[0], a.pooled_size
     shape = (count, x.shape[1], *size) if a.layout == "NCHW" else (count, *size, x.shape[3])
     return TensorInfo(shape, x.dtype, vdevice=x.vdevice)
-
-
-_LAYOUTS = {RoiAlignAttrs: ("NCHW", "NHWC"), RoiPoolAttrs: ("NCHW",)}
 
 
 def _corner(rois: Any, m: Any, column: int) -> Any:
@@ -220,12 +219,15 @@ def _sampled(image: Any, v: Any, u: Any) -> Any:
 def compute_pool(inputs: Any, a: RoiPoolAttrs, out: Any) -> Any:
     """Bin after bin: the largest pixel, 0 if there is none."""
     x, rois = inputs
+    first = a.layout == "NCHW"
+    extents = x.shape[2:4] if first else x.shape[1:3]
     scale = k.const(float(a.spatial_scale), _REAL)
 
     def body(ins: Any, outs: Any) -> Stmt:
         data, boxes = ins
 
-        def element(m: Any, c: Any, i: Any, j: Any) -> Stmt:
+        def element(*o: Any) -> Stmt:
+            m, c, i, j = o if first else (o[0], o[3], o[1], o[2])
             values = []
             for name, low in (("y", 2), ("x", 1)):
                 for end, column in (("low", low), ("high", low + 2)):
@@ -234,7 +236,7 @@ def compute_pool(inputs: Any, a: RoiPoolAttrs, out: Any) -> Any:
 
             def fold(y0: Any, y1: Any, x0: Any, x1: Any) -> Stmt:
                 ranges = []
-                for at, (lo, hi), bins, extent in zip((i, j), ((y0, y1), (x0, x1)), a.pooled_size, x.shape[2:4]):
+                for at, (lo, hi), bins, extent in zip((i, j), ((y0, y1), (x0, x1)), a.pooled_size, extents):
                     size = k.maximum(hi - lo + 1, k.index(1))
                     limit = k.index(extent)
                     begin = lo + at * size // bins
@@ -243,10 +245,10 @@ def compute_pool(inputs: Any, a: RoiPoolAttrs, out: Any) -> Any:
                 n = k.index(load(boxes, m, k.index(0)))
                 (top, bottom), (left, right) = ranges
                 empty = k.tir.Or(bottom <= top, right <= left)
-                o = (m, c, i, j)
 
                 def take(v: Any, u: Any) -> Stmt:
-                    pixel = load(data, n, c, top + v, left + u)
+                    row, column = top + v, left + u
+                    pixel = load(data, n, c, row, column) if first else load(data, n, row, column, c)
                     return store(outs[0], o, k.maximum(load(outs[0], *o), pixel))
 
                 fill = store(outs[0], o, k.select(empty, k.const(0, out.dtype), k.lowest(out.dtype)))
@@ -263,6 +265,7 @@ def compute_pool(inputs: Any, a: RoiPoolAttrs, out: Any) -> Any:
 def reference_pool(inputs: Any, a: RoiPoolAttrs) -> Any:
     """Bin by bin."""
     x, rois = inputs
+    x = x if a.layout == "NCHW" else np.moveaxis(x, 3, 1)
     found = np.zeros((len(rois), x.shape[1], *a.pooled_size), x.dtype)
     for m, roi in enumerate(rois.astype(_REAL)):
         places = roi[1:] * np.float32(a.spatial_scale)
@@ -275,7 +278,7 @@ def reference_pool(inputs: Any, a: RoiPoolAttrs) -> Any:
                 cut.append(slice(*(max(min(e, extent), 0) for e in ends)))
             window = x[int(roi[0]), :, cut[0], cut[1]].reshape(x.shape[1], -1)
             found[(m, slice(None), *at)] = window.max(axis=1) if window.shape[1] else 0
-    return found
+    return np.ascontiguousarray(found if a.layout == "NCHW" else np.moveaxis(found, 1, 3))
 
 
 _BOXES = ((1, 1, 2, 9, 8), (0, 0, 0, 3, 3), (1, -3, 4, 30, 5.5), (0, 6, 7, 2, 1))
@@ -292,6 +295,7 @@ ROI_ALIGN = OpDef(
     reference=reference_align,
     gradient=_NO_SLOPE,
     fusion=Fusion.OPAQUE,
+    layout=anchor("layout", blocks=False, only=_LAYOUTS),
     in_relax=False,
     samples=lambda: (
         Sample((Arr((2, "m", 7, 9)), _ROIS), RoiAlignAttrs((2, 3), 0.5, 2), rtol=1e-4, atol=1e-5),
@@ -310,9 +314,11 @@ ROI_POOL = OpDef(
     reference=reference_pool,
     gradient=_NO_SLOPE,
     fusion=Fusion.OPAQUE,
+    layout=anchor("layout", blocks=False, only=_LAYOUTS),
     in_relax=False,
     samples=lambda: (
         Sample((Arr((2, "m", 7, 9)), _ROIS), RoiPoolAttrs((2, 3), 0.5)),
+        Sample((Arr((2, 7, 9, "m")), _ROIS), RoiPoolAttrs((2, 3), 0.5, "NHWC")),
         Sample((Arr((2, 3, 7, 9)), _ROIS), RoiPoolAttrs((4, 4), 1.0)),
     ),
     summary="The largest pixel of each bin of each box.",

@@ -129,7 +129,7 @@ def convert(function: Any, rule: LayoutRule) -> Any:
         chosen = rule(call, [a.checked_type for a in call.args])
         if chosen is not None and chosen is not call:
             return _adopted(build, call, chosen, args, realized)
-        following = _following_anchor(build, call, args) or follow_axes(build, call, args, realized)
+        following = _following_anchor(build, call, args, realized) or follow_axes(build, call, args, realized)
         return following or follow(build, call, args)
 
     return rewrite_with_temporaries(function, converted, tuples=True)
@@ -217,7 +217,7 @@ def _adopted(build: Build, call: Call, chosen: Any, args: list[Any], realized: R
     return TransposedExpr(value, new_out, out, build).with_fields(checked_type_=call.checked_type_)
 
 
-def _following_anchor(build: Build, call: Call, args: list[Any]) -> Any:
+def _following_anchor(build: Build, call: Call, args: list[Any], realized: Realized) -> Any:
     """A pooling or resizing works in the layout that its operand has already; None for everything else."""
     facet = call.op.definition.layout
     if not isinstance(facet, Anchor) or facet.kernel is not None or not isinstance(args[0], TransposedExpr):
@@ -225,6 +225,8 @@ def _following_anchor(build: Build, call: Call, args: list[Any]) -> Any:
     data, _, out = layouts_of(call)
     if args[0].was != data or out != data or not (facet.blocks or args[0].now.isalpha()):
         return None
+    if facet.only and args[0].now not in facet.only:
+        return None
     attributes = replace(call.attrs, **{facet.data: args[0].now, **({facet.out: ""} if facet.out else {})})
-    value = build.call(Call(call.op, (args[0].value, *args[1:]), attributes, span=call.span))
+    value = build.call(Call(call.op, (args[0].value, *map(realized, call.args[1:])), attributes, span=call.span))
     return TransposedExpr(value, args[0].now, data, build).with_fields(checked_type_=call.checked_type_)
