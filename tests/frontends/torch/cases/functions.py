@@ -95,6 +95,58 @@ FUNCTIONS += [
     ),
 ]
 
+NUMBERS, WEIGHTS, TABLE = floats(40, 3), floats(40, low=0.1), floats(5, 4)
+SEGMENTS, OFFSETS = torch.tensor([2, 0, 3, 1]), torch.tensor([[0, 2, 2, 6], [1, 2, 5, 5]])
+
+
+def segments(data: Any, lengths: Any, offsets: Any) -> list[Any]:
+    """Of every kind, empty ones too; elements that no segment has are left out."""
+    kinds = ("sum", "mean", "max", "min", "prod")
+    found = [torch.segment_reduce(data[0], kind, lengths=lengths) for kind in kinds]
+    found += [torch.segment_reduce(data, kind, offsets=offsets, axis=1, initial=2.0) for kind in kinds]
+    return [*found, torch.segment_reduce(data[0], "sum", lengths=lengths[:3], unsafe=True)]
+
+
+def looked_up(table: Any, rows: Any) -> tuple[Any, ...]:
+    """Tables whose rows are made shorter when they are looked up."""
+    own = table.clone()
+    found = torch.nn.functional.embedding(rows, own, max_norm=1.0)
+    return found, torch.nn.functional.embedding_bag(rows, own * 3, max_norm=2.0, norm_type=1.0, mode="sum"), own
+
+
+FUNCTIONS += [
+    (
+        lambda x, w: (
+            *torch.histogram(x, 7),
+            *torch.histogram(x[:, 0], 5, range=(-1.0, 1.5), weight=w, density=True),
+            *torch.histogram(x, torch.tensor([-1.0, 0, 0.3, 2]), density=True),
+            *torch.histogram(x[:0], 3),
+            *torch.histogram(x * 0, 3),
+        ),
+        (NUMBERS, WEIGHTS),
+    ),
+    (
+        lambda x, w: [
+            part
+            for hist, edges in (
+                torch.histogramdd(x, [3, 2, 4]),
+                torch.histogramdd(x[:, 1:], [3, 2], range=[-1.0, 1.0, -2.0, 2.0], weight=w, density=True),
+                torch.histogramdd(x[:, :2], [torch.tensor([-1.0, 0, 1]), torch.tensor([-2.0, 0, 0.5])], weight=w),
+            )
+            for part in (hist, *edges)
+        ],
+        (NUMBERS, WEIGHTS),
+    ),
+    (segments, (floats(2, 6, 3), SEGMENTS, OFFSETS)),
+    (looked_up, (TABLE, torch.tensor([[1, 3], [3, 3]]))),
+    (
+        lambda a, b: (torch.linspace(a, b, 5), torch.linspace(a, 3, 4), torch.linspace(1, b, 1)),
+        (torch.tensor(-1.0), torch.tensor(0.7)),
+    ),
+    (lambda x: (x.clone().resize_(2, 3), x[0].clone().resize_as_(x[0, :2])), (TABLE,)),
+    (lambda x: torch.nonzero_static(x, size=2), (torch.tensor(3.0),)),
+]
+
 WEIGHT = ints(5, 6, low=-127, high=128, dtype=torch.int8)
 SCALES, STARTS = floats(5, low=0.1), ints(5)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from tests.frontends.torch.cases.inputs import UNIT, Case, N, X, floats
+from tests.frontends.torch.cases.inputs import UNIT, Case, N, X, floats, ints
 
 ROWS, PLACES = torch.tensor([[0, -1], [1, 0]]), torch.tensor([[0, 1, -1], [2, 1, 0]])
 
@@ -125,6 +125,18 @@ SIZES_FOUND: list[Case] = [
     ),
     (lambda x: torch.unique(x > 0, return_inverse=True, return_counts=True), (floats(3, 4),)),
     (lambda n: (*n.view(2, 4).unique_consecutive(True, True), n.unique_consecutive(dim=0)), (COUNTED,)),
+    *(
+        (
+            lambda n, dim=dim: (
+                *torch.unique(n, dim=dim, return_inverse=True, return_counts=True),
+                torch.unique(n > 0, dim=dim),
+                *torch.unique_consecutive(n, dim=dim, return_inverse=True, return_counts=True),
+            ),
+            (ints(5, 2, 3, low=0, high=2),),
+        )
+        for dim in range(3)
+    ),
+    (lambda n: (*torch.unique(n[:0], dim=0, return_counts=True), n[:, :1].unique(dim=1)), (ints(4, 2),)),
 ]
 """What computes with sizes that a run finds."""
 

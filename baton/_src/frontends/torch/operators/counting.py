@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from baton._src.frontends.graph_builder.graph import count_of
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.torch.node import AtenNode, Converter
 from baton._src.frontends.torch.operators.indexing import nonzero
@@ -45,21 +46,74 @@ def unique(
     return values, inverse, counts if return_counts else None
 
 
+def unique_along(
+    node: AtenNode, x: Value, dim: int, is_sorted: bool, return_inverse: bool, return_counts: bool
+) -> tuple[Value, Value | None, Value | None]:
+    """`unique` of slices: (those there are, ordered by their first elements that differ; which is where; counts)"""
+    g, rows = node.graph, _slices(node, x, dim)
+    order = _order_of_rows(node, g.cast(rows, "int8") if x.dtype.is_bool else rows)
+    values, turns, counts = _runs(node, g.call("take", rows, order, axis=0, mode="fast"))
+    inverse = None
+    if return_inverse:
+        zeros = g.broadcast_to(g.constant(0, "int64"), node.sizes(order))
+        inverse = g.call("scatter_elements", zeros, order, turns, axis=0, reduction="update")
+    return _unsliced(node, values, x, dim), inverse, counts if return_counts else None
+
+
 def unique_consecutive(
     node: AtenNode, x: Value, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> tuple[Value, Value | None, Value | None]:
-    """(elements that differ from the one before, which of them each element is, how many are equal in a row)"""
+    """(elements that differ from the one before, which of them each element is, how many are equal in a row)
+
+    With `dim`, of slices.
+    """
     if dim is not None and x.rank != 1:
-        node.fail("slices are not compared", help="leave dim out, which takes the elements of the flattened tensor")
+        return slices_in_a_row(node, x, dim, return_inverse, return_counts)
     values, turns, counts = _runs(node, node.graph.reshape(x, (-1,)) if x.rank != 1 else x)
     inverse = node.graph.reshape(turns, node.sizes(x)) if return_inverse else None
     return values, inverse, counts if return_counts else None
 
 
+def slices_in_a_row(
+    node: AtenNode, x: Value, dim: int, return_inverse: bool, return_counts: bool
+) -> tuple[Value, Value | None, Value | None]:
+    values, turns, counts = _runs(node, _slices(node, x, dim))
+    return _unsliced(node, values, x, dim), turns if return_inverse else None, counts if return_counts else None
+
+
+def _slices(node: AtenNode, x: Value, dim: int) -> Value:
+    """The slices along an axis as rows of a matrix."""
+    if dim < 0 and x.rank > 0:
+        node.fail(f"PyTorch's exporter gives another shape for dim={dim}", help=f"say dim={dim + x.rank}")
+    sizes, rest = node.sizes(x), [a for a in range(x.rank) if a != dim]
+    count = node.known(count_of([sizes[a] for a in rest]), "how many elements a slice has")
+    return node.graph.reshape(node.graph.transpose(x, (dim, *rest)), (sizes[dim], count))
+
+
+def _unsliced(node: AtenNode, rows: Value, x: Value, dim: int) -> Value:
+    """The inverse of `_slices`, for some of the rows."""
+    rest = [size for a, size in enumerate(node.sizes(x)) if a != dim]
+    found = node.graph.reshape(rows, (node.sizes(rows)[0], *rest))
+    return node.graph.transpose(found, (*range(1, dim + 1), 0, *range(dim + 1, x.rank)))
+
+
+def _order_of_rows(node: AtenNode, rows: Value) -> Value:
+    """Where rows are in order: sorting keeps the order of equal ones, so that the first column comes last."""
+    g, (size, columns) = node.graph, node.sizes(rows)
+    order = g.call("arange", start=0, stop=size, step=1, dtype="int64")
+    for column in reversed(range(node.known(columns, "how many elements a slice has"))):
+        keys = g.call("take", g.call("take", rows, g.constant(column, "int64"), axis=1), order, axis=0, mode="fast")
+        places = g.call("argsort", keys, axis=0, descending=False, dtype="int64")
+        order = g.call("take", order, places, axis=0, mode="fast")
+    return order
+
+
 def _runs(node: AtenNode, row: Value) -> tuple[Value, Value, Value]:
-    """(the first element of every run of equal ones, the number of its run for each element, how long runs are)"""
+    """(the first of every run of equal elements or rows, the number of its run for each one, how long runs are)"""
     g, size = node.graph, node.sizes(row)[0]
     differs = g.call("not_equal", cut(node, row, 0, 1, size), cut(node, row, 0, 0, size - 1))
+    if row.rank > 1:
+        differs = g.call("any", differs, axis=(1,), keepdims=False)
     starts = g.call("concat", (g.constant([True]), differs), axis=0)
     starts = g.of_shape(cut(node, starts, 0, 0, size), (size,))
     turns = g.call("subtract", g.call("cumsum", g.cast(starts, "int64"), axis=0), g.constant(1, "int64"))
@@ -73,5 +127,6 @@ def _runs(node: AtenNode, row: Value) -> tuple[Value, Value, Value]:
 
 COUNTING: dict[str, Converter] = {
     "aten.bincount.default": bincount, "aten._unique2.default": unique,
-    "aten.unique_consecutive.default": unique_consecutive,
+    "aten.unique_consecutive.default": unique_consecutive, "aten.unique_dim.default": unique_along,
+    "aten.unique_dim_consecutive.default": slices_in_a_row,
 }  # fmt: skip

@@ -43,6 +43,15 @@ from baton._src.frontends.torch.programs.matrices import (
 )
 from baton._src.frontends.torch.programs.quantized import QUANTIZED, whole_product
 from baton._src.frontends.torch.programs.region_pools import position_sensitive_pool
+from baton._src.frontends.torch.programs.segments import (
+    bin_edges,
+    evenly_spaced,
+    histogram,
+    histogram_between,
+    histogram_in_bins,
+    histogram_of_rows,
+    segment_reduce,
+)
 from baton._src.frontends.torch.programs.series import (
     hurwitz_zeta,
     in_float64,
@@ -71,12 +80,14 @@ from baton._src.frontends.torch.programs.whole_operators import (
     narrowed,
     nonzero_static,
     put,
+    resized,
     running_extreme,
     strided,
     strided_written,
     times_power_of_two,
     whole_median_of_numbers,
     windows,
+    within_norm,
 )
 
 
@@ -146,6 +157,15 @@ OURS: dict[str, Callable[..., Any]] = {
     "aten.gcd.default": greatest_divisor,
     "aten.lcm.default": least_multiple,
     "aten.histc.default": in_bins,
+    "aten.histogram.bin_ct": histogram,
+    "aten.histogram.bins_tensor": histogram_between,
+    "aten._histogramdd_bin_edges.default": bin_edges,
+    "aten._histogramdd_from_bin_cts.default": histogram_in_bins,
+    "aten._histogramdd_from_bin_tensors.default": histogram_of_rows,
+    "aten.segment_reduce.default": segment_reduce,
+    **{f"aten.linspace.{kind}": evenly_spaced for kind in ("Tensor_Tensor", "Tensor_Scalar", "Scalar_Tensor")},
+    "aten.resize.default": resized,
+    "aten.embedding_renorm.default": within_norm,
     "aten.frexp.Tensor": fraction_and_exponent,
     "aten.digamma.default": digamma,
     "aten.i0.default": modified_bessel(0, scaled=False),

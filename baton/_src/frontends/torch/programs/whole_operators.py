@@ -220,11 +220,29 @@ def times_power_of_two(x: Any, exponent: Any) -> Any:
 def nonzero_static(x: Any, *, size: int, fill_value: int = -1) -> Any:
     """[size, rank]: the places of the first elements that are not zero; what is left is filled."""
     torch = torch_library()
-    if not x.dim() or not all(isinstance(n, int) for n in (size, *x.shape)):
+    if not all(isinstance(n, int) for n in (size, *x.shape)):
         return NotImplemented
+    if not x.dim():
+        return torch.zeros(size, 0, dtype=torch.int64)
     seen = x.reshape(-1) != 0
     turn = torch.cumsum(seen.to(torch.int64), 0) - 1
     turn = torch.where(seen & (turn < size), turn, size)
     places = torch.full((size + 1,), -1).scatter(0, turn, torch.arange(x.numel()))[:size]
     columns = [torch.div(places, math.prod(x.shape[a + 1 :]), rounding_mode="floor") % n for a, n in enumerate(x.shape)]
     return torch.where((places < 0)[:, None], fill_value, torch.stack(columns, 1))
+
+
+def resized(x: Any, size: Sequence[Any], *, memory_format: Any = None) -> Any:
+    """The first elements in memory in another shape. More of them than there are would be whatever lies there."""
+    if not all(isinstance(n, int) for n in (*size, *x.shape)) or math.prod(size) > x.numel():
+        return NotImplemented
+    flat = x.reshape(-1)
+    return flat[: math.prod(size)].reshape(tuple(size)) if x.is_contiguous() else NotImplemented
+
+
+def within_norm(weight: Any, indices: Any, max_norm: float, norm_type: float) -> Any:
+    """Rows of a table that are looked up are scaled down to a norm of `max_norm`."""
+    torch = torch_library()
+    size = torch.linalg.vector_norm(weight, norm_type, 1, keepdim=True)
+    used = torch.zeros(weight.shape[0], 1, dtype=torch.bool).index_fill(0, indices.reshape(-1), True)
+    return torch.where(used & (size > max_norm), weight * (max_norm / (size + 1e-7)), weight)
