@@ -16,6 +16,7 @@ from baton._src.ops import kernel_words as k
 from baton._src.ops.dims import DimMath
 from baton._src.ops.layout_names import AxisOrder
 from baton._src.support.diagnostics import fail
+from baton._src.te.tag import PAD_TAG, default_tag
 from baton._src.tir.block_annotations import WINDOWS
 
 SPATIAL = {1: "W", 2: "HW", 3: "DHW"}
@@ -107,4 +108,5 @@ def padded(
             k.all_of(inside), value, k.const(fill, x.dtype) if not isinstance(fill, k.PrimExpr) else fill
         )
 
-    return k.compute(shape, body, name, axes=axes)
+    with default_tag(PAD_TAG):
+        return k.compute(shape, body, name, axes=axes)

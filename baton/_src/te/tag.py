@@ -59,6 +59,8 @@ def tag_scope(tag: str) -> TagScope:
     return TagScope(tag)
 
 
+PAD_TAG, DILATE_TAG = "injective,pad", "injective,dilate"
+"""Tags of stages that put numbers around or between those of a tensor."""
 _DEFAULT: ContextVar[str] = ContextVar("default_tag", default="")
 
 

@@ -20,6 +20,7 @@ from baton._src.ops.layouts import per_axis
 from baton._src.ops.linear_axes import known_extents, transposed
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.shape.targets import is_computed
+from baton._src.te.tag import DILATE_TAG, PAD_TAG, default_tag
 
 Pairs = tuple[tuple[int, int], ...]
 
@@ -111,7 +112,8 @@ def compute(inputs: Any, a: PadAttrs, out: Any) -> Any:
         fill = inputs[1]() if len(inputs) > 1 else k.const(_number(a.pad_value, x.dtype), x.dtype)
         return k.if_then_else(k.all_of(inside), x(*places), fill) if inside else x(*places)
 
-    return k.compute(out.shape, body, _STAGES.get(a.pad_mode, "pad"))
+    with default_tag(PAD_TAG):
+        return k.compute(out.shape, body, _STAGES.get(a.pad_mode, "pad"))
 
 
 def _number(value: Any, dtype: Any) -> Any:
@@ -290,7 +292,8 @@ def compute_dilate(inputs: Any, a: DilateAttrs, out: Any) -> Any:
             k.if_then_else(k.all_of(on), value, k.const(_number(a.dilation_value, x.dtype), x.dtype)) if on else value
         )
 
-    return k.compute(out.shape, body, "DilatedInput")
+    with default_tag(DILATE_TAG):
+        return k.compute(out.shape, body, "DilatedInput")
 
 
 def reference_dilate(inputs: Any, a: DilateAttrs) -> Any:

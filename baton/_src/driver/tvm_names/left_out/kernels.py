@@ -48,6 +48,13 @@ KERNEL_NAMES: Mapping[str, Mapping[str, str]] = {
         "te.schedule": "InferBound ScheduleOps",
     },
     "functions of topi are Python's": {"topi": "cpp"},
+    "it lays weights out for kernels of TVM's own; baton's lay them out themselves: pass the weight as it is": {
+        "topi.nn": (
+            "conv2d_gemm_weight_transform conv2d_winograd_nnpack_weight_transform conv3d_winograd_weight_transform "
+            "conv2d_transpose_alter_layout matmul_legalize take_legalize"
+        ),
+    },
+    "scans are topi.cumsum and topi.cumprod; te.scan takes any step": {"topi": "scanop"},
     PLANNED: {
         "tir": "usmp",
         "tir.transform": "UnifiedStaticMemoryPlanner",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-from baton._src.driver.tvm_names.topi.tags import BROADCAST, COMM_REDUCE, ELEMWISE, INJECTIVE
-from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.driver.tvm_names.topi.tagging import tag_of
+from baton._src.ir.op_def import Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, PrimInfo, ShapeInfo, TensorInfo, TupleInfo
 from baton._src.ops.builders import make_attrs, signature
 from baton._src.ops.catalogue import CATALOGUE
@@ -19,16 +19,8 @@ from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.expr import IntImm
 from baton._src.values.dtype import INT64, DataType
 
-_PLACES = {"a": 0, "x": 0, "array": 0, "data": 0, "slope": 1}
-_PLACES |= {"dense_data": 0, "sparse_data": 1, "sparse_indices": 2, "sparse_indptr": 3}
+_PLACES = {"a": 0, "x": 0, "array": 0, "data": 0, "gen": 0, "slope": 1, "n": 1}
 """Names topi has for operands, and which operand they are."""
-_TAGS = {
-    Fusion.ELEMWISE: ELEMWISE,
-    Fusion.BROADCAST: BROADCAST,
-    Fusion.INJECTIVE: INJECTIVE,
-    Fusion.COMM_REDUCE: COMM_REDUCE,
-}
-"""The tags of computations, by which schedules tell what they may inline."""
 
 
 def apply(definition: OpDef[Any], *args: Any, **options: Any) -> Any:
@@ -65,7 +57,7 @@ def computed(definition: OpDef[Any], operands: list[Any], attributes: dict[str, 
     infos = tuple(_info(operand, value) for operand, value in zip(inputs, operands))
     out = definition.infer(OpCall(definition, infos, record, Analyzer()))
     given = tuple(map(_operand, inputs, operands))
-    with default_tag(_TAGS.get(definition.fusion, "")):
+    with default_tag(tag_of(definition)):
         found = definition.compute(given, record, out)
     return _like_operands(found, given)
 

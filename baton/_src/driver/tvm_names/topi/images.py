@@ -8,6 +8,7 @@ from typing import Any
 from baton._src.driver.tvm_names.topi.apply import apply, call
 from baton._src.driver.tvm_names.topi.shapes import get_const_int
 from baton._src.ops.catalogue import CATALOGUE
+from baton._src.te.computation import compute
 from baton._src.te.tensor import Tensor
 
 
@@ -127,6 +128,26 @@ def get_valid_counts(data: Tensor, score_threshold: Any = 0.0, id_index: int = 0
     return list(call("vision.get_valid_counts", data, limit, id_index=id_index, score_index=score_index))
 
 
+def multibox_detection(
+    cls_prob: Tensor,
+    loc_pred: Tensor,
+    anchor: Tensor,
+    clip: bool = True,
+    threshold: float = 0.01,
+    nms_threshold: float = 0.5,
+    force_suppress: bool = False,
+    variances: Any = (0.1, 0.1, 0.2, 0.2),
+    nms_topk: int = -1,
+) -> Any:
+    """The boxes a single-shot detector finds: (batch, anchors, 6), what is suppressed as -1."""
+    options = {"clip": clip, "threshold": threshold, "variances": tuple(variances)}
+    boxes, counts = call("vision.multibox_transform_loc", cls_prob, loc_pred, anchor, **options)
+    everything = compute(boxes.shape[:2], lambda image, box: box, "box_indices")
+    return non_max_suppression(
+        boxes, counts, everything, -1, nms_threshold, force_suppress, top_k=nms_topk, return_indices=False
+    )
+
+
 def _operator(name: str) -> Callable[..., Any]:
     """An operator under another name, with its own order of arguments."""
 
@@ -154,6 +175,7 @@ IMAGES: Mapping[str, Callable[..., Any]] = {
     "vision.rcnn.proposal": _operator("vision.proposal"),
     "vision.ssd.multibox_prior": _operator("vision.multibox_prior"),
     "vision.ssd.multibox_transform_loc": _operator("vision.multibox_transform_loc"),
+    "vision.ssd.multibox_detection": multibox_detection,
     "vision.reorg": reorg,
     "vision.non_max_suppression": non_max_suppression,
     "vision.get_valid_counts": get_valid_counts,

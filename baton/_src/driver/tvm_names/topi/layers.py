@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from baton._src.driver.tvm_names.topi.apply import call, shape_of
+from baton._src.driver.tvm_names.topi.parameter_names import with_layouts_as_given
+from baton._src.driver.tvm_names.topi.tagging import with_tag
 from baton._src.te.tensor import Tensor
 
 
@@ -14,11 +16,9 @@ def dense(
     weight: Tensor,
     bias: Tensor | None = None,
     out_dtype: Any = None,
-    auto_scheduler_rewritten_layout: str = "",
-    meta_schedule_original_shape: Any = None,
 ) -> Any:
     """data weightᵀ (+ bias)"""
-    return _biased(call("nn.dense", data, weight, out_dtype=out_dtype or data.dtype), bias)
+    return _biased(with_tag(call("nn.dense", data, weight, out_dtype=out_dtype or data.dtype), "dense"), bias)
 
 
 def matmul(
@@ -31,14 +31,17 @@ def matmul(
 ) -> Any:
     """A product of matrices (+ bias)."""
     options = {"transpose_a": transpose_a, "transpose_b": transpose_b, "out_dtype": out_dtype or tensor_a.dtype}
-    return _biased(call("nn.matmul", tensor_a, tensor_b, **options), bias)
+    product = with_tag(
+        call("nn.matmul", tensor_a, tensor_b, **options), "dense" if transpose_b and not transpose_a else "matmul"
+    )
+    return _biased(product, bias)
 
 
 def dense_pack(data: Tensor, weight: Tensor, bias: Tensor | None = None, out_dtype: Any = None) -> Any:
     """A dense layer with a weight in blocks of units: its last extent."""
     layout = f"NC{shape_of(weight)[2]}n"
     options = {"weight_layout": layout, "out_dtype": out_dtype or data.dtype}
-    return _biased(call("nn.contrib_dense_pack", data, weight, **options), bias)
+    return _biased(with_tag(call("nn.contrib_dense_pack", data, weight, **options), "dense_pack"), bias)
 
 
 def _biased(product: Any, bias: Tensor | None) -> Any:
@@ -52,11 +55,10 @@ def batch_matmul(
     out_dtype: Any = None,
     transpose_a: bool = False,
     transpose_b: bool = True,
-    **unused: Any,
 ) -> Any:
     """A product of matrices, batch by batch; the shape of the result is known from the operands."""
     options = {"transpose_a": transpose_a, "transpose_b": transpose_b, "out_dtype": out_dtype or tensor_a.dtype}
-    return call("nn.batch_matmul", tensor_a, tensor_b, **options)
+    return with_tag(call("nn.batch_matmul", tensor_a, tensor_b, **options), "batch_matmul")
 
 
 def flatten(data: Tensor) -> Any:
@@ -74,6 +76,17 @@ def _scale_shift(layout: str) -> Callable[..., Any]:
         return call("add", call("multiply", Input, scale), shift)
 
     return function
+
+
+def scale_shift_nchwc(Input: Tensor, Scale: Tensor, Shift: Tensor) -> Any:
+    """Input * Scale + Shift of channels in blocks: (n, c / b, h, w, b) by (c / b, b)."""
+    scale, shift = (call("expand_dims", v, axis=(1, 2)) for v in (Scale, Shift))
+    return call("add", call("multiply", Input, scale), shift)
+
+
+def softmax_common(x: Tensor, axis: int, use_fast_exp: bool) -> Any:
+    """softmax or fast_softmax."""
+    return call("nn.fast_softmax" if use_fast_exp else "nn.softmax", x, axis=axis)
 
 
 def pad(
@@ -169,8 +182,9 @@ def upsampling(
     layout: str = "NCHW",
     method: str = "nearest_neighbor",
     align_corners: bool = False,
+    output_shape: Any = None,
 ) -> Any:
-    """Larger images."""
+    """Larger images; `output_shape` follows from the scales."""
     options = {"layout": layout, "method": method, "align_corners": align_corners}
     return call("nn.upsampling", data, scale_h=scale_h, scale_w=scale_w, **options)
 
@@ -188,10 +202,11 @@ def batch_to_space_nd(data: Tensor, block_shape: Any, crop_begin_list: Any, crop
 
 
 _WRITTEN: tuple[Callable[..., Any], ...] = (
-    *(dense, matmul, dense_pack, batch_matmul, flatten, pad, mirror_pad, dilate, leaky_relu, lrn, layer_norm),
+    *(dense_pack, flatten, scale_shift_nchwc, softmax_common, pad, mirror_pad, dilate, leaky_relu, lrn, layer_norm),
     *(instance_norm, group_norm, rms_norm, batch_norm, upsampling, space_to_batch_nd, batch_to_space_nd),
 )
 LAYERS: Mapping[str, Callable[..., Any]] = {
+    **{f"nn.{f.__name__}": with_layouts_as_given(f) for f in (dense, matmul, batch_matmul)},
     "nn.scale_shift_nchw": _scale_shift("NCHW"),
     "nn.scale_shift_nhwc": _scale_shift("NHWC"),
     **{f"nn.{function.__name__}": function for function in _WRITTEN},

@@ -22,7 +22,9 @@ from baton._src.driver.tvm_names.topi.layers import LAYERS
 from baton._src.driver.tvm_names.topi.lstm import LSTM
 from baton._src.driver.tvm_names.topi.pooling import POOLING
 from baton._src.driver.tvm_names.topi.simulated_quantization import SIMULATED_QUANTIZATION
+from baton._src.driver.tvm_names.topi.sparse_layers import SPARSE_LAYERS
 from baton._src.driver.tvm_names.topi.tensors import TENSORS
+from baton._src.driver.tvm_names.topi.transposed_convolutions import TRANSPOSED_CONVOLUTIONS
 from baton._src.driver.tvm_names.topi.winograd_convolutions import WINOGRAD_CONVOLUTIONS
 from baton._src.ir.op_def import NotApplicable
 from baton._src.ops.builders import Namespace
@@ -32,9 +34,11 @@ _OWN: Mapping[str, Any] = {
     **ELEMENTS,
     **TENSORS,
     **CONVOLUTIONS,
+    **TRANSPOSED_CONVOLUTIONS,
     **POOLING,
     **LAYERS,
     **BINARY_LAYERS,
+    **SPARSE_LAYERS,
     **SIMULATED_QUANTIZATION,
     **DEPTHWISE_GRADIENTS,
     **WINOGRAD_CONVOLUTIONS,

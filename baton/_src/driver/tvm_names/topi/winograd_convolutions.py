@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from baton._src.driver.tvm_names.topi.apply import call, shape_of
+from baton._src.driver.tvm_names.topi.parameter_names import with_layouts_as_given
 from baton._src.driver.tvm_names.topi.shapes import const_matrix
 from baton._src.ops.nn.convolution.winograd import matrices
 from baton._src.te.tensor import Tensor
@@ -46,14 +47,33 @@ def conv2d_winograd_nhwc(
     return call("permute_dims", found, axes=(0, 2, 3, 1))
 
 
+def conv2d_winograd_weight_transform(kernel: Tensor, tile_size: int) -> Any:
+    """A kernel OIHW as convolutions with `pre_computed` take it: (tile_size + 2, tile_size + 2, O, I) for taps of 3."""
+    return call(f"{_WINOGRAD}_weight_transform", kernel, tile_size=tile_size)
+
+
+def _of_transformed(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A convolution whose kernel is `conv2d_winograd_weight_transform`'s."""
+
+    def convolution(data: Tensor, weight: Tensor, strides: Any, padding: Any, dilation: Any, out_dtype: Any) -> Any:
+        """A convolution of stride 1 with a kernel transformed beforehand."""
+        return function(data, weight, strides, padding, dilation, out_dtype, pre_computed=True)
+
+    return convolution
+
+
 def _tile(weight: Tensor, pre_computed: bool) -> int:
     """Tiles of 4 x 4 results; of kernels computed beforehand, which are for taps of 3, what their extent says."""
     return shape_of(weight)[0] - 2 if pre_computed else 4
 
 
+_NCHW, _NHWC = with_layouts_as_given(conv2d_winograd_nchw), with_layouts_as_given(conv2d_winograd_nhwc)
 WINOGRAD_CONVOLUTIONS: Mapping[str, Callable[..., Any]] = {
     "nn.winograd_transform_matrices": winograd_transform_matrices,
-    "nn.conv2d_winograd_nchw": conv2d_winograd_nchw,
-    "nn.conv2d_winograd_nhwc": conv2d_winograd_nhwc,
+    "nn.conv2d_winograd_weight_transform": conv2d_winograd_weight_transform,
+    "nn.conv2d_winograd_nchw": _NCHW,
+    "nn.conv2d_winograd_nhwc": _NHWC,
+    "nn.conv2d_winograd_nchw_without_weight_transform": with_layouts_as_given(_of_transformed(_NCHW)),
+    "nn.conv2d_winograd_nhwc_without_weight_transform": with_layouts_as_given(_of_transformed(_NHWC)),
 }
 """By names below `topi`."""

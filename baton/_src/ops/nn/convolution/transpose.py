@@ -25,6 +25,7 @@ from baton._src.ops.precision import accumulator
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.windows import SPATIAL, per_axis
 from baton._src.support.diagnostics import fail
+from baton._src.te.tag import PAD_TAG, default_tag
 
 
 @attrs
@@ -160,7 +161,8 @@ def _spread(x: k.Tensor, data: AxisOrder, a: Any, kernel: Sequence[Any]) -> k.Te
             where[axis] = at // stride if stride > 1 else at
         return k.if_then_else(k.all_of(inside), x(*where), k.const(0, x.dtype))
 
-    return k.compute(shape, body, "pad_temp")
+    with default_tag(PAD_TAG):
+        return k.compute(shape, body, "pad_temp")
 
 
 def compute(inputs: Any, attributes: Any, out: Any) -> Any:

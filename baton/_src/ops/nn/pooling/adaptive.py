@@ -26,6 +26,7 @@ from baton._src.ops.reduce.folds import greatest
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.windows import SPATIAL
 from baton._src.support.diagnostics import fail
+from baton._src.te.tag import default_tag
 
 
 @attrs
@@ -134,7 +135,8 @@ def _fold(x: k.Tensor, a: Any, out: Any, fold: Any, kept: Any, nothing: Any, nam
         value = k.cast(kept, x(*data.indices(at)))
         return fold(k.if_then_else(k.all_of(inside), value, nothing) if inside else value, list(taps.values()))
 
-    return k.compute(out.shape, body, name, axes="ax"), window
+    with default_tag(name):
+        return k.compute(out.shape, body, name, axes="ax"), window
 
 
 def _longest(extent: Any, size: Any) -> Any:

@@ -26,6 +26,7 @@ from baton._src.ops.means import refuse_bools, summing_dtype
 from baton._src.ops.precision import computed_wide
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.windows import SPATIAL, both_sides, padded, steps, window_extent, windows
+from baton._src.te.tag import default_tag
 
 
 @attrs
@@ -151,7 +152,8 @@ def _fold(source: k.Tensor, a: Any, out: Any, fold: Any, kept: Any, name: str) -
         return fold(k.cast(kept, source(*data.indices(at))), taps)
 
     attrs = windows(out.shape, result, letters)
-    return k.compute(out.shape, body, name, "", axes="ax", **attrs)
+    with default_tag(name):
+        return k.compute(out.shape, body, name, "", axes="ax", **attrs)
 
 
 def infer_mean(call: OpCall[Any]) -> Info:
