@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Container, Sequence
+from typing import Any
 
 from baton._src.analysis.bindings import body_bindings, used_vars
 from baton._src.analysis.purity import find_impure_call
 from baton._src.analysis.variables import free_symbolic_vars
-from baton._src.relax.nodes import Binding, DataflowBlock, Function, MatchCast, SeqExpr, Var
+from baton._src.ir.expr import Op
+from baton._src.relax.check.variables import definable_tir_vars_in_struct_info
+from baton._src.relax.nodes import (
+    Binding,
+    Call,
+    DataflowBlock,
+    ExternFunc,
+    Function,
+    MatchCast,
+    SeqExpr,
+    Var,
+    VarBinding,
+)
+from baton._src.relax.struct_info import TupleStructInfo
 from baton._src.tir.expr import Var as TirVar
 
 
@@ -23,18 +37,32 @@ def computable_at_compile_time(function: Function) -> list[Var]:
     return [*weights, *_following(function, weights, {v for w in weights for v in free_symbolic_vars(w.struct_info)})]
 
 
-def liftable_variables(function: Function) -> list[Var]:
-    """Those of them that are bound in the function, to values that mention no shape variable."""
-    count = function.attrs.get("num_input")
-    return [] if count is None else _following(function, function.params[int(count) :], set())
+def liftable_bindings(function: Function) -> list[VarBinding]:
+    """The bindings that a function of the weights can compute instead, what depends on nothing included.
+
+    `R.builtin.stop_lift_params` ends them, and packed functions are looked up where they are called.
+    """
+    weights = function.params[int(function.attrs["num_input"]) :]
+    dims = definable_tir_vars_in_struct_info(TupleStructInfo([w.struct_info for w in weights]))
+    following = set(_following(function, weights, dims, lambda v: isinstance(v, ExternFunc) or stops_lifting(v)))
+    return [b for b in _dataflow_bindings(function) if isinstance(b, VarBinding) and b.var in following]
 
 
-def _following(function: Function, weights: Sequence[Var], dims: Container[TirVar]) -> list[Var]:
+def stops_lifting(value: Any) -> bool:
+    """Whether this is a call of `R.builtin.stop_lift_params`."""
+    return isinstance(value, Call) and isinstance(value.op, Op) and value.op.name == "relax.builtin.stop_lift_params"
+
+
+def _following(
+    function: Function, weights: Sequence[Var], dims: Container[TirVar], stops: Callable[[Any], bool] = lambda _: False
+) -> list[Var]:
     """The variables of dataflow blocks that depend on `weights` and sizes among `dims` only."""
     known: set[Var] = set(weights)
     found: list[Var] = []
     for binding in _dataflow_bindings(function):
         if isinstance(binding, MatchCast) or find_impure_call(binding) is not None:
+            continue
+        if stops(binding.value):
             continue
         if all(v in known for v in used_vars(binding)) and all(v in dims for v in free_symbolic_vars(binding)):
             known.add(binding.var)
