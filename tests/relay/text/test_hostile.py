@@ -28,12 +28,13 @@ wire()
 
 
 def survive(text: str) -> None:
-    """Read it, print it, and lower it; each step succeeds or gives a diagnostic."""
+    """Read it, print it, and lower it; each step succeeds or gives a diagnostic, reading one that says where."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         try:
             module = parse(text, CATALOGUE)
-        except DiagnosticError:
+        except DiagnosticError as error:
+            assert all(found.span is not None for found in error.diagnostics), str(error)
             return
         if module.functions or module.type_definitions:
             assert isinstance(parse(module.astext(), CATALOGUE), IRModule)
@@ -122,6 +123,8 @@ def test_calls_of_anything(text: str) -> None:
         ("match (1) { " + "(" * 300 + "_", "patterns nested more than"),
         (f"Constant(0, ({MAX_LITERAL + 1}), int8)", "not too large"),
         ("1" * 30, "does not fit"),
+        ("nanf641", "no dtype float641\n  -->"),
+        (f"fn(%x: Tensor[({2**63}), int8]) {{ %x }}", "too large\n  -->"),
         ("reshape(1, newshape=" + "[" * 500 + "]" * 500 + ")", "nested more than"),
         ("/*" * 50_000, "comment"),
         ('"' + "a" * 100_000, "string"),

@@ -60,7 +60,7 @@ class AttributeReader:
         named = _NAMED_FLOATS.match(token.text)
         if named:
             size = float(named[1])
-            return Literal(-size if negative else size, f"float{named[2] or 32}")
+            return self._checked(Literal, -size if negative else size, f"float{named[2] or 32}", token)
         found = _NUMBER.match(token.text)
         if found is None:
             help = "dtypes are chosen by f, f64, i64, u8 and the like"

@@ -136,6 +136,8 @@ class TypeReader:
         token = cursor.next()
         if token.kind is Kind.NUMBER and token.text.isdigit():
             value = int(token.text)
+            if value >= 2**63:
+                raise cursor.fault(f"the dim {value} is too large", token, "dims are int64")
             return literal(value) if value < 2**31 else literal(value, INT64)
         if token.kind is Kind.NAME:
             if token.text in self.variables:
