@@ -31,10 +31,13 @@ def survive(text: str) -> None:
     """Read it, print it, and lower it; each step succeeds or gives a diagnostic, reading one that says where."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
+        faults = None
         try:
             module = parse(text, CATALOGUE)
         except DiagnosticError as error:
-            assert all(found.span is not None for found in error.diagnostics), str(error)
+            faults = error
+        if faults is not None:
+            assert all(found.span is not None for found in faults.diagnostics), str(faults)
             return
         if module.functions or module.type_definitions:
             assert isinstance(parse(module.astext(), CATALOGUE), IRModule)
