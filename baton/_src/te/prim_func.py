@@ -23,17 +23,18 @@ from baton._src.values.dtype import BOOL, HANDLE, DataType
 
 
 def create_prim_func(
-    args: Sequence[Any],
+    ops: Sequence[Any] | Tensor,
     index_dtype_override: str | None = None,
     *,
     name: str = "main",
     attrs: dict[str, Any] | None = None,
 ) -> PrimFunc:
-    """A PrimFunc with these tensors (inputs and outputs, in any order) and scalar variables as params.
+    """A PrimFunc with these tensors (inputs and outputs, in any order; or a single one) and scalar variables as params.
 
     Tensors that are computed but not listed are allocated inside. Attributes: `global_symbol` (`name`) and
     `tir.noalias`, and those given. Loops and sizes have `index_dtype_override` instead of the dtype of the sizes.
     """
+    args = [ops] if isinstance(ops, Tensor) else ops
     function = prim_func_with_blocks(args, name, attrs)[0]
     return function if index_dtype_override is None else with_index_dtype(function, DataType(index_dtype_override))
 

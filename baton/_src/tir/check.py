@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from baton._src.ir.module import IRModule
 from baton._src.support.diagnostics import Diagnostic, DiagnosticError
 from baton._src.support.trampoline import Task, run
 from baton._src.tir import expr as tir
@@ -49,9 +50,11 @@ def check_prim_func(func: PrimFunc, name: str = "") -> list[Diagnostic]:
     return checker.findings
 
 
-def verify_well_formed(func: PrimFunc, assert_mode: bool = True) -> bool:
-    """Whether `func` is well formed; with `assert_mode` raise `DiagnosticError` with every finding if not."""
-    findings = check_prim_func(func)
+def verify_well_formed(obj: PrimFunc | IRModule, assert_mode: bool = True) -> bool:
+    """Whether a kernel, or each one of a module, is well formed; with `assert_mode` raise `DiagnosticError` with every
+    finding if not."""
+    kernels = [obj] if isinstance(obj, PrimFunc) else [f for f in obj.functions.values() if isinstance(f, PrimFunc)]
+    findings = [finding for kernel in kernels for finding in check_prim_func(kernel)]
     if findings and assert_mode:
         raise DiagnosticError(findings)
     return not findings

@@ -39,12 +39,14 @@ class PassInstrument:
         """The pass has made `module`."""
 
 
-def pass_instrument(cls: type) -> type:
-    """Make a plain class with some of the five methods an instrument."""
-    if issubclass(cls, PassInstrument):
-        return cls
-    body = {"__doc__": cls.__doc__, "__module__": cls.__module__, "__qualname__": cls.__qualname__}
-    return type(cls.__name__, (cls, PassInstrument), body)
+def pass_instrument(pi_cls: type | None = None) -> Any:
+    """Make a plain class with some of the five methods an instrument; without a class, the decorator that does so."""
+    if pi_cls is None:
+        return pass_instrument
+    if issubclass(pi_cls, PassInstrument):
+        return pi_cls
+    body = {"__doc__": pi_cls.__doc__, "__module__": pi_cls.__module__, "__qualname__": pi_cls.__qualname__}
+    return type(pi_cls.__name__, (pi_cls, PassInstrument), body)
 
 
 @dataclass

@@ -70,13 +70,13 @@ class Trainer:
         """Zeros for all states."""
         self._states = [array(np.zeros(*_shape_and_dtype(v))) for v in self._state_vars]
 
-    def load_params(self, params: Mapping[str, Any] | Sequence[Any]) -> None:
+    def load_params(self, extern_param_dict: Mapping[str, Any] | Sequence[Any]) -> None:
         """Parameters by name, others stay as they are; or all in order."""
-        self._load(params, self._param_vars, self._params, "parameter")
+        self._load(extern_param_dict, self._param_vars, self._params, "parameter")
 
-    def load_states(self, states: Mapping[str, Any] | Sequence[Any]) -> None:
+    def load_states(self, extern_state_dict: Mapping[str, Any] | Sequence[Any]) -> None:
         """States by name, others stay as they are; or all in order."""
-        self._load(states, self._state_vars, self._states, "state")
+        self._load(extern_state_dict, self._state_vars, self._states, "state")
 
     def _load(self, given: Mapping[str, Any] | Sequence[Any], variables: list[Any], held: list[Any], kind: str) -> None:
         places = {v.name_hint: n for n, v in enumerate(variables)}

@@ -27,9 +27,12 @@ class PrintIR(Pass):
     """Print the module as it is at this place of a pipeline, under a heading."""
 
     header: str = ""
+    show_meta_data: bool = False
+    """Whether large constants are printed too."""
 
     def run(self, module: IRModule, ctx: PassContext) -> IRModule:
-        print(f"PrintIR({self.header}):\n{module!r}" if self.header else repr(module))
+        text = module.script(show_meta=True) if self.show_meta_data else repr(module)
+        print(f"PrintIR({self.header}):\n{text}" if self.header else text)
         return module
 
 

@@ -12,6 +12,7 @@ from baton._src.ops.builders import RELAX
 from baton._src.relax.literals import const
 from baton._src.relax.nodes import ShapeExpr
 from baton._src.relax.special_builders import alloc_tensor
+from baton._src.tir.expr import FloatImm, IntImm
 
 _RELAX: Any = RELAX
 
@@ -47,7 +48,7 @@ def minimum(x1: Any, x2: Any, name: str = "minimum") -> Tensor:
 
 
 relu, silu, sigmoid, tanh = (_unary(n) for n in ("nn.relu", "nn.silu", "sigmoid", "tanh"))
-exp, log, sqrt, square = (_unary(n) for n in ("exp", "log", "sqrt", "square"))
+exp, log, sqrt, square, floor = (_unary(n) for n in ("exp", "log", "sqrt", "square", "floor"))
 negative = _unary("negative", "neg")
 add, subtract, divide = (_binary(n) for n in ("add", "subtract", "divide"))
 multiply = _binary("multiply", "mul")
@@ -155,9 +156,15 @@ def where(condition: Tensor, x1: Tensor, x2: Tensor, name: str = "where") -> Any
 
 
 def full(shape: Sequence[Any], fill_value: Any, dtype: str = "float32", name: str = "full") -> Any:
-    """A tensor of one value."""
-    value = fill_value._expr if isinstance(fill_value, Tensor) else const(fill_value, dtype)
+    """A tensor of one value: a number, a literal of TIR, or a tensor without axes."""
+    number = fill_value.value if isinstance(fill_value, (IntImm, FloatImm)) else fill_value
+    value = number._expr if isinstance(number, Tensor) else const(number, dtype)
     return emit(_RELAX.full(tuple(shape), value, dtype=dtype), name)
+
+
+def arange(start: Any, end: Any = None, step: Any = 1, dtype: str | None = "float32", name: str = "arange") -> Any:
+    """The numbers from `start` (0, if there is no `end`) up to `end`, which is not among them."""
+    return emit(_RELAX.arange(start, end, step, dtype), name)
 
 
 def zeros(shape: Sequence[Any], dtype: str = "float32", name: str = "zeros") -> Any:

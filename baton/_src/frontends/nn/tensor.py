@@ -126,6 +126,14 @@ class Tensor:
     def __ge__(self, other: Any) -> Tensor:
         return binary("greater_equal", self, other)
 
+    def maximum(self, other: Any) -> Tensor:
+        """The larger of two elements."""
+        return binary("maximum", self, other)
+
+    def minimum(self, other: Any) -> Tensor:
+        """The smaller of two elements."""
+        return binary("minimum", self, other)
+
     def astype(self, dtype: str) -> Tensor:
         """Every element converted."""
         return self if self.dtype == dtype else _tensor(_RELAX.astype(self._expr, dtype=dtype), "astype")
@@ -232,11 +240,15 @@ def wrap_nested(expr: Any, name: str) -> Any:
 
 
 def binary(name: str, a: Any, b: Any, hint: str | None = None) -> Tensor:
-    """An operator of two tensors; a number takes the other's dtype."""
+    """An operator of two tensors; a number, also a literal of TIR, takes the other's dtype."""
     beside = a if isinstance(a, Tensor) else b
-    left, right = (
-        x._expr if isinstance(x, Tensor) else const(x, beside.dtype) if isinstance(x, (int, float)) else x
-        for x in (a, b)
-    )
+    left, right = (_operand(x, beside) for x in (a, b))
     found: Tensor = emit(getattr(_RELAX, name)(left, right), hint or name)
     return found
+
+
+def _operand(x: Any, beside: Any) -> Any:
+    if isinstance(x, Tensor):
+        return x._expr
+    number = x.value if isinstance(x, (tir.IntImm, tir.FloatImm)) else x
+    return const(number, beside.dtype) if isinstance(number, (int, float)) else x

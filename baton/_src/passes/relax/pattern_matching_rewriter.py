@@ -101,8 +101,8 @@ class PatternMatchingRewriter(Pass):
             (*self.rules, *other.rules), (*self.groups, *other.groups), {**self.functions, **other.functions}
         )
 
-    def __call__(self, target: Any) -> Any:
-        return self.rewritten(target, None) if isinstance(target, Function) else super().__call__(target)
+    def __call__(self, obj: Any) -> Any:
+        return self.rewritten(obj, None) if isinstance(obj, Function) else super().__call__(obj)
 
     def rewritten(self, function: Function, module: IRModule | None) -> Function:
         """One function, rewritten until nothing changes."""

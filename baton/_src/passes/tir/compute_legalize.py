@@ -49,7 +49,7 @@ class BF16ComputeLegalize(PrimFuncPass):
 class FP8ComputeLegalize(PrimFuncPass):
     """The floats of 8 bits are computed in float16 or float32."""
 
-    promote_dtype_str: str = "float16"
+    promote_dtype_str: str = "float32"
 
     def body(self, body: st.Stmt, function: PrimFunc, ctx: PassContext) -> st.Stmt:
         dtype = DataType(self.promote_dtype_str)

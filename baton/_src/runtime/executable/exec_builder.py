@@ -120,9 +120,9 @@ class ExecBuilder:
         if func_name not in self._index:
             self.add_function(FunctionEntry(kind if isinstance(kind, str) else _KINDS[VMFuncKind(kind)], func_name))
 
-    def check_func_exists(self, name: str) -> bool:
+    def check_func_exists(self, func_name: str) -> bool:
         """Whether a function of this name is declared, defined or called."""
-        return name in self._index
+        return func_name in self._index
 
     @contextmanager
     def function(

@@ -26,6 +26,7 @@ def _bitwise(name: str, on_bools: Callable[[Any, Any], PrimExpr]) -> Callable[[A
         folded = fold_arithmetic(name, x, y)
         return Call(x.dtype, op, (x, y)) if folded is None else folded
 
+    combine.__name__ = name
     return combine
 
 

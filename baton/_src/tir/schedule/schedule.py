@@ -172,13 +172,13 @@ class Schedule(BufferPrimitives, TilePrimitives, SamplePrimitives, RulePrimitive
         around = [n for n in path_to(self.func.body, realize) if isinstance(n, st.Block)]
         return [r.block for r in blocks_directly_in(around[-1]) if r is not realize] if around else []
 
-    def get(self, handle: BlockRV | LoopRV | ExprRV | str) -> Any:
+    def get(self, rand_var_or_sref: BlockRV | LoopRV | ExprRV | str) -> Any:
         """The `Block`, `For` or number behind a handle."""
-        if isinstance(handle, ExprRV):
-            return IntImm("int32", int(handle))
-        if isinstance(handle, (BlockRV, str)):
-            return find_block(self.func.body, _name(handle)).block
-        return find_loop(self.func.body, handle.var)
+        if isinstance(rand_var_or_sref, ExprRV):
+            return IntImm("int32", int(rand_var_or_sref))
+        if isinstance(rand_var_or_sref, (BlockRV, str)):
+            return find_block(self.func.body, _name(rand_var_or_sref)).block
+        return find_loop(self.func.body, rand_var_or_sref.var)
 
     @property
     def state(self) -> ScheduleState:

@@ -18,7 +18,7 @@ OPERATORS = {
         "frontends.nn.op",
         "conv1d conv2d conv3d conv1d_transpose group_norm scaled_dot_product_attention",
     ),
-    **names("frontends.nn.op", "add subtract multiply divide maximum minimum"),
+    **names("frontends.nn.op", "add subtract multiply divide maximum minimum floor arange"),
     **names("frontends.nn.op", "less less_equal greater greater_equal equal not_equal"),
     **names("frontends.nn.op", "chunk empty pad permute relu6 softplus prelu"),
     **names("frontends.nn.ordering_ops", "cumsum sort argsort topk multinomial_from_uniform"),
