@@ -11,6 +11,7 @@ __getattr__, __dir__, __all__ = attach(
         **names("driver.tvm_names.tuning.autotvm.task", "Task create get_config template args_to_workload"),
         **names("driver.tvm_names.tuning.autotvm.extract", "extract_from_program extract_from_multiple_program"),
         **names("driver.tvm_names.tuning.autotvm.config", "ConfigSpace ConfigEntity"),
+        **names("driver.tvm_names.tuning.autotvm.knob_values", "VirtualAxis get_factors get_pow2s"),
         **names(
             "driver.tvm_names.tuning.autotvm.entities", "SplitEntity ReorderEntity AnnotateEntity OtherOptionEntity"
         ),

@@ -14,7 +14,14 @@ from baton._src.driver.tvm_names.tuning.autotvm.entities import (
     SplitEntity,
     entity,
 )
-from baton._src.driver.tvm_names.tuning.autotvm.knob_values import annotate_values, reorder_values, split_values
+from baton._src.driver.tvm_names.tuning.autotvm.knob_values import (
+    VirtualAxis,
+    annotate_values,
+    interleaved_values,
+    parts_of,
+    reorder_values,
+    split_values,
+)
 from baton._src.support.diagnostics import fail
 
 
@@ -25,10 +32,11 @@ class Config:
 
     def __init__(self) -> None:
         self.flop = 0.0
+        self.errors: list[str] = []
 
-    def axis(self, var: Any) -> Any:
-        """An axis as the definitions of knobs take it: itself."""
-        return var
+    def axis(self, var: Any) -> VirtualAxis:
+        """An axis (or so many iterations) as the definitions of knobs take it."""
+        return VirtualAxis(var)
 
     reduce_axis = axis
 
@@ -36,9 +44,13 @@ class Config:
         """Count floating-point operations, by which rates are told."""
         self.flop += float(getattr(flop, "value", flop))
 
+    def raise_error(self, msg: str) -> None:
+        """Say why the template takes no such configuration: it is not measured then."""
+        self.errors.append(msg)
+
     def valid(self) -> bool:
-        """Whether the template made a schedule of it."""
-        return True
+        """Whether the template took it."""
+        return not self.errors
 
 
 class ConfigSpace(Config):
@@ -61,12 +73,12 @@ class ConfigSpace(Config):
     ) -> list[Any]:
         """How an axis (or a loop of so many iterations) is split into `num_outputs`.
 
-        `policy`: "factors" (divisors of its extent), "power2", "verbose" (both), "candidate". The axes are given as
-        they will be: as many as there are parts.
+        `policy`: "factors" (divisors of its extent), "power2", "verbose" (both), "candidate". What it gives are the
+        parts, outermost first, for `define_reorder` and `define_annotate`.
         """
         found = split_values(name, axis, policy, num_outputs, max_factor, candidate, no_tail)
         self._define(name, [one for one in found if filter is None or filter(one)])
-        return [axis] * num_outputs
+        return parts_of(name, num_outputs)
 
     def define_reorder(
         self,
@@ -74,9 +86,19 @@ class ConfigSpace(Config):
         axes: Sequence[Any],
         policy: str,
         candidate: Sequence[Sequence[Any]] | None = None,
+        interval: tuple[int, int] | None = None,
+        spatial: Sequence[Sequence[Any]] = (),
+        reduce: Sequence[Sequence[Any]] = (),
     ) -> list[Any]:
-        """In which order axes stand: "identity", "all", or those of `candidate` (lists of the axes)."""
-        self._define(name, reorder_values(name, axes, policy, candidate))
+        """In which order axes stand: "identity", "all", "interval_all" (all orders of the axes in `interval`),
+        "candidate" (lists of the axes), or "interleave" (parts of `spatial` and `reduce` axes, outer parts first).
+        """
+        found = (
+            interleaved_values(axes, spatial, reduce)
+            if policy == "interleave"
+            else reorder_values(name, axes, policy, candidate, interval)
+        )
+        self._define(name, found)
         return list(axes)
 
     def define_annotate(
@@ -173,7 +195,7 @@ class ConfigEntity(Config):
 
     def define_split(self, name: str, axis: Any, policy: str = "factors", num_outputs: int = 2, **_o: Any) -> list[Any]:
         """Defined already."""
-        return [axis] * num_outputs
+        return parts_of(name, num_outputs)
 
     def define_reorder(self, name: str, axes: Sequence[Any], policy: str, **_o: Any) -> list[Any]:
         """Defined already."""

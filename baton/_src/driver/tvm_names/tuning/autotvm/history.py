@@ -9,28 +9,32 @@ with autotvm.apply_history_best("matmul.log"):
 from __future__ import annotations
 
 from collections.abc import Iterable
+from io import TextIOBase
 from pathlib import Path
 from typing import Any
 
 from baton._src.driver.tvm_names.tuning.autotvm.config import Config, ConfigEntity
 from baton._src.driver.tvm_names.tuning.autotvm.dispatch import DispatchContext
-from baton._src.driver.tvm_names.tuning.autotvm.records import load_from_file
+from baton._src.driver.tvm_names.tuning.autotvm.records import load_from_buffer, load_from_file
 from baton._src.driver.tvm_names.tuning.workloads import KERNEL
 from baton._src.support.diagnostics import fail
 
 
 class ApplyHistoryBest(DispatchContext):
-    """The fastest configuration of each workload in logs (paths, or pairs of inputs and results)."""
+    """The fastest configuration of each workload in logs (paths, open files, or pairs of inputs and results)."""
 
     def __init__(self, records: Any) -> None:
         self._best: dict[tuple[Any, ...], tuple[float, ConfigEntity]] = {}
         if records is not None:
             self.load(records)
 
-    def load(self, records: str | Path | Iterable[Any]) -> None:
+    def load(self, records: str | Path | TextIOBase | Iterable[Any]) -> None:
         """Take further records."""
         if isinstance(records, (str, Path)):
             self._add(load_from_file(records))
+            return
+        if isinstance(records, TextIOBase):
+            self._add(load_from_buffer(records))
             return
         for one in records:
             if isinstance(one, (str, Path)):
@@ -60,6 +64,6 @@ class ApplyHistoryBest(DispatchContext):
         self._best[workload] = (0.0, cfg)
 
 
-def apply_history_best(log_file: Any) -> ApplyHistoryBest:
+def apply_history_best(records: Any) -> ApplyHistoryBest:
     """The fastest configurations of logs, to be put in force: `with autotvm.apply_history_best("tune.log"):`."""
-    return ApplyHistoryBest(log_file)
+    return ApplyHistoryBest(records)

@@ -4,12 +4,43 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from baton._src.driver.tvm_names.tuning.autotvm.entities import AnnotateEntity, ReorderEntity, SplitEntity
 from baton._src.support.diagnostics import DiagnosticError, fail
 from baton._src.tir.expr import IntImm
+
+
+class VirtualAxis:
+    """An axis as definitions of knobs know it: of an axis of a stage, of so many iterations, or a part of a split one.
+
+    Every part is an axis of its own, by which orders tell them apart; how long it is depends on the configuration.
+    """
+
+    def __init__(self, var: Any = None, name: str = "") -> None:
+        self.name = name or getattr(getattr(var, "var", None), "name", "axis")
+        self.extent = _extent_of(var)
+
+    @property
+    def length(self) -> int:
+        """How many iterations; -1 if that is not known."""
+        return -1 if self.extent is None else self.extent
+
+    def __repr__(self) -> str:
+        return f"vaxis({self.name})"
+
+
+def _extent_of(var: Any) -> int | None:
+    if isinstance(var, VirtualAxis):
+        return var.extent
+    extent = getattr(getattr(var, "dom", None), "extent", var)
+    return int(extent) if isinstance(extent, (int, IntImm)) else None
+
+
+def parts_of(name: str, count: int) -> list[VirtualAxis]:
+    """The axes that one is split into."""
+    return [VirtualAxis(name=f"{name}.{place}") for place in range(count)]
 
 
 def split_values(
@@ -35,19 +66,29 @@ def split_values(
 
 
 def _extent(name: str, axis: Any) -> int:
-    extent = axis if isinstance(axis, int) else axis.dom.extent
-    if not isinstance(extent, (int, IntImm)):
+    extent = _extent_of(axis)
+    if extent is None:
         raise fail("autotvm-knob", f"{name}: the axis has no known extent")
-    return int(extent)
+    return extent
 
 
 def _factors(name: str, extent: int, policy: str, no_tail: bool) -> list[int]:
-    divisors = [n for n in range(1, extent + 1) if extent % n == 0]
-    powers = [1 << n for n in range(extent.bit_length()) if not no_tail or extent % (1 << n) == 0]
+    divisors = get_factors(extent)
+    powers = [n for n in get_pow2s(extent) if not no_tail or extent % n == 0]
     found = {"factors": divisors, "power2": powers, "verbose": sorted({*divisors, *powers})}.get(policy)
     if found is None:
         raise _no_policy(name, policy, "factors, power2, verbose, candidate")
     return found
+
+
+def get_factors(n: int) -> list[int]:
+    """The divisors of `n`, in order."""
+    return [divisor for divisor in range(1, n + 1) if n % divisor == 0]
+
+
+def get_pow2s(n: int) -> list[int]:
+    """The powers of two up to `n`."""
+    return [1 << power for power in range(n.bit_length())]
 
 
 def _fits(extent: int, sizes: Sequence[int], exact: bool) -> bool:
@@ -56,7 +97,11 @@ def _fits(extent: int, sizes: Sequence[int], exact: bool) -> bool:
 
 
 def reorder_values(
-    name: str, axes: Sequence[Any], policy: str, candidate: Sequence[Sequence[Any]] | None
+    name: str,
+    axes: Sequence[Any],
+    policy: str,
+    candidate: Sequence[Sequence[Any]] | None,
+    interval: tuple[int, int] | None,
 ) -> list[ReorderEntity]:
     """The orders of axes. Error `autotvm-knob`: there is no such policy."""
     places = range(len(axes))
@@ -65,11 +110,43 @@ def reorder_values(
             return [ReorderEntity(places)]
         case "all":
             return [ReorderEntity(order) for order in itertools.permutations(places)]
+        case "interval_all" if interval is not None:
+            inner = itertools.permutations(places[slice(*interval)])
+            first, last = places[: interval[0]], places[interval[1] :]
+            return [ReorderEntity([*first, *order, *last]) for order in inner]
         case "candidate":
-            place_of = {id(axis): place for place, axis in enumerate(axes)}
-            return [ReorderEntity([place_of[id(axis)] for axis in order]) for order in candidate or ()]
+            return [ReorderEntity(_places(axes, order)) for order in candidate or ()]
         case _:
-            raise _no_policy(name, policy, "identity, all, candidate")
+            raise _no_policy(name, policy, "identity, all, interval_all (with interval=), candidate, interleave")
+
+
+def interleaved_values(
+    axes: Sequence[Any], spatial: Sequence[Sequence[Any]], reduce: Sequence[Sequence[Any]]
+) -> list[ReorderEntity]:
+    """Orders of the parts of split axes: all but the last parts of spatial axes, then those with the parts of reduced
+    ones. Of each axis the parts keep their order; next comes a part of an axis with most parts left.
+    """
+    chains = [_places(axes, chain) for chain in spatial]
+    outer = _merged([chain[:-1] for chain in chains])
+    inner = list(_merged([*(chain[-1:] for chain in chains), *(_places(axes, chain) for chain in reduce)]))
+    return [ReorderEntity([*before, *after]) for before in outer for after in inner]
+
+
+def _places(axes: Sequence[Any], some: Sequence[Any]) -> list[int]:
+    place_of = {id(axis): place for place, axis in enumerate(axes)}
+    return [place_of[id(axis)] for axis in some]
+
+
+def _merged(chains: list[list[int]]) -> Iterator[list[int]]:
+    """Takes from a chain with most left, the first of several."""
+    longest = max(chains, key=len, default=[])
+    if not longest:
+        yield []
+        return
+    taken = chains.index(longest)
+    rest = [chain[1:] if place == taken else chain for place, chain in enumerate(chains)]
+    for order in _merged(rest):
+        yield [longest[0], *order]
 
 
 def annotate_values(

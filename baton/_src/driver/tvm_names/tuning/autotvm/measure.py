@@ -83,7 +83,7 @@ class LocalRunner:
 
     def __init__(
         self,
-        timeout: float = 5,
+        timeout: float = 10,
         number: int = 4,
         repeat: int = 3,
         min_repeat_ms: int = 0,

@@ -51,12 +51,33 @@ def _as_tuples(arg: Any) -> Any:
     return tuple(_as_tuples(item) for item in arg) if isinstance(arg, list) else arg
 
 
+def measure_str_key(inp: MeasureInput, include_config: bool = True) -> str:
+    """What is measured, as text: target, task, and with `include_config` the configuration."""
+    config = str(inp.config) if include_config else ""
+    return f"{inp.target}{inp.task.name}{inp.task.args}{config}"
+
+
 def load_from_file(filepath: str | Path) -> Iterator[tuple[MeasureInput, MeasureResult]]:
     """The measurements of a log, in order; lines that begin with # are none."""
     with Path(filepath).open(encoding="utf-8") as stream:
-        for line in stream:
-            if line.strip() and not line.startswith("#"):
-                yield decode(line)
+        yield from load_from_buffer(stream)
+
+
+def load_from_buffer(file: Iterable[str]) -> Iterator[tuple[MeasureInput, MeasureResult]]:
+    """`load_from_file` of a log that is open for reading."""
+    for line in file:
+        if line.strip() and not line.startswith("#"):
+            yield decode(line)
+
+
+def split_workload(in_file: str | Path, clean: bool = True) -> None:
+    """A log for each workload of a log: `in_file.000.wkl` and so on; with `clean`, each configuration only once."""
+    found: dict[str, dict[str, str]] = {}
+    for number, (inp, result) in enumerate(load_from_file(in_file)):
+        key = measure_str_key(inp) if clean else str(number)
+        found.setdefault(measure_str_key(inp, False), {}).setdefault(key, encode(inp, result))
+    for number, lines in enumerate(found.values()):
+        Path(f"{in_file}.{number:03d}.wkl").write_text("\n".join([*lines.values(), ""]), encoding="utf-8")
 
 
 def fastest(records: Iterable[tuple[MeasureInput, MeasureResult]]) -> list[tuple[MeasureInput, MeasureResult]]:

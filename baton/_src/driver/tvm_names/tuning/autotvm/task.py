@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from baton._src.driver.targets import chosen_target
+from baton._src.driver.tvm_names.tir.analysis import estimate_tir_flops
 from baton._src.driver.tvm_names.tuning.autotvm.config import Config, ConfigEntity, ConfigSpace
 from baton._src.driver.tvm_names.tuning.autotvm.dispatch import DispatchContext, with_choices
 from baton._src.driver.tvm_names.tuning.program_kernels import ProgramKernel
@@ -21,7 +22,7 @@ from baton._src.driver.tvm_names.tuning.rule_space import RuleSpace
 from baton._src.driver.tvm_names.tuning.serialized import serialized
 from baton._src.driver.tvm_names.tuning.workloads import KERNEL, workload_key
 from baton._src.ir.target import Target
-from baton._src.support.diagnostics import fail
+from baton._src.support.diagnostics import DiagnosticError, fail
 from baton._src.te.apply_schedule import scheduled_prim_func
 from baton._src.te.prim_func import create_prim_func
 from baton._src.tir.prim_func import PrimFunc
@@ -97,7 +98,11 @@ class TemplateTask(Task):
     def instantiate(self, config: Config) -> Any:
         """`(schedule, tensors)` of a configuration."""
         with self.target:
-            return _with_config(_templates[self.name], self.args, config)
+            made = _with_config(_templates[self.name], self.args, config)
+        if isinstance(config, ConfigEntity) and not config.valid():
+            said = "; ".join(config.errors)
+            raise fail("autotvm-instantiation", f"{self.name} takes no such configuration: {said}", kind=ValueError)
+        return made
 
     def way(self, config: ConfigEntity) -> tuple[PrimFunc, PrimFunc]:
         schedule, tensors = self.instantiate(config)
@@ -127,9 +132,17 @@ def create(task_name: str, args: Sequence[Any], target: Any, target_host: Any = 
         known = ", ".join(sorted(_templates)) or "none"
         raise fail("autotvm-task", f"there is no template {task_name!r}", help=f"known: {known}")
     task = TemplateTask(task_name, tuple(args), chosen_target(target, target_host))
-    task.instantiate(task.config_space)
-    task.flop = task.config_space.flop
+    _, tensors = task.instantiate(task.config_space)
+    task.flop = task.config_space.flop or _operations(tensors)
     return task
+
+
+def _operations(tensors: Sequence[Any]) -> float:
+    """The floating-point operations of a kernel; 0 (rates are not told then) if they depend on sizes or elements."""
+    try:
+        return estimate_tir_flops(create_prim_func(list(tensors)))
+    except DiagnosticError:
+        return 0.0
 
 
 def args_to_workload(args: Sequence[Any], task_name: str | None = None) -> tuple[Any, ...]:

@@ -1,0 +1,109 @@
+"""Templates of autotvm describe their knobs as in TVM: parts of axes, orders of them, refusals; and logs in parts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import baton as tvm
+from baton import autotvm, te
+from baton.autotvm.task import get_factors, get_pow2s
+
+N = 16
+
+
+@autotvm.template("test/parts")
+def parts(size: int) -> Any:
+    a, b = (te.placeholder((size, size), name=name) for name in "ab")
+    k = te.reduce_axis((0, size), name="k")
+    c = te.compute((size, size), lambda i, j: te.sum(a[i, k] * b[k, j], axis=k), name="c")
+    s = te.create_schedule(c.op)
+    (y, x), (r,) = s[c].op.axis, s[c].op.reduce_axis
+    cfg = autotvm.get_config()
+    yo, yi = cfg.define_split("tile_y", cfg.axis(y), num_outputs=2)
+    xo, xi = cfg.define_split("tile_x", cfg.axis(size), num_outputs=2)
+    ro = cfg.axis(r)
+    orders = [[yo, xo, ro, yi, xi], [yo, xo, yi, ro, xi]]
+    cfg.define_reorder("order", [yo, xo, ro, yi, xi], policy="candidate", candidate=orders)
+    yo, yi = cfg["tile_y"].apply(s, c, y)
+    xo, xi = cfg["tile_x"].apply(s, c, x)
+    cfg["order"].apply(s, c, [yo, xo, r, yi, xi])
+    if cfg["tile_x"].size[-1] > 8:
+        cfg.raise_error("more than 8 columns")
+    return s, [a, b, c]
+
+
+def task() -> Any:
+    return autotvm.task.create("test/parts", args=(N,), target="llvm")
+
+
+def test_parts_of_axes_are_axes_of_their_own() -> None:
+    """Every part was the axis itself: orders of parts put one axis in place of all."""
+    made = task()
+    assert [one.perm for one in made.config_space.space_map["order"]] == [[0, 1, 2, 3, 4], [0, 1, 3, 2, 4]]
+    assert made.flop == 2 * N**3
+
+
+def test_every_order_computes_the_same() -> None:
+    made = task()
+    data = np.random.default_rng(0).random((N, N), np.float32)
+    for index in range(0, len(made.config_space), 7):
+        config = made.config_space.get(index)
+        if config["tile_x"].size[-1] > 8:
+            continue
+        schedule, tensors = made.instantiate(config)
+        result = tvm.nd.empty((N, N))
+        tvm.build(schedule, tensors, target="llvm")(tvm.nd.array(data), tvm.nd.array(data), result)
+        np.testing.assert_allclose(result.numpy(), data @ data, rtol=1e-4)
+
+
+def test_templates_refuse_configurations() -> None:
+    """Guards `cfg.raise_error`: a refused configuration is not measured, and the error says why."""
+    made = task()
+    wide = next(
+        config for config in map(made.config_space.get, range(len(made.config_space))) if config["tile_x"].size[-1] == N
+    )
+    with pytest.raises(ValueError, match="more than 8 columns"):
+        made.instantiate(wide)
+    assert not wide.valid()
+
+
+def test_orders_by_policy() -> None:
+    space = autotvm.ConfigSpace()
+    yo, yi = space.define_split("y", 8, num_outputs=2)
+    xo, xi = space.define_split("x", 8, num_outputs=2)
+    k = space.axis(4)
+    space.define_reorder("some", [yo, yi, k], policy="interval_all", interval=(1, 3))
+    assert [one.perm for one in space.space_map["some"]] == [[0, 1, 2], [0, 2, 1]]
+    space.define_reorder("mixed", [yo, xo, k, yi, xi], policy="interleave", spatial=[[yo, yi], [xo, xi]], reduce=[[k]])
+    assert [one.perm for one in space.space_map["mixed"]] == [[0, 1, 3, 4, 2]]
+    with pytest.raises(tvm.TVMError, match="interval_all"):
+        space.define_reorder("none", [yo, yi], policy="interleave_cuda")
+
+
+def test_numbers_that_divide() -> None:
+    assert get_factors(12) == [1, 2, 3, 4, 6, 12]
+    assert get_pow2s(12) == [1, 2, 4, 8]
+
+
+def test_logs_in_parts(tmp_path: Path) -> None:
+    """Guards split_workload, load_from_buffer, and histories from open files."""
+    log, made = tmp_path / "all.log", task()
+    other = autotvm.task.create("test/parts", args=(8,), target="llvm")
+    result = autotvm.MeasureResult((1.0,), autotvm.MeasureErrorNo.NO_ERROR, 1.0, 0.0)
+    lines = [
+        autotvm.record.encode(autotvm.MeasureInput(one.target, one, one.config_space.get(index)), result)
+        for one, index in ((made, 0), (other, 1), (made, 0), (made, 2))
+    ]
+    log.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    autotvm.record.split_workload(log)
+    assert [len(Path(f"{log}.{n:03d}.wkl").read_text(encoding="utf-8").splitlines()) for n in (0, 1)] == [2, 1]
+    autotvm.record.split_workload(log, clean=False)
+    assert len(Path(f"{log}.000.wkl").read_text(encoding="utf-8").splitlines()) == 3
+    with log.open(encoding="utf-8") as stream:
+        assert len(list(autotvm.record.load_from_buffer(stream))) == 4
+    with log.open(encoding="utf-8") as stream, autotvm.apply_history_best(stream), tvm.target.Target("llvm"):
+        assert len(parts(N)[1]) == 3
