@@ -27,6 +27,23 @@ def test_gradients_of_pooling_by_place(kind: str, expected: list[list[float]]) -
     assert run.evaluate()(np.ones((1, 1, 1, 1), "float32"), POOLED).numpy()[0, 0].tolist() == expected
 
 
+@pytest.mark.parametrize("rank", [1, 2, 3])
+def test_transposed_convolutions_by_place(rank: int) -> None:
+    """Guards the order of Relay's parameters: the groups were taken for the number of channels."""
+    x = relay.var("x", shape=(1, 4, *(6,) * rank))
+    weight = relay.var("w", shape=(4, 3, *(3,) * rank))
+    made = getattr(relay.nn, f"conv{rank}d_transpose")(
+        x, weight, (1,) * rank, (0,) * rank, (1,) * rank, 2, 6, (3,) * rank
+    )
+    assert (made.attrs.groups, made.attrs.channels, tuple(made.attrs.kernel_size)) == (2, 6, (3,) * rank)
+
+
+def test_words_for_operands_of_relay() -> None:
+    x = relay.var("x", shape=(2, 3))
+    assert relay.nn.cross_entropy_with_logits(predictions=x, targets=x).args[1].same_as(x)
+    assert relay.nn.leaky_relu(x).attrs.alpha == 0.01
+
+
 def test_kernels_of_tensors_have_tvms_name() -> None:
     """`tvm.build` calls them `default_function` unless it is told a name."""
     a, b = plus_one()

@@ -34,13 +34,6 @@ class LeakyReluAttrs(Attrs):
 
 
 @attrs
-class RelayLeakyReluAttrs(Attrs):
-    """The slope."""
-
-    alpha: float = attr(0.1, "slope for negative numbers")
-
-
-@attrs
 class SoftplusAttrs(Attrs):
     """Sharpness, and where it is taken for linear."""
 
@@ -169,7 +162,7 @@ ROWS = (
         "nn.leaky_relu",
         _leaky,
         lambda x, a: np.where(x > 0, x, x * x.dtype.type(a.alpha)),
-        RelayLeakyReluAttrs,
+        LeakyReluAttrs,
         "nn.leaky_relu",
         in_relax=False,
         slope=lambda b, x, y, a: _step(b, x, a.alpha),

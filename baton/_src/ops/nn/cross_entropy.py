@@ -85,7 +85,7 @@ _WITH_LOGITS, _WITHOUT = _entropy(True), _entropy(False)
 
 CROSS_ENTROPY_WITH_LOGITS: OpDef[Any] = OpDef(
     "nn.cross_entropy_with_logits",
-    inputs=(Input("predictions", "log-probabilities"), Input("labels", "probabilities")),
+    inputs=(Input("predictions", "log-probabilities"), Input("labels", "probabilities", relay_name="targets")),
     infer=infer_entropy,
     compute=_WITH_LOGITS[0],
     reference=_WITH_LOGITS[1],
