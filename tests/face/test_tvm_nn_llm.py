@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -199,6 +200,99 @@ def test_positions_are_embedded_as_the_model_says(scaling: dict[str, Any] | None
     session.add(0)
     session.append(_0=7)
     session.append(_0=2)
+
+
+class Trees:
+    """Sequences of a session that end in trees: every token's way from the start, computed anew."""
+
+    def __init__(self, session: Session) -> None:
+        self.session, self.tokens, self.parents = session, dict[int, np.ndarray](), dict[int, list[int]]()
+
+    def append(self, **parents: list[int]) -> None:
+        """New tokens with their parents (`_0=[-1, 0, 0]`), compared with attention over the way to each of them."""
+        numbers = [int(name[1:]) for name in parents]
+        sizes = (numbers, map(len, parents.values()), chain.from_iterable(parents.values()))
+        self.session.call("kv_state_begin_forward", *map(tvm.runtime.ShapeTuple, sizes))
+        new = [self.session.rng.normal(size=(len(p), FUSED, SIZE)).astype("float32") for p in parents.values()]
+        first, _, positions, _ = self.session.machine["attend"](
+            tvm.nd.array(np.concatenate(new)[None]), self.session.cache
+        )
+        self.session.call("kv_state_end_forward")
+        expected, places = [], []
+        for number, part, above in zip(numbers, new, parents.values(), strict=True):
+            before = self.tokens.get(number, part[:0])
+            self.tokens[number] = np.concatenate([before, part])
+            self.parents[number] = [*self.parents.get(number, []), *above]
+            for node in range(len(before), len(self.parents[number])):
+                whole = self.way(number, node)
+                expected.append(attended(whole, *self.session.options)[-1])
+                places.append(len(whole) - 1)
+        np.testing.assert_allclose(first.numpy()[0], np.stack(expected), rtol=2e-4, atol=2e-5)
+        np.testing.assert_array_equal(positions.numpy(), places)
+
+    def way(self, number: int, leaf: int) -> np.ndarray:
+        nodes = []
+        while leaf != -1:
+            nodes.append(leaf)
+            leaf = self.parents[number][leaf]
+        return np.concatenate([self.session.whole[number], self.tokens[number][nodes[::-1]]])
+
+    def commit(self, **leaves: int) -> None:
+        numbers = [int(name[1:]) for name in leaves]
+        accepted = tvm.runtime.ShapeTuple(numbers), tvm.runtime.ShapeTuple(leaves.values())
+        self.session.call("attention_kv_cache_commit_accepted_token_tree_nodes", *accepted)
+        for number, leaf in zip(numbers, leaves.values(), strict=True):
+            self.session.whole[number] = self.way(number, leaf)
+            del self.tokens[number], self.parents[number]
+
+
+@pytest.mark.parametrize("scaling", [None, {}])
+def test_trees_of_tokens_attend_to_what_is_above_them(scaling: dict[str, Any] | None) -> None:
+    """Guesses at how sequences go on, over several calls and pages; what is accepted goes on as a sequence."""
+    session = Session(scaling)
+    trees = Trees(session)
+    for number in (0, 7):
+        session.add(number)
+    session.append(_0=6, _7=3)
+    trees.append(_0=[-1, 0, 0, 2, 1], _7=[-1, -1, 1])
+    trees.append(_7=[2, 0], _0=[3])
+    trees.commit(_0=5, _7=4)  # by 0, 2, 3, 5 and by 0, 4
+    session.append(_0=2, _7=1)
+    trees.append(_0=[-1, 0])
+    trees.commit(_0=-1)
+    session.append(_0=1)
+    session.call("kv_state_fork_sequence", 0, 2)
+    session.whole[2] = session.whole[0]
+    trees.append(_2=[-1, -1])  # in a page of its own by now
+    trees.commit(_2=1)
+    session.append(_0=1, _2=1)
+
+
+def test_trees_that_do_not_fit_are_refused_and_change_nothing(plain: Session) -> None:
+    plain.empty(3, 40, 16)
+    plain.add(0)
+    plain.append(_0=3)
+    trees = Trees(plain)
+    for parents, says in (([-1, 1], "are no tree"), ([-2], "are no tree")):
+        with pytest.raises(DiagnosticError, match=says):
+            trees.append(_0=parents)
+    with pytest.raises(DiagnosticError, match="1 parents are given for 2 new tokens"):
+        plain.call("kv_state_begin_forward", *map(tvm.runtime.ShapeTuple, ([0], [2], [-1])))
+    trees = Trees(plain)
+    trees.append(_0=[-1, -1])
+    for call in (
+        lambda: plain.append(_0=1),
+        lambda: plain.call("kv_state_popn", 0, 1),
+        lambda: plain.call("kv_state_fork_sequence", 0, 1),
+    ):
+        with pytest.raises(DiagnosticError, match="sequence 0 ends in a tree of 2 tokens"):
+            call()
+    with pytest.raises(DiagnosticError, match="has 2 tokens, no token 2"):
+        trees.commit(_0=2)
+    trees.commit(_0=1)
+    with pytest.raises(DiagnosticError, match="has 0 tokens, no token 0"):
+        plain.call("attention_kv_cache_commit_accepted_token_tree_nodes", *map(tvm.runtime.ShapeTuple, ([0], [0])))
+    plain.append(_0=1)
 
 
 def test_stored_keys_and_values_are_told(plain: Session) -> None:

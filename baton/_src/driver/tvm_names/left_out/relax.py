@@ -22,6 +22,9 @@ RELAX_NAMES: Mapping[str, Mapping[str, str]] = {
         "relax.frontend.nn.op": "ccl_allreduce ccl_allgather ccl_broadcast_from_worker0",
     },
     IMPORTER: {"relax.frontend": "stablehlo"},
+    "caches of keys and values attend in NumPy, to trees of tokens as well: there are no kernels for them": {
+        "relax.frontend.nn.llm": "tree_attn",
+    },
     REGISTERED: {"relax.transform": "attach_external_modules"},
     "kernels of operators are baton's own; relax.transform.LegalizeOps takes others in customize_legalize_map": {
         "relax.transform": "legalize_ops",

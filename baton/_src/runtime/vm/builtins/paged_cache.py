@@ -4,8 +4,9 @@
 
 A sequence is a list of pages and a length; forked sequences share pages until one of them writes. After `begin`, every
 layer calls `attend`, which appends the keys and values of the new tokens, one sequence after the other, and attends to
-all of the sequence so far. Scores are computed in float32 by NumPy: the runtime creates caches and has no compiler, and
-each sequence has its own length.
+all of the sequence so far. New tokens may be a tree (`token_trees`), of which `commit` keeps one path; until then they
+count as the sequence's last tokens. Scores are computed in float32 by NumPy: the runtime creates caches and has no
+compiler, and each sequence has its own length.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from baton._src.runtime.vm.builtins import token_trees
 from baton._src.runtime.vm.builtins.page_pool import Pages
 from baton._src.runtime.vm.builtins.rotary import Rotary
 from baton._src.support.diagnostics import fail
@@ -32,20 +34,40 @@ class Row:
 
     pages: list[int] = field(default_factory=list)
     length: int = 0
+    tree: tuple[int, ...] = ()
+    """The parents of its last tokens, as long as it is open which of them are accepted."""
 
 
 @dataclass(frozen=True)
 class New:
-    """The tokens of a sequence that are being appended: those from `start` on."""
+    """New tokens of a sequence, from `start` on; the last ones of `tree`, if there is one."""
 
     row: Row
     start: int
     count: int
+    tree: tuple[int, ...]
+
+    @property
+    def places(self) -> Array:
+        """Where in their sequence they are kept."""
+        return np.arange(self.start, self.start + self.count)
 
     @property
     def positions(self) -> Array:
-        """Where in their sequence they stand."""
-        return np.arange(self.start, self.start + self.count)
+        """Where in their sequence they stand: beside one another where they are alternatives."""
+        if not self.tree:
+            return self.places
+        settled = self.start + self.count - len(self.tree)
+        found: Array = settled + token_trees.depths(self.tree)[-self.count :]
+        return found
+
+    @property
+    def seen(self) -> Array:
+        """(new tokens, tokens of the sequence) of bool: what each of them attends to."""
+        found: Array = np.arange(self.start + self.count) <= self.places[:, None]
+        if self.tree:
+            found[:, -len(self.tree) :] = token_trees.seen(self.tree)[-self.count :]
+        return found
 
 
 class PagedCache:
@@ -85,14 +107,17 @@ class PagedCache:
         del row.pages[needed:]
         row.length = length
 
-    def begin(self, numbers: Sequence[int], counts: Sequence[int]) -> None:
-        """Make room for `counts` new tokens of sequences. Errors, before anything is changed: too many tokens."""
+    def begin(self, numbers: Sequence[int], counts: Sequence[int], parents: Sequence[int] | None = None) -> None:
+        """Make room for `counts` new tokens of sequences. Their `parents` make them trees, which go on from those the
+        sequences end in. Errors, before anything is changed: too many tokens, parents of no tree, open trees.
+        """
         if len(numbers) != len(counts) or len(set(numbers)) != len(numbers):
             raise fail(CODE, f"sequences {tuple(numbers)} do not fit the numbers of new tokens {tuple(counts)}")
         rows = [self.row(number) for number in numbers]
         if sum(counts) > self.max_new or any(count <= 0 for count in counts):
             message = f"{tuple(counts)} new tokens cannot be appended at once: 1 to {self.max_new} together"
             raise fail(CODE, message, help="prefill in pieces, or create the cache with a larger prefill_chunk_size")
+        trees = self._trees(numbers, counts, parents)
         borders = [(row, -(-(row.length + count) // self.page_size)) for row, count in zip(rows, counts, strict=True)]
         needed = sum(last - len(row.pages) + self._writes_shared(row) for row, last in borders)
         if needed > self.pages.available:
@@ -102,9 +127,60 @@ class PagedCache:
             if self._writes_shared(row):
                 self._own_last_page(row)
             row.pages += self.pages.take(last - len(row.pages))
-        self.batch = [New(row, row.length, count) for row, count in zip(rows, counts, strict=True)]
+        self.batch = [New(row, row.length, *new) for row, new in zip(rows, zip(counts, trees), strict=True)]
         for new in self.batch:
             new.row.length += new.count
+            new.row.tree = new.tree
+
+    def _trees(
+        self, numbers: Sequence[int], counts: Sequence[int], parents: Sequence[int] | None
+    ) -> list[tuple[int, ...]]:
+        """The tree of each sequence with its new tokens; empty ones where there are no `parents`."""
+        if parents is None:
+            for number in numbers:
+                self.settled(number)
+            return [()] * len(counts)
+        if len(parents) != sum(counts):
+            raise fail(CODE, f"{len(parents)} parents are given for {sum(counts)} new tokens")
+        borders = np.cumsum([0, *counts])
+        trees = [
+            (*self.row(number).tree, *parents[start:end])
+            for number, start, end in zip(numbers, borders, borders[1:], strict=False)
+        ]
+        for number, tree in zip(numbers, trees):
+            if not token_trees.is_tree(tree):
+                message = f"the parents {tree} of sequence {number}'s tokens are no tree"
+                raise fail(CODE, message, help="parents are earlier tokens of the tree, or -1")
+        return trees
+
+    def settled(self, number: int) -> Row:
+        """A sequence whose tokens are all accepted. Error `value-mismatch`: it ends in a tree."""
+        row = self.row(number)
+        if row.tree:
+            message = f"sequence {number} ends in a tree of {len(row.tree)} tokens, of which none is accepted yet"
+            raise fail(CODE, message, help="vm.builtin.attention_kv_cache_commit_accepted_token_tree_nodes")
+        return row
+
+    def commit(self, numbers: Sequence[int], leaves: Sequence[int]) -> None:
+        """Of each sequence's tree keep the path to its leaf; -1: nothing. Error, before anything changes: no leaf."""
+        if len(numbers) != len(leaves) or len(set(numbers)) != len(numbers):
+            raise fail(CODE, f"sequences {tuple(numbers)} do not fit the accepted tokens {tuple(leaves)}")
+        for number, leaf in zip(numbers, leaves):
+            count = len(self.row(number).tree)
+            if not -1 <= leaf < count:
+                raise fail(CODE, f"the tree of sequence {number} has {count} tokens, no token {leaf}")
+        for number, leaf in zip(numbers, leaves):
+            self._keep_path(self.row(number), leaf)
+
+    def _keep_path(self, row: Row, leaf: int) -> None:
+        """Move what leads to the leaf to the front of the tree, and forget the others."""
+        before, kept = row.length - len(row.tree), token_trees.path(row.tree, leaf)
+        old, new = before + np.array(kept, int), np.arange(before, before + len(kept))
+        table = np.array(row.pages, int)
+        moved = self.memory[:, :, table[old // self.page_size], old % self.page_size]
+        self.memory[:, :, table[new // self.page_size], new % self.page_size] = moved
+        self.shorten(row, before + len(kept))
+        row.tree = ()
 
     def _writes_shared(self, row: Row) -> bool:
         """Whether new tokens go into a page that another sequence has, too."""
@@ -136,7 +212,7 @@ class PagedCache:
         for new in self.batch:
             part = slice(place, place + new.count)
             keys, values = self._appended(self.layers.index(layer), new, k[part], v[part])
-            out[part] = attention(q[part], keys, values, factor, new.start)
+            out[part] = attention(q[part], keys, values, factor, new.seen)
             place += new.count
         return out
 
@@ -144,8 +220,8 @@ class PagedCache:
         """Write keys and values of new tokens; all of their sequence."""
         table = np.array(new.row.pages)
         memory = self.memory[layer]
-        memory[0, table[new.positions // self.page_size], new.positions % self.page_size] = k
-        memory[1, table[new.positions // self.page_size], new.positions % self.page_size] = v
+        memory[0, table[new.places // self.page_size], new.places % self.page_size] = k
+        memory[1, table[new.places // self.page_size], new.places % self.page_size] = v
         return self.stored(layer, 0, new.row), self.stored(layer, 1, new.row)
 
     def stored(self, layer: int, which: int, row: Row) -> Array:
@@ -155,13 +231,12 @@ class PagedCache:
         return tokens[: row.length]
 
 
-def attention(q: Array, k: Array, v: Array, factor: float, start: int) -> Array:
-    """Causal attention of the queries from position `start` on: (tokens, heads, size); keys serve groups of heads."""
-    (count, heads, size), (total, shared, _) = q.shape, k.shape
+def attention(q: Array, k: Array, v: Array, factor: float, seen: Array) -> Array:
+    """Attention of queries to the keys each of them has `seen`: (tokens, heads, size); keys serve groups of heads."""
+    (count, heads, size), (_, shared, _) = q.shape, k.shape
     grouped = q.astype(np.float32).reshape(count, shared, heads // shared, size).transpose(1, 2, 0, 3)
     keys, values = (x.astype(np.float32).transpose(1, 2, 0)[:, None] for x in (k, v))
     products = grouped @ keys * np.float32(factor / math.sqrt(size))
-    seen = np.arange(total) <= np.arange(start, start + count)[:, None]
     scores = np.where(seen, products, np.float32(-np.inf))
     powers = np.exp(scores - scores.max(-1, keepdims=True))
     weighed: Array = powers / powers.sum(-1, keepdims=True) @ values.swapaxes(-1, -2)

@@ -51,7 +51,7 @@ def remove_sequence(cache: Any, number: int) -> None:
 def fork_sequence(cache: Any, parent: int, child: int, position: int = -1) -> None:
     """A sequence that begins as another one does, up to `position` (-1: all of it)."""
     found = _cache("kv_state_fork_sequence", cache)
-    row = found.row(int(parent))
+    row = found.settled(int(parent))
     length = row.length if int(position) == -1 else int(position)
     if not 0 <= length <= row.length:
         raise fail(CODE, f"sequence {parent} has {row.length} tokens, it cannot be forked at {length}")
@@ -61,17 +61,23 @@ def fork_sequence(cache: Any, parent: int, child: int, position: int = -1) -> No
 def popn(cache: Any, number: int, count: int) -> None:
     """Forget the last tokens of a sequence."""
     found = _cache("kv_state_popn", cache)
-    row = found.row(int(number))
+    row = found.settled(int(number))
     if not 0 <= int(count) <= row.length:
         raise fail(CODE, f"sequence {number} has {row.length} tokens, {count} cannot be taken from it")
     found.shorten(row, row.length - int(count))
 
 
 def begin_forward(cache: Any, numbers: Any, counts: Any, tree_parents: Any = None) -> None:
-    """Announce how many tokens are appended to which sequences. Trees of tokens are refused."""
-    if tree_parents is not None:
-        raise fail(CODE, "trees of tokens (token_tree_parent_ptr) are not implemented", help="append sequences")
-    _cache("kv_state_begin_forward", cache).begin([int(n) for n in numbers], [int(n) for n in counts])
+    """Announce how many tokens are appended to which sequences; with their parents, if they are trees."""
+    parents = None if tree_parents is None else [int(n) for n in tree_parents]
+    found = _cache("kv_state_begin_forward", cache)
+    found.begin([int(n) for n in numbers], [int(n) for n in counts], parents)
+
+
+def commit_tree_nodes(cache: Any, numbers: Any, leaves: Any) -> None:
+    """Keep what leads to one token of each sequence's tree; -1: nothing of the tree."""
+    found = _cache("attention_kv_cache_commit_accepted_token_tree_nodes", cache)
+    found.commit([int(n) for n in numbers], [int(n) for n in leaves])
 
 
 def end_forward(cache: Any) -> None:
@@ -146,6 +152,7 @@ TABLE: Mapping[str, Callable[..., Any]] = {
     "vm.builtin.attention_kv_cache_attention_with_fused_qkv": attention_with_fused_qkv,
     "vm.builtin.attention_kv_cache_get_query_positions": query_positions,
     "vm.builtin.attention_kv_cache_debug_get_kv": debug_get_kv,
+    "vm.builtin.attention_kv_cache_commit_accepted_token_tree_nodes": commit_tree_nodes,
     "vm.builtin.attention_kv_cache_empty": is_empty,
     "vm.builtin.attention_kv_cache_get_num_available_pages": available_pages,
     "vm.builtin.attention_kv_cache_get_total_sequence_length": total_length,
