@@ -80,6 +80,8 @@ class FuseOpsByPattern(Pass):
 
     def run(self, module: IRModule, ctx: PassContext) -> IRModule:
         patterns = [as_fusion_pattern(p) for p in self.patterns]
+        for name in self.entry_functions or ():
+            module.get_global_var(name)  # a name that the module does not have is an error
         rewriter = _Fuser(module, patterns, self.bind_constants, self.annotate_codegen)
         return rewrite_functions(module, rewriter.function, rewriter.builder, self._treats)
 

@@ -42,6 +42,7 @@ class RunCodegen(Pass):
     table: FunctionTable = field(default=PROCESS_FUNCTIONS)
 
     def run(self, module: IRModule, ctx: PassContext) -> IRModule:
+        entries = [module.get_global_var(name).name_hint for name in self.entry_functions or ()]
         chosen: dict[str, list[tuple[GlobalVar, Function]]] = {}
         for var, function in module.functions.items():
             if isinstance(function, Function) and function.attrs.get("Codegen"):
@@ -59,7 +60,6 @@ class RunCodegen(Pass):
             for v, f in module.functions.items()
             if v not in symbols
         }
-        entries = [module.get_global_var(name).name_hint for name in self.entry_functions or ()]
         result = remove_unreachable(module.with_functions(functions), entries)
         if external:
             result = result.with_attr("external_mods", [*module.attrs.get("external_mods", []), *external])

@@ -23,6 +23,7 @@ from baton._src.ir.expr import Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.op_def import Fusion, OpDef
 from baton._src.ops.builders import RELAX
+from baton._src.ops.catalogue import CATALOGUE
 from baton._src.ops.layouts import Anchor, FollowsInput
 from baton._src.ops.reduce.folds import ReduceAttrs
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
@@ -55,7 +56,8 @@ class ConvertLayout(FunctionPass):
     desired_layouts: Mapping[str, Sequence[str]]
 
     def run_function(self, function: Function, module: IRModule, ctx: PassContext) -> Function:
-        return _Converter(module, self.desired_layouts).function(function)
+        desired = {CATALOGUE.relax(name).name: layouts for name, layouts in self.desired_layouts.items()}
+        return _Converter(module, desired).function(function)
 
 
 class _Converter(BindingRewriter):
