@@ -34,11 +34,67 @@ def test_the_standard_style_may_be_asked_for() -> None:
     assert Module.script(syntax_sugar=True, ir_prefix="I", show_object_address=False) == Module.script()
 
 
+def test_languages_and_the_module_under_other_names_read_back() -> None:
+    text = Module.script(ir_prefix="ir", relax_prefix="relax")
+    assert "# from tvm.script import relax as relax\n" in text
+    assert "@ir.ir_module" in text
+    assert "R." not in text
+    imports = "from tvm.script import ir, relax\n"
+    baton.ir.assert_structural_equal(baton.script.from_source(imports + text), Module)
+    renamed = Module.script(module_alias="here")
+    assert "here = Module" in renamed
+    assert "here.helper(x)" in renamed
+    plain = Module.script(module_alias="")
+    assert "cls" not in plain
+    assert "Module.helper(x)" in plain
+    for other in (renamed, plain):
+        baton.ir.assert_structural_equal(baton.script.from_source(other), Module)
+
+
+def test_literals_keep_their_letters() -> None:
+    func = baton.script.from_source(
+        '@T.prim_func\ndef main(a: T.Buffer((2,), "float32")):\n    T.func_attr({"note": "T.block in R."})\n'
+        '    T.evaluate(T.call_extern("int32", "T.f", a.data))\n'
+    )
+    text = func.script(tir_prefix="tir")
+    assert '"T.block in R."' in text
+    assert '"T.f"' in text
+    assert "tir.call_extern" in text
+
+
+def test_names_of_the_program_are_no_prefixes() -> None:
+    with pytest.raises(ValueError, match="x is the name of something in this program"):
+        Module.script(relax_prefix="x")
+    with pytest.raises(ValueError, match="is a name, not 'a b'"):
+        Module.script(tir_prefix="a b")
+
+
+def test_annotations_that_are_inferred_may_be_left_out() -> None:
+    module = baton.script.from_source("""
+@R.function
+def main(x: R.Tensor((2,), "float32"), o: R.Object):
+    y = R.exp(x)
+    known: R.Tensor(ndim=1) = R.exp(y)
+    cast = R.match_cast(o, R.Tensor((3,), "int8"))
+    return (known, cast)
+""")
+    text = module.script(show_all_struct_info=False)
+    assert "    y = R.exp(x)\n" in text
+    assert "    known: R.Tensor(ndim=1) = R.exp(y)\n" in text
+    assert "    cast = R.match_cast(" in text
+    baton.ir.assert_structural_equal(baton.script.from_source(text), module)
+
+
+def test_lines_are_numbered() -> None:
+    lines = Module.script(print_line_numbers=True).split("\n")
+    assert lines == [f"{n:>2} {line}".rstrip() for n, line in enumerate(Module.script().split("\n"), 1)]
+
+
 def test_what_is_not_offered_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(DiagnosticError, match="syntax_sugar") as error:
         Module.script(syntax_sugar=False)
     assert isinstance(error.value, ValueError)
     with pytest.raises(TypeError, match="no printing option"):
         Module.script(colour="red")
-    Module.show(style="light", black_format=False, name="Shown")
+    Module.show("light", False, name="Shown")
     assert "class Shown" in capsys.readouterr().out

@@ -121,9 +121,11 @@ _RELAY = (relay.Expr, relay.Pattern, relay.Clause, Type, Constructor)
 _RELAX = (relax.Expr, relax.Binding, relax.BindingBlock, StructInfo)
 
 
-def node_text(node: Any, show_meta: bool = False, header: bool = False, annotate: Any = None) -> str:
+def node_text(
+    node: Any, show_meta: bool = False, header: bool = False, annotate: Any = None, show_all_struct_info: bool = True
+) -> str:
     """The text of a node in its own language; with `show_meta` large constants too, with `header` its version or
-    import lines."""
+    import lines, without `show_all_struct_info` no annotations that Relax infers."""
     if isinstance(node, GlobalVar):
         return f"@{node.name_hint}"
     if isinstance(node, Op):
@@ -133,8 +135,9 @@ def node_text(node: Any, show_meta: bool = False, header: bool = False, annotate
     if isinstance(node, _RELAY) or (isinstance(node, IRModule) and is_relay(node)):
         return astext(node, show_meta, annotate, header)
     if isinstance(node, (*_RELAX, IRModule)):
-        whole = header or show_meta or isinstance(node, (IRModule, relax.Function))
-        return relax_script(node, show_meta=show_meta) if whole else relax_text(node)
+        if not (header or show_meta or isinstance(node, (IRModule, relax.Function))):
+            return relax_text(node)
+        return relax_script(node, show_meta=show_meta, show_all_struct_info=show_all_struct_info)
     return tir_text(node)
 
 

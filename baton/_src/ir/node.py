@@ -104,13 +104,15 @@ class Node:
         parts = (f"{s.name}={getattr(self, s.name)!r}" for s in self.specs if s.role is not Role.NOTE)
         return f"{type(self).__name__}({', '.join(parts)})"
 
-    def script(self, *, show_meta: bool = False, **style: Any) -> str:
+    def script(self, *, show_meta: bool = False, show_all_struct_info: bool = True, **style: Any) -> str:
         """The text: TVMScript of Relax and TIR, Relay's own. With `show_meta`, constants too, so that it reads back.
 
+        Without `show_all_struct_info` the variables of Relax are annotated only where their value does not say as much.
         `style` takes TVM's further printing options (`print_style`), such as `name` and `indent_spaces`.
         """
         text = type(self).text
-        found = repr(self) if text is None else text(self, show_meta, True)
+        options = {} if show_all_struct_info else {"show_all_struct_info": False}
+        found = repr(self) if text is None else text(self, show_meta, True, **options)
         return styled(found, style) if style else found
 
     def astext(self, show_meta_data: bool = True, annotate: Callable[[Any], str] | None = None) -> str:
@@ -122,9 +124,9 @@ class Node:
             return self.script(show_meta=show_meta_data)
         return text(self, show_meta_data, True, annotate)
 
-    def show(self, **style: Any) -> None:
-        """Print the text."""
-        print(self.script(**style))
+    def show(self, style: str | None = None, black_format: bool | None = None, **options: Any) -> None:
+        """Print the text, with the options of `script`. There are no colours, and lines are not broken anew."""
+        print(self.script(**options))
 
     def with_fields(self, **changes: Any) -> Self:
         """A copy with some fields changed, notes kept unless given; the same object if nothing changes."""

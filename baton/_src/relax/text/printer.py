@@ -3,8 +3,8 @@
     script(module)             # the text of a module, function, binding or expression
     script(module, show_meta=True)   # with the contents of large constants, so that it reads back
 
-Every binding is annotated; scalars are written as numbers, other constants are in the metadata section. Linear in the
-size of the program, without recursion.
+Every binding is annotated (without `show_all_struct_info` where its value does not say as much); scalars are written as
+numbers, other constants are in the metadata section. Linear in the size of the program, without recursion.
 """
 
 from __future__ import annotations
@@ -56,9 +56,11 @@ _HEADER = {
 }
 
 
-def script(node: Any, *, show_meta: bool = False, module_name: str = "Module") -> str:
+def script(
+    node: Any, *, show_meta: bool = False, module_name: str = "Module", show_all_struct_info: bool = True
+) -> str:
     """The text of a module, function, binding, block, StructInfo or expression."""
-    return Printer(show_meta).text(node, module_name)
+    return Printer(show_meta, show_all_struct_info).text(node, module_name)
 
 
 def node_text(node: Node) -> str:
@@ -69,8 +71,9 @@ def node_text(node: Node) -> str:
 class Printer:
     """The state of printing one text."""
 
-    def __init__(self, show_meta: bool) -> None:
+    def __init__(self, show_meta: bool, show_all_struct_info: bool = True) -> None:
         self.show_meta = show_meta
+        self.show_all_struct_info = show_all_struct_info
         self.lines: list[str] = []
         self.indent = ""
         self.declarations = Declarations()
@@ -225,10 +228,14 @@ class Printer:
             self._line(f"{result}{'' if info is None else f': {self.infos.text(info)}'} = {text}")
 
     def _annotation(self, var: Var, value: Any = None) -> str:
-        """The annotation of a variable, unless it repeats the `out_sinfo` of its value."""
+        """The annotation of a variable, unless it repeats the `out_sinfo` of its value, or is not asked for."""
         said = var.struct_info_
         if said is None or (_says_its_output(value) and structural_equal(value.sinfo_args[0], said)):
             return ""
+        if not self.show_all_struct_info and value is not None:
+            inferred = value if isinstance(value, StructInfo) else value.struct_info_
+            if inferred is not None and structural_equal(inferred, said):
+                return ""
         return f": {self.infos.text(said)}"
 
     def _block(self, block: BindingBlock, drop_last: bool = False) -> Task[None]:
@@ -282,7 +289,7 @@ class Printer:
         if binding.var is None:
             self._line(cast)
         else:
-            self._line(f"{self._assigned(binding.var, None)}{cast}")
+            self._line(f"{self._assigned(binding.var, binding.struct_info)}{cast}")
 
     # ----------------------------------------------------------------------------------------------- expressions
 
