@@ -15,12 +15,13 @@ from baton._src.tir.stmt import (
     LetStmt,
     Stmt,
 )
+from baton._src.tir.text.operations import as_scalar
 from baton._src.tir.text.read_blocks import (
     axes,
     buffer_word,
     call_name,
 )
-from baton._src.tir.text.read_expressions import arguments, as_scalar, index_list, value
+from baton._src.tir.text.read_expressions import arguments, index_list, value
 from baton._src.tir.text.read_scoped_words import scoped_word
 from baton._src.tir.text.scope import Scope, Word
 from baton._src.tir.text.statement_sequence import StatementSequence

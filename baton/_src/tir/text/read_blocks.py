@@ -16,14 +16,8 @@ from baton._src.tir.buffer import Buffer, BufferRegion, decl_buffer
 from baton._src.tir.expr import IntImm, IterVar, Var, literal
 from baton._src.tir.regions import access_regions, behind_views
 from baton._src.tir.stmt import Block, MatchBufferRegion, Stmt
-from baton._src.tir.text.read_expressions import (
-    arguments,
-    as_scalar,
-    condition,
-    extent_between,
-    region,
-    value,
-)
+from baton._src.tir.text.operations import as_scalar
+from baton._src.tir.text.read_expressions import arguments, condition, extent_between, region, value
 from baton._src.tir.text.scope import BlockFrame, Scope, Word
 from baton._src.tir.text.words import names_dtype
 from baton._src.values.dtype import INT32, DataType

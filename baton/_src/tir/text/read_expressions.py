@@ -1,4 +1,4 @@
-"""Expressions of the script as TIR. Infix operators build exactly the node they name; Python numbers are computed.
+"""Expressions of the script as TIR: each node of Python's syntax, with its operands read before it (see `operations`).
 
 A value is an expression, a Python number, string, tuple, list or dict, a buffer, or a `Word` (`T.float32`); where the
 text is trusted, any Python object (see `python_parts`). Nesting may be deep: reading runs as tasks.
@@ -7,7 +7,7 @@ text is trusted, any Python object (see `python_parts`). Nesting may be deep: re
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -18,47 +18,21 @@ from baton._src.ir.node import Node
 from baton._src.ir.types import FuncType, PrimType
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.support.python_in_scripts import Reading
-from baton._src.support.python_operators import ARITHMETIC, COMPARISONS, POWERS_AND_BITS
 from baton._src.support.trampoline import Task
 from baton._src.tir import expr as tir
 from baton._src.tir import operators
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.buffer import Buffer, BufferRegion
-from baton._src.tir.expr import BufferLoad, Call, IntImm, IterVar, Var, literal
+from baton._src.tir.expr import BufferLoad, Call, IntImm, Var, literal
 from baton._src.tir.scalar_functions import if_then_else
 from baton._src.tir.stmt import full_region
 from baton._src.tir.text import python_parts
+from baton._src.tir.text.operations import as_condition, as_scalar, binary, both, comparison, is_scalar, unary
 from baton._src.tir.text.python_parts import attribute, described
 from baton._src.tir.text.scope import Scope, Word
 from baton._src.tir.text.slips import instead
 from baton._src.tir.text.words import call_word
 from baton._src.values.dtype import VOID
-
-_NODES: dict[type[ast.operator], type] = {
-    ast.Add: tir.Add,
-    ast.Sub: tir.Sub,
-    ast.Mult: tir.Mul,
-    ast.FloorDiv: tir.FloorDiv,
-    ast.Mod: tir.FloorMod,
-    ast.Div: tir.Div,
-}
-_OTHERS: dict[type[ast.operator], Callable[[Any, Any], PrimExpr]] = {
-    ast.Pow: operators.power,
-    ast.LShift: operators.left_shift,
-    ast.RShift: operators.right_shift,
-    ast.BitAnd: operators.bitwise_and,
-    ast.BitOr: operators.bitwise_or,
-    ast.BitXor: operators.bitwise_xor,
-}
-_COMPARISON_NODES: dict[type[ast.cmpop], type] = {
-    ast.Eq: tir.EQ,
-    ast.NotEq: tir.NE,
-    ast.Lt: tir.LT,
-    ast.LtE: tir.LE,
-    ast.Gt: tir.GT,
-    ast.GtE: tir.GE,
-}
-_SCALAR = (PrimExpr, IterVar, Buffer)
 
 
 def value(scope: Scope, node: ast.expr) -> Task[Any]:
@@ -73,9 +47,11 @@ def value(scope: Scope, node: ast.expr) -> Task[Any]:
                 named = scope.lookup(node)
                 return named.item() if isinstance(named, np.generic) else named
             case ast.BinOp():
-                return scope.at(node, (yield _binary(scope, node)))
+                left, right = (yield value(scope, node.left)), (yield value(scope, node.right))
+                return scope.at(node, binary(scope, node, left, right, as_python(scope)))
             case ast.UnaryOp():
-                return scope.at(node, (yield _unary(scope, node)))
+                operand = yield value(scope, node.operand)
+                return scope.at(node, unary(scope, node, operand))
             case ast.Compare():
                 return scope.at(node, (yield _comparison(scope, node)))
             case ast.BoolOp():
@@ -101,15 +77,10 @@ def value(scope: Scope, node: ast.expr) -> Task[Any]:
             case ast.Slice():
                 return (yield as_python(scope).slice(node))
             case ast.IfExp():
-                test = yield value(scope, node.test)
-                yes, no = (yield value(scope, node.body)), (yield value(scope, node.orelse))
-                if not isinstance(test, PrimExpr):
-                    return yes if test else no
-                return scope.at(node, if_then_else(test, yes, no))
+                return (yield _choice(scope, node))
             case _:
-                raise scope.error(
-                    node, "tir-syntax", f"{type(node).__name__} cannot be used in a PrimFunc", instead(node)
-                )
+                kind = type(node).__name__
+                raise scope.error(node, "tir-syntax", f"{kind} cannot be used in a PrimFunc", instead(node))
     except DiagnosticError as error:
         raise scope.placed(error, node) from None
 
@@ -143,23 +114,6 @@ def condition(scope: Scope, node: ast.expr) -> Task[PrimExpr]:
     return as_condition(scope, node, found)
 
 
-def as_condition(scope: Scope, node: ast.AST, found: Any) -> PrimExpr:
-    """A value as a condition; reports what is none."""
-    made = as_scalar(scope, node, found)
-    if not made.dtype.is_bool:
-        raise scope.error(node, "tir-dtype", f"a condition must be bool, got {made.dtype}", "compare it: x != 0")
-    return made
-
-
-def as_scalar(scope: Scope, node: ast.AST, found: Any) -> PrimExpr:
-    """A value as a scalar expression; reports what is none."""
-    if isinstance(found, (PrimExpr, IterVar, bool, int, float, str)):
-        return operators.convert(found)
-    if isinstance(found, Buffer) and found.ndim == 0:
-        return BufferLoad(found, ())
-    raise scope.error(node, "tir-operand", f"a scalar is needed here, not {described(found)}")
-
-
 def _dict(scope: Scope, node: ast.Dict) -> Task[dict[Any, Any]]:
     found: dict[Any, Any] = {}
     for key, item in zip(node.keys, node.values):
@@ -170,104 +124,35 @@ def _dict(scope: Scope, node: ast.Dict) -> Task[dict[Any, Any]]:
     return found
 
 
+def _choice(scope: Scope, node: ast.IfExp) -> Task[Any]:
+    """`yes if test else no`."""
+    test = yield value(scope, node.test)
+    yes, no = (yield value(scope, node.body)), (yield value(scope, node.orelse))
+    if not isinstance(test, PrimExpr):
+        return yes if test else no
+    return scope.at(node, if_then_else(test, yes, no))
+
+
 # ----------------------------------------------------------------------------------------------- operators
 
 
-def _is_number(found: Any) -> bool:
-    return isinstance(found, (bool, int, float))
-
-
-def _binary(scope: Scope, node: ast.BinOp) -> Task[Any]:
-    left = yield value(scope, node.left)
-    right = yield value(scope, node.right)
-    kind = type(node.op)
-    if not isinstance(left, _SCALAR) and not isinstance(right, _SCALAR):
-        return _python_binary(scope, node, left, right)
-    for side, found in ((node.left, left), (node.right, right)):
-        if not _is_number(found):
-            as_scalar(scope, side, found)
-    other = _OTHERS.get(kind)
-    if other is not None:
-        return other(left, right)
-    made = _NODES.get(kind)
-    if made is None:
-        raise scope.error(node, "tir-syntax", "this operator is not defined for scalars")
-    x, y = operators.match_types(left, right)
-    if made is tir.Div and not x.dtype.is_float:
-        return operators.divide(x, y)  # says why not
-    if made in (tir.FloorDiv, tir.FloorMod) and operators.is_const(y, 0):
-        return operators.floordiv(x, y)  # says that it is zero
-    if made in (tir.FloorDiv, tir.FloorMod) and x.dtype.is_float:
-        return operators.floordiv(x, y) if made is tir.FloorDiv else operators.floormod(x, y)
-    return made(x, y)
-
-
-def _python_binary(scope: Scope, node: ast.BinOp, left: Any, right: Any) -> Any:
-    """What Python makes of two of its values: of numbers, and of anything where the text is trusted.
-
-    Powers and bits are for trusted texts: another may not ask for numbers without bound.
-    """
-    kind = type(node.op)
-    compute = ARITHMETIC.get(kind) or (POWERS_AND_BITS.get(kind) if scope.is_trusted else None)
-    if compute is not None and (scope.is_trusted or (_is_number(left) and _is_number(right))):
-        as_python(scope).check_size(node, left, right)
-        with suppress(TypeError, ArithmeticError):
-            return compute(left, right)
-    raise scope.error(node, "tir-syntax", "this cannot be computed from two numbers")
-
-
-def _unary(scope: Scope, node: ast.UnaryOp) -> Task[Any]:
-    found = yield value(scope, node.operand)
-    match node.op:
-        case ast.USub():
-            return -found if _is_number(found) else operators.negative(as_scalar(scope, node.operand, found))
-        case ast.UAdd():
-            return found
-        case ast.Not():
-            if not isinstance(found, _SCALAR):
-                return not found
-            inner = as_scalar(scope, node.operand, found)
-            if not inner.dtype.is_bool:
-                raise scope.error(node, "tir-dtype", f"not takes a condition (bool), got {inner.dtype}")
-            return tir.Not(inner)
-        case _:
-            return operators.bitwise_not(as_scalar(scope, node.operand, found))
-
-
 def _comparison(scope: Scope, node: ast.Compare) -> Task[Any]:
+    """`a < b < c`: each comparison with the next."""
     left = yield value(scope, node.left)
     total: Any = None
-    for op, right_node in zip(node.ops, node.comparators):
-        right = yield value(scope, right_node)
-        if not isinstance(left, _SCALAR) and not isinstance(right, _SCALAR):
-            holds = COMPARISONS[type(op)](left, right)
-            total, left = (holds if total is None else _both(total, holds)), right
-            continue
-        made = _COMPARISON_NODES.get(type(op))
-        if made is None:
-            raise scope.error(node, "tir-syntax", "this comparison is not defined for scalars")
-        one = made(*operators.match_types(as_operand(scope, node, left), as_operand(scope, node, right)))
-        total = one if total is None else _both(total, one)
-        left = right
+    for op, operand in zip(node.ops, node.comparators):
+        right = yield value(scope, operand)
+        holds = comparison(scope, node, op, left, right)
+        total, left = (holds if total is None else both(total, holds)), right
     return total
 
 
-def _both(first: Any, second: Any) -> Any:
-    if isinstance(first, bool):
-        return second if first else False
-    return tir.And(first, operators.convert(second))
-
-
-def as_operand(scope: Scope, node: ast.AST, found: Any) -> Any:
-    """A Python number as it is (it adapts to the other operand), anything else as a scalar."""
-    return found if _is_number(found) else as_scalar(scope, node, found)
-
-
 def _logical(scope: Scope, node: ast.BoolOp) -> Task[Any]:
+    """`a and b`, `a or b`."""
     made = tir.And if isinstance(node.op, ast.And) else tir.Or
     total = yield value(scope, node.values[0])
     for part in node.values[1:]:
-        if not isinstance(total, _SCALAR):  # Python's: what follows may not even have a value
+        if not is_scalar(total):  # Python's: what follows may not even have a value
             total = total if bool(total) is (made is tir.Or) else (yield value(scope, part))
             continue
         total = made(as_scalar(scope, node, total), (yield scalar(scope, part)))

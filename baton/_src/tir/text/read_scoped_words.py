@@ -15,8 +15,9 @@ from baton._src.tir import operators
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.expr import FloatImm, IntImm, StringImm, Var, literal
 from baton._src.tir.stmt import Allocate, AllocateConst, AssertStmt, AttrStmt, DeclBuffer, For, LetStmt, SeqStmt, Stmt
+from baton._src.tir.text.operations import as_scalar
 from baton._src.tir.text.read_blocks import make_buffer, plain
-from baton._src.tir.text.read_expressions import arguments, as_scalar
+from baton._src.tir.text.read_expressions import arguments
 from baton._src.tir.text.scope import Scope
 from baton._src.tir.text.threads import launched
 from baton._src.tir.thread_axes import launch

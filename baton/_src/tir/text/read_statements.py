@@ -25,6 +25,7 @@ from baton._src.tir.stmt import (
     Stmt,
     While,
 )
+from baton._src.tir.text.operations import as_condition, as_scalar
 from baton._src.tir.text.read_assignments import read_annotated, read_assign, read_augmented, target_names
 from baton._src.tir.text.read_blocks import (
     block_word,
@@ -32,15 +33,7 @@ from baton._src.tir.text.read_blocks import (
     close_block,
     plain,
 )
-from baton._src.tir.text.read_expressions import (
-    arguments,
-    as_condition,
-    as_scalar,
-    condition,
-    extent_between,
-    scalar,
-    value,
-)
+from baton._src.tir.text.read_expressions import arguments, condition, extent_between, scalar, value
 from baton._src.tir.text.read_scoped_words import SCOPED, scoped_word
 from baton._src.tir.text.scope import BlockFrame, Expansion, Scope
 from baton._src.tir.text.slips import instead
