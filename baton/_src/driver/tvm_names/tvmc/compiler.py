@@ -13,7 +13,7 @@ from baton._src.driver.relay.graph_fragment import as_graph
 from baton._src.driver.stages import Stages
 from baton._src.driver.tvm_names.tvmc.dumps import check_formats, write_dumps
 from baton._src.driver.tvm_names.tvmc.errors import TVMCException, raising_tvmc, refuse
-from baton._src.driver.tvm_names.tvmc.model import TVMCModel
+from baton._src.driver.tvm_names.tvmc.model import TVMCModel, check_model, check_packaging
 from baton._src.driver.tvm_names.tvmc.package import TVMCPackage
 from baton._src.driver.tvm_names.tvmc.pass_options import parse_configs, parse_pass_list_str
 from baton._src.driver.tvm_names.tvmc.records import consulting_records
@@ -69,52 +69,46 @@ def compile_model(
     devices (`cross`, `dump_offloads`, `workspace_pools`, "mlf") is a `TVMCException`.
     """
     wire()
-    if not isinstance(tvmc_model, TVMCModel):
-        raise refuse(f"cannot compile a {type(tvmc_model).__name__}", "tvmc.load gives a TVMCModel")
-    _refuse_foreign(cross, cross_options, dump_offloads, workspace_pools, output_format)
+    check_model(tvmc_model, "compile")
+    check_packaging(cross, cross_options, output_format)
+    _refuse_foreign(dump_offloads, workspace_pools)
     formats = check_formats(dump_code)
     found_target = target_from_cli(target, additional_target_options, target_host)
     kind = _executor(executor, use_vm)
-    timing = PassTimingInstrument()
-    watching = [
-        *([timing] if print_pass_times else []),
-        PassPrintingInstrument(parse_pass_list_str(print_ir_before), parse_pass_list_str(print_ir_after)),
-        *(instruments or ()),
-    ]
     changes = GraphChanges(
         desired_layout, desired_layout_ops, mixed_precision, mixed_precision_ops, mixed_precision_calculation_type,
         mixed_precision_acc_type,
     )  # fmt: skip
+    timing = [PassTimingInstrument()] if print_pass_times else []
+    printing = PassPrintingInstrument(parse_pass_list_str(print_ir_before), parse_pass_list_str(print_ir_after))
     context = PassContext(
-        opt_level, None, parse_pass_list_str(disabled_pass), watching, parse_configs(pass_context_configs)
+        opt_level,
+        disabled_pass=parse_pass_list_str(disabled_pass),
+        instruments=[*timing, printing, *(instruments or ())],
+        config=parse_configs(pass_context_configs),
     )
     stages = Stages(keep="tir" in formats)
     with context, consulting_records(tuning_records, found_target):
         module = changes.apply(tvmc_model.mod, tvmc_model.params)
-        restrict = None if kind == "vm" else _straight
+        restrict = None if kind == "vm" else _graph_fragment
         executable, bound = build_executable(module, found_target, tvmc_model.params, stages, restrict=restrict)
-        if print_pass_times:
-            print(f"Compilation time breakdown by pass:\n{timing.render()}")
+        for instrument in timing:
+            print(f"Compilation time breakdown by pass:\n{instrument.render()}")
     factory = GraphExecutorFactory(executable, bound, mod_name or "default", module, found_target, executor)
     path = tvmc_model.export_package(factory, package_path, cross, cross_options, output_format)
     write_dumps(path, formats, module, executable, stages)
     return TVMCPackage(path)
 
 
-def _refuse_foreign(cross: Any, cross_options: Any, offloads: str, pools: Any, output_format: str) -> None:
-    """What only other libraries, compilers or bare devices could do."""
-    if cross or cross_options:
-        raise refuse("libraries are written without a compiler", "leave out the cross compiler and its options")
+def _refuse_foreign(offloads: str, pools: Any) -> None:
+    """What only other libraries or bare devices could do."""
     if offloads:
         raise refuse("baton generates all code itself: nothing is offloaded", "leave out dump_offloads")
     if pools:
         raise refuse("memory is planned for whole programs", "leave out workspace_pools")
-    if output_format == "mlf":
-        help = 'give output_format "so" or "tar"'
-        raise refuse("baton generates code for processes, not for bare devices: there is no Model Library Format", help)
 
 
-def _straight(module: IRModule) -> IRModule:
+def _graph_fragment(module: IRModule) -> IRModule:
     """The module as one that the graph executor runs; a refusal says which of tvmc's options help."""
     try:
         return as_graph(module)

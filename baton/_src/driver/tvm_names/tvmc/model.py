@@ -82,10 +82,7 @@ class TVMCModel:
 
         `output_format` says how the library in it is called, "so" or "tar": both are files of baton's own.
         """
-        if cross or cross_options:
-            raise refuse("libraries are written without a compiler", "leave out the cross compiler and its options")
-        if output_format not in ("so", "tar"):
-            raise refuse(f"a package cannot be written in the format {output_format!r}", _formats(output_format))
+        check_packaging(cross, cross_options, output_format)
         path = str(package_path or self.default_package_path())
         lib_name = f"mod.{output_format}"
         self.lib_path = self._tmp_dir.relpath(lib_name)
@@ -101,9 +98,21 @@ class TVMCModel:
         print(self.mod, file=file)
 
 
-def _formats(said: str) -> str:
-    why = "baton generates code for processes, not for bare devices; " if said == "mlf" else ""
-    return f'{why}give output_format "so" or "tar"'
+def check_model(given: Any, verb: str) -> None:
+    """Refuse to `verb` what is no `TVMCModel`."""
+    if not isinstance(given, TVMCModel):
+        raise refuse(f"cannot {verb} a {type(given).__name__}", "tvmc.load gives a TVMCModel")
+
+
+def check_packaging(cross: Any, cross_options: Any, output_format: str) -> None:
+    """Refuse packages that need another compiler or are in another format than baton's own."""
+    if cross or cross_options:
+        raise refuse("libraries are written without a compiler", "leave out the cross compiler and its options")
+    if output_format not in ("so", "tar"):
+        said = f"a package cannot be written in the format {output_format!r}"
+        if output_format == "mlf":
+            said += ": baton generates code for processes, not for bare devices, and has no Model Library Format"
+        raise refuse(said, 'give output_format "so" or "tar"')
 
 
 def add_bytes(archive: tarfile.TarFile, name: str, content: bytes) -> None:

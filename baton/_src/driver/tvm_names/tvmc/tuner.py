@@ -13,7 +13,7 @@ from baton._src.driver.tuning.tune import tune
 from baton._src.driver.tuning_records.database import Database
 from baton._src.driver.tvm_names.tvmc.errors import raising_tvmc, refuse
 from baton._src.driver.tvm_names.tvmc.inputs import make_inputs_dict
-from baton._src.driver.tvm_names.tvmc.model import TVMCModel
+from baton._src.driver.tvm_names.tvmc.model import TVMCModel, check_model
 from baton._src.driver.tvm_names.tvmc.records import check_records
 from baton._src.driver.tvm_names.tvmc.targets import target_from_cli
 from baton._src.driver.tvm_names.tvmc.transform import GraphChanges
@@ -68,18 +68,13 @@ def tune_model(
     described hardware and filters of tasks are a `TVMCException`.
     """
     wire()
-    if not isinstance(tvmc_model, TVMCModel):
-        raise refuse(f"cannot tune a {type(tvmc_model).__name__}", "tvmc.load gives a TVMCModel")
+    check_model(tvmc_model, "tune")
     if rpc_key or hostname:
         raise refuse("kernels are measured on this machine", "leave out hostname, port and rpc_key")
     if hardware_params is not None or tasks_filter:
         raise refuse("hardware_params and tasks_filter are those of TVM's tuners", "leave them out")
     path = Path(tuning_records or tvmc_model.default_tuning_records_path())
-    if prior_records and Path(prior_records) != path:
-        shutil.copyfile(check_records(prior_records), path)
-    elif path.exists():
-        check_records(path)
-    Database(path).create()  # there are records to compile with even where nothing better was found
+    _begin_records(path, prior_records)
     changes = GraphChanges(
         desired_layout, desired_layout_ops, mixed_precision, mixed_precision_ops, mixed_precision_calculation_type,
         mixed_precision_acc_type,
@@ -91,6 +86,15 @@ def tune_model(
         program = lower_relay(optimized(as_graph(bound)))
     print(tune(program, _feed, seconds=SECONDS, trials=trials, database=path, target=found_target))
     return str(path)
+
+
+def _begin_records(path: Path, prior_records: str | Path | None) -> None:
+    """The file that the search adds to: it starts from `prior_records`, or goes on from what it has."""
+    if prior_records and Path(prior_records) != path:
+        shutil.copyfile(check_records(prior_records), path)
+    elif path.exists():
+        check_records(path)
+    Database(path).create()  # there are records to compile with even where nothing better was found
 
 
 def _feed(compiled: Any) -> dict[str, Any]:
