@@ -11,6 +11,7 @@ import re
 import warnings
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -250,6 +251,7 @@ def source_of(node: Any) -> str:
     return f"{Path(path).name}:{line}: {code.strip()}"
 
 
+@cache
 def of_pytorch(path: str) -> bool:
-    """Whether a file is one of PyTorch's own."""
+    """Whether a file is one of PyTorch's own: each call asks for the whole stack of its lines."""
     return Path(path).is_relative_to(Path(torch_library().__file__).parent)
