@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from baton._src.codegen.llvm import dot_products, vector_math
+from baton._src.codegen.llvm.c_library import call_lanes
 from baton._src.codegen.llvm.narrow_float import narrow, widen
 from baton._src.codegen.llvm.padded import from_memory, to_memory
 from baton._src.codegen.llvm.text import mangle, with_lanes
@@ -52,7 +53,7 @@ def _own(name: str) -> Handler:
         kind = compute_type(call.dtype)
         operands = _operands(w, call)
         if call.dtype.bits == 64 and name not in _OWN_FLOAT64:
-            return _call_libm(w, name, kind, call.dtype.lanes, operands)
+            return call_lanes(w.f, name, kind, operands)
         symbol = vector_math.helper(w.f.module, name, kind)
         text = ", ".join(f"{kind} {o}" for o in operands)
         return _finish(w, call.dtype, w.f.value(f"call {kind} {symbol}({text})"))
@@ -105,37 +106,18 @@ def _reciprocal(w: Writer, dtype: DataType, base: str, exponent: str, otherwise:
     return chosen
 
 
-def _call_libm(w: Writer, name: str, kind: str, lanes: int, operands: list[str], last: str = "") -> str:
-    """A function of the C library, lane by lane; `last` is the type of the last operand where it is another."""
-    element = "float" if "float" in kind else "double"
-    spelled = name + ("f" if element == "float" else "")
-    elements = [element] * (len(operands) - 1) + [last or element]
-    symbol = w.f.module.import_function(spelled, element, elements)
-    if lanes == 1:
-        return str(w.f.value(f"call {element} {symbol}({', '.join(map(' '.join, zip(elements, operands)))})"))
-    found = "poison"
-    for lane in range(lanes):
-        items = [
-            w.f.value(f"extractelement {with_lanes(e, lanes)} {o}, i64 {lane}") for e, o in zip(elements, operands)
-        ]
-        item = w.f.value(f"call {element} {symbol}({', '.join(map(' '.join, zip(elements, items)))})")
-        found = w.f.value(f"insertelement {kind} {found}, {element} {item}, i64 {lane}")
-    return found
-
-
 def _ldexp(w: Writer, call: tir.Call) -> str:
     """The C library's takes the exponent as an int32."""
     exponent = call.args[1]
     narrowed = exponent if exponent.dtype.element == "int32" else tir.Cast(f"int32x{exponent.dtype.lanes}", exponent)
     operands = [_operands(w, call)[0], w.emit(narrowed)]
     kind = compute_type(call.dtype)
-    return _finish(w, call.dtype, _call_libm(w, "ldexp", kind, call.dtype.lanes, operands, "i32"))
+    return _finish(w, call.dtype, call_lanes(w.f, "ldexp", kind, operands, "i32"))
 
 
 def _libm(name: str) -> Handler:
     def write(w: Writer, call: tir.Call) -> str:
-        found = _call_libm(w, name, compute_type(call.dtype), call.dtype.lanes, _operands(w, call))
-        return _finish(w, call.dtype, found)
+        return _finish(w, call.dtype, call_lanes(w.f, name, compute_type(call.dtype), _operands(w, call)))
 
     return write
 

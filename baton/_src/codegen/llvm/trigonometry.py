@@ -1,13 +1,19 @@
 """sin, cos, tan and their inverses in LLVM IR, for `vector_math`.
 
-The argument of sin, cos and tan is reduced in float64: accurate up to |x| about 1e9.
+The argument of sin, cos and tan is reduced in float64, which has no room for the quotient of greater ones: beyond `FAR`
+the C library is asked.
 """
 
 from __future__ import annotations
 
 import math
 
+from baton._src.codegen.llvm.c_library import call_lanes
 from baton._src.codegen.llvm.lanes import Lanes
+from baton._src.codegen.llvm.text import FunctionText, ModuleText, mangle
+
+FAR = 2.0**40
+"""Up to this |x| the remainder of x / (pi / 2) is exact enough; what is farther has hardly a use, but is not wrong."""
 
 _SIN = [-0.1666666716337204, 0.008333329111337662, -0.0001983933470910415, 2.71831163445313e-06]
 _COS = [0.04166664555668831, -0.001388736767694354, 2.443845005473122e-05]
@@ -44,16 +50,42 @@ def _turned(m: Lanes, r: str, n: str) -> str:
     return m.choose(m.int_compare("ne", m.int_op("and", n, 2), 0), m.neg(found), found)
 
 
+def _or_far(m: Lanes, name: str, x: str, near: str) -> str:
+    """`near`; in vectors that have a lane beyond `FAR` what the C library finds."""
+    f, start = m.f, m.f.block
+    far = any_far = m.compare("ogt", m.unary("fabs", x), FAR)
+    if m.count > 1:
+        any_far = f.intrinsic(f"llvm.vector.reduce.or.{mangle(m.flag)}", "i1", (m.flag, far))
+    rare, end = f.new_label("far"), f.new_label("end")
+    f.branch_if(any_far, rare, end)
+    f.place(rare)
+    found = m.choose(far, f.value(f"call {m.kind} {_far_function(f.module, name, m.kind)}({m.kind} {x})"), near)
+    f.branch(end)
+    f.place(end)
+    return f.phi(m.kind, [(near, start), (found, rare)])
+
+
+def _far_function(module: ModuleText, name: str, kind: str) -> str:
+    """The C library's function for each lane; not inlined, and `cold`, so that what calls it keeps its registers."""
+    symbol = f"baton.far_{name}.{mangle(kind)}"
+    if symbol not in module.definitions:
+        f = FunctionText(module)
+        f.line(f"ret {kind} {call_lanes(f, name, kind, ['%x'])}")
+        rare = "noinline cold memory(none) nounwind willreturn"
+        module.definitions[symbol] = f.finish(f"define internal {kind} @{symbol}({kind} %x) {rare} #0")
+    return f"@{symbol}"
+
+
 def sin(m: Lanes, x: str) -> str:
     """sin(x); x itself for 0, whose sign stays"""
     r, n = _quadrant(m, x)
-    return m.choose(m.compare("oeq", x, 0.0), x, _turned(m, r, n))
+    return _or_far(m, "sin", x, m.choose(m.compare("oeq", x, 0.0), x, _turned(m, r, n)))
 
 
 def cos(m: Lanes, x: str) -> str:
     """cos(x)"""
     r, n = _quadrant(m, x)
-    return _turned(m, r, m.int_op("add", n, 1))
+    return _or_far(m, "cos", x, _turned(m, r, m.int_op("add", n, 1)))
 
 
 def tan(m: Lanes, x: str) -> str:
@@ -62,7 +94,7 @@ def tan(m: Lanes, x: str) -> str:
     sine, cosine = _sine_polynomials(m, r)
     odd = m.int_compare("ne", m.int_op("and", n, 1), 0)
     found = m.div(m.choose(odd, m.neg(cosine), sine), m.choose(odd, sine, cosine))
-    return m.choose(m.compare("oeq", x, 0.0), x, found)
+    return _or_far(m, "tan", x, m.choose(m.compare("oeq", x, 0.0), x, found))
 
 
 def atan(m: Lanes, x: str) -> str:
