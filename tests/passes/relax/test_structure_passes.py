@@ -37,6 +37,8 @@ from baton._src.relax.nodes import (
 )
 from baton._src.relax.struct_info import FuncStructInfo, TensorStructInfo
 from baton._src.support.diagnostics import DiagnosticError
+from baton._src.tir.expr import IntImm
+from baton._src.tir.expr import Var as TirVar
 from baton._src.transform.passes import Sequential
 from baton.script import from_source
 from tests.passes.relax.evaluate import evaluate
@@ -181,6 +183,19 @@ def test_binding_errors_name_the_parameter() -> None:
         BindParams("main", {"x": np.zeros(3, "float32")})(before)
     with pytest.raises(DiagnosticError, match="no shape variable 'n'"):
         BindSymbolicVars({"n": 3})(before)
+
+
+@pytest.mark.rule("RELAX-PASS-12", rejects=True)
+def test_sizes_are_bound_to_what_can_be_their_value() -> None:
+    """Parameters had negative sizes, and dims of another dtype than the variable's."""
+    n = dim()
+    before = program([tensor("x", n - 2, n)], lambda b, x: R.exp(x))
+    with pytest.raises(DiagnosticError, match=r"no tensor can be the parameter x of size .*-1.* \(n = 1\)"):
+        BindSymbolicVars({"n": 1})(before)
+    with pytest.raises(DiagnosticError, match="n is int64, k is int32"):
+        BindSymbolicVars({"n": TirVar("k", "int32")})(before)
+    bound = BindSymbolicVars({"n": IntImm("int32", 4)})(before)["main"].params[0].struct_info.shape.values
+    assert [(d.value, str(d.dtype)) for d in bound] == [(2, "int64"), (4, "int64")]
 
 
 @pytest.mark.rule("RELAX-PASS-12")

@@ -96,11 +96,29 @@ def bind_params(function: Function, params: Mapping[Any, Any]) -> Function:
 
 
 def bind_symbolic_vars(function: Function, values: Mapping[TirVar, Any]) -> Function:
-    """`function` with shape variables replaced in annotations and expressions."""
+    """`function` with shape variables replaced in annotations and expressions.
+
+    Error `pass-parameter`: a value of another dtype, or one by which a parameter would have a negative size.
+    """
     simplify = Analyzer().simplify
-    found: Function = substitute(function, {v: as_dim(d) for v, d in values.items()})
+    found: Function = substitute(function, {v: _value(v, d) for v, d in values.items()})
     found = rewrite(found, lambda n: simplify(n) if isinstance(n, BinaryOp) else None, notes=True)
+    for param in found.params:
+        shape = param.struct_info.shape if isinstance(param.struct_info, TensorStructInfo) else None
+        if isinstance(shape, ShapeExpr) and any(isinstance(d, IntImm) and d.value < 0 for d in shape.values):
+            bound = ", ".join(f"{v.name} = {d}" for v, d in values.items())
+            raise fail("pass-parameter", f"no tensor can be the parameter {param.name_hint} of size {shape} ({bound})")
     return found.with_fields(struct_info_=None)
+
+
+def _value(symbol: TirVar, value: Any) -> Any:
+    """What takes the variable's place: numbers have its dtype."""
+    dim = as_dim(value)
+    if isinstance(dim, IntImm):
+        return IntImm(symbol.dtype, dim.value)
+    if dim.dtype != symbol.dtype:
+        raise fail("pass-parameter", f"{symbol.name} is {symbol.dtype}, {dim} is {dim.dtype}", help="cast it")
+    return dim
 
 
 def _renormalized(module: IRModule, function: Function) -> Function:
