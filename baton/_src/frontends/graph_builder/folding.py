@@ -10,6 +10,7 @@ import numpy as np
 from baton._src.frontends.graph_builder.operands import Operand, constant_of, size_of
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.ir.op_def import NotApplicable, OpDef
+from baton._src.support.diagnostics import fail
 from baton._src.values.tensor import AnyArray
 
 FOLD_LIMIT = 1 << 22
@@ -17,14 +18,18 @@ FOLD_LIMIT = 1 << 22
 
 
 def folded(definition: OpDef[Any], operands: Sequence[Operand], attrs: Any) -> tuple[AnyArray, ...] | None:
-    """The results of a call; None if it is left to the program."""
+    """The results of a call; None if it is left to the program. `DiagnosticError` (`op-index`) for an index of what
+    there is not."""
     known = [constant_of(o) for o in operands]
     if any(k is None for k in known) or isinstance(definition.reference, NotApplicable) or not definition.pure:
         return None
     if sum(size_of(k) for k in known) > FOLD_LIMIT or _is_quantised_weight(definition, operands):
         return None
-    with np.errstate(all="ignore"):
-        found = definition.reference(known, attrs)
+    try:
+        with np.errstate(all="ignore"):
+            found = definition.reference(known, attrs)
+    except IndexError as error:
+        raise fail("op-index", f"{definition.name}: {error}") from error
     results = found if isinstance(found, (tuple, list)) else (found,)
     return tuple(np.asarray(r) for r in results)
 

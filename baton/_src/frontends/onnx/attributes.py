@@ -44,6 +44,9 @@ CHOICES: dict[str, dict[str, tuple[object, ...]]] = {
         "TensorScatter": ("linear", "circular"), "Upsample": ("nearest", "linear", "bilinear"),
     },
     "p": {"LpNormalization": (1, 2)},
+    "reduction": {
+        "ScatterElements": ("none", "add", "mul", "min", "max"), "ScatterND": ("none", "add", "mul", "min", "max"),
+    },
 }  # fmt: skip
 """The values of an attribute by operator; "" stands for all that have it."""
 

@@ -50,7 +50,13 @@ def body_of(proto: Any, opset: int, operands: Sequence[Value | None]) -> tuple[l
     version = _newest(schema.context_dependent_function_opset_versions, opset)
     types = [_type_of(onnx, v) for v in operands]
     content = schema.get_context_dependent_function_with_opset_version(version, proto.SerializeToString(), types)
-    return defaults, onnx.FunctionProto.FromString(content)
+    found = onnx.FunctionProto.FromString(content)
+    if not found.node:
+        title = f"{proto.op_type} node {proto.name or ''.join(proto.output[:1])!r}"
+        shown = ", ".join("none" if v is None else str(v) for v in operands)
+        help = "it depends on attributes, dtypes and, of weights, the sizes: see what ONNX says of the operator"
+        raise fail("onnx-node", f"{title}: ONNX has no body for it with the operands {shown}", help=help)
+    return defaults, found
 
 
 def _as_onnx_has_it(proto: Any) -> Any:

@@ -1,5 +1,5 @@
 """A node's operands and outputs against ONNX's definition of its operator: how many there may be, and integers or
-booleans where it has no other numbers (shapes, indices, conditions)."""
+booleans where it has no other numbers (shapes, indices, conditions). How many axes they may have is said here."""
 
 from __future__ import annotations
 
@@ -12,6 +12,20 @@ from baton._src.frontends.onnx.definitions import definition
 from baton._src.frontends.onnx.node import OnnxNode
 from baton._src.values.dtype import DataType
 from baton._src.values.meaning import PLAIN
+
+MANY = 1 << 10
+RANKS: dict[str, tuple[tuple[int, int], ...]] = {
+    **dict.fromkeys(("Gather", "GatherElements", "ScatterElements", "Split", "SplitToSequence", "TopK"), ((1, MANY),)),
+    **dict.fromkeys(("GatherND", "ScatterND"), ((1, MANY), (1, MANY))),
+    **dict.fromkeys(("BatchNormalization", "GroupNormalization", "InstanceNormalization", "LRN"), ((2, MANY),)),
+    "EyeLike": ((2, 2),),
+    "MaxUnpool": ((3, MANY), (3, MANY)),
+    "RoiAlign": ((4, 4), (2, 2), (1, 1)),
+    "RotaryEmbedding": ((3, 4), (2, 3), (2, 3)),
+    "STFT": ((2, 3), (0, 1), (1, 1)),
+    "TensorScatter": ((1, MANY), (1, MANY), (1, 1)),
+}
+"""The least and the most axes that operands may have, of operators that count on some."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +57,16 @@ def check_operands(node: OnnxNode) -> None:
             assert value is not None
             help = f"cast it before: {node.op_type} takes {wanted} there"
             node.fail(f"input {place} is {value.dtype}, it must be {wanted}", code="onnx-dtype", help=help)
+    _check_ranks(node)
+
+
+def _check_ranks(node: OnnxNode) -> None:
+    for place, (least, most) in enumerate(RANKS.get(node.op_type, ())):
+        value = node.optional(place)
+        if value is None or value.is_sequence or value.rank < 0 or least <= value.rank <= most:
+            continue
+        wanted = f"{least}" if least == most else f"{least} or more" if most == MANY else f"{least} to {most}"
+        node.fail(f"input {place} is {value}, it must have {wanted} axes", code="op-shape")
 
 
 def _count(names: Any) -> int:

@@ -110,12 +110,20 @@ def _scaled(node: OnnxNode, size: Dim, scale: Value, room: float) -> Dim:
     return found[0] if isinstance(found[0], PrimExpr) else int(found[0])
 
 
+def _ratio(after: int, before: int) -> float:
+    """The scale of an axis; of one without elements, which stays as it is, 1."""
+    return after / before if before else 1.0
+
+
 def _by_sizes(node: OnnxNode, box: AnyArray | None) -> list[Axis]:
     sizes, shape = node.sizes(3, "sizes"), _extents(node)
     places = _places(node, len(sizes))
     pairs = [(shape[p], s) for p, s in zip(places, sizes, strict=True)]
+    for axis, (before, after) in zip(places, pairs, strict=True):
+        if isinstance(before, int) and before == 0 and after != 0:
+            node.fail(f"axis {axis} has no elements to make {after} of", code="op-shape")
     policy = str(node.attr("keep_aspect_ratio_policy", "stretch"))
-    scales = [s / b if isinstance(s, int) and isinstance(b, int) else math.nan for b, s in pairs]
+    scales = [_ratio(s, b) if isinstance(s, int) and isinstance(b, int) else math.nan for b, s in pairs]
     if policy != "stretch":
         if any(math.isnan(s) for s in scales):
             node.fail("keep_aspect_ratio_policy needs known sizes", code="onnx-dynamic")

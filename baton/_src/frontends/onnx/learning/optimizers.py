@@ -25,7 +25,9 @@ def _of_each(kinds: int, step: Step) -> Converter:
             node.fail(f"{len(operands)} operands do not make up {kinds} groups of equal length")
         count = len(operands) // kinds
         rate, steps = node.graph.reshape(node[0], ()), node.graph.reshape(node[1], ())
-        found = [step(node, rate, steps, operands[k::count]) for k in range(count)]
+        parts = [operands[k::count] for k in range(count)]
+        # The rate may be of another float type than the tensors: they are stepped in theirs.
+        found = [step(node, node.graph.cast(rate, part[0].dtype), steps, part) for part in parts]
         return [results[state] for state in range(kinds - 1) for results in found]
 
     return convert

@@ -140,9 +140,14 @@ def ensemble_of(node: OnnxNode) -> Forest:
     leaves = np.zeros((inner + len(weights), int(node.attr("n_targets", 1))), weights.dtype)
     leaves[inner + np.arange(len(weights)), np.array(node.attr("leaf_targetids"), np.int64)] = weights
     children = np.tile(np.arange(len(leaves))[:, None], (1, 2))
+    _check_numbers(node, "tree_roots", inner)
     for side, name in enumerate(("false", "true")):
-        ids = np.array(node.attr(f"nodes_{name}nodeids"), np.int64)
-        children[:inner, side] = ids + inner * np.array(node.attr(f"nodes_{name}leafs"), np.int64)
+        ids, is_leaf = (np.array(node.attr(f"nodes_{name}{what}"), np.int64) for what in ("nodeids", "leafs"))
+        for target, leaf in zip(ids.tolist(), is_leaf.tolist(), strict=True):
+            kind, count = ("leaf", len(weights)) if leaf else ("node", inner)
+            if not 0 <= target < count:
+                node.fail(f"its nodes_{name}nodeids speak of {kind} {target}, but there are {count}, counted from 0")
+        children[:inner, side] = ids + inner * (is_leaf != 0)
     pad = [0] * len(weights)
     return Forest(
         np.array(node.attr("tree_roots"), np.int64), np.array([*node.attr("nodes_featureids"), *pad], np.int64),

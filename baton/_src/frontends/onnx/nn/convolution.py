@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from baton._src.frontends.graph_builder.value import Value
-from baton._src.frontends.onnx.nn.windows import LAYOUTS, Window, framed, steps_of, window_of
+from baton._src.frontends.onnx.nn.windows import LAYOUTS, Window, check_spatial_axes, framed, steps_of, window_of
 from baton._src.frontends.onnx.node import Converter, OnnxNode
 
 
@@ -78,13 +78,14 @@ def conv_transpose(node: OnnxNode) -> Value:
 
 
 def _transposed(node: OnnxNode) -> Window:
-    """auto_pad of a transposed convolution: output size = input size * stride."""
+    """auto_pad of a transposed convolution: output size = input size * stride, the output_padding counted in."""
     kernel = kernel_of(node)
     rank = len(kernel)
+    check_spatial_axes(node, rank)
     strides, dilations, _ = steps_of(node, rank)
     begins, ends = [], []
-    for size, stride, dilation in zip(kernel, strides, dilations, strict=True):
-        total = max((size - 1) * dilation + 1 - stride, 0) if node.attr("auto_pad") != "VALID" else 0
+    for size, stride, dilation, extra in zip(kernel, strides, dilations, _output_padding(node, rank), strict=True):
+        total = max((size - 1) * dilation + 1 + extra - stride, 0) if node.attr("auto_pad") != "VALID" else 0
         small, large = total // 2, total - total // 2
         upper = node.attr("auto_pad") != "SAME_LOWER"
         begins.append(small if upper else large)
@@ -92,10 +93,17 @@ def _transposed(node: OnnxNode) -> Window:
     return Window(kernel, strides, dilations, tuple(begins + ends))
 
 
+def _output_padding(node: OnnxNode, rank: int) -> tuple[int, ...]:
+    found = node.ints("output_padding") or (0,) * rank
+    if len(found) != rank:
+        node.fail(f"its output_padding is {list(found)} for {rank} spatial axes", help=f"such as {[0] * rank}")
+    return found
+
+
 def _transposed_padding(node: OnnxNode, window: Window) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """(padding, output_padding), with `output_shape` worked out where it is given."""
     rank = window.rank
-    extra = node.ints("output_padding") or (0,) * rank
+    extra = _output_padding(node, rank)
     wanted = node.ints("output_shape")
     if wanted is None:
         return window.padding, extra

@@ -6,6 +6,7 @@ import numpy as np
 
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.node import Converter, OnnxNode
+from baton._src.values.dtype import FLOAT32
 
 
 def batch_normalization(node: OnnxNode) -> list[Value]:
@@ -15,7 +16,11 @@ def batch_normalization(node: OnnxNode) -> list[Value]:
     if node.opset < 9 and not node.attr("spatial", 1):
         return [_of_elements(node, epsilon)]
     operands = [node[i] for i in range(5)]
-    return [node.graph.call_many("nn.batch_norm", *operands, axis=1, epsilon=epsilon)[0]]
+    widest = max((v.dtype for v in operands), key=lambda dtype: dtype.bits)
+    # Images, scales and statistics may be of three float types.
+    wide = [node.graph.cast(v, widest) for v in operands]
+    found = node.graph.call_many("nn.batch_norm", *wide, axis=1, epsilon=epsilon)[0]
+    return [node.graph.cast(found, node[0].dtype)]
 
 
 def _of_elements(node: OnnxNode, epsilon: float) -> Value:
@@ -31,7 +36,8 @@ def _batch_statistics(node: OnnxNode, epsilon: float) -> list[Value]:
     rank = node.rank()
     axes = tuple(a for a in range(rank) if a != 1)
     scaled = _normalise(node, x, axes, epsilon)
-    out = g.call("add", g.call("multiply", scaled, node.by_channel(x, node[1])), node.by_channel(x, node[2]))
+    scale, bias = (g.cast(node.by_channel(x, node[k]), x.dtype) for k in (1, 2))
+    out = g.call("add", g.call("multiply", scaled, scale), bias)
     mean = g.call("mean", x, axis=axes, keepdims=True)
     centred = g.call("subtract", x, mean)
     variance = g.call("mean", g.call("multiply", centred, centred), axis=axes, keepdims=False)
@@ -79,12 +85,15 @@ def layer_normalization(node: OnnxNode) -> list[Value]:
         beta = bias if bias is not None else g.constant(np.zeros((1,), np.float32), gamma.dtype)
         beta = beta if bias is not None else g.broadcast_to(beta, gamma.shape or ())
         return [g.call("nn.layer_norm", x, gamma, beta, axes=axes, epsilon=epsilon)]
-    mean = g.call("mean", x, axis=axes, keepdims=True)
-    centred = g.call("subtract", x, mean)
+    wide = g.cast(x, FLOAT32) if x.dtype.bits < FLOAT32.bits else x
+    mean = g.call("mean", wide, axis=axes, keepdims=True)
+    centred = g.call("subtract", wide, mean)
     variance = g.call("mean", g.call("multiply", centred, centred), axis=axes, keepdims=True)
-    inverse = g.call("rsqrt", g.call("add", variance, g.scalar(epsilon, x)))
-    out = g.call("multiply", g.call("multiply", centred, inverse), node[1])
-    return [out if bias is None else g.call("add", out, bias), mean, inverse]
+    inverse = g.call("rsqrt", g.call("add", variance, g.scalar(epsilon, wide)))
+    out = g.call("multiply", g.cast(g.call("multiply", centred, inverse), x.dtype), node[1])
+    # ONNX has no float64 for the statistics.
+    statistics = (g.cast(v, FLOAT32) for v in (mean, inverse))
+    return [out if bias is None else g.call("add", out, bias), *statistics]
 
 
 def _matches(node: OnnxNode, axes: tuple[int, ...]) -> bool:

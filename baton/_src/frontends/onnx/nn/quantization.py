@@ -91,6 +91,11 @@ def _parameters(node: OnnxNode, x: Value, scale: Value, zero: Value) -> tuple[Va
     def spread(v: Value) -> Value:
         if v.rank == 0:
             return v
+        if v.rank not in (-1, rank):
+            help = "it has the axes of the input, and along the blocked one a number for each block"
+            node.fail(
+                f"with block_size {block} a scale or zero point is {v} for {rank} axes", code="op-shape", help=help
+            )
         blocks = None if v.shape is None else v.shape[axis]
         if isinstance(blocks, int) and blocks != -(-size // block):
             node.fail(f"{blocks} blocks of {block} do not make up axis {axis} of size {size}", code="op-shape")

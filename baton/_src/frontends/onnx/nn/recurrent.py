@@ -34,6 +34,9 @@ def recurrent(kind: str, default_activations: tuple[str, ...]) -> Converter:
 def _check_shapes(node: OnnxNode, directions: int, gates: int) -> None:
     """Refuse weights and states of other sizes than the directions and `hidden_size` ask for."""
     size = int(node.needed("hidden_size"))
+    clip = node.attr("clip")
+    if clip is not None and clip <= 0:
+        node.fail(f"its clip is {clip}, a limit must be more than 0", help="without a limit leave it out")
     if node.rank() != 3:
         node.fail(f"its input must have three axes, it is {node[0]}", code="op-shape")
     inputs = None if node[0].shape is None else node[0].shape[2]
@@ -113,7 +116,7 @@ def _project(node: OnnxNode, x: Value, weight: Value, bias: Value | None) -> Val
     assert x.shape is not None
     assert weight.shape is not None
     g = node.graph
-    flat = isinstance(x.shape[2], int)
+    flat = isinstance(x.shape[2], int) and x.shape[2] > 0
     product = g.call("matmul", g.reshape(x, (-1, x.shape[2])) if flat else x, weight)
     total = product if bias is None else g.call("add", product, bias)
     return g.reshape(total, (*x.shape[:2], weight.shape[1])) if flat else total

@@ -39,6 +39,8 @@ def _hardmax(node: OnnxNode, x: Value, axis: int) -> Value:
     g = node.graph
     if x.shape is None:
         node.fail("the shape must be known", code="onnx-dynamic")
+    if any(isinstance(d, int) and d == 0 for d in x.shape):
+        return x
     best = g.cast(g.call("argmax", x, axis=axis, keepdims=True), INT64)
     places = g.call("arange", start=0, stop=x.shape[axis], step=1, dtype=INT64)
     places = g.reshape(places, (x.shape[axis], *[1] * (len(x.shape) - axis - 1)))

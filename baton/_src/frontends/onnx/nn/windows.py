@@ -53,6 +53,7 @@ def framed(node: OnnxNode, x: Value, kernel: tuple[int, ...], border: float) -> 
 def _attributes(node: OnnxNode, kernel: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...], Sequence[Dim]]:
     """Strides, dilations and padding; with `auto_pad` the padding may depend on open sizes."""
     rank = len(kernel)
+    check_spatial_axes(node, rank)
     strides, dilations, pads = steps_of(node, rank)
     match node.attr("auto_pad", "NOTSET"):
         case "SAME_UPPER" | "SAME_LOWER":
@@ -61,6 +62,13 @@ def _attributes(node: OnnxNode, kernel: tuple[int, ...]) -> tuple[tuple[int, ...
             return strides, dilations, (0,) * (2 * rank)
         case _:
             return strides, dilations, pads
+
+
+def check_spatial_axes(node: OnnxNode, rank: int) -> None:
+    """Refuse an input that has not the axes (batch, channels, `rank` spatial ones)."""
+    if node[0].rank not in (-1, rank + 2):
+        help = "the axes are the batch, the channels and the spatial ones"
+        node.fail(f"its input is {node[0]}, but its kernel has {rank} spatial axes", code="op-shape", help=help)
 
 
 def steps_of(node: OnnxNode, rank: int) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:

@@ -33,6 +33,8 @@ def constant_of_shape(node: OnnxNode) -> Value:
     dims = node.sizes(0, "the shape")
     if all(isinstance(d, int) for d in dims):
         sizes = [d for d in dims if isinstance(d, int)]
+        if any(d < 0 for d in sizes):
+            node.fail(f"it is to have the shape {sizes}, sizes are 0 or more", code="op-shape")
         return node.graph.constant(np.full(sizes, array.reshape(-1)[0], array.dtype))
     return node.graph.broadcast_to(node.graph.constant(array.reshape(())), dims)
 

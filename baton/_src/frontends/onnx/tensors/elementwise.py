@@ -59,11 +59,12 @@ def power(node: OnnxNode) -> Value:
     if exponent.array is not None and exponent.array.size == 1 and float(exponent.array.reshape(-1)[0]) == 2.0:
         return node.graph.call("multiply", base, base)
     if base.dtype != exponent.dtype:
-        if base.dtype.is_float:
-            exponent = node.graph.cast(exponent, base.dtype)
-        else:
+        # Integers are raised in the wider of the two types: in a narrower one what the result could hold would wrap.
+        wider = exponent.dtype.is_float or exponent.dtype.bits > base.dtype.bits
+        if not base.dtype.is_float and wider:
             powered = node.graph.call("power", node.graph.cast(base, exponent.dtype), exponent)
             return node.graph.cast(powered, base.dtype)
+        exponent = node.graph.cast(exponent, base.dtype)
     return node.graph.call("power", base, exponent)
 
 

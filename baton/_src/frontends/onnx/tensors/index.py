@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.node import Converter, OnnxNode
 from baton._src.ir.tensor_info import Dim
@@ -109,17 +107,17 @@ def tensor_scatter(node: OnnxNode) -> Value:
     if cache.shape is None or update.shape is None:
         node.fail("the shapes must be known", code="onnx-dynamic")
     length, count, rank = cache.shape[axis], update.shape[axis], len(cache.shape)
-    if not isinstance(length, int) or not isinstance(count, int):
-        node.fail("the sizes of the axis must be known", code="onnx-dynamic")
+    if isinstance(count, int) and count == 0:
+        return cache
     start = node.optional(2) or g.broadcast_to(g.constant(0, "int64"), (cache.shape[0],))
     column = [-1 if a == axis else 1 for a in range(rank)]
-    places = g.constant(np.arange(length, dtype=np.int64).reshape(column))
+    places = g.reshape(g.call("arange", start=0, stop=length, step=1, dtype=INT64), column)
     offset = g.call("subtract", places, g.cast(g.reshape(start, (-1,) + (1,) * (rank - 1)), "int64"))
     if str(node.attr("mode", "linear")) == "circular":
-        offset = g.call("floor_mod", offset, g.scalar(length, offset))
-    low, high = g.scalar(0, offset), g.scalar(count, offset)
+        offset = g.call("floor_mod", offset, g.dims(length))
+    low, high = g.scalar(0, offset), g.dims(count)
     written = g.call("logical_and", g.call("greater_equal", offset, low), g.call("less", offset, high))
-    source = g.call("minimum", g.call("maximum", offset, low), g.scalar(count - 1, offset))
+    source = g.call("minimum", g.call("maximum", offset, low), g.call("subtract", high, g.scalar(1, high)))
     rows = g.call("gather_elements", update, g.broadcast_to(source, cache.shape), axis=axis)
     return g.call("where", written, rows, cache)
 

@@ -72,6 +72,9 @@ def widened(node: OnnxNode, x: Value, axis: int, before: Dim, after: Dim, number
         turn = g.call("maximum", g.call("multiply", last, g.scalar(2, last)), g.scalar(1, last))
         there = g.call("floor_mod", at, turn)
         return g.call("take", x, g.call("minimum", there, g.call("subtract", turn, there)), axis=axis)
+    if mode == "constant" and isinstance(size, int) and size == 0:
+        assert x.shape is not None
+        return g.broadcast_to(number, (*x.shape[:axis], before + after, *x.shape[axis + 1 :]))
     inside = g.call("take", x, g.call("maximum", g.call("minimum", at, last), zero), axis=axis)
     if mode == "edge":
         return inside

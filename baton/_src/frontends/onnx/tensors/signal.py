@@ -47,6 +47,8 @@ def _transform(node: OnnxNode, x: Value, length: int, inverse: bool, one_sided: 
         node.fail(f"the last axis must be known to hold 1 number (real) or 2 (complex), not {parts}")
     if length > MAX_LENGTH:
         node.fail(f"transforms of length {length} are not supported", help=f"at most {MAX_LENGTH}")
+    if length < 1:
+        node.fail(f"the transform of {x} would have length {length}, it must be 1 or more", code="op-shape")
     matrix = _matrix(length, inverse)
     if inverse and one_sided:
         real, imaginary = _from_half(matrix, length, size)
@@ -110,6 +112,8 @@ def stft(node: OnnxNode) -> Value:
         if not isinstance(extent, int):
             node.fail("neither frame_length nor a window of known length is given")
         length = extent
+    if length < 1 or step < 1:
+        node.fail(f"frames of {length} every {step} places: both must be 1 or more")
     frames = g.call("take", x, _frame_places(node, x.shape[1], length, step), axis=1)
     if window is not None:
         frames = g.call("multiply", frames, g.reshape(window, (length, 1)))
