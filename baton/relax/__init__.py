@@ -44,6 +44,7 @@ __getattr__, __dir__, __all__ = attach(
             "analysis backend binding_rewrite block_builder dpl exec_builder expr expr_functor frontend op pipeline struct_info testing transform",
         ),
         **submodules("baton.relax", "training ty utils vm_build"),
+        "vm": "baton.runtime.relax_vm",
         **renamed("relax.nodes", Id="Var"),
     },
     before=wire,

@@ -46,6 +46,7 @@ __getattr__, __dir__, __all__ = attach(
         **names("passes.relax.machine.lower_runtime_builtin", "LowerRuntimeBuiltin VMBuiltinLower"),
         **names("passes.relax.machine.static_plan_block_memory", "StaticPlanBlockMemory"),
         **names("passes.relax.machine.vm_shape_lower", "VMShapeLower"),
+        **names("passes.relax.machine.other_devices", "RewriteCUDAGraph LowerGPUIPCAllocStorage IPCAllReduceRewrite"),
         **names("passes.relax.bindings.topological_sort", "TopologicalSort"),
         **names("passes.relax.gradient", "Gradient"),
         **names("passes.relax.fusion.fuse_ops_by_pattern", "FuseOpsByPattern FusionPattern PatternCheckContext"),

@@ -100,8 +100,8 @@ class Schedule(BufferPrimitives, TilePrimitives, SamplePrimitives, RulePrimitive
         self.func = found.with_fields(body=_with_unique_names(found.body))
 
     def show(self, *args: Any, **kwargs: Any) -> None:
-        """Print the module as it stands."""
-        print(repr(self.mod))
+        """Print the module as it stands, with the options of its own `show`."""
+        self.mod.show(*args, **kwargs)
 
     def show_in(self, error: ScheduleError, primitive: str, given: Sequence[Any]) -> None:
         """Let an error show the program, the loops and blocks that the primitive was given underlined."""

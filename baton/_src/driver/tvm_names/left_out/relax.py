@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from baton._src.driver.tvm_names.left_out.reasons import BYOC, GPU, IMPORTER, ONE_PROCESS, REGISTERED
+from baton._src.driver.tvm_names.left_out.reasons import BYOC, IMPORTER, ONE_PROCESS, REGISTERED
 
 RELAX_NAMES: Mapping[str, Mapping[str, str]] = {
     "it looks into TVM's own passes": {"relax.testing": "transform"},
@@ -12,9 +12,6 @@ RELAX_NAMES: Mapping[str, Mapping[str, str]] = {
         "relax.backend": "contrib cuda",
         "relax.transform": "SplitCallTIRByPattern",
         "relax": "backend_tir",
-    },
-    GPU: {
-        "relax.transform": "RewriteCUDAGraph IPCAllReduceRewrite LowerGPUIPCAllocStorage ipc_allreduce_rewrite",
     },
     ONE_PROCESS: {
         "relax": "distributed",
@@ -26,7 +23,8 @@ RELAX_NAMES: Mapping[str, Mapping[str, str]] = {
         "relax.frontend.nn.llm": "tree_attn",
     },
     REGISTERED: {"relax.transform": "attach_external_modules"},
-    "kernels of operators are baton's own; relax.transform.LegalizeOps takes others in customize_legalize_map": {
+    "kernels of operators are baton's own; relax.transform.LegalizeOps takes others in customize_legalize_map, and "
+    "ir.register_op_attr(name, 'FLegalize', rule) gives them to every LegalizeOps": {
         "relax.transform": "legalize_ops",
     },
 }
