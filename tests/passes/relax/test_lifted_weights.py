@@ -10,6 +10,7 @@ import pytest
 from baton._src.passes.relax.interfaces.lift_transform_params import LiftTransformParams
 from baton._src.relax.well_formed import well_formed
 from baton._src.support.diagnostics import DiagnosticError
+from baton._src.transform.context import PassContext
 from tests.passes.relax.programs import arrays, called, same_values
 from tests.relax.build import module
 from tests.relax.machines import MODES, machine
@@ -109,3 +110,10 @@ def main_transform_params(params: R.Tuple(R.Tensor((3,), "float32"))):
     both = before.with_functions({**before.functions, **other.functions})
     with pytest.raises(DiagnosticError, match="what was prepared before is"):
         LiftTransformParams()(both)
+
+
+def test_weights_that_a_script_wants_consumed_are_left_to_the_caller() -> None:
+    """TVM's setting drops them from the tuple it was given; here tuples never change, and results are the same."""
+    before = program('w: R.Tensor((2,), "float32")', "gv = R.add(x, R.exp(w))")
+    with PassContext(config={"relax.lift_transform_params.consume_params": True}):
+        prepared(before, *arrays((2,), (2,)))
