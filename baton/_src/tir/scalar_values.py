@@ -16,6 +16,7 @@ from baton._src.support.diagnostics import InternalError
 from baton._src.tir import expr as tir
 from baton._src.tir.folding import truncated_division, truncated_remainder, wrap
 from baton._src.values.dtype import DataType
+from baton._src.values.whole_numbers import whole_numbers
 
 Env = list[Any]
 Run = Callable[[Env], Any]
@@ -89,6 +90,11 @@ def operation(node: PrimExpr) -> Two:
 
 def converter(source: DataType, target: DataType) -> Callable[[Any], Any]:
     """How a value of one dtype becomes one of another."""
+    if target.is_int and source.is_float:
+        if target.lanes > 1:
+            return lambda x: whole_numbers(np.asarray(x), target)
+        near = 2.0**31
+        return lambda x: wrap(int(x), target) if -near < x < near else int(whole_numbers(np.asarray(x), target))
     if target.lanes > 1:
         numpy = target.numpy
         return lambda x: np.asarray(x).astype(numpy)
@@ -97,11 +103,8 @@ def converter(source: DataType, target: DataType) -> Callable[[Any], Any]:
     if target.is_float:
         kind = target.numpy.type
         return lambda x: kind(x)
-    if target.is_int and not source.is_float:
-        return lambda x: wrap(int(x), target)
     if target.is_int:
-        kind = target.numpy.type
-        return lambda x: int(np.asarray(x).astype(kind))
+        return lambda x: wrap(int(x), target)
     raise InternalError(f"no conversion of {source} to {target}")
 
 

@@ -18,6 +18,7 @@ from baton._src.ir.expr import PrimExpr
 from baton._src.support.diagnostics import InternalError, fail
 from baton._src.tir import expr as tir
 from baton._src.values.dtype import DataType
+from baton._src.values.whole_numbers import whole_dtype
 
 _FLOAT_OPS = {tir.Add: "fadd contract", tir.Sub: "fsub contract", tir.Mul: "fmul contract", tir.Div: "fdiv"}
 _INT_OPS = {tir.Add: "add", tir.Sub: "sub", tir.Mul: "mul"}
@@ -206,11 +207,6 @@ def cast(
         return a
     word = "trunc" if target.bits < width else "zext" if unsigned else "sext"
     return f.value(f"{word} {old} {a} to {new}")
-
-
-def whole_dtype(target: DataType) -> DataType:
-    """The signed integers through which floats become an integer dtype."""
-    return DataType("int64" if target.bits == 64 or (target.kind == "uint" and target.bits == 32) else "int32")
 
 
 def _float_to_int(f: FunctionText, source: DataType, target: DataType, a: str, fits: bool) -> str:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from typing import Any, TypeGuard
 
-from baton._src.codegen.llvm.arithmetic import binary, cast, compare, whole_dtype
+from baton._src.codegen.llvm.arithmetic import binary, cast, compare
 from baton._src.codegen.llvm.float_ranges import fits
 from baton._src.codegen.llvm.operands import is_harmless, operands
 from baton._src.codegen.llvm.padded import from_memory
@@ -26,6 +26,7 @@ from baton._src.ir.traverse import post_order
 from baton._src.support.diagnostics import InternalError, fail
 from baton._src.tir import expr as tir
 from baton._src.values.dtype import BOOL, DataType
+from baton._src.values.whole_numbers import whole_dtype
 
 Handler = Callable[[Any, Any], str]
 

@@ -1,7 +1,7 @@
 """Elements of another dtype: astype (Relay: cast), cast_like.
 
-Float to integer truncates toward zero; anything to bool asks whether it differs from zero. Source: facts
-relax-ops-passes-vm §1, relay-language §6 level 3.
+Float to integer truncates toward zero (`values.whole_numbers`); anything to bool asks whether it differs from zero.
+Source: facts relax-ops-passes-vm §1, relay-language §6 level 3.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from baton._src.ops.layouts import follows_input
 from baton._src.ops.precision import wide
 from baton._src.ops.samples import Arr, Sample
 from baton._src.values.dtype import DataType
+from baton._src.values.whole_numbers import whole_numbers
 
 
 @attrs
@@ -39,9 +40,11 @@ def infer_cast(call: OpCall[CastAttrs]) -> Info:
 
 
 def convert(x: Any, dtype: DataType) -> Any:
-    """NumPy's cast, with floats truncated toward zero."""
+    """NumPy's cast; floats become integers as in compiled code."""
     with np.errstate(all="ignore"):
         source = wide(np.asarray(x))
+        if dtype.is_int and DataType(source.dtype).is_float:
+            return whole_numbers(source, dtype)
         return (source != 0) if dtype.is_bool else source.astype(dtype.numpy)
 
 
