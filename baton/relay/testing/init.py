@@ -8,7 +8,8 @@ from baton._src.support.lazy import attach, names
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **names("driver.tvm_names.relay.networks.workload", "create_workload Xavier Constant"),
+        **names("driver.tvm_names.relay.networks.workload", "create_workload"),
+        **names("driver.tvm_names.relay.networks.initializers", "Initializer Xavier Constant"),
     },
     before=wire,
 )

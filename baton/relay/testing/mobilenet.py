@@ -8,7 +8,10 @@ from baton._src.support.lazy import attach, names
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **names("driver.tvm_names.relay.networks.mobilenet", "get_net get_workload"),
+        **names(
+            "driver.tvm_names.relay.networks.mobilenet",
+            "conv_block get_net get_workload mobile_net separable_conv_block",
+        ),
     },
     before=wire,
 )

@@ -80,7 +80,7 @@ class GraphExecutorFactory(ModuleFace):
         """The kernels as text (`Executable.get_source`)."""
         return self.executable.get_source(fmt)
 
-    graph_json_str = property(get_graph_json)
+    graph_json = graph_json_str = property(get_graph_json)
 
     @property
     def libmod_name(self) -> str:

@@ -11,6 +11,10 @@ import baton as tvm
 from baton import relay
 from baton.relay import testing
 from baton.relay.testing import densenet, dqn, inception_v3, lstm, resnet_3d
+from baton.relay.testing.init import Initializer, create_workload
+from baton.relay.testing.mobilenet import conv_block, mobile_net, separable_conv_block
+from baton.relay.testing.resnet import residual_unit, resnet
+from baton.relay.testing.vgg import get_classifier, get_feature
 from tests.relay.programs import error_of
 
 NETWORKS = {
@@ -125,3 +129,51 @@ def test_gradients_are_checked_without_the_rounding_of_float32() -> None:
     product = relay.nn.conv2d(d, w, padding=(1, 1))
     for body in (product, relay.nn.relu(product), relay.nn.max_pool2d(relay.abs(d), (2, 2))):
         relay.testing.check_grad(relay.Function(relay.analysis.free_vars(body), body), mode="first_order")
+
+
+def test_blocks_of_networks() -> None:
+    """Guards the parts that scripts build networks of their own from, and the networks by their parts."""
+    image = relay.var("data", shape=(1, 3, 32, 32))
+    unit = residual_unit(conv_block(image, "first", 8), 16, (2, 2), False, "unit", bottle_neck=False)
+    assert shape_of(unit) == (1, 16, 16, 16)
+    apart = separable_conv_block(conv_block(image, "first", 8), "second", 8, 24, downsample=True)
+    assert shape_of(apart) == (1, 24, 16, 16)
+    assert shape_of(get_feature(image, (1, 2), (4, 8))) == (1, 8, 8, 8)
+    assert shape_of(get_classifier(get_feature(image, (1,), (4,)), 10)) == (1, 10)
+    small = mobile_net(10, (1, 32, 32, 3), alpha=0.25, is_shallow=True, layout="NHWC")
+    assert len(small.params) < len(mobile_net(10, (1, 32, 32, 3), layout="NHWC").params)
+    net = resnet((1, 1, 1), 3, (8, 8, 16, 16), 10, (1, 3, 28, 28), bottle_neck=False)
+    assert create_workload(net)[0]["main"].ret_type.shape == (1, 10)
+    with pytest.raises(tvm.TVMError, match="3 stages take as many"):
+        resnet((1, 1), 3, (8, 8, 16, 16), 10, (1, 3, 28, 28))
+    pictures, _ = testing.dcgan.get_workload(1, oshape=(64, 64, 3), ngf=2, layout="NHWC")
+    assert pictures["main"].ret_type.shape == (1, 64, 64, 3)
+
+
+def shape_of(net: relay.Expr) -> tuple[int, ...]:
+    typed = create_workload(relay.Function(relay.analysis.free_vars(net), net))[0]["main"]
+    return tuple(int(d) for d in typed.ret_type.shape)
+
+
+def test_scripts_fill_parameters() -> None:
+    class Halves(Initializer):
+        def _init_weight(self, name: str, arr: np.ndarray) -> None:
+            arr[...] = 0.5
+
+    _, params = create_workload(testing.mlp.get_net(1, image_shape=(1, 2, 2)), Halves())
+    assert (params["fc1_weight"].numpy() == 0.5).all()
+    assert (params["fc1_bias"].numpy() == 0).all()
+    with pytest.raises(ValueError, match="no way to fill 'odd'"):
+        Halves()("odd", np.zeros(2))
+    with pytest.raises(NotImplementedError, match="no _init_weight"):
+        Initializer()("fc_weight", np.zeros(2))
+
+
+def test_options_of_executors() -> None:
+    """Guards what scripts ask of executors: options by name with TVM's defaults, and which there are."""
+    assert relay.backend.Executor("graph")["link-params"] is False
+    assert "system-lib" in relay.backend.Runtime("crt", {"system-lib": True})
+    assert "aot" in relay.backend.Executor.list_registered()
+    assert "unpacked-api" in relay.backend.Executor.list_registered_options("aot")
+    with pytest.raises(tvm.TVMError, match="there is no runtime 'tvm'"):
+        relay.backend.Runtime.list_registered_options("tvm")

@@ -8,8 +8,18 @@ from typing import Any
 
 from baton._src.support.diagnostics import fail
 
-_EXECUTORS = ("graph", "aot", "vm")
-_RUNTIMES = ("cpp", "crt")
+_EXECUTORS = {
+    "graph": {"link-params": "IntImm"},
+    "aot": {
+        "link-params": "IntImm", "unpacked-api": "IntImm", "interface-api": "runtime.String",
+        "workspace-byte-alignment": "IntImm", "constant-byte-alignment": "IntImm",
+    },
+    "vm": {},
+}
+_RUNTIMES = {"cpp": {"system-lib": "IntImm"}, "crt": {"system-lib": "IntImm"}}
+"""Their options, with TVM's names of the types."""
+_LINKS_PARAMETERS = {"graph": False, "aot": True}
+"""What `link-params` is where a script does not say."""
 
 
 @dataclass(frozen=True)
@@ -21,11 +31,25 @@ class Executor:
     attrs: dict[str, Any] = field(init=False)
 
     def __post_init__(self) -> None:
-        _check("executor", self.name, _EXECUTORS)
-        object.__setattr__(self, "attrs", dict(self.options or {}))
+        _checked("executor", self.name, _EXECUTORS)
+        unsaid = {"link-params": _LINKS_PARAMETERS[self.name]} if self.name in _LINKS_PARAMETERS else {}
+        object.__setattr__(self, "attrs", {**unsaid, **(self.options or {})})
 
     def __getitem__(self, name: str) -> Any:
         return self.attrs[name]
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.attrs
+
+    @staticmethod
+    def list_registered() -> list[str]:
+        """The names of executors."""
+        return list(_EXECUTORS)
+
+    @staticmethod
+    def list_registered_options(executor: Any) -> dict[str, str]:
+        """The options of an executor (or of the one of this name), each with the name of its type."""
+        return dict(_EXECUTORS[_checked("executor", executor, _EXECUTORS)])
 
 
 @dataclass(frozen=True)
@@ -37,13 +61,28 @@ class Runtime:
     attrs: dict[str, Any] = field(init=False)
 
     def __post_init__(self) -> None:
-        _check("runtime", self.name, _RUNTIMES)
+        _checked("runtime", self.name, _RUNTIMES)
         object.__setattr__(self, "attrs", dict(self.options or {}))
 
     def __getitem__(self, name: str) -> Any:
         return self.attrs[name]
 
+    def __contains__(self, name: str) -> bool:
+        return name in self.attrs
 
-def _check(what: str, name: str, known: tuple[str, ...]) -> None:
+    @staticmethod
+    def list_registered() -> list[str]:
+        """The names of runtimes."""
+        return list(_RUNTIMES)
+
+    @staticmethod
+    def list_registered_options(runtime: Any) -> dict[str, str]:
+        """The options of a runtime (or of the one of this name), each with the name of its type."""
+        return dict(_RUNTIMES[_checked("runtime", runtime, _RUNTIMES)])
+
+
+def _checked(what: str, described: Any, known: Mapping[str, Any]) -> str:
+    name = str(getattr(described, "name", described))
     if name not in known:
         raise fail("api", f"there is no {what} {name!r}", help=f"one of {', '.join(known)}")
+    return name

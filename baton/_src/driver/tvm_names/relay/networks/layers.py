@@ -60,17 +60,6 @@ def dense_add_bias(data: Any, weight: Any = None, bias: Any = None, units: Any =
     return found
 
 
-def conv_bn_relu(
-    data: Any, name: str, channels: int, kernel: int = 3, stride: int = 1, layout: str = "NCHW", **options: Any
-) -> Expr:
-    """The unit most networks are made of; the padding keeps the size at stride 1."""
-    sizes = {"channels": channels, "kernel_size": (kernel, kernel), "strides": (stride, stride)}
-    layouts = {"data_layout": layout, "kernel_layout": conv_kernel_layout(layout, options.get("groups", 1) > 1)}
-    made = conv2d(data, name=f"{name}_conv", padding=(kernel // 2, kernel // 2), **sizes, **layouts, **options)
-    found: Expr = _OPS.nn.relu(batch_norm_infer(made, name=f"{name}_bn", axis=layout.index("C")))
-    return found
-
-
 def classifier(data: Any, num_classes: int, name: str = "fc", layout: str = "NCHW") -> Expr:
     """Average over the picture, dense layer, softmax."""
     flat = _OPS.nn.batch_flatten(_OPS.nn.global_avg_pool2d(data, layout=layout))
