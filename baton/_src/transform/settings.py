@@ -26,7 +26,7 @@ CONFIG = Options(
             bool,
             False,
             "accepted for scripts written for TVM; tuples never change here, callers let go of their weights",
-        ),  # fmt: skip
+        ),
         Option("relax.fallback_device_type", int, 1, "DLPack number of the device of values without one (1: CPU)"),
         Option("relax.transform.apply_legalize_ops", bool, True, "whether LegalizeOps runs in the default pipelines"),
         Option("relay.FuseOps.max_depth", int, 256, "the largest number of operators in one fused group"),
