@@ -245,3 +245,12 @@ def test_a_name_has_one_global_variable() -> None:
     assert (list(module.functions), module[f]) == ([f], first)
     module.update(baton.IRModule({"f": second, "g": relay.Function([x], relay.GlobalVar("f")(x))}))
     assert (module.get_global_vars()[0], module[f]) == (f, second)
+
+
+def test_numbers_are_conditions_of_where() -> None:
+    """All but 0 hold, NaN too."""
+    c, x = relay.var("c", shape=(4,)), relay.var("x", shape=(4,))
+    for kind in ("debug", "graph"):
+        run = relay.create_executor(kind).evaluate(relay.Function([c, x], relay.where(c, x, relay.negative(x))))
+        found = run(np.array([0, 0.5, -2, np.nan], "float32"), np.ones(4, "float32"))
+        assert found.numpy().tolist() == [-1, 1, 1, 1]

@@ -94,7 +94,7 @@ def converter(source: DataType, target: DataType) -> Callable[[Any], Any]:
         if target.lanes > 1:
             return lambda x: whole_numbers(np.asarray(x), target)
         near = 2.0**31
-        return lambda x: wrap(int(x), target) if -near < x < near else int(whole_numbers(np.asarray(x), target))
+        return lambda x: wrap(int(x), target) if -near < float(x) < near else int(whole_numbers(np.asarray(x), target))
     if target.lanes > 1:
         numpy = target.numpy
         return lambda x: np.asarray(x).astype(numpy)

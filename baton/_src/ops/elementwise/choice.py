@@ -108,10 +108,8 @@ CLIP = OpDef(
 
 
 def infer_where(call: OpCall[Any]) -> Info:
-    """Everything broadcast; the dtype of the two alternatives."""
+    """Everything broadcast; the dtype of the two alternatives. Numbers are conditions, too: all but 0 hold."""
     condition, a, b = operand(call, 0), operand(call, 1), operand(call, 2)
-    if not condition.dtype.is_void and condition.dtype.is_float:
-        call.fail(f"the condition must be bool (or an integer), got {condition.dtype}", code="op-dtype")
     return broadcast(call, (condition, a, b), same_dtype(call, (a, b)))
 
 

@@ -104,3 +104,20 @@ def test_shapes_slices_and_scalars() -> None:
     known = common.try_resolve_var_to_const(x, {"x": baton.nd.array(np.ones((2, 3), "float32"))})
     assert known.data.numpy().sum() == 6
     assert common.try_resolve_var_to_const(x, {}) is x
+
+
+@pytest.mark.parametrize(
+    ("name", "way"),
+    [
+        ("from_keras", "tf2onnx"),
+        ("tflite", "tf2onnx"),
+        ("mxnet", "mxnet.onnx.export_model"),
+        ("from_coreml", "onnxmltools"),
+        ("from_paddle", "paddle2onnx"),
+        ("from_darknet", "the network in PyTorch"),
+        ("qnn_torch", "from_pytorch takes quantised programs"),
+    ],
+)
+def test_other_importers_say_how_a_model_becomes_one_of_onnx(name: str, way: str) -> None:
+    with pytest.raises(AttributeError, match=f"baton leaves it out; baton imports ONNX models .*{way}"):
+        getattr(relay.frontend, name)

@@ -32,13 +32,24 @@ RELAY_NAMES: Mapping[str, Mapping[str, str]] = {
     "conv3d has no Winograd kernels here: call conv3d": {
         "relay.nn": "contrib_conv3d_winograd_weight_transform contrib_conv3d_winograd_without_weight_transform",
     },
-    IMPORTER: {
+    f"{IMPORTER}; tf2onnx writes ONNX models of TensorFlow's, Keras's and TFLite's": {
         "relay.frontend": (
-            "tensorflow tensorflow2 keras tflite mxnet coreml caffe caffe2 darknet paddlepaddle oneflow "
-            "from_tensorflow from_keras from_tflite from_mxnet from_coreml from_caffe from_caffe2 from_darknet "
-            "from_paddle from_oneflow qnn_torch pytorch_utils"
+            "tensorflow tensorflow2 tensorflow_parser tensorflow_ops tensorflow2_ops keras tflite tflite_flexbuffer "
+            "from_tensorflow from_keras from_tflite"
         ),
     },
+    f"{IMPORTER}; mxnet.onnx.export_model writes ONNX models of MXNet's": {
+        "relay.frontend": "mxnet mxnet_qnn_op_utils nnvm_common from_mxnet",
+    },
+    f"{IMPORTER}; onnxmltools.convert_coreml writes ONNX models of Core ML's": {
+        "relay.frontend": "coreml from_coreml",
+    },
+    f"{IMPORTER}; paddle2onnx writes ONNX models of PaddlePaddle's": {"relay.frontend": "paddlepaddle from_paddle"},
+    f"{IMPORTER}; oneflow_onnx writes ONNX models of OneFlow's": {"relay.frontend": "oneflow from_oneflow"},
+    f"{IMPORTER}; write an ONNX model in the framework of yours, or the network in PyTorch": {
+        "relay.frontend": "caffe caffe2 darknet from_caffe from_caffe2 from_darknet",
+    },
+    f"{IMPORTER}; from_pytorch takes quantised programs as well": {"relay.frontend": "qnn_torch pytorch_utils"},
     "storages have no scopes on CPUs": {"relay.transform": "AnnotateMemoryScope"},
     TUNING: {
         "relay.transform": "MetaScheduleLayoutRewrite AutoSchedulerLayoutRewrite",
@@ -79,7 +90,10 @@ RELAY_NAMES: Mapping[str, Mapping[str, str]] = {
             "register_partition_function annotate_context quantize_context"
         ),
     },
-    "relay.transform.recast and ToMixedPrecision change dtypes": {"relay.frontend": "change_datatype"},
+    "relay.transform.recast and ToMixedPrecision change dtypes": {"relay.frontend": "change_datatype ChangeDatatype"},
+    "write the cell with relay.nn.dense, relay.split and relay.sigmoid": {
+        "relay.frontend.common": "rnn_cell gru_cell lstm_cell",
+    },
     TEST_EQUIPMENT: {"relay.testing": "tf byoc darknet tflite yolo_detection config"},
 }
 """Why: below what, which names."""
