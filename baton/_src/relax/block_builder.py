@@ -24,11 +24,10 @@ from baton._src.ir.node import set_note
 from baton._src.relax.call_te import call_te_arguments
 from baton._src.relax.check.context import Context
 from baton._src.relax.check.report import API, Report
-from baton._src.relax.check.signatures import function_info
 from baton._src.relax.frames import Frame
 from baton._src.relax.fresh_names import FreshNames
+from baton._src.relax.functions_being_built import FunctionsBeingBuilt
 from baton._src.relax.global_names import normalize_global_vars
-from baton._src.relax.known_functions import KnownFunctions
 from baton._src.relax.nodes import (
     Binding,
     BindingBlock,
@@ -69,17 +68,14 @@ class BlockBuilder:
     """Builds a module. `strict`: what cannot be decided about StructInfo is an error instead of a warning."""
 
     def __init__(self, mod: IRModule | None = None, *, strict: bool = False) -> None:
-        functions = {} if mod is None else dict(mod.functions)
         self._module = mod if mod is not None else IRModule()
-        self.context = Context(functions=functions, report=Report(strict))
+        self.context = Context(functions=dict(self._module.functions), report=Report(strict))
+        self._functions = FunctionsBeingBuilt(self.context)
         self.normalizer = Normalizer(self.context)
         self._open: _OpenFunction | None = None
-        self._known: KnownFunctions | None = None
         self._scopes: list[tuple[set[TirVar], ExitStack]] = []
         self._begun: list[Frame] = []
         """Blocks that `begin_binding_block` opened."""
-        self._global_names = {v.name_hint for v in functions}
-        self._name_counts: dict[str, int] = {}
 
     @staticmethod
     def current() -> BlockBuilder | None:
@@ -179,40 +175,15 @@ class BlockBuilder:
 
     def add_func(self, func: Any, func_name: str) -> GlobalVar:
         """Add a function under a unique name like `func_name`; a private one equal to a known one is not added."""
-        if isinstance(func, Function) and "global_symbol" in func.attrs:
-            return self._define(GlobalVar(self.get_unique_name(func_name)), func)
-        return self._known_functions().var_of(
-            func, lambda: self._define(GlobalVar(self.get_unique_name(func_name)), func)
-        )
+        return self._functions.add(func, func_name)
 
     def update_func(self, gv: GlobalVar, updated_func: Any) -> None:
         """Define `gv` anew (or for the first time)."""
-        self._known = None
-        self._global_names.add(gv.name_hint)
-        self._define(gv, updated_func)
-
-    def _define(self, var: GlobalVar, function: Any) -> GlobalVar:
-        self.context.functions[var] = function
-        set_note(var, "struct_info_", function_info(function))
-        return var
-
-    def _known_functions(self) -> KnownFunctions:
-        """Index of the module's functions by structure, built on first use."""
-        if self._known is None:
-            self._known = KnownFunctions()
-            for var, function in self.context.functions.items():
-                self._known.add(function, var)
-        return self._known
+        self._functions.define_anew(gv, updated_func)
 
     def get_unique_name(self, name_prefix: str) -> str:
         """A name for a function of the module: `f`, `f1`, ..."""
-        name, count = name_prefix, self._name_counts.get(name_prefix, 0)
-        while name in self._global_names:
-            count += 1
-            name = f"{name_prefix}{count}"
-        self._name_counts[name_prefix] = count
-        self._global_names.add(name)
-        return name
+        return self._functions.unique_name(name_prefix)
 
     def get(self) -> IRModule:
         """The module as it is now."""
@@ -223,7 +194,7 @@ class BlockBuilder:
         module = normalize_global_vars(self.get())
         self._module = module
         self.context.functions = dict(module.functions)
-        self._known = None
+        self._functions.forget()
         return module
 
     # --------------------------------------------------------------------------------------------------- blocks
