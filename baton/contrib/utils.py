@@ -1,4 +1,4 @@
-"""Temporary folders (`tvm.contrib.utils`)."""
+"""Temporary folders, locks and paths (`tvm.contrib.utils`)."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from baton._src.support.lazy import attach, names
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **names("driver.tvm_names.contrib.temporary", "tempdir TempDirectory"),
+        **names("driver.tvm_names.contrib.temporary", "TempDirectory is_source_path tempdir which"),
+        **names("driver.tvm_names.contrib.file_locks", "FileLock filelock"),
     },
 )

@@ -10,7 +10,7 @@ __getattr__, __dir__, __all__ = attach(
         **names("ir.target", "Target"),
         **names("ir.target_description", "TargetKind"),
         **names("driver.tvm_names.targets", "create list_kinds list_tags VirtualDevice"),
-        **names("driver.tvm_names.boards", "arm_cpu riscv_cpu"),
+        **names("driver.tvm_names.boards", "arm_cpu rasp riscv_cpu"),
         **submodules("baton.target", "codegen tag"),
         **names(
             "driver.tvm_names.generic_functions",

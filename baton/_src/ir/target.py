@@ -171,6 +171,34 @@ class Target:
         """`-thread_warp_size`; of CUDA 32, else 1."""
         return int(self.attrs.get("thread_warp_size", 32 if self.kind.name == "cuda" else 1))
 
+    @property
+    def max_shared_memory_per_block(self) -> int:
+        """`-max_shared_memory_per_block`, in bytes; of CPUs 0."""
+        return int(self.attrs.get("max_shared_memory_per_block", 0))
+
+    @property
+    def max_function_args(self) -> int:
+        """`-max_function_args`; -1 for any number."""
+        return int(self.attrs.get("max_function_args", -1))
+
+    @property
+    def vtcm_capacity(self) -> int:
+        """`-vtcm-capacity`, of Hexagon; else 0."""
+        return int(self.attrs.get("vtcm-capacity", 0))
+
+    @staticmethod
+    def target_or_current(target: Any) -> Target:
+        """The target of a description, or without one the innermost entered. Error `target-missing`: there is none."""
+        found = Target.current(allow_none=False) if target is None else Target.canon_target(target)
+        assert found is not None
+        return found
+
+    @staticmethod
+    def from_device(device: Any) -> Target:
+        """The target of a device (`tvm.cpu()`, "cpu")."""
+        described = str(device).partition(":")[0].partition("(")[0]
+        return Target("llvm" if described == "cpu" else described)
+
     def get_target_device_type(self) -> int:
         """DLPack's number of the devices it is for."""
         return next((number for number, kind in KINDS.items() if kind == self.kind.name), 1)

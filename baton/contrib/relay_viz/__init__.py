@@ -9,6 +9,7 @@ __getattr__, __dir__, __all__ = attach(
     __name__,
     {
         **names("driver.tvm_names.relay.viz", "RelayVisualizer DotPlotter DotVizParser TermPlotter TermVizParser"),
+        **names("driver.tvm_names.relay.viz", "Plotter VizParser"),
         **submodules("baton.contrib.relay_viz", "dot interface plotter terminal"),
     },
     before=wire,

@@ -24,11 +24,11 @@ class _Capsule:
         return CPU.device_type, CPU.device_id
 
 
-def from_dlpack(source: Any) -> NDArray:
-    """A tensor over the memory of `source` (anything with `__dlpack__`), without a copy."""
-    if hasattr(source, "__dlpack__"):
-        return NDArray(np.from_dlpack(source))
-    return NDArray(_writable(np.from_dlpack(_Capsule(source))))
+def from_dlpack(dltensor: Any) -> NDArray:
+    """A tensor over the memory of `dltensor` (a capsule, or anything with `__dlpack__`), without a copy."""
+    if hasattr(dltensor, "__dlpack__"):
+        return NDArray(np.from_dlpack(dltensor))
+    return NDArray(_writable(np.from_dlpack(_Capsule(dltensor))))
 
 
 def _writable(memory: AnyArray) -> AnyArray:
@@ -41,6 +41,6 @@ def _writable(memory: AnyArray) -> AnyArray:
     return np.ndarray(memory.shape, memory.dtype, held, strides=memory.strides)
 
 
-def from_numpy(source: Any, device: Device = CPU) -> NDArray:
+def from_numpy(np_data: Any, device: Device = CPU) -> NDArray:
     """A tensor with a copy of a NumPy array."""
-    return array(source, device)
+    return array(np_data, device)

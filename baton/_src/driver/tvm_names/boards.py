@@ -36,6 +36,11 @@ def arm_cpu(model: str = "unknown", options: str | Sequence[str] | None = None) 
     return _target(f"llvm -keys=arm_cpu,cpu -device=arm_cpu {described}", options)
 
 
+def rasp(options: str | Sequence[str] | None = None) -> Target:
+    """`arm_cpu("rasp3b")`, with further `options`."""
+    return arm_cpu("rasp3b", options)
+
+
 def riscv_cpu(model: str = "sifive-u54", options: str | Sequence[str] | None = None) -> Target:
     """The RISC-V CPU of LLVM's name `model`, with further `options`."""
     described = f"-model={model} -mcpu={model} {_RISCV[model]}" if model in _RISCV else f"-model={model}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tarfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 
 def tar(output: str, files: str | Path | Sequence[str | Path]) -> None:
@@ -28,3 +29,18 @@ def untar(tar_file: str, directory: str) -> None:
             if not (member.isfile() or member.isdir()) or not (whole / member.name).resolve().is_relative_to(whole):
                 raise tarfile.TarError(f"{member.name} is not a file or folder within {directory}")
         archive.extractall(directory)
+
+
+def normalize_file_list_by_unpacking_tars(temp: Any, file_list: Sequence[str]) -> list[str]:
+    """The files, and instead of each `.tar` the files in it, unpacked into a folder of its own below `temp` (what
+    `contrib.utils.tempdir` gives)."""
+    found: list[str] = []
+    for number, file in enumerate(file_list):
+        if not str(file).endswith(".tar"):
+            found.append(file)
+            continue
+        folder = Path(temp.relpath(f"{number}_{Path(file).stem}"))
+        folder.mkdir(parents=True)
+        untar(file, str(folder))
+        found += sorted(str(member) for member in folder.rglob("*") if member.is_file())
+    return found

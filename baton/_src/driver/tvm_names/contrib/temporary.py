@@ -1,8 +1,9 @@
-"""`tvm.contrib.utils.tempdir`: a temporary folder, deleted with its handle."""
+"""`tvm.contrib.utils`: temporary folders, deleted with their handles; paths."""
 
 from __future__ import annotations
 
 import os
+import shutil
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -66,3 +67,16 @@ class TempDirectory:
 def tempdir(custom_path: str | None = None, keep_for_debug: bool | None = None) -> TempDirectory:
     """A new temporary folder, or a handle of the folder given, which stays."""
     return TempDirectory(custom_path, keep_for_debug)
+
+
+def is_source_path(path: str) -> bool:
+    """Whether this is the path of a source, not source code: a file that is there, or one line with an ending."""
+    if os.path.exists(path):
+        return True
+    _, point, ending = path.rpartition(".")
+    return "\n" not in path and bool(point) and ending.strip() == ending
+
+
+def which(exec_name: str) -> str | None:
+    """Where a program is on `$PATH`; None if it is not there."""
+    return shutil.which(exec_name)
