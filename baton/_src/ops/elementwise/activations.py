@@ -79,7 +79,7 @@ _SELU_ALPHA, _SELU_SCALE = 1.6732632423543772, 1.0507009873554805
 
 
 def _selu(x: Any, a: Any) -> Any:
-    low = _c(_SELU_ALPHA, x) * (k.exp(k.minimum(x, _c(0, x))) - _c(1, x))
+    low = _c(_SELU_ALPHA, x) * k.call("expm1", k.minimum(x, _c(0, x)))
     return _c(_SELU_SCALE, x) * k.select(x > _c(0, x), x, low)
 
 

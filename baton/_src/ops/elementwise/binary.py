@@ -50,9 +50,9 @@ def _divide(a: Any, b: Any) -> Any:
 
 def _np_divide(a: Any, b: Any) -> Any:
     if np.issubdtype(np.asarray(a).dtype, np.integer):  # an integer divided by zero is zero, as in kernels
-        quotient = np.abs(a.astype(object)) // np.abs(np.where(b == 0, 1, b).astype(object))
-        signed = np.where((a < 0) != (b < 0), -quotient, quotient)
-        return np.where(b == 0, 0, signed).astype(a.dtype)
+        divisor = np.where(b == 0, 1, b).astype(np.asarray(b).dtype)
+        below, rest = np.floor_divide(a, divisor), np.mod(a, divisor)
+        return np.where(b == 0, 0, below + ((rest != 0) & ((a < 0) != (b < 0)))).astype(a.dtype)
     return np.true_divide(a, b)
 
 
