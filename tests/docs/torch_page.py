@@ -97,7 +97,11 @@ with torch.inference_mode():
   given twice is the same tensor, and strides are those of the program (channels last, transposed).
 - Images may have any size in training, too: one compilation serves all. `F.pad` takes widths that follow from sizes,
   `F.interpolate` any factor whose products with sizes are exact (0.5, 0.75, 1.5).
-- Results that are as long as their elements say (`unique`, `bincount`) exist only in Relax, as masks do as targets.
+- Results whose length depends on elements: `unique` (also along an axis), `nonzero` and masks as indices work in both
+  languages; `bincount`, `repeat_interleave` by a tensor, and masks as targets of writes only in Relax. PyTorch's
+  exporter gets the shape of `unique(x, dim=-1)` wrong, so count `dim` from the front.
+- `flex_attention` is computed as PyTorch does without a kernel: the whole matrix of scores, with your `score_mod` and
+  `mask_mod` applied to it. Its sizes must be known.
 - Linear algebra of `torch.linalg` (`inv`, `solve`, `cholesky`, `lu`, `qr`, `eigh`, `svd`, `pinv`, `slogdet`, triangular
   systems, and what PyTorch makes of these) is NumPy's LAPACK at run time, in Relax only; a matrix without an inverse or
   a factor is an error where PyTorch checks it. `det` is a kernel in both languages, without gradients.
@@ -110,7 +114,7 @@ with torch.inference_mode():
 - An operator of your own (`torch.library`) is refused by name until
   `exported.run_decompositions({torch.ops.mine.op.default: function})` says it in terms of PyTorch; `from_fx` and
   `from_pytorch` take converters (`custom_convert_map`).
-- Not supported: quantised tensors (`torch.qint8`) as inputs, packed sequences, `lstsq`, `flex_attention`, `topk` of as
+- Not supported: quantised tensors (`torch.qint8`) as inputs, packed sequences, `lstsq`, `topk` of as
   many as elements decide, whole numbers as inputs of exported programs that stay open.
 """
 

@@ -18,6 +18,7 @@ from baton._src.driver.frontends.torch_graph import CompiledGraph
 from baton._src.driver.wiring import wire
 from baton._src.frontends.torch.library import torch_library
 from baton._src.frontends.torch.programs.decompositions import decompositions
+from baton._src.frontends.torch.programs.flexible_attention import write_out_attention
 from baton._src.frontends.torch.programs.tracing import weights_of, with_own_weights
 from baton._src.frontends.torch.relax_graph import from_fx
 from baton._src.frontends.torch.table import CONVERTERS
@@ -70,6 +71,7 @@ def _backend(
     weights = weights_of(graph_module, example_inputs) if options.get("freeze") else []
 
     def compile_graph(graph: Any, inputs: Sequence[Any]) -> Any:
+        write_out_attention(graph, lambda: table)
         with fake.unset_fake_temporarily():  # constants of the graph are real
             return aot.make_boxed_func(CompiledGraph(graph, lambda m: compile_model(change(m), **plain), weights))
 

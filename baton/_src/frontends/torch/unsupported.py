@@ -36,8 +36,6 @@ def unsupported(name: str, sources: Sequence[str], known: Iterable[str]) -> Diag
 
 def _way_around(name: str, known: Iterable[str]) -> str:
     """What helps in place of an operator; those of aten may be misspelt, or meant to be another."""
-    if name.endswith(".flex_attention"):
-        return "torch.nn.functional.scaled_dot_product_attention takes scores to add, or a mask, as a tensor"
     space, *rest = name.split(".")
     if len(rest) == 2 and space not in ("aten", "torch"):
         return f"say it in terms of PyTorch: exported.run_decompositions({{torch.ops.{name}: function}})"

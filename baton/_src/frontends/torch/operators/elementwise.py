@@ -192,9 +192,9 @@ def masked_fill(node: AtenNode, x: Value, mask: Value, value: Operand) -> Value:
     return node.graph.call("where", mask, node.tensor(value, node.dtype), x)
 
 
-def to_dtype(node: AtenNode, x: Value, *_: Any, **__: Any) -> Value:
+def to_dtype(node: AtenNode, x: Operand, *_: Any, **__: Any) -> Value:
     """A conversion: of dtypes, where devices and layouts mean nothing. What is not zero becomes True."""
-    return truth(node, x) if node.dtype.is_bool else node.graph.cast(x, node.dtype)
+    return truth(node, x) if node.dtype.is_bool else node.tensor(x, node.dtype)
 
 
 def identity(node: AtenNode, x: Value, *_: Any, **__: Any) -> Value:

@@ -18,6 +18,7 @@ from typing import Any
 from baton._src.frontends.torch.demands import bounds_of, sources_of
 from baton._src.frontends.torch.library import torch_library
 from baton._src.frontends.torch.programs.decompositions import decompositions
+from baton._src.frontends.torch.programs.flexible_attention import write_out_attention
 from baton._src.frontends.torch.sizes import SIZES
 from baton._src.frontends.torch.symbols import unseen
 from baton._src.support.diagnostics import DiagnosticError, fail
@@ -91,6 +92,7 @@ def read_program(exported: Any, supported: Collection[str]) -> Program:
         help = "torch.export.export(model.eval(), (example,)) makes one of a module"
         raise fail("torch-model", f"an exported program is needed, got {type(exported).__name__}", help=help)
     plain = _plain(exported, supported)
+    write_out_attention(plain.graph_module, lambda: decompositions(supported))
     take_in_checks(plain.graph)
     _forget_offsets(plain.graph)
     signature = plain.graph_signature
