@@ -55,6 +55,21 @@ def test_written_and_read_again(write: str, tmp_path: Path) -> None:
         module.get_function("main")
 
 
+def test_kernels_answer_to_their_global_symbol_too(tmp_path: Path) -> None:
+    """A schedule of one kernel calls it `main` in its module; TVM's library knows it by its symbol."""
+    doubled = next(f for v, f in TWO.functions.items() if v.name_hint == "doubled")
+    built = tvm.build(tvm.tir.Schedule(doubled).mod, target="llvm")
+    built.save(str(tmp_path / "kernels.o"))
+    for module in (built, tvm.runtime.load_module(str(tmp_path / "kernels.o"))):
+        assert module.implements_function("doubled")
+        for name in ("doubled", "main"):
+            result = tvm.nd.empty((4,))
+            module[name](tvm.nd.array(np.arange(4, dtype="float32")), result)
+            assert result.numpy().tolist() == [0, 2, 4, 6]
+        with pytest.raises(DiagnosticError, match="no kernel is named 'other'"):
+            module.get_function("other")
+
+
 def test_create_shared_takes_what_save_wrote(tmp_path: Path) -> None:
     """The tutorials' way: save an object, link it, load the library. There is nothing to link."""
     written, library = str(tmp_path / "added.o"), str(tmp_path / "added.so")

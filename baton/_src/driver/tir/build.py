@@ -75,6 +75,7 @@ def build(
     if _is_relax(inputs):
         return relax_build(inputs, found)
     functions = {symbol: as_scheduled(func) for symbol, func in _lowered(inputs, _unbound(args, binds), name).items()}
+    symbols = {str(f.attrs["global_symbol"]): n for n, f in functions.items() if f.attrs.get("global_symbol", n) != n}
     faults = [d for n, f in functions.items() for d in check_prim_func(f, n)]
     faults = faults or [d for n, f in functions.items() for d in outside_indices(f, n)]
     if faults:
@@ -95,7 +96,8 @@ def build(
     def listing(fmt: str) -> str:
         return "\n\n".join(sources(functions, found, fmt, scheduler=scheduler(found)) if functions else [])
 
-    return kernel_module(code, {n: kernel_signature(n, f) for n, f in shown.items()}, results, plans, listing)
+    signatures = {n: kernel_signature(n, f) for n, f in shown.items()}
+    return kernel_module(code, signatures, results, plans, listing, symbols)
 
 
 def _called(functions: dict[str, PrimFunc]) -> set[str]:

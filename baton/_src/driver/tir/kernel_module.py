@@ -113,16 +113,20 @@ class KernelModule(ModuleFace):
 
     def implements_function(self, name: str, query_imports: bool = False) -> bool:
         """Whether there is a kernel `name`, here or, if asked for, in an imported module."""
-        return name in self.kernels or self._imported(name, query_imports) is not None
+        return self._own(name) is not None or self._imported(name, query_imports) is not None
 
     def get_function(self, name: str, query_imports: bool = False) -> Kernel:
         """The kernel `name`, also of imported modules if asked for; `DiagnosticError` (`function-missing`) if there is
         none."""
-        found = self.kernels.get(name) or self._imported(name, query_imports)
+        found = self._own(name) or self._imported(name, query_imports)
         if found is None:
             there = f"there are: {', '.join(self.kernels)}"
             raise fail("function-missing", f"no kernel is named {name!r}", help=there, kind=AttributeError)
         return found
+
+    def _own(self, name: str) -> Kernel | None:
+        """The kernel of this name, or else of this `global_symbol`: TVM's libraries know the latter."""
+        return self.kernels.get(name) or self.kernels.get(self.executable.facts.get("symbols", {}).get(name, ""))
 
     def _imported(self, name: str, wanted: bool) -> Kernel | None:
         providers = (m for m in self.imported_modules if wanted and m.implements_function(name, True))
@@ -179,10 +183,14 @@ def kernel_module(
     results: Mapping[str, DataType],
     plans: Mapping[str, StepPlan],
     listing: Callable[[str], str] | None = None,
+    symbols: Mapping[str, str] | None = None,
 ) -> KernelModule:
-    """The module of compiled kernels; `results`: what those return that return something; `plans`: those in steps."""
+    """The module of compiled kernels; `results`: what those return that return something; `plans`: those in steps;
+    `symbols`: further names of kernels, and their names in the module."""
     facts: dict[str, Any] = {"kind": KERNELS, "results": {name: str(dtype) for name, dtype in results.items()}}
     if plans:
         facts["steps"] = {name: plan_to_data(plan) for name, plan in plans.items()}
+    if symbols:
+        facts["symbols"] = dict(symbols)
     kernels = dict(signatures)
     return KernelModule(Executable((), kernels=kernels, object_code=object_code, facts=facts, listing=listing))

@@ -148,6 +148,9 @@ def _expression(scope: Scope, node: ast.Expr, out: StatementSequence) -> Task[No
     if isinstance(found, Call) and (definition(found.op) is not None or word == ""):
         out.add(scope.at(node, Evaluate(found)))
         return
+    if isinstance(node.value, ast.Constant) and isinstance(found, int):
+        out.add(scope.at(node, Evaluate(operators.const(found))))  # what TVM keeps, too
+        return
     raise scope.error(node, "tir-syntax", "this statement has no effect", "write T.evaluate(...) to keep it")
 
 

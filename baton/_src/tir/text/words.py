@@ -32,6 +32,18 @@ from baton._src.values.dtype import HANDLE, DataType
 Args = list[Any]
 Kwargs = dict[str, Any]
 
+_OF_OTHER_DEVICES = (
+    "ptx_",
+    "mma_",
+    "tvm_mma",
+    "tvm_bmma",
+    "tvm_warp",
+    "tvm_load_matrix",
+    "tvm_store_matrix",
+    "simdgroup_",
+)
+"""How TVM's words for the instructions of GPUs begin."""
+
 
 def call_word(scope: Scope, node: ast.AST, name: str, args: Args, kwargs: Kwargs) -> Any:
     """The value of `T.name(*args, **kwargs)`."""
@@ -42,7 +54,8 @@ def call_word(scope: Scope, node: ast.AST, name: str, args: Args, kwargs: Kwargs
     except (TypeError, IndexError, ValueError) as error:
         raise scope.error(node, "tir-call", f"T.{name} does not take these arguments: {_said(error)}") from None
     if made is None:
-        raise scope.error(node, "tir-call", f"T has no expression {name!r}")
+        help = "code is made for CPUs" if name.startswith(_OF_OTHER_DEVICES) else None
+        raise scope.error(node, "tir-call", f"T has no expression {name!r}", help)
     return made
 
 
