@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from baton._src.driver.wiring import wire
-from baton._src.support.lazy import attach, names, submodules
+from baton._src.support.lazy import attach, names, renamed, submodules
 
 __getattr__, __dir__, __all__ = attach(
     __name__,
@@ -11,6 +11,7 @@ __getattr__, __dir__, __all__ = attach(
         **names("driver.tvm_names.tuning.auto_scheduler.compute_dag", "ComputeDAG"),
         **names("driver.tvm_names.tuning.auto_scheduler.task", "SearchTask create_task"),
         **names("driver.tvm_names.tuning.auto_scheduler.workload_registry", "register_workload make_workload_key"),
+        **renamed("driver.tvm_names.tuning.auto_scheduler.workload_registry", workload_key_to_tensors="made_workload"),
         **names("driver.tvm_names.tuning.auto_scheduler.scheduler", "TaskScheduler"),
         **names(
             "driver.tvm_names.tuning.auto_scheduler.options", "TuningOptions LocalBuilder LocalRunner RecordToFile"

@@ -7,7 +7,7 @@ whose name is not also that of something else in the package are served: an impo
 from __future__ import annotations
 
 _SPLIT = {
-    "auto_scheduler": "measure relay_integration search_task task_scheduler workload_registry",
+    "auto_scheduler": "compute_dag measure relay_integration search_task task_scheduler workload_registry",
     "autotvm.measure": "measure measure_methods",
     "autotvm.task": "dispatcher relay_integration space task",
     "autotvm.tuner": "droplet_tuner ga_tuner index_based_tuner tuner xgboost_tuner",

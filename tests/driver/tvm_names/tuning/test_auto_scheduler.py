@@ -75,6 +75,7 @@ def test_a_tasks_computation_is_shown() -> None:
     assert task.compute_dag.flop_ct == 2 * 16 * 12 * 16 + 16 * 16
     assert str(auto_scheduler.ComputeDAG(task.workload_key)) == str(task.compute_dag)
     assert task.func.attrs["layout_free_buffers"] == [1]
+    assert [t.op.name for t in auto_scheduler.workload_key_to_tensors(task.workload_key)] == ["A", "B", "C", "out"]
 
 
 def test_searches_go_on_from_a_log_and_end(tmp_path: Path) -> None:
@@ -119,10 +120,15 @@ def test_relay_programs(tmp_path: Path) -> None:
     params = {"w": rng.standard_normal((48, 32)).astype("float32")}
     tasks, weights = auto_scheduler.extract_tasks(module["main"], params, TARGET)
     assert weights == [1]
+    assert str(tasks[0].compute_dag).splitlines()[0].endswith("= PLACEHOLDER [4, 32]")
+    assert "max(" in str(tasks[0].compute_dag)
+    assert tasks[0].compute_dag.flop_ct == 2 * 4 * 32 * 48 + 4 * 48
     log = tmp_path / "dense.json"
     auto_scheduler.TaskScheduler(tasks, weights).tune(options(2, log))
-    inp, result = auto_scheduler.load_best_record(log)
+    inp, result = auto_scheduler.load_best_record(log, include_compatible=True)
     assert not result.error_no
+    assert inp.task.workload_key == tasks[0].workload_key
+    assert inp.task.target.kind.name == "llvm"
     with pytest.raises(DiagnosticError, match="kernel of a program"):
         tasks[0].apply_best(log)
     with auto_scheduler.ApplyHistoryBest(str(log)) as best:

@@ -1,4 +1,4 @@
-"""`ComputeDAG`: the computation of a task, to be looked at."""
+"""`ComputeDAG`: the computation of a task, to be looked at; `KernelDAG`: that of a kernel of a program."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ from typing import Any
 from baton._src.driver.tvm_names.tir.analysis import estimate_tir_flops
 from baton._src.driver.tvm_names.tuning.auto_scheduler.workload_registry import made_workload
 from baton._src.ir.module import IRModule
+from baton._src.ir.traverse import post_order
 from baton._src.te.prim_func import computed_operations, create_prim_func
 from baton._src.te.tensor import ComputeOp, PlaceholderOp, Tensor
 from baton._src.tir.expr import Reduce
+from baton._src.tir.prim_func import PrimFunc
+from baton._src.tir.stmt import Block, BufferStore
 
 
 class ComputeDAG:
@@ -50,3 +53,35 @@ def _body(body: Any) -> str:
         return str(body)
     reduced = ", ".join(str(source) for source in body.source)
     return f"reduce({reduced}) over {', '.join(axis.var.name for axis in body.axis)}"
+
+
+class KernelDAG:
+    """What a kernel of a program computes, as its blocks say; there are no tensors of `te` behind it."""
+
+    def __init__(self, func: PrimFunc) -> None:
+        self.func = func
+
+    @property
+    def flop_ct(self) -> float:
+        """How many operations on numbers there are."""
+        return estimate_tir_flops(IRModule({"main": self.func}))
+
+    def __str__(self) -> str:
+        """A line for each input, and for each element that is computed."""
+        blocks = [n for n in post_order(self.func.body) if isinstance(n, Block) and n.iter_vars]
+        written = {region.buffer for block in blocks for region in block.writes}
+        given = [self.func.buffer_map[p] for p in self.func.params if p in self.func.buffer_map]
+        inputs = [f"{b.name} = PLACEHOLDER {[_number(d) for d in b.shape]}" for b in given if b not in written]
+        return "\n".join([*inputs, *(str(n) for block in blocks for n in _stores(block))])
+
+    __repr__ = __str__
+
+
+def _stores(block: Block) -> list[Any]:
+    """What a block writes in each iteration, without what it begins sums with."""
+    return [n for n in post_order(block.body) if isinstance(n, BufferStore)]
+
+
+def _number(dim: Any) -> Any:
+    """A dim as an int where it is one."""
+    return getattr(dim, "value", dim)

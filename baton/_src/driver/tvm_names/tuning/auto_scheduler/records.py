@@ -17,12 +17,25 @@ VERSION = "baton-1"
 
 
 @dataclass(frozen=True)
+class RecordedTask:
+    """What a log says of a task."""
+
+    workload_key: str
+    target: Target
+
+
+@dataclass(frozen=True)
 class MeasureInput:
     """What was measured: the answers of `record` for a workload."""
 
     workload_key: str
     target: str
     record: dict[str, int]
+
+    @property
+    def task(self) -> RecordedTask:
+        """The task that was measured, as far as logs name it."""
+        return RecordedTask(self.workload_key, chosen_target(self.target))
 
 
 @dataclass(frozen=True)
@@ -92,9 +105,15 @@ def fastest(pairs: Iterable[Measured]) -> dict[str, Measured]:
 
 
 def load_best_record(
-    filename: str | Path, workload_key: str | None = None, target: Target | str | None = None
+    filename: str | Path,
+    workload_key: str | None = None,
+    target: Target | str | None = None,
+    include_compatible: bool = False,
 ) -> Measured | tuple[None, None]:
-    """The fastest measurement of a workload (or of any) on a target (or any); `(None, None)` if the log has none."""
+    """The fastest measurement of a workload (or of any) on a target (or any); `(None, None)` if the log has none.
+
+    `include_compatible` changes nothing: measurements of other sizes are never taken.
+    """
     wanted = None if target is None else str(chosen_target(target))
     of_target = (pair for pair in load_records(filename) if wanted in (None, pair[0].target))
     found = [pair for key, pair in fastest(of_target).items() if workload_key in (None, key)]

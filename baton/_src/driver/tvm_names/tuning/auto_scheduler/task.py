@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from baton._src.driver.targets import chosen_target
-from baton._src.driver.tvm_names.tuning.auto_scheduler.compute_dag import ComputeDAG
+from baton._src.driver.tvm_names.tuning.auto_scheduler.compute_dag import ComputeDAG, KernelDAG
 from baton._src.driver.tvm_names.tuning.auto_scheduler.options import TuningOptions
 from baton._src.driver.tvm_names.tuning.auto_scheduler.records import load_best_record
 from baton._src.driver.tvm_names.tuning.auto_scheduler.scheduler import TaskScheduler
@@ -112,6 +112,7 @@ class KernelTask(Tunable):
 
     def __init__(self, name: str, func: PrimFunc, target: Target) -> None:
         super().__init__(json.dumps([KERNEL, workload_key(func)]), name, func, target)
+        self.compute_dag = KernelDAG(func)
 
     def apply_best(
         self, log_file: str | Path, include_compatible: bool = False, layout_rewrite_option: Any = None
