@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from baton._src.analysis.bindings import get_var2val, name_to_binding, udchain
-from baton._src.analysis.call_graph import call_graph, components, detect_recursion, reachable
+from baton._src.analysis.call_graph import call_graph, detect_recursion, reachable
 from baton._src.analysis.compile_time import computable_at_compile_time
 from baton._src.analysis.liveness import last_uses
 from baton._src.analysis.purity import contains_impure_call
@@ -23,6 +23,7 @@ from baton._src.ir.module import IRModule
 from baton._src.relax.check.variables import defined_symbolic_vars
 from baton._src.relax.nodes import Call, Function, SeqExpr, Tuple, TupleGetItem
 from baton._src.relax.struct_info import FuncStructInfo
+from baton._src.support.graphs import components
 from tests.passes.relax.programs import R, bindings, dim, printing, program, tensor
 
 

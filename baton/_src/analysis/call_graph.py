@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import post_order
+from baton._src.support.graphs import circles
 
 
 def call_graph(module: IRModule) -> dict[GlobalVar, list[GlobalVar]]:
@@ -31,46 +32,6 @@ def reachable(graph: Mapping[GlobalVar, Iterable[GlobalVar]], roots: Iterable[Gl
     return found
 
 
-def components(graph: Mapping[GlobalVar, Iterable[GlobalVar]]) -> list[list[GlobalVar]]:
-    """The strongly connected components, callees before callers (Tarjan's algorithm with an explicit stack)."""
-    order: dict[GlobalVar, int] = {}
-    low: dict[GlobalVar, int] = {}
-    path: list[GlobalVar] = []
-    on_path: set[GlobalVar] = set()
-    found: list[list[GlobalVar]] = []
-    for root in graph:
-        if root in order:
-            continue
-        work = [(root, iter(graph[root]))]
-        order[root] = low[root] = len(order)
-        path.append(root)
-        on_path.add(root)
-        while work:
-            var, callees = work[-1]
-            callee = next(callees, None)
-            if callee is None:
-                work.pop()
-                if work:
-                    caller = work[-1][0]
-                    low[caller] = min(low[caller], low[var])
-                if low[var] == order[var]:
-                    at = path.index(var)
-                    found.append(path[at:])
-                    on_path.difference_update(path[at:])
-                    del path[at:]
-            elif callee not in order:
-                order[callee] = low[callee] = len(order)
-                path.append(callee)
-                on_path.add(callee)
-                work.append((callee, iter(graph.get(callee, ()))))
-            elif callee in on_path:
-                low[var] = min(low[var], order[callee])
-    return found
-
-
 def detect_recursion(module: IRModule) -> list[list[GlobalVar]]:
     """Groups of functions that call one another (or themselves), each group and the list in module order."""
-    graph = call_graph(module)
-    place = {var: number for number, var in enumerate(module.functions)}
-    groups = [sorted(c, key=place.__getitem__) for c in components(graph) if len(c) > 1 or c[0] in graph[c[0]]]
-    return sorted(groups, key=lambda group: place[group[0]])
+    return circles(call_graph(module))

@@ -16,13 +16,14 @@ from baton._src.relax.check.deduce import deduce
 from baton._src.relax.check.findings import Findings
 from baton._src.relax.check.normal_form import check_normal_form
 from baton._src.relax.check.purity import calls_in, check_purity, functions_in
-from baton._src.relax.check.recursion import call_graph, detect_recursion, strongly_connected
+from baton._src.relax.check.recursion import call_graph, detect_recursion
 from baton._src.relax.check.report import STRUCT_INFO, described
 from baton._src.relax.check.scope_walk import ScopeWalk
 from baton._src.relax.nodes import Call, Function
 from baton._src.relax.normalize import Normalizer
 from baton._src.relax.special_op import SpecialOp
 from baton._src.support.diagnostics import Diagnostic, DiagnosticError
+from baton._src.support.graphs import components
 from baton._src.tir.prim_func import PrimFunc
 
 
@@ -121,7 +122,7 @@ def _mentions(function: Function, var: Any) -> bool:
 
 def _recursive_partners(module: IRModule) -> dict[str, frozenset[str]]:
     partners: dict[str, frozenset[str]] = {}
-    for group in strongly_connected(call_graph(module)):
+    for group in components(call_graph(module)):
         names = frozenset(v.name_hint for v in group)
         partners.update((name, names) for name in names)
     return partners

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from baton._src.analysis.call_graph import call_graph, components, reachable
+from baton._src.analysis.call_graph import call_graph, reachable
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import post_order
 from baton._src.ir.types import FuncType, GlobalTypeVar
@@ -18,6 +18,7 @@ from baton._src.passes.relay.remove_unused_functions import RemoveUnusedFunction
 from baton._src.relay.check.infer_type import infer_type
 from baton._src.relay.nodes import Function, If, Match, RefCreate, RefRead, RefWrite
 from baton._src.support.diagnostics import DiagnosticError, fail
+from baton._src.support.graphs import components
 from baton._src.tir.expr import AnyDim
 
 _REFERENCES = (RefCreate, RefRead, RefWrite)

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from baton._src.analysis.call_graph import call_graph, components
+from baton._src.analysis.call_graph import call_graph
 from baton._src.analysis.purity import allocates, is_impure_call
 from baton._src.ir.expr import GlobalVar, Op
 from baton._src.ir.module import IRModule
@@ -42,6 +42,7 @@ from baton._src.relax.nodes import (
     VarBinding,
 )
 from baton._src.relax.struct_info import TensorStructInfo, TupleStructInfo
+from baton._src.support.graphs import components
 
 _HARMLESS = frozenset({"relax.print", "relax.assert_op"})
 """Impure operators that write into no tensor."""

@@ -13,7 +13,7 @@ from typing import Any
 from baton._src.ir.expr import GlobalVar, Op
 from baton._src.ir.module import IRModule
 from baton._src.relax.check.findings import Findings
-from baton._src.relax.check.recursion import call_graph, strongly_connected
+from baton._src.relax.check.recursion import call_graph
 from baton._src.relax.check.report import PURITY
 from baton._src.relax.check.signatures import function_info
 from baton._src.relax.nodes import (
@@ -29,6 +29,7 @@ from baton._src.relax.nodes import (
     Var,
 )
 from baton._src.relax.struct_info import FuncStructInfo
+from baton._src.support.graphs import components
 
 FORCE_PURE = "relax.force_pure"
 
@@ -158,7 +159,7 @@ def infer_purity(module: IRModule) -> dict[GlobalVar, bool]:
     names = {v.name_hint: f for v, f in module.functions.items()}
     known: dict[str, bool] = {}
     found: dict[GlobalVar, bool] = {}
-    for group in strongly_connected(call_graph(module)):
+    for group in components(call_graph(module)):
         members = [v for v in group if isinstance(module.functions[v], Function)]
         assumed = {v.name_hint: True for v in members}
         purity = Purity(names, {**known, **assumed})

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 
 from baton._src.ir.expr import GlobalVar
 from baton._src.relay.nodes import Function
+from baton._src.support.graphs import components
 
 
 def definition_order(
     functions: Mapping[GlobalVar, Function], mentions: Mapping[GlobalVar, list[GlobalVar]]
 ) -> list[list[GlobalVar]]:
-    """The strongly connected components of the call graph, callees first (Tarjan, with an explicit stack).
+    """The strongly connected components of the call graph, callees first.
 
     `mentions` has the globals of each function.
     """
@@ -20,36 +21,4 @@ def definition_order(
     for var in functions:
         named = [by_name[g.name_hint] for g in mentions[var] if g.name_hint in by_name]
         calls[var] = list(dict.fromkeys(named))
-    index: dict[GlobalVar, int] = {}
-    low: dict[GlobalVar, int] = {}
-    path: list[GlobalVar] = []
-    on_path: set[GlobalVar] = set()
-    components: list[list[GlobalVar]] = []
-    for root in functions:
-        if root in index:
-            continue
-        work = [(root, iter(calls[root]))]
-        index[root] = low[root] = len(index)
-        path.append(root)
-        on_path.add(root)
-        while work:
-            var, rest = work[-1]
-            for callee in rest:
-                if callee not in index:
-                    index[callee] = low[callee] = len(index)
-                    path.append(callee)
-                    on_path.add(callee)
-                    work.append((callee, iter(calls[callee])))
-                    break
-                if callee in on_path:
-                    low[var] = min(low[var], index[callee])
-            else:
-                work.pop()
-                if work:
-                    low[work[-1][0]] = min(low[work[-1][0]], low[var])
-                if low[var] == index[var]:
-                    cut = path.index(var)
-                    components.append(path[cut:])
-                    on_path.difference_update(path[cut:])
-                    del path[cut:]
-    return components
+    return components(calls)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from baton._src.analysis.call_graph import call_graph, components, reachable
+from baton._src.analysis.call_graph import call_graph, reachable
 from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
 from baton._src.ir.structural_hash import structural_hash
@@ -13,6 +13,7 @@ from baton._src.relay.check.infer_type import infer_type
 from baton._src.relay.expressions import global_vars, walk
 from baton._src.relay.nodes import Call, Function, Tuple, TupleGetItem
 from baton._src.support.diagnostics import fail
+from baton._src.support.graphs import components
 from baton._src.transform.passes import Sequential
 
 

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from baton._src.analysis.call_graph import call_graph, components, detect_recursion
+from baton._src.analysis.call_graph import call_graph, detect_recursion
 from baton._src.ir.expr import GlobalVar, PrimExpr
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import post_order, substitute, with_fresh_binders
@@ -42,6 +42,7 @@ from baton._src.relax.nodes import (
 )
 from baton._src.relax.struct_info import StructInfo
 from baton._src.support.diagnostics import fail
+from baton._src.support.graphs import components
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.expr import Var as TirVar
 from baton._src.transform.context import PassContext
