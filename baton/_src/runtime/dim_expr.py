@@ -1,16 +1,16 @@
 """Scalar expressions as serialisable data: dims, sizes and prim values that depend on shape variables.
 
 An expression is an int, float or bool, ``["v", slot]`` for the value in a slot (of the shape heap, or of a native
-function's variables), ``["cast", dtype, e]``, or ``[op, a, b, ...]`` with an op of `OPERATIONS`. Executables store
-expressions in this form; `compile_dim` turns one into a Python function. Expressions may be deep: nothing here
-recurses.
+function's variables), ``["cast", dtype, e]``, or ``[op, a, b, ...]`` with an op of `OPERATIONS` or `_CHOICES`.
+Executables store expressions in this form; `compile_dim` turns one into a Python function. Expressions may be deep:
+nothing here recurses.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from baton._src.support.diagnostics import fail
 from baton._src.values.prim import prim, shifted_left, shifted_right
@@ -26,10 +26,6 @@ def _truncated_div(a: Any, b: Any) -> Any:
         return a / b
     quotient = abs(a) // abs(b)
     return quotient if (a < 0) == (b < 0) else -quotient
-
-
-def _select(condition: Any, yes: Any, no: Any) -> Any:
-    return yes if condition else no
 
 
 OPERATIONS: dict[str, Callable[..., Any]] = {
@@ -48,10 +44,7 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "<=": lambda a, b: a <= b,
     ">": lambda a, b: a > b,
     ">=": lambda a, b: a >= b,
-    "and": lambda a, b: bool(a and b),
-    "or": lambda a, b: bool(a or b),
     "not": lambda a: not a,
-    "select": _select,
     "<<": shifted_left,
     ">>": shifted_right,
     "&": lambda a, b: a & b,
@@ -67,6 +60,29 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "log": math.log,
 }
 """Integers are exact; `//` and `%` round down, `div` and `mod` toward zero."""
+_CHOICES: dict[str, Callable[..., tuple[DimExpr, DimExpr, DimExpr]]] = {
+    "select": lambda condition, yes, no: (condition, yes, no),
+    "and": lambda a, b: (a, ["not", ["not", b]], False),
+    "or": lambda a, b: (a, True, ["not", ["not", b]]),
+}
+"""Operations that compute what they choose only, as (condition, if it holds, if not): the other may divide by zero."""
+
+
+class _Step(NamedTuple):
+    """Push a constant (kind 0) or a slot's value (1), jump (below 0), or put `payload` of the last kind - 1 values."""
+
+    kind: int
+    payload: Any
+
+
+_JUMP, _JUMP_UNLESS = -1, -2
+"""Kinds of steps whose payload is a `_Label`; the second one takes a value, and jumps if it is false."""
+
+
+class _Label:
+    """A place in a program."""
+
+    place = 0
 
 
 def compile_dim(expr: DimExpr, names: Sequence[str] = ()) -> Evaluate:
@@ -79,29 +95,55 @@ def compile_dim(expr: DimExpr, names: Sequence[str] = ()) -> Evaluate:
     if expr[0] == "v":
         index = expr[1]
         return lambda slots: slots[index]
-    program = _postfix(expr, _function)
+    program = _program(expr)
+    run = _run_with_jumps if any(step.kind < 0 for step in program) else _run
 
     def evaluate(slots: Sequence[Any]) -> Any:
-        stack: list[Any] = []
-        push = stack.append
         try:
-            for kind, payload in program:
-                if kind == 0:
-                    push(payload)
-                elif kind == 1:
-                    push(slots[payload])
-                else:
-                    arguments = stack[-kind + 1 :]
-                    del stack[-kind + 1 :]
-                    push(payload(*arguments))
+            return run(program, slots)
         except ZeroDivisionError as error:
             used = sorted({payload for kind, payload in program if kind == 1})
             given = ", ".join(f"{format_dim(['v', slot], names)} = {slots[slot]}" for slot in used)
             where = f", where {given}" if given else ""
             raise fail("dim-zero", f"division by zero in {format_dim(expr, names)}{where}") from error
-        return stack[0]
 
     return evaluate
+
+
+def _run(program: Sequence[_Step], slots: Sequence[Any]) -> Any:
+    """The value of a program without jumps."""
+    stack: list[Any] = []
+    push = stack.append
+    for kind, payload in program:
+        if kind == 0:
+            push(payload)
+        elif kind == 1:
+            push(slots[payload])
+        else:
+            arguments = stack[-kind + 1 :]
+            del stack[-kind + 1 :]
+            push(payload(*arguments))
+    return stack[0]
+
+
+def _run_with_jumps(program: Sequence[_Step], slots: Sequence[Any]) -> Any:
+    """The value of any program."""
+    stack: list[Any] = []
+    place = 0
+    while place < len(program):
+        kind, payload = program[place]
+        place += 1
+        if kind == 0:
+            stack.append(payload)
+        elif kind == 1:
+            stack.append(slots[payload])
+        elif kind == _JUMP or (kind == _JUMP_UNLESS and not stack.pop()):
+            place = payload.place
+        elif kind > 1:
+            arguments = stack[-kind + 1 :]
+            del stack[-kind + 1 :]
+            stack.append(payload(*arguments))
+    return stack[0]
 
 
 def compile_dims(dims: Sequence[DimExpr], names: Sequence[str] = ()) -> Callable[[Sequence[Any]], tuple[int, ...]]:
@@ -113,37 +155,42 @@ def compile_dims(dims: Sequence[DimExpr], names: Sequence[str] = ()) -> Callable
     return lambda slots: tuple([int(f(slots)) for f in functions])
 
 
-def _postfix(expr: DimExpr, operation: Callable[[Sequence[Any]], tuple[int, Any]]) -> list[tuple[int, Any]]:
-    """(0, constant), (1, slot) or what `operation` makes of others: (1 + number of arguments, what), operands first."""
-    program: list[tuple[int, Any]] = []
-    work: list[tuple[DimExpr, bool]] = [(expr, False)]
+def _program(expr: DimExpr) -> list[_Step]:
+    """The steps that compute an expression."""
+    program: list[_Step] = []
+    work: list[Any] = [expr]
     while work:
-        item, done = work.pop()
-        if isinstance(item, (int, float)):
-            program.append((0, item))
+        item = work.pop()
+        if isinstance(item, _Step):
+            program.append(item)
+        elif isinstance(item, _Label):
+            item.place = len(program)
+        elif isinstance(item, (int, float)):
+            program.append(_Step(0, item))
         elif item[0] == "v":
-            program.append((1, int(item[1])))
-        elif done:
-            program.append(operation(item))
+            program.append(_Step(1, int(item[1])))
+        elif item[0] in _CHOICES:
+            condition, yes, no = _CHOICES[item[0]](*item[1:])
+            other, end = _Label(), _Label()
+            work += [end, no, other, _Step(_JUMP, end), yes, _Step(_JUMP_UNLESS, other), condition]
         else:
-            work.append((item, True))
-            operands = item[2:] if item[0] == "cast" else item[1:]
-            work.extend((operand, False) for operand in reversed(operands))
+            work.append(_function(item))
+            work.extend(reversed(_operands(item)))
     return program
 
 
-def _function(item: Sequence[Any]) -> tuple[int, Any]:
+def _operands(item: Sequence[Any]) -> Sequence[Any]:
+    return item[2:] if item[0] == "cast" else item[1:]
+
+
+def _function(item: Sequence[Any]) -> _Step:
     if item[0] == "cast":
         dtype = item[1]
-        return 2, lambda value: prim(value, dtype)
+        return _Step(2, lambda value: prim(value, dtype))
     function = OPERATIONS.get(item[0])
     if function is None:
         raise fail("executable-corrupt", f"unknown operation {item[0]!r} in a shape expression")
-    return len(item), function
-
-
-def _shown(item: Sequence[Any]) -> tuple[int, Any]:
-    return (2, item[1]) if item[0] == "cast" else (len(item), item[0])
+    return _Step(len(item), function)
 
 
 _INFIX = {"+", "-", "*", "//", "%", "==", "!=", "<", "<=", ">", ">=", "<<", ">>", "&", "|", "^"}
@@ -152,18 +199,23 @@ _INFIX = {"+", "-", "*", "//", "%", "==", "!=", "<", "<=", ">", ">=", "<<", ">>"
 def format_dim(expr: DimExpr, names: Sequence[str] = ()) -> str:
     """The expression as people write it; slots by name where `names` has one."""
     pieces: list[str] = []
-    for kind, payload in _postfix(expr, _shown):
-        if kind == 0:
-            pieces.append(str(payload))
-        elif kind == 1:
-            pieces.append(names[payload] if payload < len(names) else f"v{payload}")
+    work: list[tuple[DimExpr, bool]] = [(expr, False)]
+    while work:
+        item, done = work.pop()
+        if isinstance(item, (int, float)):
+            pieces.append(str(item))
+        elif item[0] == "v":
+            pieces.append(names[item[1]] if item[1] < len(names) else f"v{item[1]}")
+        elif not done:
+            work.append((item, True))
+            work.extend((operand, False) for operand in reversed(_operands(item)))
         else:
-            arguments = pieces[-kind + 1 :]
-            del pieces[-kind + 1 :]
-            if payload in _INFIX:
-                pieces.append(f"({arguments[0]} {payload} {arguments[1]})")
-            else:
-                pieces.append(f"{payload}({', '.join(arguments)})")
+            count = len(_operands(item))
+            arguments = pieces[-count:]
+            del pieces[-count:]
+            name = item[1] if item[0] == "cast" else item[0]
+            infix = f"({arguments[0]} {name} {arguments[-1]})"
+            pieces.append(infix if name in _INFIX else f"{name}({', '.join(arguments)})")
     text = pieces[0]
     return text[1:-1] if text.startswith("(") and text.endswith(")") else text
 
