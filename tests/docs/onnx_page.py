@@ -65,10 +65,19 @@ assert backend.run_model(onnx_model, [np.ones((2, 3), np.float32), np.array([0])
 - Strings (features and classes of scikit-learn's models) are numbered at the border of what `baton.compile` makes: they
   are compared, looked up, counted and moved about there. What looks into them (StringNormalizer, StringSplit,
   RegexFullMatch, Tokenizer, casts from and to strings, ...) is done by the machine that runs the program; patterns are
-  RE2's, without classes by name. ZipMap gives a list of dictionaries; a
-  sequence is a list of arrays, as an input a list of arrays of one shape. `from_onnx` makes a module of tensors:
-  sequences of known length are tuples, strings are refused; export with `options={"zipmap": False}` and with
-  integer classes.
+  RE2's, without classes by name. A sequence is a list of arrays, as an input a list of arrays of one shape. `from_onnx`
+  makes a module of tensors: sequences of known length are tuples, strings are refused; export with
+  `options={"zipmap": False}` and with integer classes.
+- ZipMap gives a list of dictionaries. A dictionary as an input goes to DictVectorizer or CastMap, which say what keys
+  there are. A key that the vocabulary does not have is an error, as ONNX says; onnxruntime passes it over.
+- QLinearAveragePool with `ceil_mode` and `count_include_pad` counts the border that the model gives, not what a window
+  has beyond it: so ONNX and onnxruntime compute AveragePool. onnxruntime's quantised kernel counts both.
+- DynamicQuantizeLSTM computes with real numbers, its weights made real; onnxruntime rounds inputs and states to bytes
+  in each step. The two are close, not equal.
+- A function of the model goes before an operator of the same name, as in ONNX's reference; ONNX leaves it to the
+  runtime. onnxruntime takes the operator if it has one.
+- An initializer in a subgraph that has the name of another value outside is refused: ONNX forbids it, and tools differ
+  in which of the two they take.
 - Resize with aligned corners aligns those of the tensor there is, as onnxruntime and PyTorch do; two cases of the
   onnx package take its size before it is rounded.
 - Attention of one query with `is_causal` and a past sees the keys up to its own place, as ONNX's definition and its

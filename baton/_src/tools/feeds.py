@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 
 from baton._src.support.diagnostics import fail
 from baton._src.tools.arrays import read_arrays
-from baton._src.values.meaning import STRING_IDS
+from baton._src.values.meaning import PLAIN, STRING_IDS, is_map
 from baton._src.values.tensor import AnyArray
 
 
@@ -56,8 +57,11 @@ def _numbers(spec: Any, sizes: Mapping[str, int]) -> tuple[int, ...]:
     return tuple(d if isinstance(d, int) else sizes.get(str(d), 1) for d in shape)
 
 
-def _random(random: np.random.Generator, spec: Any, shape: tuple[int, ...]) -> AnyArray:
+def _random(random: np.random.Generator, spec: Any, shape: tuple[int, ...]) -> Any:
     dtype = spec.dtype
+    if is_map(spec.meaning):
+        item = replace(spec, meaning=STRING_IDS if spec.meaning.kind == "string map" else PLAIN)
+        return dict(zip(spec.meaning.keys or range(shape[0]), _random(random, item, shape).tolist(), strict=True))
     if spec.meaning == STRING_IDS:
         return random.integers(0, 2, shape).astype(np.str_)
     if dtype.is_float:

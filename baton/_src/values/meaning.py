@@ -29,9 +29,18 @@ def scores_by_key(keys: tuple[str | int, ...]) -> Meaning:
     return Meaning("scores", keys)
 
 
+def values_by_key(keys: tuple[str | int, ...], strings: bool = False) -> Meaning:
+    """A dictionary, of numbers or of strings: one value for each key, in ascending order if no keys are named."""
+    return Meaning("string map" if strings else "map", keys)
+
+
+def is_map(meaning: Meaning) -> bool:
+    return meaning.kind in ("map", "string map")
+
+
 def sequence_of(count: int) -> Meaning:
     """So many tensors, next to each other."""
     return Meaning("sequence", (), count)
 
 
-__all__ = ["PLAIN", "STACK", "STRING_IDS", "Meaning", "scores_by_key", "sequence_of"]
+__all__ = ["PLAIN", "STACK", "STRING_IDS", "Meaning", "is_map", "scores_by_key", "sequence_of", "values_by_key"]

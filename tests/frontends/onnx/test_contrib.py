@@ -169,5 +169,6 @@ def test_an_activation_that_is_not_known_is_refused() -> None:
 
 
 def test_an_operator_of_the_domain_that_is_not_supported_is_named_with_it() -> None:
-    with pytest.raises(baton.DiagnosticError, match=r"com\.microsoft\.BeamSearch is not supported"):
+    with pytest.raises(baton.DiagnosticError, match=r"com\.microsoft\.BeamSearch is not supported") as error:
         baton.compile(_model("BeamSearch", (X,), {}))
+    assert "export the decoder alone" in str(error.value)

@@ -148,3 +148,22 @@ def test_arms_of_two_dtypes_in_relay() -> None:
     with pytest.raises(DiagnosticError, match="give float32 of rank 1 and int64 of rank 1") as error:
         relay.frontend.from_onnx(model)
     assert error.value.code == "import-relay"
+
+
+@pytest.mark.parametrize(("outer", "taken"), [([9.0, 9.0], False), ([1.0, 2.0], True)])
+def test_an_initializer_of_a_subgraph_with_the_name_of_another(outer: list[float], taken: bool) -> None:
+    """onnxruntime took the one outside, this the one inside; exporters repeat weights, which are the same."""
+    inner = weight("w", np.array([1.0, 2.0], np.float32))
+    result = helper.make_empty_tensor_value_info("o")
+    arms = {
+        "then_branch": helper.make_graph([helper.make_node("Add", ["x", "w"], ["o"])], "sum", [], [result], [inner]),
+        "else_branch": helper.make_graph([helper.make_node("Sub", ["x", "w"], ["o"])], "rest", [], [result]),
+    }
+    node = helper.make_node("If", ["go"], ["y"], name="the one", **arms)
+    model = model_of([node], [("x", [2])], weights=[weight("w", np.array(outer, np.float32))])
+    model.graph.input.append(FLAG)
+    if taken:
+        found = baton.compile(model).run({"x": np.zeros(2, np.float32), "go": np.array(True)})
+        assert found[0].tolist() == outer
+    else:
+        assert "'sum' in 'the one' has an initializer 'w'" in refused(model, "onnx-graph")

@@ -136,7 +136,7 @@ def test_tensors_without_elements(op: str, operands: Any, attributes: Any) -> No
 def test_a_border_that_a_run_fills_around_nothing() -> None:
     """There was no element to take where no element is taken."""
     node = helper.make_node("Pad", ["x", "widths", "number"], ["y"])
-    inputs = [("x", [2, 0]), ("number", ([], TensorProto.FLOAT))]
+    inputs: list[Any] = [("x", [2, 0]), ("number", ([], TensorProto.FLOAT))]
     model = baton.compile(model_of([node], inputs, weights=[weight("widths", np.array([0, 1, 0, 2]))]))
     found = model.run({"x": np.zeros((2, 0), "float32"), "number": np.array(7, "float32")})
     assert found[0].tolist() == [[7, 7, 7], [7, 7, 7]]
@@ -146,7 +146,7 @@ def test_a_border_that_a_run_fills_around_nothing() -> None:
 def test_caches_get_as_many_rows_as_a_run_has(mode: str) -> None:
     """The number of new rows, and that of all, were to be known when importing."""
     node = helper.make_node("TensorScatter", ["cache", "new", "at"], ["y"], axis=1, mode=mode)
-    inputs = [("cache", ["b", "all", 2]), ("new", ["b", "some", 2]), ("at", (["b"], TensorProto.INT64))]
+    inputs: list[Any] = [("cache", ["b", "all", 2]), ("new", ["b", "some", 2]), ("at", (["b"], TensorProto.INT64))]
     model = baton.compile(model_of([node], inputs, opset=24), num_threads=1)
     for count, starts in ((1, [0, 4]), (3, [1, 2]), (2, [3, 3] if mode == "linear" else [4, 4])):
         cache, new = np.zeros((2, 5, 2), "float32"), RANDOM.standard_normal((2, count, 2)).astype("float32")

@@ -14,7 +14,7 @@ import numpy as np
 
 from baton._src.driver.model.tensor_spec import TensorSpec
 from baton._src.support.diagnostics import fail
-from baton._src.values.meaning import PLAIN, STACK, STRING_IDS, Meaning
+from baton._src.values.meaning import PLAIN, STACK, STRING_IDS, Meaning, is_map
 from baton._src.values.string_table import StringTable
 from baton._src.values.tensor import AnyArray
 
@@ -34,6 +34,8 @@ class Border:
     def _inside(self, spec: TensorSpec, given: Any, strings: StringTable) -> Any:
         if spec.meaning == STRING_IDS:
             return _numbered(spec.name, given, strings)
+        if is_map(spec.meaning):
+            return _values(spec, given, strings)
         return _stacked(spec, given) if spec.meaning == STACK else given
 
     def leave(self, tensors: Sequence[AnyArray], strings: StringTable) -> list[Any]:
@@ -61,6 +63,25 @@ def _stacked(spec: TensorSpec, given: Any) -> AnyArray:
     if not items and len(known) < len(sizes):
         raise fail("value-mismatch", f"input {spec.name} is an empty list: the shape of its items is unknown")
     return np.stack(items) if items else np.zeros((0, *known), spec.dtype.numpy)
+
+
+def _values(spec: TensorSpec, given: Any, strings: StringTable) -> AnyArray:
+    """The values of a dictionary in the order of the keys that the program knows, 0 or "" where it has none."""
+    if not isinstance(given, Mapping):
+        raise fail("value-mismatch", f"input {spec.name} takes a dictionary, got {type(given).__name__}")
+    known = spec.meaning.keys
+    if wrong := [key for key in given if (key not in known if known else not isinstance(key, (int, np.integer)))]:
+        meant = (
+            f"one of {', '.join(map(repr, known[:5]))}{', ...' if len(known) > 5 else ''}" if known else "an integer"
+        )
+        raise fail("value-mismatch", f"input {spec.name} has the key {wrong[0]!r}, which must be {meant}")
+    keys = known or sorted(given)
+    if spec.meaning.kind == "string map":
+        return strings.numbers([as_string(given.get(k, ""), f"input {spec.name} takes strings") for k in keys])
+    found = [given.get(k, 0) for k in keys]
+    if wrong := [v for v in found if not isinstance(v, (int, float, np.number))]:
+        raise fail("value-mismatch", f"input {spec.name} takes numbers; {wrong[0]!r} is a {type(wrong[0]).__name__}")
+    return np.array(found, spec.dtype.numpy)
 
 
 def as_string(item: Any, wanted: str = "strings are given as str or bytes") -> str:

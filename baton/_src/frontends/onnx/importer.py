@@ -31,7 +31,7 @@ from baton._src.frontends.onnx.supported import MAIN, called, check_supported
 from baton._src.frontends.onnx.symbolic import fold_dims, folded_dtype
 from baton._src.frontends.onnx.table import DOMAINS
 from baton._src.support.diagnostics import Diagnostic, DiagnosticError, fail
-from baton._src.values.meaning import PLAIN, STACK
+from baton._src.values.meaning import PLAIN, STACK, is_map
 from baton._src.values.tensor import AnyArray
 
 MOST_FORKS = 3
@@ -114,7 +114,7 @@ class Importer:
         self.inputs.check(graph, weights)
         for declared in graph.input:
             if declared.name not in scope:
-                value, scope[declared.name] = self.inputs.declare(declared)
+                value, scope[declared.name] = self.inputs.declare(declared, graph.node)
                 inputs.append((declared.name, value))
         if keep_weights:
             scope.update({name: self.inputs.tensor(name, scope[name].info) for name in weights})
@@ -141,6 +141,8 @@ class Importer:
         """What the program gives: of a sequence that stacks its items the stack, if there is a border."""
         if value is NOTHING:
             raise fail("onnx-output", f"output {name!r} is an optional without a value", help="leave the output out")
+        if is_map(value.meaning):
+            raise fail("onnx-output", f"output {name!r} is a dictionary that is an input, too", help="leave it out")
         if value.stack is not None and self.strings is not None:
             return replace(value.stack, meaning=STACK)
         if value.stack is not None or value.grows:
@@ -212,8 +214,7 @@ class Importer:
             raise DiagnosticError([d.within(where) for d in error.diagnostics]) from error
 
         def run_graph(graph: Any, bound: dict[str, Value]) -> list[Value]:
-            own = {t.values.name: self.builder.constant(read_sparse(t, self.folder)) for t in graph.sparse_initializer}
-            inner = {**scope, **own, **{t.name: self._tensor(t) for t in graph.initializer}, **bound}
+            inner = {**scope, **self._own_weights(graph, scope, title), **bound}
             self._nodes(graph.node, inner, [o.name for o in graph.output])
             for output in graph.output:
                 if output.name not in inner:
@@ -230,6 +231,17 @@ class Importer:
         return OnnxNode(
             proto.op_type, title, self.opset, inputs, names, attributes, self.builder, run_graph, self.strings
         )
+
+    def _own_weights(self, graph: Any, scope: Mapping[str, Value], title: str) -> dict[str, Value]:
+        """The initializers of a subgraph of the node `title`; what `scope` has by the same name must be the same."""
+        own = {t.values.name: self.builder.constant(read_sparse(t, self.folder)) for t in graph.sparse_initializer}
+        own.update((t.name, self._tensor(t)) for t in graph.initializer)
+        for name in own.keys() & scope.keys():
+            inner, outer = own[name].array, scope[name].array
+            if inner is None or outer is None or inner.dtype != outer.dtype or not np.array_equal(inner, outer):
+                told = f"{graph.name!r} in {title!r} has an initializer {name!r}, a name that another value outside has"
+                raise fail("onnx-graph", told, help="rename one of them")
+        return own
 
     def _convert(self, node: OnnxNode, proto: Any) -> Sequence[Value]:
         function = self.functions.get(called(proto, proto.op_type))

@@ -12,13 +12,14 @@ import numpy as np
 from baton._src.frontends.graph_builder.graph import GraphBuilder
 from baton._src.frontends.graph_builder.value import Value, described
 from baton._src.frontends.onnx.files.reader import STRING, dtype_of
+from baton._src.frontends.onnx.learning.dictionaries import keys_wanted
 from baton._src.frontends.onnx.strings import ModelStrings
 from baton._src.ir.tensor_info import Dim, TensorInfo
 from baton._src.ops.dims import show_shape
 from baton._src.support.diagnostics import fail
 from baton._src.tir.expr import Var
 from baton._src.values.dtype import INT64, DataType
-from baton._src.values.meaning import PLAIN, STACK, STRING_IDS
+from baton._src.values.meaning import PLAIN, STACK, STRING_IDS, values_by_key
 from baton._src.values.tensor import AnyArray
 
 
@@ -78,14 +79,28 @@ class Inputs:
         assert self.strings is not None
         return replace(self.builder.constant(self.strings.numbered(content)), meaning=STRING_IDS)
 
-    def declare(self, declared: Any) -> tuple[Value, Value]:
-        """(the program's input, what nodes see by its name): a sequence is a tensor that stacks its items."""
+    def declare(self, declared: Any, nodes: Iterable[Any]) -> tuple[Value, Value]:
+        """(the program's input, what `nodes` see by its name): a sequence is a tensor that stacks its items, a
+        dictionary one of the values that the nodes want."""
+        if _kind(declared).HasField("map_type"):
+            found = self._dictionary(declared, keys_wanted(declared.name, nodes))
+            return found, found
         if _is_sequence(declared):
             stack = self.tensor(declared.name, self._stack_info(declared))
             return replace(stack, meaning=STACK), Value(TensorInfo(), stack=stack)
         found = self.tensor(declared.name, self._info(declared))
         found.meaning = STRING_IDS if _holds_strings(declared) else PLAIN
         return found, found
+
+    def _dictionary(self, declared: Any, keys: tuple[str | int, ...]) -> Value:
+        name, item = declared.name, _kind(declared).map_type.value_type.tensor_type.elem_type
+        if self.strings is None:
+            help = "use baton.compile, which takes dictionaries"
+            raise fail("onnx-input", f"input {name!r} is a dictionary, which is not supported here", help=help)
+        dtype = INT64 if item == STRING else dtype_of(item, f"input {name!r}")
+        found = self.tensor(name, TensorInfo((len(keys) or self._symbol(f"{name}_items"),), dtype))
+        found.meaning = values_by_key(keys, strings=item == STRING)
+        return found
 
     def tensor(self, name: str, info: TensorInfo) -> Value:
         """An input of the program."""

@@ -62,11 +62,12 @@ def read_strings(tensor: Any) -> AnyArray:
 def check_operator(op_type: str, title: str, inputs: Sequence[Value | None]) -> None:
     """Raise `DiagnosticError` (`onnx-dtype`) for an operator that cannot be had on strings or dictionaries."""
     kinds = [PLAIN if v is None else v.meaning for v in inputs]
-    if op_type == "Identity" or all(k is PLAIN for k in kinds):
+    if op_type in ("Identity", "DictVectorizer", "CastMap") or all(k is PLAIN for k in kinds):
         return
     alike = kinds[_ALIKE.get(op_type, len(kinds)) :]
     if any(k not in (PLAIN, STRING_IDS) for k in kinds):
-        raise fail("onnx-dtype", f"{title} uses the dictionaries of a ZipMap, which only a model's outputs can be")
+        told = "only outputs of a model can be those of a ZipMap, only DictVectorizer and CastMap read those of inputs"
+        raise fail("onnx-dtype", f"{title} uses dictionaries: {told}")
     if op_type not in KEEPING | READING:
         raise fail("onnx-dtype", f"{title} computes on strings, which is not supported", help=WITHOUT_STRINGS)
     if len({k.kind for k in alike}) > 1:

@@ -18,8 +18,13 @@ INSTEAD = {
     "com.microsoft.nchwc": "onnxruntime has saved the model for one kind of processor (ORT_ENABLE_ALL): give the model"
     " it was made from, or save it with ORT_ENABLE_EXTENDED",
     "ai.onnx.contrib": "the operator is one of onnxruntime-extensions: do before the model what it does",
+    **dict.fromkeys(
+        (f"com.microsoft.{name}" for name in ("BeamSearch", "GreedySearch", "Sampling", "WhisperBeamSearch")),
+        "the operator is a whole loop around a decoder: export the decoder alone, with its keys and values as inputs"
+        " and outputs (optimum-cli export onnx --task text-generation-with-past), and call it for each token",
+    ),
 }
-"""What to do about operators of a domain that are not supported."""
+"""What to do about operators that are not supported, by domain or by domain and name."""
 
 FunctionKey = tuple[str, str, str]
 """(domain, name, overload): what a node calls, or a function is called by."""
@@ -66,4 +71,4 @@ def _unsupported(name: str, nodes: list[str]) -> Diagnostic:
     help = f"{f'did you mean {near[0]}? ' if near else ''}The table of supported operators is in docs/onnx.md"
     domain = name.rpartition(".")[0]
     message = f"operator {name} is not supported (used {times}x: {listed})"
-    return Diagnostic("onnx-unsupported-op", message, help=INSTEAD.get(domain, help))
+    return Diagnostic("onnx-unsupported-op", message, help=INSTEAD.get(name, INSTEAD.get(domain, help)))

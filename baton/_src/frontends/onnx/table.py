@@ -9,6 +9,7 @@ from baton._src.frontends.onnx.control.sequences import SEQUENCES
 from baton._src.frontends.onnx.image.detection import DETECTION
 from baton._src.frontends.onnx.image.resize import RESIZE
 from baton._src.frontends.onnx.learning.classical import CLASSICAL
+from baton._src.frontends.onnx.learning.dictionaries import DICTIONARIES
 from baton._src.frontends.onnx.learning.ngrams import NGRAMS
 from baton._src.frontends.onnx.learning.optimizers import OPTIMIZERS
 from baton._src.frontends.onnx.learning.support_vectors import SUPPORT_VECTORS
@@ -86,7 +87,7 @@ MICROSOFT: dict[str, Converter] = {
 }
 """Of the domain `com.microsoft`."""
 
-LEARNING: dict[str, Converter] = {**CLASSICAL, **SUPPORT_VECTORS, **TREES}
+LEARNING: dict[str, Converter] = {**CLASSICAL, **DICTIONARIES, **SUPPORT_VECTORS, **TREES}
 """Of the domain `ai.onnx.ml`."""
 
 DOMAINS: dict[str, dict[str, Converter]] = {
