@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 import baton
+from baton import relay
 from baton._src.support.diagnostics import DiagnosticError
 from baton.relay.frontend import from_pytorch
 from tests.frontends.torch.cases.inputs import floats
@@ -112,3 +113,35 @@ def test_floats_from_conditions_are_refused() -> None:
         DiagnosticError, match=r"test_scripts\.py:\d+: if x\.max\(\) > 1: chooses 0\.2, which is not a tensor"
     ):
         compiled(Scaling(), floats(2, 3))
+
+
+class Scaled(nn.Module):
+    """Traces have the factors as tensors: sizes times these are sizes still."""
+
+    def forward(self, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        resize = nn.functional.interpolate
+        return (
+            resize(x, scale_factor=0.7, recompute_scale_factor=True),
+            resize(x, scale_factor=(1.7, 0.5), mode="bilinear", recompute_scale_factor=True),
+            resize(x, scale_factor=(1.5, 2.0), mode="area", recompute_scale_factor=True),
+        )
+
+
+class Half(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return nn.functional.interpolate(x, scale_factor=0.5, recompute_scale_factor=True)
+
+
+def test_factors_of_sizes() -> None:
+    """Guards that products are rounded as tensors are: 10 times 0.7 is 7 in float32, and less in float64."""
+    x = floats(1, 2, 10, 7)
+    traced = torch.jit.trace(Scaled().eval(), x)
+    imported, params = from_pytorch(traced, [("x", (tuple(x.shape), "float32"))])
+    assert_same(baton.compile(imported, params=params)(as_array(x)), Scaled()(x), "factors")
+
+
+def test_factors_of_open_sizes() -> None:
+    """Guards that a factor which is exact leaves a size: Relay says that it cannot resize to it, not PyTorch."""
+    traced = torch.jit.trace(Half().eval(), floats(1, 2, 8, 8))
+    with pytest.raises(DiagnosticError, match="to a symbolic shape needs Relax"):
+        from_pytorch(traced, [("x", ((1, 2, relay.Any(), relay.Any()), "float32"))])

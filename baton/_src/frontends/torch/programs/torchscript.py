@@ -17,6 +17,7 @@ from baton._src.frontends.torch.programs.program import SOURCE, of_pytorch
 from baton._src.frontends.torch.programs.script_functions import DTYPES, ON_NUMBERS, ON_TENSORS
 from baton._src.frontends.torch.programs.script_packed import layers_of, scales_of
 from baton._src.frontends.torch.programs.script_ways import Way, chosen, nodes_of, used_in
+from baton._src.frontends.torch.tensors import dtype_of
 from baton._src.support.diagnostics import fail
 
 _PLACEMENT = {"layout", "device", "pin_memory", "memory_format"}
@@ -40,6 +41,7 @@ class ScriptRun:
         self._bind([module], [script])
         self.layers = layers_of(script)
         self.scales = scales_of(script)
+        self.factors = _factors(self.graph)
         self.defaults = [a.default_value for a in script.forward.schema.arguments[1:]]
 
     def __call__(self, *given: Any) -> Any:
@@ -88,6 +90,8 @@ class ScriptRun:
                 help = "give the cells padded sequences, and hide what is behind their ends afterwards"
                 message = f"{line_of(node)}: packed sequences are as long as their elements say, and are not supported"
                 raise fail("torch-script", message, help=help)
+            case "aten::mul" if (product := self._scaled_size(node, given)) is not None:
+                return [product]
             case _:
                 return self._results(node, given)
 
@@ -109,6 +113,22 @@ class ScriptRun:
             return run
 
         return chosen(condition, [way(b) for b in blocks], used_in(blocks, self.values), line_of(node))
+
+    def _scaled_size(self, node: Any, given: Sequence[Any]) -> Any:
+        """A size times a factor that the program has as a tensor, rounded as the tensor is: `interpolate` is traced so.
+
+        None if it is something else, and of open sizes where rounding would not be followed.
+        """
+        torch = torch_library()
+        names = [v.debugName() for v in node.inputs()]
+        places = [k for k, name in enumerate(names) if name in self.factors]
+        if len(given) != 2 or len(places) != 1 or type(size := given[1 - places[0]]) not in (int, torch.SymInt):
+            return None
+        factor, kind = self.factors[names[places[0]]], dtype_of(given[places[0]].dtype).numpy
+        if isinstance(size, int):
+            return float(kind.type(size) * kind.type(factor))
+        is_exact = factor.as_integer_ratio()[1] <= _FINEST
+        return size * factor if is_exact else None
 
     def _attribute(self, node: Any, module: Any) -> Any:
         """What a module has under a name; packed parameters, which nobody can look into, as they were unpacked."""
@@ -136,6 +156,23 @@ class ScriptRun:
             condition, *carried = self._block(body)
             turn += 1
         return carried
+
+
+_FINEST = 64
+"""Products of sizes with multiples of 1 / 64 are exact in float32, as far as sizes go."""
+
+
+def _factors(graph: Any) -> dict[str, float]:
+    """Which values of a graph are floating numbers that the program itself has, as tensors without axes."""
+    torch, found = torch_library(), dict[str, float]()
+    for node in graph.nodes():
+        if node.kind() == "prim::Constant":
+            value = node.output().toIValue()
+            if isinstance(value, torch.Tensor) and not value.dim() and value.is_floating_point():
+                found[node.output().debugName()] = value.item()
+        elif node.kind() in ("aten::to", "aten::detach") and (name := next(node.inputs()).debugName()) in found:
+            found[node.output().debugName()] = found[name]
+    return found
 
 
 def line_of(node: Any) -> str:
