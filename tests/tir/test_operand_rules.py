@@ -14,7 +14,7 @@ from baton._src.tir import expr as tir
 from baton._src.tir import scalar_functions as functions
 from baton._src.tir.buffer import decl_buffer
 from baton._src.tir.expr import FloatImm, IntImm, IterVar, Var
-from baton._src.tir.stmt import SeqStmt
+from baton._src.tir.stmt import BufferStore, SeqStmt
 from baton._src.values.dtype import BOOL
 
 I, L, F = Var("i", "int32"), Var("l", "int64"), Var("f", "float32")  # noqa: E741
@@ -94,3 +94,15 @@ def test_ldexp_scales_by_powers_of_two(exponent: str) -> None:
     out = baton.nd.empty((9,))
     baton.build(baton.te.create_prim_func([a, n, b]))(baton.nd.array(x), baton.nd.array(k), out)
     np.testing.assert_array_equal(out.numpy(), np.ldexp(x, k.astype("int32")))
+
+
+def test_loads_and_stores_are_of_all_lanes() -> None:
+    """The predicate of TVM's scalable vectors has its place among the arguments, and is refused."""
+    buffer = decl_buffer((4,), "float32")
+    load = tir.BufferLoad(buffer, [I], None, None)
+    store = BufferStore(buffer, load, [I], None, None)
+    assert load.predicate is None
+    assert store.predicate is None
+    for build in (lambda: buffer.vload([0], predicate=I < 2), lambda: buffer.vstore([0], load, I < 2)):
+        with pytest.raises(DiagnosticError, match="have no predicate here"):
+            build()

@@ -83,14 +83,14 @@ class Buffer(Node):
             self, tuple(vector_index(i, d) for i, d in zip(found, self.shape, strict=True)) if slices else found
         )
 
-    def vload(self, begin: Any, dtype: object = None) -> BufferLoad:
+    def vload(self, begin: Any, dtype: object = None, predicate: None = None) -> BufferLoad:
         """The element at `begin`, or as many from there as `dtype` has lanes."""
-        return BufferLoad(self, self._lanes_from(begin, self.dtype if dtype is None else DataType(dtype)))
+        return BufferLoad(self, self._lanes_from(begin, self.dtype if dtype is None else DataType(dtype)), predicate)
 
-    def vstore(self, begin: Any, value: Any) -> Any:
+    def vstore(self, begin: Any, value: Any, predicate: None = None) -> Any:
         """The statement that stores `value`, a scalar or a vector, from `begin` on."""
         content = literal(value, self.dtype)
-        return Buffer.storing(self, content, self._lanes_from(begin, content.dtype))
+        return Buffer.storing(self, content, self._lanes_from(begin, content.dtype), predicate)
 
     storing: ClassVar[Callable[..., Any]]
     """Makes a `BufferStore`; bound by `tir.stmt`, where statements are."""

@@ -113,6 +113,13 @@ def expect_let(var: PrimExpr, value: PrimExpr) -> None:
         raise fail("tir-dtype", message, span=value.span or var.span, help=_CAST)
 
 
+def expect_all_lanes(predicate: object, span: Span | None) -> None:
+    """A load or store of all lanes: masks of lanes are for scalable vectors."""
+    if predicate is not None:
+        help_text = "put a condition around it: if_then_else(test, load, other), IfThenElse(test, store)"
+        raise fail("tir-lanes", "loads and stores have no predicate here", span=span, help=help_text)
+
+
 def expect_thread_tag(tag: str, span: Span | None) -> None:
     """The name of an axis of threads, or none."""
     if tag and tag not in THREAD_TAGS:

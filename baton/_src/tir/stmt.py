@@ -16,6 +16,7 @@ from baton._src.support.spans import Span
 from baton._src.tir.buffer import Buffer, BufferRegion
 from baton._src.tir.expr import Call, IntImm, IterVar, StringImm, Var, literal
 from baton._src.tir.intrinsics import INTRINSICS
+from baton._src.tir.operand_rules import expect_all_lanes
 from baton._src.values.dtype import BOOL, HANDLE, DataType
 from baton._src.values.tensor import NDArray, array
 
@@ -70,15 +71,24 @@ class Evaluate(Stmt):
 
 @node
 class BufferStore(Stmt):
-    """buffer[indices] = value"""
+    """buffer[indices] = value, in all lanes."""
 
     buffer: Buffer
     value: PrimExpr
     indices: tuple[PrimExpr, ...]
 
-    def __post_init__(self) -> None:
-        init_field(self, "indices", tuple(literal(i) for i in self.indices))
-        init_field(self, "value", literal(self.value, self.buffer.dtype))
+    def __init__(
+        self, buffer: Buffer, value: Any, indices: Any, predicate: None = None, span: Span | None = None
+    ) -> None:
+        expect_all_lanes(predicate, span)
+        init_field(self, "buffer", buffer)
+        init_field(self, "value", literal(value, buffer.dtype))
+        init_field(self, "indices", tuple(literal(i) for i in indices))
+        init_field(self, "span", span)
+
+    @property
+    def predicate(self) -> None:
+        """TVM's mask of lanes for vectors of ARM's SVE; there are none here."""
 
 
 @node

@@ -53,16 +53,23 @@ def _callee(name: str, span: Span | None) -> Op:
 
 @node
 class BufferLoad(PrimExpr):
-    """One element of a buffer (a vector if the last index is a `Ramp`)."""
+    """One element of a buffer (a vector, all lanes of it, if the last index is a `Ramp`)."""
 
     buffer: Any
     indices: tuple[PrimExpr, ...]
 
-    def __post_init__(self) -> None:
-        indices = tuple(literal(i) for i in self.indices)
-        init_field(self, "indices", indices)
-        lanes = indices[-1].dtype.lanes if indices else 1
-        init_field(self, "dtype", self.buffer.dtype.with_lanes(lanes * self.buffer.dtype.lanes))
+    def __init__(self, buffer: Any, indices: Any, predicate: None = None, span: Span | None = None) -> None:
+        rules.expect_all_lanes(predicate, span)
+        found = tuple(literal(i) for i in indices)
+        lanes = found[-1].dtype.lanes if found else 1
+        init_field(self, "buffer", buffer)
+        init_field(self, "indices", found)
+        init_field(self, "span", span)
+        init_field(self, "dtype", buffer.dtype.with_lanes(lanes * buffer.dtype.lanes))
+
+    @property
+    def predicate(self) -> None:
+        """TVM's mask of lanes for vectors of ARM's SVE; there are none here."""
 
 
 @node
