@@ -68,9 +68,11 @@ def rows_of_all_before(A: T.Buffer((16, 64), "float32"), B: T.Buffer((16, 64), "
 
 
 def test_what_earlier_iterations_stored_is_not_made_anew() -> None:
-    """Guards buffers that are read before the iteration has stored all that is read: later stores do not count."""
+    """Guards buffers that are read before the iteration has stored all that is read: later stores do not count, and
+    the iterations run in turn."""
     made = with_private_buffers(rows_of_all_before.body)
-    (loop,) = (n for n in post_order(made) if isinstance(n, st.For) and n.kind is st.ForKind.PARALLEL)
+    (loop,) = (n for n in post_order(made) if isinstance(n, st.For) and n.loop_var.name == "i")
+    assert loop.kind is st.ForKind.SERIAL
     inside = [b.name for n in post_order(loop) if isinstance(n, st.Block) for b in n.alloc_buffers]
     assert inside == ["copy"]
 
@@ -90,3 +92,25 @@ def test_each_iteration_has_memory_of_its_own(func: Any, inside: bool) -> None:
     np.testing.assert_array_equal(b, 2 * a[:, ::-1])
     run_native(func, a, b)
     np.testing.assert_array_equal(b, 2 * a[:, ::-1])
+
+
+@T.prim_func
+def tails_of_others(A: T.Buffer((16,), "float32"), B: T.Buffer((16,), "float32")):
+    tmp = T.alloc_buffer((20,))
+    for i in T.parallel(16):
+        for j in range(4):
+            if A[i] > T.float32(0.5) or j < 2:
+                tmp[i + j] = A[i]
+        B[i] = tmp[i] + tmp[i + 1]
+
+
+def test_iterations_that_may_share_run_in_turn() -> None:
+    """Guards scratch memory that is not proved to be filled before it is read: threads wrote it at the same time."""
+    made = tails_of_others.with_fields(body=with_private_buffers(tails_of_others.body))
+    verify_well_formed(made)
+    assert not any(isinstance(n, st.For) and n.kind is st.ForKind.PARALLEL for n in post_order(made.body))
+    a, b = np.random.default_rng(0).random(16, np.float32), np.zeros(16, np.float32)
+    run_prim_func(made, [a, b])
+    np.testing.assert_array_equal(b, 2 * a)
+    run_native(tails_of_others, a, b)
+    np.testing.assert_array_equal(b, 2 * a)

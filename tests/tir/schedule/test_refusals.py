@@ -162,7 +162,7 @@ def test_whole_copies_in_loops_over_elements(parallel_first: bool) -> None:
     steps: list[Callable[[], object]] = [lambda: s.cache_inplace("C_update", 0, "local"), lambda: s.parallel(inner)]
     first, second = reversed(steps) if parallel_first else steps
     first()
-    with pytest.raises(DiagnosticError, match="accesses those of all iterations"):
+    with pytest.raises(DiagnosticError, match="may access them in another one"):
         second()
     check(matmul(), s.func)
 

@@ -125,7 +125,7 @@ def test_threads_do_not_share_windows() -> None:
     k, i, _ = sch.get_loops("C")
     sch.compute_at("B", i)
     sch.rolling_buffer("B", 0)
-    with pytest.raises(DiagnosticError, match="iterations of the loop over k share them"):
+    with pytest.raises(DiagnosticError, match="stores elements of B in one iteration over k"):
         sch.parallel(k)
 
 

@@ -102,7 +102,7 @@ def cache_inplace(root: st.Stmt, name: str, index: int, scope: str) -> tuple[st.
     made = _behind(root, moved, after, copy, depends)
     for around in path_to(made, moved):
         if isinstance(around, st.For):
-            require_independent(around)
+            require_independent(around, made)
     return made, [first, last]
 
 

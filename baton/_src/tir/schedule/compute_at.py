@@ -174,9 +174,11 @@ def _moved(
     nest = _nest(realize, wanted, before, unit_loops, {n.loop_var: Range(n.min, n.extent) for n in around})
     parts = st.stmt_list(loop.body)
     place = _place(parts, block, index)
-    for outer in around:
-        require_independent(outer.with_fields(body=nest))
-    return replace(root, {loop: loop.with_fields(body=st.SeqStmt((*parts[:place], nest, *parts[place:])))})
+    made = replace(root, {loop: loop.with_fields(body=st.SeqStmt((*parts[:place], nest, *parts[place:])))})
+    for outer in path_to(made, nest):
+        if isinstance(outer, st.For):
+            require_independent(outer, made)
+    return made
 
 
 def _require_in_scope(root: st.Stmt, realize: st.BlockRealize, var: tir.Var) -> None:

@@ -3,41 +3,42 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
 
 from baton._src.ir.expr import Range
-from baton._src.ir.structural import structural_equal
-from baton._src.ir.traverse import children, post_order
+from baton._src.ir.traverse import post_order
 from baton._src.tir import stmt as st
-from baton._src.tir.arith.iter_affine_map import detect_iter_map
 from baton._src.tir.buffer import Buffer
+from baton._src.tir.buffer_scopes import accesses
 from baton._src.tir.expr import IntImm
-from baton._src.tir.schedule.tree import refuse
+from baton._src.tir.iteration_conflicts import conflicts
+from baton._src.tir.schedule.tree import path_to, realizes, refuse
 
 
-def require_independent(loop: st.For) -> None:
-    """Refuse a parallel or vectorised loop whose iterations go on from one another."""
-    if loop.kind not in (st.ForKind.PARALLEL, st.ForKind.VECTORIZED):
-        return
+def require_independent(loop: st.For, root: st.Stmt) -> None:
+    """Refuse a parallel or vectorised loop (in `root`) whose iterations go on from one another, and one that threads
+    run whose axes they cannot share."""
+    if loop.kind in (st.ForKind.PARALLEL, st.ForKind.VECTORIZED):
+        _require_axes_shared(loop, ("spatial",))
+        if not _runs_once(loop):
+            _require_elements_apart(loop, root)
+    elif loop.thread_binding is not None:  # those of one group may reduce together
+        in_group = loop.thread_binding.thread_tag.startswith("threadIdx")
+        _require_axes_shared(loop, ("spatial", "reduce") if in_group else ("spatial",))
+
+
+def _require_axes_shared(loop: st.For, kinds: Sequence[str]) -> None:
+    """Refuse a loop that axes of other kinds go along."""
     for item in post_order(loop.body):
         if not isinstance(item, st.BlockRealize):
             continue
         for axis, value in zip(item.block.iter_vars, item.iter_values):
-            if axis.iter_type != "spatial" and any(n is loop.loop_var for n in post_order(value)):
+            if axis.iter_type not in kinds and any(n is loop.loop_var for n in post_order(value)):
                 carried = "the reduction" if axis.iter_type == "reduce" else f"the axis {axis.var.name}"
                 raise refuse(
                     f"the loop over {loop.loop_var.name} carries {carried} of block {item.block.name_hint}",
                     help="split the reduction off (rfactor) or choose a data-parallel loop",
                 )
-        goes_on = any(axis.iter_type == "opaque" for axis in item.block.iter_vars)
-        if goes_on and not (_apart(loop, item) and _reads_what_it_stores(loop, item)):
-            raise refuse(
-                f"block {item.block.name_hint} goes on from its own elements: the iterations of the loop over"
-                f" {loop.loop_var.name} share them"
-            )
-    if not _runs_once(loop):
-        _require_elements_apart(loop)
 
 
 def require_order_kept(before: Sequence[st.For], after: Sequence[st.For]) -> None:
@@ -58,7 +59,8 @@ def require_order_kept(before: Sequence[st.For], after: Sequence[st.For]) -> Non
             nest = body
             for loop in reversed([loop for loop in before if loop is not other]):
                 nest = loop.with_fields(body=nest)
-            require_independent(other.with_fields(kind=st.ForKind.PARALLEL, thread_binding=None, body=nest))
+            alone = other.with_fields(kind=st.ForKind.PARALLEL, thread_binding=None, body=nest)
+            require_independent(alone, alone)
 
 
 def _runs_once(loop: st.For) -> bool:
@@ -75,74 +77,25 @@ def _carried_in_order(loop: st.For, body: st.Stmt) -> str | None:
     return None
 
 
-def _apart(loop: st.For, realize: st.BlockRealize) -> bool:
-    """Whether iterations of the loop run the block for other values of its spatial axes each."""
-    inside = [n for n in post_order(loop) if isinstance(n, st.For)]
-    domains = {n.loop_var: Range(n.min, n.extent) for n in inside}
-    pairs = zip(realize.block.iter_vars, realize.iter_values)
-    found = detect_iter_map([value for axis, value in pairs if axis.iter_type == "spatial"], domains)
-    return not found.errors and loop.loop_var in post_order(found.indices)
-
-
-def _reads_what_it_stores(loop: st.For, realize: st.BlockRealize) -> bool:
-    """Whether a block reads of what it stores only elements of the same iteration of the loop."""
-    axes = {a.var for a, v in zip(realize.block.iter_vars, realize.iter_values) if _mentions(v, {loop.loop_var})}
-    for read in realize.block.reads:
-        for write in realize.block.writes:
-            if read.buffer is not write.buffer:
-                continue
-            pairs = [(r, w) for r, w in zip(read.region, write.region) if _mentions(w.min, axes)]
-            if not pairs or any(not structural_equal(r, w) for r, w in pairs):
-                return False
-    return True
-
-
-class _Access(NamedTuple):
-    """What a block accesses of a buffer."""
-
-    block: st.Block
-    buffer: Buffer
-    is_store: bool
-    is_own: bool
-    """Whether the elements depend on the iteration."""
-
-
-def _require_elements_apart(loop: st.For) -> None:
-    """Refuse a loop where one block stores elements of its iteration, and all iterations access the same ones, too."""
-    found = list(_accesses(loop))
-    storing = {a.buffer: a.block for a in found if a.is_store and a.is_own}
-    for access in found:
-        if access.buffer in storing and not access.is_own:
-            owner, name = storing[access.buffer].name_hint, loop.loop_var.name
+def _require_elements_apart(loop: st.For, root: st.Stmt) -> None:
+    """Refuse a loop of which one iteration stores elements that another one accesses, unless nobody else uses the
+    buffer: lowering then gives each iteration its own, or lets them run in turn (`passes.tir.private_memory`). Blocks
+    that go on from what their earlier instances left have one buffer for all of these."""
+    domains = {n.loop_var: Range(n.min, n.extent) for n in path_to(root, loop)[:-1] if isinstance(n, st.For)}
+    going_on = {r.block.name_hint for r in realizes(loop) if any(a.iter_type == "opaque" for a in r.block.iter_vars)}
+    for store, other in conflicts(loop, domains):
+        if not going_on.isdisjoint((store.block, other.block)) or not _is_filled_inside(store.buffer, loop, root):
+            name = loop.loop_var.name
             raise refuse(
-                f"block {owner} stores elements of {access.buffer.name} of its iteration over {name},"
-                f" and block {access.block.name_hint} accesses those of all iterations",
+                f"block {store.block} stores elements of {store.buffer.name} in one iteration over {name},"
+                f" and block {other.block} may access them in another one",
                 help="choose a loop around which the buffer is complete",
             )
 
 
-def _accesses(loop: st.For) -> Iterator[_Access]:
-    """What the blocks in a loop say that they read and write."""
-    own: set[Any] = {loop.loop_var}
-    """Variables that are another value in each iteration."""
-    pending: list[st.Stmt] = [loop.body]
-    while pending:
-        stmt = pending.pop()
-        match stmt:
-            case st.BlockRealize(iter_values=values, block=block):
-                own |= {axis.var for axis, value in zip(block.iter_vars, values) if _mentions(value, own)}
-                for regions, is_store in ((block.reads, False), (block.writes, True)):
-                    for region in regions:
-                        is_own = any(_mentions(part, own) for r in region.region for part in (r.min, r.extent))
-                        yield _Access(block, region.buffer, is_store, is_own)
-            case st.For(loop_var=var, min=first) if _mentions(first, own):
-                own.add(var)
-            case st.LetStmt(var=var, value=value) if _mentions(value, own):
-                own.add(var)
-            case _:
-                pass
-        pending += [part for part in reversed(children(stmt)) if isinstance(part, st.Stmt)]
-
-
-def _mentions(expr: Any, wanted: set[Any]) -> bool:
-    return any(n in wanted for n in post_order(expr))
+def _is_filled_inside(buffer: Buffer, loop: st.For, root: st.Stmt) -> bool:
+    """Whether the function allocates the buffer, and all uses of it are in the loop, a store first."""
+    if not any(buffer in n.alloc_buffers for n in post_order(root) if isinstance(n, st.Block)):
+        return False
+    uses = accesses(root, {})[buffer.data]
+    return loop in uses.scopes and uses.is_stored

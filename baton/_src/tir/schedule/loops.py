@@ -175,15 +175,18 @@ def set_kind(root: st.Stmt, var: tir.Var, kind: st.ForKind) -> st.Stmt:
     """How the iterations run. Parallel and vectorised iterations must be independent: of data-parallel axes only."""
     loop = find_loop(root, var)
     made = loop.with_fields(kind=kind, thread_binding=None)
-    require_independent(made)
-    return replace(root, {loop: made})
+    found = replace(root, {loop: made})
+    require_independent(made, found)
+    return found
 
 
 def bind(root: st.Stmt, var: tir.Var, thread: str) -> st.Stmt:
-    """Let threads run the iterations."""
+    """Let threads run the iterations: of data-parallel axes, and those of one group of threads of reductions, too."""
     loop = find_loop(root, var)
     axis = tir.IterVar(None, tir.Var(thread, var.dtype), tir.IterVar.ThreadIndex, thread)
-    return replace(root, {loop: loop.with_fields(kind=st.ForKind.THREAD_BINDING, thread_binding=axis)})
+    made = loop.with_fields(kind=st.ForKind.THREAD_BINDING, thread_binding=axis)
+    require_independent(made, root)
+    return replace(root, {loop: made})
 
 
 def annotate(root: st.Stmt, target: st.For | st.Block, key: str, value: Any) -> st.Stmt:

@@ -65,7 +65,7 @@ def rolling_buffer(root: st.Stmt, name: str, index: int) -> st.Stmt:
     changed = replace(root, {realize: made})
     for around in path_to(changed, made):
         if isinstance(around, st.For):
-            require_independent(around)
+            require_independent(around, changed)
     return _folded(changed, buffer, window)
 
 

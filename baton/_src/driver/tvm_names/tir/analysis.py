@@ -9,7 +9,7 @@ from typing import Any
 
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import children, post_order
-from baton._src.passes.tir.allocation_places import access_scopes
+from baton._src.tir.buffer_scopes import access_scopes
 from baton._src.passes.tir.prim_func_pass import PrimFuncPass
 from baton._src.passes.tir.simplify import is_pure_call
 from baton._src.passes.tir.ssa import defined_by
