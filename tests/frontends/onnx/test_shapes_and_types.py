@@ -155,3 +155,14 @@ def test_caches_get_as_many_rows_as_a_run_has(mode: str) -> None:
             expected[batch, (start + np.arange(count)) % 5] = new[batch]
         found = model.run({"cache": cache, "new": new, "at": np.array(starts)})
         np.testing.assert_array_equal(found[0], expected)
+
+
+@pytest.mark.parametrize("size", [3, 8])
+@pytest.mark.parametrize(
+    "attributes", [{"mode": "nearest", "nearest_mode": "floor"}, {"mode": "linear"}, {"mode": "cubic"}]
+)
+def test_pixels_of_halves_as_tensorflow_counts_them(attributes: Any, size: int) -> None:
+    """`tf_half_pixel_for_nn`, which opset 11 has, was read as `half_pixel`."""
+    sizes = np.array([2, 3, size, size])
+    operands = (IMAGE, np.zeros(0, "float32"), np.zeros(0, "float32"), sizes)
+    as_onnxruntime("Resize", operands, opset=11, coordinate_transformation_mode="tf_half_pixel_for_nn", **attributes)

@@ -128,8 +128,11 @@ def _coordinates(g: GraphBuilder, mode: str, axis: Axis, scale: Value) -> Value:
         case "pytorch_half_pixel":
             many = _with(g, "greater", after, 1.0)
             return g.call("where", many, _half_pixel(g, at, scale), g.scalar(0.0, at))
-        case _:
+        case "tf_half_pixel_for_nn":  # of opset 11; onnxruntime takes it in later ones, too
+            return g.call("divide", _with(g, "add", at, 0.5), scale)
+        case "half_pixel":
             return _half_pixel(g, at, scale)
+    raise ValueError(f"no coordinate_transformation_mode is called {mode!r}")
 
 
 def _half_pixel(g: GraphBuilder, at: Value, scale: Value) -> Value:
