@@ -233,7 +233,7 @@ def layers() -> list[Case]:
 
 
 NARROW_PRODUCTS = [(64, 64, 64), (256, 256, 256), (128, 768, 768), (128, 768, 3072), (1, 768, 768)]
-NARROW_CONVOLUTIONS = [
+RESNET = [
     (64, 56, 64, 3),
     (128, 28, 128, 3),
     (256, 14, 256, 3),
@@ -241,18 +241,13 @@ NARROW_CONVOLUTIONS = [
     (64, 56, 256, 1),
     (1024, 14, 256, 1),
 ]
+"""Convolutions of ResNet-50: input channels, size, output channels, window."""
 
 
-def cases() -> list[Case]:
-    """All of them."""
+def products() -> list[Case]:
+    """Products: square ones, then those of transformers, with few rows and with all."""
     return [
-        matmul(64, 64, 64),
-        matmul(128, 128, 128),
-        matmul(200, 200, 200),
-        matmul(256, 256, 256),
-        matmul(512, 512, 512),
-        matmul(1024, 1024, 1024),
-        matmul(3072, 3072, 3072),
+        *(matmul(n, n, n) for n in (64, 128, 200, 256, 512, 1024, 3072)),
         packed(4096, 3072, 768),
         matmul(128, 768, 768),
         matmul(128, 768, 768, transposed=True),
@@ -274,31 +269,33 @@ def cases() -> list[Case]:
         packed(1, 4096, 4096),
         *(matmul(m, 4096, 4096) for m in (8, 16, 64)),
         matmul(16, 768, 768),
-        *(narrow_matmul(*size, kinds) for kinds in (BYTES, HALVES) for size in NARROW_PRODUCTS),
-        *(narrow_convolution(*sizes, kinds) for kinds in (BYTES, HALVES) for sizes in NARROW_CONVOLUTIONS),
-        transpose(128, 12, 64),
-        attention(32),
-        attention(128),
-        attention(512),
-        convolution(64, 56, 64, 3),
-        convolution(128, 28, 128, 3),
-        convolution(256, 14, 256, 3),
-        convolution(512, 7, 512, 3),
-        convolution(64, 56, 256, 1),
-        convolution(1024, 14, 256, 1),
+    ]
+
+
+def convolutions() -> list[Case]:
+    """The convolutions of ResNet as they are, then with channels in blocks."""
+    return [
+        *(convolution(*sizes) for sizes in RESNET),
         convolution(128, 56, 128, 3, stride=2),
         convolution(3, 224, 64, 7, stride=2),
-        blocked_convolution(64, 56, 64, 3),
-        blocked_convolution(128, 28, 128, 3),
-        blocked_convolution(256, 14, 256, 3),
-        blocked_convolution(512, 7, 512, 3),
-        blocked_convolution(64, 56, 256, 1),
-        blocked_convolution(1024, 14, 256, 1),
+        *(blocked_convolution(*sizes) for sizes in RESNET),
         blocked_convolution(128, 56, 128, 3, stride=2),
         blocked_convolution(0, 56, 144, 3),
         blocked_convolution(0, 14, 384, 3),
         blocked_convolution(0, 28, 240, 5),
         blocked_convolution(0, 56, 144, 5, stride=2),
         blocked_convolution(0, 56, 96, 7),
+    ]
+
+
+def cases() -> list[Case]:
+    """All of them."""
+    return [
+        *products(),
+        *(narrow_matmul(*size, kinds) for kinds in (BYTES, HALVES) for size in NARROW_PRODUCTS),
+        *(narrow_convolution(*sizes, kinds) for kinds in (BYTES, HALVES) for sizes in RESNET),
+        transpose(128, 12, 64),
+        *(attention(length) for length in (32, 128, 512)),
+        *convolutions(),
         *layers(),
     ]

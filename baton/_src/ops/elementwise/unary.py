@@ -22,7 +22,7 @@ from baton._src.ops.elementwise.special_functions import erf
 from baton._src.ops.layouts import follows_input
 from baton._src.ops.precision import computed_wide
 from baton._src.ops.samples import Arr, Sample, each
-from baton._src.values.dtype import BOOL
+from baton._src.values.dtype import BOOL, DataType
 
 
 @dataclass(frozen=True)
@@ -194,16 +194,8 @@ ROWS = (
 def _define(row: Row) -> OpDef[Any]:
     def infer(call: OpCall[Any]) -> Info:
         x = call.tensor(0)
-        dtype = x.dtype
-        if not dtype.is_void:
-            if row.float_only and not dtype.is_float:
-                call.fail(f"takes floating-point elements, got {dtype}", code="op-dtype", help="astype first")
-            if row.operands == "bool" and not dtype.is_bool:
-                call.fail(f"takes bool elements, got {dtype}", code="op-dtype", help='astype(x, "bool") first')
-            if dtype.is_bool and not row.of_bools:
-                call.fail("takes numbers, got bool", code="op-dtype", help='astype(x, "int32") first, or logical_not')
-            if row.operands == "int" and dtype.is_float:
-                call.fail(f"takes integer or bool elements, got {dtype}", code="op-dtype")
+        if not x.dtype.is_void:
+            _check_dtype(call, row, x.dtype)
         return like(x, BOOL) if row.result == "bool" else x
 
     def compute(inputs: Any, attrs: Attrs, out: Any) -> Any:
@@ -215,17 +207,6 @@ def _define(row: Row) -> OpDef[Any]:
             return np.asarray(row.numpy(np.asarray(x)))
         return computed_wide(row.numpy, np.asarray(x))
 
-    def samples() -> tuple[Sample, ...]:
-        low, high = row.domain
-        kinds = {
-            "float": ("float32", "float64", "float16", "bfloat16"),
-            "bool": ("bool",),
-            "int": ("int32", "uint8", "bool"),
-        }
-        dtypes = kinds[row.operands] + (("int32",) if row.operands == "float" and not row.float_only else ())
-        small = [Sample((Arr(("n", 4), d, low, high),), rtol=2e-2 if "16" in d else 2e-5) for d in dtypes]
-        return (*small, *each((Arr((), dtypes[0], low, high),), rtol=2e-5))
-
     return OpDef(
         row.name,
         inputs=(Input("x", relay_name="data"),),
@@ -236,9 +217,35 @@ def _define(row: Row) -> OpDef[Any]:
         layout=follows_input(),
         gradient=_gradient(row),
         in_relax=row.in_relax,
-        samples=samples,
+        samples=lambda: _samples(row),
         summary=f"Elementwise {row.name.replace('_', ' ')}." + (" Gives bool." if row.result == "bool" else ""),
     )
+
+
+def _check_dtype(call: OpCall[Any], row: Row, dtype: DataType) -> None:
+    if row.float_only and not dtype.is_float:
+        call.fail(f"takes floating-point elements, got {dtype}", code="op-dtype", help="astype first")
+    if row.operands == "bool" and not dtype.is_bool:
+        call.fail(f"takes bool elements, got {dtype}", code="op-dtype", help='astype(x, "bool") first')
+    if dtype.is_bool and not row.of_bools:
+        call.fail("takes numbers, got bool", code="op-dtype", help='astype(x, "int32") first, or logical_not')
+    if row.operands == "int" and dtype.is_float:
+        call.fail(f"takes integer or bool elements, got {dtype}", code="op-dtype")
+
+
+_SAMPLED = {
+    "float": ("float32", "float64", "float16", "bfloat16"),
+    "bool": ("bool",),
+    "int": ("int32", "uint8", "bool"),
+}
+"""Dtypes of the samples, by the kind of operands."""
+
+
+def _samples(row: Row) -> tuple[Sample, ...]:
+    low, high = row.domain
+    dtypes = _SAMPLED[row.operands] + (("int32",) if row.operands == "float" and not row.float_only else ())
+    small = [Sample((Arr(("n", 4), d, low, high),), rtol=2e-2 if "16" in d else 2e-5) for d in dtypes]
+    return (*small, *each((Arr((), dtypes[0], low, high),), rtol=2e-5))
 
 
 def _gradient(row: Row) -> Gradient | NotApplicable:

@@ -72,18 +72,7 @@ def _define(name: str, is_max: bool, dtype: DataType, record: Any) -> OpDef[Any]
         return k.compute(out.shape, lambda *i: k.cast(dtype, found(*i)), f"{x.name}_red", axes="ax")
 
     def reference(inputs: Any, a: Any) -> Any:
-        x = np.asarray(inputs[0])
-        axes = folded_axes(x.ndim, a)
-        kept = [i for i in range(x.ndim) if i not in axes]
-        count = math.prod(x.shape[i] for i in axes)
-        rows = x.transpose([*kept, *axes]).reshape(*(x.shape[i] for i in kept), count)
-        if a.select_last_index:
-            rows = rows[..., ::-1]
-        found = (np.argmax if is_max else np.argmin)(rows, axis=-1)
-        if a.select_last_index:
-            found = rows.shape[-1] - 1 - found
-        shape = [1 if i in axes else d for i, d in enumerate(x.shape)] if a.keepdims else [x.shape[i] for i in kept]
-        return np.asarray(found).reshape(shape).astype(dtype.numpy)
+        return _reference(np.asarray(inputs[0]), a, is_max).astype(dtype.numpy)
 
     relay_only = record is RelayArgAttrs
     return OpDef(
@@ -101,6 +90,21 @@ def _define(name: str, is_max: bool, dtype: DataType, record: Any) -> OpDef[Any]
         samples=lambda: _samples(record),
         summary=f"The index of the {'largest' if is_max else 'smallest'} element.",
     )
+
+
+def _reference(x: np.ndarray, a: Any, is_max: bool) -> np.ndarray:
+    """The index of the extremum, by NumPy along one axis that takes the place of the searched ones."""
+    axes = folded_axes(x.ndim, a)
+    kept = [i for i in range(x.ndim) if i not in axes]
+    count = math.prod(x.shape[i] for i in axes)
+    rows = x.transpose([*kept, *axes]).reshape(*(x.shape[i] for i in kept), count)
+    if a.select_last_index:
+        rows = rows[..., ::-1]
+    found = (np.argmax if is_max else np.argmin)(rows, axis=-1)
+    if a.select_last_index:
+        found = rows.shape[-1] - 1 - found
+    shape = [1 if i in axes else d for i, d in enumerate(x.shape)] if a.keepdims else [x.shape[i] for i in kept]
+    return np.asarray(found).reshape(shape)
 
 
 def _check_not_empty(call: OpCall[Any]) -> None:
