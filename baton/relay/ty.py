@@ -15,7 +15,7 @@ __getattr__, __dir__, __all__ = attach(
         **renamed("ir.types", RefType="RelayRefType"),
         **renamed("tir.expr", Any="AnyDim"),
         **names("driver.tvm_names.relay.words", "scalar_type ShapeVar"),
-        **names("driver.tvm_names.relay.spans", "type_has_any"),
+        **names("driver.tvm_names.relay.spans", "is_dynamic type_has_any"),
     },
     before=wire,
 )

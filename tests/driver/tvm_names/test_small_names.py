@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 
 import numpy as np
@@ -208,3 +209,30 @@ def test_names_of_parameters() -> None:
     analyzer.bind(var=i, expr=baton.ir.Range(0, 4))
     with analyzer.constraint_scope(constraint=i > 2):
         assert analyzer.can_prove_equal(lhs=i, rhs=3)
+
+
+def test_types_of_open_sizes() -> None:
+    """Guards relay.ty.is_dynamic: named and unknown dims alike, also within tuples."""
+    known, open_ = relay.TensorType((2, 3)), relay.TensorType((2, relay.Any()))
+    assert [relay.ty.is_dynamic(t) for t in (known, open_)] == [False, True]
+    assert relay.ty.is_dynamic(relay.TupleType([known, open_]))
+    with pytest.raises(baton.TVMError, match="is_dynamic takes a tensor type"):
+        relay.ty.is_dynamic(relay.FuncType([known], known))
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        ("topi.generic.injective", "schedule_injective"),
+        ("topi.image.resize", "resize2d"),
+        ("topi.nn.depthwise_conv2d", "depthwise_conv2d_nchw"),
+        ("relay.op.nn.utils", "get_pad_tuple2d"),
+        ("meta_schedule.profiler", "Profiler"),
+        ("auto_scheduler.compute_dag", "ComputeDAG"),
+    ],
+)
+def test_names_by_tvms_modules(module: str, name: str) -> None:
+    """Guards imports as scripts have them, under the alias: `from tvm.relay.op.nn.utils import get_pad_tuple2d`."""
+    package, _, last = module.rpartition(".")
+    holder = getattr(importlib.import_module(f"baton.{package}"), last)
+    assert callable(getattr(holder, name))

@@ -11,6 +11,7 @@ _SPLIT = {
     "autotvm.measure": "measure measure_methods",
     "autotvm.task": "dispatcher relay_integration space task",
     "autotvm.tuner": "droplet_tuner ga_tuner index_based_tuner tuner xgboost_tuner",
+    "meta_schedule": "profiler",
     "meta_schedule.builder": "builder local_builder",
     "meta_schedule.database": "database json_database memory_database",
     "meta_schedule.runner": "config local_runner runner",
@@ -19,7 +20,7 @@ _SPLIT = {
     "relay.op.annotation": "annotation",
     "relay.op.image": "image",
     "relay.op.memory": "memory",
-    "relay.op.nn": "nn",
+    "relay.op.nn": "nn utils",
     "relay.op.random": "kernel",
     "relay.op.vision": "multibox nms rcnn yolo",
     "relay.op.vm": "vm",
@@ -48,12 +49,14 @@ _SPLIT = {
     "script.parser.tir": "entry",
     "target": "target virtual_device",
     "tir.analysis": "analysis",
+    "topi.generic": "conv2d default extern image injective math nn search sort vision",
+    "topi.image": "resize",
     "topi.random": "kernel",
     "topi.vision": "nms",
     "topi.vision.rcnn": "roi_align roi_pool",
     "topi.vision.ssd": "multibox",
     "topi": "broadcast math reduction scan signal tensor transform",
-    "topi.nn": "bnn qnn utils winograd_util",
+    "topi.nn": "bnn depthwise_conv2d elemwise local_response_norm loss mapping pooling qnn sparse utils winograd_util",
 }
 SERVED_BY = {f"{package}.{module}": package for package, modules in _SPLIT.items() for module in modules.split()}
 SERVED_BY["autotvm.tuner.callback"] = "autotvm.callback"
@@ -70,6 +73,14 @@ _NAMED_LIKE_A_FUNCTION = {
     "relay.transform": "recast",
     "target": "generic_func",
     "topi": "einsum index_put searchsorted sort",
+    "topi.image": "dilation2d grid_sample",
+    "topi.nn": (
+        "batch_matmul batch_norm batch_to_space_nd bitserial_conv2d bitserial_dense conv1d conv1d_transpose conv2d "
+        "conv2d_transpose conv3d conv3d_transpose correlation deformable_conv2d dense depth_to_space dilate "
+        "fifo_buffer flatten group_norm instance_norm layer_norm lstm pad pixel_shuffle rms_norm softmax "
+        "space_to_batch_nd space_to_depth upsampling"
+    ),
+    "topi.vision": "reorg",
 }
 ASK_THE_PACKAGE = {
     f"{package}.{module}": f"import its names from tvm.{package}"

@@ -54,6 +54,7 @@ KERNEL_NAMES: Mapping[str, Mapping[str, str]] = {
             "conv2d_transpose_alter_layout matmul_legalize take_legalize"
         ),
     },
+    "random sparse matrices are SciPy's: scipy.sparse.random(m, n, density, format='bsr')": {"topi.sparse": "utils"},
     "scans are topi.cumsum and topi.cumprod; te.scan takes any step": {"topi": "scanop"},
     PLANNED: {
         "tir": "usmp",

@@ -79,6 +79,13 @@ RELAY_NAMES: Mapping[str, Mapping[str, str]] = {
     PLANNED: {"relay.transform": "memory_plan"},
     "rules of your own are relay.op.register_convert_op_layout": {"relay.op": "layout_conversions"},
     GPU: {"relay.op.strategy": "cuda"},
+    "strategies choose among kernels of a script's own: wrap_topi_compute takes any function of tensors": {
+        "relay.op.strategy.generic": (
+            "wrap_compute_conv2d wrap_compute_conv1d wrap_compute_conv3d wrap_compute_dense wrap_compute_batch_matmul "
+            "wrap_compute_softmax wrap_compute_group_conv2d wrap_compute_conv2d_transpose get_conv2d_in_channels "
+            "get_conv2d_out_channels is_depthwise_conv2d"
+        ),
+    },
     "types are computed by rules of the operators' own, not by relations": {"relay.op": "type_relations"},
     "qnn operators are lowered by relay.qnn.transform; rules of your own are relay.op.register_legalize": {
         "relay.qnn.op": "legalizations canonicalizations layout_conversions",

@@ -12,7 +12,7 @@ from baton._src.relay.expressions import walk
 from baton._src.relay.nodes import Call, Function, If, Let, Match, Tuple, TupleGetItem
 from baton._src.support.diagnostics import fail
 from baton._src.support.spans import Span
-from baton._src.tir.expr import AnyDim
+from baton._src.tir.expr import AnyDim, IntImm
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
 
@@ -50,6 +50,15 @@ class SpanCheck(Pass):
             listed = "\n".join(missing[:MOST])
             raise fail("relay-span", f"{len(missing)} expressions have no span:\n{listed}")
         return module
+
+
+def is_dynamic(tensor_type: Any) -> bool:
+    """Whether a tensor, or one in a tuple of them, has a dim that is not known."""
+    if isinstance(tensor_type, TupleType):
+        return any(is_dynamic(field) for field in tensor_type.fields)
+    if not isinstance(tensor_type, TensorType):
+        raise fail("api", f"is_dynamic takes a tensor type, not a {type(tensor_type).__name__}")
+    return any(not isinstance(dim, (int, IntImm)) for dim in tensor_type.shape)
 
 
 def type_has_any(tensor_type: Any) -> bool:
