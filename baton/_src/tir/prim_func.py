@@ -116,14 +116,19 @@ class PrimFunc(BaseExpr):
                 raise fail("tir-specialize", f"{own.name} has {mine} where {given.name} has {other}", kind=ValueError)
         return values
 
-    def with_attr(self, key: str | dict[str, Any], content: object = None) -> PrimFunc:
-        """A copy with attributes added."""
-        added = key if isinstance(key, dict) else {key: content}
-        return self.with_fields(attrs={**self.attrs, **added})
+    def with_attr(self, attr_key_or_dict: str | Mapping[str, Any], attr_value: object = None) -> PrimFunc:
+        """A copy with an attribute, or those of a mapping, added."""
+        return self.with_attrs(
+            {attr_key_or_dict: attr_value} if isinstance(attr_key_or_dict, str) else attr_key_or_dict
+        )
 
-    def without_attr(self, key: str) -> PrimFunc:
+    def with_attrs(self, attr_map: Mapping[str, Any]) -> PrimFunc:
+        """A copy with several attributes added."""
+        return self.with_fields(attrs={**self.attrs, **attr_map})
+
+    def without_attr(self, attr_key: str) -> PrimFunc:
         """A copy without the attribute."""
-        return self.with_fields(attrs={k: v for k, v in self.attrs.items() if k != key})
+        return self.with_fields(attrs={k: v for k, v in self.attrs.items() if k != attr_key})
 
 
 def as_scheduled(func: PrimFunc) -> PrimFunc:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from baton._src.ir.node import binder, node, part
@@ -63,18 +63,19 @@ class Function(Expr):
         """A function without a body (None): a signature only."""
         return Function(params, None, ret_struct_info, is_pure, attrs, span)
 
-    def with_attr(self, key: Any, content: object = None) -> Function:
-        """A copy with attributes added."""
-        added = key if isinstance(key, dict) else {key: content}
-        return self.with_fields(attrs={**self.attrs, **added})
+    def with_attr(self, attr_key_or_dict: str | Mapping[str, Any], attr_value: object = None) -> Function:
+        """A copy with an attribute, or those of a mapping, added."""
+        return self.with_attrs(
+            {attr_key_or_dict: attr_value} if isinstance(attr_key_or_dict, str) else attr_key_or_dict
+        )
 
-    def without_attr(self, key: str) -> Function:
-        """A copy without the attribute."""
-        return self.with_fields(attrs={k: v for k, v in self.attrs.items() if k != key})
-
-    def with_attrs(self, attr_map: Any) -> Function:
+    def with_attrs(self, attr_map: Mapping[str, Any]) -> Function:
         """A copy with several attributes added."""
-        return self.with_attr(dict(attr_map))
+        return self.with_fields(attrs={**self.attrs, **attr_map})
+
+    def without_attr(self, attr_key: str) -> Function:
+        """A copy without the attribute."""
+        return self.with_fields(attrs={k: v for k, v in self.attrs.items() if k != attr_key})
 
     def without_attrs(self, keys: Sequence[str]) -> Function:
         """A copy without several attributes."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from baton._src.ir.attrs import DictAttrs
@@ -59,11 +60,16 @@ class Function(Expr):
         inferred = self.checked_type_
         return inferred.ret_type if inferred.type_params == self.type_params else None
 
-    def with_attr(self, key: Any, content: object = None) -> Function:
-        """A copy with attributes added."""
-        added = key if isinstance(key, dict) else {key: content}
-        return self.with_fields(attrs=DictAttrs({**self.attrs, **added}))
+    def with_attr(self, attr_key_or_dict: str | Mapping[str, Any], attr_value: object = None) -> Function:
+        """A copy with an attribute, or those of a mapping, added."""
+        return self.with_attrs(
+            {attr_key_or_dict: attr_value} if isinstance(attr_key_or_dict, str) else attr_key_or_dict
+        )
+
+    def with_attrs(self, attr_map: Mapping[str, Any]) -> Function:
+        """A copy with several attributes added."""
+        return self.with_fields(attrs=DictAttrs({**self.attrs, **attr_map}))
 
     def without_attr(self, attr_key: str) -> Function:
-        """A copy without an attribute."""
+        """A copy without the attribute."""
         return self.with_fields(attrs=DictAttrs({k: v for k, v in self.attrs.items() if k != attr_key}))
