@@ -13,6 +13,7 @@ from baton._src.relax.check.context import Context
 from baton._src.relax.check.deduce import deduce
 from baton._src.relax.nodes import PrimValue, Var
 from baton._src.support.diagnostics import DiagnosticError
+from baton._src.values.prim import prim_dtype
 from baton._src.values.shape import ShapeTuple
 from tests.relax.build import Ts
 from tests.relax.machines import MODES, everywhere, fails_everywhere, machine, table
@@ -93,3 +94,47 @@ def main(x: R.Tensor((2,), "float32")) -> R.Object:
 """
     for mode in MODES:
         assert "with 1 captured values" in repr(machine(text, mode)["main"](np.zeros(2, np.float32)))
+
+
+@pytest.mark.rule("RELAX-OPSHAPE-06")
+@pytest.mark.parametrize(
+    ("op", "dtype", "values", "expected"),
+    [
+        ("add", "int64", (4, 5), 9), ("multiply", "float32", (4.5, 5.0), 22.5), ("maximum", "int32", (4, 5), 5),
+        ("floor_divide", "int8", (-7, 2), -4), ("less", "int64", (4, 5), True),
+        ("add", "float16", (2048.0, 1.0), 2048.0), ("logical_and", "bool", (True, False), False),
+        ("add", "bfloat16", (1.0, 2.0), 3.0),
+    ],
+)  # fmt: skip
+def test_operators_of_prims_give_prims(op: str, dtype: str, values: Any, expected: Any) -> None:
+    """In the operands' dtype; the machines gave tensors for what is a prim by its type, the interpreter none at all."""
+    text = f"""
+@R.function
+def main(p: R.Prim("{dtype}"), q: R.Prim("{dtype}")) -> R.Object:
+    r = R.{op}(p, q)
+    return r
+"""
+    found = everywhere(text, *values)
+    assert not hasattr(found, "shape")
+    assert found == expected
+    assert str(prim_dtype(found)) == ("bool" if isinstance(expected, bool) else dtype)
+
+
+@pytest.mark.rule("RELAX-OPSHAPE-06")
+def test_prims_that_operators_give_are_used_as_such() -> None:
+    """As conditions, as operands beside tensors, and where casts read sizes."""
+    text = """
+@R.function
+def main(x: R.Tensor((2,), "float32"), p: R.Prim("int64"), q: R.Prim("float32")) -> R.Object:
+    k = T.int64()
+    if R.less(p, R.add(p, p)):
+        s = R.multiply(p, p)
+    else:
+        s = p
+    size = R.match_cast(s, R.Prim(value=k))
+    y = R.multiply(x, R.add(q, q))
+    return (y, R.shape([k, k + 1]))
+"""
+    y, shape = everywhere(text, np.ones(2, np.float32), 3, 1.5)
+    assert y.numpy().tolist() == [3, 3]
+    assert tuple(shape) == (9, 10)

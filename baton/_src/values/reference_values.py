@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from baton._src.values.convert import contiguous
+from baton._src.values.dtype import DataType
+from baton._src.values.prim import prim, prim_dtype
 from baton._src.values.shape import ShapeTuple
 from baton._src.values.tensor import AnyArray, NDArray
 
@@ -24,6 +26,16 @@ def to_reference(value: Any) -> Any:
 def from_reference(found: Any, apart_from: Iterable[Any] = ()) -> Any:
     """The operator's result as a run-time value. Its tensors share no memory with the operands `apart_from`."""
     return _from_reference(found, list(_arrays(apart_from)))
+
+
+def prim_from_reference(reference: Callable[..., Any], args: Sequence[Any], attrs: Any, dtype: DataType) -> Any:
+    """The prim value that an operator makes of prim values: computed as tensors of rank 0 and their dtypes are."""
+    operands = []
+    for value in args:
+        own = prim_dtype(value)
+        operands.append(value if own is None else np.asarray(value, own.numpy))
+    found = np.asarray(reference(operands, attrs)).item()
+    return prim(found if isinstance(found, (int, float)) else float(found), dtype)  # bfloat16 gives none of Python's
 
 
 def _from_reference(found: Any, others: list[AnyArray]) -> Any:

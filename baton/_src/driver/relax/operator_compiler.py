@@ -22,11 +22,11 @@ from baton._src.passes.relax.operators.legalize_ops import LegalizeOps
 from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.literals import host_value
 from baton._src.relax.nodes import Call, Function, ShapeExpr, StringImm, Tuple, Var
-from baton._src.relax.struct_info import TensorStructInfo
+from baton._src.relax.struct_info import PrimStructInfo, StructInfo, TensorStructInfo
 from baton._src.runtime.vm.virtual_machine import VirtualMachine
 from baton._src.support.diagnostics import fail
 from baton._src.values.prim import prim_dtype
-from baton._src.values.reference_values import from_reference, to_reference
+from baton._src.values.reference_values import from_reference, prim_from_reference, to_reference
 from baton._src.values.shape import ShapeTuple
 from baton._src.values.tensor import NDArray
 
@@ -56,7 +56,7 @@ class OperatorCompiler:
         main = module["main"]
         if isinstance(main, Function) and not _has_operator(main):
             return self._compiled(module, tensors)
-        return _reference(definition, attrs)
+        return _reference(definition, attrs, main.ret_struct_info if isinstance(main, Function) else None)
 
     def _module(self, definition: OpDef[Any], attrs: Any, args: Sequence[Any]) -> tuple[IRModule, list[int]]:
         """A module whose `main` is the one call, legalised; and which arguments are its tensors."""
@@ -79,13 +79,16 @@ class OperatorCompiler:
         return lambda *args: run(*[t for i in tensors for t in _tensors(args[i])])
 
 
-def _reference(definition: OpDef[Any], attrs: Any) -> Callable[..., Any]:
+def _reference(definition: OpDef[Any], attrs: Any, info: StructInfo | None) -> Callable[..., Any]:
+    """The operator's meaning over NumPy; `info` is what it makes of such arguments."""
     reference = definition.reference
     if isinstance(reference, NotApplicable):
         raise fail("operator-reference", f"{definition.name} cannot be run: {reference.why}")
 
     def run(*args: Any) -> Any:
         operands = [to_reference(a) for a in args]
+        if isinstance(info, PrimStructInfo):
+            return prim_from_reference(reference, operands, attrs, info.dtype)
         return from_reference(reference(operands, attrs), apart_from=operands)
 
     return run

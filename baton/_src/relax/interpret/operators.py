@@ -20,11 +20,11 @@ from baton._src.relax.interpret.checks import describe_value
 from baton._src.relax.interpret.environment import Frame
 from baton._src.relax.literals import host_value
 from baton._src.relax.nodes import Call, Constant, ShapeExpr, StringImm, Tuple, Var
-from baton._src.relax.struct_info import ObjectStructInfo, TensorStructInfo
+from baton._src.relax.struct_info import ObjectStructInfo, PrimStructInfo, TensorStructInfo
 from baton._src.support.diagnostics import fail
 from baton._src.tir.expr import IntImm
 from baton._src.values.prim import prim_dtype
-from baton._src.values.reference_values import from_reference, to_reference
+from baton._src.values.reference_values import from_reference, prim_from_reference, to_reference
 from baton._src.values.shape import ShapeTuple
 from baton._src.values.tensor import NDArray
 
@@ -43,11 +43,13 @@ def by_reference(definition: OpDef[Any], args: Sequence[Any], call: Call, frame:
             args = [*args[:n], _counted_from_front(args[n], call.args[n]), *args[n + 1 :]]
     operands = [_operand(value, arg) for value, arg in zip(args, call.args)]
     said = None if call.attrs is None else _attrs_of_run(call.attrs, frame)
-    deduce(Call(call.op, operands, said, call.sinfo_args, call.span), Context())
+    info = deduce(Call(call.op, operands, said, call.sinfo_args, call.span), Context())
     inputs = [to_reference(a) for a in args]
     attrs = definition.attrs() if said is None else said
     try:
         with np.errstate(all="ignore"):
+            if isinstance(info, PrimStructInfo):
+                return prim_from_reference(reference, inputs, attrs, info.dtype)
             return from_reference(reference(inputs, attrs), apart_from=inputs)
     except IndexError as error:
         raise fail("relax-index", f"{definition.name}: {error}", span=call.span) from error
