@@ -8,7 +8,8 @@ from baton._src.support.lazy import attach, names, submodules
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **names("tir.arith.analyzer", "Analyzer ConstIntBound ModularSet ProofStrength Extension"),
+        **names("tir.arith.analyzer", "Analyzer"),
+        **names("tir.arith.answers", "ConstIntBound ModularSet ProofStrength Extension"),
         **names("tir.arith.int_set", "IntSet IntervalSet pos_inf neg_inf"),
         **names("tir.arith.linear", "detect_linear_equation detect_clip_bound deduce_bound"),
         **names("tir.arith.iter_affine_map", "IterMapExpr IterMark IterSplitExpr IterSumExpr IterMapLevel"),

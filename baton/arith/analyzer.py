@@ -7,6 +7,9 @@ from baton._src.support.lazy import attach, names
 
 __getattr__, __dir__, __all__ = attach(
     __name__,
-    names("tir.arith.analyzer", "Analyzer ConstIntBound ModularSet ProofStrength Extension"),
+    {
+        **names("tir.arith.analyzer", "Analyzer"),
+        **names("tir.arith.answers", "ConstIntBound ModularSet ProofStrength Extension"),
+    },
     before=wire,
 )

@@ -26,7 +26,8 @@ from baton._src.support.diagnostics import Diagnostic
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
-from baton._src.tir.arith.analyzer import POS_INF, Analyzer, ConstIntBound
+from baton._src.tir.arith.analyzer import Analyzer
+from baton._src.tir.arith.answers import POS_INF, ConstIntBound
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.guarded_accesses import Access, Path, guarded_accesses
 from baton._src.tir.iteration_points import Points, Unknown, numbers_of

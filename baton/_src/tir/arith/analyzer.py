@@ -16,8 +16,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
-from enum import Flag, IntEnum
 from typing import Any, ClassVar
 
 from baton._src.ir.expr import Range
@@ -26,6 +24,8 @@ from baton._src.tir import expr as tir
 from baton._src.tir import operators
 from baton._src.tir.arith import conditions, division, modular
 from baton._src.tir.arith import polynomial as p
+from baton._src.tir.arith.answers import NEG_INF, POS_INF, ConstIntBound, Extension, ModularSet, ProofStrength
+from baton._src.tir.arith.assumptions import assume
 from baton._src.tir.arith.atoms import DoesNotFit
 from baton._src.tir.arith.bounds import bound
 from baton._src.tir.arith.canonical import canonical
@@ -34,45 +34,6 @@ from baton._src.tir.arith.polynomial import Poly
 from baton._src.tir.arith.proofs import is_nonnegative
 from baton._src.tir.expr import IntImm, IterVar, Var
 from baton._src.values.dtype import INT64
-
-POS_INF = (1 << 63) - 1
-NEG_INF = -POS_INF
-
-
-@dataclass(frozen=True, slots=True)
-class ConstIntBound:
-    """Both ends inclusive; `POS_INF` and `NEG_INF` where there is none."""
-
-    min_value: int
-    max_value: int
-
-    POS_INF = POS_INF
-    NEG_INF = NEG_INF
-
-
-@dataclass(frozen=True, slots=True)
-class ModularSet:
-    """The integers base + coeff * k; (1, 0) says nothing, coeff 0 is the constant base."""
-
-    coeff: int
-    base: int
-
-
-class ProofStrength(IntEnum):
-    """How hard a proof is tried, in TVM."""
-
-    DEFAULT = 0
-    SYMBOLIC_BOUND = 1
-
-
-class Extension(Flag):
-    """TVM's optional rewrites of conditions."""
-
-    NoExtensions = 0
-    TransitivelyProveInequalities = 1
-    ConvertBooleanToAndOfOrs = 2
-    ApplyConstraintsToBooleanBranches = 4
-    ComparisonOfProductAndSum = 8
 
 
 class Analyzer:
@@ -282,7 +243,7 @@ class Analyzer:
 
     def assume(self, condition: Any) -> None:
         """From here on, `condition` holds."""
-        self._assume(canonical(self._ctx, operators.convert(condition)))
+        assume(self._ctx, canonical(self._ctx, operators.convert(condition)))
         self._ctx.forget()
 
     @contextmanager
@@ -306,62 +267,3 @@ class Analyzer:
     def constraint_scope(self, constraint: Any) -> Any:
         """`constrained` under TVM's name."""
         return self.constrained(constraint)
-
-    def _assume(self, condition: Poly) -> None:
-        if p.as_constant(condition) is not None:
-            return
-        atom = self._ctx.atoms[next(iter(condition))[0]]
-        facts = self._ctx.facts
-        facts.conditions[atom.index] = True
-        match atom.kind:
-            case "and":
-                for part in atom.args:
-                    self._assume(part)
-            case "not":
-                facts.conditions[next(iter(atom.args[0]))[0]] = False
-            case "ge0" if self._is_stable(atom.args[0]):
-                self._assume_nonnegative(atom.args[0])
-            case "eq0" if self._is_stable(atom.args[0]):
-                self._assume_zero(atom.args[0])
-
-    def _is_stable(self, poly: Poly) -> bool:
-        """Whether the value cannot change: nothing is read from memory."""
-        return all(self._ctx.atoms[i].kind != "opaque" for i in p.atoms_of(poly))
-
-    def _assume_nonnegative(self, poly: Poly) -> None:
-        facts = self._ctx.facts
-        facts.constraints = (*facts.constraints, poly)
-        rest, number = p.split_constant(poly)
-        if len(rest) != 1:
-            return
-        ((monomial, coefficient),) = rest.items()
-        if len(monomial) == 1:
-            if coefficient > 0:
-                facts.narrow(monomial[0], -(number // coefficient), math.inf)
-            else:
-                facts.narrow(monomial[0], -math.inf, number // -coefficient)
-
-    def _assume_zero(self, poly: Poly) -> None:
-        self._assume_nonnegative(poly)
-        self._assume_nonnegative(p.scale(poly, -1))
-        rest, number = p.split_constant(poly)
-        for monomial, coefficient in rest.items():
-            if len(monomial) != 1 or abs(coefficient) != 1:
-                continue
-            atom = self._ctx.atoms[monomial[0]]
-            others = p.scale({m: c for m, c in poly.items() if m != monomial}, -coefficient)
-            if atom.kind == "var" and all(atom.index not in m for m in others):
-                self._ctx.facts.definitions[atom.index] = others
-                return
-            if atom.kind == "mod" and len(rest) == 1:
-                self._assume_remainder(atom.args[0], atom.args[1], -coefficient * number)
-
-    def _assume_remainder(self, numerator: Poly, divisor: Poly, base: int) -> None:
-        """numerator % divisor == base, noted for a numerator that is a variable plus a constant."""
-        by = p.as_constant(divisor)
-        inner, offset = p.split_constant(numerator)
-        if by is None or by <= 0 or len(inner) != 1:
-            return
-        ((monomial, coefficient),) = inner.items()
-        if len(monomial) == 1 and coefficient == 1:
-            self._ctx.facts.modular[monomial[0]] = (by, (base - offset) % by)
