@@ -32,12 +32,22 @@ BUILDERS: dict[str, Callable[..., Any]] = {
     "unravel_index of any rank": relay.unravel_index,
     "invert_permutation": relay.invert_permutation,
     "strided_set": lambda x, v: relay.strided_set(x, v, *(relay.const(_at(n)) for n in (0, 3, 1))),
+    "sequence_mask": lambda x, lengths: relay.sequence_mask(x, lengths),
+    "matrix_set_diag": lambda x, diagonal: relay.matrix_set_diag(x, diagonal),
+    "matrix_set_diag of several": lambda x, diagonals: relay.matrix_set_diag(x, diagonals, k=(-1, 1)),
 }
 CASES = [
     ("slice_like", (_rows(2, 3), _rows(1, 3)), [(_rows(2, 3), _rows(2, 4)), (_rows(1, 3), _rows(2, 1))]),
     ("unravel_index", (_at(0, 5),), [(_at(0, 6),), (_at(-1),)]),
     ("unravel_index of any rank", (_at(0, 5), _at(2, 3)), [(_at(6), _at(2, 3)), (_at(-1), _at(2, 3))]),
     ("invert_permutation", (_at(2, 0, 1),), [(_at(0, 3),), (_at(1, 1, 0),), (_at(0, 0),)]),
+    ("sequence_mask", (_rows(3, 4), _at(0, 1, 2, 3)), [(_rows(3, 4), _at(0, 1, 2)), (_rows(3, 4), _at(1))]),
+    ("matrix_set_diag", (_rows(3, 4), _rows(3)), [(_rows(3, 4), _rows(2)), (_rows(3, 4), _rows(4))]),
+    (
+        "matrix_set_diag of several",
+        (_rows(4, 5), _rows(3, 4)),
+        [(_rows(4, 5), _rows(3, 3)), (_rows(4, 5), _rows(2, 4))],
+    ),
     ("strided_set", (_rows(4), _rows(3)), [(_rows(4), _rows(2)), (_rows(4), _rows(1)), (_rows(2), _rows(3))]),
 ]
 

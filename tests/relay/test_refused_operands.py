@@ -40,7 +40,12 @@ def every_class(boxes: Any, scores: Any) -> Any:
     return relay.vision.all_class_non_max_suppression(boxes, scores, *limits).astuple()
 
 
+MATRIX = relay.var("matrix", shape=(3, 4))
 REFUSED: list[tuple[Callable[[], Any], str]] = [
+    (lambda: relay.sequence_mask(MATRIX, variable(3, dtype="int32")), "3 lengths for a batch of 4"),
+    (lambda: relay.sequence_mask(MATRIX, variable(4, dtype="int32"), axis=1), "4 lengths for a batch of 3"),
+    (lambda: relay.matrix_set_diag(MATRIX, variable(2)), r"longest diagonal of \(3, 4\) has 3 elements, got 2"),
+    (lambda: relay.matrix_set_diag(MATRIX, variable(3, 3), k=(0, 1)), "names 2 diagonals, got 3"),
     (lambda: relay.vision.get_valid_counts(ROWS, 0.5, 0, 6).astuple(), "score_index is 6"),
     (lambda: relay.vision.get_valid_counts(ROWS, 0.5, 0, -1).astuple(), "score_index is -1"),
     (lambda: relay.vision.get_valid_counts(ROWS, 0.5, 6, 1).astuple(), "id_index is 6"),

@@ -8,7 +8,7 @@ from typing import Any
 from baton._src.ir.attrs import NO_ATTRS
 from baton._src.ir.expr import Op
 from baton._src.ir.op_def import NotApplicable, OpCall
-from baton._src.ir.tensor_info import TensorInfo
+from baton._src.ir.tensor_info import OBJECT, Info, TensorInfo, TupleInfo
 from baton._src.ir.types import TensorType, TupleType
 from baton._src.relay.check.prover import DimRules
 from baton._src.relay.memory_calls import MEMORY_OPS, call_memory
@@ -30,10 +30,9 @@ def call_reference(op: Op, args: Sequence[Any], node: Any) -> Any:
     attrs = getattr(node, "attrs", None)
     if attrs is None:
         attrs = definition.attrs() if definition.attrs is not None else NO_ATTRS
-    if definition.relay_rule is not None:  # what unknown dims left open
-        infos = tuple([TensorInfo(a.shape, a.dtype) for a in args])
-        definition.relay_rule(OpCall(definition, infos, attrs, DimRules(), (), getattr(node, "span", None)))
     inputs = [a.data if type(a) is NDArray else to_reference(a) for a in args]
+    if any(_is_open(getattr(a, "checked_type_", None)) for a in getattr(node, "args", ())):
+        _judge_operands(definition, args, attrs, inputs, getattr(node, "span", None))
     try:
         value = from_reference(definition.reference(inputs, attrs))
     except (ValueError, TypeError, IndexError) as error:
@@ -45,6 +44,29 @@ def call_reference(op: Op, args: Sequence[Any], node: Any) -> Any:
         raise fail("relay-run", f"{op.name} cannot be computed of {given}: {error}", span=span, help=help) from error
     _judge(value, getattr(node, "checked_type_", None), op.name, getattr(node, "span", None))
     return value
+
+
+def _is_open(type_: Any) -> bool:
+    """Whether a type leaves sizes to the run."""
+    if isinstance(type_, TupleType):
+        return any(map(_is_open, type_.fields))
+    return isinstance(type_, TensorType) and not (
+        isinstance(type_.shape, tuple) and all(isinstance(d, IntImm) for d in type_.shape)
+    )
+
+
+def _judge_operands(definition: Any, args: Sequence[Any], attrs: Any, inputs: Sequence[Any], span: Any) -> None:
+    """The rules of the operator for the sizes there are: what unknown dims left open when types were inferred."""
+    call = OpCall(definition, tuple(map(_info, args)), attrs, DimRules(), tuple(inputs), span)
+    if definition.relay_rule is not None:
+        definition.relay_rule(call)
+    definition.infer(call)
+
+
+def _info(value: Any) -> Info:
+    if isinstance(value, NDArray):
+        return TensorInfo(value.shape, value.dtype)
+    return TupleInfo(tuple(map(_info, value))) if isinstance(value, (tuple, list)) else OBJECT
 
 
 def _judge(value: Any, said: Any, name: str, span: Any) -> None:

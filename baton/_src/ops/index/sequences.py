@@ -17,7 +17,7 @@ from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
 from baton._src.ir.tensor_info import Info
 from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import from_front, normal_axis
-from baton._src.ops.dims import show_shape
+from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.samples import Arr, Sample
 
 
@@ -38,6 +38,10 @@ def infer_mask(call: OpCall[MaskAttrs]) -> Info:
         call.fail(f"the data needs an axis of time and one of the batch, got {show_shape(x.shape, x.ndim)}")
     if lengths.ndim not in (-1, 1):
         call.fail(f"valid_length must have rank 1, got {show_shape(lengths.shape, lengths.ndim)}")
+    if x.shape is not None and lengths.shape is not None:
+        batch = x.shape[1 - call.attrs.axis]
+        if DimMath(call.prover).equal(batch, lengths.shape[0]) is False:
+            call.fail(f"{lengths.shape[0]} lengths for a batch of {batch} sequences")
     return x
 
 

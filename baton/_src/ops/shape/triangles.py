@@ -14,7 +14,7 @@ import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
-from baton._src.ir.tensor_info import Info
+from baton._src.ir.tensor_info import Dim, Info
 from baton._src.ops import kernel_words as k
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.samples import Arr, Sample
@@ -133,7 +133,20 @@ def infer_set_diag(call: OpCall[SetDiagAttrs]) -> Info:
         same = DimMath(call.prover)
         if any(same.equal(p, q) is False for p, q in zip(x.shape[:-2], diagonal.shape[: x.ndim - 2])):
             call.fail(f"matrices {show_shape(x.shape)} and diagonals {show_shape(diagonal.shape)} differ in the batch")
+        _check_diagonals(call, same, x.shape, diagonal.shape)
     return x
+
+
+def _check_diagonals(call: OpCall[SetDiagAttrs], math: DimMath, shape: Sequence[Dim], diagonals: Sequence[Dim]) -> None:
+    """There are as many diagonals as attributes say, each of them as long as the longest."""
+    count = call.attrs.k2 - call.attrs.k1 + 1
+    if count > 1 and math.equal(diagonals[-2], count) is False:
+        call.fail(f"k from {call.attrs.k1} to {call.attrs.k2} names {count} diagonals, got {diagonals[-2]}")
+    rows = math.add(shape[-2], min(call.attrs.k2, 0))
+    longest = math.minimum(rows, math.subtract(shape[-1], max(call.attrs.k1, 0)))
+    if (isinstance(longest, int) and longest <= 0) or math.equal(diagonals[-1], longest) is not False:
+        return
+    call.fail(f"the longest diagonal of {show_shape(shape)} has {longest} elements, got {diagonals[-1]}")
 
 
 def compute_set_diag(inputs: Any, a: SetDiagAttrs, out: Any) -> Any:
