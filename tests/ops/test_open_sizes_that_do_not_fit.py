@@ -34,7 +34,7 @@ BUILDERS: dict[str, Callable[..., Any]] = {
     "strided_set": lambda x, v: relay.strided_set(x, v, *(relay.const(_at(n)) for n in (0, 3, 1))),
     "sequence_mask": lambda x, lengths: relay.sequence_mask(x, lengths),
     "matrix_set_diag": lambda x, diagonal: relay.matrix_set_diag(x, diagonal),
-    "matrix_set_diag of several": lambda x, diagonals: relay.matrix_set_diag(x, diagonals, k=(-1, 1)),
+    "several diagonals": lambda x, diagonals: relay.matrix_set_diag(x, diagonals, k=(-1, 1)),
 }
 CASES = [
     ("slice_like", (_rows(2, 3), _rows(1, 3)), [(_rows(2, 3), _rows(2, 4)), (_rows(1, 3), _rows(2, 1))]),
@@ -44,7 +44,7 @@ CASES = [
     ("sequence_mask", (_rows(3, 4), _at(0, 1, 2, 3)), [(_rows(3, 4), _at(0, 1, 2)), (_rows(3, 4), _at(1))]),
     ("matrix_set_diag", (_rows(3, 4), _rows(3)), [(_rows(3, 4), _rows(2)), (_rows(3, 4), _rows(4))]),
     (
-        "matrix_set_diag of several",
+        "several diagonals",
         (_rows(4, 5), _rows(3, 4)),
         [(_rows(4, 5), _rows(3, 3)), (_rows(4, 5), _rows(2, 4))],
     ),

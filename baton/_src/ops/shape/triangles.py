@@ -137,7 +137,9 @@ def infer_set_diag(call: OpCall[SetDiagAttrs]) -> Info:
     return x
 
 
-def _check_diagonals(call: OpCall[SetDiagAttrs], math: DimMath, shape: Sequence[Dim], diagonals: Sequence[Dim]) -> None:
+def _check_diagonals(
+    call: OpCall[SetDiagAttrs], math: DimMath, shape: tuple[Dim, ...], diagonals: tuple[Dim, ...]
+) -> None:
     """There are as many diagonals as attributes say, each of them as long as the longest."""
     count = call.attrs.k2 - call.attrs.k1 + 1
     if count > 1 and math.equal(diagonals[-2], count) is False:
