@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from baton._src.tir.expr import Var
+from baton._src.tir.schedule.tree import refuse
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,3 +33,50 @@ class InlineRV(LoopRV):
     """No loop at all: sampling chose to compute a block where it is read (TVM's decision -2)."""
 
     var: Var = field(default_factory=lambda: Var("inline"))
+
+
+class ExprRV(int):
+    """A number that sampling chose: an int that remembers in traces where it comes from."""
+
+
+class RemovedHandles:
+    """The handles that a schedule was told to forget (`remove_rv`): each by itself, not others of the same block."""
+
+    def __init__(self) -> None:
+        self._by_id: dict[int, Any] = {}
+
+    def copy(self) -> RemovedHandles:
+        """Those so far."""
+        made = RemovedHandles()
+        made._by_id.update(self._by_id)
+        return made
+
+    def add(self, handle: Any) -> None:
+        """Forget a handle. Error `schedule`: it is none, or was forgotten before."""
+        if not isinstance(handle, BlockRV | LoopRV | ExprRV):
+            raise refuse(f"remove_rv takes a block, loop or number that the schedule gave, not {handle!r}")
+        self.require_kept("remove_rv", handle)
+        self._by_id[id(handle)] = handle
+
+    def require_kept(self, primitive: str, given: Any) -> None:
+        """Refuse arguments among which such a handle is."""
+        if not self._by_id:
+            return
+        if isinstance(given, list | tuple):
+            for part in given:
+                self.require_kept(primitive, part)
+        elif id(given) in self._by_id:
+            raise refuse(
+                f"{primitive} was given {_shown(given)}, which remove_rv has removed",
+                help="look it up anew: get_block and get_loops give other handles",
+            )
+
+
+def _shown(handle: Any) -> str:
+    match handle:
+        case BlockRV(name=name):
+            return f"the handle of block {name}"
+        case LoopRV(var=var):
+            return f"the handle of the loop over {var.name}"
+        case _:
+            return f"the number {handle}"

@@ -30,6 +30,7 @@ def recorded(primitive: Callable[Concatenate[Any, P], R]) -> Callable[Concatenat
     def run(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> R:
         try:
             if self.depth == 0:
+                self.removed.require_kept(primitive.__name__, (*args, *kwargs.values()))
                 check(args, kwargs)
             bound = declared.bind(self, *args, **kwargs)
             bound.apply_defaults()

@@ -13,9 +13,8 @@ from baton._src.support.diagnostics import DiagnosticError
 from baton._src.tir.expr import IntImm
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.schedule import compute_at, inline, sampling
-from baton._src.tir.schedule.handles import BlockRV, InlineRV, LoopRV, block_name
+from baton._src.tir.schedule.handles import BlockRV, ExprRV, InlineRV, LoopRV, block_name
 from baton._src.tir.schedule.recording import recorded
-from baton._src.tir.schedule.trace import ExprRV
 from baton._src.tir.schedule.tree import refuse
 
 

@@ -30,14 +30,14 @@ from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.schedule import compute_at, inline, reduction, reverse_inline, rfactor
 from baton._src.tir.schedule import loops as nests
 from baton._src.tir.schedule.buffer_primitives import BufferPrimitives
-from baton._src.tir.schedule.handles import BlockRV, InlineRV, LoopRV
+from baton._src.tir.schedule.handles import BlockRV, ExprRV, InlineRV, LoopRV, RemovedHandles
 from baton._src.tir.schedule.handles import block_name as _name
 from baton._src.tir.schedule.recording import recorded
 from baton._src.tir.schedule.rules import RulePrimitives
 from baton._src.tir.schedule.sample_primitives import SamplePrimitives
 from baton._src.tir.schedule.state import ScheduleState, StmtSRef, debug_mask_of
 from baton._src.tir.schedule.tile_primitives import TilePrimitives
-from baton._src.tir.schedule.trace import ExprRV, Trace
+from baton._src.tir.schedule.trace import Trace
 from baton._src.tir.schedule.tree import blocks_directly_in, find_block, find_loop, path_to, realizes, refuse, replace
 from baton._src.tir.text.printer import marked_script
 
@@ -69,6 +69,7 @@ class Schedule(BufferPrimitives, TilePrimitives, SamplePrimitives, RulePrimitive
         self.depth = 0
         """How many primitives are at work: those used inside others are not recorded."""
         self.decision: Any = None
+        self.removed = RemovedHandles()
         self._random = random.Random(options.get("seed"))
         self.debug_mask = debug_mask_of(options.get("debug_mask", "none"))
         self.error_render_level = options.get("error_render_level", "detail")
@@ -124,6 +125,7 @@ class Schedule(BufferPrimitives, TilePrimitives, SamplePrimitives, RulePrimitive
         made = Schedule(self.mod, self._name, error_render_level=level)
         made._module = self._module
         made.trace = Trace(self.trace.insts, self.trace.decisions)
+        made.removed = self.removed.copy()
         made.seed(self.fork_seed())
         return made
 
@@ -174,6 +176,7 @@ class Schedule(BufferPrimitives, TilePrimitives, SamplePrimitives, RulePrimitive
 
     def get(self, rand_var_or_sref: BlockRV | LoopRV | ExprRV | str) -> Any:
         """The `Block`, `For` or number behind a handle."""
+        self.removed.require_kept("get", rand_var_or_sref)
         if isinstance(rand_var_or_sref, ExprRV):
             return IntImm("int32", int(rand_var_or_sref))
         if isinstance(rand_var_or_sref, (BlockRV, str)):
@@ -191,10 +194,12 @@ class Schedule(BufferPrimitives, TilePrimitives, SamplePrimitives, RulePrimitive
         return self.state.get_sref(self.get(given) if isinstance(given, BlockRV | LoopRV) else given)
 
     def remove_rv(self, rand_var: BlockRV | LoopRV | ExprRV) -> None:
-        """Forget a handle. (Handles are names: nothing is kept for them.)"""
+        """Forget a handle: whatever is given it from here on refuses it. Others of the same block or loop remain."""
+        self.removed.add(rand_var)
 
     def realize(self, block: BlockRV | str) -> st.BlockRealize:
         """A block with what its axes are bound to, and its condition."""
+        self.removed.require_kept("realize", block)
         return find_block(self.func.body, _name(block))
 
     # ----------------------------------------------------------------------------------------------- loops

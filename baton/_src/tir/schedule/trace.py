@@ -15,10 +15,6 @@ from baton._src.tir.schedule import trace_texts
 from baton._src.tir.schedule.instruction_kinds import InstructionKind
 
 
-class ExprRV(int):
-    """A number that sampling chose: an int that remembers in traces where it comes from."""
-
-
 @dataclass(frozen=True, eq=False)
 class Instruction:
     """One primitive: its kind, what it was given (handles and numbers; what was known beforehand), what it gave."""
