@@ -26,6 +26,22 @@ def run(kernel: Any, *arrays: Any) -> list[Any]:
     return [h.numpy() for h in held]
 
 
+def test_loops_axes_and_indices_of_any_number_go_by_one_name() -> None:
+    @T.prim_func
+    def kernel(A: T.Buffer(SHAPE, "float32"), B: T.Buffer(SHAPE, "float32")):
+        for loops in T.grid(*SHAPE):
+            with T.block("copy"):
+                axes = T.axis.remap("S" * len(SHAPE), loops)
+                T.reads(A[axes], A[axes[0], *axes[1:]])
+                T.writes(B[axes])
+                B[axes] = A[tuple(axes)] + A[axes[0], *axes[1:]]
+
+    tvm.ir.assert_structural_equal(from_source(kernel.script()), kernel)
+    assert "for loops_0, loops_1 in T.grid(4, 8)" in kernel.script()
+    given = np.arange(32, dtype="float32").reshape(SHAPE)
+    np.testing.assert_array_equal(run(kernel, given, np.zeros_like(given))[1], given * 2)
+
+
 def test_calls_strings_and_lists_are_computed_while_reading() -> None:
     dtype, name = "float32", "scaled"
 

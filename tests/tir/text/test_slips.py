@@ -14,7 +14,7 @@ SLIPS = {
     LOOP.format("range(0, 16, 2)"): (3, "not 3 arguments", "loops count by 1"),
     LOOP.format("T.serial(16, step=2)"): (3, "not the option 'step'", "loops count by 1"),
     LOOP.format("T.grid()"): (3, "not 0 arguments", "loops count by 1"),
-    LOOP.format("T.grid(16, 16)"): (3, "1 loop variables but 2 extents", ""),
+    LOOP.format("T.grid(16, 16)"): (4, "i stands for 2 values where one index is needed", "take one, i[0]"),
     LOOP.format("[1, 2]"): (3, "cannot be looped over", "T.grid"),
     "    for i in range(16):\n        break": (4, "Break", "while"),
     "    for i in range(16):\n        continue": (4, "Continue", "under a condition"),

@@ -102,6 +102,8 @@ def _remap(scope: Scope, block: BlockFrame, names: list[str], node: ast.Call) ->
     if len(args) != 2 or not isinstance(args[0], str) or not isinstance(args[1], (list, tuple)):
         raise scope.error(node, "tir-block", 'write v_i, v_k = T.axis.remap("SR", [i, k])')
     kinds, values = args
+    together = names[0] if len(names) == 1 and len(kinds) > 1 else None
+    names = names if together is None else numbered(together, len(kinds))
     if not len(kinds) == len(values) == len(names):
         message = f"remap has {len(kinds)} kinds, {len(values)} loops and {len(names)} names"
         raise scope.error(node, "tir-block", message)
@@ -114,6 +116,13 @@ def _remap(scope: Scope, block: BlockFrame, names: list[str], node: ast.Call) ->
         if kind not in _KINDS:
             raise scope.error(node, "tir-block", f"{kind!r} is not a kind of axis", "S is spatial, R is reduce")
         _bind_axis(scope, block, name, Range(loop.min, loop.extent), _KINDS[kind], loop_var, None)
+    if together is not None:
+        scope.define(together, tuple(axis.var for axis in block.iter_vars[-len(kinds) :]))
+
+
+def numbered(name: str, count: int) -> list[str]:
+    """The names of several variables that a script calls by one."""
+    return [f"{name}_{n}" for n in range(count)]
 
 
 def _bind_axis(

@@ -179,18 +179,30 @@ def _subscript(scope: Scope, node: ast.Subscript) -> Task[Any]:
 
 
 def index_list(scope: Scope, node: ast.Subscript, shape: Sequence[PrimExpr]) -> Task[list[PrimExpr]]:
-    """The indices of an access; slices are vectors."""
+    """The indices of an access; slices are vectors, and a Python tuple stands for its items."""
     parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
     found: list[PrimExpr] = []
-    for number, part in enumerate(parts):
-        if isinstance(part, ast.Slice) and number < len(shape):
-            found.append((yield _lanes(scope, part, shape[number])))
+    for part in parts:
+        if isinstance(part, ast.Slice) and len(found) < len(shape):
+            found.append((yield _lanes(scope, part, shape[len(found)])))
             continue
-        index = yield scalar(scope, part)
-        if not index.dtype.is_int:
-            raise scope.error(part, "tir-index", f"an index must be an integer, got {index.dtype}")
-        found.append(index)
+        for index in (yield _scalars(scope, part, len(parts) == 1)):
+            if not index.dtype.is_int:
+                raise scope.error(part, "tir-index", f"an index must be an integer, got {index.dtype}")
+            found.append(index)
     return found
+
+
+def _scalars(scope: Scope, node: ast.expr, alone: bool) -> Task[list[PrimExpr]]:
+    """The scalar that one place of a subscript holds; those of a Python tuple, unpacked or `alone`."""
+    found = yield value(scope, node.value if isinstance(node, ast.Starred) else node)
+    if not isinstance(found, (tuple, list)):
+        return [as_scalar(scope, node, found)]
+    if not alone and not isinstance(node, ast.Starred):
+        said = ast.unparse(node)
+        message = f"{said} stands for {len(found)} values where one index is needed"
+        raise scope.error(node, "tir-index", message, f"take one, {said}[0], or unpack them, *{said}")
+    return [as_scalar(scope, node, item) for item in found]
 
 
 def _lanes(scope: Scope, node: ast.Slice, dim: PrimExpr) -> Task[PrimExpr]:
@@ -215,18 +227,18 @@ def region(scope: Scope, node: ast.expr) -> Task[BufferRegion]:
     if not isinstance(buffer, Buffer):
         raise scope.error(node.value, "tir-region", f"{described(buffer)} is not a buffer")
     parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-    if len(parts) != buffer.ndim:
-        raise scope.error(node, "tir-indices", f"{buffer.name} has {buffer.ndim} dims, got {len(parts)} ranges")
     boxes: list[Range] = []
-    for part, dim in zip(parts, buffer.shape):
-        boxes.append((yield _box(scope, part, dim)))
+    for part in parts:
+        if isinstance(part, ast.Slice) and len(boxes) < buffer.ndim:
+            boxes.append((yield _box(scope, part, buffer.shape[len(boxes)])))
+        else:
+            boxes += [Range(at, literal(1, at.dtype)) for at in (yield _scalars(scope, part, len(parts) == 1))]
+    if len(boxes) != buffer.ndim:
+        raise scope.error(node, "tir-indices", f"{buffer.name} has {buffer.ndim} dims, got {len(boxes)} ranges")
     return BufferRegion(buffer, tuple(boxes))
 
 
-def _box(scope: Scope, node: ast.expr, dim: PrimExpr) -> Task[Range]:
-    if not isinstance(node, ast.Slice):
-        at = yield scalar(scope, node)
-        return Range(at, literal(1, at.dtype))
+def _box(scope: Scope, node: ast.Slice, dim: PrimExpr) -> Task[Range]:
     begin = literal(0, dim.dtype) if node.lower is None else (yield scalar(scope, node.lower))
     end = dim if node.upper is None else (yield scalar(scope, node.upper))
     begin, end = operators.match_types(begin, end)

@@ -31,6 +31,7 @@ from baton._src.tir.text.read_blocks import (
     block_word,
     call_name,
     close_block,
+    numbered,
     plain,
 )
 from baton._src.tir.text.read_expressions import arguments, condition, extent_between, scalar, value
@@ -180,10 +181,14 @@ def _for(scope: Scope, node: ast.For) -> Task[Stmt]:
     if not bounds or bounds[0][1] is None or unknown:
         got = f"the option {unknown[0]!r}" if unknown else f"{len(args)} arguments"
         raise scope.error(node.iter, "tir-loop", f"loops take an extent, or begin and end, not {got}", _STEPS)
+    together = names[0] if isinstance(node.target, ast.Name) and len(bounds) > 1 else None
+    names = names if together is None else numbered(together, len(bounds))
     if len(bounds) != len(names):
         raise scope.error(node, "tir-loop", f"{len(names)} loop variables but {len(bounds)} extents")
     with scope.inner():
         loops = [_loop(scope, node, name, *box, _LOOPS[word], kwargs) for name, box in zip(names, bounds)]
+        if together is not None:
+            scope.define(together, tuple(loop.loop_var for loop in loops))
         inner = yield body(scope, node.body)
     for loop in reversed(loops):
         scope.loops.pop(loop.loop_var, None)
