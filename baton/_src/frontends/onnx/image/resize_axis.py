@@ -132,7 +132,8 @@ def _coordinates(g: GraphBuilder, mode: str, axis: Axis, scale: Value) -> Value:
             return g.call("divide", _with(g, "add", at, 0.5), scale)
         case "half_pixel":
             return _half_pixel(g, at, scale)
-    raise ValueError(f"no coordinate_transformation_mode is called {mode!r}")
+        case _:
+            raise ValueError(f"no coordinate_transformation_mode is called {mode!r}")
 
 
 def _half_pixel(g: GraphBuilder, at: Value, scale: Value) -> Value:
