@@ -140,7 +140,13 @@ FUNCTIONS += [
     (segments, (floats(2, 6, 3), SEGMENTS, OFFSETS)),
     (looked_up, (TABLE, torch.tensor([[1, 3], [3, 3]]))),
     (
-        lambda a, b: (torch.linspace(a, b, 5), torch.linspace(a, 3, 4), torch.linspace(1, b, 1)),
+        lambda a, b: (
+            torch.linspace(a, b, 5),
+            torch.linspace(a, 3, 4),
+            torch.linspace(1, b, 1),
+            torch.linspace(a, 7.8, 4, dtype=torch.int64),
+            torch.linspace(a * 0, b.double(), 0),
+        ),
         (torch.tensor(-1.0), torch.tensor(0.7)),
     ),
     (lambda x: (x.clone().resize_(2, 3), x[0].clone().resize_as_(x[0, :2])), (TABLE,)),

@@ -88,7 +88,13 @@ WITHOUT_AXES: list[Case] = [
         (SCALAR, torch.tensor([0]), torch.tensor([2.0])),
     ),
     (
-        lambda x, y: (x.scatter_reduce(0, torch.tensor(0), y, "prod"), x.topk(1)[0], x.kthvalue(1)[1], x.median(0)[0]),
+        lambda x, y: (
+            x.scatter_reduce(0, torch.tensor(0), y, "prod"),
+            x.topk(1)[0],
+            x.kthvalue(1)[1],
+            x.median(0)[0],
+            x.flip(0),
+        ),
         (SCALAR, torch.tensor(2.0)),
     ),
     (lambda x: (x[:0].var(0), x[:1].var(0), x[:0].sum(0), x[:0].softmax(1)), (UNIT,)),

@@ -186,7 +186,7 @@ def narrow(node: AtenNode, x: Value, dim: int, start: Dim, length: Dim) -> Value
 
 
 def flip(node: AtenNode, x: Value, dims: Sequence[int]) -> Value:
-    for dim in dims:
+    for dim in dims if x.rank else ():
         x = node.graph.call("flip", x, axis=node.axis(dim, x.rank))
     return x
 

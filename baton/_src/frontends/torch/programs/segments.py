@@ -52,15 +52,17 @@ def _ends(rows: Any, range: Sequence[float] | None) -> list[tuple[Any, Any]]:
 
 
 def evenly_spaced(start: Any, end: Any, steps: int, *, dtype: Any = None, **_: Any) -> Any:
-    """`steps` numbers from one to the other, each counted from the end that is nearer."""
+    """`steps` numbers from one to the other, each counted from the end that is nearer; whole ones by float64."""
     torch = torch_library()
     dtype = dtype or torch.get_default_dtype()
-    if not dtype.is_floating_point:
-        return NotImplemented
-    first, last = (b.to(dtype) if isinstance(b, torch.Tensor) else torch.full((), b, dtype=dtype) for b in (start, end))
+    wide = dtype if dtype.is_floating_point else torch.float64
+    first, last = (
+        (b.to(dtype) if isinstance(b, torch.Tensor) else torch.full((), b, dtype=dtype)).to(wide) for b in (start, end)
+    )
     place = torch.arange(steps)
     step = (last - first) / max(steps - 1, 1)
-    return torch.where(place < (steps + 1) // 2, first + step * place, last - step * (steps - 1 - place))
+    half = steps // 2 + (steps == 1)
+    return torch.where(place < half, first + step * place, last - step * (steps - 1 - place)).to(dtype)
 
 
 def histogram_of_rows(x: Any, edges: Sequence[Any], *, weight: Any = None, density: bool = False) -> Any:
