@@ -85,20 +85,23 @@ def _binary(name: str, te: Callable[[Any, Any], Any], numpy: Callable[[Any, Any]
         fusion=Fusion.BROADCAST,
         layout=follows_input(operands=2),
         in_relax=False,
-        samples=lambda: (
-            Sample((Arr(("n", 4), "uint8", 0, 255), Arr((4,), "uint8", 0, 255), *scalars(3)), BinaryAttrs()),
-            Sample((Arr((2, 1), "int8", -99, 99), Arr((2, 3), "int8", -99, 99), *scalars(3)), BinaryAttrs()),
-            Sample(
-                (
-                    *(Arr((2, 3), "int8", -99, 99),) * 2,
-                    *(Arr((2,), low=0.05, high=0.5), Arr((2,), "int32", -5, 5)),
-                    *(Arr((3,), low=0.05, high=0.5), Arr((), "int32", -5, 5)),
-                    *scalars(1),
-                ),
-                BinaryAttrs(0, -1),
-            ),
-        ),
+        samples=_samples,
         summary=f"{name} of the numbers that two quantised tensors stand for, quantised.",
+    )
+
+
+def _samples() -> tuple[Sample, ...]:
+    """With a scale for each whole operand, and with one for each row and each column."""
+    vectors = (
+        *(Arr((2, 3), "int8", -99, 99),) * 2,
+        *(Arr((2,), low=0.05, high=0.5), Arr((2,), "int32", -5, 5)),
+        *(Arr((3,), low=0.05, high=0.5), Arr((), "int32", -5, 5)),
+        *scalars(1),
+    )
+    return (
+        Sample((Arr(("n", 4), "uint8", 0, 255), Arr((4,), "uint8", 0, 255), *scalars(3)), BinaryAttrs()),
+        Sample((Arr((2, 1), "int8", -99, 99), Arr((2, 3), "int8", -99, 99), *scalars(3)), BinaryAttrs()),
+        Sample(vectors, BinaryAttrs(0, -1)),
     )
 
 
