@@ -219,3 +219,17 @@ def test_sizes_that_are_tested_are_those_of_the_schedule() -> None:
     assert out.numpy().tolist() == [2, 2, 2]
     with pytest.raises(DiagnosticError, match="out of range for axis 0 of operand 0, which has 2"):
         built(baton.nd.array(np.ones(2, "float32")), out)
+
+
+def test_reducers_are_made_by_their_parts() -> None:
+    """`tir.CommReducer` takes its parts in order and from lists, as TVM's does."""
+    te, tir = baton.te, baton.tir
+    x, y = te.var("x", "float32"), te.var("y", "float32")
+    product = tir.CommReducer([x], [y], [x * y], [tir.const(1, "float32")])
+    assert (product.lhs, product.rhs) == ((x,), (y,))
+    k = te.reduce_axis((0, 3), "k")
+    a = te.placeholder((3,), name="A")
+    b = te.compute((1,), lambda i: tir.Reduce(product, [a[k]], [k], tir.const(True, "bool"), 0), name="B")
+    built, result = baton.build(te.create_prim_func([a, b]), "llvm"), baton.nd.empty((1,))
+    built(baton.nd.array(np.array([2, 3, 4], "float32")), result)
+    assert result.numpy().tolist() == [24]

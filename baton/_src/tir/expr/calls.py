@@ -90,8 +90,12 @@ class CommReducer(Node):
 
     lhs: tuple[Var, ...] = binder()
     rhs: tuple[Var, ...] = binder()
-    result: tuple[PrimExpr, ...] = part(kw_only=True)
-    identity_element: tuple[PrimExpr, ...] = part(kw_only=True)
+    result: tuple[PrimExpr, ...]
+    identity_element: tuple[PrimExpr, ...]
+
+    def __post_init__(self) -> None:
+        for name in self.field_names:
+            init_field(self, name, tuple(getattr(self, name)))
 
 
 @node
