@@ -95,3 +95,28 @@ def test_schedules_find_stages_by_their_tags() -> None:
     np.testing.assert_allclose(run([x], result, data), wanted, rtol=1e-5)
     with te.tag_scope("mine"):
         assert topi.nn.relu(x).op.tag == "mine"
+
+
+def test_borders_of_open_widths() -> None:
+    """Guards topi.nn.pad by expressions of sizes: they ended in Python's own error."""
+    n = te.var("n")
+    x = te.placeholder((n, 3), name="x")
+    out = topi.nn.pad(x, (0, 1), (n, 2), 0.5)
+    kernel = tvm.build(te.create_schedule(out.op), [x, out], target="llvm")
+    data, found = numbers(2, 3), tvm.nd.empty((4, 6))
+    kernel(tvm.nd.array(data), found)
+    np.testing.assert_array_equal(found.numpy(), np.pad(data, ((0, 2), (1, 2)), constant_values=0.5))
+    assert out.op.tag == "injective,pad"
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int64", "uint8"])
+def test_integer_literals_beside_tensors(dtype: str) -> None:
+    """Guards topi.add(x, 1): the literal is of the tensor's dtype; it was refused as an int32."""
+    x, data = tensor(3, dtype=dtype), np.array([1, 2, 3], dtype)
+    for made, expected in (
+        (topi.add(x, 1), data + 1),
+        (topi.multiply(2, x), 2 * data),
+        (topi.maximum(x, 2), [2, 2, 3]),
+    ):
+        assert made.dtype == dtype
+        np.testing.assert_array_equal(run([x], made, data), np.array(expected, dtype))

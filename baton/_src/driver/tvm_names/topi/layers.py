@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from baton._src.driver.tvm_names.topi.apply import call, shape_of
+from baton._src.driver.tvm_names.topi.apply import call, number_of, shape_of
 from baton._src.driver.tvm_names.topi.parameter_names import with_layouts_as_given
 from baton._src.driver.tvm_names.topi.tagging import with_tag
+from baton._src.ir.expr import PrimExpr
+from baton._src.te.computation import compute
+from baton._src.te.tag import PAD_TAG
 from baton._src.te.tensor import Tensor
+from baton._src.tir.operators import all as all_of
+from baton._src.tir.operators import const
+from baton._src.tir.scalar_functions import if_then_else
 
 
 def dense(
@@ -97,8 +103,23 @@ def pad(
     name: str = "PadInput",
     attrs: Any = None,
 ) -> Any:
-    """A border of a number."""
+    """A border of a number; its widths may be expressions."""
+    widths = [number_of(w) for w in (*pad_before, *(pad_before if pad_after is None else pad_after))]
+    if not all(isinstance(w, int) for w in widths):
+        return _pad_of_open_widths(data, widths[: data.ndim], widths[data.ndim :], pad_value, name)
     return call("nn.pad", data, pad_width=_widths(pad_before, pad_after), pad_value=float(pad_value))
+
+
+def _pad_of_open_widths(data: Tensor, before: list[Any], after: list[Any], pad_value: Any, name: str) -> Any:
+    shape = [extent + low + high for extent, low, high in zip(data.shape, before, after)]
+    outside = pad_value if isinstance(pad_value, PrimExpr) else const(pad_value, data.dtype)
+
+    def element(*at: Any) -> Any:
+        places = [i - low for i, low in zip(at, before)]
+        inside = all_of(*(c for i, extent in zip(places, data.shape) for c in (i >= 0, i < extent)))
+        return if_then_else(inside, data(*places), outside)
+
+    return compute(shape, element, name, tag=PAD_TAG)
 
 
 def mirror_pad(
