@@ -35,7 +35,7 @@ BINARY: list[Case] = [
     (lambda x, d: (torch.div(x, d, rounding_mode="floor"), torch.div(x, d, rounding_mode="trunc")), (X * 4, DIVISOR)),
     (lambda x, d: (torch.remainder(x, d), torch.fmod(x, d), x // 0.7, x % -1.5), (X * 4, DIVISOR)),
     (lambda b, n: (b + n, b * b, b & b, b | ~b, b ^ b, b == n, b < ~b, b + b), (B, N)),
-    (lambda n, m: (n & m, n | m, n ^ m, n << m, n >> m, n & 3), (N, M)),
+    (lambda n, m: (n & m, n | m, n ^ m, n << m, n >> m, n & 3, torch.bitwise_left_shift(3, m)), (N, M)),
     (lambda x, y: (x == y, x != y, x < y, x <= y, x > y, x >= y, x > 0, x == 1), (X, Y)),
     (lambda n: (n > 0.5, n == 1, n <= 2.5, n != -1), (N,)),
     (lambda x, y: (torch.maximum(x, y), torch.minimum(x, y), torch.max(x, y), torch.min(x, y)), (X, Y)),

@@ -278,8 +278,11 @@ ELEMENTWISE: dict[str, Converter] = {
     "aten._to_copy.default": to_dtype, "prims.convert_element_type.default": to_dtype, "aten.type_as.default": to_dtype,
     **{f"aten.{name}.default": identity for name in ("alias", "clone", "contiguous", "detach", "lift_fresh_copy")},
     **{f"aten.{name}.default": identity for name in ("alias_copy", "detach_copy")},
-    **{f"aten.bitwise_left_shift.{kind}": binary("left_shift") for kind in ("Tensor", "Tensor_Scalar")},
-    **{f"aten.bitwise_right_shift.{kind}": binary("right_shift") for kind in ("Tensor", "Tensor_Scalar")},
+    **{
+        f"aten.bitwise_{way}_shift.{kind}": binary(f"{way}_shift")
+        for way in ("left", "right")
+        for kind in ("Tensor", "Tensor_Scalar", "Scalar_Tensor")
+    },
     **{f"aten.__lshift__.{kind}": binary("left_shift") for kind in ("Tensor", "Scalar")},
     **{f"aten.__rshift__.{kind}": binary("right_shift") for kind in ("Tensor", "Scalar")},
     **{f"aten.{name}.default": rounding(name) for name in ("ceil", "floor", "round", "trunc")},
