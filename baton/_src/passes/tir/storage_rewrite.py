@@ -1,9 +1,10 @@
-"""StorageRewrite: allocations whose live ranges do not overlap share memory.
+"""StorageRewrite: allocations whose live ranges do not overlap share memory, and results take that of an operand.
 
     alloc A; alloc B; alloc C; A = ...; B = f(A); C = g(B)      ->      alloc A; alloc B; A = ...; B = f(A); A = g(B)
 
-Of allocations made one right after the other, with constant extents, the same dtype and scope. Takes bodies without
-blocks (`LowerOpaqueBlock`) whose accesses have one index (`FlattenBuffer`).
+Where f and g read an element in order to store the same one, all three share the memory of A. Of allocations made one
+right after the other, with constant extents, the same dtype and scope. Takes bodies without blocks
+(`LowerOpaqueBlock`) whose accesses have one index (`FlattenBuffer`).
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ir.traverse import post_order, rewrite, substitute
+from baton._src.passes.tir.inplace_stores import stores_in_place
 from baton._src.passes.tir.prim_func_pass import PrimFuncPass
 from baton._src.support.diagnostics import fail
 from baton._src.tir import expr as tir
@@ -65,19 +67,28 @@ def _chain(first: st.Allocate) -> tuple[list[st.Allocate], st.Stmt]:
 def _shared(chain: list[st.Allocate], body: st.Stmt) -> dict[Any, tuple[Any, int]]:
     """For allocations of a chain that share: whose memory each takes, and how many elements that has."""
     lives = _lives(body, {a.buffer_var for a in chain})
+    statements = body.seq if isinstance(body, st.SeqStmt) else (body,)
     free: dict[Any, list[Any]] = {}
     sizes: dict[Any, int] = {}
     owners: dict[Any, Any] = {}
-    ends: dict[Any, int] = {}
+    last: dict[Any, Any] = {}
+    """By owner of memory: whose it was until now."""
+
+    def may_take(owner: Any, var: Any, size: int) -> bool:
+        end, begin = lives[last[owner]][1], lives[var][0]
+        if end == begin and sizes[owner] == size:
+            return stores_in_place(statements[begin], var, last[owner])
+        return end < begin
+
     plain = [a for a in chain if a.buffer_var in lives and _size(a) is not None]
     for alloc in sorted(plain, key=lambda a: lives[a.buffer_var]):
-        begin, end = lives[alloc.buffer_var]
-        kind = (alloc.dtype, alloc.buffer_var.scope)
-        owner = next((o for o in free.get(kind, ()) if ends[o] < begin), alloc.buffer_var)
-        if owner is alloc.buffer_var:
-            free.setdefault(kind, []).append(owner)
-        owners[alloc.buffer_var], ends[owner] = owner, end
-        sizes[owner] = max(sizes.get(owner, 0), _size(alloc) or 0)
+        var, size = alloc.buffer_var, _size(alloc) or 0
+        memory = free.setdefault((alloc.dtype, var.scope), [])
+        owner = next((o for o in memory if may_take(o, var, size)), var)
+        if owner is var:
+            memory.append(owner)
+        owners[var], last[owner] = owner, var
+        sizes[owner] = max(sizes.get(owner, 0), size)
     users = list(owners.values())
     return {var: (owner, sizes[owner]) for var, owner in owners.items() if users.count(owner) > 1}
 
