@@ -29,7 +29,8 @@ def _matmul(g: GraphBuilder, a: Value, b: Value) -> Value:
         return g.reshape(product, (*a.shape[:-1], b.shape[-1])) if len(a.shape) > 2 else product
     batch = _batch(a.shape[:-2], b.shape[:-2])
     left, right = (
-        g.reshape(g.broadcast_to(x, (*batch, *x.shape[-2:])), (count_of(batch), *x.shape[-2:])) for x in (a, b)
+        g.reshape(g.broadcast_to(x, (*batch, *matrix)), (count_of(batch), *matrix))
+        for x, matrix in ((a, a.shape[-2:]), (b, b.shape[-2:]))
     )
     product = g.call("nn.batch_matmul", left, right, transpose_a=False, transpose_b=False)
     return g.reshape(product, (*batch, a.shape[-2], b.shape[-1]))
