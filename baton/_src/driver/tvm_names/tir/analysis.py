@@ -9,7 +9,6 @@ from typing import Any
 
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import children, post_order
-from baton._src.tir.buffer_scopes import access_scopes
 from baton._src.passes.tir.prim_func_pass import PrimFuncPass
 from baton._src.passes.tir.simplify import is_pure_call
 from baton._src.passes.tir.ssa import defined_by
@@ -17,6 +16,7 @@ from baton._src.support.diagnostics import ScheduleError, fail
 from baton._src.tir import expr as tir
 from baton._src.tir import stmt as st
 from baton._src.tir.buffer import Buffer, BufferRegion
+from baton._src.tir.buffer_scopes import access_scopes
 from baton._src.tir.intrinsics import Effect, intrinsic
 from baton._src.tir.outside_indices import outside_indices
 from baton._src.tir.prim_func import PrimFunc
