@@ -166,3 +166,41 @@ def test_pixels_of_halves_as_tensorflow_counts_them(attributes: Any, size: int) 
     sizes = np.array([2, 3, size, size])
     operands = (IMAGE, np.zeros(0, "float32"), np.zeros(0, "float32"), sizes)
     as_onnxruntime("Resize", operands, opset=11, coordinate_transformation_mode="tf_half_pixel_for_nn", **attributes)
+
+
+@pytest.mark.parametrize(
+    ("op", "operands", "attributes", "said"),
+    [
+        ("NGramRepeatBlock", (PLACES, IMAGE[0, 0]), {"ngram_size": 2}, r"input 0 is int64 \(2,\), it must have 2 axes"),
+        ("Inverse", (IMAGE[..., :3],), {}, "it takes square matrices, not float32"),
+        ("MatMulNBits", (IMAGE[0, 0], np.zeros((2, 1, 8), "uint8"), np.ones(2, "float32")),
+         {"K": 4, "N": 2, "block_size": 0}, "its block_size is 0"),
+        ("MoE", (IMAGE[0, 0], IMAGE[0, 0], KERNEL[0]), {"normalize_routing_weights": 2}, "'normalize_routing_weights'"),
+    ],
+)  # fmt: skip
+def test_contributed_operators_name_what_does_not_fit(op: str, operands: Any, attributes: Any, said: str) -> None:
+    """Errors of Python's, and a flag of which every number but 0 counted as 1."""
+    with pytest.raises(DiagnosticError, match=said):
+        baton.compile(model_of_node(op, operands, attributes, (0,), ("y",)))
+
+
+@pytest.mark.parametrize(
+    ("op", "attributes", "said"),
+    [
+        ("SVMRegressor", {"coefficients": [1.0], "n_supports": -1}, "its n_supports is -1"),
+        ("SVMClassifier", {"vectors_per_class": [1, 1], "classlabels_ints": [0, 1]}, "'support_vectors' is missing"),
+        (
+            "TreeEnsembleRegressor",
+            {
+                "nodes_treeids": [0], "nodes_nodeids": [0], "nodes_modes": ["LEAF"], "nodes_featureids": [0],
+                "nodes_falsenodeids": [0], "nodes_truenodeids": [0], "nodes_values": [0.0], "target_treeids": [0],
+                "target_nodeids": [0], "target_ids": [0],
+            },
+            "it has 0 target_weights for 1 target_ids",
+        ),
+    ],
+)  # fmt: skip
+def test_learned_models_without_their_numbers(op: str, attributes: Any, said: str) -> None:
+    model = model_of_node(op, (IMAGE[0, 0],), attributes, (0,), ("y",), domain="ai.onnx.ml", learning_opset=1)
+    with pytest.raises(DiagnosticError, match=said):
+        baton.compile(model)

@@ -20,9 +20,9 @@ FLAGS = frozenset({
     "align_corners", "allowzero", "antialias", "causal", "ceil_mode", "center_point_box", "channels_last",
     "count_include_pad", "detect_negative", "detect_positive", "do_rotary", "exclude_outside", "exclusive", "fmod",
     "input_forget", "interleaved", "inverse", "is_causal", "keepdims", "largest", "layout", "linear_before_reset",
-    "new_axis", "noop_with_empty_axes", "one_class", "onesided", "periodic", "reverse", "saturate",
-    "select_last_index", "sorted", "storage_order", "training_mode", "transA", "transB", "transBatchA",
-    "transBatchB", "unidirectional", "upper", "zeros",
+    "new_axis", "noop_with_empty_axes", "normalize_routing_weights", "one_class", "onesided", "periodic", "reverse",
+    "rotary_interleaved", "saturate", "select_last_index", "sorted", "storage_order", "training_mode", "transA",
+    "transB", "transBatchA", "transBatchB", "unidirectional", "upper", "use_sparse_mixer", "zeros",
 })  # fmt: skip
 """Attributes that are 0 or 1. Of other numbers some tools read each as the one, some as the other."""
 POSITIVE = frozenset({"blocksize", "group", "hidden_size", "num_groups", "num_outputs", "offset_group", "p", "size"})
@@ -44,6 +44,7 @@ CHOICES: dict[str, dict[str, tuple[object, ...]]] = {
         "TensorScatter": ("linear", "circular"), "Upsample": ("nearest", "linear", "bilinear"),
     },
     "p": {"LpNormalization": (1, 2)},
+    "swiglu_fusion": {"": (0, 1, 2)},
     "reduction": {
         "ScatterElements": ("none", "add", "mul", "min", "max"), "ScatterND": ("none", "add", "mul", "min", "max"),
     },

@@ -24,7 +24,7 @@ from baton._src.frontends.onnx.functions import EXPANDED, Expanded, body_of
 from baton._src.frontends.onnx.inputs import Inputs
 from baton._src.frontends.onnx.node import NOTHING, DynamicValueError, OnnxNode
 from baton._src.frontends.onnx.old_opsets import as_of_later
-from baton._src.frontends.onnx.operands import check_operands
+from baton._src.frontends.onnx.operands import CONTRIBUTED_RANKS, check_operands, check_ranks
 from baton._src.frontends.onnx.order import in_order
 from baton._src.frontends.onnx.strings import ModelStrings, check_no_strings, check_operator, mark_strings, read_strings
 from baton._src.frontends.onnx.supported import MAIN, called, check_supported
@@ -251,6 +251,8 @@ class Importer:
         try:
             if proto.domain in MAIN:
                 check_operands(node)
+            else:
+                check_ranks(node, CONTRIBUTED_RANKS)
             contents = [v.contents() if v is not None else None for v in node.inputs]
             dims = fold_dims(node.op_type, contents, node.attributes)
             if dims is not None:

@@ -3,6 +3,7 @@ booleans where it has no other numbers (shapes, indices, conditions). How many a
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -26,6 +27,11 @@ RANKS: dict[str, tuple[tuple[int, int], ...]] = {
     "TensorScatter": ((1, MANY), (1, MANY), (1, 1)),
 }
 """The least and the most axes that operands may have, of operators that count on some."""
+CONTRIBUTED_RANKS: dict[str, tuple[tuple[int, int], ...]] = {
+    **dict.fromkeys(("EmbedLayerNormalization", "NGramRepeatBlock", "QEmbedLayerNormalization"), ((2, 2),)),
+    "GatedRMSNorm": ((1, MANY), (1, MANY)),
+}
+"""The same of operators in other domains, whose namesakes in ONNX's own may take other operands."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,11 +63,12 @@ def check_operands(node: OnnxNode) -> None:
             assert value is not None
             help = f"cast it before: {node.op_type} takes {wanted} there"
             node.fail(f"input {place} is {value.dtype}, it must be {wanted}", code="onnx-dtype", help=help)
-    _check_ranks(node)
+    check_ranks(node, RANKS)
 
 
-def _check_ranks(node: OnnxNode) -> None:
-    for place, (least, most) in enumerate(RANKS.get(node.op_type, ())):
+def check_ranks(node: OnnxNode, ranks: Mapping[str, Sequence[tuple[int, int]]]) -> None:
+    """Refuse (`op-shape`) operands of more or fewer axes than the operator counts on."""
+    for place, (least, most) in enumerate(ranks.get(node.op_type, ())):
         value = node.optional(place)
         if value is None or value.is_sequence or value.rank < 0 or least <= value.rank <= most:
             continue

@@ -33,6 +33,8 @@ def svm_regressor(node: OnnxNode) -> Value:
     """Of kernels with support vectors; without them `coefficients` are weights."""
     g, x, count = node.graph, real(node, node[0]), int(node.attr("n_supports", 0))
     coefficients = np.array(node.needed("coefficients"), np.float32)
+    if count < 0:
+        node.fail(f"its n_supports is {count}, it must be 0 or more")
     if count:
         vectors = np.array(node.needed("support_vectors"), np.float32).reshape(count, -1)
         x = _kernel(node, x, vectors)
@@ -69,7 +71,7 @@ def svm_classifier(node: OnnxNode) -> list[Value]:
     if not counts or not sum(counts):
         node.fail("it has no support vectors", help="write it as a LinearClassifier")
     g, labels = node.graph, labels_of(node, "classlabels_ints")
-    vectors = np.array(node.attr("support_vectors"), np.float32).reshape(sum(counts), -1)
+    vectors = np.array(node.needed("support_vectors"), np.float32).reshape(sum(counts), -1)
     near = _kernel(node, g.cast(node[0], FLOAT32), vectors)
     scores = g.call("matmul", near, g.constant(_pair_weights(node, counts)))
     scores = g.call("add", scores, g.constant(np.array(node.attr("rho"), np.float32)))
@@ -84,7 +86,7 @@ def svm_classifier(node: OnnxNode) -> list[Value]:
 
 def _pair_weights(node: OnnxNode, counts: list[int]) -> AnyArray:
     """(vectors, pairs): a class has a row of coefficients against each of the others."""
-    coefficients = np.array(node.attr("coefficients"), np.float32).reshape(len(counts) - 1, -1)
+    coefficients = np.array(node.needed("coefficients"), np.float32).reshape(len(counts) - 1, -1)
     ends = np.cumsum(counts)
     own = [slice(end - count, end) for end, count in zip(ends, counts, strict=True)]
     pairs = list(combinations(range(len(counts)), 2))

@@ -88,7 +88,10 @@ def forest_of(node: OnnxNode, leaf: str, targets: int) -> Forest:
                 children[k, side] = _found(node, number, (tree, child))
     weights = np.zeros((len(modes), targets), _kind(node, f"{leaf}_weights"))
     places = zip(*(node.attr(f"{leaf}_{n}") for n in ("treeids", "nodeids", "ids")), strict=True)
-    for (tree, k, target), weight in zip(places, _floats(node, f"{leaf}_weights"), strict=True):
+    given = _floats(node, f"{leaf}_weights")
+    if len(given) != int(np.size(node.attr(f"{leaf}_ids"))):
+        node.fail(f"it has {len(given)} {leaf}_weights for {np.size(node.attr(f'{leaf}_ids'))} {leaf}_ids")
+    for (tree, k, target), weight in zip(places, given, strict=True):
         weights[_found(node, number, (tree, k)), target] += weight
     roots = np.setdiff1d(np.arange(len(modes)), [c for k, pair in enumerate(children) for c in pair if c != k])
     return Forest(

@@ -60,6 +60,8 @@ def matmul_nbits(node: OnnxNode) -> Value:
     """a (..., K), b (N, blocks, bytes), scales (N, blocks), zero_points, g_idx, bias (N,)"""
     g = node.graph
     bits, block = int(node.attr("bits", 4)), int(node.needed("block_size"))
+    if block < 1:
+        node.fail(f"its block_size is {block}, it must be 1 or more")
     inner, outer = int(node.needed("K")), int(node.needed("N"))
     if node.attr("weight_prepacked", 0):
         node.fail("weights packed for one device are not supported")

@@ -191,6 +191,9 @@ def inverse(node: OnnxNode) -> Value:
     x = node[0]
     if x.shape is None or x.rank < 2:
         node.fail(f"it takes matrices, not {x}", code="onnx-dynamic")
+    rows, columns = x.shape[-2:]
+    if isinstance(rows, int) and isinstance(columns, int) and rows != columns:
+        node.fail(f"it takes square matrices, not {x}", code="op-shape")
     results = (x.info, TensorInfo(x.shape[:-2], INT32))
     return node.graph.packed("vm.builtin.matrices.inverse", x, node.title, results=results)[0]
 
