@@ -40,8 +40,33 @@ def every_class(boxes: Any, scores: Any) -> Any:
     return relay.vision.all_class_non_max_suppression(boxes, scores, *limits).astuple()
 
 
-MATRIX = relay.var("matrix", shape=(3, 4))
+def scattered(places: Any, values: Any) -> Any:
+    return relay.sparse_to_dense(places, (5, 6), values, relay.const(0.0))
+
+
+def weight_gradient(grad: tuple[int, ...]) -> Any:
+    return relay.nn.conv2d_backward_weight(variable(*grad), IMAGE, kernel_size=(3, 3))
+
+
+def proposed(offsets: tuple[int, ...], sizes: tuple[int, ...]) -> Any:
+    operands = (relay.var("scores", shape=(1, 12, 3, 3)), relay.var("offsets", shape=offsets), variable(*sizes))
+    return relay.vision.proposal(*operands, [4.0, 8.0], [0.5, 1.0, 2.0], 16, 0.7, 20, 5, 1, False)
+
+
+MATRIX, VALUES = relay.var("matrix", shape=(3, 4)), relay.var("values", shape=(4,))
 REFUSED: list[tuple[Callable[[], Any], str]] = [
+    (lambda: relay.slice_like(MATRIX, variable(2), axes=(-1,)), "axis 1 is out of range for the pattern"),
+    (lambda: scattered(variable(4, 3, dtype="int32"), VALUES), "coordinates of the 2 axes"),
+    (lambda: scattered(variable(4, dtype="int32"), VALUES), "coordinates of the 2 axes"),
+    (lambda: scattered(variable(5, 2, dtype="int32"), VALUES), "4 values for indices"),
+    (
+        lambda: relay.nn.max_pool2d(variable(1, 2, 4, 4, 3), (2, 2), layout="NCHW4c"),
+        "a block of 4 in the layout NCHW4c",
+    ),
+    (lambda: weight_gradient((2, 4, 2, 2)), "2 images of the gradient for 1"),
+    (lambda: weight_gradient((1, 4, 2, 3)), "3 elements along W, the data only 2 windows"),
+    (lambda: proposed((1, 24, 3, 4), (1, 3)), r"bbox_pred \(1, 24, 3, 4\) does not fit cls_prob"),
+    (lambda: proposed((1, 24, 3, 3), (2, 3)), r"im_info \(2, 3\) does not fit cls_prob"),
     (lambda: relay.sequence_mask(MATRIX, variable(3, dtype="int32")), "3 lengths for a batch of 4"),
     (lambda: relay.sequence_mask(MATRIX, variable(4, dtype="int32"), axis=1), "4 lengths for a batch of 3"),
     (lambda: relay.matrix_set_diag(MATRIX, variable(2)), r"longest diagonal of \(3, 4\) has 3 elements, got 2"),

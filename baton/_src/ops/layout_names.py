@@ -53,9 +53,11 @@ class AxisOrder:
         return next(i for i, (a, size) in enumerate(self.axes) if a == letter and not size)
 
     def canonical(self, math: DimMath, shape: Sequence[Dim]) -> dict[str, Dim]:
-        """The extent of every axis, blocks multiplied in."""
+        """The extent of every axis, blocks multiplied in. `DiagnosticError`: a block has another size."""
         found: dict[str, Dim] = {}
-        for (letter, _), dim in zip(self.axes, shape):
+        for place, ((letter, size), dim) in enumerate(zip(self.axes, shape)):
+            if size and math.equal(dim, size) is False:
+                raise fail("op-shape", f"axis {place} has {dim} elements, a block of {size} in the layout {self.name}")
             found[letter] = dim if letter not in found else math.multiply(found[letter], dim)
         return found
 

@@ -11,10 +11,10 @@ import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
-from baton._src.ir.tensor_info import Info, TensorInfo, TupleInfo
+from baton._src.ir.tensor_info import Dim, Info, TensorInfo, TupleInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.broadcasting import same_dtype, same_vdevice
-from baton._src.ops.dims import show_shape
+from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.loop_nests import both, load, loops, store
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.shape.joining import tensors_of
@@ -128,7 +128,18 @@ def infer_sparse(call: OpCall[SparseToDenseAttrs]) -> Info:
         call.fail(f"indices must have rank 0, 1 or 2, got {show_shape(at.shape, at.ndim)}")
     if values.ndim > 1:
         call.fail(f"values must be a scalar or a vector, got {show_shape(values.shape, values.ndim)}")
+    if at.shape is not None:
+        _check_places(call, at.shape, values.shape)
     return TensorInfo(call.attrs.output_shape, values.dtype)
+
+
+def _check_places(call: OpCall[SparseToDenseAttrs], at: tuple[Dim, ...], values: tuple[Dim, ...] | None) -> None:
+    """A coordinate for each axis of the result, and a place for each value."""
+    math, rank = DimMath(call.prover), len(call.attrs.output_shape)
+    if math.equal(at[1] if len(at) == 2 else 1, rank) is False:
+        call.fail(f"indices {show_shape(at)} have no coordinates of the {rank} axes of {call.attrs.output_shape}")
+    if values and (not at or math.equal(at[0], values[0]) is False):
+        call.fail(f"{values[0]} values for indices {show_shape(at)}", help="a scalar goes to every place")
 
 
 def compute_sparse(inputs: Any, a: SparseToDenseAttrs, out: Any) -> Any:

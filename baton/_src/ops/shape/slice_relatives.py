@@ -47,7 +47,9 @@ def infer_slice_like(call: OpCall[SliceLikeAttrs]) -> Info:
     if x.shape is None or like.shape is None:
         return TensorInfo(None, x.dtype, x.ndim, x.vdevice)
     if call.attrs.axes:
-        normal_axes(call, call.attrs.axes, min(x.ndim, like.ndim), "axes")
+        beyond = [a for a in normal_axes(call, call.attrs.axes, x.ndim, "axes") if a >= like.ndim]
+        if beyond:
+            call.fail(f"axis {beyond[0]} is out of range for the pattern of rank {like.ndim}", code="op-axis")
     elif x.ndim != like.ndim:
         call.fail(f"without axes both operands need the same rank, got {x.ndim} and {like.ndim}")
     shape = _cut_like(x.shape, like.shape, call.attrs.axes)

@@ -83,6 +83,11 @@ def infer(call: OpCall[ProposalAttrs]) -> Info:
             call.fail(f"{count} anchors need {factor * count} channels, got {show_shape(t.shape)}")
     if sizes.shape is not None and extents.equal(sizes.shape[1], 3) is False:
         call.fail(f"im_info must have 3 columns, got {show_shape(sizes.shape)}")
+    for t, axes, name in ((offsets, (0, 2, 3), "bbox_pred"), (sizes, (0,), "im_info")):
+        if scores.shape is None or t.shape is None:
+            continue
+        if any(extents.equal(scores.shape[axis], t.shape[axis]) is False for axis in axes):
+            call.fail(f"{name} {show_shape(t.shape)} does not fit cls_prob {show_shape(scores.shape)}")
     if scores.shape is None:
         return TensorInfo(None, dtype, 2)
     return TensorInfo((extents.multiply(scores.shape[0], call.attrs.rpn_post_nms_top_n), 5), dtype)

@@ -22,7 +22,7 @@ from baton._src.ops.linalg.products import product_dtype, result_dtype, rounded
 from baton._src.ops.nn.convolution.convolution import Conv2DAttrs, orders
 from baton._src.ops.precision import accumulator
 from baton._src.ops.samples import Arr, Sample
-from baton._src.ops.windows import padded
+from baton._src.ops.windows import padded, window_extent
 
 
 def infer(call: OpCall[Conv2DAttrs]) -> Info:
@@ -40,7 +40,9 @@ def infer(call: OpCall[Conv2DAttrs]) -> Info:
     if grad.shape is None or x.shape is None:
         return TensorInfo(None, dtype, kernel.rank, device)
     math = DimMath(call.prover)
-    outputs, inputs = out.canonical(math, grad.shape)["C"], data.canonical(math, x.shape)["C"]
+    given, read = out.canonical(math, grad.shape), data.canonical(math, x.shape)
+    outputs, inputs = given["C"], read["C"]
+    _check_windows(call, math, given, read)
     if a.channels is not None and math.equal(outputs, a.channels) is False:
         call.fail(f"channels is {a.channels}, but the gradient has {outputs}")
     for count in (outputs, inputs):
@@ -49,6 +51,18 @@ def infer(call: OpCall[Conv2DAttrs]) -> Info:
     extents: dict[str, Dim] = {"O": outputs, "I": math.floor_divide(inputs, a.groups)}
     extents |= dict(zip("HW", a.kernel_size))
     return TensorInfo(kernel.physical(math, extents), dtype, vdevice=device)
+
+
+def _check_windows(call: OpCall[Conv2DAttrs], math: DimMath, grad: dict[str, Dim], data: dict[str, Dim]) -> None:
+    """The gradient has the images of the data, and no more elements than there are windows."""
+    a = call.attrs
+    if math.equal(grad["N"], data["N"]) is False:
+        call.fail(f"{grad['N']} images of the gradient for {data['N']} of the data")
+    for n, letter in enumerate("HW"):
+        begin, end = a.padding[n], a.padding[n + 2]
+        most = window_extent(math, data[letter], a.kernel_size[n], a.strides[n], a.dilation[n], begin, end)
+        if math.at_most(grad[letter], most) is False:
+            call.fail(f"the gradient has {grad[letter]} elements along {letter}, the data only {most} windows")
 
 
 def compute(inputs: Any, a: Conv2DAttrs, out: Any) -> Any:
