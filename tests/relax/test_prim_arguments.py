@@ -16,7 +16,7 @@ from baton._src.support.diagnostics import DiagnosticError
 from baton._src.values.prim import prim_dtype
 from baton._src.values.shape import ShapeTuple
 from tests.relax.build import Ts
-from tests.relax.machines import MODES, everywhere, fails_everywhere, machine, table
+from tests.relax.machines import MODES, everywhere, f32, fails_everywhere, machine, table
 
 
 def test_numbers_of_the_host_have_the_dtype_that_parameters_declare() -> None:
@@ -138,3 +138,75 @@ def main(x: R.Tensor((2,), "float32"), p: R.Prim("int64"), q: R.Prim("float32"))
     y, shape = everywhere(text, np.ones(2, np.float32), 3, 1.5)
     assert y.numpy().tolist() == [3, 3]
     assert tuple(shape) == (9, 10)
+
+
+def test_numbers_of_packed_functions_have_the_dtype_that_calls_declare() -> None:
+    """Guards results in tuples, and those that go on to functions: a float was refused as a float64."""
+    text = """
+@R.function(pure=False)
+def twice(x: R.Prim("float32")) -> R.Object:
+    return (x, x)
+
+@R.function(pure=False)
+def main(x: R.Tensor((2,), "float32")) -> R.Object:
+    half = R.call_packed("test.half", sinfo_args=R.Prim("float32"))
+    pair = R.call_pure_packed("test.pair", sinfo_args=R.Tuple(R.Prim("int32"), R.Prim("float16")))
+    return (half, pair, cls.twice(half), R.multiply(x, half))
+"""
+    half, pair, twice, product = everywhere(text, f32(2, 4), functions=table(half=lambda: 0.5, pair=lambda: (3, 0.25)))
+    assert [str(prim_dtype(v)) for v in (half, *pair, *twice)] == ["float32", "int32", "float16", "float32", "float32"]
+    assert product.numpy().tolist() == [1.0, 2.0]
+    for wrong in (
+        {"half": lambda: 1, "pair": lambda: (3, 0.25)},
+        {"half": lambda: 0.5, "pair": lambda: (1 << 40, 0.25)},
+    ):
+        fails_everywhere(text, f32(2, 4), functions=table(**wrong), code="value-mismatch")
+
+
+def test_numbers_of_other_functions_are_what_they_are() -> None:
+    """Guards closures, whose float64 is no number of a host: it is not what the call says."""
+    text = """
+@R.function
+def given(y: R.Prim("float64")) -> R.Prim("float64"):
+    return y
+
+@R.function
+def main(x: R.Prim("float64")) -> R.Object:
+    closure = R.make_closure(cls.given, (x,))
+    return R.invoke_pure_closure(closure, (), sinfo_args=R.Prim("float32"))
+"""
+    fails_everywhere(text, 0.5, code="value-mismatch")
+
+
+def test_numbers_in_tuples_of_arguments_have_the_declared_dtype() -> None:
+    text = """
+@R.function
+def main(p: R.Tuple(R.Prim("float32"), R.Tuple(R.Prim("int8")))) -> R.Object:
+    return p
+"""
+    real, (whole,) = everywhere(text, (0.5, (3,)))
+    assert (str(prim_dtype(real)), str(prim_dtype(whole))) == ("float32", "int8")
+
+
+def test_faults_of_running_have_one_code_everywhere() -> None:
+    """Guards divisions by zero in sizes and kernels' arguments, whose codes told the interpreter from the machines."""
+    text = """
+@R.function
+def main(x: R.Tensor(("n", "m"), "float32")) -> R.Object:
+    n, m = T.int64(), T.int64()
+    return R.shape([n // (m - 3)])
+"""
+    fails_everywhere(text, np.ones((2, 3), np.float32), code="division-by-zero")
+    kernel = """
+@T.prim_func(private=True)
+def twice(a: T.handle, b: T.handle):
+    A = T.match_buffer(a, (3,))
+    B = T.match_buffer(b, (3,))
+    for i in range(3):
+        B[i] = A[i] * T.float32(2)
+
+@R.function
+def main(x: R.Tensor(dtype="float32", ndim=1)) -> R.Object:
+    return R.call_tir(Module.twice, (x,), R.Tensor((3,), "float32"))
+"""
+    fails_everywhere(kernel, f32(1, 2), code="value-mismatch")

@@ -71,10 +71,10 @@ def test_every_kind_of_statement_runs() -> None:
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [
-        ([np.zeros((2, 4), "float64"), np.zeros(16, "float32"), 1], "tir-argument"),
-        ([np.zeros((2, 5), "float32"), np.zeros(16, "float32"), 1], "tir-argument"),
-        ([np.zeros((2,), "float32"), np.zeros(16, "float32"), 1], "tir-argument"),
-        ([np.zeros((2, 4), "float32")], "tir-argument"),
+        ([np.zeros((2, 4), "float64"), np.zeros(16, "float32"), 1], "value-mismatch"),
+        ([np.zeros((2, 5), "float32"), np.zeros(16, "float32"), 1], "value-mismatch"),
+        ([np.zeros((2,), "float32"), np.zeros(16, "float32"), 1], "value-mismatch"),
+        ([np.zeros((2, 4), "float32")], "argument-count"),
     ],
 )
 def test_arguments_that_do_not_fit_are_refused(arguments: list[object], code: str) -> None:

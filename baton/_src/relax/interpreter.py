@@ -16,7 +16,7 @@ from baton._src.ir.op_def import OpDef
 from baton._src.relax.check.compatibility import is_subtype
 from baton._src.relax.check.dims import Answer
 from baton._src.relax.check.signatures import function_info, is_claimed
-from baton._src.relax.interpret.checks import Checker, as_said, claimed, describe_value
+from baton._src.relax.interpret.checks import Checker, as_said, claimed, describe_value, numbers_as_declared
 from baton._src.relax.interpret.environment import Frame, FunctionClosure, PartialClosure, PrimFuncValue
 from baton._src.relax.interpret.mentioned_variables import mentioned_variables
 from baton._src.relax.interpret.named_functions import NamedFunctions
@@ -45,7 +45,7 @@ from baton._src.relax.nodes import (
     VarBinding,
 )
 from baton._src.relax.special_op import SpecialOp
-from baton._src.relax.struct_info import FuncStructInfo, PrimStructInfo
+from baton._src.relax.struct_info import FuncStructInfo
 from baton._src.runtime.value_errors import describe
 from baton._src.support.diagnostics import InternalError, fail
 from baton._src.support.trampoline import Task, run
@@ -55,7 +55,7 @@ from baton._src.tir.interpreter import run_prim_func
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.values.convert import from_host
 from baton._src.values.packed_func import PROCESS_FUNCTIONS, FunctionTable
-from baton._src.values.prim import as_declared, literal_prim, prim
+from baton._src.values.prim import literal_prim, prim
 from baton._src.values.shape import ShapeTuple
 from baton._src.values.tensor import NDArray
 
@@ -83,7 +83,7 @@ class Interpreter:
         params = closure.definition.params
         if len(args) != len(params):
             raise fail("argument-count", f"{name} takes {len(params)} arguments; {len(args)} given")
-        found = tuple(from_host(_declared(a, p)) for a, p in zip(args, params))
+        found = tuple(numbers_as_declared(from_host(a), p.struct_info_) for a, p in zip(args, params))
         return run(self.call(closure, found))
 
     # --------------------------------------------------------------------------------------------------- calls
@@ -331,12 +331,6 @@ class Interpreter:
     def _invoke(self, closure: Any, args: Sequence[Any]) -> Any:
         """A closure called from the host (a packed function may call one it was given)."""
         return run(self.call(closure, tuple(from_host(a) for a in args)))
-
-
-def _declared(argument: Any, param: Any) -> Any:
-    """A host's number as the prim value its parameter declares."""
-    info = getattr(param, "struct_info_", None)
-    return as_declared(argument, info.dtype) if isinstance(info, PrimStructInfo) else argument
 
 
 def _end_block(block: BindingBlock, frame: Frame) -> None:

@@ -88,7 +88,7 @@ class _Label:
 def compile_dim(expr: DimExpr, names: Sequence[str] = ()) -> Evaluate:
     """A function from the slots (called `names`) to the value of `expr`.
 
-    Division by zero is a `DiagnosticError` (`dim-zero`) with the expression and the values in it.
+    Division by zero is a `DiagnosticError` (`division-by-zero`) with the expression and the values in it.
     """
     if isinstance(expr, (int, float)):
         return lambda slots: expr
@@ -105,7 +105,7 @@ def compile_dim(expr: DimExpr, names: Sequence[str] = ()) -> Evaluate:
             used = sorted({payload for kind, payload in program if kind == 1})
             given = ", ".join(f"{format_dim(['v', slot], names)} = {slots[slot]}" for slot in used)
             where = f", where {given}" if given else ""
-            raise fail("dim-zero", f"division by zero in {format_dim(expr, names)}{where}") from error
+            raise fail("division-by-zero", f"division by zero in {format_dim(expr, names)}{where}") from error
 
     return evaluate
 

@@ -24,7 +24,7 @@ from baton._src.runtime.value_info import (
     show_info,
 )
 from baton._src.support.diagnostics import DiagnosticError, fail
-from baton._src.values.prim import prim_dtype
+from baton._src.values.prim import as_declared, prim_dtype
 from baton._src.values.shape import ShapeTuple
 from baton._src.values.tensor import NDArray
 
@@ -193,6 +193,17 @@ def _with_whole(
     """The error of an argument, with what the parameter is and what was given for it, in full."""
     whole = f"{name} is declared {show_info(info, slot_names)}; given was {describe(value)}"
     return DiagnosticError([replace(d, help=d.help or whole) for d in error.diagnostics])
+
+
+def numbers_as_declared(value: Any, info: ValueInfo) -> Any:
+    """A host's value with its numbers, those in tuples too, as the prim values that `info` declares."""
+    match info:
+        case PrimScalar(dtype=dtype) if dtype:
+            return as_declared(value, dtype)
+        case TupleValue(fields=fields) if type(value) is tuple and len(value) == len(fields):
+            return tuple([numbers_as_declared(v, f) for v, f in zip(value, fields)])
+        case _:
+            return value
 
 
 def check_condition(found: DimExpr, expected: DimExpr, place: str, heap: Heap, names: Sequence[str]) -> None:

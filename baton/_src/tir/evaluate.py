@@ -33,6 +33,7 @@ def evaluate(expr: PrimExpr, values: Mapping[Var, Any] | None = None, *, exact: 
     """The value of an expression without buffers, for given values of its variables.
 
     `exact`: sums, products and their like are those of whole numbers, which do not wrap around as those of kernels do.
+    Raises `DiagnosticError` (`division-by-zero`).
     """
     compiler = ExprCompiler(exact=exact)
     for var in values or ():
@@ -45,7 +46,7 @@ def evaluate(expr: PrimExpr, values: Mapping[Var, Any] | None = None, *, exact: 
         try:
             return run(env)
         except ZeroDivisionError:
-            raise fail("tir-zero", f"division by zero in {expr!r}") from None
+            raise fail("division-by-zero", f"division by zero in {expr!r}") from None
 
 
 def _row_major(indices: tuple[Any, ...], shape: list[int], name: str) -> tuple[Any, ...]:

@@ -31,10 +31,11 @@ def run_prim_func(
     `arguments` follow `func.params`: arrays for buffers (NumPy, the buffer's dtype and shape), numbers for scalars.
     Shape variables are read off the arrays; they may also be given behind, as in the kernel's C signature.
     `functions` are the PrimFuncs and external functions it may call, by name; those get their pointers as uint8 arrays.
-    Raises `DiagnosticError` (`tir-argument`) for arguments that do not fit, `tir-bounds` for accesses outside a buffer.
+    Raises `DiagnosticError`: `argument-count` and `value-mismatch` for arguments that do not fit, `tir-bounds` for
+    accesses outside a buffer.
     """
     if len(arguments) < len(func.params):
-        raise fail("tir-argument", f"the function takes {len(func.params)} arguments, got {len(arguments)}")
+        raise fail("argument-count", f"the function takes {len(func.params)} arguments, got {len(arguments)}")
     callable_functions = {name: _as_callable(f, functions or {}) for name, f in (functions or {}).items()}
     compiler = StmtCompiler(callable_functions)
     binding = _ArgumentBinding(compiler)
@@ -88,9 +89,9 @@ class _ArgumentBinding:
 
     def _match(self, buffer: Buffer, array: Any) -> None:
         if array.dtype != buffer.dtype.numpy:
-            raise fail("tir-argument", f"{buffer.name} takes {buffer.dtype}, got an array of {array.dtype}")
+            raise fail("value-mismatch", f"{buffer.name} takes {buffer.dtype}, got an array of {array.dtype}")
         if array.ndim != buffer.ndim:
-            raise fail("tir-argument", f"{buffer.name} takes {buffer.ndim} dims, got an array of shape {array.shape}")
+            raise fail("value-mismatch", f"{buffer.name} takes {buffer.ndim} dims, got an array of shape {array.shape}")
         for axis, (dim, size) in enumerate(zip(buffer.shape, array.shape)):
             self._must_be(dim, size, f"dim {axis} of {buffer.name}")
         if buffer.elem_offset is not None:
@@ -107,7 +108,7 @@ class _ArgumentBinding:
         """The memory from the array's first element to its last, in which elements are as far apart as it says."""
         apart = [step // array.itemsize for step in array.strides]
         if any(step % array.itemsize or step < 0 for step in array.strides):
-            raise fail("tir-argument", f"{buffer.name} takes an array whose elements follow each other")
+            raise fail("value-mismatch", f"{buffer.name} takes an array whose elements follow each other")
         for axis, (stride, step, size) in enumerate(zip(buffer.strides, apart, array.shape)):
             if size != 1 or isinstance(stride, Var):
                 self._must_be(stride, step, f"stride {axis} of {buffer.name}")
@@ -133,7 +134,7 @@ class _ArgumentBinding:
         def check(env: Env) -> None:
             expected = dim(env)
             if expected != size:
-                raise fail("tir-argument", f"{what} must be {expected}, got {size}")
+                raise fail("value-mismatch", f"{what} must be {expected}, got {size}")
 
         return check
 

@@ -31,7 +31,7 @@ from baton._src.lower.relax_to_vm.variable_uses import Overlay, last_uses, read_
 from baton._src.lower.relax_to_vm.waiting_kernels import WaitingKernels
 from baton._src.relax.check.base_check import BaseCheckResult, struct_info_base_check
 from baton._src.relax.check.erase import erase_to_well_defined
-from baton._src.relax.check.signatures import is_claimed
+from baton._src.relax.check.signatures import is_claimed, is_of_host
 from baton._src.relax.check.variables import tir_vars_in_struct_info
 from baton._src.relax.nodes import (
     Binding,
@@ -52,7 +52,13 @@ from baton._src.relax.nodes import (
     Var,
     VarBinding,
 )
-from baton._src.relax.struct_info import FuncStructInfo, ObjectStructInfo, TensorStructInfo, TupleStructInfo
+from baton._src.relax.struct_info import (
+    FuncStructInfo,
+    ObjectStructInfo,
+    PrimStructInfo,
+    TensorStructInfo,
+    TupleStructInfo,
+)
 from baton._src.runtime.executable.bytecode import Goto, Operand
 from baton._src.runtime.executable.bytecode import If as Branch
 from baton._src.runtime.executable.constants import Data
@@ -284,6 +290,10 @@ class FunctionLowering:
         explicit (`VMShapeLower` has run) needs no others.
         """
         said = call.struct_info_
+        if is_of_host(call) and any(isinstance(part, PrimStructInfo) for part in post_order(said)):
+            declared = to_value_info(erase_to_well_defined(said), {})
+            operands = [self.program.builder.r(register), declared]
+            register = self.scope.call_into("vm.builtin.numbers_as_declared", operands)
         if self.checked or not is_claimed(call) or said is None or isinstance(said, ObjectStructInfo):
             return register
         if isinstance(said, TupleStructInfo) and not said.fields:

@@ -46,6 +46,13 @@ def is_claimed(call: Call) -> bool:
     return bool(call.sinfo_args) or (isinstance(known, FuncStructInfo) and known.params is None)
 
 
+def is_of_host(call: Call) -> bool:
+    """Whether a packed function is called, whose numbers are a host's: floats that have float64, integers int64."""
+    callee = call.args[0] if isinstance(call.op, Op) else call.op
+    known = callee.struct_info_
+    return isinstance(known, FuncStructInfo) and known.params is None and known.derive_func is not None
+
+
 def prim_func_info(function: PrimFunc) -> FuncStructInfo:
     """Buffers are tensors, other parameters prims; nothing is returned, memory is written (facts §6, PrimFunc)."""
     params: list[StructInfo] = []

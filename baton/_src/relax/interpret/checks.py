@@ -13,7 +13,7 @@ from baton._src.ir.expr import PrimExpr
 from baton._src.relax.check.compatibility import is_subtype
 from baton._src.relax.check.dims import Answer
 from baton._src.relax.check.erase import substitute_info
-from baton._src.relax.check.signatures import is_claimed
+from baton._src.relax.check.signatures import is_claimed, is_of_host
 from baton._src.relax.check.variables import prim_vars, tir_vars_in_struct_info
 from baton._src.relax.interpret.environment import Frame, PrimFuncValue
 from baton._src.relax.nodes import Call, ShapeExpr, Var
@@ -32,7 +32,7 @@ from baton._src.tir.expr import Var as TirVar
 from baton._src.tir.expr import literal
 from baton._src.values.closure import Closure
 from baton._src.values.packed_func import PackedFunc
-from baton._src.values.prim import prim_dtype
+from baton._src.values.prim import as_declared, prim_dtype
 from baton._src.values.shape import ShapeTuple
 from baton._src.values.tensor import NDArray
 
@@ -238,9 +238,22 @@ def claimed(value: Any, call: Call, frame: Frame) -> Any:
     Unit is not checked: calls for their effect are declared so, whatever they return.
     """
     said = call.struct_info_
+    if is_of_host(call):
+        value = numbers_as_declared(value, said)
     if not is_claimed(call) or (isinstance(said, TupleStructInfo) and not said.fields):
         return value
     return as_said(value, call, frame)
+
+
+def numbers_as_declared(value: Any, info: StructInfo | None) -> Any:
+    """A host's value with its numbers, those in tuples too, as the prim values that `info` declares."""
+    match info:
+        case PrimStructInfo(dtype=dtype):
+            return as_declared(value, dtype)
+        case TupleStructInfo(fields=fields) if type(value) is tuple and len(value) == len(fields):
+            return tuple([numbers_as_declared(v, f) for v, f in zip(value, fields)])
+        case _:
+            return value
 
 
 def describe_value(value: Any) -> str:

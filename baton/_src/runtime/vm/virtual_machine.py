@@ -16,15 +16,15 @@ from baton._src.runtime.between_repetitions import Between
 from baton._src.runtime.executable.executable import Executable
 from baton._src.runtime.executable.late_constants import unbound_constants_error
 from baton._src.runtime.timing import BenchmarkResult, Profile, measure
+from baton._src.runtime.value_checks import numbers_as_declared
 from baton._src.runtime.value_errors import argument_count
-from baton._src.runtime.value_info import FunctionValue, PrimScalar
+from baton._src.runtime.value_info import FunctionValue, PrimScalar, TupleValue
 from baton._src.runtime.vm.engine import NO_OP, SKIP_RUN, Engine, Instrument, VMInstrumentReturnKind
 from baton._src.support.diagnostics import fail
 from baton._src.values.closure import Closure
 from baton._src.values.convert import from_host
 from baton._src.values.device import CPU, Device
 from baton._src.values.packed_func import PROCESS_FUNCTIONS, FunctionTable
-from baton._src.values.prim import as_declared
 from baton._src.values.shape import ShapeTuple
 
 MEMORY_KINDS = ("naive", "pooled")
@@ -95,9 +95,10 @@ class VirtualMachine:
         if len(given) != len(params):
             argument_count(name, len(params), len(given), params)
         declared = entry.info.params if isinstance(entry.info, FunctionValue) else None
-        if declared is not None and any(isinstance(d, PrimScalar) for d in declared):
-            given = [as_declared(a, d.dtype) if isinstance(d, PrimScalar) else a for a, d in zip(given, declared)]
-        return tuple([from_host(a) for a in given])
+        values = [from_host(a) for a in given]
+        if declared is not None and any(isinstance(d, (PrimScalar, TupleValue)) for d in declared):
+            values = [numbers_as_declared(v, d) for v, d in zip(values, declared)]
+        return tuple(values)
 
     def invoke_closure(self, closure: Closure, *args: Any) -> Any:
         """Call a closure that a function returned."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from baton._src.runtime.executable.constants import Data
 from baton._src.runtime.function_checks import check_function
-from baton._src.runtime.value_checks import Matcher, check_condition
+from baton._src.runtime.value_checks import Matcher, check_condition, numbers_as_declared
 from baton._src.runtime.value_checks import check_signature as check_values
 from baton._src.runtime.value_errors import describe, mismatch
 from baton._src.runtime.value_info import (
@@ -132,6 +132,7 @@ TABLE: Mapping[str, Callable[..., Any]] = {
     "vm.builtin.check_signature": check_signature,
     "vm.builtin.match_cast": match_cast,
     "vm.builtin.check_dims": check_dims,
+    "vm.builtin.numbers_as_declared": numbers_as_declared,
     "vm.builtin.check_tensor_info": check_tensor_info,
     "vm.builtin.check_shape_info": check_shape_info,
     "vm.builtin.check_prim_value_info": check_prim_value_info,
