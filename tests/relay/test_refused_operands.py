@@ -44,6 +44,11 @@ def scattered(places: Any, values: Any) -> Any:
     return relay.sparse_to_dense(places, (5, 6), values, relay.const(0.0))
 
 
+def blocks_of_columns(columns: int) -> Any:
+    starts, places = (relay.var(n, shape=(3,), dtype="int32") for n in ("starts", "places"))
+    return relay.nn.sparse_dense(relay.var("x", shape=(3, columns)), (variable(3, 2, 2), places, starts))
+
+
 def weight_gradient(grad: tuple[int, ...]) -> Any:
     return relay.nn.conv2d_backward_weight(variable(*grad), IMAGE, kernel_size=(3, 3))
 
@@ -56,6 +61,7 @@ def proposed(offsets: tuple[int, ...], sizes: tuple[int, ...]) -> Any:
 MATRIX, VALUES = relay.var("matrix", shape=(3, 4)), relay.var("values", shape=(4,))
 REFUSED: list[tuple[Callable[[], Any], str]] = [
     (lambda: relay.slice_like(MATRIX, variable(2), axes=(-1,)), "axis 1 is out of range for the pattern"),
+    (lambda: blocks_of_columns(5), "5 columns of the dense operand are no multiple of blocks of 2"),
     (lambda: scattered(variable(4, 3, dtype="int32"), VALUES), "coordinates of the 2 axes"),
     (lambda: scattered(variable(4, dtype="int32"), VALUES), "coordinates of the 2 axes"),
     (lambda: scattered(variable(5, 2, dtype="int32"), VALUES), "4 values for indices"),

@@ -7,6 +7,7 @@ relay-language §6 level 1.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.broadcasting import same_dtype
-from baton._src.ops.dims import show_shape
+from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.linalg.sparse import (
     SPARSE_DENSE,
     SparseDenseAttrs,
@@ -27,6 +28,7 @@ from baton._src.ops.linalg.sparse import (
 )
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.windows import per_axis
+from baton._src.tir.expr import AnyDim
 
 
 @attrs
@@ -48,13 +50,14 @@ def infer(call: OpCall[SparseConvAttrs]) -> Info:
     if x.ndim not in (-1, 4):
         call.fail(f"the image must have rank 4, got {show_shape(x.shape, x.ndim)}")
     dtype = same_dtype(call, (x, data))
-    rows = TensorInfo((1, 1), x.dtype)
+    axis = a.layout.index("C")
+    columns = AnyDim() if x.shape is None else DimMath(call.prover).multiply(x.shape[axis], math.prod(a.kernel_size))
+    rows = TensorInfo((1, columns), x.dtype)
     product = OpCall(SPARSE_DENSE, (rows, *call.args[1:]), SparseDenseAttrs(), call.prover, (), call.span)
     found = SPARSE_DENSE.infer(product)
     assert isinstance(found, TensorInfo)
     if x.shape is None or found.shape is None:
         return TensorInfo(None, dtype, 4)
-    axis = a.layout.index("C")
     return TensorInfo(tuple(found.shape[1] if i == axis else d for i, d in enumerate(x.shape)), dtype)
 
 
