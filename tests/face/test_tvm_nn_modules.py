@@ -9,6 +9,7 @@ import pytest
 
 import baton as tvm
 from baton import relax, te
+from baton.error import DiagnosticError
 from baton.relax.frontend import nn
 from baton.relax.frontend.nn import op
 
@@ -141,6 +142,33 @@ def test_effects_are_inputs_and_results(mode: str, capsys: pytest.CaptureFixture
     assert capsys.readouterr().out.count("shape = (1, 2)") == 3
     with pytest.raises(ValueError, match="param_mode"):
         Remembering().export_tvm({"forward": {**spec, "$": {"param_mode": "loose"}}})
+
+
+def test_methods_use_only_what_their_modes_pass() -> None:
+    """Guards the export: a parameter or effect that was not passed became an unbound variable of the function."""
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            self.inner = Remembering()
+
+        def weighted(self, x: nn.Tensor) -> Any:
+            return self.inner.parts(x)
+
+        def kept(self, x: nn.Tensor) -> Any:
+            self.inner.rows.append(x)
+            return x
+
+        def plain(self, x: nn.Tensor) -> Any:
+            return op.relu(x)
+
+    modes = {"x": nn.spec.Tensor((1, 2), "float32"), "$": {"param_mode": "none", "effect_mode": "none"}}
+    with pytest.raises(DiagnosticError, match=r"method weighted uses the parameter inner\.parts.*param_mode is 'none'"):
+        Net().export_tvm({"weighted": modes})
+    with pytest.raises(DiagnosticError, match=r"method kept uses the effect inner\.rows.*effect_mode is 'none'"):
+        Net().export_tvm({"kept": modes})
+    module, _ = Net().export_tvm({"plain": modes})
+    assert relax.analysis.well_formed(module)
+    assert len(module["plain"].params) == 1
 
 
 class Layers(nn.Module):

@@ -446,3 +446,17 @@ def test_a_long_function_is_checked_without_recursion() -> None:
     assert codes(program) == []
     found = Normalizer().function(program)
     assert codes(found, normalized=True) == []
+
+
+@pytest.mark.parametrize("param", ['n: R.Prim(value="n")', 'n: R.Prim("int64")'])
+def test_a_parameter_that_hides_a_shape_variable_is_named(param: str) -> None:
+    """Guards the help: of a variable called as a bound one it was only said that it is not bound."""
+    text = f"""
+@R.function
+def main({param}) -> R.Object:
+    n = T.int64()
+    return R.shape([n])
+"""
+    with pytest.raises(DiagnosticError, match=r"size: R\.Prim\(value='n'\)") as error:
+        load(text)
+    assert error.value.code == "RELAX-WF-5"

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from typing import Any, Protocol
 
+from baton._src.analysis.variables import free_vars
 from baton._src.frontends.nn import spec as specs
 from baton._src.frontends.nn.effects import Effect, IOEffect
 from baton._src.frontends.nn.tensor import Object, Parameter, Tensor
@@ -93,6 +94,8 @@ class _Method:
         self.dims: dict[str, tir.Var] = {}
         self.unpacking: list[Callable[[], None]] = []
         """What takes packed effects and parameters apart, once the inputs are known."""
+        self.withheld: dict[Var, tuple[str, str]] = {}
+        """What the modes pass on to no function: the mode and, for messages, what it is."""
 
     def emit(self, name: str) -> None:
         """Add the function under this name."""
@@ -111,16 +114,32 @@ class _Method:
                 if after and spec.effect_mode != "none":
                     result = Tuple([result, Tuple(after)])
                 output = builder.emit_output(result)
-            builder.emit_func_output(output, [*inputs, *hidden])
+            made = builder.emit_func_output(output, [*inputs, *hidden])
+        if self.withheld:
+            self._check_withheld(name, builder.get()[made])
+
+    def _check_withheld(self, name: str, function: Any) -> None:
+        """Error `nn-export`: the method needs what its modes keep from it."""
+        for var in free_vars(function):
+            if var in self.withheld:
+                mode, what = self.withheld[var]
+                raise fail(
+                    "nn-export", f"method {name} uses {what}, which is not passed to it: its {mode} is 'none'",
+                    help=f'pass it: "$": {{"{mode}": "plain"}} (or "packed") in the spec of {name}',
+                )  # fmt: skip
 
     def _take_effects(self) -> list[Var]:
         states = [(effect, effect.create(name)) for name, effect in self.effects]
         for effect, made in states:
             effect.set_state(list(made))
-        flat = [var for _, made in states for var in made]
+        named = [(name, var) for (name, _), (_, made) in zip(self.effects, states) for var in made]
+        flat = [var for _, var in named]
         if self.spec.effect_mode == "plain":
             return flat
-        if self.spec.effect_mode == "none" or not flat:
+        if self.spec.effect_mode == "none":
+            self.withheld |= {v: ("effect_mode", f"the effect {name or v.name_hint}") for name, v in named}
+            return []
+        if not flat:
             return []
         packed = Var("packed_effects", TupleStructInfo([v.struct_info for v in flat]))
 
@@ -143,8 +162,11 @@ class _Method:
             ]
             parameter._expr = Var(name, TensorStructInfo(shape, parameter.dtype))
             made.append(parameter._expr)
-        if self.spec.param_mode != "packed":
-            return made if self.spec.param_mode == "plain" else []
+        if self.spec.param_mode == "plain":
+            return made
+        if self.spec.param_mode == "none":
+            self.withheld |= {v: ("param_mode", f"the parameter {v.name_hint}") for v in made}
+            return []
         packed = Var("packed_params", TupleStructInfo([v.struct_info for v in made]))
 
         def unpack() -> None:

@@ -143,7 +143,8 @@ class ScopeWalk:
             if var not in self.scope.shape_vars:
                 self.findings.add(
                     "RELAX-WF-5", f"shape variable {var.name} is used before it is bound", span=place,
-                    help="bind it first: alone in a dimension of a parameter or of a match_cast",
+                    help=self.scope.namesake(var)
+                    or "bind it first: alone in a dimension of a parameter or of a match_cast",
                 )  # fmt: skip
 
     def _global(self, expr: GlobalVar, span: Span | None) -> None:

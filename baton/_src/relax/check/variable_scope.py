@@ -69,6 +69,21 @@ class VariableScope:
         self.shape_vars.difference_update(self.shape_trail[shapes:])
         del self._trail[trail:], self.shape_trail[shapes:]
 
+    def namesake(self, var: TirVar) -> str:
+        """How to tell an unbound shape variable from what has its name here; empty if nothing has."""
+        name = var.name
+        if any(other.name == name for other in self.shape_vars):
+            return (
+                f"the {name} that is bound is another variable, hidden when this one was made: if a parameter hides "
+                f"it, rename the parameter, as in size: R.Prim(value={name!r})"
+            )
+        if any(other.name_hint == name for other in self.visible):
+            return (
+                f"the value {name} in scope is not this shape variable: rename one of the two, and bind the shape "
+                f"variable, as in size: R.Prim(value={name!r}) or alone in a dimension"
+            )
+        return ""
+
     def claim_shape_vars(self, variables: list[TirVar], span: Span | None) -> None:
         """Shape variables belong to one function of the module."""
         for var in variables:
