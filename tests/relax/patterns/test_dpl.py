@@ -587,3 +587,44 @@ def test_operators_of_patterns_exist() -> None:
     """Guards misspelled names: such a pattern matched nothing, and nothing said why."""
     with pytest.raises(DiagnosticError, match=r"no Relax operator named 'relax\.nn\.rellu'"):
         is_op("relax.nn.rellu")
+
+
+@pytest.mark.rule("RELAX-DPL-1")
+def test_operands_of_commutative_operators_match_in_either_order() -> None:
+    """Guards biases and scales on the left, which TVM's patterns match too; other operators keep their order."""
+    data, bias = wildcard(), is_const()
+    x = chain.params[0]
+    for op, either in ((R.add, True), (R.multiply, True), (R.subtract, False)):
+        pattern = is_op(f"relax.{op.__name__}")(data, bias)
+        for operands in ((x, relax.const(1.0)), (relax.const(1.0), x)):
+            found = pattern.extract_matched_expr(op(*operands))
+            assert (found is not None) == (either or operands[0] is x)
+            assert found is None or found[data] is x
+    same = is_op("relax.add")(data, data)
+    assert not same.match(R.add(*chain.params))
+
+
+def test_names_of_kernels_match_with_their_numbers() -> None:
+    """Guards kernels that the builder numbered: a pattern for `matmul` is one for `matmul1`, as in TVM."""
+    assert is_gv("matmul").match(relax.GlobalVar("matmul1"))
+    assert not is_gv("matmul1").match(relax.GlobalVar("matmul"))
+
+
+def test_a_rewriter_that_declines_sees_the_other_alternative() -> None:
+    """Guards patterns joined by `|`, nested too: the second was tried only where the first does not match."""
+
+    @R.function
+    def main(x: R.Tensor((2, 3), "float32")):
+        return R.add(x, R.const(1.0, "float32"))
+
+    product = is_op("relax.multiply")(wildcard(), wildcard())
+    general, special = is_op("relax.add")(wildcard(), wildcard()), is_op("relax.add")(wildcard(), is_const())
+    either = product | (general | special)
+    seen = []
+
+    def rewrite(expr: Any, found: Any) -> Any:
+        seen.append((general in found, special in found, found[either] is expr))
+        return R.exp(expr.args[0]) if special in found else expr
+
+    assert "R.exp(x)" in repr(rewrite_call(either, rewrite, main))
+    assert seen == [(True, False, True), (False, True, True)]

@@ -9,7 +9,7 @@ outside of its block is declined. Errors: `pass-endless` for rewriting that does
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from baton._src.analysis.bindings import get_var2val
@@ -37,7 +37,7 @@ from baton._src.relax.nodes import (
 from baton._src.relax.patterns.context import PatternContext
 from baton._src.relax.patterns.match import extract
 from baton._src.relax.patterns.match_block import match_block
-from baton._src.relax.patterns.nodes import DFPattern
+from baton._src.relax.patterns.nodes import DFPattern, OrPattern
 from baton._src.support.diagnostics import fail
 
 MOST_ROUNDS = 1000
@@ -111,8 +111,7 @@ class _CallRewriter(BindingRewriter):
 
     def _once(self, value: Any) -> Any:
         for pattern, rewriter in self.rules:
-            found = extract(pattern, value, self.values)
-            if found is not None:
+            for found in _matches(pattern, value, self.values):
                 made = rewriter(value, found)
                 if made is not None and not structural_equal(made, value) and self._is_visible(made):
                     return made
@@ -124,6 +123,17 @@ class _CallRewriter(BindingRewriter):
     def keep(self, binding: Binding) -> None:
         super().keep(binding)
         self.here.add(binding.var)
+
+
+def _matches(pattern: DFPattern, value: Any, values: Mapping[Any, Any]) -> Iterator[dict[DFPattern, Any]]:
+    """What each pattern matched; of alternatives, once for each that matches: the rewriter may decline the first."""
+    if isinstance(pattern, OrPattern):
+        for one in (pattern.left, pattern.right):
+            yield from ({**found, pattern: value} for found in _matches(one, value, values))
+        return
+    found = extract(pattern, value, values)
+    if found is not None:
+        yield found
 
 
 def uninformed(value: Any) -> Any:

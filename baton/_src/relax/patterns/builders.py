@@ -65,7 +65,7 @@ def is_dfv(name: str = "") -> DataflowVarPattern:
 
 
 def is_gv(name: str = "") -> GlobalVarPattern:
-    """A function of the module."""
+    """A function of the module whose name contains this one."""
     return GlobalVarPattern(name)
 
 
@@ -98,7 +98,8 @@ def _arguments(args: Sequence[DFPattern] | DFPattern | None) -> DFPattern:
 
 
 def is_call_tir(func_name: str | DFPattern, args: Any = None, tir_vars: DFPattern | None = None) -> CallPattern:
-    """call_tir of a kernel (of any, without a name) with these arguments (any, without `args`)."""
+    """call_tir of a kernel whose name contains this one (of any, if it is empty) with these arguments (any, without
+    `args`)."""
     callee = func_name if isinstance(func_name, DFPattern) else GlobalVarPattern(func_name)
     trailing = () if tir_vars is None else (tir_vars,)
     return CallPattern(is_op("relax.call_tir"), (callee, _arguments(args), *trailing), add_constraint=False)

@@ -1,8 +1,9 @@
 """Does an expression match a pattern, and what did the patterns inside match?
 
 Alternatives are tried in order, and the assumptions of a failed one are dropped. With a map from variables to their
-values a pattern looks through variables (but `is_var` and `wildcard` take the variable as it is). Operands must be in
-the pattern's order. Recursion is as deep as the pattern, never as the program.
+values a pattern looks through variables (but `is_var` and `wildcard` take the variable as it is). Operands are
+taken in the pattern's order first, those of `add` and `multiply` also in reverse, as in TVM. Recursion is as deep as
+the pattern, never as the program.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ from baton._src.support.diagnostics import InternalError
 from baton._src.tir.arith.analyzer import Analyzer
 
 Found = dict[p.DFPattern, Any]
+COMMUTATIVE = ("relax.add", "relax.multiply")
+"""Operators whose operands match in reverse order too."""
 
 
 def extract(pattern: p.DFPattern, expr: Any, var2val: p.Var2Val | None = None) -> Found | None:
@@ -111,7 +114,7 @@ class Matcher:
             case p.WildcardPattern():
                 return True
             case p.GlobalVarPattern():
-                return isinstance(expr, GlobalVar) and pattern.name in ("", expr.name_hint)
+                return isinstance(expr, GlobalVar) and pattern.name in expr.name_hint
             case p.DataflowVarPattern():
                 return isinstance(expr, DataflowVar) and pattern.name in ("", expr.name_hint)
             case p.VarPattern():
@@ -154,6 +157,8 @@ class Matcher:
                 if enough or (pattern.varg_default_wildcard and len(value.args) > len(pattern.args)):
                     for head in self.matches(pattern.op, value.op, found):
                         yield from self.each(pattern.args, value.args, head)
+                        if isinstance(value.op, Op) and value.op.name in COMMUTATIVE:
+                            yield from self.each(pattern.args, value.args[::-1], head)
             case p.FunctionPattern(), Function():
                 if len(pattern.params) == len(value.params):
                     for head in self.each(pattern.params, value.params, found):

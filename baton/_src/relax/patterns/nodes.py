@@ -140,7 +140,7 @@ class DataflowVarPattern(VarPattern):
 
 @dataclass(eq=False, init=False)
 class GlobalVarPattern(VarPattern):
-    """A name of the module."""
+    """A name of the module that contains this one: `matmul` is also for `matmul1`, as in TVM."""
 
 
 @dataclass(eq=False)
