@@ -95,6 +95,9 @@ def test_only_scalars_and_straight_lines_have_gradients() -> None:
         Gradient("main", require_grads=[tensor("y", 3)])(summed)
     with pytest.raises(DiagnosticError, match="no field 1"):
         Gradient("main", target_index=1)(summed)
+    taken = program([tensor("x", 3), tensor("i", 2, dtype="int64")], lambda b, x, i: R.sum(R.take(x, i, axis=0)))
+    with pytest.raises(DiagnosticError, match="leave it out of require_grads"):
+        Gradient("main", require_grads=list(taken["main"].params))(taken)
 
 
 @pytest.mark.rule("RELAX-PASS-23")

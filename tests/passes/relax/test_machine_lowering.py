@@ -198,8 +198,10 @@ def test_symbolic_sizes_share_when_equal_and_have_bounds() -> None:
     assert sizes(module) == [128, 128]
     (x,) = arrays((5, 2))
     same_values(values(module, [x]), values(chain(4, dim(), 2), [x], "plain"))
-    with pytest.raises(DiagnosticError, match="positive"):
-        StaticPlanBlockMemory()(LOWERED(chain(4, n, 2, tir_var_upper_bound={"n": 0})))
+    for wrong in ({"n": 0}, {"n": 2.5}, ["n"]):  # a list broke the pass
+        with pytest.raises(DiagnosticError, match="tir_var_upper_bound") as error:
+            StaticPlanBlockMemory()(LOWERED(chain(4, n, 2, tir_var_upper_bound=wrong)))
+        assert error.value.code == "pass-bounds"
 
 
 def test_a_storage_grows_for_a_larger_tensor() -> None:

@@ -87,9 +87,21 @@ class Gradient(Pass):
         for var in given:
             if var not in places:
                 raise _wrong(f"{self.func_name} has no parameter {var!r}")
+            if not _is_real(var.struct_info):
+                raise _wrong(f"parameter {var.name_hint} is {var.struct_info!r}, which has no gradient", help=_REAL)
         if len(set(given)) != len(given):
             raise _wrong("a parameter is named twice")
         return [places[var] for var in given]
+
+
+_REAL = "only tensors of floats and tuples of them have; leave it out of require_grads"
+
+
+def _is_real(info: Any) -> bool:
+    """Whether it is a tensor of floats, or a tuple of such."""
+    if isinstance(info, TupleStructInfo):
+        return all(map(_is_real, info.fields))
+    return isinstance(info, TensorStructInfo) and info.dtype.is_float
 
 
 def _wrong(message: str, at: Any = None, help: str | None = None) -> DiagnosticError:

@@ -23,6 +23,7 @@ from baton._src.ir.expr import GlobalVar, Op, PrimExpr
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import post_order, substitute
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
+from baton._src.passes.relax.stated_bounds import UPPER, stated_bounds
 from baton._src.relax.check.variables import definable_tir_vars_in_struct_info
 from baton._src.relax.nodes import (
     Binding,
@@ -38,7 +39,6 @@ from baton._src.relax.nodes import (
     as_dim,
 )
 from baton._src.relax.special_ops import special_op
-from baton._src.support.diagnostics import fail
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.expr import IntImm
 from baton._src.tir.expr import Var as TirVar
@@ -47,12 +47,10 @@ from baton._src.transform.context import PassContext
 from baton._src.transform.passes import FunctionPass
 from baton._src.values.dtype import DataType
 
-_BOUNDS = "tir_var_upper_bound"
-
 
 @dataclass(frozen=True)
 class StaticPlanBlockMemory(FunctionPass):
-    """See the module. Error `pass-memory`: an upper bound that is no positive number."""
+    """See the module. Error `pass-bounds`: an upper bound that is no positive number."""
 
     function_class = Function
 
@@ -179,18 +177,9 @@ _KEEPERS = frozenset(
 
 
 def _upper_bounds(function: Function) -> dict[TirVar, int]:
-    given = function.attrs.get(_BOUNDS) or {}
-    found: dict[TirVar, int] = {}
-    for param in function.params:
-        for var in definable_tir_vars_in_struct_info(param.struct_info):
-            most = given.get(var.name)
-            if most is None:
-                continue
-            number = most.value if isinstance(most, IntImm) else most
-            if not isinstance(number, int) or number <= 0:
-                raise fail("pass-memory", f"{_BOUNDS} of {var.name} must be a positive number, got {most!r}")
-            found[var] = number
-    return found
+    given = stated_bounds(function, UPPER)
+    variables = (v for p in function.params for v in definable_tir_vars_in_struct_info(p.struct_info))
+    return {v: given[v.name] for v in variables if v.name in given}
 
 
 def _same_size(a: PrimExpr, b: PrimExpr, analyzer: Analyzer) -> bool:

@@ -27,6 +27,7 @@ from baton._src.passes.relax.products.product_rules import (
     matmul,
     permuted,
 )
+from baton._src.passes.relax.stated_bounds import LOWER, UPPER, stated_bounds
 from baton._src.relax.check.variables import defined_symbolic_vars
 from baton._src.relax.nodes import Function
 from baton._src.relax.patterns.builders import DFPattern, wildcard
@@ -86,10 +87,10 @@ def _sizes(function: Function) -> Analyzer:
     named = {v.name: v for v in defined_symbolic_vars(function)}
     for var in named.values():
         analyzer.assume(greater_equal(var, 1))
-    for attribute, holds in (("tir_var_lower_bound", greater_equal), ("tir_var_upper_bound", less_equal)):
-        for name, bound in function.attrs.get(attribute, {}).items():
-            if str(name) in named:
-                analyzer.assume(holds(named[str(name)], int(bound)))
+    for attribute, holds in ((LOWER, greater_equal), (UPPER, less_equal)):
+        for name, bound in stated_bounds(function, attribute).items():
+            if name in named:
+                analyzer.assume(holds(named[name], bound))
     return analyzer
 
 
