@@ -90,6 +90,8 @@ def test_a_device_is_put_in_anothers_place() -> None:
     assert all(b.var.struct_info.vdevice == third for b in bindings(after))
     with pytest.raises(DiagnosticError, match="none at 5"):
         UpdateVDevice(third, 5)(after)
+    with pytest.raises(DiagnosticError, match="takes a device, got 'llvm'"):  # made modules that did not print
+        UpdateVDevice("llvm", 0)  # type: ignore[arg-type]
 
 
 @pytest.mark.rule("RELAX-PASS-25")

@@ -193,8 +193,15 @@ def _forgetful(node: Any) -> Any:
 class UpdateVDevice(Pass):
     """See the module."""
 
-    new_vdevice: Any
+    new_vdevice: VDevice
     index: int
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.new_vdevice, VDevice):
+            raise fail(
+                "pass-device", f"UpdateVDevice takes a device, got {self.new_vdevice!r}",
+                help="make it by tvm.ir.VDevice(target, number, memory_scope)",
+            )  # fmt: skip
 
     def run(self, module: IRModule, ctx: PassContext) -> IRModule:
         listed = module.global_infos.get("vdevice", ())
