@@ -28,10 +28,12 @@ from baton._src.tir.evaluate import evaluate
 from baton._src.tir.expr import Var as TirVar
 from tests.relax.build import RELAX
 from tests.relax.strategies import Program
+from tests.relax.wide_statements import WIDE
 
 N, M = TirVar("n", "int64"), TirVar("m", "int64")
 SHAPES: tuple[tuple[Any, ...], ...] = (
     (N, 4), (N, M), (M, N), (N * 2 + 1, M), (N // 2, M, 3), (N, M, 2), (N * M,), (1, N), (M,), (4,), (), (2, 0, N),
+    (N + 1, M), (M, N + M), (N, M, 1), (1, 1), (N * N, M * 2),
 )  # fmt: skip
 FLOATS = ("float32", "float32", "float64", "float16", "bfloat16")
 INTEGERS = ("int8", "uint8", "int16", "int32", "int64")
@@ -70,7 +72,7 @@ def any_tensors(seed: int, length: int = 8) -> AnyTensors:
     with builder.function("main", params):
         is_dataflow = draw.random() < 0.7
         with builder.dataflow() if is_dataflow else nullcontext():
-            line = _Line(draw, builder, params)
+            line = Line(draw, builder, params)
             for _ in range(draw.randint(3, length)):
                 line.statement()
             results = [builder.emit_output(r) if is_dataflow else r for r in line.pool[-3:]]
@@ -78,11 +80,11 @@ def any_tensors(seed: int, length: int = 8) -> AnyTensors:
     return AnyTensors(DeadCodeElimination()(builder.get()), True)
 
 
-class _Unsuited(Exception):
+class Unsuited(Exception):
     """The operator does not go with what was drawn."""
 
 
-class _Line:
+class Line:
     """Emits operators; `pool` holds the tensors there are, later ones of which are likelier."""
 
     def __init__(self, draw: random.Random, builder: BlockBuilder, params: list[Var]) -> None:
@@ -95,7 +97,7 @@ class _Line:
         while True:
             try:
                 found = self.builder.emit(self.draw.choice(KINDS)(self))
-            except (_Unsuited, DiagnosticError):
+            except (Unsuited, DiagnosticError):
                 continue
             if isinstance(found.struct_info, TensorStructInfo) and found.struct_info.ndim >= 0:
                 self.pool.append(found)
@@ -109,59 +111,59 @@ class _Line:
             and any(kind in str(v.struct_info.dtype) for kind in kinds.split(" "))
         ]  # fmt: skip
         if not fitting:
-            raise _Unsuited
+            raise Unsuited
         return self.draw.choice(fitting[-3:] if self.draw.random() < 0.6 else fitting)
 
     def axis(self, x: Any) -> int:
         """An axis, counted from either end."""
         if not x.struct_info.ndim:
-            raise _Unsuited
+            raise Unsuited
         return self.draw.randrange(-x.struct_info.ndim, x.struct_info.ndim)
 
     def dims(self, x: Any) -> list[Any]:
         if x.struct_info.shape is None:
-            raise _Unsuited
+            raise Unsuited
         return list(x.struct_info.shape.values)
 
 
-def _unary(g: _Line) -> Any:
+def _unary(g: Line) -> Any:
     x = g.pick("float int")
     names = [*EITHER, *UNARY] if "float" in str(x.struct_info.dtype) else EITHER
     return RELAX.find(g.draw.choice(names))(x)
 
 
-def _binary(g: _Line) -> Any:
+def _binary(g: Line) -> Any:
     x = g.pick()
     names = ("logical_and", "logical_xor", "equal") if x.struct_info.dtype == "bool" else BINARY
     return RELAX[g.draw.choice(names)](x, g.pick(like=x))
 
 
-def _by_number(g: _Line) -> Any:
+def _by_number(g: Line) -> Any:
     x = g.pick("float int")
     name = g.draw.choice(["add", "multiply", "maximum", "mod", "floor_divide"])
     return RELAX[name](x, const(g.draw.choice([2, 3]), str(x.struct_info.dtype)))
 
 
-def _cast(g: _Line) -> Any:
+def _cast(g: Line) -> Any:
     x, dtype = g.pick(), g.draw.choice([*FLOATS, *INTEGERS, "bool"])
     if "float" in str(x.struct_info.dtype) and "int" in dtype:  # others are undefined
         x = RELAX["clip"](x, PrimValue(0), PrimValue(7))
     return RELAX["astype"](x, dtype=dtype)
 
 
-def _reduction(g: _Line) -> Any:
+def _reduction(g: Line) -> Any:
     x = g.pick("float int")
     name = g.draw.choice(["sum", "max", "min", "prod", *(["mean"] if "float" in str(x.struct_info.dtype) else [])])
     return RELAX[name](x, axis=g.draw.choice([None, [g.axis(x)]]), keepdims=g.draw.random() < 0.5)
 
 
-def _along(g: _Line) -> Any:
+def _along(g: Line) -> Any:
     x = g.pick("float int")
     name = g.draw.choice(["cumsum", "sort", "argmax", "argmin", "nn.softmax", "flip"])
     return RELAX.find(name)(x, axis=g.axis(x))
 
 
-def _moved(g: _Line) -> Any:
+def _moved(g: Line) -> Any:
     x = g.pick()
     axes = list(range(x.struct_info.ndim))
     if g.draw.random() < 0.5:
@@ -169,7 +171,7 @@ def _moved(g: _Line) -> Any:
     return RELAX["expand_dims"](x, axis=g.draw.choice([0, -1]))
 
 
-def _reshaped(g: _Line) -> Any:
+def _reshaped(g: Line) -> Any:
     x = g.pick()
     dims = g.dims(x)
     first = g.draw.randrange(max(len(dims) - 1, 1))
@@ -178,18 +180,18 @@ def _reshaped(g: _Line) -> Any:
     return RELAX["reshape"](x, ShapeExpr([*dims[:first], dims[first] * dims[first + 1], *dims[first + 2 :]]))
 
 
-def _joined(g: _Line) -> Any:
+def _joined(g: Line) -> Any:
     x = g.pick()
     return RELAX["concat"](Tuple([x, g.pick(like=x)]), axis=g.axis(x))
 
 
-def _taken(g: _Line) -> Any:
+def _taken(g: Line) -> Any:
     x = g.pick()
     numbers = [g.draw.randint(-1, 0) for _ in range(g.draw.randint(1, 3))]
     return RELAX["take"](x, const(numbers, "int64"), axis=g.axis(x))
 
 
-def _part(g: _Line) -> Any:
+def _part(g: Line) -> Any:
     x = g.pick()
     axis = g.axis(x)
     if g.draw.random() < 0.3:
@@ -202,24 +204,24 @@ def _part(g: _Line) -> Any:
     return RELAX["strided_slice"](x, axes=[axis], begin=[begin], end=[end], strides=[step])
 
 
-def _repeated(g: _Line) -> Any:
+def _repeated(g: Line) -> Any:
     x = g.pick()
     if g.draw.random() < 0.5:
         return RELAX["repeat"](x, g.draw.randint(1, 3), axis=g.axis(x))
     return RELAX["tile"](x, tuple(g.draw.randint(1, 2) for _ in range(g.draw.randint(1, x.struct_info.ndim + 1))))
 
 
-def _chosen(g: _Line) -> Any:
+def _chosen(g: Line) -> Any:
     x = g.pick()
     return RELAX["where"](g.pick("bool"), x, g.pick(like=x))
 
 
-def _product(g: _Line) -> Any:
+def _product(g: Line) -> Any:
     x = g.pick("float int")
     return RELAX["matmul"](x, g.pick(like=x))
 
 
-KINDS: tuple[Callable[[_Line], Any], ...] = (
+KINDS: tuple[Callable[[Line], Any], ...] = (
     _unary, _unary, _binary, _binary, _binary, _by_number, _cast, _reduction, _reduction, _along, _moved, _reshaped,
-    _joined, _taken, _part, _repeated, _chosen, _product,
+    _joined, _taken, _part, _repeated, _chosen, _product, *WIDE,
 )  # fmt: skip

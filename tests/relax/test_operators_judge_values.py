@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from baton._src.support.diagnostics import DiagnosticError
 from baton._src.values.shape import ShapeTuple
+from tests.relax.build import module
 from tests.relax.machines import everywhere, f32, fails_everywhere
 
 PROGRAM = """
@@ -63,3 +65,33 @@ def test_the_first_elements_of_an_axis_that_has_fewer_are_refused() -> None:
     """Guards topk of a symbolic axis: where it was shorter than k, compiled code read behind its end."""
     assert everywhere(FIRST, f32(1, 4, 2, 3)).numpy().tolist() == [4, 3, 2]
     fails_everywhere(FIRST, f32(1, 4), code="value-mismatch")
+
+
+@pytest.mark.parametrize("equation", ["ij,jk->ik", "ij,ij->i"])
+def test_sizes_that_einsum_takes_to_be_equal_are_compared(equation: str) -> None:
+    """Guards the interpreter, which took NumPy's word that a size of 1 fits any; compiled code refuses it."""
+    program = f"""
+@R.function
+def main(x: R.Tensor(("n", "m"), "float32"), y: R.Tensor(("k", "l"), "float32")) -> R.Object:
+    return R.einsum((x, y), "{equation}")
+"""
+    square = np.arange(4, dtype=np.float32).reshape(2, 2)
+    everywhere(program, square, square)
+    for other in (square[:1], square[:, :1] if "ij,ij" in equation else square[:1]):
+        fails_everywhere(program, square, other.copy(), code="value-mismatch", says="expected")
+
+
+def test_indices_longer_than_the_data_gather_nothing() -> None:
+    """Guards the axes beside the one indices count along: NumPy repeated data of one element, compiled code refused."""
+    program = """
+@R.function
+def main(x: R.Tensor(("n", "m"), "float32"), i: R.Tensor(("k", "l"), "int64")) -> R.Object:
+    return R.gather_elements(x, i, axis=0)
+"""
+    data = np.arange(3, dtype=np.float32).reshape(3, 1)
+    assert everywhere(program, data, np.array([[2], [0]])).numpy().ravel().tolist() == [2, 0]
+    assert everywhere(program, data[:, :0].copy(), np.zeros((0, 1), np.int64)).shape == (0, 1)
+    fails_everywhere(program, data, np.zeros((3, 2), np.int64))
+    known = program.replace('"n", "m"', "3, 1").replace('"k", "l"', "3, 2")
+    with pytest.raises(DiagnosticError, match="axis 1 of the indices"):
+        module(known)

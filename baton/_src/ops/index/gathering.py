@@ -44,7 +44,18 @@ def infer_elements(call: OpCall[GatherAttrs]) -> Info:
         normal_axis(call, call.attrs.axis, x.ndim)
         if at.ndim not in (-1, x.ndim):
             call.fail(f"indices must have the rank of the data, {x.ndim}, got {show_shape(at.shape, at.ndim)}")
+        _check_covered(call, x, at)
     return TensorInfo(at.shape, x.dtype, at.ndim, x.vdevice, at.shape_var)
+
+
+def _check_covered(call: OpCall[GatherAttrs], x: TensorInfo, at: TensorInfo) -> None:
+    """Along the other axes there is an element of the data for each index, unless there are no indices at all."""
+    if x.shape is None or at.shape is None or 0 in at.shape:
+        return
+    axis = from_front(call.attrs.axis, x.ndim)
+    for n, (have, want) in enumerate(zip(x.shape, at.shape)):
+        if n != axis and isinstance(have, int) and isinstance(want, int) and have < want:
+            call.fail(f"axis {n} of the indices {show_shape(at.shape)} is longer than that of the data, {have}")
 
 
 def compute_elements(inputs: Any, a: GatherAttrs, out: Any) -> Any:
@@ -62,6 +73,11 @@ def reference_elements(inputs: Any, a: GatherAttrs) -> Any:
     """`numpy.take_along_axis` on the leading part of the data."""
     x, at = inputs[0], inputs[1].astype(np.int64)
     axis = from_front(a.axis, x.ndim)
+    if not at.size:
+        return np.empty(at.shape, x.dtype)
+    for n, (have, want) in enumerate(zip(x.shape, at.shape)):
+        if n != axis and have < want:
+            raise IndexError(f"axis {n} of the data has {have} elements, that of the indices {want}")
     part = x[tuple(slice(None) if n == axis else slice(0, d) for n, d in enumerate(at.shape))]
     return np.take_along_axis(part, at, axis)
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.op_def import NotApplicable, OpDef
+from baton._src.relax.check.assumed_sizes import assumed_sizes
 from baton._src.relax.check.context import Context
 from baton._src.relax.check.deduce import deduce
 from baton._src.relax.check.variables import prim_vars
@@ -34,6 +35,7 @@ _BEFORE = -(2**31)
 
 def by_reference(definition: OpDef[Any], args: Sequence[Any], call: Call, frame: Frame) -> Any:
     """The result of the operator of `call` on `args`; results never alias arguments (RELAX-SEM-09)."""
+    _check_assumed(call, frame)
     reference = definition.reference
     if isinstance(reference, NotApplicable):
         raise fail("relax-run", f"operator {definition.name} cannot be run: {reference.why}", span=call.span)
@@ -56,6 +58,17 @@ def by_reference(definition: OpDef[Any], args: Sequence[Any], call: Call, frame:
     except ValueError as error:
         given = ", ".join(describe_value(a) for a in args)
         raise fail("value-mismatch", f"{definition.name} of {given}: {error}", span=call.span) from error
+
+
+def _check_assumed(call: Call, frame: Frame) -> None:
+    """What the rule assumed of sizes beforehand: NumPy would broadcast a size of 1, compiled code does not."""
+    for pair in assumed_sizes(call, Context()):
+        found, expected = (frame.scalar(d) if isinstance(d, PrimExpr) else d for d in pair)
+        if found != expected:
+            raise fail(
+                "value-mismatch", f"{call.op.name}: the size {pair[0]} is {found}, expected {expected} ({pair[1]})",
+                span=call.span,
+            )  # fmt: skip
 
 
 def _attrs_of_run(attrs: Any, frame: Frame) -> Any:

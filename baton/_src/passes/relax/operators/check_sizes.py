@@ -16,21 +16,15 @@ from typing import Any
 
 from baton._src.ir.expr import Op, PrimExpr
 from baton._src.ir.module import IRModule
-from baton._src.ir.op_def import DimProver, OpDef
+from baton._src.ir.op_def import OpDef
 from baton._src.ir.structural_hash import structural_hash
-from baton._src.ir.tensor_info import Dim
 from baton._src.passes.relax.binding_rewriter import BindingRewriter, rewrite_functions
-from baton._src.passes.relax.operators.kernel_of_call import is_known
 from baton._src.relax.block_builder import BlockBuilder
-from baton._src.relax.check.context import Context
-from baton._src.relax.check.deduce import deduce
-from baton._src.relax.info import to_info
+from baton._src.relax.check.assumed_sizes import Pair, assumed_sizes
 from baton._src.relax.nodes import Call, DataflowVar, MatchCast, SeqExpr, ShapeExpr, Var, VarBinding
 from baton._src.relax.struct_info import ShapeStructInfo
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
-
-Pair = tuple[Dim, Dim]
 
 
 @dataclass(frozen=True)
@@ -42,28 +36,9 @@ class CheckSizes(Pass):
         return rewrite_functions(module, rewriter.function, BlockBuilder(module))
 
 
-class _Undecided:
-    """A prover that records the questions it could not decide."""
-
-    def __init__(self, prover: DimProver) -> None:
-        self._prover = prover
-        self.pairs: list[Pair] = []
-
-    def equal(self, a: Dim, b: Dim) -> bool | None:
-        found = self._prover.equal(a, b)
-        if found is None:
-            self.pairs.append((a, b))
-        return found
-
-    def simplify(self, expr: PrimExpr) -> PrimExpr:
-        return self._prover.simplify(expr)
-
-
 class _Checker(BindingRewriter):
     def __init__(self, module: IRModule) -> None:
         super().__init__(module)
-        self.undecided = _Undecided(self.context.prover)
-        self.asking = Context(functions=self.context.functions, prover=self.undecided)
         self.checked: list[set[Any]] = []
         """What has been checked in each of the sequences around the present binding."""
 
@@ -75,19 +50,10 @@ class _Checker(BindingRewriter):
 
     def rewrite_value(self, binding: VarBinding, value: Any) -> Any:
         if isinstance(value, Call) and isinstance(value.op, Op) and isinstance(value.op.definition, OpDef):
-            pairs = [pair for pair in self.assumed(value) if self.is_new(pair)]
+            pairs = [pair for pair in assumed_sizes(value, self.context) if self.is_new(pair)]
             if pairs:
                 self.check(pairs, value)
         return value
-
-    def assumed(self, call: Call) -> list[Pair]:
-        """The pairs of sizes that have to be equal for the call's struct info to hold."""
-        infos = [to_info(a.struct_info) for a in call.args]
-        if not all(map(is_known, infos)):
-            return []
-        self.undecided.pairs = []
-        out = deduce(call, self.asking)
-        return self.undecided.pairs if is_known(to_info(out)) else []
 
     def is_new(self, pair: Pair) -> bool:
         """Whether this was not checked on the way here; from now on it counts as checked."""

@@ -19,7 +19,7 @@ from baton._src.ir.traverse import post_order, substitute
 from baton._src.te.computation import placeholder
 from baton._src.te.prim_func import create_prim_func
 from baton._src.te.tensor import Tensor
-from baton._src.tir.expr import AnyDim, Var, literal
+from baton._src.tir.expr import Var, literal
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.values.dtype import INT64
 
@@ -30,21 +30,6 @@ class Kernel:
 
     function: PrimFunc
     tir_vars: tuple[PrimExpr, ...]
-
-
-def is_known(info: Info) -> bool:
-    """Whether a kernel can be made for an operand or result of which this is known: rank, dims, dtype."""
-    match info:
-        case TensorInfo(shape=shape, dtype=dtype):
-            return shape is not None and not dtype.is_void and not any(isinstance(d, AnyDim) for d in shape)
-        case ShapeInfo(values=values):
-            return values is not None
-        case PrimInfo(value=value):
-            return value is not None
-        case TupleInfo(fields=fields):
-            return all(is_known(f) for f in fields)
-        case _:
-            return False
 
 
 def cache_key(definition: OpDef[Any], args: Sequence[Info], attrs: Any, out: Info) -> tuple[Any, ...] | None:

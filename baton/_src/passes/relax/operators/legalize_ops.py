@@ -34,8 +34,9 @@ from baton._src.ir.tensor_info import Info, TensorInfo, TupleInfo
 from baton._src.passes.relax.binding_rewriter import rewrite_functions
 from baton._src.passes.relax.operators.check_sizes import CheckSizes
 from baton._src.passes.relax.operators.decomposing import DecomposingRewriter
-from baton._src.passes.relax.operators.kernel_of_call import Kernel, cache_key, is_known, make_kernel, variables
+from baton._src.passes.relax.operators.kernel_of_call import Kernel, cache_key, make_kernel, variables
 from baton._src.relax.block_builder import BlockBuilder
+from baton._src.relax.check.assumed_sizes import is_known
 from baton._src.relax.info import to_info
 from baton._src.relax.nodes import Call, ShapeExpr, Tuple, TupleGetItem, Var, VarBinding
 from baton._src.relax.special_op import SpecialOp
