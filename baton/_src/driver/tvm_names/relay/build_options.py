@@ -11,8 +11,11 @@ from baton._src.support.diagnostics import fail
 _EXECUTORS = {
     "graph": {"link-params": "IntImm"},
     "aot": {
-        "link-params": "IntImm", "unpacked-api": "IntImm", "interface-api": "runtime.String",
-        "workspace-byte-alignment": "IntImm", "constant-byte-alignment": "IntImm",
+        "link-params": "IntImm",
+        "unpacked-api": "IntImm",
+        "interface-api": "runtime.String",
+        "workspace-byte-alignment": "IntImm",
+        "constant-byte-alignment": "IntImm",
     },
     "vm": {},
 }
