@@ -98,7 +98,8 @@ def reference_nll(inputs: Any, a: NllLossAttrs) -> Any:
     safe = np.where(counts, t, 0)
     weights = wide(inputs[2])[safe] if len(inputs) > 2 else np.ones(t.shape, x.dtype)
     weights = np.where(counts, weights, 0)
-    losses = -np.take_along_axis(classes, safe[..., None], axis=-1)[..., 0] * weights
+    picked = np.take_along_axis(classes, safe[..., None], axis=-1)[..., 0]
+    losses = np.where(counts, -picked * weights, 0)  # what is ignored may be infinite
     if a.reduction == "none":
         return losses.astype(inputs[0].dtype)
     total = np.sum(losses)

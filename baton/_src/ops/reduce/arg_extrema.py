@@ -117,16 +117,14 @@ def _check_not_empty(call: OpCall[Any]) -> None:
             call.fail(f"axis {axis} of {show_shape(x.shape)} has no elements to search")
 
 
-def _extremum(x: k.Tensor, axes: tuple[int, ...], a: Any, shape: Any, is_max: bool) -> k.Tensor:
-    """The row-major position of the extremum within the searched axes, as int64."""
-    reduced = {i: k.reduce_axis(x.shape[i], f"k{i}") for i in axes}
-    last = bool(a.select_last_index)
+def arg_reducer(dtype: DataType, *, is_max: bool, last: bool = False) -> Any:
+    """The reduction of (position, value) to an extremum: the first of equals or the last, NaN before all numbers."""
 
     def pick(left: Any, right: Any) -> Any:
         better = left[1] > right[1] if is_max else left[1] < right[1]
         equal: Any = k.tir.EQ(left[1], right[1])
         earlier = left[0] > right[0] if last else left[0] < right[0]
-        if x.dtype.is_float:
+        if dtype.is_float:
             nothing_left, nothing_right = k.isnan(left[1]), k.isnan(right[1])
             better = k.tir.Or(better, k.tir.And(nothing_left, k.tir.Not(nothing_right)))
             equal = k.tir.Or(equal, k.tir.And(nothing_left, nothing_right))
@@ -136,7 +134,13 @@ def _extremum(x: k.Tensor, axes: tuple[int, ...], a: Any, shape: Any, is_max: bo
     def nothing(_: Any, dtype: Any) -> Any:
         return k.const(-1 if last else 2**63 - 1, "int64"), k.lowest(dtype) if is_max else k.highest(dtype)
 
-    reducer = reduction.comm_reducer(pick, nothing, "argmax" if is_max else "argmin")
+    return reduction.comm_reducer(pick, nothing, "argmax" if is_max else "argmin")
+
+
+def _extremum(x: k.Tensor, axes: tuple[int, ...], a: Any, shape: Any, is_max: bool) -> k.Tensor:
+    """The row-major position of the extremum within the searched axes, as int64."""
+    reduced = {i: k.reduce_axis(x.shape[i], f"k{i}") for i in axes}
+    reducer = arg_reducer(x.dtype, is_max=is_max, last=bool(a.select_last_index))
 
     def body(*indices: Any) -> Any:
         kept = iter(indices)

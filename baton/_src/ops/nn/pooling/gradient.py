@@ -31,9 +31,9 @@ from baton._src.ops.nn.pooling.pooling import (
 )
 from baton._src.ops.nn.pooling.pooling import infer as infer_pool
 from baton._src.ops.precision import accumulator, wide
+from baton._src.ops.reduce.arg_extrema import arg_reducer
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.windows import SPATIAL
-from baton._src.te import reduction
 
 
 def infer(call: OpCall[Any]) -> Info:
@@ -62,16 +62,11 @@ def _taps(a: Any) -> list[Any]:
 
 
 def _first_maximum(x: k.Tensor, shape: Any, a: Any) -> k.Tensor:
-    """For every window of a result of `shape`, which of its taps (row-major) holds the first maximum."""
+    """For every window of a result of `shape`, which of its taps (row-major) holds the first maximum, or NaN."""
     data, result = pool_orders(a)
     taps = _taps(a)
 
-    def pick(left: Any, right: Any) -> Any:
-        wins = k.tir.Or(left[1] > right[1], k.tir.And(k.tir.EQ(left[1], right[1]), left[0] < right[0]))
-        return k.select(wins, left[0], right[0]), k.select(wins, left[1], right[1])
-
-    largest = 2**63 - 1
-    reducer = reduction.comm_reducer(pick, lambda i, v: (k.const(largest, "int64"), k.lowest(v)), "argmax")
+    reducer, outside = arg_reducer(x.dtype, is_max=True), 2**63 - 2  # behind all taps
 
     def body(*indices: Any) -> Any:
         at = result.split(indices)
@@ -81,7 +76,7 @@ def _first_maximum(x: k.Tensor, shape: Any, a: Any) -> k.Tensor:
             inside += [place >= k.index(0), place < k.index(x.shape[data.position(letter)])]
             at[letter] = place
         value = k.if_then_else(k.all_of(inside), x(*data.indices(at)), k.lowest(x.dtype))
-        tap = k.if_then_else(k.all_of(inside), _flat(taps, a), k.index(largest - 1))
+        tap = k.if_then_else(k.all_of(inside), _flat(taps, a), k.index(outside))
         return reducer((tap, value), taps)
 
     found: Any = k.compute(shape, body, "first_maximum")
