@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from baton._src.driver.relax.build import relax_build
@@ -16,11 +17,15 @@ from baton._src.passes.relax.interfaces.unused_interface import (
     RemoveUnusedParameters,
 )
 from baton._src.passes.relax.machine.dataflow_use_inplace_calls import DataflowUseInplaceCalls
+from baton._src.passes.relax.machine.rewrite_dataflow_reshape import RewriteDataflowReshape
 from baton._src.passes.relax.operators.legalize_ops import LegalizeOps
 from baton._src.relax.interpreter import Interpreter
 from baton._src.relax.well_formed import well_formed
 from baton._src.runtime.vm.virtual_machine import VirtualMachine
+from baton._src.transform.passes import Sequential
 from tests.passes.relax.programs import R, arrays, called, dim, program, same_values, tensor
+from tests.relax.build import module
+from tests.relax.machines import everywhere
 
 HELPER = """
 @I.ir_module
@@ -181,3 +186,64 @@ class Module:
 """
     before = from_source(text)
     assert DataflowUseInplaceCalls()(before) is before
+
+
+OVERWRITTEN = """
+@T.prim_func(private=True)
+def twice(a: T.handle):
+    n = T.int64()
+    A = T.match_buffer(a, (n,), "float32")
+    for i in range(n):
+        A[i] = A[i] * T.float32(2)
+
+@R.function
+def main(x: R.Tensor(("n", "m"), "float32")) -> R.Object:
+    n, m = T.int64(), T.int64()
+    with R.dataflow():
+        y = R.reshape(x, R.shape([n * m]))
+        {between}
+        z = R.call_tir_inplace(cls.twice, ({written},), [0], R.Tensor((n * m,), "float32"))
+        w = R.add(x, x)
+        v = R.add(y, y)
+        R.output(z, w, v)
+    return (z, w, v, x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("between", "written", "doubled"),
+    [
+        ("", "y", True),
+        ("u = R.reshape(R.expand_dims(y, 0), R.shape([n * m]))", "u", False),
+        ("u = (y, y); t = u[1]", "t", True),
+    ],
+)
+def test_what_is_written_in_place_is_no_view(between: str, written: str, doubled: bool) -> None:
+    """Guards what a reshape was made from, arguments of the caller even: the view's kernel wrote to it."""
+    ones = np.ones((2, 3), np.float32)
+    z, w, v, x = everywhere(OVERWRITTEN.format(between=between, written=written), ones)
+    assert (z.numpy().max(), w.numpy().max(), x.numpy().max()) == (2, 2, 1)
+    assert v.numpy().max() == (4 if doubled else 2)
+
+
+def test_copies_that_were_made_for_writing_in_place_stay() -> None:
+    """Guards RewriteDataflowReshape behind DataflowUseInplaceCalls: it made a view of the copy that is overwritten."""
+    source = """
+@R.function
+def main(x: R.Tensor(("n", "m"), "float32")) -> R.Object:
+    with R.dataflow():
+        a = R.repeat(x, 1, axis=0)
+        b = R.add(a, x)
+        c = R.multiply(b, x)
+        R.output(c)
+    return (c, x)
+"""
+    steps = [LegalizeOps(), DataflowUseInplaceCalls(), RewriteDataflowReshape()]
+    before = module(source)
+    after = Sequential(steps)(before)
+    assert "call_tir_inplace" in repr(after["main"])
+    ones = np.full((2, 3), 3, np.float32)
+    expected, given = everywhere(before, ones)
+    found, kept = everywhere(after, ones)
+    assert (found.numpy() == expected.numpy()).all()
+    assert (kept.numpy() == given.numpy()).all()

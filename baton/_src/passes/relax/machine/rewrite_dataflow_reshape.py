@@ -6,7 +6,8 @@
 
 A kernel reshapes if it has one input, one output and each output element is the input element of the same row-major
 position (`has_reshape_pattern`). Only inside dataflow blocks, and only for values that stay in their block: a value
-that leaves it, directly, in a tuple or through a function's result, would share memory with another one.
+that leaves it, directly, in a tuple or through a function's result, would share memory with another one. Where a call
+writes in place, what would share the memory it writes stays a copy.
 """
 
 from __future__ import annotations
@@ -14,14 +15,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from baton._src.analysis.liveness import alias_sets
+from baton._src.analysis.bindings import used_vars
+from baton._src.analysis.liveness import alias_sets, may_alias
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.module import IRModule
+from baton._src.ir.traverse import post_order
 from baton._src.ops.builders import Maker
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.passes.shared.kernel_stages import kernel_stages
 from baton._src.relax.nodes import (
+    Binding,
     BindingBlock,
     Call,
     DataflowBlock,
@@ -29,10 +33,13 @@ from baton._src.relax.nodes import (
     Function,
     ShapeExpr,
     Tuple,
+    Var,
     VarBinding,
 )
+from baton._src.relax.special.calls import CallTIRInplaceAttrs
 from baton._src.relax.special_ops import special_op
 from baton._src.relax.struct_info import TensorStructInfo
+from baton._src.support.graphs import components
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.expr import BufferLoad, IntImm
@@ -56,34 +63,63 @@ class _Rewriter(BindingRewriter):
         super().__init__(module)
         self.call_tir = special_op("call_tir")
         self.known: dict[Any, bool] = {}
-        self.leaving: set[Any] = set()
-        """Variables of the block at work whose memory is seen after it."""
+        self.kept: set[Any] = set()
+        """Variables of the block at work whose memory is seen after it, or written in place."""
 
     def enter_block(self, block: BindingBlock) -> None:
         if isinstance(block, DataflowBlock):
             owners = alias_sets(list(block.bindings))
             outputs = [b.var for b in block.bindings if not isinstance(b.var, DataflowVar)]
-            self.leaving = {owner for output in outputs for owner in owners[output]}
+            self.kept = {owner for output in outputs for owner in owners[output]}
+            self.kept |= self._overwritten(list(block.bindings))
 
     def rewrite_value(self, binding: VarBinding, value: Any) -> Any:
-        if not self.in_dataflow or binding.var in self.leaving:
+        if not self.in_dataflow or binding.var in self.kept or not self._is_reshape(value):
             return value
+        shape = value.sinfo_args[0].shape
+        assert isinstance(shape, ShapeExpr)
+        return self.normalized(Maker("relax", CATALOGUE.get("reshape"), CATALOGUE)(value.args[1].fields[0], shape))
+
+    def _overwritten(self, bindings: list[Binding]) -> set[Any]:
+        """The variables that would share memory with what a call writes in place, if every reshape were a view."""
+        written = {b.var: _written_in_place(b.value) for b in bindings if isinstance(b, VarBinding)}
+        roots = [arg for args in written.values() for arg in args]
+        if not roots:
+            return set()
+        sharing: dict[Any, set[Any]] = {root: set() for root in roots}
+        for binding in bindings:
+            value = binding.value if isinstance(binding, VarBinding) else None
+            shares = value is None or may_alias(value) or self._is_reshape(value)
+            for other in used_vars(binding) if shares else written[binding.var]:
+                sharing.setdefault(binding.var, set()).add(other)
+                sharing.setdefault(other, set()).add(binding.var)
+        return {var for group in components(sharing) if not set(group).isdisjoint(roots) for var in group}
+
+    def _is_reshape(self, value: Any) -> bool:
+        """Whether it is the call of a kernel that only reshapes."""
         if not isinstance(value, Call) or value.op is not self.call_tir or not isinstance(value.args[1], Tuple):
-            return value
+            return False
         args, info = value.args[1].fields, value.sinfo_args[0]
         if len(args) != 1 or not isinstance(info, TensorStructInfo) or not self._reshapes(value.args[0]):
-            return value
+            return False
         given = args[0].struct_info
-        if not isinstance(given, TensorStructInfo) or given.dtype != info.dtype:
-            return value
-        assert isinstance(info.shape, ShapeExpr)
-        return self.normalized(Maker("relax", CATALOGUE.get("reshape"), CATALOGUE)(args[0], info.shape))
+        return isinstance(given, TensorStructInfo) and given.dtype == info.dtype
 
     def _reshapes(self, var: Any) -> bool:
         if var not in self.known:
             kernel = self.context.functions.get(var)
             self.known[var] = isinstance(kernel, PrimFunc) and has_reshape_pattern(kernel)
         return self.known[var]
+
+
+def _written_in_place(value: Any) -> list[Any]:
+    """The variables whose memory the call writes."""
+    if not isinstance(value, Call) or not isinstance(value.attrs, CallTIRInplaceAttrs):
+        return []
+    is_kernel = value.op is special_op("call_tir_inplace")
+    args = value.args[1].fields if is_kernel and isinstance(value.args[1], Tuple) else value.args[1:]
+    written = [args[place] for place in value.attrs.inplace_indices if place >= 0]
+    return [n for n in post_order(written) if isinstance(n, Var)]
 
 
 def has_reshape_pattern(kernel: PrimFunc) -> bool:
