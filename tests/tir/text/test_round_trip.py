@@ -10,7 +10,7 @@ from baton._src.ir.structural import assert_structural_equal
 from baton._src.ir.traverse import post_order
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.tir import operators as ops
-from baton._src.tir.expr import BufferLoad, IntImm, IterVar, Var
+from baton._src.tir.expr import BufferLoad, FloorDiv, FloorMod, IntImm, IterVar, Var
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.stmt import AttrStmt, Block, BufferStore, Evaluate, LetStmt, Stmt
 from baton._src.tir.text.parser import parse_text
@@ -178,3 +178,12 @@ def test_axes_of_attributes_that_launch_nothing_name_a_variable(dom: Range | Non
     func = PrimFunc((), body)
     assert "    v = T.int32()" in script(func).splitlines()
     assert_structural_equal(func, parse_text(script(func)), map_free_vars=True)
+
+
+@pytest.mark.parametrize("kind", [FloorDiv, FloorMod])
+@pytest.mark.parametrize("dtype", ["float32", "int32"])
+def test_quotients_and_remainders_read_back(kind: type, dtype: str) -> None:
+    """Guards the remainder of floats, which is exact: as `%` it was read back as `a - floor(a / b) * b`."""
+    a, b = Var("a", dtype), Var("b", dtype)
+    func = PrimFunc([a, b], Evaluate(kind(a, b)))
+    assert_structural_equal(func, parse_text(script(func)))

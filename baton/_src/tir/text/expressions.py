@@ -95,8 +95,10 @@ def _infix(node: Any, sign: str, own: int, level: int) -> list[_Item]:
 
 
 def _needs_constructor(node: Any) -> bool:
-    """Whether infix text would be read as something else: of two Python numbers, or a truncating integer division."""
-    if isinstance(node, tir.Div) and not node.a.dtype.is_float:
+    """Whether infix text would be read as something else: of two Python numbers, a truncating integer division, or one
+    node for what `//` and `%` of floats are spelt out as."""
+    spelt_out = (tir.FloorDiv, tir.FloorMod) if node.a.dtype.is_float else tir.Div
+    if isinstance(node, spelt_out):
         return True
     return _is_bare(node.a) and _is_bare(node.b)
 
