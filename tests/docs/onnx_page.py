@@ -48,55 +48,54 @@ assert backend.run_model(onnx_model, [np.ones((2, 3), np.float32), np.array([0])
 ```
 
 - `baton.compile("model.onnx")`, `relax.frontend.onnx.from_onnx(model)` and `relay.frontend.from_onnx(model)` share one
-  table of converters. Sizes that a model leaves open stay symbolic in Relax and are `?` in Relay: one program serves
-  them all.
-- In Relax, sizes may also depend on the values of a run: the corners of Slice, the widths of Pad, the `k` of TopK and
-  Trilu, the lengths of Range, Split, Expand, Tile and ConstantOfShape, the scales and sizes of Resize, the number of
-  boxes of NonMaxSuppression, the length of the signal of STFT. Axes, and what the help of an error with the code
-  `onnx-dynamic` names, must be known when compiling.
-- Sizes that ought to be equal but are computed in different ways (the halved and doubled maps of a U-Net) are taken
-  to be, and checked in every run.
+  table of converters. Open sizes of a model stay symbolic in Relax and are `?` in Relay: one program serves all sizes.
+- In Relax, sizes may also depend on values known only at run time: the corners of Slice, the widths of Pad, the `k` of
+  TopK and Trilu, the lengths of Range, Split, Expand, Tile and ConstantOfShape, the scales and sizes of Resize, the
+  number of boxes of NonMaxSuppression, the length of the signal of STFT. Axes must be known when compiling, and so must
+  all that an error with the code `onnx-dynamic` names in its help.
+- Sizes that should be equal but are computed in different ways (the halved and doubled maps of a U-Net) are taken as
+  equal, and checked in every run.
 - Operators that are not supported are reported all at once, with the names of their nodes.
-- Files are not trusted: external data is read only from the model's folder (or where links in it lead as the
-  model's own does), sizes are checked before memory is asked for, and a damaged file is a diagnostic. The forms of
-  text that `onnx.save` writes are read as well; their endings say what they are (`.textproto`, `.onnxjson`,
+- Files are not trusted: external data is read only from the model's folder (if the model is a link, also from the
+  folder it leads to), sizes are checked before memory is allocated, and a damaged file is a diagnostic. The text
+  formats that `onnx.save` writes are read as well; the file ending tells the format (`.textproto`, `.onnxjson`,
   `.onnxtxt`).
-- Weights of 2, 4 and 8 bits (`MatMulNBits`) are made real numbers when compiling: they take the memory of float32.
-- Strings (features and classes of scikit-learn's models) are numbered at the border of what `baton.compile` makes: they
-  are compared, looked up, counted and moved about there. What looks into them (StringNormalizer, StringSplit,
-  RegexFullMatch, Tokenizer, casts from and to strings, ...) is done by the machine that runs the program; patterns are
-  RE2's, without classes by name. A sequence is a list of arrays, as an input a list of arrays of one shape. `from_onnx`
-  makes a module of tensors: sequences of known length are tuples, strings are refused; export with
-  `options={"zipmap": False}` and with integer classes.
-- ZipMap gives a list of dictionaries. A dictionary as an input goes to DictVectorizer or CastMap, which say what keys
-  there are. A key that the vocabulary does not have is an error, as ONNX says; onnxruntime passes it over.
-- QLinearAveragePool with `ceil_mode` and `count_include_pad` counts the border that the model gives, not what a window
-  has beyond it: so ONNX and onnxruntime compute AveragePool. onnxruntime's quantised kernel counts both.
-- DynamicQuantizeLSTM computes with real numbers, its weights made real; onnxruntime rounds inputs and states to bytes
-  in each step. The two are close, not equal.
-- A function of the model goes before an operator of the same name, as in ONNX's reference; ONNX leaves it to the
-  runtime. onnxruntime takes the operator if it has one.
-- An initializer in a subgraph that has the name of another value outside is refused: ONNX forbids it, and tools differ
-  in which of the two they take.
-- Resize with aligned corners aligns those of the tensor there is, as onnxruntime and PyTorch do; two cases of the
-  onnx package take its size before it is rounded.
-- Attention of one query with `is_causal` and a past sees the keys up to its own place, as ONNX's definition and its
-  reference say. onnxruntime shows it all of them; the two differ where more keys than queries are new.
-- A loop of unknown length may append to sequences, one item of the same sizes in each iteration; what reads them comes
-  behind the loop.
-- What goes wrong in a run is told with the names of the nodes; a kernel made of several names them all.
-- Integers divided by zero, of which ONNX says nothing, give 0; onnxruntime refuses them.
-- Attributes with values that ONNX does not know are refused; so are the few that onnxruntime and ONNX read in two ways
-  (a regressor of one target with a `post_transform`). Opsets before 7 keep their meaning (`broadcast`, `axis`).
-- What a model declares of its outputs and of values in between is not used: dtypes and shapes are those that the nodes
-  give. Two nodes may have one name, and operators that ONNX has replaced (Upsample, Scatter) keep the meaning of their
-  last version; onnxruntime refuses such files, but no other reading of them is possible.
-- An arm of an If whose sizes do not fit, where those of the other arm do, is reported when importing and fails in the
-  run that takes it.
-- Models that onnxruntime has optimised can be imported up to `ORT_ENABLE_EXTENDED`; of quantised ones onnxruntime's
-  optimised kernels differ by one quantum from what the nodes say, which is computed here.
-- Not supported: the order of strings, complex numbers, gradients of a graph. Random operators give the same numbers
-  in every run (they follow from the seed, or the node's name).
+- Weights of 2, 4 and 8 bits (`MatMulNBits`) are converted to floats when compiling: they take the memory of float32.
+- Strings (features and classes of scikit-learn's models) become numbers at the inputs of what `baton.compile` makes,
+  and are strings again at its outputs; the program compares, looks up, counts and moves the numbers. Operators that
+  look inside strings (StringNormalizer, StringSplit, RegexFullMatch, Tokenizer, casts from and to strings, ...) run in
+  the virtual machine; patterns are RE2's, without named classes. A sequence is a list of arrays, as an input a list of
+  arrays of one shape. `from_onnx` makes a module of tensors: sequences of known length are tuples, strings are refused;
+  export with `options={"zipmap": False}` and with integer classes.
+- ZipMap gives a list of dictionaries. A dictionary as an input goes to DictVectorizer or CastMap, which declare its
+  keys. A key outside the vocabulary is an error, as ONNX says; onnxruntime ignores it.
+- QLinearAveragePool with `ceil_mode` and `count_include_pad` counts the model's padding, but not the part of a window
+  beyond it, as ONNX and onnxruntime do for AveragePool. onnxruntime's quantised kernel counts both.
+- DynamicQuantizeLSTM computes with floats, and converts its weights to floats; onnxruntime rounds inputs and states to
+  bytes in each step. The results are close, not equal.
+- A function of the model takes precedence over an operator of the same name, as in ONNX's reference; ONNX leaves it to
+  the runtime. onnxruntime takes the operator if it has one.
+- An initializer in a subgraph with the name of an outer value is refused: ONNX forbids it, and tools differ in which of
+  the two they take.
+- Resize with aligned corners uses the actual output size, as onnxruntime and PyTorch do; two cases of the onnx package
+  use the size before rounding.
+- Attention of one query with `is_causal` and a past sees the keys up to its own position, as ONNX's definition and its
+  reference say. In onnxruntime it sees all keys; the results differ where more keys than queries are new.
+- A loop of unknown length may append to sequences, one item of the same sizes in each iteration; the sequences may be
+  read only after the loop.
+- Errors at run time name the nodes; for a kernel made of several nodes they name all of them.
+- Integer division by zero, which ONNX does not define, gives 0; onnxruntime refuses it.
+- Attribute values that ONNX does not define are refused; so are the few that onnxruntime and ONNX read differently (a
+  regressor of one target with a `post_transform`). Opsets before 7 keep their meaning (`broadcast`, `axis`).
+- The dtypes and shapes that a model declares for outputs and intermediate values are not used: those that the nodes
+  give are. Two nodes may have one name, and operators that ONNX has replaced (Upsample, Scatter) keep the meaning of
+  their last version; onnxruntime refuses such files, but no other reading of them is possible.
+- If the sizes in one branch of an If do not fit, but those of the other branch do, the importer reports it, and a run
+  that takes the bad branch fails.
+- Models that onnxruntime has optimised can be imported up to `ORT_ENABLE_EXTENDED`. For quantised ones baton computes
+  what the nodes say; onnxruntime's optimised kernels differ from it by one quantum.
+- Not supported: ordering of strings, complex numbers, gradients of a graph. Random operators give the same numbers in
+  every run (they follow from the seed, or the node's name).
 """
 
 

@@ -52,50 +52,51 @@ with torch.inference_mode():
     torch.testing.assert_close(frozen(rows), layers(rows))
 ```
 
-- `baton.compile`, and the command line, take exported programs and the `.pt2` files of `torch.export.save`. Files are
-  not trusted: no pickle in them is read, their expressions are arithmetic, their operators those of aten. `.pt`,
-  `.pth` and `.bin` files are pickles, and refused.
+- `baton.compile` and the command line take exported programs and the `.pt2` files of `torch.export.save`. Files are not
+  trusted: no pickle in them is read, expressions may only be arithmetic, operators only those of aten. `.pt`, `.pth`
+  and `.bin` files are pickles, so they are refused.
 - `relax.frontend.torch` has `from_exported_program`, `from_fx` (a `torch.fx.GraphModule`, exported for the inputs
   described), `relax_dynamo` and `dynamo_capture_subgraphs`; `relay.frontend.from_pytorch` takes modules of `torch.jit`,
   traced or scripted, and gives `(mod, params)` with the module's own names of parameters. Sizes that are `relay.Any()`
   or variables of `tir` stay open; where the program fixes one of them, it is refused.
-- Everything becomes an exported program first, and PyTorch takes side effects out of it: operators in place and writes
-  into views become plain ones. One table of converters writes Relax and Relay; operators that it lacks are taken apart
-  by PyTorch where it can, and by us in PyTorch's terms where it cannot (the fast path of its transformers, bags of
-  embeddings, distances). What is left is reported all at once, with the lines of the program, also of TorchScript.
+- Everything becomes an exported program first, and PyTorch removes side effects from it: operators in place and writes
+  into views become plain ones. One table of converters writes Relax and Relay. Operators that the table lacks are
+  decomposed, by PyTorch where it can, otherwise by baton (the fast path of PyTorch's transformers, bags of embeddings,
+  distances). All operators that remain are reported at once, with the lines of the program, also for TorchScript.
   Dtypes are promoted by PyTorch's rules, and every result is compared with the shape and dtype that PyTorch expects.
-- A compiled function has no state: what a program changes of its own (caches of keys and values, counters, running
-  statistics of training mode) is an input behind the others, `exported.state_dict` has what to begin with, and the last
-  results are what becomes of it, to be passed to the next call. In Relay it is among the parameters.
-  Through `torch.compile` state and gradients work, since PyTorch itself keeps the state:
-  convolutions, norms, pools, attention, recurrences and bags have their gradients. Weights are inputs there; with the
-  option `freeze` they are constants, until PyTorch's count of changes or their place in memory says that one is
-  another: it becomes an input then. What is written through `.data` or NumPy is not counted, and not seen.
-- A mask as an index picks as many elements as a run finds: `x[mask]`, `x[mask] = values` (checked to be as many),
-  `masked_select`, `nonzero`, `repeat_interleave`. Relay, which has no names for such sizes, cannot write by them.
-- Complex tensors live within a program, as pairs of real ones: `torch.fft`, `stft`, `view_as_complex`, arithmetic.
-  Inputs and results are real (`torch.view_as_real`), and transforms at most 8192 long: they are products with matrices.
-- Control flow that depends on tensors is imported: `torch.cond`, `while_loop` (of any number of turns), and `scan` and
-  `map` of up to 1024 steps, which are written out. In TorchScript these are conditions over elements; a loop as long as
-  an element says is refused.
+- A compiled function has no state. What a program changes of its own (caches of keys and values, counters, running
+  statistics of training mode) becomes inputs after the others; `exported.state_dict` has the first values. The last
+  results are the new values: pass them to the next call. In Relay the state is among the parameters. Through
+  `torch.compile` state and gradients work, since PyTorch itself keeps the state: convolutions, norms, pools, attention,
+  recurrences and bags have their gradients. Weights are inputs there. With the option `freeze` they are constants; when
+  PyTorch's version counter or the address of a weight changes, that weight becomes an input. Changes made through
+  `.data` or NumPy are not counted, and not seen.
+- A mask as an index selects a number of elements that is known only at run time: `x[mask]`, `x[mask] = values` (their
+  number is checked), `masked_select`, `nonzero`, `repeat_interleave`. Relay has no names for such sizes, so it cannot
+  write through them.
+- Complex tensors are supported inside a program, as pairs of real ones: `torch.fft`, `stft`, `view_as_complex`,
+  arithmetic. Inputs and results are real (`torch.view_as_real`). Transforms are products with matrices, at most 8192
+  long.
+- Control flow that depends on tensors is imported: `torch.cond`, `while_loop` (any number of iterations), and `scan`
+  and `map` of up to 1024 steps, which are unrolled. In TorchScript, conditions may depend on elements; a loop whose
+  length depends on an element is refused.
 - Quantised models of PT2E and torchao (`quantized_decomposed`, `_int_mm`; a scale for the tensor, a channel, a token or
-  a group) are whole numbers beside scales. So are those of eager mode (`torch.ao.quantization`: static, and dynamic
-  `Linear`), which come as TorchScript: sums are exact in int32, and rounded as PyTorch rounds them. Their recurrent
-  layers are refused; where PyTorch's engines differ (transposed convolutions), results are those of fbgemm.
-- Random numbers are PyTorch's own: through `torch.compile` they are drawn before each call, so that `torch.manual_seed`
-  gives what it gives without compiling. Exported programs that draw are refused, as functions have no state.
-- Results that are None are left out. Of equal elements `topk` gives the places in another order than PyTorch, which
-  promises none; where nobody wants gradients, PyTorch sets padded positions of its transformers to zero, and exported
-  programs do not.
-- Sizes stay open in arithmetic, too: quotients, roots and products with floats are numbers of the program, and what is
-  rounded is a size again where that is exact (`x.shape[0] * 0.5`, not `* 0.7`). Through `torch.compile` whole numbers
-  may be arguments that change, such as the position in a cache.
-- What an exported program was told of open sizes (`Dim("n", min=4, max=20)`, `8 * Dim("n")`), or asked of them while it
-  was traced (`if x.shape[0] > 8`), is checked at every call; sizes 0 and 1 are let in, as PyTorch does. In Relay the
-  first result depends on it: what no result needs is not part of a function there.
-- Results of `torch.compile` lie in memory as PyTorch's do: views share elements with what they look at, one that is
-  given twice is the same tensor, and strides are those of the program (channels last, transposed).
-- Images may have any size in training, too: one compilation serves all. `F.pad` takes widths that follow from sizes,
+  a group) become integers with scales. So do those of eager mode (`torch.ao.quantization`: static, and dynamic
+  `Linear`), which come as TorchScript: sums are exact in int32, and rounded as PyTorch rounds them. Recurrent layers of
+  eager mode are refused; where PyTorch's engines differ (transposed convolutions), results are those of fbgemm.
+- Random numbers are PyTorch's own. Through `torch.compile` they are drawn before each call, so `torch.manual_seed` has
+  the same effect as without compiling. Exported programs that draw random numbers are refused: functions have no state.
+- Results that are None are left out. For equal elements `topk` gives other indices than PyTorch, which promises no
+  order. Where gradients are off, PyTorch sets padded positions of its transformers to zero; exported programs do not.
+- Sizes stay open in arithmetic, too: quotients, roots and products with floats are computed in the program, and a
+  rounded number is a size again where that is exact (`x.shape[0] * 0.5`, not `* 0.7`). Through `torch.compile` integer
+  arguments may change between calls, such as the position in a cache.
+- What an exported program states about open sizes (`Dim("n", min=4, max=20)`, `8 * Dim("n")`), or asked while it was
+  traced (`if x.shape[0] > 8`), is checked at every call; sizes 0 and 1 are accepted, as in PyTorch. In Relay the first
+  result depends on the check, since a function keeps only what its results need.
+- Results of `torch.compile` have PyTorch's memory layout: views share elements with their base, a tensor returned twice
+  is the same tensor, and strides are those of the program (channels last, transposed).
+- Images may have any size in training, too: one compilation serves all. `F.pad` takes widths that depend on sizes,
   `F.interpolate` any factor whose products with sizes are exact (0.5, 0.75, 1.5).
 - Results whose length depends on elements: `unique` (also along an axis), `nonzero` and masks as indices work in both
   languages; `bincount`, `repeat_interleave` by a tensor, and masks as targets of writes only in Relax. PyTorch's
@@ -103,19 +104,19 @@ with torch.inference_mode():
 - `flex_attention` is computed as PyTorch does without a kernel: the whole matrix of scores, with your `score_mod` and
   `mask_mod` applied to it. Its sizes must be known.
 - Linear algebra of `torch.linalg` (`inv`, `solve`, `cholesky`, `lu`, `qr`, `eigh`, `svd`, `pinv`, `slogdet`, triangular
-  systems, and what PyTorch makes of these) is NumPy's LAPACK at run time, in Relax only; a matrix without an inverse or
-  a factor is an error where PyTorch checks it. `det` is a kernel in both languages, without gradients.
-- Numbers that elements decide (`x.sum().item()`, `lengths.tolist()`) are read at run time, in Relax: sizes, bounds of
-  slices, conditions of `torch.cond`. What a program asserts of them (`torch._check`) is checked when it runs.
-- Inputs that a program changes stay as they are: what PyTorch makes of them are results behind the program's own, in
-  the order of the inputs. Numbers among results are tensors without axes: int64, float64 or bool.
-- torchvision's `nms`, `roi_align`, `roi_pool`, `ps_roi_align` and `deform_conv2d` are imported, and the products by
-  groups (`torch._grouped_mm`) that routed experts are made of.
+  systems, and what PyTorch builds from these) uses NumPy's LAPACK at run time, in Relax only. A matrix without an
+  inverse or a factor is an error where PyTorch checks it. `det` is a kernel in both languages, without gradients.
+- Numbers that depend on elements (`x.sum().item()`, `lengths.tolist()`) are read at run time, in Relax: sizes, bounds
+  of slices, conditions of `torch.cond`. What a program asserts about them (`torch._check`) is checked at run time.
+- Inputs that a program changes stay as they are: their new values are extra results after the program's own, in the
+  order of the inputs. Numbers among results are tensors of rank 0: int64, float64 or bool.
+- torchvision's `nms`, `roi_align`, `roi_pool`, `ps_roi_align` and `deform_conv2d` are imported, and so are the grouped
+  products (`torch._grouped_mm`) of mixtures of experts.
 - An operator of your own (`torch.library`) is refused by name until
-  `exported.run_decompositions({torch.ops.mine.op.default: function})` says it in terms of PyTorch; `from_fx` and
+  `exported.run_decompositions({torch.ops.mine.op.default: function})` defines it by PyTorch's operators; `from_fx` and
   `from_pytorch` take converters (`custom_convert_map`).
-- Not supported: quantised tensors (`torch.qint8`) as inputs, packed sequences, `lstsq`, `topk` of as
-  many as elements decide, whole numbers as inputs of exported programs that stay open.
+- Not supported: quantised tensors (`torch.qint8`) as inputs, packed sequences, `lstsq`, `topk` with a `k` that depends
+  on elements, integer inputs of exported programs that stay open.
 """
 
 
@@ -133,13 +134,13 @@ def render() -> str:
     core = [o for o in operators() if torch.Tag.core in o.tags]
     apart = {str(o) for o in decompositions(CONVERTERS)}
     known = {str(o) for o in core if str(o) in CONVERTERS}
-    rows = [f"| {o} | {'yes' if str(o) in known else 'taken apart' if str(o) in apart else '–'} |" for o in core]
+    rows = [f"| {o} | {'yes' if str(o) in known else 'decomposed' if str(o) in apart else '–'} |" for o in core]
     others = ", ".join(f"`{n.removeprefix('aten.')}`" for n in sorted(CONVERTERS) if n not in known)
     lines = [
         INTRODUCTION,
         "## Operators\n",
         f"{len(known)} of the {len(core)} operators that PyTorch {torch.__version__.partition('+')[0]} calls core, "
-        f"and {len(CONVERTERS) - len(known)} others:\nthose stay whole instead of being taken apart.\n",
+        f"and {len(CONVERTERS) - len(known)} others:\nthese are converted whole instead of being decomposed.\n",
         "| operator | support |",
         "|---|---|",
         *rows,
