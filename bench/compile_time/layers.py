@@ -2,11 +2,11 @@
 
     python -m bench.compile_time.layers [--layers 1,4,16,64] [--no-page]
 
-Two families: layers of a transformer's encoder, whose kernels are the same in every layer, and dense layers of widths
-that all differ, so that each has a kernel of its own. Every number comes from a process of its own. *cold*: nothing is
-cached; *kernels cached*: all objects are, the program is not; *loaded*: the program is. Seconds are those that pass;
-*CPU* adds up all processes of a cold compilation, and is what tells whether work is linear on a machine that has other
-work. *peak* is resident memory beyond what the process took before.
+Two families: layers of a transformer's encoder, whose kernels are the same in every layer, and dense layers that all
+have different widths, so that each has a kernel of its own. Every number comes from a process of its own. *cold*:
+nothing is cached; *kernels cached*: all objects are cached, the program is not; *loaded*: the program is cached.
+Seconds are wall-clock time; *CPU* adds up all processes of a cold compilation, and shows whether work is linear even on
+a machine with other work. *peak* is resident memory beyond what the process took before.
 """
 
 from __future__ import annotations
