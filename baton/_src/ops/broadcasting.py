@@ -26,6 +26,13 @@ def operand(call: OpCall[Any], index: int) -> TensorInfo:
     return call.tensor(index)
 
 
+def check_scalar(call: OpCall[Any], position: int) -> None:
+    """An operand with axes where a scalar belongs is an error."""
+    given = operand(call, position)
+    if given.ndim > 0:
+        call.fail(f"{call.op.inputs[position].name} must be a scalar, got {show_shape(given.shape, given.ndim)}")
+
+
 def same_dtype(call: OpCall[Any], operands: Sequence[TensorInfo]) -> DataType:
     """The one dtype of all operands; unknown if one is unknown and none contradict; an error if two differ."""
     known = [x.dtype for x in operands if not x.dtype.is_void]
@@ -135,13 +142,17 @@ def like(x: TensorInfo, dtype: DataType | None = None) -> TensorInfo:
 
 def check_operand(call: OpCall[Any], position: int, wanted: Info) -> None:
     """An operand of another shape or dtype than `wanted`, as far as that is certain, is an error."""
-    given = call.tensor(position)
+    check_info(call, call.op.inputs[position].name, call.tensor(position), wanted)
+
+
+def check_info(call: OpCall[Any], name: str, given: Info, wanted: Info) -> None:
+    """The same of any tensor among the operands; `name` is what errors call it."""
+    assert isinstance(given, TensorInfo)
     assert isinstance(wanted, TensorInfo)
     prove = DimMath(call.prover).equal
     fits = -1 in (given.ndim, wanted.ndim) or given.ndim == wanted.ndim
     if fits and given.shape is not None and wanted.shape is not None:
         fits = all(prove(a, b) is not False for a, b in zip(given.shape, wanted.shape))
-    name = call.op.inputs[position].name
     if not fits:
         shapes = [show_shape(info.shape, info.ndim) for info in (given, wanted)]
         call.fail(f"{name} has shape {shapes[0]}, the data needs {shapes[1]}")

@@ -62,7 +62,11 @@ def infer(call: OpCall[DilationAttrs]) -> Info:
     for i, letter in enumerate("HW"):
         begin, end = a.padding[i], a.padding[i + 2]
         extent, window = x.shape[place(letter)], w.shape[kernel(letter)]
-        shape[place(letter)] = window_extent(math, extent, window, a.strides[i], a.dilations[i], begin, end)
+        size = window_extent(math, extent, window, a.strides[i], a.dilations[i], begin, end)
+        if window == 0 or (isinstance(size, int) and size <= 0):
+            message = f"the weight {show_shape(w.shape)} does not fit into the padded data {show_shape(x.shape)}"
+            call.fail(message, help=f"its {letter} must be 1 or more, and padding {a.padding} wide enough")
+        shape[place(letter)] = size
     return TensorInfo(tuple(shape), dtype, vdevice=x.vdevice)
 
 

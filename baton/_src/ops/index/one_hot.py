@@ -17,6 +17,7 @@ from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Dim, Info, PrimInfo, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import from_front, normal_axis
+from baton._src.ops.broadcasting import check_scalar
 from baton._src.ops.index.take import indices_info
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.shape.targets import is_computed
@@ -54,6 +55,8 @@ def infer(call: OpCall[Any]) -> Info:
     kinds = [x.dtype for x in call.args[1:3] if isinstance(x, (PrimInfo, TensorInfo))]
     if len(kinds) != 2:
         call.fail("on_value and off_value must be scalars", code="op-argument")
+    for position in (1, 2):
+        check_scalar(call, position)
     known = [d for d in kinds if not d.is_void]
     if len(set(known)) > 1:
         call.fail(f"on_value and off_value must have the same dtype, got {known[0]} and {known[1]}", code="op-dtype")

@@ -48,6 +48,8 @@ class BucketizeAttrs(Attrs):
 def infer_search(call: OpCall[SearchAttrs]) -> Info:
     """The shape of the values."""
     row, values = call.tensor(0), call.tensor(1)
+    if row.ndim == 0:
+        call.fail("sorted_sequence must have an axis to search along, got a scalar")
     if row.shape is not None and values.shape is not None and row.ndim > 1:
         math = DimMath(call.prover)
         same = row.ndim == values.ndim

@@ -108,6 +108,8 @@ def infer_reverse(call: OpCall[ReverseAttrs]) -> Info:
                 call.fail(f"{lengths.shape[0]} lengths for a batch of {x.shape[batch]} sequences")
     if lengths.ndim not in (-1, 1):
         call.fail(f"seq_lengths must have rank 1, got {show_shape(lengths.shape, lengths.ndim)}")
+    if not lengths.dtype.is_void and not lengths.dtype.is_int:
+        call.fail(f"seq_lengths must be integers, got {lengths.dtype}", code="op-dtype", help="astype first")
     return x
 
 

@@ -129,6 +129,8 @@ ADV_INDEX: OpDef[Any] = OpDef(
 def infer_unravel(call: OpCall[Any]) -> Info:
     """A row for each axis of the shape."""
     at, shape = indices_info(call, 0), call.tensor(1)
+    if not shape.dtype.is_void and not shape.dtype.is_int:
+        call.fail(f"the shape must hold integers, got {shape.dtype}", code="op-dtype")
     if at.shape is None or shape.shape is None:
         return TensorInfo(None, at.dtype, at.ndim + 1 if at.ndim >= 0 else -1, at.vdevice)
     if len(shape.shape) != 1:

@@ -72,6 +72,7 @@ def infer(call: OpCall[EinsumAttrs]) -> Info:
         axes = _axes(call, names, len(part.shape))
         for position, name in enumerate(axes):
             if name.isalpha():
+                _check_diagonal(call, math, part.shape[axes.index(name)], name, part.shape[position])
                 _agree(call, math, extents, name, part.shape[position])
         dots = tuple(part.shape[i] for i, n in enumerate(axes) if n == ".")
         rest = None if rest is None else broadcast_shapes(call, rest, dots)
@@ -97,6 +98,12 @@ def _axes(call: OpCall[Any], names: str, ndim: int) -> str:
     if missing < 0 or (missing and "." not in names):
         call.fail(f"operand {names!r} of {call.attrs.equation!r} has rank {ndim}")
     return names.replace(".", "." * missing)
+
+
+def _check_diagonal(call: OpCall[Any], math: DimMath, first: Dim, name: str, dim: Dim) -> None:
+    """Within one operand nothing broadcasts: a diagonal is that of a square."""
+    if math.equal(first, dim) is False:
+        call.fail(f"axis {name!r} of {call.attrs.equation!r} is both {first} and {dim} in the same operand")
 
 
 def _agree(call: OpCall[Any], math: DimMath, extents: dict[str, Dim], name: str, dim: Dim) -> None:

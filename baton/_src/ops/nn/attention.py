@@ -64,6 +64,8 @@ def infer(call: OpCall[AttentionAttrs]) -> Info:
         call.fail(f"{heads} query heads cannot share {shared} key heads evenly")
     scores = (q.shape[0], heads, q.shape[1], keys.shape[1])
     for extra in bias:
+        if extra.ndim > len(scores):
+            call.fail(f"the bias must have rank {len(scores)} at most, got {show_shape(extra.shape, extra.ndim)}")
         for dim, wanted in zip(reversed(extra.shape or ()), reversed(scores)):
             if dims.stretches(dim, wanted) is False:
                 shown = f"{show_shape(extra.shape)} does not broadcast to scores of shape {show_shape(scores)}"

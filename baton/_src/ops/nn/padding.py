@@ -15,6 +15,7 @@ from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
+from baton._src.ops.broadcasting import check_scalar
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.layouts import per_axis
 from baton._src.ops.linear_axes import known_extents, transposed
@@ -61,6 +62,8 @@ def infer(call: OpCall[PadAttrs]) -> Info:
     """Every dim with its widths added."""
     x, a = call.tensor(0), call.attrs
     check_mode(call, a.pad_mode)
+    if len(call.args) > 1:
+        check_scalar(call, 1)
     if x.ndim not in (-1, len(a.pad_width)):
         call.fail(f"pad_width has {len(a.pad_width)} pairs, the data {show_shape(x.shape, x.ndim)} has rank {x.ndim}")
     if x.shape is None:
@@ -277,6 +280,8 @@ def infer_dilate(call: OpCall[DilateAttrs]) -> Info:
     if x.shape is None:
         return TensorInfo(None, x.dtype, len(a.strides), x.vdevice)
     math = DimMath(call.prover)
+    if any(s > 1 and math.at_most(1, d) is False for d, s in zip(x.shape, a.strides)):
+        call.fail(f"{show_shape(x.shape)} has no elements that strides {a.strides} could move apart")
     shape = (math.add(math.multiply(math.subtract(d, 1), s), 1) for d, s in zip(x.shape, a.strides))
     return TensorInfo(tuple(shape), x.dtype, vdevice=x.vdevice)
 

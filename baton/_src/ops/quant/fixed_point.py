@@ -55,7 +55,8 @@ def compute(inputs: Any, a: FixedPointAttrs, out: Any) -> Any:
 def reference(inputs: Any, a: FixedPointAttrs) -> Any:
     """The same in NumPy."""
     right = _FRACTION - a.shift
-    return ((inputs[0].astype(np.int64) * a.multiplier + (1 << (right - 1))) >> right).astype(inputs[0].dtype)
+    product = inputs[0].astype(np.int64) * a.multiplier + (1 << (right - 1))
+    return np.asarray(product >> right).astype(inputs[0].dtype)
 
 
 FIXED_POINT_MULTIPLY = OpDef(

@@ -16,7 +16,7 @@ from baton._src.ir.attrs import Attrs, attr, attrs
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info
 from baton._src.ops import kernel_words as k
-from baton._src.ops.dims import show_shape
+from baton._src.ops.broadcasting import check_scalar
 from baton._src.ops.samples import Arr, Sample
 
 INPUT, WEIGHT = 1, 2
@@ -38,9 +38,7 @@ def infer(call: OpCall[SimulatedQuantizeAttrs]) -> Info:
     if not x.dtype.is_void and not x.dtype.is_float:
         call.fail(f"takes floating-point data, got {x.dtype}", code="op-dtype")
     for position in (1, 2, 3):
-        v = call.tensor(position)
-        if v.ndim not in (-1, 0):
-            call.fail(f"{call.op.inputs[position].name} must be a scalar, got {show_shape(v.shape, v.ndim)}")
+        check_scalar(call, position)
     return x
 
 

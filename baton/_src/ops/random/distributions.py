@@ -17,6 +17,7 @@ from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
 from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo, TupleInfo
 from baton._src.ops import kernel_words as k
+from baton._src.ops.broadcasting import check_scalar
 from baton._src.ops.dims import show_shape
 from baton._src.ops.index.scans import scan
 from baton._src.ops.precision import accumulator
@@ -47,9 +48,7 @@ def infer_draw(call: OpCall[DrawAttrs]) -> Info:
     if not call.attrs.out_dtype.is_float:
         call.fail(f"draws floating-point numbers, got dtype {call.attrs.out_dtype}", code="op-dtype")
     for position in (1, 2):
-        scalar = call.tensor(position)
-        if scalar.ndim > 0:
-            call.fail(f"{call.op.inputs[position].name} must be a scalar, got {show_shape(scalar.shape, scalar.ndim)}")
+        check_scalar(call, position)
     return TupleInfo((key_info(call), TensorInfo(call.attrs.out_shape, call.attrs.out_dtype)))
 
 

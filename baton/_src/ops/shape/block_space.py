@@ -128,7 +128,10 @@ def infer_to_space(call: OpCall[BatchToSpaceAttrs]) -> Info:
         call.fail(f"a batch of {shape[0]} is not a multiple of the block's {size} places")
     shape[0] = math_.floor_divide(shape[0], size)
     for axis, (block, (before, after)) in enumerate(zip(a.block_shape, a.crops), start=1):
-        shape[axis] = math_.subtract(math_.multiply(shape[axis], block), before + after)
+        whole = math_.multiply(shape[axis], block)
+        if math_.at_most(before + after, whole) is False:
+            call.fail(f"crops {a.crops} take more than the {whole} elements of axis {axis}, in {show_shape(x.shape)}")
+        shape[axis] = math_.subtract(whole, before + after)
     return TensorInfo(tuple(shape), x.dtype, vdevice=x.vdevice)
 
 
@@ -219,15 +222,14 @@ class ReverseReshapeAttrs(Attrs):
         set_attr(self, "newshape", tuple(self.newshape))
 
 
-def _resolved(shape: Any, target: Any) -> tuple[Any, int | None]:
-    """The target with zeros copied, from the right; and where -1 stands."""
-    found, gap = list(target), None
+def _resolved(shape: Any, target: Any) -> tuple[list[Any], int | None, list[Any]]:
+    """The target with zeros copied, from the right; where -1 stands; and the dims of `shape` that were not copied."""
+    found, rest = list(target), list(shape)
     for back in range(1, len(found) + 1):
-        if found[-back] == 0:
+        if target[-back] == 0:
             found[-back] = shape[-back]
-        elif found[-back] == -1:
-            gap = len(found) - back
-    return found, gap
+            rest[-back] = 1
+    return found, target.index(-1) if -1 in target else None, rest
 
 
 def infer_reverse_reshape(call: OpCall[ReverseReshapeAttrs]) -> Info:
@@ -240,14 +242,24 @@ def infer_reverse_reshape(call: OpCall[ReverseReshapeAttrs]) -> Info:
     if any(target[-n] == 0 for n in range(x.ndim + 1, len(target) + 1)):
         call.fail(f"the target {target} copies a dim that {show_shape(x.shape)} does not have")
     math_ = DimMath(call.prover)
-    found, gap = _resolved(x.shape, target)
-    known = math_.product(d for n, d in enumerate(found) if n != gap)
+    found, gap, uncopied = _resolved(x.shape, target)
+    rest, asked = math_.product(uncopied), math.prod(d for d in target if d > 0)
+    if (math_.equal(rest, asked) if gap is None else math_.divides(asked, rest)) is False:
+        call.fail(
+            f"cannot reshape {show_shape(x.shape)} into {target}: beside the dims that 0 copies there are "
+            f"{rest} elements for {asked}{'' if gap is None else ' times -1'}"
+        )
     if gap is not None:
-        math_.divides(known, math_.product(x.shape))  # assumed: nothing is left over
-        found[gap] = math_.floor_divide(math_.product(x.shape), known)
-    elif math_.equal(known, math_.product(x.shape)) is False:
-        call.fail(f"cannot reshape {show_shape(x.shape)} into {show_shape(tuple(found))}")
+        found[gap] = math_.floor_divide(rest, asked)
     return TensorInfo(tuple(found), x.dtype, vdevice=x.vdevice)
+
+
+def reference_reverse_reshape(inputs: Any, a: ReverseReshapeAttrs) -> Any:
+    """`numpy.reshape`; beside a dim of 0 it does not find out what -1 stands for."""
+    found, gap, uncopied = _resolved(inputs[0].shape, a.newshape)
+    if gap is not None:
+        found[gap] = math.prod(uncopied) // math.prod(d for d in a.newshape if d > 0)
+    return np.reshape(inputs[0], found)
 
 
 REVERSE_RESHAPE = OpDef(
@@ -256,7 +268,7 @@ REVERSE_RESHAPE = OpDef(
     inputs=(Input("data"),),
     infer=infer_reverse_reshape,
     compute=compute_reshape,
-    reference=lambda inputs, a: np.reshape(inputs[0], _resolved(inputs[0].shape, a.newshape)[0]),
+    reference=reference_reverse_reshape,
     gradient=lambda b, args, a, out, grad: [b.op("reshape", grad, b.shape_of(args[0]))],
     fusion=Fusion.INJECTIVE,
     in_relax=False,

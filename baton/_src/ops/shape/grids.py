@@ -13,7 +13,7 @@ from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Dim, Info, TensorInfo, TupleInfo
 from baton._src.ops import kernel_words as k
-from baton._src.ops.broadcasting import same_dtype, same_vdevice
+from baton._src.ops.broadcasting import check_scalar, same_dtype, same_vdevice
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.loop_nests import both, load, loops, store
 from baton._src.ops.samples import Arr, Sample
@@ -128,6 +128,8 @@ def infer_sparse(call: OpCall[SparseToDenseAttrs]) -> Info:
         call.fail(f"indices must have rank 0, 1 or 2, got {show_shape(at.shape, at.ndim)}")
     if values.ndim > 1:
         call.fail(f"values must be a scalar or a vector, got {show_shape(values.shape, values.ndim)}")
+    if len(call.args) > 2:
+        check_scalar(call, 2)
     if at.shape is not None:
         _check_places(call, at.shape, values.shape)
     return TensorInfo(call.attrs.output_shape, values.dtype)

@@ -16,6 +16,7 @@ from baton._src.ir.attrs import Attrs, attr, attrs
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Dim, Info
 from baton._src.ops import kernel_words as k
+from baton._src.ops.broadcasting import check_scalar
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.samples import Arr, Sample
 
@@ -39,6 +40,8 @@ def infer(call: OpCall[Any]) -> Info:
     x = call.tensor(0)
     if x.ndim in (0, 1):
         call.fail(f"takes matrices, got {show_shape(x.shape, x.ndim)}")
+    if len(call.args) > 1:
+        check_scalar(call, 1)
     return x
 
 

@@ -148,7 +148,10 @@ def infer_conv(call: OpCall[BitserialConvAttrs]) -> Info:
     result: dict[str, Dim] = {"N": data["N"], "C": kernel["O"]}
     for i, letter in enumerate("HW"):
         borders = (a.padding[i], a.padding[i + 2])
-        result[letter] = window_extent(math, data[letter], kernel[letter], a.strides[i], 1, *borders)
+        size = window_extent(math, data[letter], kernel[letter], a.strides[i], 1, *borders)
+        if isinstance(size, int) and size <= 0:
+            call.fail(f"the kernel {show_shape(w.shape)} is larger than the padded data {show_shape(x.shape)}")
+        result[letter] = size
     return TensorInfo(tuple(result[letter] for letter in a.data_layout), a.out_dtype)
 
 

@@ -15,7 +15,7 @@ from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
 from baton._src.ir.tensor_info import Dim, Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.broadcasting import same_vdevice
-from baton._src.ops.dims import DimMath
+from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.layout_names import AxisOrder
 from baton._src.ops.layouts import anchor
 from baton._src.ops.linalg.products import product_dtype, rounded
@@ -123,7 +123,13 @@ def infer(call: OpCall[Any]) -> Info:
         spread = math.multiply(math.subtract(extents[letter], 1), a.strides[i])
         reach = math.multiply(math.subtract(weights[letter], 1), a.dilation[i])
         extra = 1 + a.output_padding[i] - a.padding[i] - a.padding[i + a.spatial]
-        result[letter] = math.add(math.add(spread, reach), extra)
+        size = math.add(math.add(spread, reach), extra)
+        if 0 in (extents[letter], weights[letter]) or math.at_most(0, size) is False:
+            call.fail(
+                f"the data {show_shape(x.shape)} and the kernel {show_shape(w.shape)} leave no extent {letter}",
+                help=f"both need elements, and padding {a.padding} may cut no more than there are",
+            )
+        result[letter] = size
     return TensorInfo(out.physical(math, result), dtype, vdevice=device)
 
 

@@ -75,7 +75,13 @@ def infer_group(call: OpCall[GroupNormAttrs]) -> Info:
     x, a = call.tensor(0), call.attrs
     check_float(call, x)
     if x.ndim >= 0:
-        channel = _checked_channel(call, x.ndim)
+        channel, axes = _checked_channel(call, x.ndim), _group_axes(a, x.ndim)[1]
+        if channel in axes:
+            call.fail(
+                f"axes {a.axes} of data of rank {x.ndim} name its channel axis {channel}",
+                code="op-axis",
+                help="channels of a group are always normalised together; name the other axes only",
+            )
         if a.num_groups < 1:
             call.fail(f"num_groups must be 1 or more, got {a.num_groups}", code="op-attribute")
         extent = None if x.shape is None else x.shape[channel]

@@ -17,7 +17,9 @@ import numpy as np
 
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TupleInfo
+from baton._src.ops.broadcasting import check_info
 from baton._src.ops.nn.recurrence.recurrence import ACTIVATIONS, RECURRENCE, RecurrenceAttrs
+from baton._src.ops.nn.recurrence.recurrence import infer as infer_recurrence
 from baton._src.ops.precision import wide
 from baton._src.ops.samples import Arr, Sample
 from baton._src.values.tensor import AnyArray
@@ -39,10 +41,16 @@ SLOPES: Mapping[str, Callable[[Any, float, float], Any]] = {
 
 
 def infer(call: OpCall[RecurrenceAttrs]) -> Info:
-    """What the operands of nn.recurrence are."""
-    others = call.args[3]
+    """What the operands of nn.recurrence are; they, and the gradients of its results, must fit it."""
+    others, grads = call.args[3:]
     if not isinstance(others, TupleInfo):
         call.fail(f"`others` must be a tuple of tensors, got {others}", code="op-argument")
+    results = infer_recurrence(replace(call, args=call.args[:4]))
+    assert isinstance(results, TupleInfo)
+    if not isinstance(grads, TupleInfo) or len(grads.fields) != len(results.fields):
+        call.fail(f"`grads` must be {len(results.fields)} tensors, one for each result", code="op-argument")
+    for n, (grad, result) in enumerate(zip(grads.fields, results.fields)):
+        check_info(call, f"grads[{n}]", grad, result)
     return TupleInfo((call.tensor(0), call.tensor(1), call.tensor(2), *others.fields))
 
 
