@@ -1,13 +1,13 @@
-"""What a schedule rule leaves open: named choices, each with the rule's own answer and others that are as right.
+"""What a schedule rule leaves open: named choices, each with the rule's own answer and others that are as correct.
 
     rows = tuned("tile_rows", shape.rows, range(4, 15))
 
-Without a record the rule's answer holds, and `tuned` gives its second argument. `using(Choices(record))` puts a record
-in force while one kernel is scheduled; `offered` then says which choices the rule met. An answer is honoured only if
-the rule offers it for this kernel just now, so that a record made by another version can never break a kernel.
+Without a record the rule's answer holds: `tuned` returns its second argument. `using(Choices(record))` applies a record
+while one kernel is scheduled; `offered` then lists the choices that the rule met. An answer is used only if the rule
+offers it for this kernel now, so a record made by another version can never break a kernel.
 
-Which record belongs to which kernel is the driver's business: `consulting(lookup)` tells whoever schedules, here and
-in the passes that prepare weights, whom to ask.
+The driver knows which record belongs to which kernel. `consulting(lookup)` sets the function to ask, for schedules and
+for the passes that prepare weights.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """Attention as one kernel: softmax(Q Kᵀ, scaled and masked) V, with no matrix of all scores in memory.
 
-What it recognises is what `ops/nn/attention` computes and the pass `FuseAttention` finds in imported graphs:
+It recognises what `ops/nn/attention` computes, and what the pass `FuseAttention` finds in imported graphs:
 
     scores[.., i, j] = sum over d of Q K        masked = elementwise(scores)        top[.., i] = max over j
     powers = exp(masked - top)        total = sum over j        weighed = sum over j of powers V        weighed / total
 
-Batches, heads and blocks of queries are shared between threads (`attention_blocks` has what one of them does). Where
-several heads read the same keys (`h // group`), one task serves them all. Factors are read where they lie, whatever
-their layout; lengths may be symbolic, sizes of heads are numbers.
+Threads share batches, heads and blocks of queries (`attention_blocks` computes one block). Where several heads read the
+same keys (`h // group`), one task computes them all. Factors are read in place, whatever their layout. Lengths may be
+symbolic; head sizes must be numbers.
 """
 
 from __future__ import annotations

@@ -1,9 +1,10 @@
 """What one thread does for attention: a block of queries against all keys, `BLOCK_KEYS` at a time.
 
-Keys are packed into panels of columns (transposed by squares of registers where they lie along the head), values into
-panels of their own. Then, for each tile of queries: scores in registers, scaled and masked on their way to a strip of
-the tile's rows; the row's maximum, its powers and their sum; powers times values in registers. With more keys than one
-block the running maximum and sum are kept, and what was weighed so far shrinks by exp(old maximum - new maximum).
+Keys are packed into panels of columns (transposed by squares of registers where they are contiguous along the head),
+values into panels of their own. Then, for each tile of queries: compute scores in registers, scale and mask them, and
+store them in a strip of the tile's rows; compute each row's maximum, powers and their sum; multiply powers by values in
+registers. With more keys than one block, the running maximum and sum are kept, and the result so far is scaled by
+exp(old maximum - new maximum).
 """
 
 from __future__ import annotations

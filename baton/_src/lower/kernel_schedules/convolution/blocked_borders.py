@@ -1,10 +1,10 @@
-"""Borders of blocked convolutions over rows of a length known only at run time, as zeros around a copy of the input.
+"""Borders of blocked convolutions whose row length is known only at run time, as zeros around a copy of the input.
 
     P[.., line, column, i] = X[.., line - b, column - d, i], zeros outside       Y sees P[.., h*s + kh, w*s + kw, i]
 
-Where the border lies in a tile cannot be known when compiling, so tiles must not touch it. Dense convolutions copy all
-maps first: that is little beside their sums. Depthwise ones copy a band of lines of one block at a time, which stays
-in the second-level cache.
+The position of the border in a tile is unknown when compiling, so tiles must not touch it. Dense convolutions copy all
+maps first, which costs little compared to the sums. Depthwise ones copy a band of lines of one block at a time, which
+stays in L2.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """One row of a depthwise window over a tile of a blocked convolution.
 
-Each input of the row is loaded once for all the taps that see it; their weights stay in registers. (Taps that follow
-one another as a loop load each input once for each of them, and LLVM, which writes short loops out and shares what they
-load, runs out of registers.)
+Each input of the row is loaded once for all its taps, whose weights stay in registers. (With a loop over the taps each
+input would be loaded once per tap; LLVM unrolls short loops, shares their loads, and runs out of registers.)
 """
 
 from __future__ import annotations

@@ -3,11 +3,11 @@ matrix.
 
     Y[n, oc, p] = sum over k of W[oc, k] * X'[n, k, p]        p: output points in order;  k: (ic, kh, kw)
 
-Rows are output channels, columns output points. A panel of X' (32 points, every k) is packed from the input just
-before it is used and stays in the second-level cache while the tiles of `matmul` run down the output channels.
-Packing copies line by line: the points of a panel are a few runs of neighbours, so with stride 1 it is vector loads;
-strides gather. The border is not copied: a run that a tap sees only in part gets zeros around that part. Bias,
-activation and residual are applied when a tile is written out.
+Rows are output channels, columns output points. A panel of X' (32 points, every k) is packed from the input just before
+it is used, and stays in L2 while the tiles of `matmul` run down the output channels. Packing copies line by line: the
+points of a panel are a few runs of neighbours, so with stride 1 it uses vector loads, with other strides gathers. The
+border is not copied: where a tap sees only part of a run, packing writes zeros around that part. Bias, activation and
+residual are applied when a tile is written out.
 """
 
 from __future__ import annotations

@@ -3,14 +3,14 @@
     Y[n, co, h, w, lane] = sum over c.., kh, kw of X(n, c.., h*s + kh, w*s + kw) * W(co, lane, c.., kh, kw)
 
 A tile is a run of neighbouring points of one output row, for a few blocks of output channels: each sum is a vector of
-one block. Weights are vector loads, inputs broadcasts (depthwise: vector loads, too). Nothing is packed or copied (but
-the border of rows whose length only a run tells, `blocked_borders`):
-padded taps are left out, rows by the limits of the loop over kh, columns by tiles of their own at the edges of the
-row. Channels outside, taps between, the block of input channels innermost and not unrolled: unrolling the taps lets
-LLVM share the overlapping loads of neighbouring taps and run out of registers.
+one block. Weights are vector loads, inputs broadcasts (depthwise: vector loads, too). Nothing is packed or copied,
+except the border of rows whose length is known only at run time (`blocked_borders`). Padded taps are left out: rows by
+the limits of the loop over kh, columns by separate tiles at the edges of the row. The loop over channels is outside,
+taps are between, and the block of input channels is innermost and not unrolled: if the taps were unrolled, LLVM would
+share the overlapping loads of neighbouring taps and run out of registers.
 
-Bytes go by dot instructions: a broadcast word is four input channels of a point, a weight has words of the same four
-for each output channel of a block.
+int8 uses dot-product instructions: a broadcast word is four input channels of a point, a weight vector has words of the
+same four for each output channel of a block.
 
 Windows of one tap over whole rows (1x1) are products of matrices: their points are one long row.
 """

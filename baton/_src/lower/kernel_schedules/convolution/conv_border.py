@@ -1,4 +1,4 @@
-"""A convolution's input as stride 1 needs it in memory: padded, and split into the phases of a stride.
+"""Copy a convolution's input so that stride 1 suffices: padded, and split into the phases of its stride.
 
 Y[p] = sum over r of if_then_else(0 <= p * s + r - b < extent, X[p * s + r - b], 0) * W[r]
 ->

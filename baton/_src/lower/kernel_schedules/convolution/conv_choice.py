@@ -1,7 +1,7 @@
 """The cheapest of the algorithms for a convolution (channels first), whatever order they are listed in.
 
-Each way says what it takes (`conv_costs`) or why it cannot. A depthwise convolution that none of them is worth its
-packing to is left to the general rule.
+Each algorithm states its cost (`conv_costs`) or why it does not apply. A depthwise convolution for which no packing
+pays is left to the general rule.
 """
 
 from __future__ import annotations

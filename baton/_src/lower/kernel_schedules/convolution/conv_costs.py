@@ -1,9 +1,9 @@
-"""The cost model of convolutions (channels first, floats): what each algorithm takes, in one place.
+"""The cost model of convolutions (channels first, floats): the cost of each algorithm, in one place.
 
 The unit is a multiply-add of a whole vector. Numbers other than counts were fitted on one core of a Zen 4, to some
-fifty shapes from 1 to 512 channels and lines of 7 to 224 points: most times are met within 10 %, a few within 25 %,
-and the way chosen took at most 6 % longer than the fastest (10 % for 1x1 windows, to which nothing was fitted). What
-comes from memory is left out: there times are up to four times as long, by every way.
+fifty shapes from 1 to 512 channels and lines of 7 to 224 points: most times are met within 10 %, a few within 25 %, and
+the chosen algorithm took at most 6 % longer than the fastest (10 % for 1x1 windows, to which nothing was fitted).
+Memory traffic is left out: data from memory makes every algorithm up to four times slower.
 """
 
 from __future__ import annotations

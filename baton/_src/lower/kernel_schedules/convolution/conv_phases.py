@@ -1,11 +1,11 @@
-"""Transposed convolutions: sums of their own for each phase of the stride, interleaved when they are written.
+"""Transposed convolutions: separate sums for each phase of the stride, interleaved when they are written.
 
     Y[n, o, y] = sum over c, r of X[n, c, (y + r - b) / s] * W[c, o, k - 1 - r]        where s divides y + r - b
 
-A result y = s * q + f sees taps r = s * t + g only, g = (b - f) mod s, and through them q + t + (f + g - b) / s:
-for each phase f that is a convolution with stride 1, of fewer taps. Nothing is multiplied by the zeros that spreading
-the data puts in, nor by taps that a phase does not have. The points of all phases are one grid of q, computed as
-`unpacked_runs` does; phases of a line leave the scratch interleaved, by shuffles where their number is a power of 2.
+A result y = s * q + f sees taps r = s * t + g only, g = (b - f) mod s, and through them q + t + (f + g - b) / s: for
+each phase f that is a convolution with stride 1 and fewer taps. So no multiply-add is spent on the zeros between spread
+data, or on taps that a phase does not have. The points of all phases are one grid of q, computed like `unpacked_runs`;
+the phases of a line are interleaved when they leave the scratch, by shuffles if their number is a power of 2.
 """
 
 from __future__ import annotations

@@ -2,15 +2,15 @@
 
     Y[n, o, h, w] = sum over c, kh, kw of X[n, c, h + kh, w + kw] * W[o, c, kh, kw]          (X with its border)
 
-With stride 1, what neighbouring points see through a tap are neighbours in memory, even from the end of one line to
-the beginning of the next if the points between, which only the border would see, are computed as well. A task is a
-block of lines for a tile of channels: its points are cut into runs of a few vectors whose sums stay in registers
-while channels and taps run, loads of X being loads of vectors and weights broadcasts. The sums go to a scratch that
-stays in the first-level cache, from where whole lines leave through the epilogue, without the points between. An input
-under a stride is first taken apart by the stride's phases, which have stride 1.
+With stride 1, neighbouring points read neighbouring memory through a tap, even from the end of one line to the
+beginning of the next, if the points between (which see only the border) are computed as well. A task is a block of
+lines for a tile of channels. Its points are cut into runs of a few vectors whose sums stay in registers during the
+loops over channels and taps; X is read by vector loads, weights by broadcasts. The sums go to a scratch in L1, from
+which whole lines are written through the epilogue, without the points between. An input with a stride is first split
+into the stride's phases, which have stride 1.
 
-That pays (`conv_costs`) for groups of few channels and results of few channels, over any number of spatial axes and
-with dilation, and where lines are long. With many channels packing is paid for.
+This pays (`conv_costs`) for groups of few channels and results of few channels, over any number of spatial axes and
+with dilation, and where lines are long. With many channels, packing is worth its cost.
 """
 
 from __future__ import annotations

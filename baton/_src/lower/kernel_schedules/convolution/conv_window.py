@@ -1,4 +1,4 @@
-"""How a convolution's windows lie on its input, read from the kernel: strides, dilation, and padding as limits.
+"""A convolution's windows on its input, read from the kernel: strides, dilation, and padding as limits.
 
     data = if_then_else(i*s + r*d >= b and i*s + r*d < extent + b, X[.., i*s + r*d - b, ..], 0)
 

@@ -2,14 +2,14 @@
 
     Y[.., c, h, w] = sum over i, j of X[.., c, h * s + i * d - b, w * t + j * e - f] * W[c, i, j]
 
-A load of X between two vectors takes as long as two multiply-adds, so it has to serve several. For one column
-j of the window, a vector of input line l belongs to all output lines h with l = h * s + i * d - b: a tile has a few
-vectors of as many output lines as there are registers for, and while j runs each vector of the input lines is loaded
-once for each j. The weights of a column of the window stay in registers meanwhile.
+An unaligned load of X takes as long as two multiply-adds, so several must share it. For one column j of the window, a
+vector of input line l belongs to all output lines h with l = h * s + i * d - b. A tile has a few vectors of as many
+output lines as fit in the registers, and each vector of the input lines is loaded once for each j. The weights of a
+column of the window stay in registers meanwhile.
 
-A band of lines is packed first, with zeros around and taken apart by the phases of the stride (`line_pieces`): it lies
-in the first-level cache. Input lines outside the map are neither packed nor multiplied: tiles at the upper and lower
-edge are written out for themselves.
+A band of lines is packed first, with a border of zeros and split into the phases of the stride (`line_pieces`); it
+stays in L1. Input lines outside the map are neither packed nor multiplied: tiles at the upper and lower edge have code
+of their own.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Convolutions of few channels (channels first) over whole lines: what the taps of a line share is packed once.
+"""Convolutions of few channels (channels first) over whole lines: each line is packed once for all its taps.
 
     Y[n, oc, .., i] = sum over k, r of W[oc, k, r] * X[n, .., i * s + r * d - b]        k: (ic, kh), r: taps of a line
 
-`conv2d` packs the line anew for each tap, which takes as long as six output channels do: much, where there are 32. Here
-it is taken apart once into its phases (`line_pieces`), in pieces of as many vectors as the tiles are wide. A tile has
-all points of a piece for a few output channels.
+`conv2d` packs the line anew for each tap, which takes as long as six output channels: much, if there are only 32. Here
+it is split once into its phases (`line_pieces`), in pieces as many vectors wide as the tiles. A tile has all points of
+a piece for a few output channels.
 
 It pays (`conv_costs`) where the points of a line nearly fill their vectors: unlike the panels of `conv2d`, pieces end
 with their line.

@@ -1,9 +1,8 @@
 """Lines of a convolution's input split into the phases of its stride, a piece at a time.
 
-Element j of phase f is X[j * s + f - b], so that what tap r sees of a line is a run of phase r * d % s, from element
-r * d // s on. Phases fall out of whole vectors by shuffles, all of them from one load of the line. A line is cut into
-pieces, each of a kind (at the left edge, between, at the right edge) whose borders are known when compiling: they are
-zeros around what is copied.
+Element j of phase f is X[j * s + f - b], so tap r reads a run of phase r * d % s of a line, from element r * d // s on.
+Phases are made by shuffling whole vectors, all of them from one load of the line. A line is cut into pieces of three
+kinds (left edge, middle, right edge) whose borders are known when compiling: zeros around what is copied.
 """
 
 from __future__ import annotations

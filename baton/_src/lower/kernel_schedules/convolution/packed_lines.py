@@ -1,8 +1,8 @@
 """The panel of a convolution's input that register tiles read, packed line by line.
 
-A panel has a column for each of `width` neighbouring output points, which lie on a few lines of the map. What the
-points of one line see through a tap is one run of the input: with stride 1 a copy of vectors, otherwise a gather. A tap
-that sees its run only in part, at the border, gets zeros around that part.
+A panel has a column for each of `width` neighbouring output points, which are on a few lines of the map. The points of
+one line read one run of the input through a tap: with stride 1 a copy of vectors, otherwise a gather. Where a tap sees
+only part of its run, at the border, packing writes zeros around that part.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""A tile of a blocked convolution prefetches the lines it will write, and what its epilogue reads beside its sums.
+"""A tile of a blocked convolution prefetches the cache lines it will write, and the other operands of its epilogue.
 
-Where maps are larger than the caches, as those of several images are, the end of each tile would wait for memory: 8
-images of ResNet-50 take 0.975 of the time, of MobileNetV2 0.96 to 0.99 (Zen 5, one thread). Smaller maps gain nothing.
+Where maps are larger than the caches, as with several images, the end of each tile would wait for memory: 8 images of
+ResNet-50 take 0.975 of the time, of MobileNetV2 0.96 to 0.99 (Zen 5, one thread). Smaller maps gain nothing.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""Sums of products over runs of points that are neighbours in memory, of a convolution whose input is not packed.
+"""Sums of products over runs of points that are neighbours in memory, for convolutions that do not pack their input.
 
-A task is a block of lines for a tile of output channels: its points, those between its lines included, are cut into
-runs of a few vectors whose sums stay in registers while channels and taps run. The sums go to a scratch that stays in
-the first-level cache, from where lines leave through the epilogue. A convolution may have phases: sums of their own
-for each, side by side in the scratch.
+A task is a block of lines for a tile of output channels. Its points, including those between its lines, are cut into
+runs of a few vectors whose sums stay in registers during the loops over channels and taps. The sums go to a scratch in
+L1, from which lines are written through the epilogue. A convolution may have phases: separate sums for each, side by
+side in the scratch.
 
-Where one channel sees a line through more taps than a vector has lanes, taps a vector apart share their loads: what
-one vector of points sees through a tap is what the vector before it sees through the tap a vector further.
+Where one channel sees a line through more taps than a vector has lanes, taps one vector apart share their loads: a
+vector of points reads through one tap what the previous vector reads through the tap one vector later.
 """
 
 from __future__ import annotations

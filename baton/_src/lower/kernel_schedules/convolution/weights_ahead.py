@@ -1,9 +1,9 @@
 """Weights of a blocked convolution are prefetched while the group of blocks before theirs is computed.
 
-The tiles of a map that have the same blocks of output channels read the same weights. The first of them would wait:
-it multiplies faster than memory delivers. So each of them prefetches its share of the next group's weights, which then
-arrive evenly. 512 to 2048 channels of 7 x 7 points take 0.8 of the time, F(4x4, 3x3) of 256 channels of 14 x 14 points
-(`winograd` asks in the same way) 0.6.
+All tiles of a map with the same blocks of output channels read the same weights. The first of them would wait: it
+multiplies faster than memory delivers. So each tile prefetches its share of the next group's weights, which then arrive
+evenly. 512 to 2048 channels of 7 x 7 points take 0.8 of the time, F(4x4, 3x3) of 256 channels of 14 x 14 points
+(`winograd` prefetches in the same way) 0.6.
 """
 
 from __future__ import annotations

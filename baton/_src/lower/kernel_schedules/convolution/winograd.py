@@ -6,10 +6,10 @@
             M[o, t, e]  =  sum over c of V[e, c, t] * U[e, c, o]         register tiles: tiles x channels
             Y tiles  =  A^T M A, through the epilogue
 
-V and M of a block stay in the second-level cache. U is read in the order it lies; the register tiles of a panel
-prefetch the next one, each its share, so that it arrives from memory evenly. Padding is a matter of loading the tiles
-at the border; tiles that reach over the end are cut when stored. Threads share blocks of tiles, or where there
-are too few of them tiles first and chunks of channels then.
+V and M of a block stay in L2. U is stored in the order it is read; each register tile of a panel prefetches its share
+of the next panel, so that memory traffic is even. Padding is handled when tiles at the border are loaded; tiles that
+cross the end are cut when stored. Threads share blocks of tiles, or, if there are too few blocks, tiles first and then
+chunks of channels.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Whether Winograd's algorithm pays for a convolution, and how the work is blocked.
 
-Everything is counted in vector multiply-adds. Direct: the taps that fall inside. Winograd: the products, of whole
-tiles; the two transforms; and reading the weights, of which there are (m + 2)^2 / 9 times as many, from memory.
+Costs are counted in vector multiply-adds. Direct: the taps that fall inside. Winograd: the products of whole tiles; the
+two transforms; and reading the weights, (m + 2)^2 / 9 times as many, from memory.
 """
 
 from __future__ import annotations

@@ -2,10 +2,10 @@
 
     y = A^T ((G g) * (B^T d))        in two dims:   Y = A^T [(G g G^T) * (B^T d B)] A
 
-The products are those of values at points of polynomials: 0, +-a (+-b), infinity. B and A are applied while the kernel
-runs, so they are kept as short straight-line programs that share what rows have in common; G is applied to weights when
-compiling. The points are not the usual 1 and 2: with a = 1 / sqrt 2, b = sqrt 2 the numbers in B and A stay
-near one, and the error of float32 is about half.
+The products are values at points of polynomials: 0, +-a (+-b), infinity. B and A are applied while the kernel runs, so
+they are kept as short straight-line programs that share common terms; G is applied to weights when compiling. The
+points are not the usual 1 and 2: with a = 1 / sqrt 2, b = sqrt 2 the numbers in B and A stay near one, and the error of
+float32 is about half.
 """
 
 from __future__ import annotations
