@@ -1,17 +1,17 @@
-"""Which operands a kernel may write its result over: proven on its stages, for whatever rule schedules it.
+"""Which operands a kernel may write its result over, proven on its stages for any rule that schedules it.
 
     out[i, j] = x[i, j] + y[j]                       over x
     m[i] = max over k of x[i, k]                     over x: row i reads row i of x only, and is written afterwards
     out[i, j] = exp(x[i, j] - m[i])
 
-Stages run one after the other, or share loops over leading axes (`rows`), or the last one is the epilogue of the
-stage before (`anchors`); cheap ones are inlined into their readers. In each of these an element is stored by the last
-stage only, in the iteration that reads its place of the operand, so it is enough that
+Stages run one after the other, or share loops over leading axes (`rows`), or the last one is the epilogue of the stage
+before (`anchors`); cheap ones are inlined into their readers. In each case only the last stage stores an element of the
+result, in the iteration that reads that element's place of the operand. So it is enough that
 
 - the last stage writes the result, does not reduce, and is the only one to touch it;
 - operand and result have the same shape and dtype;
-- whoever reads the operand, or what was computed from it, does so at its own leading indices: the last stage therefore
-  at the very element that it stores, a reduction along the rest of a row.
+- every stage that reads the operand, or values computed from it, does so at its own leading indices: so the last stage
+  reads the very element that it stores, and a reduction reads along the rest of a row.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@
 ->
     for t: for block of units in parallel: all gates of the block in registers while k runs; then f for the block
 
-Threads meet after every product, since the next one reads what all of them wrote. Blocks are shared evenly, one piece
-a thread, so that each core keeps its part of the weights in its own cache from step to step. Constant weights are
+Threads meet at a barrier after every product, since the next one reads all results. Each thread gets one equal piece of
+the blocks, so that each core keeps its part of the weights in its own cache from step to step. Constant weights are
 packed when compiling (`lower/pack_weights`): P[unit // width, k, gate, unit % width], so a block reads one stream.
 """
 

@@ -2,8 +2,8 @@
 
     softmax: max, exp, sum, divide over (n, k)   ->   for n in parallel: all four over k, exp in a buffer of one row
 
-Stages belong together while each reads what the others wrote only at its own leading indices (the row). Elementwise
-stages merge their trailing axes into one long vector loop; reductions go to `vector_reduce`.
+Stages are fused while each reads the others' results only at its own leading indices (the row). Elementwise stages
+merge their trailing axes into one long vector loop; reductions go to `vector_reduce`.
 """
 
 from __future__ import annotations

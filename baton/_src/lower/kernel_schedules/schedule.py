@@ -1,7 +1,7 @@
 """`schedule(func, target)`: the first rule that accepts decides how a kernel is computed.
 
 A rule is a module with `apply(func, target) -> PrimFunc | Declined`. The order is from special to general; `rows`
-always applies to what it can read, and a body that nothing can read runs as it stands.
+accepts all it can read, and a body that no rule can read stays unchanged.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The other stages of a kernel, around the one that its rule is about."""
+"""The other stages of a kernel, around the one that a rule schedules."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@
 
 A is contiguous along i and B along j. A square of `lanes` x `lanes` elements is loaded as whole vectors along i,
 transposed in log2(lanes) steps that exchange halves, quarters, ... of pairs of vectors, and stored as whole vectors
-along j. Loading along j instead would take one element at a time. What no square covers is copied element by element.
+along j. Loading along j instead would take one element at a time. Elements outside all squares are copied one by one.
 
 Where the result has j = 2, 4 or 8 elements for each i, next to one another, as many vectors along i are interleaved.
 """

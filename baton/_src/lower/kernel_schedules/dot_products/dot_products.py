@@ -4,14 +4,14 @@
 
     A, B: unsigned by signed bytes, C: int32; or A, B: bfloat16, C: float32
 
-What lies side by side along k makes words: four bytes or two bfloat16. A word of A, which lies row by row, is
-multiplied by a vector of B's words, one of each column, and the sum of its products is added to the column's: four or
-two times the work of a multiply-add. Otherwise this is `matmul`: panels of B, packed when compiling (`pack_weights`)
-or just before use, tiles of sums in registers, elementwise stages when a tile is written out; and `conv2d`, whose
-panels are first packed as there and then interleaved. What remains of k has words filled up with zeros.
+Neighbours along k form words: four bytes or two bfloat16. A word of A, stored row by row, is multiplied by a vector of
+B's words, one per column, and the sum of its products is added to the column's: four or two times the work of a
+multiply-add. Otherwise this is `matmul`: panels of B, packed when compiling (`pack_weights`) or just before use, tiles
+of sums in registers, elementwise stages when a tile is written out; and `conv2d`, whose panels are packed as usual and
+then interleaved. A remainder of k is padded with zeros to whole words.
 
-Only for processors with the instruction; others have the general rules. Products of signed by signed bytes are made
-unsigned by signed ones in the graph (`passes/relax/products/byte_products`).
+Only for processors with the instruction; others use the general rules. The graph pass
+`passes/relax/products/byte_products` turns products of signed by signed bytes into unsigned by signed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Packing a panel of words just before it is used: of a matrix in either layout, or of what a convolution packs."""
+"""Packing a panel of words just before it is used: from a matrix in either layout, or from a convolution's packed
+panel."""
 
 from __future__ import annotations
 

@@ -1,11 +1,11 @@
-"""Dot products of a few rows with a large B that lies (n, k), in blocks of k.
+"""Dot products of a few rows with a large (n, k) B, in blocks of k.
 
     for a block of columns, of k, for a few columns, for a tile of rows:   part[tile] += A[rows, k] B[columns, k]
 
-Whole rows of A, read again for every few columns, come from the second-level cache, which is slower than what they are
-multiplied with; a block of them is copied side by side and stays in the first-level one. Partial sums, a vector for
-each result, wait in a cache for the next block, and lanes are added up once. Each step along k prefetches what the same
-step reads of the next columns: these lie in other pages, which no processor foresees.
+Whole rows of A, read again for every few columns, would come from L2, which is slower than the multiply-adds; so a
+block of them is copied side by side and stays in L1. Partial sums, a vector for each result, wait in a cache for the
+next block, and lanes are added up once. Each step along k prefetches what the same step reads of the next columns:
+these are in other pages, which hardware prefetchers do not follow.
 """
 
 from __future__ import annotations

@@ -2,10 +2,10 @@
 
     for a block of k, for a strip of columns, for a tile of rows:   sums[tile] += A[tile, k] B[k, strip]
 
-A tile's sums are in registers while the block of k runs, and wait in a cache for the next block. A block has so few
-rows of B that the table of pages holds them all while strips go across: a strip over the whole of k would jump from
-page to page, each of them new. Each step along k prefetches the same row of the next strip, as no processor foresees
-such rows; so memory and multiplications run side by side. Packing would write, and read, what is used a few times.
+A tile's sums are in registers during the block of k, and wait in a cache for the next block. A block has so few rows of
+B that the TLB holds all their pages while strips go across; a strip over the whole of k would touch a new page at each
+row. Each step along k prefetches the same row of the next strip, since hardware prefetchers do not foresee such rows;
+so memory traffic and multiplications overlap. Packing would write and read data that is used only a few times.
 """
 
 from __future__ import annotations

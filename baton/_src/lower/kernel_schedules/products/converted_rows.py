@@ -1,4 +1,4 @@
-"""Rows of a product that are stored in another dtype than they are multiplied in, converted before they are used.
+"""Rows of a product whose stored dtype differs from the dtype of the arithmetic, converted before use.
 
 A tile broadcasts single elements of A. Converted where they are loaded, each costs an instruction or two for every
 panel of columns; converted once, in vectors, they cost next to nothing, and the tiles are those of float32.

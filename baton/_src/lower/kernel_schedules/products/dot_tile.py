@@ -1,8 +1,8 @@
 """A tile of dot products of two factors along k: vectors of partial sums, and the tree that adds up their lanes.
 
-Each pair of a row and a column has a vector of partial sums, so that a vector of a factor that is loaded once takes
-part in several multiply-adds. At the end a tree of exchanges adds up the partial sums of all pairs together: three
-instructions a result instead of eight.
+Each pair of a row and a column has a vector of partial sums, so a vector of a factor that is loaded once takes part in
+several multiply-adds. At the end a tree of shuffles adds up the partial sums of all pairs together: three instructions
+a result instead of eight.
 """
 
 from __future__ import annotations

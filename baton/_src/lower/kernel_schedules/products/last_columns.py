@@ -1,8 +1,9 @@
-"""Columns that are too few to fill half a vector: the only ones of a narrow product, or the ninth, tenth, 17th of 17.
+"""Columns too few to fill half a vector: all columns of a narrow product, or the last ones (the ninth of 9, the 17th of
+17).
 
-Half a vector more costs as much for one column as for eight. Dot products along k cost each column the same: a
-multiply-add of a whole vector for so many terms, and some instructions to add up its lanes at the end; where B lies
-(k, n), each of its elements is moved once, too. The cheaper way is taken.
+Half a vector more costs as much for one column as for eight. Dot products along k cost the same for each column: a
+multiply-add of a whole vector per vector of terms, and some instructions to add up its lanes at the end. If B is (k,
+n), each of its elements is also moved once. The cheaper way is taken.
 """
 
 from __future__ import annotations

@@ -2,12 +2,12 @@
 
     C[batch.., i, j] = sum over k of A[batch.., i, k] * B[batch.., k, j]      (any layout; elementwise stages after it)
 
-For each panel of columns B is packed into a buffer of its own, `width` columns side by side for every k, zeros beyond
-the last column; then tiles of rows run down A. One tile holds rows x width sums in registers while k runs, and writes
-them out through the elementwise stages that follow. Panels (or blocks of rows, where panels are few) are shared
-between threads. With few rows packing does not pay: B is then read where it lies if its columns are contiguous
-(`few_rows`; some dozens, or an unknown number: `blocked_rows`; from memory: `streamed_rows`). With few columns, or few
-rows of a B that lies (n, k), results are dot products (`row_dots`, `last_columns`).
+For each panel of columns B is packed into a buffer of its own, `width` columns side by side for every k, with zeros
+after the last column; then tiles of rows run down A. One tile holds rows x width sums in registers during the loop over
+k, and writes them out through the elementwise stages that follow. Threads share panels (or blocks of rows, where panels
+are few). With few rows packing does not pay: B is then read in place if its columns are contiguous (`few_rows`; some
+dozens, or an unknown number: `blocked_rows`; from memory: `streamed_rows`). With few columns, or few rows of an (n, k)
+B, results are dot products (`row_dots`, `last_columns`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Groups of neighbouring panels of columns whose tiles take turns (cache blocking of A).
 
-A tile reads its rows of A again for each panel. Where A is larger than the second-level cache, every panel would stream
-all of it from the third-level one; if a tile of rows is computed for several panels before the next one, A streams once
-for all of them, and the panels of the group stay in the second-level cache meanwhile.
+A tile reads its rows of A again for each panel. If A is larger than L2, all of it would stream from L3 for every panel.
+If a tile of rows is computed for several panels before the next one, A streams once for all of them, and the panels of
+the group stay in L2 meanwhile.
 """
 
 from __future__ import annotations

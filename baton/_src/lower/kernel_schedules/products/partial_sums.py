@@ -1,4 +1,4 @@
-"""Several sums for one result, where results are few: a single sum would wait for its last multiply-add."""
+"""Several partial sums per result, where results are few: a single sum would wait for its previous multiply-add."""
 
 from __future__ import annotations
 

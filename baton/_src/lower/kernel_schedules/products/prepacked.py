@@ -2,11 +2,11 @@
 
     C[.., i, j] = sum over k of A[.., i, k] * P[j // width, k, j % width]
 
-`lower/pack_weights` writes constant weights this way: panels of `width` columns, all of a panel in one piece. Nothing
-is packed at run time; tiles of rows run down A for each panel as in `matmul`, and a few rows read panel after panel as
-one stream, which is as fast as caches and memory deliver it (panels side by side are foreseen less: 135 instead of
-200 GB/s from a second-level cache), with several sums for each result. Where the rows of A lie a multiple of 4 KB
-apart, a tile's rows compete for the same lines of the first-level cache: tiles are then no taller than a set has lines.
+`lower/pack_weights` writes constant weights this way: panels of `width` columns, each panel contiguous. Nothing is
+packed at run time. Tiles of rows run down A for each panel as in `matmul`; a few rows read panel after panel as one
+stream, at the speed of caches and memory (panels side by side are prefetched less well: 135 instead of 200 GB/s from
+L2), with several sums for each result. Where the rows of A are a multiple of 4 KB apart, a tile's rows compete for the
+same set of L1: tiles then have at most as many rows as L1 has ways.
 """
 
 from __future__ import annotations

@@ -3,11 +3,11 @@
     C[i, j] = sum over k of A[i, k] * B[j, k]
 
 A tile is a few rows of A by a few of B. Each pair has a vector of partial sums along k, so a vector of A or B that is
-loaded once takes part in several multiply-adds, and nothing is packed. Of one or two columns (or rows) and a long
-factor that no first-level cache holds, one row after the other is read instead, as one stream: caches deliver several
-side by side at two thirds of that. At the end a tree of exchanges adds up the partial sums of all pairs together: three
-instructions a result instead of eight. For few rows of an (n, k) B, which would be packed for next to nothing, and for
-few columns (`last_columns`), where a vector across them would be mostly empty; a B that lies (k, n) is turned for these
+loaded once takes part in several multiply-adds, and nothing is packed. With one or two columns (or rows) and a long
+factor that does not fit in L1, the factor is read row by row instead, as one stream: several streams side by side reach
+only two thirds of a cache's speed. At the end a tree of shuffles adds up the partial sums of all pairs together: three
+instructions a result instead of eight. Used for few rows of an (n, k) B, whose packing would hardly be used, and for
+few columns (`last_columns`), where a vector across them would be mostly empty; a (k, n) B is transposed for these
 first.
 """
 

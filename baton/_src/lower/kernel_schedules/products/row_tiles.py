@@ -1,8 +1,8 @@
 """Tiles of rows of a product over one packed panel of columns.
 
-A panel has `pitch` columns side by side for every k. A tile holds rows x width sums in registers while k runs; `width`
-is the pitch, or less in a panel of which the matrix has only a part: a multiple of half a vector, where halves are
-cheaper than whole ones. That keeps 17 columns from costing as much as 32.
+A panel has `pitch` columns side by side for every k. A tile holds rows x width sums in registers during the loop over
+k. `width` is the pitch, or less in the last, partial panel: a multiple of half a vector, where half a vector is cheaper
+than a whole one. So 17 columns do not cost as much as 32.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Rows of A are prefetched while the tile before theirs is computed.
 
-A tile runs along its rows of A side by side. Where A is much larger than the second-level cache, a processor foresees
-such streams within a page only, and each of a dozen rows waits anew every 4 KB. So each step along k prefetches a piece
-of the next tile's rows, to arrive in that cache. On a Zen 5, of one core's peak: 4096x3072x768 with packed weights 89
-to 98 %, 2048x768x3072 86 to 96 %, 3072x3072x3072 81 to 97 %. An A of few such caches gains nothing, or loses 2 %.
+A tile reads its rows of A side by side. Where A is much larger than L2, hardware prefetchers follow such streams within
+a page only, and each of a dozen rows waits again every 4 KB. So each step along k prefetches a piece of the next tile's
+rows to L2. On a Zen 5, of one core's peak: 4096x3072x768 with packed weights 89 to 98 %, 2048x768x3072 86 to 96 %,
+3072x3072x3072 81 to 97 %. An A of only a few L2s gains nothing, or loses 2 %.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
     for i in parallel: for j in vectors:    C[i, j] = A[i, 0] * B[0, j] + A[i, 1] * B[1, j]
 
-Such a product takes as long as its results take to be written. Tiles of rows write a piece of each row and come back
-for the next, which caches do not foresee: a quarter to half as fast. A B that lies (n, k) is turned first.
+Such a product takes as long as writing its results. Tiles of rows write a piece of each row and return for the next,
+which prefetchers do not follow: a quarter to half as fast. An (n, k) B is transposed first.
 """
 
 from __future__ import annotations

@@ -2,11 +2,10 @@
 
     sums[i, j] += A[i, k] * B[k, j] + .. + A[i, k + 7] * B[k + 7, j]      for a block of j, then for the next k
 
-A strip of columns jumps from row to row of B, which is a page each where rows are long: neither the processor's
-prefetchers nor its table of pages keep up, and memory delivers 40 % of what it could. Here a few rows of B are read
-side by side over a whole block of columns, whose sums wait in a cache meanwhile. One or two rows by a B in the
-second-level cache go this way, too, where half a vector costs as much as a whole one: such a processor waits for that
-cache (one row of 768x128: 66 by strips, 105 GFLOP/s).
+A strip of columns jumps from row to row of B, and each is a new page where rows are long: neither hardware prefetchers
+nor the TLB keep up, and memory delivers 40 % of its bandwidth. Here a few rows of B are read side by side over a whole
+block of columns, whose sums wait in a cache meanwhile. One or two rows by a B in L2 also go this way, where half a
+vector costs as much as a whole one: such a processor waits for L2 (one row of 768x128: 66 by strips, 105 GFLOP/s).
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Register tiles: a block of results held in vector registers while a reduction runs, then written out with the
 epilogue.
 
-A tile has `rows` rows of `vectors` vectors. Its accumulators are a local buffer that is only ever indexed by
-constants after unrolling, so LLVM keeps them in registers; the sizes leave room for the operands.
+A tile has `rows` rows of `vectors` vectors. Its accumulators are a local buffer that is indexed only by constants after
+unrolling, so LLVM keeps them in registers; the tile's size leaves registers for the operands.
 """
 
 from __future__ import annotations

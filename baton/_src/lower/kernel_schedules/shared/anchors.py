@@ -1,4 +1,4 @@
-"""The stage a kernel is about (a product, a convolution), and the elementwise stage that follows it."""
+"""A kernel's main stage (a product, a convolution), and the elementwise stage that follows it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Factors of products as expressions: a loaded element, possibly converted, at places of the axes."""
+"""Factors of products as expressions: a loaded element, possibly converted, at given values of the axes."""
 
 from __future__ import annotations
 

@@ -2,8 +2,8 @@
 
     B[n, c, h, w] = A[f // 784, f // 49 % 16, f % 7, ..]        f = ((n * C + c) * H + h) * W + w
 
-is B'[i, j, ..] = A[i, j, ..] over axes of its own, B' being the memory of B: what a rule can read. So are those
-that take only single axes apart, whatever the extents of the others:
+becomes B'[i, j, ..] = A[i, j, ..] over axes of its own, where B' is the memory of B: rules can read this form. The same
+is done where only single axes are split, whatever the extents of the others:
 
     B[n, c, h, w] = A[n, c // 16, h, w, c % 16]
 """

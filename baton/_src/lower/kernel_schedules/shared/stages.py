@@ -1,8 +1,8 @@
 """A kernel as schedule rules see it: stages in order, each one store per point of its axes.
 
 `read_kernel(func)` recognises what `te.create_prim_func` and fusion produce: a root block with one loop nest per
-computation. What it does not recognise (scatter, sort, tuple reductions) becomes an `Opaque` stage that stays as it
-is. Rules build plain loops from stages; the values are expressions over the axes' variables.
+computation. Anything else (scatter, sort, tuple reductions) becomes an `Opaque` stage and stays unchanged. Rules build
+plain loops from stages; the values are expressions over the axes' variables.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """One reduction of a stage inside given outer loops, in vectors.
 
-Along the reduced axis where that is contiguous: several vectors of partial results, combined pairwise at the end.
-Across the last spatial axis where that one is: each lane reduces its own element. The order of the terms changes;
-nothing else does.
+If the reduced axis is contiguous, several vectors of partial results run along it and are combined pairwise at the end.
+If the last spatial axis is contiguous, each lane reduces its own element. Only the order of the terms changes.
 """
 
 from __future__ import annotations
