@@ -33,6 +33,15 @@ def check_scalar(call: OpCall[Any], position: int) -> None:
         call.fail(f"{call.op.inputs[position].name} must be a scalar, got {show_shape(given.shape, given.ndim)}")
 
 
+def check_number(call: OpCall[Any], name: str, value: float, dtype: DataType) -> None:
+    """An attribute that a dtype of integers cannot hold is an error."""
+    if dtype.kind not in ("int", "uint"):
+        return
+    bits = dtype.bits - (dtype.kind == "int")
+    if not (-(1 << bits) if dtype.kind == "int" else 0) <= value < 1 << bits:
+        call.fail(f"{name} is {value}, which {dtype} cannot hold", code="op-attribute")
+
+
 def same_dtype(call: OpCall[Any], operands: Sequence[TensorInfo]) -> DataType:
     """The one dtype of all operands; unknown if one is unknown and none contradict; an error if two differ."""
     known = [x.dtype for x in operands if not x.dtype.is_void]

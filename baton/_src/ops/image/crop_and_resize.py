@@ -55,6 +55,9 @@ def infer_crop(call: OpCall[CropAttrs]) -> Info:
     if which.shape is not None and DimMath(call.prover).equal(boxes.shape[0], which.shape[0]) is False:
         call.fail(f"there are {show_shape(boxes.shape)} boxes and {show_shape(which.shape)} box_indices")
     count, size = boxes.shape[0], a.crop_size
+    images = (x.shape[0], *(x.shape[a.layout.index(letter)] for letter in "HW"))
+    if 0 in images and isinstance(count, int) and count > 0:
+        call.fail(f"data {show_shape(x.shape)} has no elements that {count} boxes could name")
     shape = (count, x.shape[1], *size) if a.layout == "NCHW" else (count, *size, x.shape[3])
     return TensorInfo(shape, dtype, vdevice=x.vdevice)
 

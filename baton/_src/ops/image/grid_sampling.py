@@ -63,6 +63,8 @@ def infer_sample(call: OpCall[GridSampleAttrs]) -> Info:
         call.fail(
             f"data {show_shape(x.shape)} and grid {show_shape(grid.shape)} must be (b, c, ...) and (b, {rank - 2}, ...)"
         )
+    if 0 in x.shape[2:] and 0 not in grid.shape:
+        call.fail(f"data {show_shape(x.shape)} has no elements that the grid {show_shape(grid.shape)} could sample")
     return TensorInfo((*x.shape[:2], *grid.shape[2:]), x.dtype, vdevice=x.vdevice)
 
 

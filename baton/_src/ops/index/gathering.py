@@ -167,7 +167,7 @@ def reference_nd(inputs: Any, a: GatherNDAttrs, leading: bool) -> Any:
     """NumPy's indexing by tuples of arrays."""
     x, at = inputs[0], inputs[1].astype(np.int64)
     at = np.moveaxis(at, 0, -1) if leading else at
-    batch = np.indices(at.shape[:-1], sparse=True)[: a.batch_dims]
+    batch = tuple(np.indices(at.shape[:-1])[: a.batch_dims])
     where = tuple(at[..., c] for c in range(at.shape[-1]))
     found = x[(*batch, *where)] if where or batch else np.broadcast_to(x, (*at.shape[:-1], *x.shape))
     return np.array(found, order="C")  # of rank 0, too

@@ -50,6 +50,7 @@ def infer(call: OpCall[TakeAttrs]) -> Info:
     x, at, a = call.tensor(0), indices_info(call), call.attrs
     if a.mode not in MODES:
         call.fail(f"mode must be one of {', '.join(MODES)}, got {a.mode!r}", code="op-attribute")
+    _check_elements(call, x, at)
     if a.axis is None:
         return TensorInfo(at.shape, x.dtype, at.ndim, x.vdevice)
     if x.ndim < 0 or at.ndim < 0:
@@ -61,6 +62,16 @@ def infer(call: OpCall[TakeAttrs]) -> Info:
         return TensorInfo(None, x.dtype, x.ndim + at.ndim - 1 - batch, x.vdevice)
     _check_batch(call, x.shape, at.shape, batch)
     return TensorInfo((*x.shape[:axis], *at.shape[batch:], *x.shape[axis + 1 :]), x.dtype, vdevice=x.vdevice)
+
+
+def _check_elements(call: OpCall[TakeAttrs], x: TensorInfo, at: TensorInfo) -> None:
+    """Where there are indices there must be elements: clipped or wrapped, each of them names one."""
+    axis = call.attrs.axis
+    if x.shape is None or at.shape is None or not all(isinstance(d, int) and d > 0 for d in at.shape):
+        return
+    extents = x.shape if axis is None else x.shape[normal_axis(call, axis, x.ndim) :][:1]
+    if 0 in extents:
+        call.fail(f"indices {show_shape(at.shape)} have nothing to pick from in {show_shape(x.shape)}, axis {axis}")
 
 
 def _check_batch(call: OpCall[Any], x: tuple[Dim, ...], at: tuple[Dim, ...], batch: int) -> None:
@@ -112,11 +123,11 @@ def reference(inputs: Any, a: TakeAttrs) -> Any:
         raise IndexError(f"take: indices from {at.min()} to {at.max()} for an axis of {extent} elements")
     if a.axis is None or not a.batch_dims:
         return np.asarray(np.take(x, at, axis=a.axis, mode=mode))
-    batch, axis = x.shape[: a.batch_dims], from_front(a.axis, x.ndim) - a.batch_dims
-    flat_x, flat_at = x.reshape(-1, *x.shape[a.batch_dims :]), at.reshape(-1, *at.shape[a.batch_dims :])
-    rows = [np.take(r, i, axis=axis, mode=mode) for r, i in zip(flat_x, flat_at)]
-    stacked = np.stack(rows)
-    return stacked.reshape(*batch, *stacked.shape[1:])
+    axis, batch = from_front(a.axis, x.ndim), a.batch_dims
+    found = np.empty((*x.shape[:axis], *at.shape[batch:], *x.shape[axis + 1 :]), x.dtype)
+    for place in np.ndindex(*x.shape[:batch]):
+        found[place] = np.take(x[place], at[place], axis=axis - batch, mode=mode)
+    return found
 
 
 def gradient(b: Any, args: Any, a: TakeAttrs, out: Any, grad: Any) -> list[Any]:

@@ -53,7 +53,11 @@ def _check_sparse(call: OpCall[Any], first: int, ranks: tuple[int, ...] = (1, 3)
     math = DimMath(call.prover)
     if data.shape is not None and indices.shape is not None and math.equal(data.shape[0], indices.shape[0]) is False:
         call.fail(f"there are {data.shape[0]} elements, but {indices.shape[0]} indices")
-    return None if starts.shape is None else math.subtract(starts.shape[0], 1)
+    if starts.shape is None:
+        return None
+    if math.at_most(1, starts.shape[0]) is False:
+        call.fail("indptr must say where the first row begins: it has one element more than there are rows, got none")
+    return math.subtract(starts.shape[0], 1)
 
 
 def infer_dense(call: OpCall[SparseDenseAttrs]) -> Info:

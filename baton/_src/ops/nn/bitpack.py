@@ -86,7 +86,7 @@ def reference_pack(inputs: Any, a: BitPackAttrs) -> Any:
     (x,) = inputs
     count = a.pack_type.bits
     x = np.moveaxis(x.astype(np.int64), a.pack_axis, -1)
-    x = x.reshape(*x.shape[:-1], -1, count)
+    x = x.reshape(*x.shape[:-1], x.shape[-1] // count, count)
     weights = np.left_shift(np.uint64(1), np.arange(count - 1, -1, -1, dtype=np.uint64))
     places = [(((x >> b) & 1).astype(np.uint64) * weights).sum(axis=-1, dtype=np.uint64) for b in range(a.bits)]
     found = [np.moveaxis(p, -1, a.pack_axis).astype(a.pack_type.numpy) for p in places]

@@ -14,8 +14,9 @@ import numpy as np
 from baton._src.ir.attrs import Attrs, attr, attrs
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo
+from baton._src.ops.broadcasting import check_scalar
 from baton._src.ops.dims import show_shape
-from baton._src.ops.nn.padding import PadAttrs, check_mode, infer, reference
+from baton._src.ops.nn.padding import PadAttrs, check_mode, padded, reference
 from baton._src.tir.expr import AnyDim
 
 
@@ -34,6 +35,7 @@ def infer_dynamic(call: OpCall[DynPadAttrs]) -> Info:
     """As nn.pad; the rank alone where the widths are computed."""
     x, widths, a = call.tensor(0), call.tensor(1), call.attrs
     check_mode(call, a.pad_mode)
+    check_scalar(call, 2)
     if not widths.dtype.is_void and not widths.dtype.is_int:
         call.fail(f"pad_width must hold integers, got {widths.dtype}", code="op-dtype")
     rows = widths.shape[0] if widths.shape else None
@@ -46,7 +48,7 @@ def infer_dynamic(call: OpCall[DynPadAttrs]) -> Info:
     known = call.values[1] if len(call.values) > 1 else None
     if known is not None:
         unlike: OpCall[Any] = call  # the same operands, another operator's attributes
-        return infer(replace(unlike, attrs=_static(known, a)))
+        return padded(replace(unlike, attrs=_static(known, a)))
     dims = (AnyDim(),) * x.ndim if x.shape is not None else None
     return TensorInfo(dims, x.dtype, x.ndim, x.vdevice)
 

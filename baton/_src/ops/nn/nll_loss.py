@@ -51,6 +51,10 @@ def infer_nll(call: OpCall[NllLossAttrs]) -> Info:
         if call.tensor(2).ndim not in (-1, 1):
             call.fail("weights must have rank 1")
     math = DimMath(call.prover)
+    if x.shape is not None and len(call.args) > 2 and (weights := call.tensor(2).shape) is not None:
+        classes = x.shape[0] if len(x.shape) == 1 else x.shape[1]
+        if math.equal(classes, weights[0]) is False:
+            call.fail(f"weights {show_shape(weights)} do not fit the {classes} classes of {show_shape(x.shape)}")
     if x.shape is not None and t.shape is not None:
         kept = x.shape[1:] if len(x.shape) == 1 else (x.shape[0], *x.shape[2:])
         if any(math.equal(p, q) is False for p, q in zip(kept, t.shape)):

@@ -15,7 +15,7 @@ from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
-from baton._src.ops.broadcasting import check_scalar
+from baton._src.ops.broadcasting import check_number, check_scalar
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.layouts import per_axis
 from baton._src.ops.linear_axes import known_extents, transposed
@@ -59,11 +59,19 @@ def check_mode(call: OpCall[Any], mode: str) -> None:
 
 
 def infer(call: OpCall[PadAttrs]) -> Info:
-    """Every dim with its widths added."""
-    x, a = call.tensor(0), call.attrs
-    check_mode(call, a.pad_mode)
+    """Every dim with its widths added; what fills the border is one number that the data's dtype can hold."""
+    a = call.attrs
     if len(call.args) > 1:
         check_scalar(call, 1)
+    elif a.pad_mode == "constant":
+        check_number(call, "pad_value", a.pad_value, call.tensor(0).dtype)
+    return padded(call)
+
+
+def padded(call: OpCall[PadAttrs]) -> Info:
+    """The data of a call with `pad_width` added to its dims."""
+    x, a = call.tensor(0), call.attrs
+    check_mode(call, a.pad_mode)
     if x.ndim not in (-1, len(a.pad_width)):
         call.fail(f"pad_width has {len(a.pad_width)} pairs, the data {show_shape(x.shape, x.ndim)} has rank {x.ndim}")
     if x.shape is None:
@@ -245,7 +253,7 @@ MIRROR_PAD = OpDef(
     "nn.mirror_pad",
     MirrorPadAttrs,
     inputs=(Input("data"),),
-    infer=infer,
+    infer=padded,
     compute=compute,
     reference=reference,
     gradient=lambda b, args, a, out, grad: [_from_copies(b, args[0].struct_info, a, grad)],
@@ -279,6 +287,7 @@ def infer_dilate(call: OpCall[DilateAttrs]) -> Info:
         call.fail(f"strides has {len(a.strides)} numbers, the data has rank {x.ndim}")
     if x.shape is None:
         return TensorInfo(None, x.dtype, len(a.strides), x.vdevice)
+    check_number(call, "dilation_value", a.dilation_value, x.dtype)
     math = DimMath(call.prover)
     if any(s > 1 and math.at_most(1, d) is False for d, s in zip(x.shape, a.strides)):
         call.fail(f"{show_shape(x.shape)} has no elements that strides {a.strides} could move apart")

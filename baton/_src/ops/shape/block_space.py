@@ -18,6 +18,7 @@ from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
 from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
 from baton._src.ir.tensor_info import Dim, Info, TensorInfo
 from baton._src.ops import kernel_words as k
+from baton._src.ops.broadcasting import check_number
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.row_major import split_index
 from baton._src.ops.samples import Arr, Sample
@@ -67,6 +68,7 @@ def infer_to_batch(call: OpCall[SpaceToBatchAttrs]) -> Info:
     """The batch times the block; the spatial axes, padded, divided by it."""
     x, a = call.tensor(0), call.attrs
     _check(call, x, a.paddings)
+    check_number(call, "pad_value", a.pad_value, x.dtype)
     if x.shape is None:
         return x
     math_, shape = DimMath(call.prover), list(x.shape)

@@ -125,8 +125,25 @@ def cut_shape(call: OpCall[StridedSliceAttrs], first: int) -> tuple[Dim, ...] | 
     inbound = call.attrs.assume_inbound
     for c in found:
         start, stop = bounds(math, c.begin, c.end, c.stride, shape[c.axis], inbound)
-        shape[c.axis] = length(math, start, stop, c.stride, inbound)
+        count = length(math, start, stop, c.stride, inbound)
+        if inbound:
+            _check_promise(call, x, c, start, count)
+        shape[c.axis] = count
     return tuple(shape)
+
+
+def _check_promise(call: OpCall[Any], x: TensorInfo, cut: Cut, start: Dim, count: Dim) -> None:
+    """With assume_inbound nothing is clipped: the first and the last element must be there, as far as is known."""
+    assert x.shape is not None
+    extent = x.shape[cut.axis]
+    if not (isinstance(start, int) and isinstance(count, int) and isinstance(extent, int)) or count < 1:
+        return
+    last = start + (count - 1) * cut.stride
+    if not (0 <= start < extent and 0 <= last < extent):
+        call.fail(
+            f"assume_inbound promises what is not so: {start} to {last} of axis {cut.axis} of {show_shape(x.shape)}",
+            help="leave assume_inbound out: bounds beyond the axis are then clipped",
+        )
 
 
 def _check(call: OpCall[StridedSliceAttrs], given: list[Any], axes: Any, x: TensorInfo) -> None:

@@ -148,6 +148,9 @@ def infer_transform(call: OpCall[TransformAttrs]) -> Info:
         if shape is not None and any(math_.equal(given, dim) is False for given, dim in zip(shape[-2:], dims)):
             wanted = f"each image has {show_shape(dims)}"
             call.fail(f"{name} {show_shape(shape)} does not fit cls_prob {show_shape(x.shape)}", help=wanted)
+    anchor = call.tensor(2).shape
+    if anchor is not None and math_.at_most(1, anchor[0]) is False:
+        call.fail(f"anchor {show_shape(anchor)} must have shape {show_shape((1, anchors, 4))}")
     return TupleInfo((TensorInfo((x.shape[0], x.shape[2], 6), x.dtype), TensorInfo(x.shape[:1], INT32)))
 
 

@@ -76,6 +76,9 @@ def infer(call: OpCall[Any]) -> Info:
     if DimMath(call.prover).equal(rois.shape[1], 5) is False:
         call.fail(f"rois must be rows of five (image, x1, y1, x2, y2), got {show_shape(rois.shape)}")
     count, size = rois.shape[0], a.pooled_size
+    images = (x.shape[0], *(x.shape[a.layout.index(letter)] for letter in "HW"))
+    if 0 in images and isinstance(count, int) and count > 0:
+        call.fail(f"data {show_shape(x.shape)} has no elements that {count} rois could name")
     shape = (count, x.shape[1], *size) if a.layout == "NCHW" else (count, *size, x.shape[3])
     return TensorInfo(shape, x.dtype, vdevice=x.vdevice)
 
@@ -276,8 +279,8 @@ def reference_pool(inputs: Any, a: RoiPoolAttrs) -> Any:
                 size = max(hi - lo + 1, 1)
                 ends = (lo + p * size // bins, lo - (-(p + 1) * size // bins))
                 cut.append(slice(*(max(min(e, extent), 0) for e in ends)))
-            window = x[int(roi[0]), :, cut[0], cut[1]].reshape(x.shape[1], -1)
-            found[(m, slice(None), *at)] = window.max(axis=1) if window.shape[1] else 0
+            window = x[int(roi[0]), :, cut[0], cut[1]]
+            found[(m, slice(None), *at)] = window.max(axis=(1, 2)) if 0 not in window.shape[1:] else 0
     return np.ascontiguousarray(found if a.layout == "NCHW" else np.moveaxis(found, 1, 3))
 
 

@@ -198,7 +198,7 @@ def _plain_weight(w: Any, rank: int, pack_axis: int, bit_axis: int, a: Any) -> A
         places = []
         for place in words:
             spread = np.moveaxis(place, pack_axis, -1)[..., None] >> np.arange(count - 1, -1, -1, dtype=np.uint64)
-            spread = (spread & np.uint64(1)).astype(np.int64).reshape(*spread.shape[:-2], -1)
+            spread = (spread & np.uint64(1)).astype(np.int64).reshape(*spread.shape[:-2], spread.shape[-2] * count)
             places.append(np.moveaxis(spread, -1, pack_axis))
         w = sum(place << b for b, place in enumerate(places))
     return 2 * w - (1 << bits) + 1 if a.unipolar else w

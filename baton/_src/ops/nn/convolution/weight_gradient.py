@@ -107,7 +107,8 @@ def reference(inputs: Any, a: Conv2DAttrs) -> Any:
             slice(t * d, t * d + (e - 1) * s + 1, s)
             for t, d, e, s in zip((r, c), a.dilation, (rows, columns), a.strides)
         )
-        found[:, :, r, c] = np.einsum("ngohw,ngihw->goi", slope, x[(slice(None),) * 3 + ends]).reshape(o, -1)
+        tap = np.einsum("ngohw,ngihw->goi", slope, x[(slice(None),) * 3 + ends])
+        found[:, :, r, c] = tap.reshape(o, x.shape[2])
     return from_canonical(found.astype(dtype.numpy), kernel, "OIHW")
 
 

@@ -85,7 +85,8 @@ def infer(call: OpCall[RecurrenceAttrs]) -> Info:
     for x, name, rank in ((projected, "projected", 3), (weight, "weight", 2), (hidden, "hidden", 2)):
         if x.ndim not in (-1, rank):
             call.fail(f"{name} must have rank {rank}, got {show_shape(x.shape, x.ndim)}")
-    same_dtype(call, [projected, weight, hidden])
+    shared = [x for n, x in zip(a.extras, _others(call)) if n != "lengths" and isinstance(x, TensorInfo)]
+    same_dtype(call, [projected, weight, hidden, *shared])
     dims = DimMath(call.prover)
     if projected.shape is not None and hidden.shape is not None:
         steps, batch = projected.shape[:2]
