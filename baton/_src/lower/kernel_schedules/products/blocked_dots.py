@@ -2,10 +2,10 @@
 
     for a block of columns, of k, for a few columns, for a tile of rows:   part[tile] += A[rows, k] B[columns, k]
 
-Whole rows of A, read again for every few columns, would come from L2, which is slower than the multiply-adds; so a
-block of them is copied side by side and stays in L1. Partial sums, a vector for each result, wait in a cache for the
-next block, and lanes are added up once. Each step along k prefetches what the same step reads of the next columns:
-these are in other pages, which hardware prefetchers do not follow.
+Every few columns read the rows of A again. Whole rows would come from L2, which cannot keep up with the multiply-adds,
+so a block of them is copied into a contiguous buffer that stays in L1. The partial sums (one vector per result) stay in
+cache between blocks, and their lanes are added up once, at the end. Each step along k prefetches what the same step of
+the next columns will read: it lies in other pages, where hardware prefetchers do not follow.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ from baton._src.tir import stmt as st
 from baton._src.tir.buffer import Buffer
 
 SIDE, FACTORS = 4, 8
-"""Columns of a tile; registers that its sums leave for factors."""
+"""Columns of a tile, and the number of registers its sums leave for the factors."""
 FEWEST = 4
-"""Rows: fewer are read as streams, one column after the other."""
+"""Least number of rows: fewer are read as streams, one column after the other."""
 LONGEST = 512
-"""Elements of a block of k."""
+"""Most elements of k in a block."""
 SUMS_BYTES = 1 << 16
-"""Partial sums, which share the second-level cache with B."""
+"""Bytes of partial sums, which share the second-level cache with B."""
 
 
 def suits(matrix: Product, most: int, target: Target) -> bool:
-    """Whether B, whose rows lie along k, is larger than the second-level cache; there are up to `most` rows."""
+    """Whether B is contiguous along k and larger than the second-level cache, and there are at most `most` rows."""
     assert matrix.right is not None
     shape, columns, depth = tile_shape(target, matrix.stage.buffer.dtype), matrix.columns.size, matrix.k.size
     if most < FEWEST or columns is None or depth is None or columns % SIDE or depth % shape.lanes:
@@ -58,12 +58,12 @@ def suits(matrix: Product, most: int, target: Target) -> bool:
 
 
 def blocked_dots(matrix: Product, most: int, target: Target) -> st.Stmt:
-    """The product, which has up to `most` rows; `suits` holds."""
+    """Return the loops of a product of up to `most` rows, for which `suits` holds."""
     return _BlockedDots(matrix, most, target).emit()
 
 
 class _BlockedDots:
-    """One block of columns after another, and of k in each."""
+    """Loops over blocks of columns and, in each, over blocks of k."""
 
     def __init__(self, matrix: Product, most: int, target: Target) -> None:
         self.matrix, self.target = matrix, target
@@ -72,7 +72,7 @@ class _BlockedDots:
         shape = tile_shape(target, dtype)
         tallest = (shape.registers - FACTORS) // SIDE
         self.lanes, self.tall = shape.lanes, -(-most // -(-most // tallest))
-        near = target.cpu.l1_bytes * 2 // 3  # the rest is B's
+        near = target.cpu.l1_bytes * 2 // 3  # B gets the rest of the cache
         longest = min(LONGEST, near // (dtype.itemsize * most)) // self.lanes * self.lanes
         self.steps = max(8 * self.lanes, longest)
         self.tiles = -(-most // self.tall)
@@ -91,7 +91,7 @@ class _BlockedDots:
         return shared_panels(matrix, self.block, i64(-(-self.columns // width)), body, work, self.target.num_cores)
 
     def _count(self) -> PrimExpr:
-        """Panels of the block."""
+        """The number of panels in the block."""
         if self.columns % (self.panels * SIDE) == 0:
             return i64(self.panels)
         left = ops.floordiv(ops.subtract(i64(self.columns), self.start), i64(SIDE))
@@ -114,7 +114,7 @@ class _BlockedDots:
         )
 
     def _terms(self) -> st.Stmt:
-        """All blocks of k."""
+        """The loop over all blocks of k."""
         number, panel = index_var("k_o"), index_var("panel")
         k = ops.multiply(number, i64(self.steps))
         rest = ops.subtract(i64(self.depth), k)
@@ -124,14 +124,14 @@ class _BlockedDots:
         return allocated(self.copied, loop(number, -(-self.depth // self.steps), every))
 
     def _copy(self, k: PrimExpr, steps: PrimExpr) -> st.Stmt:
-        """The rows of A from `k` on: side by side they do not compete for the same lines of a cache."""
+        """Copy the rows of A from `k` on next to each other, so that they do not compete for the same cache sets."""
         row, at = index_var("row"), index_var("at")
         value = bound(self.matrix.left, {self.matrix.rows: row, self.matrix.k: ops.add(k, at)})
         store = st.BufferStore(self.copied, value, (row, at))
         return loop(row, as_int64(self.matrix.rows.extent), loop(at, steps, store, VECTORIZED))
 
     def _tile(self, rows: int, first: PrimExpr, panel: PrimExpr, k: PrimExpr, steps: PrimExpr) -> st.Stmt:
-        """The terms of a block of k of `rows` rows and the columns of a panel."""
+        """Add the terms of one block of k for `rows` rows and the columns of one panel."""
         matrix, lanes = self.matrix, self.lanes
         assert matrix.right is not None
         here = tir.BufferLoad(self.copied, (as_int64(matrix.rows.var), as_int64(matrix.k.var)))
@@ -150,7 +150,7 @@ class _BlockedDots:
         return allocated(acc, body)
 
     def _prefetched(self, panel: PrimExpr, k: PrimExpr, begin: PrimExpr) -> st.Stmt:
-        """Ask for what the same step reads of the next panel, or of the first one in the next block of k."""
+        """Prefetch what the same step reads of the next panel, or of the first panel of the next block of k."""
         assert self.matrix.right is not None
         after = ops.add(panel, i64(1))
         last = tir.GE(after, self._count())
@@ -160,7 +160,7 @@ class _BlockedDots:
         return sequence(*(prefetched(load_of(bound(self.matrix.right, place))) for place in places))
 
     def _results(self) -> st.Stmt:
-        """Lanes added up, and written through the epilogue."""
+        """Add up the lanes and store the results through the epilogue."""
         panel, matrix, lanes = index_var("panel"), self.matrix, self.lanes
         assert matrix.right is not None
         right = matrix.right

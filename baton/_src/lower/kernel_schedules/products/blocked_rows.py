@@ -1,11 +1,12 @@
-"""Products of a few up to some dozens of rows: B is read in place, in blocks of its rows.
+"""Products of a few to several dozen rows: B is read in place, in blocks of k.
 
     for a block of k, for a strip of columns, for a tile of rows:   sums[tile] += A[tile, k] B[k, strip]
 
-A tile's sums are in registers during the block of k, and wait in a cache for the next block. A block has so few rows of
-B that the TLB holds all their pages while strips go across; a strip over the whole of k would touch a new page at each
-row. Each step along k prefetches the same row of the next strip, since hardware prefetchers do not foresee such rows;
-so memory traffic and multiplications overlap. Packing would write and read data that is used only a few times.
+The accumulators of a tile are in registers during a block of k, and in a cache between blocks. A block has so few rows
+of B that the TLB covers all their pages while the strips advance; a strip over the whole of k would touch a new page at
+each row. Each step along k prefetches the same row of the next strip, which hardware prefetchers cannot predict, so
+memory traffic and arithmetic overlap. Packing B would not pay: it would write and read data that is used only a few
+times.
 """
 
 from __future__ import annotations
@@ -42,25 +43,26 @@ from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
 
 STEPS = 256
-"""Rows of B in a block: as many uses of a sum that is loaded and stored."""
+"""Rows of B in a block: each sum is loaded and stored once for that many multiply-adds."""
 PAGES = 64
-"""Of a B that is one block: the table of pages holds them all."""
+"""Pages of a B that is read as one block: the TLB covers all of them."""
 SUMS_BYTES = 1 << 18
-"""Sums of a block of columns: they share the second-level cache with what B brings."""
+"""Bytes of sums in a block of columns: they share the second-level cache with the parts of B being read."""
 SUMS = 24
-"""Vectors of sums of a tile, if the number of rows is not known: beside them there is room for what comes after."""
+"""Vectors of sums in a tile when the number of rows is unknown: this leaves registers for the prefetched data."""
 TALLEST_NARROW = 12
-"""Rows of such a tile that is a vector wide or less: fewer sums would wait for each other."""
+"""Rows of such a tile when it is at most one vector wide: with fewer sums, the latency of multiply-adds would show."""
 TALLEST_LAST, SUMS_LAST = 4, 8
-"""Rows of tiles of the last columns, which are few beside the others; and vectors of sums that narrow ones have."""
+"""Rows of tiles over the last columns, which are few compared with the others; and the vectors of sums in narrow ones.
+"""
 LOWER = (8, 6)
-"""Rows of tiles that leave registers for strips of three vectors, and of four, where two do not divide the columns."""
+"""Rows of tiles that leave registers for strips of three and of four vectors, where two do not divide the columns."""
 USUAL_VECTORS, MOST_VECTORS = 3, 4
-"""Vectors of a strip: more take longer to compile."""
+"""Vectors in a strip: larger strips take longer to compile."""
 MOST_UNKNOWN = 128
-"""Rows of a group, if their number is not known; any number of rows are such groups, and nothing is packed."""
+"""Rows of a group when the number of rows is unknown: any number is covered by such groups, without packing."""
 MOST = 64
-"""Above this many rows packing B costs little."""
+"""Above this many rows the cost of packing B is negligible."""
 
 
 def suits(matrix: Product) -> bool:
@@ -69,14 +71,14 @@ def suits(matrix: Product) -> bool:
 
 
 def blocked(matrix: Product, target: Target) -> st.Stmt:
-    """The product, which has up to `MOST` rows; `suits` holds."""
+    """Return the loops of a product of up to `MOST` rows, for which `suits` holds."""
     return with_converted_rows(matrix, target, lambda plain: _Blocked(plain, target).emit())
 
 
 @dataclass(frozen=True)
 class _Strip:
-    """Rows of B from `k` on, and `width` columns from `start` on, some of which there are not if it is `masked`; then
-    what is prefetched meanwhile: the same columns and rows of the next strip.
+    """Rows of B from `k` on and `width` columns from `start` on (if `masked`, some of them are beyond the last one),
+    followed by what is prefetched meanwhile: the same rows and columns of the next strip.
     """
 
     k: PrimExpr
@@ -89,7 +91,7 @@ class _Strip:
 
 
 class _Blocked:
-    """One block of columns after another, as wide as the number of rows allows; a block's sums are in one buffer."""
+    """Loops over blocks of columns, as wide as the number of rows allows; the sums of a block are in one buffer."""
 
     def __init__(self, matrix: Product, target: Target) -> None:
         self.matrix, self.target = matrix, target
@@ -110,7 +112,7 @@ class _Blocked:
         room = SUMS_BYTES // dtype.itemsize
         strips = i64(-(-self.columns // self.strip))
         blocks: PrimExpr = i64(target.num_cores)
-        if self.blocks > 1:  # a group's sums have to find room
+        if self.blocks > 1:  # the sums of a whole group must fit
             least = _parts(i64(self.columns), ops.floordiv(i64(room), ops.max(self._group_rows(), i64(1))))
             blocks = ops.multiply(_parts(least, blocks), blocks)
         self.wide = ops.multiply(_parts(strips, blocks), i64(self.strip))
@@ -120,7 +122,7 @@ class _Blocked:
         self.start, self.end = index_var("start"), index_var("end")
 
     def _tile_sizes(self) -> tuple[int, int]:
-        """The most rows of a tile, and vectors of a strip."""
+        """The most rows of a tile and the vectors of a strip."""
         rows, most = self.matrix.rows.size, min(self.shape.rows, rows_in_place(self.matrix))
         if rows is None:
             tallest = TALLEST_NARROW if self.columns <= self.shape.lanes else self.shape.tallest_unknown
@@ -129,40 +131,40 @@ class _Blocked:
             return tuned("tile_rows", usual, range(2, most + 1)), vectors
         heights = [tile_rows(rows, min(most, height)) for height in (most, *LOWER)]
         usual = min(heights, key=lambda height: -self._every_vector % self._fitting(height)[0])
-        others = (-(-rows // -(-rows // height)) for height in range(2, most + 1))  # other numbers of tiles
+        others = (-(-rows // -(-rows // height)) for height in range(2, most + 1))  # other tile counts
         tallest = tuned("tile_rows", usual, others)
         return tallest, self._vectors(tallest)
 
     @property
     def _every_vector(self) -> int:
-        """The vectors that all columns fill."""
+        """The number of vectors that all columns fill."""
         return -(-self.columns // self.shape.lanes)
 
     def _vectors(self, tallest: int) -> int:
-        """Vectors of a strip."""
+        """The number of vectors in a strip."""
         best, fits = self._fitting(tallest)
         return tuned("tile_vectors", best, fits)
 
     def _fitting(self, tallest: int) -> tuple[int, range]:
-        """The best number of vectors of a strip, so that no strip is wider than it must be, and all of those whose sums
-        registers hold.
+        """The largest number of vectors per strip whose sums fit in registers, but no more than an even split of the
+        columns needs.
         """
         spare = 3 + tallest // 4 if self.shape.registers > 16 else 2
         most = max(1, (self.shape.registers - spare) // (tallest + 1))
         fits = range(min(most, MOST_VECTORS, self._every_vector), 0, -1)
 
         def cost(n: int) -> tuple[int, ...]:
-            masked = self.columns % (n * self.shape.lanes) != 0  # narrow strips, then: lower tiles take the last one
+            masked = self.columns % (n * self.shape.lanes) != 0  # then narrow strips: the last has lower tiles
             return n == 1, -self._every_vector % n, abs(n - USUAL_VECTORS), n if masked else -n
 
         return min(fits, key=cost), fits
 
     def _groups(self) -> PrimExpr:
-        """How many groups of rows, if their number is not known."""
+        """The number of groups of rows, when the number of rows is unknown."""
         return ops.max(_parts(self.every, i64(MOST_UNKNOWN)), i64(1))
 
     def _group_rows(self) -> PrimExpr:
-        """The most rows of a group."""
+        """The most rows in a group."""
         return self.every if self.matrix.rows.size is not None else _parts(self.every, self._groups())
 
     def emit(self) -> st.Stmt:
@@ -186,7 +188,7 @@ class _Blocked:
         return every if matrix.rows.size is not None else st.LetStmt(self.groups, self._groups(), every)
 
     def _group(self, body: st.Stmt) -> st.Stmt:
-        """`body` for the rows of a group: as many as others have, or one less, so that none has a few only."""
+        """`body` for the rows of one group. Groups differ by at most one row, so none is left with only a few."""
         assert isinstance(self.rows, tir.Var)
         first, after = (
             ops.floordiv(ops.multiply(n, self.every), self.groups) for n in (self.group, ops.add(self.group, i64(1)))
@@ -194,7 +196,7 @@ class _Blocked:
         return st.LetStmt(self.below, first, st.LetStmt(self.rows, ops.subtract(after, self.below), body))
 
     def _block(self, tiles: EvenTiles) -> st.Stmt:
-        """A block of columns of a group of rows."""
+        """The loops over one block of columns for a group of rows."""
         number, init = index_var("k_o"), self.matrix.stage.init
         assert init is not None
         k = ops.multiply(number, i64(self.steps))
@@ -205,15 +207,15 @@ class _Blocked:
         return allocated(self.sums, sequence(zeros, body, self._each(self._store)))
 
     def _row(self, row: PrimExpr) -> PrimExpr:
-        """A row of the group as one of the matrix."""
+        """The index in the matrix of a row of the group."""
         return row if self.matrix.rows.size is not None else ops.add(self.below, row)
 
     def _sum(self, row: PrimExpr, v: PrimExpr) -> PrimExpr:
-        """The place of a sum."""
+        """The index of a sum in the buffer."""
         return ops.add(ops.multiply(row, self.width), v)
 
     def _each(self, store: Callable[[PrimExpr, PrimExpr, PrimExpr], st.Stmt]) -> st.Stmt:
-        """`store` for each sum of the block, given its row, its column and its place."""
+        """`store(row, column, place)` for each sum of the block, where `place` is its index in the buffer."""
         row, strip, v = index_var("row"), index_var("strip"), index_var("v")
         begin = ops.multiply(strip, i64(self.strip))
         column = ops.add(ops.add(self.start, begin), v)
@@ -230,7 +232,7 @@ class _Blocked:
         return _parts(ops.subtract(self.end, self.start), i64(self.strip))
 
     def _strips(self, tiles: EvenTiles, k: PrimExpr) -> st.Stmt:
-        """The terms of the rows of B from `k` on, strip after strip of the block."""
+        """Add the terms of the rows of B from `k` on, for one strip of the block after another."""
         number = index_var("strip")
         even = self.depth % self.steps == 0
         steps = i64(self.steps) if even else ops.min(i64(self.steps), ops.subtract(i64(self.depth), k))
@@ -268,7 +270,7 @@ class _Blocked:
         return loop(number, self._strip_count(), named("at", place, at))
 
     def _tile(self, strip: _Strip, rows: int, first: PrimExpr) -> st.Stmt:
-        """`rows` rows from `first` on of a strip."""
+        """Add the terms of a strip for `rows` rows from `first` on."""
         acc = Accumulators.of(rows, strip.width, self.matrix.stage.buffer.dtype)
         init = self.matrix.stage.init
         assert init is not None
@@ -293,7 +295,7 @@ class _Blocked:
         return st.LetStmt(corner, self._sum(first, ops.subtract(strip.start, self.start)), body)
 
     def _terms(self, strip: _Strip, acc: Accumulators, first: PrimExpr, step: PrimExpr) -> st.Stmt:
-        """A row of B, after the same row of the next strip has been prefetched."""
+        """Prefetch one row of B in the next strip, then use the same row in this one."""
         matrix, end, k = self.matrix, i64(self.columns), ops.add(strip.k, step)
         source, begin = matrix.right, self._row(first)
         assert source is not None
@@ -321,5 +323,5 @@ class _Blocked:
 
 
 def _parts(whole: PrimExpr, part: PrimExpr) -> PrimExpr:
-    """How many times `part` goes into `whole`, rounded up."""
+    """`whole / part`, rounded up."""
     return ops.floordiv(ops.add(whole, ops.subtract(part, i64(1))), part)

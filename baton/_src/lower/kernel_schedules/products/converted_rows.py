@@ -1,7 +1,8 @@
-"""Rows of a product whose stored dtype differs from the dtype of the arithmetic, converted before use.
+"""Convert rows of A once when their stored dtype differs from the dtype of the arithmetic.
 
-A tile broadcasts single elements of A. Converted where they are loaded, each costs an instruction or two for every
-panel of columns; converted once, in vectors, they cost next to nothing, and the tiles are those of float32.
+A tile broadcasts single elements of A. Converting them where they are loaded costs an instruction or two per element
+and panel of columns; converting whole rows once, in vectors, costs next to nothing, and the tiles are then those of
+float32.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from baton._src.tir import stmt as st
 
 
 def with_converted_rows(matrix: Product, target: Target, emit: Callable[[Product], st.Stmt]) -> st.Stmt:
-    """`emit` of the product, whose left factor is then a plain load."""
+    """Return `emit(product)` with the left factor converted beforehand, so that `emit` sees a plain load."""
     if isinstance(matrix.left, tir.BufferLoad):
         return emit(matrix)
     inner = (matrix.k, matrix.rows) if step(load_of(matrix.left), matrix.rows) == 1 else (matrix.rows, matrix.k)

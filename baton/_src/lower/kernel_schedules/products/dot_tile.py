@@ -33,9 +33,10 @@ from baton._src.tir import stmt as st
 from baton._src.tir.buffer import Buffer
 
 APART = 4
-"""Vectors of partial sums that a row read in turn has for each column."""
+"""Vectors of partial sums for each column, when rows are read one after the other."""
 SHORTEST_LOOP = 5
-"""Fewer vectors along k are written out: they, and adding up lanes, then overlap with the next tile's."""
+"""Below this many vectors along k the loop is unrolled: it and the lane sums then overlap with those of the next tile.
+"""
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class DotTile:
     columns: int
     lanes: int
     in_turn: Axis | None = None
-    """The rows or columns, if they are read one after the other."""
+    """Whether the rows (or columns) are read one after the other."""
 
     @property
     def pairs(self) -> int:
@@ -56,7 +57,7 @@ class DotTile:
 
 
 def down(matrix: Product, tall: int, make: Callable[[int, PrimExpr], st.Stmt]) -> st.Stmt:
-    """Tiles down the few rows, `tall` ones and then one for the rest: `make(rows, first)`."""
+    """Loop over the few rows in tiles of `tall` rows and one tile for the remainder: `make(rows, first)`."""
     every, tile = as_int64(matrix.rows.extent), index_var("tile")
     full = ops.floordiv(every, i64(tall))
     done = ops.multiply(full, i64(tall))
@@ -70,7 +71,7 @@ def down(matrix: Product, tall: int, make: Callable[[int, PrimExpr], st.Stmt]) -
 
 
 def dot_tile(tile: DotTile, first: PrimExpr, start: PrimExpr) -> st.Stmt:
-    """The tile at a row and a column, written out."""
+    """The unrolled tile at a given row and column."""
     matrix, lanes = tile.matrix, tile.lanes
     dtype = matrix.stage.buffer.dtype
     acc = local_buffer("part", (tile.pairs * lanes,), dtype)
@@ -81,7 +82,7 @@ def dot_tile(tile: DotTile, first: PrimExpr, start: PrimExpr) -> st.Stmt:
 
 
 def _side_by_side(tile: DotTile, acc: Buffer, first: PrimExpr, start: PrimExpr) -> st.Stmt:
-    """The partial sums of all pairs."""
+    """Accumulate the partial sums of all pairs together."""
     matrix, lanes = tile.matrix, tile.lanes
     depth, block = as_int64(matrix.k.extent), index_var("k")
     full = ops.floordiv(depth, i64(lanes))
@@ -95,7 +96,7 @@ def _side_by_side(tile: DotTile, acc: Buffer, first: PrimExpr, start: PrimExpr) 
 
 
 def _in_turn(tile: DotTile, acc: Buffer, first: PrimExpr, start: PrimExpr) -> st.Stmt:
-    """The partial sums of one row, or column, after the other: every APART-th vector of k has sums of its own."""
+    """Accumulate one row (or column) after the other: every APART-th vector of k has its own sums."""
     lanes, depth = tile.lanes, tile.matrix.k.size or 0
     down, at = tile.in_turn is tile.matrix.rows, index_var("at")
     one = replace(tile, rows=1) if down else replace(tile, columns=1)
@@ -138,8 +139,8 @@ def add_terms(
     end: PrimExpr | None,
     part: int = 0,
 ) -> st.Stmt:
-    """Every pair takes a vector of k from `begin` on; `end`: as far as there are elements. They go to the sums of all
-    pairs that are number `part` of `acc`.
+    """Add the products of one vector of k from `begin` on to every pair's sums in part `part` of `acc`; with `end`,
+    elements from there on are masked out.
     """
     matrix, stores = tile.matrix, []
     for pair in range(tile.pairs):
@@ -157,8 +158,8 @@ def add_terms(
 
 
 def added_up(tile: DotTile, acc: Buffer, sums: Buffer) -> st.Stmt:
-    """sums[pair] = the lanes of the pair's vector. Two vectors become one whose lanes with a bit set belong to the
-    second; after as many steps as lanes have bits, lane n belongs to pair n.
+    """sums[pair] = the sum of the lanes of the pair's vector. Two vectors become one whose lanes with a bit set belong
+    to the second; after log2(lanes) steps, lane n belongs to pair n.
     """
     lanes = tile.lanes
     bound_to: list[tuple[tir.Var, PrimExpr]] = []
@@ -191,7 +192,7 @@ def added_up(tile: DotTile, acc: Buffer, sums: Buffer) -> st.Stmt:
 
 
 def written(tile: DotTile, sums: Buffer, first: PrimExpr, start: PrimExpr) -> st.Stmt:
-    """The results through the epilogue, in vectors along the columns, or the rows of a single column."""
+    """Store the results through the epilogue, in vectors along the columns (or along the rows of a single column)."""
     matrix, parts = tile.matrix, []
     lines, length = (1, tile.rows) if tile.columns == 1 else (tile.rows, tile.columns)
     for line in range(lines):

@@ -1,4 +1,4 @@
-"""The CPU's dot-product instructions: which one there is for two factors, and the words it takes."""
+"""The CPU's integer dot-product instructions: which one fits two factors, and how its operand words are loaded."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ INT8, UINT8, BFLOAT16 = DataType("int8"), DataType("uint8"), DataType("bfloat16"
 
 @dataclass(frozen=True)
 class Dot:
-    """An instruction: its intrinsic, the elements of a word, and whether the left factor is its second operand."""
+    """A dot-product instruction: its intrinsic, the elements per word, and whether the left factor is its second
+    operand.
+    """
 
     name: str
     group: int
@@ -28,7 +30,7 @@ class Dot:
 
 
 def dot_instruction(left: DataType, right: DataType, total: DataType, target: Target, lanes: int) -> Dot | None:
-    """The instruction for vectors of so many sums."""
+    """The instruction for vectors of `lanes` sums, or None if the target has none for these factors."""
     if total == INT32 and {left, right} == {UINT8, INT8} and has_byte_dots(target.features, lanes):
         return Dot("tir.dot_u8s8", 4, left == INT8)
     if total == FLOAT32 and left == right == BFLOAT16 and has_bfloat16_dots(target.features, lanes):
@@ -37,7 +39,7 @@ def dot_instruction(left: DataType, right: DataType, total: DataType, target: Ta
 
 
 def words_at(load: tir.BufferLoad, lanes: int, group: int) -> PrimExpr:
-    """`lanes` words of `group` elements each, from the element that is loaded on."""
+    """Load `lanes` words of `group` elements each, beginning at the element that `load` reads."""
     at = tir.Ramp(load.indices[-1], tir.IntImm("int64", 1), lanes * group)
     run = tir.BufferLoad(load.buffer, (*load.indices[:-1], at))
     dtype = INT32 if lanes == 1 else INT32.with_lanes(lanes)

@@ -1,4 +1,4 @@
-"""A number of rows known only at run time, as tiles of nearly equal heights, each with code of its own."""
+"""Split a number of rows known only at run time into tiles of nearly equal heights, with code for each height."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ EachTile = Callable[[int, PrimExpr, PrimExpr], st.Stmt]
 
 @dataclass(frozen=True)
 class EvenTiles:
-    """`rows` as few tiles of up to `tallest` rows as can be, of nearly equal heights: `taller` tiles of `low` + 1 rows,
-    then those of `low`.
+    """`rows` split into as few tiles of at most `tallest` rows as possible: first `taller` tiles of `low` + 1 rows,
+    then tiles of `low` rows.
     """
 
     tallest: int
@@ -34,10 +34,10 @@ class EvenTiles:
     low: PrimExpr
     taller: PrimExpr
     least: int = 1
-    """There are no fewer `rows`."""
+    """`rows` is at least this."""
 
     def each(self, make: EachTile) -> st.Stmt:
-        """All of them, from the first to the last."""
+        """Loop over all tiles, from the first to the last."""
         known = [constant(e) for e in (self.tiles, self.low, self.taller)]
         if None not in known:
             tiles, low, taller = (n or 0 for n in known)
@@ -54,7 +54,7 @@ class EvenTiles:
 
 
 def even_tiles(rows: PrimExpr, tallest: int, body: Callable[[EvenTiles], st.Stmt], *, least: int = 1) -> st.Stmt:
-    """`body` of some number of rows, not less than `least`, in even tiles, whose numbers are computed before it."""
+    """`body` of an unknown number of rows (at least `least`) split into even tiles, whose counts are computed first."""
     fewest = ops.max(ops.floordiv(ops.add(rows, i64(tallest - 1)), i64(tallest)), i64(1))
 
     def of(tiles: PrimExpr) -> st.Stmt:
@@ -68,7 +68,7 @@ def even_tiles(rows: PrimExpr, tallest: int, body: Callable[[EvenTiles], st.Stmt
 
 
 def _run(make: EachTile, rows: int, count: PrimExpr, above: PrimExpr, before: PrimExpr) -> st.Stmt:
-    """`count` tiles of `rows` rows below `above`, after `before` others."""
+    """`count` tiles of `rows` rows from row `above` on; `before` other tiles precede them."""
     tile = index_var("tile")
     place = ops.add(above, ops.multiply(tile, i64(rows)))
     return loop(tile, count, named("row", place, lambda row: make(rows, row, ops.add(before, tile))))

@@ -1,6 +1,6 @@
 """Products of few rows (GEMV-like): all rows at once, B read in place, several vectors of columns side by side.
 
-Packing would read B once to write it and once more to use it; with one tile of rows nothing is used twice.
+Packing would read B, write it and read it again; with a single tile of rows no packed element is used twice.
 """
 
 from __future__ import annotations
@@ -24,31 +24,29 @@ from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
 
 MOST = 16
-"""An unknown number of rows goes this way up to so many."""
+"""Up to this many rows of an unknown number are computed this way."""
 FEWEST = 6
-"""Up to so many rows strips are of four panels, in parts if registers do not hold their sums; of more, of two."""
+"""Up to this many rows strips are four panels wide (in parts if registers cannot hold their sums); above it, two."""
 SUMS = 20
-"""Vectors of sums of the tallest of the tiles that make up an unknown number of rows: each height takes time to
-compile.
-"""
+"""Vectors of sums in the tallest tile when the number of rows is unknown: each height takes time to compile."""
 TALLEST_NARROW = 10
-"""Rows of such tiles, where columns are few."""
+"""Rows of such tiles when columns are few."""
 TALLEST_MASKED = 3
-"""And of those of the last columns, which are few beside the others."""
+"""Rows of such tiles for the last columns, which are few compared with the others."""
 
 Tiles = Callable[[int, PrimExpr, bool], st.Stmt]
-"""All rows of a strip: its width, its first column, and whether it is wider than the columns that are left."""
+"""Make all rows of a strip, given its width, its first column, and whether it extends beyond the last column."""
 
 
 def few_rows(matrix: Product, target: Target) -> st.Stmt:
-    """The product, all rows of the last row axis in one tile."""
+    """Return the loops of the product, with all rows of the last row axis in one tile."""
     return with_converted_rows(matrix, target, lambda plain: _one_tile(plain, target))
 
 
 def _one_tile(matrix: Product, target: Target) -> st.Stmt:
     rows = matrix.rows.size or 0
     shape = tile_shape(target, matrix.stage.buffer.dtype)
-    # Registers: the sums, one vector of B a column, and a broadcast element of A.
+    # Registers: the sums, one vector of B per column, and a broadcast element of A.
     room = shape.rows * shape.vectors + 4
     vectors = next((n for n in (8, 6, 4, 2) if (rows + 1) * n < room), 1)
 
@@ -59,8 +57,8 @@ def _one_tile(matrix: Product, target: Target) -> st.Stmt:
 
 
 def up_to_most(matrix: Product, target: Target, most: int = MOST) -> st.Stmt:
-    """The product of up to `most` rows: for each strip as few tiles as can be, of nearly equal heights, the taller ones
-    first.
+    """Return the loops of a product of up to `most` rows: for each strip, as few tiles as possible, of nearly equal
+    heights, taller ones first.
     """
     return with_converted_rows(matrix, target, lambda plain: _even_tiles(plain, target, most))
 
@@ -74,7 +72,8 @@ def _even_tiles(matrix: Product, target: Target, most: int) -> st.Stmt:
     def with_heights(usual: EvenTiles, low: EvenTiles) -> st.Stmt:
         def tiles(wide: int, start: PrimExpr, masked: bool) -> st.Stmt:
             def of(rows: int, first: PrimExpr, _: PrimExpr) -> st.Stmt:
-                # Few rows need the whole strip to hide the latency of their sums; more may need more registers.
+                # Few rows need the whole strip to hide the latency of multiply-adds; more rows may need more registers
+                # than there are.
                 vectors, fitting = -(-wide // shape.lanes), max(1, (shape.registers - 1) // (rows + 1))
                 if vectors <= fitting:
                     return _tile(matrix, rows, wide, first, start, masked)
@@ -104,7 +103,7 @@ def _even_tiles(matrix: Product, target: Target, most: int) -> st.Stmt:
 
 
 def _strip_columns(matrix: Product, shape: TileShape, width: int) -> tuple[int, Columns]:
-    """How wide strips are, at most `width`, and how the columns fall into them."""
+    """The width of strips, at most `width`, and how the columns are divided into them."""
     size = matrix.columns.size
     if size is not None and size < width:
         width = shape.lanes * max(1, -(-size // shape.lanes))
@@ -112,7 +111,7 @@ def _strip_columns(matrix: Product, shape: TileShape, width: int) -> tuple[int, 
 
 
 def _strips(matrix: Product, target: Target, width: int, rows: PrimExpr, tiles: Tiles) -> st.Stmt:
-    """All columns, in strips of `width`."""
+    """Loop over all columns in strips of `width`."""
     shape = tile_shape(target, matrix.stage.buffer.dtype)
     width, columns = _strip_columns(matrix, shape, width)
     panels = ops.floordiv(ops.add(as_int64(matrix.columns.extent), i64(width - 1)), i64(width))

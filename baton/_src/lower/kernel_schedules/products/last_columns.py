@@ -1,9 +1,9 @@
 """Columns too few to fill half a vector: all columns of a narrow product, or the last ones (the ninth of 9, the 17th of
 17).
 
-Half a vector more costs as much for one column as for eight. Dot products along k cost the same for each column: a
-multiply-add of a whole vector per vector of terms, and some instructions to add up its lanes at the end. If B is (k,
-n), each of its elements is also moved once. The cheaper way is taken.
+An extra half vector costs the same for one column as for eight. Dot products along k cost the same for every column:
+one vector multiply-add per vector of terms, and a few instructions to add up the lanes at the end. If B is (k, n), each
+of its elements must also be transposed once. The cheaper way is chosen.
 """
 
 from __future__ import annotations
@@ -24,35 +24,35 @@ from baton._src.tir import expr as tir
 from baton._src.tir import stmt as st
 
 NARROW = 8
-"""Half vectors of columns of which saving one counts, where halves cost half, or the number of rows is not known: a
-kernel for any number has both ways.
+"""Half vectors of columns up to which saving one counts, where half vectors cost half or the number of rows is unknown:
+a kernel for any number of rows contains both ways.
 """
 LONG = 256
-"""Terms of a sum, where their number is not known."""
+"""Assumed number of terms of a sum, when it is unknown."""
 ADDING_UP, ADDING_UP_HALVES = 1.6, 2.5
-"""Cost of adding up the lanes of a result, in multiply-adds of a vector; and where half vectors are cheaper than whole
-ones: there are fewer units beside those that multiply.
+"""Cost of adding up the lanes of a result, in vector multiply-adds; the second is for processors where half vectors are
+cheaper than whole ones, which have fewer shuffle units.
 """
 TURNING, GATHERING = 0.5, 1.3
-"""Cost of moving an element of B to where it lies along k: by exchanges within vectors, or one by one."""
+"""Cost of transposing an element of B so that k is contiguous: by shuffles within vectors, or one by one."""
 EXCHANGED = 8
-"""Elements between neighbours along k up to which the code generator loads whole vectors (`codegen.llvm.strided`)."""
+"""Largest stride along k for which the code generator loads whole vectors (`codegen.llvm.strided`)."""
 HALF = 0.1
-"""What half a vector costs beyond half of a whole one: loads and broadcasts are shared by fewer multiply-adds."""
+"""Cost of half a vector beyond half of a whole one: its loads and broadcasts serve fewer multiply-adds."""
 ALONE, BESIDE, MOST_BESIDE = 1 / 32, 1 / 8, 0.35
-"""What dot products have to save where halves cost as much as whole vectors: those of every column, `ALONE` of all
-multiply-adds; those of the last ones, in a second pass over A, `BESIDE` of all, but at most `MOST_BESIDE` of those of
-one vector.
+"""What dot products must save where half vectors cost as much as whole ones: `ALONE` of all multiply-adds if they
+compute every column; if they compute the last columns in a second pass over A, `BESIDE` of all, but at most
+`MOST_BESIDE` of those of one vector.
 """
 LEAST_ROWS = 12
-"""Fewer rows are not worth two passes over A."""
+"""Fewer rows are not worth a second pass over A."""
 TURNED = 1 << 15
-"""Elements of a batch of (k, n) factors that are worth turning: they wait in a cache beside what is read of A."""
+"""Most elements of a batch of (k, n) factors that are worth transposing: they share the cache with the rows of A."""
 
 
 @dataclass(frozen=True)
 class LastColumns:
-    """Which columns are dot products, if there are at least so many rows."""
+    """The columns to compute as dot products, when there are at least `least_rows` rows."""
 
     columns: range
     least_rows: int
@@ -63,7 +63,7 @@ class LastColumns:
 
 
 def last_columns(matrix: Product, target: Target) -> LastColumns | None:
-    """The columns that are cheaper as dot products, for the rows there are or may be."""
+    """The columns that are cheaper as dot products, given the number of rows, if it is known."""
     shape, size = tile_shape(target, matrix.stage.buffer.dtype), matrix.columns.size
     if size is None or matrix.right is None or not adds_up(matrix, target):
         return None
@@ -97,7 +97,7 @@ def _turns(matrix: Product, columns: int) -> bool:
 
 
 def _vectors(columns: int, shape: TileShape) -> float:
-    """Multiply-adds of a vector that one term of each of so many columns costs."""
+    """Vector multiply-adds that one term of each of so many columns takes."""
     grains, per_vector = -(-columns // shape.grain), shape.lanes // shape.grain
     whole, half = divmod(grains, per_vector)
     return whole + (half / per_vector + HALF if half else 0)
@@ -106,7 +106,7 @@ def _vectors(columns: int, shape: TileShape) -> float:
 def with_last_columns(
     matrix: Product, target: Target, last: LastColumns | None, emit: Callable[[Product], st.Stmt]
 ) -> st.Stmt:
-    """`emit` of the product but its `last` columns, which are dot products."""
+    """Return `emit` of the product without its `last` columns, and the dot products for these."""
     if last is None:
         return emit(matrix)
     parts = dot_tiles(renamed(matrix), target, last.columns)
