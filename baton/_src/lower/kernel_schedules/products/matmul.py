@@ -2,12 +2,12 @@
 
     C[batch.., i, j] = sum over k of A[batch.., i, k] * B[batch.., k, j]      (any layout; elementwise stages after it)
 
-For each panel of columns B is packed into a buffer of its own, `width` columns side by side for every k, with zeros
-after the last column; then tiles of rows run down A. One tile holds rows x width sums in registers during the loop over
-k, and writes them out through the elementwise stages that follow. Threads share panels (or blocks of rows, where panels
-are few). With few rows packing does not pay: B is then read in place if its columns are contiguous (`few_rows`; some
-dozens, or an unknown number: `blocked_rows`; from memory: `streamed_rows`). With few columns, or few rows of an (n, k)
-B, results are dot products (`row_dots`, `last_columns`).
+Each panel of columns of B is packed into its own buffer, `width` columns side by side for every k, with zeros after the
+last column; then tiles of rows run down A. A tile holds rows x width accumulators in registers during the loop over k,
+and stores them through the elementwise stages that follow. Panels are distributed over threads (blocks of rows, where
+panels are few). With few rows packing does not pay: B is then read in place if its columns are contiguous (`few_rows`;
+several dozen, or an unknown number: `blocked_rows`; from memory: `streamed_rows`). With few columns, or few rows and an
+(n, k) B, results are computed as dot products (`row_dots`, `last_columns`).
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ FAR = 24
 
 
 def apply(func: PrimFunc, target: Target) -> PrimFunc | Declined:
-    """The rule; see the module."""
+    """Apply the schedule rule; see the module."""
     kernel = read_kernel(func)
     if isinstance(kernel, Declined):
         return kernel
@@ -106,7 +106,7 @@ def _emit(matrix: Product, kernel: Kernel, target: Target) -> st.Stmt | Declined
 
 
 def _across_columns(matrix: Product, kernel: Kernel, contiguous: bool, target: Target) -> st.Stmt:
-    """The product with vectors along the columns."""
+    """Return the loops of the product with vectors along the columns."""
     count, streaming = matrix.row_count, contiguous and streams(matrix, target)
     if count is None:
         return _any_rows(matrix, kernel, contiguous, streaming, target)
@@ -118,12 +118,14 @@ def _across_columns(matrix: Product, kernel: Kernel, contiguous: bool, target: T
         return blocked_rows.blocked(matrix, target)
     in_one_tile = count == matrix.rows.size and count <= tile_shape(target, matrix.stage.buffer.dtype).rows
     if count <= FEW_ROWS or (contiguous and in_one_tile):
-        return few_rows(matrix, target)  # one tile would use each packed panel once
+        return few_rows(matrix, target)  # a single tile would use each packed panel once
     return packed_product(matrix, target)
 
 
 def _few(matrix: Product, streaming: bool, target: Target) -> int:
-    """Up to how many rows B is read strip by strip: the farther it comes from, the slower are jumps to other pages."""
+    """Up to how many rows B is read strip by strip: the farther away it is cached, the slower are jumps to other
+    pages.
+    """
     assert matrix.right is not None
     size: int = (matrix.columns.size or 0) * (matrix.k.size or 0) * load_of(matrix.right).buffer.dtype.itemsize
     if size <= target.cpu.l2_bytes:
@@ -134,7 +136,7 @@ def _few(matrix: Product, streaming: bool, target: Target) -> int:
 
 
 def _any_rows(matrix: Product, kernel: Kernel, contiguous: bool, streaming: bool, target: Target) -> st.Stmt:
-    """The product of however many rows there turn out to be: a way for few, and one for all others."""
+    """Return the product for a number of rows known only at run time: one version for few rows, one for all others."""
     total = product([a.extent for a in (*matrix.outer, matrix.rows)])
     if contiguous and blocked_rows.suits(matrix):
         every = blocked_rows.blocked(replace(matrix, least_rows=FEWEST + 1), target)
@@ -149,7 +151,7 @@ def _any_rows(matrix: Product, kernel: Kernel, contiguous: bool, streaming: bool
 
 
 def _fewest(matrix: Product, total: PrimExpr, streaming: bool, target: Target) -> st.Stmt:
-    """Up to `FEWEST` rows by strips; still fewer line by line, where B comes from far."""
+    """The product of up to `FEWEST` rows in strips; of still fewer row by row of B, where B is not cached nearby."""
     if not streaming and not streams_near(matrix, target):
         return up_to_most(renamed(matrix), target, FEWEST)
     most = STREAMED_ROWS if streaming else MOST_NEAR
@@ -158,7 +160,7 @@ def _fewest(matrix: Product, total: PrimExpr, streaming: bool, target: Target) -
 
 
 def _few_dots(matrix: Product, total: PrimExpr, target: Target) -> st.Stmt:
-    """Dot products of few rows; as many as one tile has are a tile, and leave room for more columns beside them."""
+    """Dot products of few rows; if they fit in one tile, they are one, which leaves registers for more columns."""
     found = dot_tiles(renamed(matrix), target)
     for rows in range(1, TALL + 1):
         just = dot_tiles(exactly(renamed(matrix), rows), target)
@@ -170,12 +172,12 @@ def _few_dots(matrix: Product, total: PrimExpr, target: Target) -> st.Stmt:
 
 
 def packed_product(matrix: Product, target: Target) -> st.Stmt:
-    """The product over packed panels."""
+    """Return the loops of the product over packed panels."""
     return with_converted_rows(matrix, target, lambda plain: _Packed(plain, target).emit())
 
 
 class _Packed:
-    """Panels of B, some of which may take turns, and the tiles of rows that read them."""
+    """Panels of B, possibly in groups whose tiles take turns, and the tiles of rows that read them."""
 
     def __init__(self, matrix: Product, target: Target) -> None:
         self.matrix, self.target, self.threads = matrix, target, target.num_cores
@@ -206,7 +208,7 @@ class _Packed:
         return shared_panels(matrix, self.group, groups, body, work, self.threads)
 
     def _with_panel(self, rows: st.Stmt) -> st.Stmt:
-        """The panels of a group, then the tiles that read them; or tiles that pack on their way."""
+        """The panels of a group followed by the tiles that read them, or tiles that pack the panels as they go."""
         return allocated(self.buffer, rows if self.beside else sequence(self._packing(), rows))
 
     def _packing(self) -> st.Stmt:
@@ -218,7 +220,7 @@ class _Packed:
         return each if self.together == 1 else loop(self.turn, self.together, each)
 
     def _tiles(self, first: PrimExpr, count: PrimExpr, further: int = 1) -> st.Stmt:
-        """Tiles of `count` rows, which prefetch the panels that are `further` on."""
+        """Tiles of `count` rows, which prefetch the panels that come `further` later."""
         ahead, start = None, self.start
         if self.factor is not None and self.beside:
             ahead = packing_beside(self.factor, self.packed, start, self.width)
@@ -231,7 +233,7 @@ class _Packed:
 
 
 def shape_for(matrix: Product, target: Target) -> TileShape:
-    """Tiles as tall as registers allow, and rows of A find place in the first-level cache."""
+    """Choose tiles as tall as registers allow and such that their rows of A fit in the first-level cache."""
     shape = tile_shape(target, matrix.stage.buffer.dtype)
     return replace(shape, rows=min(shape.rows, rows_in_place(matrix)))
 

@@ -1,4 +1,4 @@
-"""Few rows by packed weights: panel after panel as one stream, with several accumulators per result."""
+"""Products of few rows with packed weights: the panels are read as one stream, with several accumulators per result."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ WORTH_STREAMING = 1 << 12
 
 
 def streamed_panels(panels: Panels, target: Target) -> st.Stmt:
-    """All rows at once, one panel after the other: the weights stream in one piece."""
+    """Return loops that compute all rows at once, one panel after the other, so that the weights are read as one
+    stream.
+    """
     matrix = panels.matrix
     rows = matrix.rows.size or 1
     shape = tile_shape(target, matrix.stage.buffer.dtype)
@@ -56,10 +58,11 @@ def streamed_panels(panels: Panels, target: Target) -> st.Stmt:
 
 
 def streaming_grain(count: int, work: int, target: Target) -> int:
-    """How many of `count` parts of `work` vectors of weights are worth a thread.
+    """How many of `count` parts, of `work` vectors of weights each, a thread takes at a time.
 
-    Weights that fit the caches of all cores are shared in equal pieces, one a thread: each core then finds its own
-    piece again in the next call. Larger ones come from memory each time; smaller pieces even out the threads.
+    Weights that fit in the caches of all cores are divided equally, one piece per thread, so that each core finds its
+    piece in its cache in the next call. Larger weights come from memory each time; smaller pieces then balance the
+    threads.
     """
     fewest = -(-WORTH_STREAMING // max(1, work))
     if count * work * target.vector_bits // 8 <= target.num_cores * target.cpu.l2_bytes:
@@ -70,8 +73,8 @@ def streaming_grain(count: int, work: int, target: Target) -> int:
 def _strip(panels: Panels, rows: int, wide: int, number: PrimExpr, width: int, masked: bool) -> st.Stmt:
     """`rows` x `wide` panels of results, `width` columns of each; accumulator row r * wide + p is row r in panel p.
 
-    Where these are few, every so many terms have sums of their own, which are added up at the end: one sum waits for
-    its last multiply-add.
+    Where these are few, the terms are spread over several accumulators, which are added up at the end: a single one
+    would be limited by the latency of the multiply-add.
     """
     matrix, pitch = panels.matrix, panels.width
     dtype, count, depth = matrix.stage.buffer.dtype, rows * wide, matrix.k.size or 1

@@ -1,4 +1,4 @@
-"""Which parameter of a kernel can be packed at compile time, and the panels that packed ones have."""
+"""Find the parameter of a kernel that can be packed at compile time, and the panels of packed ones."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ FLOAT16 = DataType("float16")
 
 @dataclass(frozen=True)
 class Weight:
-    """A parameter of a kernel that could be packed: its place, whether its layout is (n, k), and the width of a panel.
+    """A parameter of a kernel that could be packed: its index, whether its layout is (n, k), and the width of a panel.
 
-    `gates`: the columns are so many groups, and a panel has `width` columns of each (`recurrence`); 0: they are one.
+    If `gates` is not 0, the columns form that many groups, and a panel has `width` columns of each (see `recurrence`).
     """
 
     place: int
@@ -45,7 +45,7 @@ class Weight:
 
 
 def packable_weight(func: PrimFunc, target: Target) -> Weight | None:
-    """The right factor of the product in `func`, if it is a matrix among the parameters that is read nowhere else."""
+    """The right factor of the product in `func`, if it is a matrix parameter that nothing else reads; else None."""
     kernel = read_kernel(func)
     if isinstance(kernel, Declined):
         return None
@@ -56,7 +56,7 @@ def packable_weight(func: PrimFunc, target: Target) -> Weight | None:
         return None
     last = last_columns(matrix, target)
     if last is not None and last.are_all and (matrix.row_count is not None or last.least_rows == 1):
-        return None  # no vector is to lie across the columns
+        return None  # columns are not vectorised
     load = load_of(matrix.right)
     inputs = [func.buffer_map.get(p) for p in func.params]
     size = matrix.columns.size
@@ -73,7 +73,7 @@ def packable_weight(func: PrimFunc, target: Target) -> Weight | None:
 
 
 def panel_width(load: PrimExpr | None, columns: tir.Var, k: tir.Var) -> int | None:
-    """The width of the panels, if a factor is read from packed panels."""
+    """The width of the panels if a factor is read from packed panels; else 0."""
     if load is None:
         return None
     load = load_of(load)
@@ -93,7 +93,7 @@ def panel_width(load: PrimExpr | None, columns: tir.Var, k: tir.Var) -> int | No
 
 @dataclass(frozen=True)
 class Panels:
-    """A product, and its weights by panel."""
+    """A product whose weights are stored panel by panel."""
 
     matrix: Product
     width: int
@@ -115,6 +115,6 @@ class Panels:
         return Buffer(whole.data, whole.dtype, (i64(size),), (), ops.multiply(number, i64(size)), whole.name)
 
     def ahead(self, number: PrimExpr, further: int) -> Ahead:
-        """Tiles prefetch the panel `further` on."""
+        """Tiles prefetch the panel `further` positions later."""
         later = self.panel(ops.min(ops.add(number, i64(further)), i64(self.count - 1)))
         return panel_prefetches(later, self.matrix.k.size or 1, self.width)

@@ -1,8 +1,8 @@
-"""Groups of neighbouring panels of columns whose tiles take turns (cache blocking of A).
+"""Groups of neighbouring panels of columns whose tiles alternate (cache blocking of A).
 
-A tile reads its rows of A again for each panel. If A is larger than L2, all of it would stream from L3 for every panel.
-If a tile of rows is computed for several panels before the next one, A streams once for all of them, and the panels of
-the group stay in L2 meanwhile.
+A tile reads its rows of A again for each panel. If A is larger than L2, all of it is streamed from L3 for every panel.
+If each tile of rows is computed for several panels before the next tile, A is streamed once for all of them, while the
+panels of the group stay in L2.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
 
 SIZES = (8, 4, 2)
-"""Panels of a group."""
+"""Possible numbers of panels in a group."""
 PIECES = 4
-"""Groups a thread, at least, so that threads end at about the same time."""
+"""Least number of groups per thread, so that threads finish at about the same time."""
 
 
 def group_size(matrix: Product, width: int, target: Target) -> int:
-    """How many panels take turns: as many as half the second-level cache holds, if A is larger than that cache."""
+    """The number of panels in a group: as many as fit in half the second-level cache if A is larger than it, else 1."""
     k, rows, columns = matrix.k.size, matrix.row_count, matrix.columns.size
     if k is None or rows is None or columns is None or matrix.pack is not None or not matrix.has_one_row_axis:
         return 1
@@ -39,7 +39,7 @@ def group_size(matrix: Product, width: int, target: Target) -> int:
 
 
 def in_turn(size: int, turn: tir.Var, make: Callable[..., st.Stmt]) -> Callable[..., st.Stmt]:
-    """Makes a tile of each panel of a group, where `make` makes one of the panel whose turn it is."""
+    """Return a function that makes a tile for each panel of the group, where `make` makes the tile of one panel."""
     if size == 1:
         return make
 
@@ -50,5 +50,5 @@ def in_turn(size: int, turn: tir.Var, make: Callable[..., st.Stmt]) -> Callable[
 
 
 def member(size: int, group: tir.Var, turn: tir.Var) -> PrimExpr:
-    """The number of the panel whose turn it is."""
+    """The index of the current panel."""
     return group if size == 1 else ops.add(ops.multiply(group, i64(size)), turn)

@@ -1,4 +1,4 @@
-"""Packing a panel of columns of a product's right factor just before it is used."""
+"""Pack a panel of columns of the right factor just before it is used."""
 
 from __future__ import annotations
 
@@ -21,18 +21,20 @@ from baton._src.tir.intrinsics import intrinsic
 from baton._src.values.aligned import LINE
 
 FAR = 48
-"""Steps along k after which a row of B that was prefetched has come from the third-level cache."""
+"""Prefetch distance in steps along k: after these a row of B has arrived from the third-level cache."""
 
 SMALLEST_SQUARE = 4
-"""Terms of shorter sums are moved one by one."""
+"""Least number of terms for register transposes; shorter sums move elements one by one."""
 
 LOW = 4
-"""Tiles of up to so many rows prefetch nothing: they load as much as they multiply, and there are few of them."""
+"""Tiles of at most this many rows prefetch nothing: they load as much as they multiply, and there are few of them."""
 
 Beside = Callable[[PrimExpr], st.Stmt]
-"""What a step along k does alongside its multiplications."""
+"""Emit what a step along k does alongside its multiply-adds."""
 Ahead = Callable[[int, PrimExpr, PrimExpr, PrimExpr], Beside | None]
-"""From the rows of a tile, the first of them, its number and how many tiles there are: what its steps do alongside."""
+"""Return what the steps of a tile do alongside, given its rows, the first of them, its index and the number of
+tiles.
+"""
 
 
 @dataclass(frozen=True)
@@ -44,12 +46,14 @@ class Factor:
     columns: Axis
 
     def fills(self, width: int) -> bool:
-        """Whether all panels of so many columns are full."""
+        """Whether panels of that many columns are all full."""
         return self.columns.size is not None and self.columns.size % width == 0
 
 
 def pack_panel(factor: Factor, buffer: Buffer, start: PrimExpr, width: int, lanes: int) -> st.Stmt:
-    """packed[k, v] = B[k, start + v], zeros beyond the last column; along whichever axis B is contiguous."""
+    """packed[k, v] = B[k, start + v], zero beyond the last column; loops follow the axis along which B is
+    contiguous.
+    """
     side = _square_side(factor, buffer, lanes)
     if side:
         return _pack_squares(factor, buffer, start, width, side)
@@ -64,7 +68,7 @@ def pack_panel(factor: Factor, buffer: Buffer, start: PrimExpr, width: int, lane
 def _element(
     factor: Factor, buffer: Buffer, start: PrimExpr, width: int, k: PrimExpr, v: PrimExpr, guarded: bool
 ) -> st.Stmt:
-    """packed[k, v] = B[k, start + v]; `guarded`: zero beyond the last column."""
+    """packed[k, v] = B[k, start + v]; zero beyond the last column if `guarded`."""
     column = ops.add(start, v)
     value = bound(factor.value, {factor.k: k, factor.columns: column})
     if guarded:
@@ -73,9 +77,9 @@ def _element(
 
 
 def _square_side(factor: Factor, buffer: Buffer, lanes: int) -> int:
-    """The side of squares of registers that transpose a B of layout (n, k) into a panel; 0: its layout is another."""
+    """The side of the register squares that transpose a B of layout (n, k) into a panel; 0 if its layout is another."""
     value, k = factor.value, factor.k
-    inner = value.value if isinstance(value, tir.Cast) else value  # converted as it is loaded
+    inner = value.value if isinstance(value, tir.Cast) else value  # converted when loaded
     if not isinstance(inner, tir.BufferLoad) or value.dtype != buffer.dtype or buffer.dtype.bits not in (32, 64):
         return 0
     plain = inner.indices[-1] is k.var and not any(depends(i, k.var) for i in inner.indices[:-1])
@@ -86,8 +90,8 @@ def _square_side(factor: Factor, buffer: Buffer, lanes: int) -> int:
 
 
 def _pack_squares(factor: Factor, buffer: Buffer, start: PrimExpr, width: int, side: int) -> st.Stmt:
-    """packed[k, v] = B[start + v, k]; the last column once more where there are no more, and as many of the last terms
-    as fill a square.
+    """packed[k, v] = B[start + v, k]; beyond the last column the last one is repeated; the last square overlaps the one
+    before it.
     """
     load, whole, depth = load_of(factor.value), factor.fills(width), factor.k.size
     assert depth is not None
@@ -110,14 +114,14 @@ def _pack_squares(factor: Factor, buffer: Buffer, start: PrimExpr, width: int, s
 
 
 def packs_beside(factor: Factor) -> bool:
-    """Whether the first tile can pack a panel: B is contiguous along the columns."""
+    """Whether the first tile can pack its panel while it multiplies: B is contiguous along the columns."""
     return step(load_of(factor.value), factor.columns) == 1
 
 
 def packing_beside(factor: Factor, buffer: Buffer, start: PrimExpr, width: int) -> Ahead:
-    """The first tile packs the panel that it multiplies by: each of its steps along k stores a row, and prefetches a
-    later one. Packing on its own waits for every row, since no processor foresees strided ones; beside multiplications
-    it costs next to nothing.
+    """Let the first tile pack the panel that it multiplies by: each of its steps along k stores one row and prefetches
+    a later one. Packing separately would wait for every row, since hardware prefetchers do not follow long strides;
+    interleaved with multiply-adds it costs next to nothing.
     """
     load = load_of(factor.value)
     last = [ops.subtract(as_int64(axis.extent), i64(1)) for axis in (factor.columns, factor.k)]
@@ -137,7 +141,7 @@ def packing_beside(factor: Factor, buffer: Buffer, start: PrimExpr, width: int) 
 
 
 def _row(factor: Factor, buffer: Buffer, start: PrimExpr, width: int, k: PrimExpr) -> st.Stmt:
-    """One row of the panel."""
+    """Pack one row of the panel."""
 
     def row(guarded: bool) -> st.Stmt:
         v = index_var("v")
@@ -150,8 +154,8 @@ def _row(factor: Factor, buffer: Buffer, start: PrimExpr, width: int, k: PrimExp
 
 
 def fetching(factor: Factor, start: PrimExpr, width: int, lanes: int) -> Ahead:
-    """What each step along k prefetches, in tile after tile of one panel, so that the panel from `start` on of a B that
-    lies along k has arrived when it is packed: a vector each.
+    """Let each step along k, in all tiles of one panel, prefetch a vector of a B that is contiguous along k, so that
+    its panel from `start` on is in cache by the time it is packed.
     """
     load, vectors = load_of(factor.value), max(1, width // lanes)
     last = [ops.subtract(as_int64(axis.extent), i64(1)) for axis in (factor.columns, factor.k)]
@@ -159,7 +163,7 @@ def fetching(factor: Factor, start: PrimExpr, width: int, lanes: int) -> Ahead:
     def of_tile(rows: int, first: PrimExpr, tile: PrimExpr, tiles: PrimExpr) -> Beside | None:
         if rows <= LOW:
             return None
-        # The last tiles prefetch; those before them go on naming one place, which costs next to nothing.
+        # Only the last tiles prefetch new lines; the tiles before them repeat one address, which costs next to nothing.
         before = ops.max(ops.subtract(tiles, i64(vectors)), i64(0))
         part = ops.max(ops.subtract(tile, before), i64(0))
         asks = ops.cast("int64", tir.GE(tile, before))
@@ -181,7 +185,7 @@ def fetching(factor: Factor, start: PrimExpr, width: int, lanes: int) -> Ahead:
 
 
 def panel_prefetches(panel: Buffer, steps: int, width: int) -> Ahead:
-    """Each tile prefetches its share of the packed panel that this thread is likely to take next, `width` elements for
+    """Let each tile prefetch its share of the packed panel that this thread is likely to take next, `width` elements at
     each of `steps` along k, so that weights arrive from memory evenly instead of all at once when a panel begins.
     """
 

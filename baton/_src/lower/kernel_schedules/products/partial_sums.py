@@ -1,4 +1,4 @@
-"""Several partial sums per result, where results are few: a single sum would wait for its previous multiply-add."""
+"""Several partial sums per result where results are few: a single accumulator is limited by multiply-add latency."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
 
 ACCUMULATORS = 16
-"""Vectors of sums that hide the latency of a multiply-add, for two a cycle with room to spare."""
+"""Vectors of sums that hide the latency of a multiply-add at two per cycle, with some to spare."""
 MOST_SUMS = 8
-"""Of one result, each of every so many terms."""
+"""Most partial sums of one result."""
 
 
 def sums_apart(results: int, depth: int) -> int:
-    """How many sums each of so many vectors of results has, of `depth` terms."""
+    """The number of partial sums for each of that many vectors of results, given `depth` terms."""
     usual = min(MOST_SUMS, max(1, -(-ACCUMULATORS // results)))
     return min(depth, tuned("sums_apart", usual, (1, 2, 4, MOST_SUMS)))
 
 
 def in_turns(depth: int, apart: int, update: Callable[[PrimExpr, int], st.Stmt]) -> list[st.Stmt]:
-    """`update(k, part)` for every k; the parts take turns."""
+    """`update(k, part)` for every k, with the parts in round-robin order."""
     if apart == 1:
         return [unrolled_by(steps_of_k(), i64(depth), "k", lambda k: update(k, 0))]
     step, (full, rest) = index_var("k_o"), divmod(depth, apart)
@@ -36,7 +36,9 @@ def in_turns(depth: int, apart: int, update: Callable[[PrimExpr, int], st.Stmt])
 
 
 def added_up(acc: Accumulators, count: int) -> list[st.Stmt]:
-    """The sums of all parts in the first `count` accumulator rows: by halves, so that few wait for each other."""
+    """Add the sums of all parts into the first `count` accumulator rows, by halves, so that the chain of additions is
+    short.
+    """
     added, parts = [], acc.rows // count
     while parts > 1:
         half = -(-parts // 2)

@@ -2,11 +2,11 @@
 
     C[.., i, j] = sum over k of A[.., i, k] * P[j // width, k, j % width]
 
-`lower/pack_weights` writes constant weights this way: panels of `width` columns, each panel contiguous. Nothing is
-packed at run time. Tiles of rows run down A for each panel as in `matmul`; a few rows read panel after panel as one
-stream, at the speed of caches and memory (panels side by side are prefetched less well: 135 instead of 200 GB/s from
-L2), with several sums for each result. Where the rows of A are a multiple of 4 KB apart, a tile's rows compete for the
-same set of L1: tiles then have at most as many rows as L1 has ways.
+`lower/pack_weights` lays constant weights out this way: panels of `width` columns, each contiguous. Nothing is packed
+at run time. Tiles of rows run down A for each panel as in `matmul`. With few rows, the panels are read as one stream at
+cache or memory bandwidth, with several accumulators per result (several panels at once are prefetched less well: 135
+instead of 200 GB/s from L2). Where the stride of A's rows is a multiple of 4 KB, the rows of a tile map to the same set
+of L1: a tile then has at most as many rows as L1 has ways.
 """
 
 from __future__ import annotations
@@ -52,11 +52,11 @@ from baton._src.tir import stmt as st
 from baton._src.tir.prim_func import PrimFunc
 
 FEWEST_ROWS = (1, 2, 3, 4)
-"""Numbers of rows whose terms have several sums even where any may come: one would wait for its last multiply-add."""
+"""Row counts that get several partial sums even when the number of rows is unknown: one would be limited by latency."""
 
 
 def apply(func: PrimFunc, target: Target) -> PrimFunc | Declined:
-    """The rule; see the module."""
+    """Apply the schedule rule; see the module."""
     kernel = read_kernel(func)
     if isinstance(kernel, Declined):
         return kernel
@@ -106,7 +106,7 @@ def _tiles(panels: Panels, target: Target) -> st.Stmt:
     packed = source if source.dtype == dtype else local_buffer("packed", source.shape, dtype)
 
     def with_panel(rows: st.Stmt) -> st.Stmt:
-        """Float16 is converted a panel at a time: all tiles of rows use it."""
+        """Float16 weights are converted a panel at a time, once for all tiles of rows."""
         if packed is source:
             return rows
         at = index_var("at")

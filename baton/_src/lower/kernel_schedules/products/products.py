@@ -1,6 +1,6 @@
-"""Matrix products among the stages of a kernel: which axes are rows, columns and k, and what the factors are.
+"""Find matrix products among the stages of a kernel: which axes are rows, columns and k, and what the factors are.
 
-C[batch.., i, j] = sum over k of A[batch.., i, k] * B[batch.., k, j]      (any layout; elementwise stages after it)
+    C[batch.., i, j] = sum over k of A[batch.., i, k] * B[batch.., k, j] (any layout; elementwise stages after it)
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ class Product:
     anchored: Anchored
     batch: tuple[Axis, ...]
     outer: tuple[Axis, ...]
-    """Row axes before the last one (of A and C, not of B)."""
+    """Row axes before the last one: axes of A and C, not of B."""
     rows: Axis
     columns: Axis
     k: Axis
     left: PrimExpr
     right: PrimExpr | None
-    """The right factor, if it is loaded as it is needed; else `pack` knows."""
+    """The right factor, if it is loaded where it is needed; None if `pack` provides it."""
     pack: Callable[[Buffer, PrimExpr, int], st.Stmt] | None = None
-    """Writes the packed panel of `width` columns from a given one on."""
+    """Emit the packed panel of `width` columns from a given column on."""
     whole: Anchored | None = None
-    """The stages this replaces, as the kernel has them, if they differ from `anchored`."""
+    """The original stages of the kernel that this replaces, if they differ from `anchored`."""
     least_rows: int = 1
-    """Fewer rows do not come here: they have a way of their own."""
+    """At least this many rows: fewer are handled by a different schedule."""
 
     @property
     def origin(self) -> Anchored:
@@ -50,24 +50,26 @@ class Product:
 
     @property
     def has_one_row_axis(self) -> bool:
-        """Whether the row axes but the last have one row each."""
+        """Whether all row axes but the last have extent 1."""
         return all(a.size == 1 for a in self.outer)
 
     @property
     def row_count(self) -> int | None:
-        """Rows of one batch, if that is known."""
+        """Rows per batch, if known."""
         return constant(product([a.extent for a in (*self.outer, self.rows)]))
 
 
 def find_product(kernel: Kernel) -> Product | None:
-    """The first stage that is a product of matrices, with its epilogue."""
+    """Return the first stage that is a matrix product, with its epilogue."""
     found = find_anchor(kernel, lambda s: not isinstance(_product(Anchored(s, None)), Declined))
     matrix = None if found is None else _product(found)
     return None if isinstance(matrix, Declined) else matrix
 
 
 def merged_rows(matrix: Product) -> Product:
-    """`matrix` with the row axes as one, as far as they lie together in A and C: tiles then run across them."""
+    """Return `matrix` with its row axes merged as far as they are contiguous in A and C, so that tiles can span
+    them.
+    """
     while not matrix.has_one_row_axis:
         stage, epilogue = matrix.stage, matrix.anchored.epilogue
         place = stage.spatial.index(matrix.rows)
@@ -85,7 +87,7 @@ def merged_rows(matrix: Product) -> Product:
 
 
 def renamed(matrix: Product) -> Product:
-    """The same over fresh axes, to stand a second time in a kernel."""
+    """Return the same product over fresh axes, so that it can occur a second time in a kernel."""
     stage, epilogue = matrix.stage.renamed(), matrix.anchored.epilogue
     found = _product(Anchored(stage, None if epilogue is None else epilogue.renamed()))
     assert isinstance(found, Product)
@@ -93,17 +95,17 @@ def renamed(matrix: Product) -> Product:
 
 
 def first_columns(matrix: Product, count: int) -> Product:
-    """The same of the first `count` columns only."""
+    """Return the product restricted to its first `count` columns."""
     return _with_extent(matrix, matrix.columns, count)
 
 
 def exactly(matrix: Product, count: int) -> Product:
-    """The same where there turned out to be `count` rows."""
+    """Return the product restricted to `count` rows, for code that runs only if there are exactly so many."""
     return _with_extent(matrix, matrix.rows, count)
 
 
 def _with_extent(matrix: Product, axis: Axis, count: int) -> Product:
-    """The same over so many points of an axis."""
+    """Return the product with another extent of one axis."""
     stage, epilogue = matrix.stage, matrix.anchored.epilogue
     place = stage.spatial.index(axis)
 

@@ -2,13 +2,12 @@
 
     C[i, j] = sum over k of A[i, k] * B[j, k]
 
-A tile is a few rows of A by a few of B. Each pair has a vector of partial sums along k, so a vector of A or B that is
-loaded once takes part in several multiply-adds, and nothing is packed. With one or two columns (or rows) and a long
-factor that does not fit in L1, the factor is read row by row instead, as one stream: several streams side by side reach
-only two thirds of a cache's speed. At the end a tree of shuffles adds up the partial sums of all pairs together: three
-instructions a result instead of eight. Used for few rows of an (n, k) B, whose packing would hardly be used, and for
-few columns (`last_columns`), where a vector across them would be mostly empty; a (k, n) B is transposed for these
-first.
+A tile is a few rows of A by a few rows of B. Each pair has a vector of partial sums along k, so each vector of A or B
+is loaded once for several multiply-adds, and nothing is packed. With one or two columns (or rows) and a long factor
+that does not fit in L1, that factor is read row by row instead, as one stream: several streams at once reach only two
+thirds of the cache's bandwidth. At the end a tree of shuffles adds up the partial sums of all pairs together: three
+instructions per result instead of eight. Used for few rows with an (n, k) B, where packing would not pay, and for few
+columns (`last_columns`), where vectors across them would be mostly empty; a (k, n) B is transposed for these first.
 """
 
 from __future__ import annotations
@@ -45,26 +44,28 @@ from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
 
 FEW_ROWS = 32
-"""Up to this many rows of an (n, k) B, if sums are long: one row for each `WORTH_A_ROW` elements of k."""
+"""Most rows with an (n, k) B, if sums are long: one row for each `WORTH_A_ROW` elements of k."""
 WORTH_A_ROW = 8
-"""Adding up lanes costs the more, the shorter k is; packing costs the less, the more rows use what was packed."""
+"""Elements of k per row: the shorter k, the more adding up lanes costs; the more rows, the less packing costs per
+row.
+"""
 PAIRS_SHARE = 2
-"""One of so many registers is a vector of partial sums of a tile: with more of them in 16, factors have no place."""
+"""A tile's partial sums take one in so many of the registers: with more, no room is left for factors."""
 TALL = 4
-"""Rows of a tile, where columns are many."""
+"""Rows of a tile when columns are many."""
 SIDE = 8
-"""Rows, or columns, of a tile at most."""
+"""Most rows, or columns, of a tile."""
 STREAMS = 8
-"""Of a single row or column: as many chains as hide the latency of a multiply-add."""
+"""Accumulators of a single row or column: enough to hide the latency of a multiply-add."""
 SHORTEST_STREAM = (64, 128)
-"""Terms from which on the rows of a tile of one column, or two, are read one after the other."""
+"""Least number of terms for which the rows of a tile of one or two columns are read one after the other."""
 SHORT = 2
-"""A sum over fewer vectors than this is not worth adding up lanes."""
+"""Sums over fewer vectors than this are not worth adding up lanes for."""
 
 
 def suits(matrix: Product, target: Target) -> bool:
-    """Whether the rows of an (n, k) B are so few that dot products are the way. A single row of a long B is left to
-    the rule for sums, whose rows have more partial sums each.
+    """Whether the rows of a product with an (n, k) B are few enough for dot products. A single row of a long B is left
+    to the rule for reductions, which has more partial sums per row.
     """
     rows = matrix.row_count
     if rows == 1 and (matrix.columns.size is None or _is_beyond(matrix, matrix.columns, 1, target)):
@@ -73,7 +74,7 @@ def suits(matrix: Product, target: Target) -> bool:
 
 
 def most_rows(matrix: Product, target: Target) -> int:
-    """The rows up to which a B along k is better read in place than packed; 0: none."""
+    """Most rows for which a B contiguous along k is better read in place than packed; 0 if none."""
     assert matrix.right is not None
     lanes, depth = tile_shape(target, matrix.stage.buffer.dtype).lanes, matrix.k.size
     if step(load_of(matrix.right), matrix.k) != 1 or not adds_up(matrix, target):
@@ -84,11 +85,13 @@ def most_rows(matrix: Product, target: Target) -> int:
 
 
 def adds_up(matrix: Product, target: Target) -> bool:
-    """Whether rows of A lie along k, so that lanes can be added up at its end."""
+    """Whether A is contiguous along k, so that partial sums can be vectors along k whose lanes are added up at the
+    end.
+    """
     if step(load_of(matrix.left), matrix.k) != 1 or not matrix.has_one_row_axis or not _is_zero(matrix.stage.init):
         return False
     lanes, depth = tile_shape(target, matrix.stage.buffer.dtype).lanes, matrix.k.size
-    return target.vector_bits >= 256 or (depth is not None and depth % lanes == 0)  # else there are no masks
+    return target.vector_bits >= 256 or (depth is not None and depth % lanes == 0)  # narrower vectors have no masks
 
 
 def _is_zero(init: PrimExpr | None) -> bool:
@@ -96,7 +99,7 @@ def _is_zero(init: PrimExpr | None) -> bool:
 
 
 def dot_tiles(matrix: Product, target: Target, columns: range | None = None) -> st.Stmt:
-    """The product, for which `suits` holds; or a few columns of it, of a B in either layout."""
+    """Return the loops of a product for which `suits` holds, or of a few `columns` of one with B in either layout."""
     assert matrix.right is not None
     most = most_rows(matrix, target) if matrix.rows.size is None else matrix.rows.size
     if columns is None and blocked_dots.suits(matrix, most, target):
@@ -117,7 +120,7 @@ def dot_tiles(matrix: Product, target: Target, columns: range | None = None) -> 
 
 
 def _tiles(matrix: Product, right: PrimExpr, target: Target, columns: range | None) -> st.Stmt:
-    """Loops over tiles, shared along the longer side: rows, of so few `columns`, or columns."""
+    """Loops over tiles, parallel along the longer side: the rows if there are few `columns`, else the columns."""
     shape = tile_shape(target, matrix.stage.buffer.dtype)
     lanes, most = shape.lanes, shape.registers // PAIRS_SHARE
     long = matrix.rows if columns is not None else matrix.columns
@@ -126,7 +129,7 @@ def _tiles(matrix: Product, right: PrimExpr, target: Target, columns: range | No
     side = most // across if in_turn else min(SIDE, most // across) if across > 1 else STREAMS
 
     def of(count: int, begin: PrimExpr) -> st.Stmt:
-        """`count` rows or columns of the long side, and all of the other."""
+        """`count` rows or columns of the long side, and all of the other side."""
         if columns is not None:
             return dot_tile(DotTile(matrix, right, count, across, lanes, in_turn), begin, i64(columns.start))
         tallest = DotTile(matrix, right, across, count, lanes, in_turn)
@@ -153,7 +156,9 @@ def _tiles(matrix: Product, right: PrimExpr, target: Target, columns: range | No
 
 
 def _is_beyond(matrix: Product, long: Axis, across: int, target: Target) -> bool:
-    """Whether the factor along `long` is larger than the first-level cache, and its rows long enough to be a stream."""
+    """Whether the factor along `long` exceeds the first-level cache and its rows are long enough to be read as a
+    stream.
+    """
     if long.size is None or matrix.k.size is None:
         return False
     size = long.size * matrix.k.size * matrix.stage.buffer.dtype.itemsize

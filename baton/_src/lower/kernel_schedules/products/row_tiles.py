@@ -1,8 +1,8 @@
 """Tiles of rows of a product over one packed panel of columns.
 
-A panel has `pitch` columns side by side for every k. A tile holds rows x width sums in registers during the loop over
-k. `width` is the pitch, or less in the last, partial panel: a multiple of half a vector, where half a vector is cheaper
-than a whole one. So 17 columns do not cost as much as 32.
+A panel has `pitch` columns side by side for every k. A tile holds rows x width accumulators in registers during the
+loop over k. `width` is the pitch, or less in a partial last panel: a multiple of half a vector, where half a vector is
+cheaper than a whole one, so that 17 columns do not cost as much as 32.
 """
 
 from __future__ import annotations
@@ -41,50 +41,55 @@ from baton._src.tir.buffer import Buffer
 from baton._src.values.aligned import LINE
 
 UNROLL_K = 1
-"""How often the loop over k is written out: one k fills the pipeline already, and more costs compile time."""
+"""Unroll factor of the loop over k: one step fills the pipeline already, and more costs compile time."""
 WORTH_ASKING = 64
-"""Steps along k below which prefetching results costs more than it saves."""
+"""With fewer steps along k than this, prefetching the results costs more than it saves."""
 PAGE = 4096
-"""Bytes after which the lines of the first-level cache repeat."""
+"""Stride in bytes after which addresses map to the same set of the first-level cache."""
 WAYS = 8
-"""Lines of a set of the first-level cache."""
+"""Associativity of the first-level cache."""
 WORTH_A_TAIL, WORTH_A_TAIL_OF_ANY = 64, 16
-"""A narrower last panel has tiles of its own if it saves one in so many columns; with an unknown number of rows, whose
-tiles have many heights, it costs more to compile.
+"""A narrower last panel gets its own tiles if that saves one in so many columns; with an unknown number of rows, whose
+tiles come in many heights, they cost more compile time.
 """
 
 LOOPED_ROWS, LOOPED_TERMS = 4, 256
-"""Rows of a tile, and terms of its sums, from which on a kernel for any number of rows stores results in a loop."""
+"""A kernel for any number of rows stores results in a loop when tiles have at least this many rows, and sums this many
+terms.
+"""
 TALLEST = 16
-"""Rows of a tile one vector wide: more have their lines of the first-level cache in too few places."""
+"""Most rows of a tile one vector wide: the lines of more rows fall into too few sets of the first-level cache."""
 TALLEST_UNKNOWN_NARROW, TALLEST_UNKNOWN_HALF = 8, 12
-"""Rows of tiles one vector wide, or half of one, if their number is not known: fewer sums would wait for each other."""
+"""Rows of tiles one vector, or half a vector, wide when the number of rows is unknown: fewer sums would expose
+latency.
+"""
 
 Tile = Callable[
     [Product, int, int, PrimExpr, PrimExpr, Buffer, Beside | None],
     st.Stmt,
 ]
-"""Makes a tile: the product, rows, width, first row, first column, packed panel, and what each step along k does
-beside.
+"""Make a tile from the product, its rows and width, its first row and column, the packed panel, and what each step
+along k does alongside.
 """
 
 
 @dataclass(frozen=True)
 class Columns:
-    """How columns fall into panels: `whole` ones of `width`, then one of `tail` columns' width, if that is not 0.
+    """How columns are divided into panels: `whole` panels of `width`, then a narrower one of width `tail`, if that is
+    not 0.
 
-    `whole` None: some number of panels, the last of which may be filled in part.
+    `whole` is None for an unknown number of panels, the last of which may be partial.
     """
 
     width: int
     whole: int | None
     tail: int
     masked: bool
-    """Whether the tail is wider than the columns that are left."""
+    """Whether the tail extends beyond the last column."""
 
 
 def columns_of(size: int | None, width: int, shape: TileShape, worth_a_tail: int = WORTH_A_TAIL_OF_ANY) -> Columns:
-    """Panels of `width` for `size` columns; a narrower last one if it saves one in `worth_a_tail` columns."""
+    """Panels of `width` for `size` columns, with a narrower last one if that saves one in `worth_a_tail` columns."""
     if size is None:
         return Columns(width, None, 0, False)
     whole, rest = divmod(size, width)
@@ -92,7 +97,7 @@ def columns_of(size: int | None, width: int, shape: TileShape, worth_a_tail: int
     if rest and (width - tail) * worth_a_tail < (whole + 1) * width:
         tail = width
     if tail == width and whole:
-        return Columns(width, None, 0, False)  # one kind of tiles will do
+        return Columns(width, None, 0, False)  # one set of tiles suffices
     return Columns(width, whole, tail, tail != rest)
 
 
@@ -107,7 +112,9 @@ def panel_tiles(
     prefetches: Prefetches,
     kind: Callable[..., st.Stmt] | None = None,
 ) -> st.Stmt:
-    """Tiles of rows for one panel, of multiply-adds or another `kind`; the last panel's no wider than they must be."""
+    """Tiles of rows for one panel, made of multiply-adds or by another `kind`; those of the last panel are no wider
+    than needed.
+    """
     worth_a_tail = WORTH_A_TAIL_OF_ANY if matrix.rows.size is None else WORTH_A_TAIL
     columns = columns_of(matrix.columns.size, pitch, shape, worth_a_tail)
     start = ops.multiply(panel, i64(pitch))
@@ -116,7 +123,7 @@ def panel_tiles(
         make = partial(kind or multiply_add_tile, pitch=pitch, masked=masked)
         return row_tiles(matrix, shape, width, first, count, start, packed, prefetches, make)
 
-    if columns.whole is None:  # where masks cost nothing, a second set of tiles without any would
+    if columns.whole is None:  # where masks are free, a second set of tiles without them would only cost compile time
         return tiles(pitch, True if shape.masks else None)
     if not columns.tail:
         return tiles(pitch, False)
@@ -137,8 +144,8 @@ def row_tiles(
     prefetches: Prefetches,
     make: Tile,
 ) -> st.Stmt:
-    """Tiles of as many rows as registers hold, then a smaller one for what is left; an unknown number of rows in even
-    tiles, behind tall ones if they are many. `prefetches` says what they prefetch, `make` makes a tile.
+    """Tiles of as many rows as registers hold, then a smaller one for the remainder; an unknown number of rows is split
+    evenly, after tall tiles if there are many. `prefetches` says what they prefetch, `make` makes a tile.
     """
     pieces = -(-width // shape.lanes)
 
@@ -170,8 +177,8 @@ def row_tiles(
 def _even_behind_tall(
     matrix: Product, count: PrimExpr, tallest: int, prefetches: Prefetches, tile: Callable[..., st.Stmt]
 ) -> st.Stmt:
-    """Even tiles of an unknown number of rows; if they are many and prefetch more then, all but the last of them are
-    `tallest`.
+    """Even tiles of an unknown number of rows; if there are many and these prefetch more, all but the last ones have
+    `tallest` rows.
     """
 
     def even_from(tall: PrimExpr) -> st.Stmt:
@@ -201,8 +208,8 @@ def _even_behind_tall(
 
 
 def rows_in_place(matrix: Product) -> int:
-    """As many rows of A as find a line of the first-level cache each, all at the same k: those that lie a power of two
-    apart have few sets of lines for themselves.
+    """Most rows of A whose elements at one k all fit in the first-level cache: rows whose stride is a power of two map
+    to few sets.
     """
     load = load_of(matrix.left)
     move = step(load, matrix.rows)
@@ -212,7 +219,7 @@ def rows_in_place(matrix: Product) -> int:
 
 
 def steps_of_k() -> int:
-    """How many steps along k are written out at a time."""
+    """The number of steps along k to unroll."""
     return tuned("unroll_k", UNROLL_K, (1, 2, 4, 8))
 
 
@@ -254,16 +261,15 @@ def multiply_add_tile(
 
 
 def asked_results(matrix: Product, rows: int, width: int, first: PrimExpr, start: PrimExpr) -> list[st.Stmt]:
-    """Ask for the lines that a tile will write, and for what elementwise stages read beside its sums, so that its end
-    does not wait for them: matrices larger than a cache, or with rows that fall onto the same lines of one, are never
-    there.
+    """Prefetch the cache lines that a tile will write, and what elementwise stages read beside its sums, so that its
+    end does not wait for them: matrices larger than a cache, or whose rows map to the same sets, are never cached.
     """
     if matrix.k.size is not None and matrix.k.size < WORTH_ASKING:
         return []
     beside = _read_beside(matrix)
     total = tir.Var("sum", matrix.stage.buffer.dtype)
     last = ops.subtract(as_int64(matrix.columns.extent), i64(1))
-    row = index_var("row")  # a loop: written out, they would take time to compile
+    row = index_var("row")  # a loop: unrolled, they would take long to compile
     found: list[st.Stmt] = []
     for column in range(0, width, LINE // 4):
         here = ops.min(ops.add(start, i64(column)), last)
@@ -284,15 +290,15 @@ def _read_beside(matrix: Product) -> list[Buffer]:
     loads = [load for load in epilogue.loads if load.buffer is not stage.buffer and step(load, column) == 1]
     indices = [n for load in loads for index in load.indices for n in post_order(index)]
     if any(isinstance(n, tir.BufferLoad) for n in indices):
-        return []  # places that are read themselves, perhaps under a condition
+        return []  # the address must be the load's own, which may be conditional
     return [load.buffer for load in loads if depends(load, row.var)]
 
 
 def write_out(
     matrix: Product, acc: Accumulators, first: PrimExpr, start: PrimExpr, masked: bool | None = None
 ) -> st.Stmt:
-    """Store the tile through the epilogue. Columns beyond the last are left alone: whether there are any is given by
-    `masked`, or found when running.
+    """Store the tile through the epilogue. Columns beyond the last are not written: `masked` says whether there are
+    any; if it is None, that is tested at run time.
     """
     size, looped = matrix.columns.size, _is_looped(matrix, acc)
     kept = Accumulators.of(acc.rows, acc.width, acc.buffer.dtype) if looped else acc
@@ -306,16 +312,16 @@ def write_out(
 
     if masked is not None or (size is not None and size % acc.width == 0):
         body = stores(bool(masked))
-    else:  # full panels need no mask: two versions
+    else:  # two versions, since full panels need no mask
         inside = tir.LE(ops.add(start, i64(acc.width)), as_int64(matrix.columns.extent))
         body = st.IfThenElse(inside, stores(False), stores(True))
     return allocated(kept.buffer, sequence(kept.each(acc.load), body)) if looped else body
 
 
 def _is_looped(matrix: Product, acc: Accumulators) -> bool:
-    """Whether the sums of a tile go through a buffer, from where a loop stores them row by row. A kernel for any number
-    of rows has tiles of many heights: what follows the sums, written out for each row, would be most of what is
-    compiled. After short sums the detour would be felt.
+    """Whether the sums of a tile go through a buffer, from which a loop stores them row by row. In a kernel for any
+    number of rows, with tiles of many heights, an unrolled epilogue would be most of the code to compile. After short
+    sums the detour would cost run time.
     """
     return matrix.rows.size is None and acc.rows >= LOOPED_ROWS and (matrix.k.size or 0) >= LOOPED_TERMS
 
@@ -323,7 +329,7 @@ def _is_looped(matrix: Product, acc: Accumulators) -> bool:
 def store_row(
     matrix: Product, acc: Accumulators, number: PrimExpr | int, row: PrimExpr, start: PrimExpr, masked: bool
 ) -> st.Stmt:
-    """Store one row of a tile, from column `start` on; `masked`: as far as there are columns."""
+    """Store one row of a tile, from column `start` on; if `masked`, only the columns that exist."""
     lane = index_var("v")
     places = {matrix.rows: row, matrix.columns: ops.add(start, lane)}
     store = matrix.anchored.store(acc.load(number, lane), {a.var: p for a, p in places.items()})

@@ -1,9 +1,9 @@
-"""Rows of A are prefetched while the tile before theirs is computed.
+"""Prefetch rows of A while the tile before theirs is computed.
 
-A tile reads its rows of A side by side. Where A is much larger than L2, hardware prefetchers follow such streams within
-a page only, and each of a dozen rows waits again every 4 KB. So each step along k prefetches a piece of the next tile's
-rows to L2. On a Zen 5, of one core's peak: 4096x3072x768 with packed weights 89 to 98 %, 2048x768x3072 86 to 96 %,
-3072x3072x3072 81 to 97 %. An A of only a few L2s gains nothing, or loses 2 %.
+A tile reads several rows of A at once. Where A is much larger than L2, hardware prefetchers follow such streams only
+within a page, and each of a dozen rows stalls again every 4 KB. So each step along k prefetches a piece of the next
+tile's rows into L2. On a Zen 5, fractions of one core's peak: 4096x3072x768 with packed weights 89 to 98 %,
+2048x768x3072 86 to 96 %, 3072x3072x3072 81 to 97 %. An A of only a few times L2 gains nothing, or loses 2 %.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from baton._src.tir import stmt as st
 from baton._src.values.aligned import LINE
 
 CACHES = 6
-"""An A larger than this many second-level caches is prefetched."""
+"""An A larger than this many times the second-level cache is prefetched."""
 
 
 @dataclass(frozen=True)
 class Prefetches:
-    """What the tiles of a panel prefetch where A has few rows, and where it has more than `most`."""
+    """What the tiles of a panel prefetch when A has at most `most` rows, and when it has more."""
 
     few: Ahead | None
     many: Ahead | None
@@ -42,7 +42,9 @@ class Prefetches:
 
 
 def tile_prefetches(matrix: Product, target: Target, panel: Ahead | None, terms: int = 1) -> Prefetches:
-    """`panel`, and the next tile's rows if A is large; a step along k has `terms` terms."""
+    """Combine the prefetches of `panel` with those of the next tile's rows if A is large; a step along k has `terms`
+    terms.
+    """
     rows = _next_rows(matrix, terms)
     if rows is None:
         return Prefetches(panel, panel, 0)
@@ -60,7 +62,7 @@ def _both(panel: Ahead, rows: Ahead) -> Ahead:
 
 
 def _next_rows(matrix: Product, terms: int) -> Ahead | None:
-    """What a tile prefetches of the rows below; None if A is contiguous neither along k nor along rows."""
+    """What a tile prefetches of the rows below it; None if A is contiguous neither along k nor along rows."""
     load, depth = load_of(matrix.left), matrix.k.size
     along_rows = step(load, matrix.rows) == 1
     if depth is None or not (along_rows or (step(load, matrix.k) == 1 and step(load, matrix.rows) == depth)):
@@ -72,7 +74,7 @@ def _next_rows(matrix: Product, terms: int) -> Ahead | None:
             return None
         below = ops.min(ops.add(first, i64(rows)), ops.subtract(every, i64(rows)))
         start = load_of(bound(load, {matrix.k: i64(0), matrix.rows: below})).indices
-        piece = i64(min(line, rows * terms))  # at most a line, so that none is left out
+        piece = i64(min(line, rows * terms))  # at most a cache line, so that none is skipped
 
         def at(k: PrimExpr) -> st.Stmt:
             if along_rows:

@@ -1,4 +1,4 @@
-"""How threads share a product: its panels of columns, or blocks of rows where panels are few."""
+"""Distribute a product over threads: panels of columns, or blocks of rows where panels are few."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
 
 BLOCK_TILES = 8
-"""Tiles of a block of rows, where threads share those."""
+"""Tiles in a block of rows, where threads take blocks of rows."""
 
 
 def shared_panels(
@@ -37,8 +37,8 @@ def shared_panels(
     threads: int,
     grain: PrimExpr | int | None = None,
 ) -> st.Stmt:
-    """Loops over batch and panels as one, shared: threads take panels in turn, `grain` at a time (None: what their work
-    is worth), so that tiles can prefetch those that their thread takes next.
+    """A parallel loop over batch and panels, fused: threads take panels in order, `grain` at a time (None: as many as
+    are worth a thread), so that tiles can prefetch the panels that their thread takes next.
     """
     batches = product([a.extent for a in matrix.batch])
     if threads <= 1:
@@ -56,7 +56,7 @@ def shared_panels(
 
 
 def worth_a_thread(work: PrimExpr) -> PrimExpr | int:
-    """How many panels are worth a thread, `work` being what each takes."""
+    """How many panels are worth a thread, where each takes `work` operations."""
     fixed = constant(work)
     if fixed is not None:
         return max(1, thread_work() // max(1, fixed))
@@ -64,8 +64,8 @@ def worth_a_thread(work: PrimExpr) -> PrimExpr | int:
 
 
 def shares_rows(matrix: Product, panels: PrimExpr, threads: int, group: int = 1) -> bool:
-    """Whether threads share rows instead of panels: these are few, and there is enough to do. An instruction multiplies
-    `group` pairs of each lane.
+    """Whether threads take blocks of rows instead of panels: there are few panels, and enough work. An instruction
+    multiplies `group` pairs per lane.
     """
     batches = constant(product([a.extent for a in matrix.batch])) or 0
     count = constant(panels)
@@ -84,8 +84,8 @@ def row_blocks(
     tiles: Callable[[PrimExpr, PrimExpr], st.Stmt],
     threads: int,
 ) -> st.Stmt:
-    """Blocks of rows shared between threads, each packing the panels for itself. What a convolution packs takes as
-    long as several rows do: there a thread gets one block.
+    """A parallel loop over blocks of rows, each of which packs the panels for itself. In a convolution packing takes as
+    long as several rows do, so each thread gets one block.
     """
     block = index_var("block")
     usual = BLOCK_TILES
@@ -97,7 +97,7 @@ def row_blocks(
     if matrix.rows.size is not None:
         first = ops.multiply(block, i64(step_rows))
         count = ops.min(i64(step_rows), ops.subtract(every, first))
-    else:  # none of a few rows only, for which there may be no tile
+    else:  # no block of only a few rows, for which there may be no tile
         first, after = (ops.floordiv(ops.multiply(n, every), blocks) for n in (block, ops.add(block, i64(1))))
         count = ops.subtract(after, first)
     inner = loop(panel, panels, with_panel(tiles(first, count)))

@@ -2,8 +2,9 @@
 
     for i in parallel: for j in vectors:    C[i, j] = A[i, 0] * B[0, j] + A[i, 1] * B[1, j]
 
-Such a product takes as long as writing its results. Tiles of rows write a piece of each row and return for the next,
-which prefetchers do not follow: a quarter to half as fast. An (n, k) B is transposed first.
+The time of such a product is that of writing its results. Tiles of rows, which write a piece of each row and come back
+later for the next piece, run at a quarter to half the speed because prefetchers do not follow. An (n, k) B is
+transposed first.
 """
 
 from __future__ import annotations
@@ -34,13 +35,15 @@ from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
 
 MOST_TERMS, MOST_TERMS_FAR = 8, 12
-"""More terms than that take longer than their sum takes to be written; to what no second-level cache holds, that is."""
+"""Most terms whose sums take no longer to compute than to write; the second, if the results exceed the second-level
+cache.
+"""
 NEAR = 1 << 16
-"""Bytes of B that stay in a cache from row to row."""
+"""Most bytes of B: it must stay in a cache from row to row."""
 
 
 def suits(matrix: Product, target: Target) -> bool:
-    """Whether sums are short, rows are whole vectors at least, and B stays near."""
+    """Whether k is small, rows are at least a vector long, and B stays in cache."""
     columns, terms, dtype = matrix.columns.size, matrix.k.size, matrix.stage.buffer.dtype
     if matrix.right is None or columns is None or terms is None or matrix.batch:
         return False
@@ -49,13 +52,13 @@ def suits(matrix: Product, target: Target) -> bool:
 
 
 def _writes_far(matrix: Product, target: Target) -> bool:
-    """Whether results find no room in the second-level cache."""
+    """Whether the results exceed the second-level cache."""
     size = (matrix.row_count or 0) * (matrix.columns.size or 0) * matrix.stage.buffer.dtype.itemsize
     return size > target.cpu.l2_bytes
 
 
 def short_sums(matrix: Product, target: Target) -> st.Stmt:
-    """The product; `suits` holds."""
+    """Return the loops of a product for which `suits` holds."""
     return with_converted_rows(matrix, target, lambda plain: _rows(plain, target))
 
 
@@ -75,7 +78,7 @@ def _rows(matrix: Product, target: Target) -> st.Stmt:
 
 
 def _sums(matrix: Product, right: PrimExpr, target: Target) -> st.Stmt:
-    """All rows, one after the other; two at a time, which share loads of B, where writing is not what takes longest."""
+    """A loop over all rows: one at a time, or two, which share loads of B, where writing is not the bottleneck."""
     rows, terms = matrix.rows, matrix.k.size or 1
     work = (matrix.columns.size or 1) * max(1, terms // 2)
     if terms == 1 or _writes_far(matrix, target):

@@ -2,10 +2,11 @@
 
     sums[i, j] += A[i, k] * B[k, j] + .. + A[i, k + 7] * B[k + 7, j]      for a block of j, then for the next k
 
-A strip of columns jumps from row to row of B, and each is a new page where rows are long: neither hardware prefetchers
-nor the TLB keep up, and memory delivers 40 % of its bandwidth. Here a few rows of B are read side by side over a whole
-block of columns, whose sums wait in a cache meanwhile. One or two rows by a B in L2 also go this way, where half a
-vector costs as much as a whole one: such a processor waits for L2 (one row of 768x128: 66 by strips, 105 GFLOP/s).
+A strip of columns would jump from row to row of B, where long rows are each on a new page: neither hardware prefetchers
+nor the TLB keep up, and memory delivers 40 % of its bandwidth. Here a few rows of B are read together over a whole
+block of columns, whose sums are in cache meanwhile. One or two rows with a B in L2 are also computed this way where
+half a vector costs as much as a whole one, since such a processor is limited by L2 (one row by 768x128: 105 GFLOP/s
+instead of 66 in strips).
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ LEAST_VECTORS = 12
 
 
 def streams(matrix: Product, target: Target) -> bool:
-    """Whether B, whose columns are contiguous, is large enough, and its rows long enough, to be read row by row."""
+    """Whether B has contiguous columns, is large enough, and has rows long enough to be read row by row."""
     assert matrix.right is not None
     columns, depth = matrix.columns.size, matrix.k.size
     if columns is None or depth is None or columns < LEAST_COLUMNS or not matrix.has_one_row_axis:
@@ -63,7 +64,7 @@ def streams(matrix: Product, target: Target) -> bool:
 
 
 def streams_near(matrix: Product, target: Target) -> bool:
-    """Whether a B in the second-level cache is read line by line for up to `MOST_NEAR` rows."""
+    """Whether a B in the second-level cache is read row by row for up to `MOST_NEAR` rows."""
     assert matrix.right is not None
     shape, columns, depth = tile_shape(target, matrix.stage.buffer.dtype), matrix.columns.size, matrix.k.size
     if not shape.masks or shape.halves or columns is None or depth is None or not matrix.has_one_row_axis:
@@ -73,7 +74,7 @@ def streams_near(matrix: Product, target: Target) -> bool:
 
 
 def streamed(matrix: Product, target: Target, *, near: bool = False) -> st.Stmt:
-    """The product, which has up to `MOST` rows, or `MOST_NEAR` of a B that is `near`; `streams` or `streams_near`
+    """Return the loops of a product of up to `MOST` rows, or `MOST_NEAR` if B is `near`; `streams` or `streams_near`
     holds.
     """
     steps = matrix.rows.size or 1 if near else STEPS
@@ -81,7 +82,7 @@ def streamed(matrix: Product, target: Target, *, near: bool = False) -> st.Stmt:
 
 
 def streamed_any(matrix: Product, target: Target, *, near: bool = False) -> st.Stmt:
-    """The same of a number of rows that is not known, but up to `MOST`, or `MOST_NEAR`."""
+    """The same for a number of rows known only at run time, up to `MOST` or `MOST_NEAR`."""
     most = MOST_NEAR if near else MOST
     every: st.Stmt = st.Evaluate(tir.IntImm("int32", 0))
     for rows in range(1, most + 1):
@@ -91,7 +92,7 @@ def streamed_any(matrix: Product, target: Target, *, near: bool = False) -> st.S
 
 
 class _Streamed:
-    """One block of columns after another, as wide as the rows allow; a block's sums are in one buffer."""
+    """Loops over blocks of columns, as wide as the number of rows allows; the sums of a block are in one buffer."""
 
     def __init__(self, matrix: Product, target: Target, steps: int) -> None:
         self.matrix, self.target, self.steps = matrix, target, steps
@@ -123,7 +124,7 @@ class _Streamed:
         return shared_panels(matrix, self.block, i64(blocks), body, i64(work), self.target.num_cores)
 
     def _sum(self, row: int, v: PrimExpr) -> PrimExpr:
-        """The place of a sum."""
+        """The index of a sum in the buffer."""
         return ops.add(i64(row * self.width), v)
 
     def _each(self, store: Callable[[int, PrimExpr], st.Stmt]) -> st.Stmt:
@@ -139,7 +140,9 @@ class _Streamed:
         return self.matrix.anchored.store(tir.BufferLoad(self.sums, (self._sum(row, v),)), places)
 
     def _update(self, k: PrimExpr, steps: int) -> st.Stmt:
-        """The terms of `steps` rows of B from `k` on: what is loaded has a name, so that it is loaded once."""
+        """Add the terms of `steps` rows of B from `k` on; each loaded value is bound to a variable, so that it is
+        loaded once.
+        """
         matrix, v, dtype = self.matrix, index_var("v"), self.sums.dtype
         assert matrix.right is not None
         at = [ops.add(k, i64(n)) for n in range(steps)]

@@ -1,8 +1,7 @@
-"""Register tiles: a block of results held in vector registers while a reduction runs, then written out with the
-epilogue.
+"""Register tiles: a block of results held in vector registers during a reduction, then stored with the epilogue.
 
-A tile has `rows` rows of `vectors` vectors. Its accumulators are a local buffer that is indexed only by constants after
-unrolling, so LLVM keeps them in registers; the tile's size leaves registers for the operands.
+A tile has `rows` rows of `vectors` vectors. Its accumulators are a local buffer that only constants index after
+unrolling, so LLVM keeps it in registers; the tile's size leaves registers for the operands.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ CHAINS = 10
 
 @dataclass(frozen=True)
 class TileShape:
-    """Rows, and vectors of `lanes` elements a row."""
+    """The rows of a tile, and the `vectors` of `lanes` elements in each."""
 
     rows: int
     vectors: int
@@ -63,16 +62,16 @@ class TileShape:
 
     @property
     def grain(self) -> int:
-        """Columns that a narrow tile is a multiple of."""
+        """The width of a narrow tile is a multiple of this many columns."""
         return self.lanes // 2 if self.halves else self.lanes
 
     @property
     def tallest_unknown(self) -> int:
-        """Rows of a tile, if their number is not known."""
+        """Most rows of a tile when the number of rows is unknown."""
         return min(self.rows, TALLEST_UNKNOWN_HALVES if self.halves else TALLEST_UNKNOWN)
 
     def heights(self, vectors: int) -> range:
-        """The rows of tiles `vectors` wide that leave registers for a row of operands and a broadcast."""
+        """Row counts of tiles `vectors` wide that leave registers for a row of operands and a broadcast."""
         return range(1, max(1, (self.registers - 1 - vectors) // vectors) + 1)
 
 
@@ -118,8 +117,8 @@ class Accumulators:
         return sequence(*parts)
 
     def add_products(self, left: Callable[[int], PrimExpr], right: Callable[[tir.Var], PrimExpr]) -> st.Stmt:
-        """Add left(row) * right(lane) to every accumulator. An element of the left factor is loaded once for its row,
-        not for each vector of it: fewer instructions to compile.
+        """Add left(row) * right(lane) to every accumulator. An element of the left factor is loaded once per row, not
+        once per vector, so that there are fewer instructions to compile.
         """
         parts = []
         for row in range(self.rows):
@@ -131,7 +130,7 @@ class Accumulators:
 
 
 def unrolled_by(count: int, extent: PrimExpr, name: str, body: Callable[[PrimExpr], st.Stmt]) -> st.Stmt:
-    """`body(k)` for k in [0, extent), written out `count` times in a loop, with a serial rest."""
+    """`body(k)` for k in [0, extent), unrolled `count` times, with a serial loop for the remainder."""
     wide = as_int64(extent)
     if count == 1:
         only = index_var(name)
@@ -150,8 +149,8 @@ def unrolled_by(count: int, extent: PrimExpr, name: str, body: Callable[[PrimExp
 
 
 def tile_rows(rows: int | None, most: int, vectors: int = 2) -> int:
-    """Rows of a tile of so many vectors: the most there are registers for, or fewer if that leaves none, or no small
-    one, at the end.
+    """Rows of a tile of that many vectors: the most that registers allow, or fewer if that leaves no remainder, or no
+    small one.
     """
     if rows is None or rows <= most:
         return most

@@ -1,4 +1,4 @@
-"""A few columns of a (k, n) factor, transposed for dot products along k: one by one, or by squares of registers."""
+"""Transpose a few columns of a (k, n) factor for dot products along k: one by one, or by squares of registers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ def turned_one_by_one(matrix: Product, turned: Buffer, columns: range) -> st.Stm
 
 
 def turns_by_squares(matrix: Product, columns: int, lanes: int) -> bool:
-    """Whether columns of a (k, n) B are turned by squares of registers, for which one by one they are too many."""
+    """Whether columns of a (k, n) B are transposed by squares of registers, because they are too many to do one by
+    one.
+    """
     assert matrix.right is not None
     load, depth = load_of(matrix.right), matrix.k.size or 0
     plain = load is matrix.right and step(load, matrix.columns) == 1 and load.indices[-1] is matrix.columns.var
@@ -43,7 +45,7 @@ def turns_by_squares(matrix: Product, columns: int, lanes: int) -> bool:
 
 
 def turned_by_squares(matrix: Product, turned: Buffer, columns: range, lanes: int) -> st.Stmt:
-    """The same: rows of B, as far as there are columns, become columns; the last terms are a square that overlaps."""
+    """The same by squares of registers: rows of B, up to the last column, become columns; the last square overlaps."""
     assert matrix.right is not None
     load, depth, block = load_of(matrix.right), matrix.k.size or 0, index_var("block")
     fresh = {a: index_var(a.var.name) for a in matrix.batch}
