@@ -1,6 +1,6 @@
 """Find matrix products among the stages of a kernel: which axes are rows, columns and k, and what the factors are.
 
-    C[batch.., i, j] = sum over k of A[batch.., i, k] * B[batch.., k, j] (any layout; elementwise stages after it)
+C[batch.., i, j] = sum over k of A[batch.., i, k] * B[batch.., k, j]      (any layout; elementwise stages after it)
 """
 
 from __future__ import annotations
