@@ -1,13 +1,13 @@
-"""What a schedule rule leaves open: named choices, each with the rule's own answer and others that are as correct.
+"""Tunable choices of a schedule rule: each has a name, the rule's own default, and equally correct alternatives.
 
     rows = tuned("tile_rows", shape.rows, range(4, 15))
 
-Without a record the rule's answer holds: `tuned` returns its second argument. `using(Choices(record))` applies a record
-while one kernel is scheduled; `offered` then lists the choices that the rule met. An answer is used only if the rule
-offers it for this kernel now, so a record made by another version can never break a kernel.
+Without a tuning record the default is used: `tuned` returns its second argument. `using(Choices(record))` applies a
+record while one kernel is scheduled; `offered` then lists the choices the rule made. A recorded answer is used only if
+the rule offers it for this kernel now, so a record made by another version can never break a kernel.
 
-The driver knows which record belongs to which kernel. `consulting(lookup)` sets the function to ask, for schedules and
-for the passes that prepare weights.
+The driver knows which record belongs to which kernel. `consulting(lookup)` sets the function that finds it, for
+schedules and for the passes that prepare weights.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from dataclasses import dataclass, field
 from baton._src.tir.prim_func import PrimFunc
 
 Record = Mapping[str, int]
-"""Answers by the names of choices."""
+"""Recorded answers by the names of choices."""
 Lookup = Callable[[str, PrimFunc, bool], Record]
-"""The record of a kernel, given by name and as it is before it is scheduled; empty if there is none. The last argument
-says that a pass asks which may still prepare the kernel's constant operands.
+"""Find the record of a kernel, given its name and its form before scheduling; empty if there is none. The last argument
+says that a pass is asking that may still prepare the kernel's constant operands.
 """
 
 
 @dataclass(frozen=True)
 class Offer:
-    """A choice that a rule left open: its name, default and candidates."""
+    """A choice that a rule offered: its name, default and candidates."""
 
     default: int
     candidates: tuple[int, ...]
@@ -37,7 +37,7 @@ class Offer:
 
 @dataclass
 class Choices:
-    """A record in force, and the choices that rules offered meanwhile, in order."""
+    """The record in force, and the choices that rules offered while it was, in order."""
 
     record: Record = field(default_factory=dict)
     offered: dict[str, Offer] = field(default_factory=dict)
@@ -50,7 +50,7 @@ _consulted: ContextVar[Lookup | None] = ContextVar("lookup", default=None)
 def tuned(name: str, default: int, candidates: Iterable[int]) -> int:
     """The answer to a choice: the record's if it is one of `candidates`, else `default`.
 
-    A kernel may put the same choice several times; all get the record's answer, where they can take it.
+    A kernel may make the same choice several times; each gets the recorded answer if it is among its candidates.
     """
     choices = _in_force.get()
     if choices is None:

@@ -1,17 +1,17 @@
-"""Which operands a kernel may write its result over, proven on its stages for any rule that schedules it.
+"""Determine which operands a kernel may write its result over, proven on its stages for any rule that schedules it.
 
     out[i, j] = x[i, j] + y[j]                       over x
     m[i] = max over k of x[i, k]                     over x: row i reads row i of x only, and is written afterwards
     out[i, j] = exp(x[i, j] - m[i])
 
 Stages run one after the other, or share loops over leading axes (`rows`), or the last one is the epilogue of the stage
-before (`anchors`); cheap ones are inlined into their readers. In each case only the last stage stores an element of the
-result, in the iteration that reads that element's place of the operand. So it is enough that
+before it (`anchors`); cheap ones are inlined into their readers. In each case only the last stage stores an element of
+the result, in the iteration that reads the operand at the same address. So it suffices that
 
-- the last stage writes the result, does not reduce, and is the only one to touch it;
+- the last stage writes the result, does not reduce, and is the only one to access it;
 - operand and result have the same shape and dtype;
-- every stage that reads the operand, or values computed from it, does so at its own leading indices: so the last stage
-  reads the very element that it stores, and a reduction reads along the rest of a row.
+- every stage that reads the operand, or values computed from it, does so at its own leading indices: the last stage
+  then reads exactly the element that it stores, and a reduction reads along the rest of a row.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def overwritable(function: PrimFunc) -> tuple[tuple[int, int], ...]:
     if result not in params or stages[-1].reduce or touched:
         return ()
     if any(not is_plain(n) for s in stages for n in _parts(s) if isinstance(n, Call)):
-        return ()  # an address may lead anywhere
+        return ()  # an address may be used to access anything
     written = {s.buffer for s in stages}
     found = [
         place
@@ -48,7 +48,7 @@ def overwritable(function: PrimFunc) -> tuple[tuple[int, int], ...]:
 
 
 def _alike(operand: Buffer, result: Buffer) -> bool:
-    """Whether an element is at the same distance from the beginning in both."""
+    """Whether an element has the same offset in both buffers."""
     if operand.dtype != result.dtype or len(operand.shape) != len(result.shape):
         return False
     plain = all(not b.strides and b.elem_offset is None for b in (operand, result))
@@ -56,7 +56,7 @@ def _alike(operand: Buffer, result: Buffer) -> bool:
 
 
 def _by_row(operand: Buffer, stages: list[Stage]) -> bool:
-    """Whether every stage reads the operand, and what was computed from it, at its own leading indices."""
+    """Whether every stage reads the operand, and values computed from it, at its own leading indices."""
     tainted = {operand}
     for stage in stages:
         loads = [n for n in _parts(stage) if isinstance(n, BufferLoad) and n.buffer in tainted]
@@ -79,7 +79,8 @@ def _at_own_place(load: BufferLoad, stage: Stage) -> bool:
 
 
 def _is_axis(index: PrimExpr, dim: PrimExpr, axis: Axis, stage: Stage) -> bool:
-    """Whether an index is the axis itself. There is but one place along a dim of extent 1; a reduction (which nothing
-    inlines) over a kept axis of extent 1 has one row there."""
+    """Whether an index is the axis itself. A dim of extent 1 has only one index; a reduction (which nothing inlines)
+    over a kept axis of extent 1 has one row there.
+    """
     single = isinstance(dim, IntImm) and dim.value == 1
     return index is axis.var or single or (bool(stage.reduce) and axis.size == 1)

@@ -5,9 +5,9 @@
 ->
     for t: for block of units in parallel: all gates of the block in registers while k runs; then f for the block
 
-Threads meet at a barrier after every product, since the next one reads all results. Each thread gets one equal piece of
-the blocks, so that each core keeps its part of the weights in its own cache from step to step. Constant weights are
-packed when compiling (`lower/pack_weights`): P[unit // width, k, gate, unit % width], so a block reads one stream.
+Threads synchronise after every product, since the next one reads all results. The blocks are divided equally among
+threads, so that each core keeps its part of the weights in its own cache from step to step. Constant weights are packed
+at compile time (`lower/pack_weights`) as P[unit // width, k, gate, unit % width], so that a block reads one stream.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ from baton._src.tir.buffer import Buffer
 from baton._src.tir.prim_func import PrimFunc
 
 ACCUMULATORS = 8
-"""Vectors of sums that hide the latency of a multiply-add, for one a cycle."""
+"""Vectors of sums that hide the latency of a multiply-add at one per cycle."""
 
 
 def apply(func: PrimFunc, target: Target) -> PrimFunc | Declined:
-    """The rule; see the module."""
+    """Apply the schedule rule; see the module."""
     kernel = read_kernel(func)
     if isinstance(kernel, Declined):
         return kernel
@@ -60,7 +60,7 @@ def apply(func: PrimFunc, target: Target) -> PrimFunc | Declined:
 
 
 def packable_gates(func: PrimFunc, target: Target) -> Weight | None:
-    """The first weight of a recurrence in `func` that is a matrix among the parameters."""
+    """Return the first weight of a recurrence in `func` that is a matrix parameter, if there is one."""
     kernel = read_kernel(func)
     found = None if isinstance(kernel, Declined) else find_recurrence(kernel)
     inputs = [func.buffer_map.get(p) for p in func.params]
@@ -78,12 +78,12 @@ def _lanes(part: Part, target: Target) -> int:
 
 
 def _vectors(part: Part, target: Target) -> int:
-    """Vectors of units a block: with all gates, enough sums to hide the latency of a multiply-add."""
+    """Vectors of units in a block: with all gates, enough sums to hide the latency of a multiply-add."""
     return max(1, min(ACCUMULATORS // part.gates, -(-part.size // _lanes(part, target))))
 
 
 class _Blocks:
-    """The loops of one part."""
+    """Builds the loops of one part of the recurrence."""
 
     def __init__(self, part: Part, time: tir.Var, target: Target) -> None:
         self.part, self.time, self.target = part, time, target
@@ -91,11 +91,11 @@ class _Blocks:
         self.packed = part.packed_width
         self.width = self.packed or self.lanes * _vectors(part, target)
         self.batch = part.rows.size
-        registers = target.cpu.vector_registers // 2  # the others hold weights and states
+        registers = target.cpu.vector_registers // 2  # the other registers hold weights and states
         self.tall = max(1, registers * self.lanes // (part.gates * self.width))
 
     def statements(self) -> list[st.Stmt]:
-        """All full blocks, shared; then what is left of the units."""
+        """All full blocks in parallel, then the remaining units."""
         part = self.part
         full, rest = divmod(part.size, self.width)
         found: list[st.Stmt] = []
@@ -108,9 +108,9 @@ class _Blocks:
         return found
 
     def pieces(self, blocks: int, each: int) -> st.Stmt:
-        """All full blocks, `each` a thread: forwards in one step, backwards in the next.
+        """All full blocks, `each` per thread: forwards in one step, backwards in the next.
 
-        Weights that just do not fit a cache would otherwise push each other out before they are read again.
+        Otherwise weights that slightly exceed a cache would evict each other before they are read again.
         """
         piece, place = index_var("piece"), index_var("block")
         count = -(-blocks // each)
@@ -140,7 +140,7 @@ class _Blocks:
         return sequence(main, loop(single, rest, self.tile(ops.add(done, single), 1, number, width)))
 
     def tile(self, first: PrimExpr, rows: int, number: PrimExpr, width: int) -> st.Stmt:
-        """`rows` rows of a block: the sums of all gates while k runs, then the update."""
+        """`rows` rows of a block: accumulate all gates over k, then apply the update."""
         part = self.part
         start = ops.multiply(number, i64(self.width))
         padded = -(-width // self.lanes) * self.lanes
@@ -196,7 +196,7 @@ class _Blocks:
     def through_memory(
         self, acc: Buffer, slot: Any, first: PrimExpr, rows: int, start: PrimExpr, width: int
     ) -> list[st.Stmt]:
-        """Sums go to their buffer, so that the update is a loop over rows and not a copy for each."""
+        """Store the sums to their buffer, so that the update is a loop over rows instead of a copy per row."""
         part = self.part
         parts: list[st.Stmt] = []
         for row in range(rows):

@@ -1,4 +1,6 @@
-"""The parts of a recurrent layer, read from a kernel: the loop over steps, its products, the updates of the states."""
+"""Recognise the parts of a recurrent layer in a kernel: the loop over steps, its products, the updates of the
+states.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ from baton._src.tir.buffer import Buffer
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """A product of a step, and the stores (over rows and units) that read its sums."""
+    """A product within a step, and the stores (over rows and units) that read its sums."""
 
     sums: Buffer
     rows: Axis
@@ -37,7 +39,7 @@ class Part:
 
     @property
     def size(self) -> int:
-        """Hidden units."""
+        """The number of hidden units."""
         return self.unit.size or 1
 
     @property
@@ -73,7 +75,7 @@ def gate_panel(column: PrimExpr, row: PrimExpr, size: int, width: int) -> tuple[
 
 
 def find_recurrence(kernel: Kernel) -> Recurrence | None:
-    """The recurrence that a kernel consists of."""
+    """Return the recurrence that the kernel consists of, if it is one."""
     if len(kernel.stages) != 1 or not isinstance(kernel.stages[0], Opaque):
         return None
     stmt = kernel.stages[0].stmt
@@ -89,7 +91,7 @@ def find_recurrence(kernel: Kernel) -> Recurrence | None:
 
 
 def _read_parts(statements: tuple[st.Stmt, ...]) -> tuple[Part, ...] | None:
-    """Products and updates in turn; each update reads the sums of its own product, gate by gate."""
+    """Read alternating products and updates; each update reads the sums of its own product, gate by gate."""
     if len(statements) % 2:
         return None
     found = [_read_part(a, b) for a, b in zip(statements[::2], statements[1::2])]
@@ -158,7 +160,7 @@ def _read_part(product: st.Stmt, update: st.Stmt) -> Part | None:
 
 
 def gate_of_load(load: tir.BufferLoad, part: Part) -> int | None:
-    """Which gate's sum an update reads."""
+    """Which gate's sum a load in an update reads."""
     row, column = load.indices
     if row is not part.update_row or coefficient(column, part.unit.var) != 1:
         return None

@@ -42,13 +42,13 @@ from baton._src.tir.buffer import Buffer, constant_shape
 from baton._src.tir.prim_func import PrimFunc
 
 ROW_BYTES = 1 << 15
-"""A row buffer is kept on the stack up to this size; larger or symbolic ones are ordinary buffers of all rows."""
+"""Largest row buffer kept on the stack; larger or symbolic ones are ordinary buffers that hold all rows."""
 CHUNK = 4096
-"""Elements a thread takes at a time from a flat loop."""
+"""Elements of a flat loop that a thread takes at a time."""
 
 
 def apply(func: PrimFunc, target: Target) -> PrimFunc | Declined:
-    """The rule; declines only bodies that are not a list of stages (they keep their own loops)."""
+    """Apply the schedule rule; it declines only bodies that are not a list of stages (they keep their own loops)."""
     kernel = read_kernel(func)
     if isinstance(kernel, Declined):
         return kernel
@@ -93,14 +93,14 @@ def _groups(stages: Any) -> list[Group]:
 
 
 def _own_depth(stage: Stage) -> int:
-    """How many leading axes may be the row: all, unless the last spatial axis is the one to vectorise."""
+    """How many leading axes may form the row index: all, unless the last spatial axis is to be vectorised."""
     if stage.reduce and not along_reduction(merge_trailing(stage)):
         return max(0, len(stage.spatial) - 1)
     return len(stage.spatial)
 
 
 def _joint_depth(group: Group, stage: Stage) -> int:
-    """The number of leading axes that `stage` can share with the group; 0: keep apart."""
+    """The number of leading axes that `stage` can share with the group; 0 keeps it separate."""
     written = {s.buffer for s in group.stages}
     if not (written & stage.reads) or any(stage.buffer in s.reads | {s.buffer} for s in group.stages):
         return 0
@@ -130,7 +130,7 @@ def _emit(group: Group, kernel: Kernel, target: Target) -> st.Stmt:
 
 
 def elementwise(stage: Stage, target: Target) -> st.Stmt:
-    """An elementwise stage of its own."""
+    """The loops of an elementwise stage on its own."""
     stage = merge_trailing(stage)
     work = expression_cost(stage.value) + len(stage.loads) + 1
     store = st.BufferStore(stage.buffer, stage.value, stage.indices)
@@ -170,7 +170,7 @@ def _single_reduction(stage: Stage, target: Target) -> st.Stmt:
 
 
 def _below(stage: Stage, depth: int) -> Stage:
-    """The stage with its first `depth` axes taken as given: its buffer is seen as the row's part."""
+    """The stage with its first `depth` axes fixed: its buffer becomes a view of one row."""
     if depth == 0:
         return stage
     row = tuple(a.var for a in stage.spatial[:depth])
@@ -187,7 +187,7 @@ def row_view(buffer: Buffer, row: tuple[PrimExpr, ...]) -> Buffer:
 
 
 def _rows(group: Group, kernel: Kernel, target: Target) -> st.Stmt:
-    """All stages of a group for one row after the other."""
+    """A loop over rows that runs all stages of a group for each."""
     depth = group.depth
     first = group.stages[0]
     rows = first.spatial[:depth]
@@ -225,7 +225,7 @@ def _fresh_pointer(buffer: Buffer) -> tir.Var:
 
 
 def _private_buffers(group: Group, kernel: Kernel) -> list[Buffer]:
-    """Buffers that only this group uses, whose row is small."""
+    """Buffers that only this group uses and whose rows are small."""
     outside: set[Buffer] = set()
     for stage in kernel.stages:
         if stage not in group.stages:
@@ -245,7 +245,7 @@ def _private_buffers(group: Group, kernel: Kernel) -> list[Buffer]:
 
 
 def _on_row(stage: Stage, rows: tuple[Axis, ...], depth: int, small: dict[Buffer, Buffer]) -> Stage:
-    """The stage with the group's row variables, its own buffers narrowed to the row."""
+    """The stage over the group's row variables, with the group's private buffers narrowed to one row."""
     bound = {own.var: row.var for own, row in zip(stage.spatial[:depth], rows) if own.var is not row.var}
     value = substitute_and_fold(stage.value, bound) if bound else stage.value
 
@@ -264,7 +264,7 @@ def _on_row(stage: Stage, rows: tuple[Axis, ...], depth: int, small: dict[Buffer
 
 
 def _stage_work(stage: Stage, depth: int) -> PrimExpr:
-    """About how many instructions one row takes, in units of a quarter vector."""
+    """Roughly how many instructions one row takes, in units of a quarter vector."""
     inner = product([a.extent for a in (*stage.spatial[depth:], *stage.reduce)])
     each = max(1, (expression_cost(stage.value) + len(stage.loads)) // 4)
     return ops.multiply(inner, i64(each))

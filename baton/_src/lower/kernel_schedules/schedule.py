@@ -1,7 +1,7 @@
-"""`schedule(func, target)`: the first rule that accepts decides how a kernel is computed.
+"""`schedule(func, target)`: the first rule that accepts a kernel decides how it is computed.
 
-A rule is a module with `apply(func, target) -> PrimFunc | Declined`. The order is from special to general; `rows`
-accepts all it can read, and a body that no rule can read stays unchanged.
+A rule is a module with `apply(func, target) -> PrimFunc | Declined`. Rules are ordered from special to general; `rows`
+accepts every kernel it can read, and a body that no rule can read stays unchanged.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Apply = Callable[[PrimFunc, Target], PrimFunc | Declined]
 
 @dataclass(frozen=True)
 class Rule:
-    """A rule by name."""
+    """A rule and its name."""
 
     name: str
     apply: Apply
@@ -36,7 +36,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class Choice:
-    """Alternative rules; the one of the least estimated cost is used."""
+    """Alternative rules, of which the one with the lowest estimated cost is used."""
 
     choose: Callable[[PrimFunc, Target], tuple[tuple[str, Plan] | None, tuple[tuple[str, str], ...]]]
 
@@ -65,15 +65,17 @@ class Decision:
 
 
 def keeps_its_loops(func: PrimFunc) -> bool:
-    """Whether a kernel is not to be scheduled: its loops were chosen, or it computes sizes (`tir.is_host_func`)."""
+    """Whether a kernel must not be scheduled: its loops were chosen already, or it computes sizes
+    (`tir.is_host_func`).
+    """
     return bool(func.attrs.get("tir.is_scheduled") or func.attrs.get("tir.is_host_func"))
 
 
 def decide(func: PrimFunc, target: Target) -> Decision:
-    """Schedule `func`; the decision also tells by which rule."""
+    """Schedule `func`; the result also names the rule that did."""
     if keeps_its_loops(func):
         return Decision(func, "none: already scheduled", ())
-    func = with_index_dtype(func, INT64)  # the rules mix loops of their own with those they find
+    func = with_index_dtype(func, INT64)  # rules combine their own loops with existing ones
     declined: list[tuple[str, str]] = []
     for rule in RULES[-1:] if _is_empty(func) else RULES:
         if isinstance(rule, Choice):
@@ -90,12 +92,12 @@ def decide(func: PrimFunc, target: Target) -> Decision:
 
 
 def _is_empty(func: PrimFunc) -> bool:
-    """Whether some tensor has no element: there is nothing to speed up then, and no tile fits."""
+    """Whether some tensor has no elements: there is nothing to speed up, and no tile fits."""
     inner = func.body.block.alloc_buffers if isinstance(func.body, st.BlockRealize) else ()
     buffers = (*func.buffer_map.values(), *inner)
     return any(isinstance(dim, IntImm) and dim.value == 0 for buffer in buffers for dim in buffer.shape)
 
 
 def schedule(func: PrimFunc, target: Target) -> PrimFunc:
-    """`func`, scheduled for `target`."""
+    """Return `func` scheduled for `target`."""
     return decide(func, target).func

@@ -10,7 +10,7 @@ from baton._src.tir import stmt as st
 
 
 def surrounded(kernel: Kernel, found: Anchored, body: st.Stmt, target: Target) -> st.Stmt:
-    """The kernel's other stages around the anchor's statement."""
+    """Place the kernel's other stages around the statement of its main stage."""
     place = kernel.stages.index(found.stage)
     before = kernel.stages[:place]
     after = kernel.stages[place + len(found.stages) :]

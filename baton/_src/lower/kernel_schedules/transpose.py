@@ -1,4 +1,4 @@
-"""Transposes: squares of registers, transposed by shuffles.
+"""Transposes by shuffling squares of registers.
 
     B[.., i, .., j] = A[.., j, .., i]
 
@@ -6,7 +6,7 @@ A is contiguous along i and B along j. A square of `lanes` x `lanes` elements is
 transposed in log2(lanes) steps that exchange halves, quarters, ... of pairs of vectors, and stored as whole vectors
 along j. Loading along j instead would take one element at a time. Elements outside all squares are copied one by one.
 
-Where the result has j = 2, 4 or 8 elements for each i, next to one another, as many vectors along i are interleaved.
+Where the result has j = 2, 4 or 8 adjacent elements for each i, that many vectors along i are interleaved instead.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ from baton._src.tir import stmt as st
 from baton._src.tir.prim_func import PrimFunc
 
 INTERLEAVED = (2, 4, 8)
-"""How many vectors are interleaved."""
+"""Numbers of vectors that can be interleaved."""
 MOST_DEINTERLEAVED = 16
-"""How many are taken apart at most, so that they stay in registers."""
+"""Most vectors to deinterleave, so that they stay in registers."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ class _Movement:
         return tuple(a for a in self.stage.spatial if a is not self.across and a is not self.along)
 
     def source(self, across: PrimExpr, along: PrimExpr) -> tir.BufferLoad:
-        """The element (or vector) for given places of the two axes."""
+        """The element (or vector) at the given positions on the two axes."""
         inner = {self.along.var: ops.cast(self.along.var.dtype, along)}
         indices = [substitute_and_fold(i, inner) for i in self.load.indices[:-1]]
         return tir.BufferLoad(self.load.buffer, (*indices, across))
@@ -69,7 +69,7 @@ class _Movement:
 
 
 def apply(func: PrimFunc, target: Target) -> PrimFunc | Declined:
-    """The rule; see the module."""
+    """Apply the schedule rule; see the module."""
     kernel = read_kernel(func)
     if isinstance(kernel, Declined):
         return kernel
@@ -83,7 +83,7 @@ def apply(func: PrimFunc, target: Target) -> PrimFunc | Declined:
 
 
 def _with_long_axes(stage: Stage) -> Stage:
-    """The stage with axes merged that are adjacent in source and result: short ones cannot be sides of squares."""
+    """The stage with axes merged that are adjacent in both source and result: short axes cannot be sides of squares."""
     place = 0
     while place + 1 < len(stage.spatial):
         merged = merge_pair(stage, stage.spatial[place], stage.spatial[place + 1])
@@ -144,7 +144,7 @@ def _emit(move: _Movement, target: Target) -> st.Stmt:
 
 
 def _emit_interleaved(move: _Movement, target: Target) -> st.Stmt:
-    """Vectors along `across`, one for each place of `along`, interleaved."""
+    """Interleave vectors along `across`, one for each index of `along`."""
     count, lanes, stage = move.along.size or 1, i64(move.lanes), move.stage
     length = as_int64(move.across.extent)
     vector, left, j = index_var("vector"), index_var("i"), index_var("j")
@@ -160,7 +160,7 @@ def _emit_interleaved(move: _Movement, target: Target) -> st.Stmt:
 
 
 def interleave(vectors: list[PrimExpr]) -> PrimExpr:
-    """Interleaves vectors, whose number is a power of 2: elements are taken from each in turn."""
+    """Interleave vectors, whose number is a power of 2, taking elements from each in turn."""
     if len(vectors) == 1:
         return vectors[0]
     even, odd = interleave(vectors[::2]), interleave(vectors[1::2])
@@ -169,7 +169,9 @@ def interleave(vectors: list[PrimExpr]) -> PrimExpr:
 
 
 def deinterleave(vectors: list[PrimExpr], store: Callable[[int, PrimExpr], st.Stmt]) -> st.Stmt:
-    """The opposite: `store(t, v)` of the vector of every element t modulo their number, a power of 2."""
+    """The inverse: `store(t, v)` with the vector v of every element whose index is t modulo the number of vectors, a
+    power of 2.
+    """
     bound: list[tuple[tir.Var, PrimExpr]] = []
 
     def named(value: PrimExpr) -> tir.Var:

@@ -4,13 +4,13 @@
 
     A, B: unsigned by signed bytes, C: int32; or A, B: bfloat16, C: float32
 
-Neighbours along k form words: four bytes or two bfloat16. A word of A, stored row by row, is multiplied by a vector of
-B's words, one per column, and the sum of its products is added to the column's: four or two times the work of a
-multiply-add. Otherwise this is `matmul`: panels of B, packed when compiling (`pack_weights`) or just before use, tiles
-of sums in registers, elementwise stages when a tile is written out; and `conv2d`, whose panels are packed as usual and
-then interleaved. A remainder of k is padded with zeros to whole words.
+Neighbours along k form words: four bytes or two bfloat16. A broadcast word of A is multiplied by a vector of B's words,
+one per column, and the sum of its products is added to that column's accumulator: four or two times the work of a
+multiply-add. Otherwise this works like `matmul`: panels of B, packed at compile time (`pack_weights`) or just before
+use, tiles of accumulators in registers, elementwise stages when a tile is stored; and like `conv2d`, whose panels are
+packed as usual and then interleaved. The last word along k is padded with zeros.
 
-Only for processors with the instruction; others use the general rules. The graph pass
+Only for processors with such an instruction; others use the general rules. The graph pass
 `passes/relax/products/byte_products` turns products of signed by signed bytes into unsigned by signed.
 """
 
@@ -56,7 +56,7 @@ from baton._src.values.dtype import INT32
 
 
 def apply(func: PrimFunc, target: Target) -> PrimFunc | Declined:
-    """The rule; see the module."""
+    """Apply the schedule rule; see the module."""
     plan = plan_words(func, target)
     if isinstance(plan, Declined):
         return plan
@@ -112,7 +112,7 @@ def _tile(
     pitch: int,
     masked: bool | None,
 ) -> st.Stmt:
-    """`rows` x `width` sums over all words of a panel of `pitch` columns; `masked` as in `write_out`."""
+    """Accumulate `rows` x `width` sums over all words of a panel of `pitch` columns; `masked` as in `write_out`."""
     stage, group = matrix.stage, plan.dot.group
     full, rest = divmod(plan.depth, group)
     few = matrix.rows.size is not None and matrix.rows.size <= FEW_ROWS
@@ -145,7 +145,7 @@ def _tile(
 def _step(
     plan: WordPlan, acc: Accumulators, packed: Buffer, word: PrimExpr, lefts: list[PrimExpr], first: int = 0
 ) -> st.Stmt:
-    """The sums from the `first` row of accumulators on take the products of one word."""
+    """Add the products of one word to the accumulators from row `first` on."""
     full, rest = divmod(acc.width, plan.shape.lanes)
     widths = [plan.shape.lanes] * full + [rest] * bool(rest)
     rights = [tir.Var(f"b{n}", INT32.with_lanes(lanes)) for n, lanes in enumerate(widths)]

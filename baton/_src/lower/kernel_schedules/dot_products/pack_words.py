@@ -1,5 +1,6 @@
-"""Packing a panel of words just before it is used: from a matrix in either layout, or from a convolution's packed
-panel."""
+"""Pack a panel of words just before it is used: from a matrix in either layout, or from a convolution's packed
+panel.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +57,7 @@ def pack_words(plan: WordPlan, packed: Buffer, start: PrimExpr) -> st.Stmt:
 
 
 def _interleave(plan: WordPlan, packed: Buffer, element: Callable[[PrimExpr, PrimExpr], PrimExpr]) -> st.Stmt:
-    """Words of `element(k, column)`."""
+    """Form words from `element(k, column)`."""
     group, width = plan.dot.group, plan.width
     full, rest = divmod(plan.depth, group)
 
@@ -72,7 +73,7 @@ def _interleave(plan: WordPlan, packed: Buffer, element: Callable[[PrimExpr, Pri
 
 
 def _copy_words(plan: WordPlan, packed: Buffer, start: PrimExpr, source: tir.BufferLoad) -> st.Stmt:
-    """The same of a factor that lies along k: whole words; the last column again where there are no more."""
+    """Copy whole words of a factor that is contiguous along k; beyond the last column the last one is repeated."""
     matrix, width, group = plan.matrix, plan.width, plan.dot.group
     full, rest = divmod(plan.depth, group)
     v, word = index_var("v"), index_var("word")

@@ -1,4 +1,4 @@
-"""Which products and convolutions dot-product instructions can compute, and how wide their panels of words are."""
+"""Decide which products and convolutions use dot-product instructions, and how wide their panels of words are."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class WordPlan:
     right: DataType
     shape: TileShape
     packed: bool
-    """Whether B was packed when compiling."""
+    """Whether B was packed at compile time."""
 
     @property
     def width(self) -> int:
@@ -51,12 +51,12 @@ class WordPlan:
 
     @property
     def words(self) -> int:
-        """Along k, with the last one filled up."""
+        """The number of words along k; the last one may be padded."""
         return -(-self.depth // self.dot.group)
 
 
 def plan_words(func: PrimFunc, target: Target, ahead: bool = False) -> WordPlan | Declined:
-    """What to do; `ahead`: supposing that B will be packed."""
+    """Return the plan, or why there is none; `ahead` assumes that B will be packed."""
     lanes = target.lanes(32)
     if not (has_byte_dots(target.features, lanes) or has_bfloat16_dots(target.features, lanes)):
         return Declined("the processor has no dot products of narrow numbers")
@@ -73,7 +73,7 @@ def plan_words(func: PrimFunc, target: Target, ahead: bool = False) -> WordPlan 
             return Declined("neither a product of matrices nor a convolution")
         kernel, matrix = found
     else:
-        matrix = replace(merged_rows(matrix), whole=matrix.anchored)  # what is replaced is as the kernel has it
+        matrix = replace(merged_rows(matrix), whole=matrix.anchored)  # the replaced stages are the kernel's own
     return _in_words(kernel, matrix, target, ahead)
 
 
@@ -105,13 +105,13 @@ def _in_words(kernel: Kernel, matrix: Product, target: Target, ahead: bool) -> W
 
 
 def _vectors(matrix: Product, shape: TileShape) -> int:
-    """Vectors of a panel's row, as of a tile of floats (wider and lower tiles lost up to 15 % in convolutions)."""
+    """Vectors in a row of a panel, as in a tile of floats (wider and lower tiles lost up to 15 % in convolutions)."""
     size = matrix.columns.size
     return shape.vectors if size is None else min(shape.vectors, -(-size // shape.lanes))
 
 
 def _packed_width(matrix: Product, group: int) -> int | None:
-    """The width of the panels, if B is read from panels packed in words."""
+    """The width of the panels if B is read from panels packed in words."""
     columns, k = matrix.columns.var, matrix.k.var
     if matrix.right is None or len(load_of(matrix.right).indices) != 4:
         return None
@@ -128,7 +128,7 @@ def _packed_width(matrix: Product, group: int) -> int | None:
 
 
 def packable_words(func: PrimFunc, target: Target) -> Weight | None:
-    """The right factor of a product that this rule takes, if it is a matrix parameter that could be packed."""
+    """The right factor of a product that this rule handles, if it is a matrix parameter that could be packed."""
     plan = plan_words(func, target, ahead=True)
     if isinstance(plan, Declined) or plan.packed or plan.matrix.batch:
         return None

@@ -1,4 +1,4 @@
-"""Words of neighbours along k: of a row of A, of single elements, and vectors of them from a panel of B."""
+"""Words of neighbours along k: from a row of A, from single elements, and vectors of words from a panel of B."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from baton._src.values.dtype import INT32, DataType
 
 
 def word_at(matrix: Product, row: PrimExpr, k: PrimExpr, group: int) -> PrimExpr:
-    """`group` neighbours of a row of A as a word."""
+    """`group` neighbours in a row of A as a word."""
     load = load_of(bound(matrix.left, {matrix.rows: row}))
     run = tir.BufferLoad(load.buffer, (*load.indices[:-1], tir.Ramp(k, i64(1), group)))
     return tir.Call(INT32, intrinsic("reinterpret"), (run,))
 
 
 def joined_word(elements: list[tir.BufferLoad]) -> PrimExpr:
-    """Elements as a word, the first in its lowest bits, zeros above the last."""
+    """Elements combined into a word, the first in the lowest bits, with zeros above the last."""
     found: PrimExpr | None = None
     for place, element in enumerate(elements):
         bits = element.dtype.bits
@@ -38,7 +38,7 @@ def joined_word(elements: list[tir.BufferLoad]) -> PrimExpr:
 
 
 def vector_of_words(packed: Buffer, place: PrimExpr, lanes: int) -> PrimExpr:
-    """A vector of words of a panel, which has words or their elements."""
+    """A vector of words from a panel, which stores words or their elements."""
     if packed.dtype == INT32:
         return tir.BufferLoad(packed, (tir.Ramp(place, i64(1), lanes),))
     group = 32 // packed.dtype.bits

@@ -1,1 +1,1 @@
-"""What schedule rules are written with: a kernel as `stages`, builders of `loops`, vector reductions, prefetching."""
+"""Building blocks of schedule rules: a kernel as `stages`, builders of `loops`, vector reductions, prefetching."""

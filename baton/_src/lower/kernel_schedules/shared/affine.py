@@ -15,7 +15,7 @@ from baton._src.tir.buffer import Buffer
 
 
 def coefficient(expr: PrimExpr, var: tir.Var) -> int | None:
-    """The increase of `expr` when `var` grows by one; None if that is not a constant."""
+    """By how much `expr` increases when `var` grows by one; None if that is not a constant."""
     match expr:
         case tir.Var():
             return int(expr is var)
@@ -39,7 +39,7 @@ def depends(expr: Any, var: tir.Var) -> bool:
 
 
 def step(load: tir.BufferLoad, axis: Axis) -> int | None:
-    """By how many elements the place of a load moves along an axis: 0, 1, more (a number of at least 2), or None if
+    """By how many elements the address of a load moves per step along an axis: 0, 1, more (some number >= 2), None if
     unknown.
     """
     moves = [coefficient(index, axis.var) for index in load.indices]
@@ -55,19 +55,21 @@ def step(load: tir.BufferLoad, axis: Axis) -> int | None:
     for move, size in zip(reversed(moves), reversed(sizes)):
         assert move is not None
         if move and scale is None:
-            return 1 << 20  # over a symbolic dim: far
+            return 1 << 20  # a symbolic stride counts as large
         total += move * (scale or 0)
         scale = scale * size.value if scale is not None and isinstance(size, tir.IntImm) else None
     return total
 
 
 def same(a: PrimExpr, b: PrimExpr) -> bool:
-    """Whether two extents are certainly equal."""
+    """Whether two extents are provably equal."""
     return a is b or structural_equal(a, b)
 
 
 def merge_trailing(stage: Stage) -> Stage:
-    """`stage` with as many of its last spatial and of its reduced axes merged as lie together in all accesses."""
+    """Return `stage` with as many of its last spatial axes, and of its reduced axes, merged as are contiguous in all
+    accesses.
+    """
     while len(stage.spatial) > 1:
         found = merge_pair(stage, stage.spatial[-2], stage.spatial[-1])
         if found is None:
@@ -82,10 +84,10 @@ def merge_trailing(stage: Stage) -> Stage:
 
 
 def merge_pair(stage: Stage, outer: Axis, inner: Axis) -> Stage | None:
-    """The stage over one axis instead of two: accesses see both dims as one."""
+    """Return the stage over one axis instead of two: accesses see the two dims as one."""
     for node in post_order(stage.value, below=_outside_loads):
         if node is outer.var or node is inner.var:
-            return None  # a value or condition of its own depends on an axis
+            return None  # something other than an access depends on an axis
     if any(_pair_place(load, outer, inner) is None for load in stage.loads):
         return None
     extent = ops.multiply(outer.extent, inner.extent)
@@ -115,7 +117,7 @@ def merge_pair(stage: Stage, outer: Axis, inner: Axis) -> Stage | None:
 
 
 def joined(buffer: Buffer, place: int) -> Buffer:
-    """The same memory with two neighbouring dims as one."""
+    """The same memory with two neighbouring dims merged."""
     shape = (
         *buffer.shape[:place],
         ops.multiply(buffer.shape[place], buffer.shape[place + 1]),
@@ -125,7 +127,9 @@ def joined(buffer: Buffer, place: int) -> Buffer:
 
 
 def _pair_place(load: tir.BufferLoad, outer: Axis, inner: Axis) -> int | None:
-    """Where the pair of axes is the index of two neighbouring dims; -1 if the load has neither; None if in the way."""
+    """The position at which the pair of axes indexes two neighbouring dims; -1 if the load uses neither; None if it
+    prevents merging.
+    """
     has = [depends(i, outer.var) or depends(i, inner.var) for i in load.indices]
     if not any(has):
         return -1
@@ -137,7 +141,7 @@ def _pair_place(load: tir.BufferLoad, outer: Axis, inner: Axis) -> int | None:
 
 
 def _outside_loads(node: Any) -> Any:
-    """Children, loads being leaves."""
+    """Children of a node, where loads are leaves."""
     if isinstance(node, tir.BufferLoad):
         return ()
     return _children(node)

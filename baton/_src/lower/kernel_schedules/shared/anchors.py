@@ -27,7 +27,9 @@ class Anchored:
         return [self.stage] if self.epilogue is None else [self.stage, self.epilogue]
 
     def store(self, value: PrimExpr, places: Mapping[tir.Var, PrimExpr]) -> st.Stmt:
-        """Store the finished sum `value` where the stage's axes stand at `places` (axes not named: at themselves)."""
+        """Store the finished sum `value` at the point where the stage's axes have the values `places` (default: the
+        axis variable).
+        """
         spatial = {a.var: ops.cast(a.var.dtype, places.get(a.var, a.var)) for a in self.stage.spatial}
         if self.epilogue is None:
             return st.BufferStore(self.stage.buffer, value, tuple(spatial.values()))
@@ -43,7 +45,7 @@ class Anchored:
 
 
 def find_anchor(kernel: Kernel, wanted: Callable[[Stage], bool]) -> Anchored | None:
-    """The first stage that is `wanted`, with its epilogue."""
+    """Return the first stage that is `wanted`, with its epilogue."""
     for place, stage in enumerate(kernel.stages):
         if not isinstance(stage, Stage) or not wanted(stage):
             continue

@@ -25,6 +25,6 @@ def load_of(value: PrimExpr) -> tir.BufferLoad:
 
 
 def bound(value: PrimExpr, places: dict[Axis, PrimExpr]) -> PrimExpr:
-    """`value` with axes at given places."""
+    """`value` with axes replaced by the given indices."""
     found: PrimExpr = substitute_and_fold(value, {a.var: ops.cast(a.var.dtype, p) for a, p in places.items()})
     return found

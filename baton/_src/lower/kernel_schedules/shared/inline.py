@@ -28,7 +28,9 @@ CHEAP = 6
 
 
 def inline_elementwise(kernel: Kernel) -> Kernel:
-    """`kernel` with elementwise stages merged into their readers; in linear time, however long a chain of them is."""
+    """Return `kernel` with elementwise stages inlined into their readers, in linear time however long a chain of them
+    is.
+    """
     inliner = _Inliner(kernel)
     for place, stage in enumerate(kernel.stages):
         if isinstance(stage, Stage) and inliner.may_inline(place, stage):
@@ -37,8 +39,9 @@ def inline_elementwise(kernel: Kernel) -> Kernel:
 
 
 class _Inliner:
-    """Decides first to last which stages are inlined, and writes them out at the end: written out where it is decided,
-    a chain would be copied at each of its links. What is asked of a value is kept up in a few numbers meanwhile."""
+    """Decides first to last which stages to inline, and substitutes them at the end: substituting at once would copy a
+    chain at each of its links. What later decisions need to know about a value is kept in a few numbers.
+    """
 
     def __init__(self, kernel: Kernel) -> None:
         self.kernel = kernel
@@ -60,7 +63,7 @@ class _Inliner:
         """The last stage that writes anything the value reads."""
 
     def may_inline(self, place: int, stage: Stage) -> bool:
-        """Whether the stage is to be computed where it is used."""
+        """Whether the stage should be computed where it is used."""
         users = [n for n in self.readers.get(stage.buffer, ()) if n != place]
         if stage.reduce or stage.buffer not in self.local or not users or users[0] < place:
             return False
@@ -68,7 +71,7 @@ class _Inliner:
         if any(isinstance(r, Opaque) for r in readers) or len(self.writers[stage.buffer]) > 1:
             return False
         if any(isinstance(r, Stage) and self._may_miss(r, n, stage.buffer) for r, n in zip(readers, users)):
-            return False  # the check of an index is made where its buffer is read
+            return False  # an index is checked where its buffer is read
         # Nothing may overwrite what the stage reads before the last reader has read it.
         if self._last_write(self.loads[place]) > place and self._is_overwritten(stage, place, users[-1]):
             return False
@@ -86,7 +89,7 @@ class _Inliner:
         return any(load.buffer is buffer and may_miss(load, axes) for load in self.loads[place])
 
     def inline(self, stage: Stage) -> None:
-        """Note that the stage goes, and what its value is like with everything inlined in it."""
+        """Record that the stage is inlined, and the properties of its value with everything inlined in it."""
         buffer, loads = stage.buffer, stage.loads
         self.costs[buffer] = self._cost(stage)
         self.movements[buffer] = self._is_movement(stage.value)
@@ -95,7 +98,7 @@ class _Inliner:
         self.inlined[buffer] = stage
 
     def result(self) -> Kernel:
-        """The kernel with every inlined stage written out in its readers."""
+        """Return the kernel with every inlined stage substituted in its readers."""
         left = [s for s in self.kernel.stages if not (isinstance(s, Stage) and s.buffer in self.inlined)]
         return replace(self.kernel, stages=tuple(self._written(s) if isinstance(s, Stage) else s for s in left))
 
@@ -104,7 +107,9 @@ class _Inliner:
         return stage if value is stage.value else replace(stage, value=value)
 
     def _write(self, value: PrimExpr, places: Mapping[Any, PrimExpr] | None) -> Task[PrimExpr]:
-        """`value` with inlined stages' values in it; at `places` of its axes, and folded, if it is one of theirs."""
+        """`value` with the values of inlined stages substituted; if it is itself one of these, at `places` of its axes,
+        and folded.
+        """
         changed: dict[Any, Any] = dict(places or {})
         for item in post_order(value):
             if item in changed or isinstance(item, Buffer):
@@ -138,7 +143,7 @@ class _Inliner:
         return False
 
     def _last_write(self, loads: list[tir.BufferLoad]) -> int:
-        """The last stage that writes anything a value with these loads reads."""
+        """The last stage that writes anything read by a value with these loads."""
         last = -1
         for load in loads:
             written = self.writers.get(load.buffer, ())
@@ -146,7 +151,9 @@ class _Inliner:
         return last
 
     def _is_overwritten(self, stage: Stage, begin: int, end: int) -> bool:
-        """Whether a stage behind `begin`, up to `end`, writes what the value reads: asked where some later one does."""
+        """Whether a stage after `begin`, up to `end`, writes what the value reads; only tested if some later stage
+        writes it.
+        """
         seen: set[Buffer] = set()
         work = [load.buffer for load in stage.loads]
         while work:
@@ -162,7 +169,7 @@ class _Inliner:
 
 
 def is_movement(value: PrimExpr) -> bool:
-    """Whether the value is one loaded element, possibly converted or chosen."""
+    """Whether the value is one loaded element, possibly converted or selected."""
     match value:
         case tir.BufferLoad() | tir.IntImm() | tir.FloatImm():
             return True
@@ -173,7 +180,7 @@ def is_movement(value: PrimExpr) -> bool:
 
 
 def _reads_each_once(reader: Stage | Opaque, load: tir.BufferLoad) -> bool:
-    """Whether every axis of the reader occurs in the load's indices, so that no element is read twice for it."""
+    """Whether every axis of the reader occurs in the load's indices, so that it reads no element twice."""
     if isinstance(reader, Opaque):
         return False
     used = {n for index in load.indices for n in post_order(index) if isinstance(n, tir.Var)}
@@ -186,8 +193,10 @@ def expression_cost(value: PrimExpr) -> int:
 
 
 def _place_cost(value: PrimExpr) -> int:
-    """What it takes to find the place of a moved element, where that is data: done for each reader, of which some find
-    the next place by it, it would grow exponentially with the length of a chain (the ways through decision trees)."""
+    """The cost of computing the address of a moved element when the index is itself data. It would be paid again in
+    each reader; where readers use the element to find the next address (paths through decision trees), it would grow
+    exponentially with the length of the chain.
+    """
     while isinstance(value, tir.Cast):
         value = value.value
     nodes = [post_order(index) for index in value.indices] if isinstance(value, tir.BufferLoad) else []
@@ -228,7 +237,7 @@ def _data_operands(node: Any) -> list[Any]:
 
 
 def replace_loads(value: PrimExpr, buffer: Buffer, stage: Stage) -> PrimExpr:
-    """`value` with loads of `buffer` replaced by the stage's value there."""
+    """`value` with each load of `buffer` replaced by the stage's value at that index."""
 
     def rule(node: Any) -> Any:
         if isinstance(node, tir.BufferLoad) and node.buffer is buffer:

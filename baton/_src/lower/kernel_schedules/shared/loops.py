@@ -22,11 +22,13 @@ SERIAL, PARALLEL, VECTORIZED, UNROLLED = (
     st.ForKind.UNROLLED,
 )
 WORTH_A_THREAD = 1 << 15
-"""Elementary operations below which sharing a loop costs more than it saves (a few microseconds of work)."""
+"""Elementary operations below which parallelising a loop costs more than it saves (a few microseconds of work)."""
 
 
 def thread_work() -> int:
-    """Elementary operations that a loop hands to a thread at a time: `WORTH_A_THREAD`, unless tuning found better."""
+    """Elementary operations that a parallel loop gives a thread at a time: `WORTH_A_THREAD`, unless tuning found
+    better.
+    """
     return tuned("thread_work", WORTH_A_THREAD, (1 << n for n in range(12, 20)))
 
 
@@ -47,12 +49,12 @@ def loop(var: tir.Var, extent: PrimExpr | int, body: st.Stmt, kind: st.ForKind =
 
 
 def sequence(*parts: st.Stmt) -> st.Stmt:
-    """One after the other."""
+    """The statements one after the other."""
     return parts[0] if len(parts) == 1 else st.SeqStmt(tuple(parts))
 
 
 def named(name: str, value: PrimExpr, body: Callable[[PrimExpr], st.Stmt]) -> st.Stmt:
-    """`body` of a variable with `value`: what is written into many indices is computed, and stands, once."""
+    """`body` of a variable bound to `value`: a value used in many indices is computed, and written, once."""
     if isinstance(value, (tir.IntImm, tir.Var)):
         return body(value)
     var = tir.Var(name, value.dtype)
@@ -67,7 +69,7 @@ def nest(axes: Sequence[Axis], body: st.Stmt, kind: st.ForKind = SERIAL) -> st.S
 
 
 def product(extents: Sequence[PrimExpr]) -> PrimExpr:
-    """The number of points, in 64 bits."""
+    """The number of points, in 64 bits: the product of the extents."""
     total: PrimExpr = i64(1)
     for extent in extents:
         total = ops.multiply(total, as_int64(extent))
@@ -75,22 +77,22 @@ def product(extents: Sequence[PrimExpr]) -> PrimExpr:
 
 
 def constant(expr: PrimExpr) -> int | None:
-    """The value of a literal."""
+    """The value of a literal; None for other expressions."""
     return expr.value if isinstance(expr, tir.IntImm) else None
 
 
 def allocated(buffer: Buffer, body: st.Stmt) -> st.Stmt:
-    """Memory for `buffer` during `body`."""
+    """`body` with memory for `buffer` allocated around it."""
     return st.Allocate(buffer.data, dtype=buffer.dtype, extents=buffer.shape, body=body)
 
 
 def local_buffer(name: str, shape: Sequence[PrimExpr | int], dtype: object) -> Buffer:
-    """A fresh buffer for a kernel's own use."""
+    """A new buffer for the kernel's own use."""
     return decl_buffer([s if isinstance(s, PrimExpr) else i64(s) for s in shape], dtype, name, scope="local")
 
 
 def split_index(flat: PrimExpr, extents: Sequence[PrimExpr]) -> list[PrimExpr]:
-    """The indices whose row-major position is `flat`."""
+    """The indices whose row-major offset is `flat`."""
     found: list[PrimExpr] = []
     rest = flat
     for extent in reversed(extents[1:]):
@@ -101,10 +103,10 @@ def split_index(flat: PrimExpr, extents: Sequence[PrimExpr]) -> list[PrimExpr]:
 
 
 def parallel_rows(axes: Sequence[Axis], work: PrimExpr | int, body: st.Stmt, num_threads: int) -> st.Stmt:
-    """Loops over `axes`, shared between threads where a thread gets enough to do.
+    """Loops over `axes`, parallel if each thread gets enough work.
 
-    `work` is the cost of one body. The outermost axis is shared if it alone has iterations to go round; otherwise
-    the axes are fused into one.
+    `work` is the cost of one body. The outermost axis is parallelised if it alone has enough iterations; otherwise the
+    axes are fused into one.
     """
     if not axes:
         return body

@@ -1,9 +1,9 @@
-"""Copies behind a reshape, rewritten over the axes of their source.
+"""Rewrite copies after a reshape over the axes of their source.
 
     B[n, c, h, w] = A[f // 784, f // 49 % 16, f % 7, ..]        f = ((n * C + c) * H + h) * W + w
 
-becomes B'[i, j, ..] = A[i, j, ..] over axes of its own, where B' is the memory of B: rules can read this form. The same
-is done where only single axes are split, whatever the extents of the others:
+becomes B'[i, j, ..] = A[i, j, ..] over new axes, where B' shares the memory of B: schedule rules recognise this form.
+The same is done where only single axes are split, whatever the extents of the others:
 
     B[n, c, h, w] = A[n, c // 16, h, w, c % 16]
 """
@@ -22,7 +22,9 @@ from baton._src.tir.buffer import Buffer
 
 
 def over_source_axes(stage: Stage) -> Stage:
-    """A stage that stores plain loads with its axes as the source's digits of the flat index; else the same."""
+    """Return a stage that stores plain loads with one axis per index of the source, if these are the digits of the flat
+    index; else return it unchanged.
+    """
     load = stage.value
     if stage.reduce or stage.buffer.strides or not isinstance(load, tir.BufferLoad):
         return stage
@@ -36,7 +38,7 @@ def over_source_axes(stage: Stage) -> Stage:
 
 
 def _with_axes_apart(stage: Stage, load: tir.BufferLoad) -> Stage:
-    """The stage with an axis for each digit of an axis that the load takes apart."""
+    """The stage with each axis that the load splits replaced by one axis per digit."""
     digits = {n: _digit(index) for n, index in enumerate(load.indices)}
     indices, spatial = list(load.indices), []
     for axis in stage.spatial:
@@ -56,7 +58,9 @@ def _with_axes_apart(stage: Stage, load: tir.BufferLoad) -> Stage:
 
 
 def _source_axes(stage: Stage, load: tir.BufferLoad) -> dict[int, Axis] | None:
-    """An axis for each index of the load, by its place, outermost first; None unless they are all the digits."""
+    """One axis per index of the load, keyed by position, outermost first; None unless the indices are all digits of the
+    flat index.
+    """
     sizes = [a.size for a in stage.spatial if a.size is not None]
     digits = {n: _digit(index) for n, index in enumerate(load.indices) if not isinstance(index, tir.IntImm)}
     if len(sizes) < len(stage.spatial) or not any(d > 1 or m for _, d, m in digits.values()):
@@ -67,8 +71,8 @@ def _source_axes(stage: Stage, load: tir.BufferLoad) -> dict[int, Axis] | None:
 
 
 def _digit_axes(digits: dict[int, tuple[PrimExpr, int, int | None]], total: int) -> dict[int, Axis] | None:
-    """An axis for each of the digits of a number below `total`, by their keys, outermost first; None unless they are
-    all.
+    """One axis per digit of a number below `total`, keyed by digit, outermost first; None unless all digits are
+    present.
     """
     above = total
     axes: dict[int, Axis] = {}
@@ -83,7 +87,7 @@ def _digit_axes(digits: dict[int, tuple[PrimExpr, int, int | None]], total: int)
 
 
 def _digit(index: PrimExpr) -> tuple[PrimExpr, int, int | None]:
-    """(f, d, m) of f // d % m; m is None for f // d."""
+    """(f, d, m) if the expression is f // d % m; m is None for f // d."""
     modulus, divisor = None, 1
     match index:
         case tir.FloorMod(a=digits, b=tir.IntImm(value=count)):
@@ -99,7 +103,7 @@ def _digit(index: PrimExpr) -> tuple[PrimExpr, int, int | None]:
 
 
 def _is_flat(expr: PrimExpr, stage: Stage, sizes: list[int]) -> bool:
-    """Whether an expression numbers the stage's points in their order."""
+    """Whether an expression enumerates the points of the stage in row-major order."""
     by = 1
     for axis, size in zip(reversed(stage.spatial), reversed(sizes)):
         if size > 1 and coefficient(expr, axis.var) != by:

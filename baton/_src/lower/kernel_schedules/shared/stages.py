@@ -1,8 +1,8 @@
-"""A kernel as schedule rules see it: stages in order, each one store per point of its axes.
+"""A kernel as schedule rules see it: a sequence of stages, each with one store per point of its axes.
 
 `read_kernel(func)` recognises what `te.create_prim_func` and fusion produce: a root block with one loop nest per
 computation. Anything else (scatter, sort, tuple reductions) becomes an `Opaque` stage and stays unchanged. Rules build
-plain loops from stages; the values are expressions over the axes' variables.
+plain loops from stages; values are expressions over the axis variables.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ from baton._src.tir.buffer import Buffer
 from baton._src.tir.prim_func import PrimFunc
 
 COMBINERS = (tir.Add, tir.Mul, tir.Max, tir.Min)
-"""Associative and commutative updates: the order of the terms is free."""
+"""Associative and commutative updates: terms may be combined in any order."""
 
 
 @dataclass(frozen=True, eq=False)
 class Declined:
-    """Why a rule does not apply."""
+    """The reason why a rule does not apply."""
 
     reason: str
 
 
 @dataclass(frozen=True, eq=False)
 class Axis:
-    """A variable over [0, extent)."""
+    """A variable that ranges over [0, extent)."""
 
     var: tir.Var
     extent: PrimExpr
 
     @property
     def size(self) -> int | None:
-        """The extent as a number, if it is one."""
+        """The extent if it is constant, else None."""
         return self.extent.value if isinstance(self.extent, tir.IntImm) else None
 
 
@@ -48,7 +48,7 @@ class Axis:
 class Stage:
     """`buffer[spatial] = value`, or with reduced axes: `buffer[spatial] = init; buffer[spatial] op= value`.
 
-    Spatial axes are the buffer's indices, in its order.
+    Spatial axes are the indices of the buffer, in order.
     """
 
     buffer: Buffer
@@ -77,7 +77,7 @@ class Stage:
         return tuple(axis.var for axis in self.spatial)
 
     def renamed(self) -> Stage:
-        """The same with fresh variables."""
+        """The same stage with fresh variables."""
         fresh = {a.var: tir.Var(a.var.name, a.var.dtype) for a in (*self.spatial, *self.reduce)}
         return replace(
             self,
@@ -94,7 +94,7 @@ class Stage:
 
 @dataclass(frozen=True, eq=False)
 class Opaque:
-    """A statement that is left as it is."""
+    """A statement that schedule rules leave unchanged."""
 
     stmt: st.Stmt
     reads: set[Buffer]
@@ -103,14 +103,16 @@ class Opaque:
 
 @dataclass(frozen=True, eq=False)
 class Kernel:
-    """A PrimFunc taken apart; `local` are the buffers it allocates."""
+    """A PrimFunc as a list of stages; `local` are the buffers it allocates."""
 
     func: PrimFunc
     stages: tuple[Stage | Opaque, ...]
     local: tuple[Buffer, ...]
 
     def rebuilt(self, body: st.Stmt, local: tuple[Buffer, ...] | None = None) -> PrimFunc:
-        """The PrimFunc with another body, under a root block that allocates `local` (default: what the body uses)."""
+        """Return the PrimFunc with another body, under a root block that allocates `local` (default: the buffers the
+        body uses).
+        """
         if local is None:
             inside = {n.buffer_var for n in post_order(body) if isinstance(n, st.Allocate)}
             used = {buffer.data for buffer in buffers_used(body)}
@@ -126,7 +128,7 @@ def buffers_used(body: Any) -> set[Buffer]:
 
 
 def read_kernel(func: PrimFunc) -> Kernel | Declined:
-    """The stages of `func`; of one that is scheduled already nobody is to read them."""
+    """Return the stages of `func`, or why it has none; a function that is already scheduled is declined."""
     if func.attrs.get("tir.is_scheduled"):
         return Declined("it is scheduled already")
     root = func.body
@@ -139,7 +141,7 @@ def read_kernel(func: PrimFunc) -> Kernel | Declined:
 
 
 def _flat(body: st.Stmt) -> list[st.Stmt]:
-    """Statements in order, nested sequences opened."""
+    """The statements in order, with nested sequences flattened."""
     found: list[st.Stmt] = []
     stack = [body]
     while stack:
@@ -155,7 +157,7 @@ def _opaque(stmt: st.Stmt) -> Opaque:
     nodes = post_order(stmt)
     reads = {n.buffer for n in nodes if isinstance(n, tir.BufferLoad)}
     writes = {n.buffer for n in nodes if isinstance(n, st.BufferStore)}
-    # Whatever is mentioned at all (address_of, access_ptr, opaque calls) may be read and written.
+    # Any buffer mentioned in another way (address_of, access_ptr, opaque calls) may be read and written.
     if any(isinstance(n, tir.Call) and not is_plain(n) for n in nodes):
         mentioned = {n for n in nodes if isinstance(n, Buffer)}
         reads, writes = reads | mentioned, writes | mentioned
@@ -163,7 +165,7 @@ def _opaque(stmt: st.Stmt) -> Opaque:
 
 
 def is_plain(call: tir.Call) -> bool:
-    """Whether a call takes values and gives one, so that no buffer is touched but by loads."""
+    """Whether a call only maps values to a value, so that it touches no buffer except through its argument loads."""
     return getattr(call.op, "name", "") not in ("tir.address_of", "tir.tvm_access_ptr", "tir.call_extern", "")
 
 
@@ -193,7 +195,9 @@ def _read_stage(stmt: st.Stmt) -> Stage | None:
 
 
 def _is_ragged(extent: PrimExpr, loops: list[st.For]) -> bool:
-    """Whether an axis is longer in some iterations than in others: rules move loops, and compute in front of them."""
+    """Whether the extent differs between iterations of an outer loop: rules move loops, and compute extents before
+    them.
+    """
     varying = {loop.loop_var for loop in loops}
     return any(isinstance(n, tir.BufferLoad) or n in varying for n in post_order(extent))
 

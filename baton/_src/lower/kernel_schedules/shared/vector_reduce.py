@@ -1,4 +1,4 @@
-"""One reduction of a stage inside given outer loops, in vectors.
+"""Vectorise one reduction of a stage inside given outer loops.
 
 If the reduced axis is contiguous, several vectors of partial results run along it and are combined pairwise at the end.
 If the last spatial axis is contiguous, each lane reduces its own element. Only the order of the terms changes.
@@ -33,13 +33,13 @@ from baton._src.tir import stmt as st
 from baton._src.tir.buffer import Buffer
 
 CHAINS = 4
-"""Vectors of partial results: enough to hide the latency of one addition behind the others."""
+"""Vectors of partial results: enough independent additions to hide the latency of one."""
 UNROLL_POINTS = 16
-"""Windows up to this many points are written out."""
+"""Windows of up to this many points are unrolled."""
 
 
 def along_reduction(stage: Stage) -> bool:
-    """Whether the last reduced axis is the better one to vectorise (else the last spatial axis)."""
+    """Whether to vectorise the last reduced axis rather than the last spatial axis."""
     if not stage.reduce:
         return False
     if not stage.spatial:
@@ -48,7 +48,7 @@ def along_reduction(stage: Stage) -> bool:
 
 
 def _score(stage: Stage, axis: Axis) -> float:
-    """Contiguous loads along the axis, less those that jump; short axes are worth little."""
+    """The number of contiguous loads along the axis minus the strided ones; short axes score little."""
     score = 0.0
     for load in stage.loads:
         move = step(load, axis)
@@ -58,7 +58,7 @@ def _score(stage: Stage, axis: Axis) -> float:
 
 
 def reduction(stage: Stage, target: Target) -> st.Stmt:
-    """The stage's loops; its spatial axes are those that are left to loop over here."""
+    """The loops of the stage, over its spatial axes that the given outer loops leave, and its reduced axes."""
     stage = merge_trailing(stage)
     lanes = max(2, target.lanes(max(16, stage.buffer.dtype.bits)))
     size = stage.reduce[-1].size
@@ -71,7 +71,7 @@ def reduction(stage: Stage, target: Target) -> st.Stmt:
 
 
 def _accumulated(stage: Stage) -> st.Stmt:
-    """One element: a register accumulates it over all reduced axes."""
+    """One element, accumulated in a register over all reduced axes."""
     held = local_buffer("acc", (1,), stage.buffer.dtype)
     zero = (i64(0),)
     assert stage.combiner is not None
@@ -86,13 +86,13 @@ def _accumulated(stage: Stage) -> st.Stmt:
 
 
 def _is_small(axes: tuple[Axis, ...]) -> bool:
-    """Whether a window (3x3, say) is worth writing out."""
+    """Whether a window (3x3, say) is small enough to unroll."""
     count = constant(product([a.extent for a in axes]))
     return count is not None and count <= UNROLL_POINTS
 
 
 def _partial_results(stage: Stage, lanes: int) -> st.Stmt:
-    """One element, from `CHAINS` vectors of partial results along the last reduced axis."""
+    """One element, reduced with `CHAINS` vectors of partial results along the last reduced axis."""
     axis = stage.reduce[-1]
     chains = CHAINS if axis.size is None or axis.size >= lanes * CHAINS else 1
     chains = tuned("reduce_chains", chains, (n for n in (1, 2, 4, 8) if axis.size is None or axis.size >= lanes * n))
@@ -123,7 +123,7 @@ def _partial_results(stage: Stage, lanes: int) -> st.Stmt:
 
 
 def _tail(stage: Stage, held: Buffer, done: PrimExpr, rest: PrimExpr, lanes: int, chains: int) -> st.Stmt:
-    """What is left beyond the full blocks: whole vectors into the first chain, then a part of one."""
+    """The remainder after the full blocks: whole vectors into the first chain, then a partial one."""
     vectors = ops.floordiv(rest, i64(lanes))
     which, lane, last = index_var("v"), index_var("lane"), index_var("lane")
     place = ops.add(done, ops.add(ops.multiply(which, i64(lanes)), lane))
@@ -143,7 +143,7 @@ def _update(stage: Stage, held: Buffer, slot: PrimExpr, place: PrimExpr) -> st.S
 
 
 def _gathered(stage: Stage, held: Buffer, width: int) -> list[st.Stmt]:
-    """Combine the upper half into the lower until one is left."""
+    """Combine the upper half of the chains into the lower half until one is left."""
     assert stage.combiner is not None
     steps = []
     while width > 1:
@@ -156,7 +156,7 @@ def _gathered(stage: Stage, held: Buffer, width: int) -> list[st.Stmt]:
 
 
 def identity(stage: Stage) -> PrimExpr:
-    """What changes nothing under the combiner (the initial value may be something else)."""
+    """The identity element of the combiner (the initial value may be different)."""
     dtype = stage.buffer.dtype
     if stage.combiner is tir.Add:
         return ops.const(0, dtype)
