@@ -70,6 +70,7 @@ def wrong(body: str, params: str = 'x: R.Tensor((3,), "float32")') -> Diagnostic
         ("R.Callable([R.Tensor], R.Tensor)", "R.Callable((R.Tensor,), R.Tensor, True)"),
         ("R.Callable((R.Tensor, R.Object), R.Tuple, False)", "R.Callable((R.Tensor, R.Object), R.Tuple, False)"),
         ("R.Callable", "R.Callable"),
+        ("R.Callable(ret=R.Object, purity=True)", "R.Callable(purity=True)"),
         ('R.Callable(derive_func="default_derive")', 'R.Callable(derive_func="default_derive")'),
         (
             'R.Callable(ret=R.Shape(ndim=2), derive_func="empty_derive", purity=True)',

@@ -149,7 +149,9 @@ def _callable(
 ) -> StructInfo:
     result = ObjectStructInfo() if ret is None else resolve(ret, scalars)
     if params is None:
-        derive = derive_func if derive_func is not None else empty_derive if ret is None else None
+        # Without a derive_func nothing is known of results. That any other `ret` is given alone is ill-formed (WF-17).
+        no_ret = isinstance(result, ObjectStructInfo)
+        derive = derive_func if derive_func is not None else empty_derive if no_ret else None
         return FuncStructInfo.opaque_func(ret=result, derive_func=derive, purity=bool(purity))
     items = params if isinstance(params, (list, tuple)) else (params,)
     found = [resolve(p, scalars) for p in items]

@@ -111,11 +111,13 @@ class _Comparison:
         return self.left_open if have.value is None else same_dim(have.value, want.value, self.prover)
 
     def _function(self, have: FuncStructInfo, want: FuncStructInfo, todo: Pairs) -> Answer:
+        if want.purity and not have.purity:
+            return Answer.NO
         if have.params is None or want.params is None:
             if have.params is not None or want.params is not None:
                 return Answer.NO
             return self._opaque(have, want)
-        if len(have.params) != len(want.params) or (want.purity and not have.purity):
+        if len(have.params) != len(want.params):
             return Answer.NO
         mapping = map_parameters(zip(have.params, want.params))
         todo.append((substitute_info(have.ret, mapping, self.prover), want.ret))
@@ -125,8 +127,6 @@ class _Comparison:
 
     def _opaque(self, have: FuncStructInfo, want: FuncStructInfo) -> Answer:
         """The answer for opaque functions: YES for the same derive_func, or where any object is expected; else open."""
-        if have.derive_func is want.derive_func:
-            return Answer.YES
-        if self.left_open is Answer.NO and want.derive_func is empty_derive:
+        if want.derive_func in (have.derive_func, empty_derive):
             return Answer.YES
         return self.left_open

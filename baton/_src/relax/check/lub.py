@@ -96,19 +96,21 @@ def _tensor(a: TensorStructInfo, b: TensorStructInfo, prover: DimProver) -> Stru
 def _function(a: FuncStructInfo, b: FuncStructInfo, prover: DimProver) -> Task[StructInfo]:
     if a.params is None and b.params is None:
         if a.derive_func is b.derive_func:
-            return a
+            return b if a.purity else a  # the impure one, if one is
         return FuncStructInfo.opaque_func(ret=OBJECT_INFO, derive_func=empty_derive, purity=a.purity and b.purity)
     if a.params is None or b.params is None or len(a.params) != len(b.params):
         return OBJECT_INFO
     for upper, lower in ((a, b), (b, a)):
         if is_subtype(lower, upper, prover) is Answer.YES:
             return upper
-    mapping = map_parameters(zip(b.params, a.params))
-    params = [substitute_info(p, mapping, prover) for p in b.params]
-    if not _equivalent(zip(a.params, params), prover):
-        return OBJECT_INFO
-    ret = yield _join(a.ret, substitute_info(b.ret, mapping, prover), prover)
-    return FuncStructInfo(a.params, ret, a.purity and b.purity)
+    # A polymorphic side is specialised to the parameters of the other one, whichever comes first.
+    for kept, moved in ((a, b), (b, a)):
+        mapping = map_parameters(zip(moved.params or (), kept.params or ()))
+        params = [substitute_info(p, mapping, prover) for p in moved.params or ()]
+        if _equivalent(zip(kept.params or (), params), prover):
+            ret = yield _join(kept.ret, substitute_info(moved.ret, mapping, prover), prover)
+            return FuncStructInfo(kept.params, ret, a.purity and b.purity)
+    return OBJECT_INFO
 
 
 def _equivalent(pairs: Iterable[tuple[StructInfo, StructInfo]], prover: DimProver) -> bool:
