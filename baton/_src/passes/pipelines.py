@@ -117,7 +117,7 @@ def zero() -> Pipeline:
 
 
 def default_build() -> Pipeline:
-    """TVM's `default_build`, but for the steps that only concern other devices: every detail of the machine is seen.
+    """TVM's `default_build`, but for the steps that only concern other devices: every detail of the VM is seen.
 
     `relax.build` does the same work in one step while lowering, with native entries instead of single calls; this
     is for looking at it, and for pipelines of one's own. Inner functions must be lifted first, as in TVM.
@@ -131,7 +131,7 @@ def default_build() -> Pipeline:
         StaticPlanBlockMemory(),  # ... share memory where they may ...
         LowerAllocTensor(),  # ... or get their own ...
         KillAfterLastUse(),  # ... and end
-        LowerRuntimeBuiltin(),  # what the machine has a function for
+        LowerRuntimeBuiltin(),  # what the VM has a function for
         ComputePrimValue(),  # scalars get kernels before shapes take theirs from the heap
         VMShapeLower(),  # checks and shapes on the heap: last, for every pass above makes shapes
         AttachGlobalSymbol(),

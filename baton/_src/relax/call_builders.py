@@ -114,7 +114,7 @@ def call_inplace_packed(func: Any, *args: Any, inplace_indices: Any, sinfo_args:
 
 
 def call_builtin_with_ctx(func: Any, args: Any, *, sinfo_args: Any = None) -> Call:
-    """Call a builtin of the machine, which gets the machine's state first."""
+    """Call a builtin of the VM, which gets the VM's state first."""
     return Call(special_op("call_builtin_with_ctx"), [_function(func), _arguments(args)], None, _infos(sinfo_args))
 
 

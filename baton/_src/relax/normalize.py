@@ -345,7 +345,7 @@ class Normalizer:
             )
 
     def _bind_cast(self, binding: MatchCast) -> Task[Binding]:
-        """The operand of a cast becomes a leaf: passes and the machine look for calls among the values of variables."""
+        """The operand of a cast becomes a leaf: passes and the VM look for calls among the values of variables."""
         value, want = binding.value, binding.struct_info
         if not self._is_settled_leaf(value):
             value = yield self._leaf(value)

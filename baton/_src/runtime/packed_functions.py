@@ -1,4 +1,4 @@
-"""Packed functions by name, as scripts and kernels find them: what is registered, else the machine's own."""
+"""Packed functions by name, as scripts and kernels find them: what is registered, else the VM's own."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The strings of one run of a program that computes on their numbers: the model's own, and those that the run adds.
 
-The machine's string functions look strings up here; the strings they make get the next numbers.
+The VM's string functions look strings up here; the strings they make get the next numbers.
 """
 
 from __future__ import annotations

@@ -52,8 +52,8 @@ def relax_build(
 
     `params` binds parameters of `main` by name to constants. `pipeline` is a name, a pass, or None for a module that is
     lowered already. `exec_mode`: "compiled" runs dataflow functions as one native entry; "bytecode" runs every kernel
-    call and check as an instruction of the machine, for looking into a program. `system_lib` is accepted for scripts
-    written for TVM; there is nothing it could change here.
+    call and check as a VM instruction, for looking into a program. `system_lib` is accepted for scripts written for
+    TVM; there is nothing it could change here.
     """
     if exec_mode not in EXEC_MODES:
         raise fail("api", f"unknown exec_mode {exec_mode!r}", help=f"one of {', '.join(EXEC_MODES)}")

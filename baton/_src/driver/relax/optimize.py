@@ -21,7 +21,7 @@ Note = Callable[[str, IRModule], None]
 
 PREPARE: tuple[Pass, ...] = (
     Normalize(),  # programs built by hand may be nested
-    LambdaLift(),  # the machine calls functions of the module only
+    LambdaLift(),  # the VM calls functions of the module only
 )
 PLAIN: tuple[Pass, ...] = (LegalizeOps(),)
 """What a program needs to run at all."""

@@ -42,7 +42,7 @@ def _register(name: str, function: Callable[..., Any], override: bool) -> Callab
 
 
 def get_global_func(name: str, allow_missing: bool = False) -> PackedFunc | None:
-    """The function registered as `name`, or the machine's builtin; None if missing is allowed, else an error."""
+    """The function registered as `name`, or the VM's builtin; None if missing is allowed, else an error."""
     found = registered_or_builtin(name)
     if found is None and not allow_missing:
         raise fail("function-missing", f"no packed function is registered as {name!r}", kind=ValueError)

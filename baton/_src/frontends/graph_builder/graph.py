@@ -228,7 +228,7 @@ class GraphBuilder:
         return tuple(self._named(zip(exprs, map(tensor_of, fields), strict=True), sources))
 
     def packed(self, name: str, *operands: Value | int | str, results: Sequence[TensorInfo]) -> tuple[Value, ...]:
-        """A call of the machine's function `name`, which no operator stands for; what it gives is as `results` say."""
+        """A call of the VM's function `name`, which no operator stands for; what it gives is as `results` say."""
         args = [self.expr(o) if isinstance(o, Value) else o for o in operands]
         exprs = self.language.packed(name, args, results)
         sources = sources_of([o for o in operands if isinstance(o, Value)])

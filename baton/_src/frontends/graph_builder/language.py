@@ -33,7 +33,7 @@ class Language(Protocol):
         ...
 
     def packed(self, name: str, args: Sequence[Any], infos: Sequence[TensorInfo]) -> Sequence[Any]:
-        """A call of the machine's function `name`; a tuple if it gives several. `args`: expressions, ints and strs."""
+        """A call of the VM's function `name`; a tuple if it gives several. `args`: expressions, ints and strs."""
         ...
 
     def shape_tensor(self, dims: Sequence[Dim]) -> Any:

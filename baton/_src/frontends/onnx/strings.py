@@ -1,7 +1,7 @@
 """Strings in a model become numbers: a string's place in the list of all strings that the model knows.
 
 Operators that move elements, or compare whether they are equal, do with numbers what they do with strings. Some that
-compute on strings call the machine, which knows the strings of a run; others are refused by name. Who imports a model
+compute on strings call the VM, which knows the strings of a run; others are refused by name. Who imports a model
 without a border that numbers the strings of a run (`baton.compile` makes one) is told at once.
 """
 

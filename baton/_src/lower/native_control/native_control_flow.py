@@ -1,4 +1,4 @@
-"""Loops and branches without the machine: a function of kernel calls, choices and tail calls becomes one kernel.
+"""Loops and branches without the VM: a function of kernel calls, choices and tail calls becomes one kernel.
 
     def loop(i, x):                          loop_steps: a kernel (`write_kernel`)
         c = call_tir(less, (i, 0))
@@ -7,8 +7,8 @@
         return loop(i - 1, y)                    return r[0]
 
 Functions called on the way are taken in as kernels too. What such a function returns is always a fresh tensor, while
-the machine would hand back a parameter itself; programs in which the difference could be seen (something writes into
-tensors) stay with the machine.
+the VM would hand back a parameter itself; programs in which the difference could be seen (something writes into
+tensors) stay with the VM.
 """
 
 from __future__ import annotations

@@ -51,13 +51,13 @@ from baton._src.tir.expr import Var as TirVar
 
 
 class NotNative(Exception):
-    """Something in the function needs the machine."""
+    """Raised for something in the function that needs the VM."""
 
 
 def read_steps(
     module: IRModule, own: GlobalVar, function: Function, prover: DimProver, callees: Mapping[str, Callee]
 ) -> Steps | None:
-    """The steps of `function`, or None where it needs the machine. Its parameters have been looked at."""
+    """The steps of `function`, or None if it needs the VM. Its parameters have been checked already."""
     reader = _Reader(module, own, function, prover, callees)
     try:
         run(reader.sequence(function.body, True, reader.steps))

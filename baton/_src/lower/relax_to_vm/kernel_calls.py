@@ -23,7 +23,7 @@ NAMES = ("relax.call_tir", "relax.call_tir_inplace", "relax.call_tir_with_grad")
 
 
 def as_kernel_call(call: Call, module: IRModule, value_of: Callable[[Any], Value]) -> KernelCall | None:
-    """The call as one kernel call, or None: then the machine allocates the outputs and calls the kernel."""
+    """The call as one kernel call, or None: then the VM allocates the outputs and calls the kernel."""
     if not isinstance(call.op, Op) or call.op.name not in NAMES:
         return None
     kernel, packed, *rest = call.args

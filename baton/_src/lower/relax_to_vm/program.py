@@ -38,7 +38,7 @@ class Program:
     entries: dict[str, PrimFunc] = field(default_factory=dict)
     memory: dict[str, MemoryPlan] = field(default_factory=dict)
     kernels: dict[GlobalVar, PrimFunc] = field(default_factory=dict)
-    """Kernels that are called; those called by the machine itself are in `machine_kernels` as well."""
+    """Kernels that are called; those called by the VM itself are in `machine_kernels` as well."""
     machine_kernels: dict[GlobalVar, PrimFunc] = field(default_factory=dict)
     overwrites: dict[GlobalVar, set[tuple[int, int]]] = field(default_factory=dict)
     """By kernel the (operand, result) parameters that are the same memory in some call."""
@@ -62,7 +62,7 @@ class Program:
         return name
 
     def demand(self, var: GlobalVar) -> None:
-        """Note that the machine itself calls `var`; for a kernel that needs a signature and a place in the table."""
+        """Note that the VM itself calls `var`; for a kernel that needs a signature and a place in the table."""
         function = self.module.functions.get(var)
         if isinstance(function, PrimFunc) and var not in self.machine_kernels:
             self.machine_kernels[var] = function

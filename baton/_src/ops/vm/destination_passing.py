@@ -1,4 +1,4 @@
-"""Relay's dialect of the machine: kernels that write into tensors they are given, shapes as values.
+"""Relay's dialect of the VM: kernels that write into tensors they are given, shapes as values.
 
     let %n = vm.shape_of(%x)                                      int64 dims of %x
     let %_ = vm.shape_func(%f, (%n), (%m), is_inputs=[False])     writes the dims of %f's result into %m

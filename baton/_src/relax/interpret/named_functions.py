@@ -1,4 +1,4 @@
-"""What names mean at run time: functions and kernels of the module, packed functions, builtins of the machine."""
+"""What names mean at run time: functions and kernels of the module, packed functions, builtins of the VM."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class NamedFunctions:
         return known
 
     def extern(self, symbol: str) -> Any:
-        """A PrimFunc of the module with that symbol (RELAX-SEM-05), a registered packed function, or the machine's."""
+        """A PrimFunc of the module with that symbol (RELAX-SEM-05), a registered packed function, or the VM's."""
         for name, kernel in self.kernels.items():
             if kernel.attrs.get("global_symbol") == symbol:
                 return self.of_module(name)

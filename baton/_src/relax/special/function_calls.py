@@ -1,4 +1,4 @@
-"""Calls of packed functions, builtins of the machine, and closures (facts: relax-language §10)."""
+"""Calls of packed functions, builtins of the VM, and closures (facts: relax-language §10)."""
 
 from __future__ import annotations
 

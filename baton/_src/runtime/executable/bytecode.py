@@ -34,7 +34,7 @@ class OperandKind(IntEnum):
 VOID_REGISTER = 1 << 54
 """The destination of results that are not used."""
 VM_REGISTER = VOID_REGISTER + 1
-"""The machine itself, as an argument of builtins."""
+"""The VM itself, as an argument of builtins."""
 
 
 class SpecialReg(IntEnum):

@@ -83,7 +83,7 @@ class ExecBuilder:
         return Operand(OperandKind.REGISTER, VOID_REGISTER)
 
     def vm_state(self) -> Operand:
-        """The machine itself."""
+        """The VM itself."""
         return Operand(OperandKind.REGISTER, VM_REGISTER)
 
     def convert_constant(self, arg: Any) -> Operand:

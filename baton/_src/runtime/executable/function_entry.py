@@ -16,7 +16,7 @@ class FunctionEntry:
     """A function, by `kind`.
 
     `vm`: bytecode, instructions `start..end`. `native`: the `NativePlan` of the same name. `kernel`: one native kernel.
-    `packed`: a builtin of the machine or a registered packed function. Only `public` ones are callable from outside.
+    `packed`: a builtin of the VM or a registered packed function. Only `public` ones are callable from outside.
     """
 
     kind: str

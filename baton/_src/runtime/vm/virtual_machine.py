@@ -184,7 +184,7 @@ class VirtualMachine:
     ) -> Callable[..., BenchmarkResult]:
         """A function that measures `func_name` on its arguments: seconds a run, for each repetition.
 
-        `func_name`: a function of the program, one that `save_function` made, or one about the machine, as in
+        `func_name`: a function of the program, one that `save_function` made, or one about the VM, as in
         `time_evaluator("invoke_stateful")("main")` after `set_input`. The other options are those of `Between`.
         """
         between = Between(cooldown_interval_ms, repeats_to_cooldown, f_preproc=f_preproc)
@@ -245,7 +245,7 @@ class _ModuleFunctions(dict[str, Callable[..., Any]]):
         return self._machine[name]
 
     def time_evaluator(self, func_name: str, dev: Device = CPU, **options: Any) -> Callable[..., BenchmarkResult]:
-        """As the machine's own: TVM's module measures its functions."""
+        """As the VM's own: TVM's module measures its functions."""
         return self._machine.time_evaluator(func_name, dev, **options)
 
 

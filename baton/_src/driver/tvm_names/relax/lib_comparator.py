@@ -1,10 +1,10 @@
-"""`relax.testing.lib_comparator`: the kernels that a machine runs, compared with those of another library.
+"""`relax.testing.lib_comparator`: the kernels that a VM runs, compared with those of another library.
 
     machine = relax.VirtualMachine(relax.build(mod, "llvm", exec_mode="bytecode"), tvm.cpu())
     machine.set_instrument(LibCompareVMInstrument(library, tvm.cpu()))
 
-Each kernel that the library has, too, is run a second time, on copies. With `exec_mode="bytecode"` the machine calls
-every kernel by itself; by default dataflow functions are one native call each, of which the library has none.
+Each kernel that the library has, too, is run a second time, on copies. With `exec_mode="bytecode"` the VM calls every
+kernel by itself; by default dataflow functions are one native call each, of which the library has none.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ def zero_pipeline(*, enable_warning: bool = False) -> Pass:
 
 
 def default_build_pipeline() -> Pass:
-    """The pipeline `default_build`: everything that the machine's code is made from becomes visible."""
+    """The pipeline `default_build`: everything that the VM's code is made from becomes visible."""
     return get_pipeline("default_build")
 
 

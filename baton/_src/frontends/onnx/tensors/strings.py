@@ -1,4 +1,4 @@
-"""Operators that compute on strings: calls of functions of the machine, which finds them by their numbers."""
+"""Operators that compute on strings: calls of functions of the VM, which finds them by their numbers."""
 
 from __future__ import annotations
 

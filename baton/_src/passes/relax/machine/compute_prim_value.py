@@ -10,7 +10,7 @@
 
 Literals and plain variables stay. Equal expressions of one function have one kernel. Kernels return their result
 through memory, as all kernels here do. The above is for late pipelines, where purity is no longer checked and
-allocations are the machine's; in a pure function the same is written without effects:
+allocations are the VM's; in a pure function the same is written without effects:
 
     out = R.call_tir(cls.compute_symbolic_expr, (R.prim_value(n),), out_sinfo=R.Tensor((), dtype="bool"))
     lv = R.call_pure_packed("vm.builtin.read_scalar", out, sinfo_args=(R.Prim("bool"),))

@@ -1,4 +1,4 @@
-"""LowerRuntimeBuiltin (older name: VMBuiltinLower): replace operators by calls of the machine's builtins.
+"""LowerRuntimeBuiltin (older name: VMBuiltinLower): replace operators by calls of the VM's builtins.
 
     s = R.memory.alloc_storage(size, dev, scope, dtype)    ->  s = R.vm.alloc_storage(size, dev, dtype, scope)
     _ = R.memory.kill_tensor(t)                            ->  _ = R.vm.kill_object(t)
@@ -106,7 +106,7 @@ def _invoke_closure(call: Call) -> Call:
 
 
 def _with_context(name: str, call: Call) -> Call:
-    """A call of a function that takes the machine first; `call` is op(function, (arguments...))."""
+    """A call of a function that takes the VM first; `call` is op(function, (arguments...))."""
     function, packed = call.args
     fields = packed.fields if isinstance(packed, Tuple) else None
     if fields is None:

@@ -1,7 +1,7 @@
-"""The shape heap of one function of the machine: a slot for each shape variable and for each computed dim.
+"""The shape heap of one function of the VM: a slot for each shape variable and for each computed dim.
 
-Computed dims are written by kernels over the heap, `heap[1] = heap[0] * 2`; the machine's functions read and write the
-other slots (`runtime.vm.builtins.shapes`).
+Computed dims are written by kernels over the heap, `heap[1] = heap[0] * 2`; the VM's functions read and write the other
+slots (`runtime.vm.builtins.shapes`).
 """
 
 from __future__ import annotations

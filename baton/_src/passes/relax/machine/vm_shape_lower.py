@@ -1,4 +1,4 @@
-"""VMShapeLower: signatures, match_casts and computed shapes become calls of the machine's functions on a shape heap.
+"""VMShapeLower: signatures, match_casts and computed shapes become calls of the VM's functions on a shape heap.
 
     def main(x: R.Tensor(("n", 4), "float32")):
         s = R.shape([n * 2])
@@ -195,7 +195,7 @@ class _Lowerer(BindingRewriter):
         return [PrimValue(int(MakeCode.LOAD_SHAPE)), PrimValue(self.heap.slot(dim))]
 
     def _packed(self, name: str, args: list[Any], info: StructInfo = UNIT_INFO) -> Var:
-        """A call of a function of the machine, bound before the present binding."""
+        """A call of a function of the VM, bound before the present binding."""
         return self._bound(_builtin(name, args, info), "_" if info is UNIT_INFO else name)
 
     def _bound(self, call: Call, name: str) -> Var:
@@ -320,7 +320,7 @@ def _with_variable_as_body(item: Any) -> Any:
 
 
 def _builtin(name: str, args: list[Any], info: StructInfo) -> Call:
-    """A call of a function of the machine."""
+    """A call of a function of the VM."""
     return Call(ExternFunc(f"vm.builtin.{name}"), args, None, (info,)).with_fields(struct_info_=info)
 
 

@@ -27,7 +27,7 @@ def make_closure(machine: Machine, function: Any, *captured: Any) -> Closure:
 
 
 def invoke_closure(machine: Machine, function: Any, *args: Any) -> Any:
-    """Call a closure or packed function. (The machine's loop runs closures itself; this serves all other callers.)"""
+    """Call a closure or packed function. (The VM's loop runs closures itself; this serves all other callers.)"""
     if isinstance(function, Closure) or is_packed(function):
         return function(*args)
     raise mismatch("call", "a function", describe(function))
@@ -104,4 +104,4 @@ MACHINE_TABLE: Mapping[str, Callable[..., Any]] = {
     "vm.builtin.packed_function": packed_function,
     "vm.builtin.call_packed": call_packed,
 }
-"""Those that take the machine as their first argument."""
+"""Those that take the VM as their first argument."""

@@ -1,4 +1,4 @@
-"""Operations on strings, other than comparing them. Tensors hold the numbers of strings; the machine looks those up."""
+"""Operations on strings, other than comparing them. Tensors hold the numbers of strings; the VM looks those up."""
 
 from __future__ import annotations
 

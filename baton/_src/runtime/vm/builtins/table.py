@@ -1,4 +1,4 @@
-"""All builtins of the machine by name: the place to look up what bytecode may call."""
+"""All builtins of the VM by name: the place to look up what bytecode may call."""
 
 from __future__ import annotations
 
@@ -41,4 +41,4 @@ BUILTINS: Mapping[str, Callable[..., Any]] = {
     **strings.TABLE,
     **threads.TABLE,
 }
-"""Functions of run-time values. Those that need the machine take it first: bytecode passes `%vm`."""
+"""Functions of run-time values. Those that need the VM take it first: bytecode passes `%vm`."""
