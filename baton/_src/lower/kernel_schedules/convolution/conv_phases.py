@@ -20,12 +20,12 @@ from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.convolution.conv_window import with_border_inside
 from baton._src.lower.kernel_schedules.convolution.spread_axes import Spread, read_spreads
 from baton._src.lower.kernel_schedules.convolution.turned_weights import turned_weight
-from baton._src.lower.kernel_schedules.convolution.unpacked_runs import (
+from baton._src.lower.kernel_schedules.convolution.unpacked_runs import emit_tasks
+from baton._src.lower.kernel_schedules.convolution.unpacked_tasks import (
     Finished,
     Sums,
     UnpackedConv,
     choose_task,
-    emit_tasks,
     waste,
 )
 from baton._src.lower.kernel_schedules.products.tiles import tile_shape

@@ -24,12 +24,12 @@ from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.convolution.conv_border import border_apart
 from baton._src.lower.kernel_schedules.convolution.conv_costs import FEW_TERMS, Plan, copying, count
 from baton._src.lower.kernel_schedules.convolution.conv_groups import by_group, groups_of
-from baton._src.lower.kernel_schedules.convolution.unpacked_runs import (
+from baton._src.lower.kernel_schedules.convolution.unpacked_runs import emit_tasks
+from baton._src.lower.kernel_schedules.convolution.unpacked_tasks import (
     Finished,
     Task,
     UnpackedConv,
     choose_task,
-    emit_tasks,
     steps_of,
 )
 from baton._src.lower.kernel_schedules.products.tiles import tile_shape

@@ -13,10 +13,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import prod
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.target import Target
+from baton._src.lower.kernel_schedules.convolution.unpacked_tasks import (
+    MOST_SHARING,
+    Finished,
+    Sums,
+    Task,
+    UnpackedConv,
+    padded,
+    taps_sharing,
+)
 from baton._src.lower.kernel_schedules.products.tiles import Accumulators, TileShape
 from baton._src.lower.kernel_schedules.shared.affine import step
 from baton._src.lower.kernel_schedules.shared.loops import (
@@ -37,162 +45,6 @@ from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
 from baton._src.tir.buffer import Buffer
-
-MOST_VECTORS = 8
-"""Vectors of a run of points: enough independent sums for one channel alone."""
-MOST_SHARING = 4
-"""Taps that share a load: their weights stay in registers."""
-LONG_WINDOW = 32
-"""Vectors of taps beyond which they would be too much code."""
-SCRATCH, SCRATCH_OF_PHASES = 1 << 12, 1 << 13
-"""Elements of the scratch of a task: half a first-level cache, or all of it."""
-CROSSING = 1.5
-"""Time of a load of the input in multiply-adds: many of them lie across two lines of the cache."""
-
-
-@dataclass(frozen=True)
-class Task:
-    """`rows` output channels of `lines` lines, in runs of `vectors` vectors over all their points."""
-
-    rows: int
-    lines: int
-    vectors: int
-
-
-@dataclass(frozen=True, eq=False)
-class Sums:
-    """The scratch of a task: `rows` rows, `pitch` elements apart, for each phase. A vector of `lanes` that begins at a
-    sum is inside the buffer.
-    """
-
-    buffer: Buffer
-    rows: int
-    pitch: int
-    lanes: int
-
-    def row(self, phase: PrimExpr, row: PrimExpr) -> PrimExpr:
-        """The place of the first sum of a row."""
-        return ops.multiply(ops.add(ops.multiply(phase, i64(self.rows)), row), i64(self.pitch))
-
-
-@dataclass(frozen=True, eq=False)
-class Finished:
-    """A task whose sums are there: its first output channel and line, and where they are."""
-
-    task: Task
-    row: PrimExpr
-    line: PrimExpr
-    sums: Sums
-
-
-@dataclass(frozen=True, eq=False)
-class UnpackedConv:
-    """The parts of such a convolution: points are `lines` (None: there is one) of `columns`, `pitch` elements of the
-    input apart; `rows` is the axis of output channels, None where each has an input channel of its own. The loads of
-    `data` and `weight` and the extents of `reduce` may depend on `phases`; `terms` are those of a sum, on average.
-    `write` stores what is finished.
-    """
-
-    outer: tuple[Axis, ...]
-    rows: Axis | None
-    lines: Axis | None
-    columns: Axis
-    pitch: int
-    data: tir.BufferLoad
-    weight: tir.BufferLoad
-    reduce: tuple[Axis, ...]
-    terms: int
-    init: PrimExpr
-    write: Callable[[UnpackedConv, Finished], st.Stmt]
-    phases: tuple[Axis, ...] = ()
-
-    @property
-    def sizes(self) -> tuple[int, int, int]:
-        """How many output channels, lines and columns there are."""
-        rows, lines, columns = (1 if a is None else a.size or 0 for a in (self.rows, self.lines, self.columns))
-        return rows, lines, columns
-
-    @property
-    def planes(self) -> int:
-        """How many sums each point has."""
-        return prod(a.size or 1 for a in self.phases)
-
-    def extent(self, lines: int) -> int:
-        """The points of so many lines and between them."""
-        return (lines - 1) * self.pitch + self.sizes[2]
-
-
-# ----------------------------------------------------------------------------------------------------- tiling
-
-
-def choose_task(conv: UnpackedConv, shape: TileShape) -> Task | None:
-    """The task that takes the fewest steps; None where there is no whole vector of points."""
-    rows, lines, _ = conv.sizes
-    room = SCRATCH if conv.planes == 1 else SCRATCH_OF_PHASES
-    tall = -(-rows // -(-rows // shape.rows))
-    best: tuple[float, Task] | None = None
-    for count in range(1, lines + 1):
-        extent = conv.extent(count)
-        if count > 1 and tall * _padded(extent, shape.lanes) * conv.planes > room:
-            break
-        for vectors in range(1, min(MOST_VECTORS, extent // shape.lanes) + 1):
-            if tall not in shape.heights(vectors):
-                break
-            task = Task(tall, count, vectors)
-            cost = _of_lines(conv, task, shape)
-            if best is None or cost < best[0]:
-                best = (cost, task)
-    return None if best is None else best[1]
-
-
-def _of_lines(conv: UnpackedConv, task: Task, shape: TileShape) -> float:
-    return sum(times * _cost(conv, task, part, shape) for times, part in _parts(conv.sizes[1], task.lines))
-
-
-def steps_of(conv: UnpackedConv, task: Task, shape: TileShape) -> float:
-    """What all tasks take that differ in lines and output channels, in multiply-adds of vectors."""
-    tiles = sum(times * rows / task.rows for times, rows in _parts(conv.sizes[0], task.rows))
-    return tiles * _of_lines(conv, task, shape)
-
-
-def _parts(size: int, part: int) -> list[tuple[int, int]]:
-    """How often `part` goes into `size`, and what is left."""
-    whole = [(size // part, part)]
-    return whole if size % part == 0 else [*whole, (1, size % part)]
-
-
-def _cost(conv: UnpackedConv, task: Task, lines: int, shape: TileShape) -> float:
-    """Steps of a task of so many lines: each run's multiply-adds or loads, and what starting it costs."""
-    runs = -(-conv.extent(lines) // (task.vectors * shape.lanes))
-    sharing = _sharing(conv, task.rows, shape.lanes)
-    loads = (task.vectors + sharing - 1) / sharing
-    work = max(task.rows * task.vectors, CROSSING * loads + 0.5 * task.rows, 4.0)
-    each = conv.terms * (work + 0.75) + 2.5 * task.rows * task.vectors + 12
-    return runs * each + 10 + 2.0 * task.rows * lines
-
-
-def _sharing(conv: UnpackedConv, rows: int, lanes: int) -> int:
-    """How many taps share a load: those a vector apart, of one channel along its line."""
-    taps = conv.reduce[-1]
-    if rows > 1 or conv.phases or taps.size is None or not lanes < taps.size <= LONG_WINDOW * lanes:
-        return 1
-    if step(conv.data, taps) != 1 or step(conv.weight, taps) is None:
-        return 1
-    return min(MOST_SHARING, -(-taps.size // lanes))
-
-
-def waste(conv: UnpackedConv, task: Task, shape: TileShape) -> float:
-    """How many points are computed for each one that is wanted."""
-    _, lines, columns = conv.sizes
-    computed = sum(n * _padded(conv.extent(part), shape.lanes) for n, part in _parts(lines, task.lines))
-    return computed / (lines * columns)
-
-
-def _padded(extent: int, lanes: int) -> int:
-    return -(-extent // lanes) * lanes
-
-
-# ------------------------------------------------------------------------------------------------------ loops
 
 
 def emit_tasks(conv: UnpackedConv, task: Task, shape: TileShape, target: Target) -> st.Stmt:
@@ -220,7 +72,7 @@ def _cut(which: tir.Var, size: int, part: int, body: Callable[[int], st.Stmt]) -
 def _task(conv: UnpackedConv, task: Task, row: PrimExpr, line: PrimExpr, shape: TileShape) -> st.Stmt:
     """All runs of a task into the scratch, then its lines out of it."""
     extent = conv.extent(task.lines)
-    pitch = _padded(extent, shape.lanes)
+    pitch = padded(extent, shape.lanes)
     dtype = conv.data.dtype
     size = conv.planes * task.rows * pitch + (shape.lanes if conv.phases else 0)
     sums = Sums(local_buffer("sums", (size,), dtype), task.rows, pitch, shape.lanes)
@@ -239,7 +91,7 @@ def _task(conv: UnpackedConv, task: Task, row: PrimExpr, line: PrimExpr, shape: 
     rest = extent % width if width else extent
     if rest:
         # The last run begins early enough to end with the points: what two runs compute is the same.
-        last = min(_padded(rest, shape.lanes), extent)
+        last = min(padded(rest, shape.lanes), extent)
         parts.append(_run(conv, last, _Place(row, line, i64(extent - last), plane, where), sums))
     body = nest(phases, sequence(*parts))
     return allocated(sums.buffer, sequence(body, conv.write(conv, Finished(task, row, line, sums))))
@@ -291,7 +143,7 @@ def _run(conv: UnpackedConv, width: int, place: _Place, sums: Sums) -> st.Stmt:
     seen = ops.add(substitute_and_fold(flat_index(conv.data.buffer, conv.data.indices), where), place.start)
     through = substitute_and_fold(flat_index(conv.weight.buffer, conv.weight.indices), where)
     axes = [Axis(own[a.var], substitute_and_fold(a.extent, place.phases)) for a in conv.reduce]
-    if width % sums.lanes == 0 and _sharing(conv, sums.rows, sums.lanes) > 1:
+    if width % sums.lanes == 0 and taps_sharing(conv, sums.rows, sums.lanes) > 1:
         line = {axes[-1].var: ops.const(0, axes[-1].var.dtype)}
         seen, through = substitute_and_fold(seen, line), substitute_and_fold(through, line)
         update = _along_line(conv, acc, sums.lanes, _At(data, first), _At(weight, taps))
