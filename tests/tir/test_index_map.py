@@ -11,8 +11,9 @@ from baton._src.ir.structural import assert_structural_equal, structural_equal
 from baton._src.relax.text.printer import script
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.tir.evaluate import evaluate
-from baton._src.tir.expr import Var
+from baton._src.tir.expr import SizeVar, Var
 from baton._src.tir.index_map import IndexMap
+from baton._src.tir.operators import bitwise_xor
 from tests.relax.build import load
 
 BLOCKED = IndexMap.from_func(lambda n, c: (n, c // 4, c % 4))
@@ -42,6 +43,15 @@ def test_blocks_are_whole_whatever_the_size(size: int) -> None:
         c = evaluate(back.final_indices[1], at)
         assert [places[0], c // 4, c % 4] == list(places)
         assert bool(evaluate(empty, {**at, n: size})) == (c >= size)
+
+
+def test_open_sizes_of_indices_that_fall() -> None:
+    """Guards what does not rise with its index: the size was one more than the last element's place."""
+    n = SizeVar("n", "int64")
+    turned = IndexMap.from_func(lambda i: n - 1 - i)
+    assert turned.map_shape([n])[0] is n
+    with pytest.raises(DiagnosticError, match=r"the greatest .* is not known"):
+        IndexMap.from_func(lambda i: bitwise_xor(i, 3)).map_shape([n])
 
 
 def test_there_and_back() -> None:
@@ -74,6 +84,26 @@ def test_maps_without_inverse_and_wrong_counts() -> None:
     found, separators = IndexMap.from_func_with_separators(lambda i, j: (i, IndexMap.AXIS_SEPARATOR, j))
     assert separators == [1]
     assert len(found.final_indices) == 2
+
+
+def test_inverses_may_be_told() -> None:
+    """Guards maps that nobody inverts by rules: banks of memory are told apart by `^`. What is told is checked."""
+    rows, columns = Var("i", "int64"), Var("j", "int64")
+    back = IndexMap.from_func(lambda i, k: (i, bitwise_xor(i, k)))
+    swizzle = IndexMap([rows, columns], [rows, bitwise_xor(rows, columns)], back)
+    assert swizzle.inverse_index_map is back
+    assert [evaluate(i, dict(zip(back.initial_indices, (3, 1)))) for i in back.final_indices] == [3, 2]
+    found, empty = swizzle.non_surjective_inverse([4, 4])
+    assert evaluate(empty, {}) == 0
+    given = np.arange(16).reshape(4, 4)
+    np.testing.assert_array_equal(found.map_ndarray(swizzle.map_ndarray(given)).data, given)
+    with pytest.raises(DiagnosticError, match="give inverse_index_map"):
+        IndexMap([rows, columns], [rows, bitwise_xor(rows, columns)]).inverse([4, 4])
+    wrong = IndexMap.from_func(
+        lambda i, j: (i, bitwise_xor(i, j)), inverse_index_map=lambda i, k: (k, bitwise_xor(i, k))
+    )
+    with pytest.raises(DiagnosticError, match=r"sends \[0, 1\] to \[1, 1\]"):
+        wrong.inverse([4, 4])
 
 
 def test_a_layout_transform_reads_back() -> None:

@@ -11,34 +11,46 @@ import ast
 import inspect
 import keyword
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import Any
 
 import numpy as np
 
 from baton._src.ir.expr import PrimExpr, Range
-from baton._src.ir.node import Node, binder, node
+from baton._src.ir.node import Node, binder, init_field, node, note
 from baton._src.ir.structural import structural_equal
 from baton._src.ir.traverse import post_order, substitute
 from baton._src.support.diagnostics import DiagnosticError, fail
 from baton._src.support.python_operators import OF_INTEGERS
 from baton._src.tir.arith.analyzer import Analyzer
+from baton._src.tir.arith.int_set import eval_set
 from baton._src.tir.arith.iter_map import invert
 from baton._src.tir.evaluate import evaluate
-from baton._src.tir.expr import FloorDiv, FloorMod, IntImm, Var
+from baton._src.tir.expr import Add, FloorDiv, FloorMod, IntImm, Max, Min, Mul, Var
 from baton._src.tir.operators import cast, ceildiv, convert, is_const, multiply
 from baton._src.values.dtype import DataType
 from baton._src.values.tensor import NDArray, array
 
 _CODE = "index-map"
+_ASSUMED_SIZE = 16
+"""How far an axis of open size is looked at."""
 
 
 @node
 class IndexMap(Node):
-    """`initial_indices` are the old indices, `final_indices` the new ones in terms of them."""
+    """`initial_indices` are the old indices, `final_indices` the new ones in terms of them.
+
+    `inverse_index_map` may tell the way back, for maps that are not inverted by themselves (`i ^ j`).
+    """
 
     initial_indices: tuple[Var, ...] = binder()
     final_indices: tuple[PrimExpr, ...]
+    inverse_index_map: IndexMap | None = note(kw_only=True, default=None)
+
+    def __init__(self, initial_indices: Any, final_indices: Any, inverse_index_map: IndexMap | None = None) -> None:
+        init_field(self, "initial_indices", tuple(initial_indices))
+        init_field(self, "final_indices", tuple(convert(i) for i in final_indices))
+        init_field(self, "inverse_index_map", inverse_index_map)
 
     AXIS_SEPARATOR = "axis_separator"
     """What a mapping function gives between axes that are to lie apart (`from_func_with_separators`)."""
@@ -67,7 +79,10 @@ class IndexMap(Node):
         *,
         index_dtype: str = "int64",
     ) -> tuple[IndexMap, list[int]]:
-        """The map, and the new axes in front of which a separator stands. (Inverses are found, not told.)"""
+        """The map, and the new axes in front of which a separator stands.
+
+        `inverse_index_map`: the way back (a function of the new indices, or a map), where it is not found.
+        """
         variables = [Var(name, index_dtype) for name in _names(mapping_function, ndim)]
         given = mapping_function(*variables)
         final: list[PrimExpr] = []
@@ -77,7 +92,10 @@ class IndexMap(Node):
                 separators.append(len(final))
             else:
                 final.append(convert(item))
-        return IndexMap(tuple(variables), tuple(final)), separators
+        back = inverse_index_map
+        if callable(back):
+            back = IndexMap.from_func(back, ndim=len(final), index_dtype=index_dtype)
+        return IndexMap(variables, final, back), separators
 
     def map_indices(self, indices: Sequence[Any]) -> list[PrimExpr]:
         """The new indices of the element at `indices`."""
@@ -95,16 +113,25 @@ class IndexMap(Node):
         analyzer = Analyzer()
         for var, domain in domains.items():
             analyzer.bind(var, domain)
-        last = {var: domain.extent - 1 for var, domain in domains.items()}
         is_empty = any(is_const(domain.extent, 0) for domain in domains.values())  # of nothing there is no bound
         found: list[PrimExpr] = []
         for index in self.final_indices:
             greatest = analyzer.const_int_bound(index).max_value
             if is_empty or greatest >= 2**62:
-                found.append(analyzer.simplify(substitute(index, last) + 1))
+                found.append(analyzer.simplify(self._greatest(index, domains) + 1))
             else:
                 found.append(IntImm(index.dtype, int(greatest) + 1))
         return found
+
+    def _greatest(self, index: PrimExpr, domains: dict[Var, Range]) -> PrimExpr:
+        """The greatest value of a new index over axes of open size."""
+        if _rises(index, domains) or any(is_const(domain.extent, 0) for domain in domains.values()):
+            highest: PrimExpr = substitute(index, {var: domain.extent - 1 for var, domain in domains.items()})
+            return highest
+        highest = eval_set(index, domains).max_value
+        if highest.dtype == index.dtype:
+            return highest
+        raise fail(_CODE, f"{self._title()}: the greatest {index} is not known, so its axis has no size")
 
     def map_ndarray(self, arr_src: Any) -> NDArray:
         """An array rearranged; places that no element goes to hold zero."""
@@ -127,8 +154,10 @@ class IndexMap(Node):
         """Back to the old indices, and the condition on the new ones under which no element came there."""
         variables, old = self._inverted(shape)
         empty: Any = IntImm("bool", 0)
-        analyzer = Analyzer()
-        for var, dim in zip(variables, self.map_shape(shape)):
+        analyzer, there = Analyzer(), self.map_shape(shape)
+        if analyzer.can_prove_equal(_count(shape), _count(there)):
+            return IndexMap(variables, old), empty
+        for var, dim in zip(variables, there):
             analyzer.bind(var, Range(IntImm(var.dtype, 0), _as_dtype(dim, var.dtype)))
         for index, dim in zip(old, shape):
             size = _as_dtype(convert(dim), index.dtype)
@@ -150,9 +179,27 @@ class IndexMap(Node):
     def _inverted(self, shape: Sequence[Any]) -> tuple[list[Var], list[PrimExpr]]:
         variables = [Var(f"axis{n}", e.dtype) for n, e in enumerate(self.final_indices)]
         found = invert(self.final_indices, variables, self._domains(shape))
-        if found is None:
-            raise fail(_CODE, f"{self._title()} is not one to one, so it has no inverse")
-        return variables, [found[v] for v in self.initial_indices]
+        if found is not None:
+            return variables, [found[v] for v in self.initial_indices]
+        if self.inverse_index_map is None:
+            help_text = "if it has one that is not found, give inverse_index_map"
+            raise fail(_CODE, f"{self._title()} is not one to one, so it has no inverse", help=help_text)
+        self._expect_told_inverse(shape)
+        return variables, self.inverse_index_map.map_indices(variables)
+
+    def _expect_told_inverse(self, shape: Sequence[Any]) -> None:
+        """Hold the inverse that was told against the map, at up to a thousand places evenly apart."""
+        assert self.inverse_index_map is not None
+        there_and_back = self.inverse_index_map.map_indices(self.final_indices)
+        sizes = [dim.value if isinstance(dim, IntImm) else _ASSUMED_SIZE for dim in self._matched(shape)]
+        count = math.prod(sizes)
+        for number in range(0, count, max(1, count // 1000)):
+            place = [int(axis) for axis in np.unravel_index(number, sizes)]
+            at = dict(zip(self.initial_indices, place))
+            came_to = [int(evaluate(index, at)) for index in there_and_back]
+            if came_to != place:
+                told = self.inverse_index_map._title()
+                raise fail(_CODE, f"{told} is not the inverse of {self._title()}: it sends {place} to {came_to}")
 
     def _domains(self, shape: Sequence[Any]) -> dict[Var, Range]:
         """Where old indices run, rounded up to multiples of the numbers they are divided by; the rest is padding."""
@@ -182,6 +229,24 @@ def _count(shape: Sequence[Any]) -> PrimExpr:
     for dim in shape:
         total = multiply(total, _as_dtype(convert(dim), total.dtype))
     return total
+
+
+def _rises(index: PrimExpr, domains: Container[PrimExpr]) -> bool:
+    """Whether an index never falls where one of the old ones rises."""
+    return all(_keeps_order(part) or not any(one in domains for one in post_order(part)) for part in post_order(index))
+
+
+def _keeps_order(node: Any) -> bool:
+    """Whether a node rises or stays where its operands rise."""
+    match node:
+        case Var() | IntImm() | Add() | Min() | Max():
+            return True
+        case Mul(b=IntImm(value=factor)) | Mul(a=IntImm(value=factor)):
+            return factor >= 0
+        case FloorDiv(b=IntImm(value=divisor)):
+            return divisor > 0
+        case _:
+            return False
 
 
 def _divisors(index_map: IndexMap) -> list[tuple[PrimExpr, int]]:
@@ -233,7 +298,8 @@ def index_map_of(mapping: Any, ndim: int, dtype: str, scalar: Callable[[PrimExpr
     if all(v.dtype == dtype for v in mapping.initial_indices):
         return mapping
     try:
-        return index_map_from_text(index_map_text(mapping, scalar), dtype)
+        made = index_map_from_text(index_map_text(mapping, scalar), dtype)
+        return made.with_fields(inverse_index_map=mapping.inverse_index_map)
     except DiagnosticError:
         return mapping  # more than +, -, *, //, %: it is applied with conversions
 
@@ -268,4 +334,6 @@ def _index(node: Any, variables: dict[str, Var]) -> Any:
 
 def index_map(mapping: Any, *, inverse_index_map: Any = None, index_dtype: str = "int64") -> IndexMap:
     """`T.index_map`: a map as it is, or the one a function says."""
-    return mapping if isinstance(mapping, IndexMap) else IndexMap.from_func(mapping, index_dtype=index_dtype)
+    if isinstance(mapping, IndexMap):
+        return mapping
+    return IndexMap.from_func(mapping, inverse_index_map=inverse_index_map, index_dtype=index_dtype)

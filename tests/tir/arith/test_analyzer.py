@@ -38,6 +38,23 @@ def shown(expr: Any) -> str:
 
 
 @pytest.mark.parametrize(
+    ("expr", "low", "high"),
+    [
+        (ops.bitwise_and(N, 3), 0, 3),
+        (ops.bitwise_and(I, J), 0, 5),
+        (ops.bitwise_or(I, 8), 8, 15),
+        (ops.bitwise_xor(I, J), 0, 7),
+        (ops.bitwise_xor(I, N), NEG_INF, POS_INF),
+        (ops.bitwise_and(N, -4), NEG_INF, POS_INF),
+    ],
+)
+def test_bits_have_bounds(expr: PrimExpr, low: int, high: int) -> None:
+    """Guards indices by bits (banks of memory): nothing was known of them, so no buffer was found large enough."""
+    found = bound_to(i=8, j=6).const_int_bound(expr)
+    assert (found.min_value, found.max_value) == (low, high)
+
+
+@pytest.mark.parametrize(
     ("expr", "expected"),
     [
         ((N * 8 + M * 4 + 3) // 4, "n * 2 + m"),

@@ -10,6 +10,7 @@ from baton._src.tir import expr as tir
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.evaluate import evaluate
 from baton._src.tir.expr import IntImm, SizeVar, Var
+from baton._src.tir.operators import bitwise_and, bitwise_or, bitwise_xor
 from baton._src.tir.scalar_functions import if_then_else
 
 N, M = Var("n", "int64"), Var("m", "int64")
@@ -48,6 +49,7 @@ def _grow(inner: st.SearchStrategy[PrimExpr]) -> st.SearchStrategy[PrimExpr]:
         st.tuples(inner, st.sampled_from([S + 1, S * 2 + 3])).map(lambda p: tir.FloorDiv(*p)),
         st.tuples(inner, st.sampled_from([S + 1, S * 2 + 3])).map(lambda p: tir.FloorMod(*p)),
         st.tuples(inner, inner, inner, inner).map(lambda p: if_then_else(tir.LT(p[0], p[1]), p[2], p[3])),
+        st.tuples(st.sampled_from([bitwise_and, bitwise_or, bitwise_xor]), inner, inner).map(lambda p: p[0](*p[1:])),
     )
 
 

@@ -88,8 +88,22 @@ def _by_kind(ctx: Context, atom: Atom, depth: int) -> Interval:
         case "select":
             parts = [bound(ctx, a, depth) for a in atom.args[1:]]
             return min(p[0] for p in parts), max(p[1] for p in parts)
+        case "bit_and":
+            sizes = [high for low, high in (bound(ctx, a, depth) for a in atom.args) if low >= 0]
+            return (0, min(sizes)) if sizes else of_dtype(atom.dtype)
+        case "bit_or" | "bit_xor":
+            return _all_bits([bound(ctx, a, depth) for a in atom.args], atom)
         case _:
             return of_dtype(atom.dtype)
+
+
+def _all_bits(parts: list[Interval], atom: Atom) -> Interval:
+    """Bits that either of two numbers has: as many as the longer of them."""
+    if min(low for low, _ in parts) < 0:
+        return of_dtype(atom.dtype)
+    greatest = max(high for _, high in parts)
+    low = max(low for low, _ in parts) if atom.kind == "bit_or" else 0
+    return low, greatest if math.isinf(greatest) else (1 << int(greatest).bit_length()) - 1
 
 
 def of_dtype(dtype: DataType) -> Interval:

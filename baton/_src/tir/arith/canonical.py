@@ -7,6 +7,7 @@ operands. Chains a + b + c + ... are summed in one step, however long.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -306,7 +307,32 @@ def _call(ctx: Context, node: Call) -> Poly:
                 return p.scale(form, 1 << amount)
             if wrapping.is_exact_quotient(ctx, form, p.constant(1 << amount)):
                 return division.floor_div(ctx, form, p.constant(1 << amount), node.dtype)
+    if name in _BITWISE and is_index(node.dtype):
+        return _bitwise(ctx, node, name)
     return opaque(ctx, node)
+
+
+_BITWISE: dict[str, tuple[str, Callable[[int, int], int]]] = {
+    "tir.bitwise_and": ("bit_and", operator.and_),
+    "tir.bitwise_or": ("bit_or", operator.or_),
+    "tir.bitwise_xor": ("bit_xor", operator.xor),
+}
+"""By name the kind of the atom, of whose value only bounds are known, and what becomes of numbers."""
+
+
+def _bitwise(ctx: Context, node: Call, name: str) -> Poly:
+    kind, of_numbers = _BITWISE[name]
+    a, b = (ctx.memo[operand] for operand in node.args)
+    x, y = p.as_constant(a), p.as_constant(b)
+    if x is not None and y is not None:
+        return p.constant(of_numbers(x, y))
+    if not wrapping.is_exact(ctx, a, b):
+        return opaque(ctx, node)
+
+    def make() -> PrimExpr:
+        return Call(node.dtype, node.op, [ctx.atoms.emit(form, node.dtype) for form in (a, b)])
+
+    return p.atom(ctx.atoms.intern((kind, node.dtype, p.key(a), p.key(b)), kind, (a, b), node.dtype, make))
 
 
 _CONVERTERS: dict[type, Callable[[Context, Any], Poly]] = {

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from baton._src.ir.expr import GlobalVar, Op, PrimExpr
-from baton._src.ir.node import Node, binder, init_field, node, part
+from baton._src.ir.node import Node, binder, init_field, node, note, part
 from baton._src.support.diagnostics import DiagnosticError, fail
 from baton._src.support.spans import Span
 from baton._src.tir import operand_rules as rules
 from baton._src.tir.expr.leaves import IterVar, Var, literal
-from baton._src.values.dtype import DataType
+from baton._src.values.dtype import BOOL, DataType
 
 
 @node
@@ -92,9 +92,10 @@ class CommReducer(Node):
     rhs: tuple[Var, ...] = binder()
     result: tuple[PrimExpr, ...]
     identity_element: tuple[PrimExpr, ...]
+    span: Span | None = note(kw_only=True, default=None)
 
     def __post_init__(self) -> None:
-        for name in self.field_names:
+        for name in ("lhs", "rhs", "result", "identity_element"):
             init_field(self, name, tuple(getattr(self, name)))
 
 
@@ -109,5 +110,24 @@ class Reduce(PrimExpr):
     value_index: int
     init: tuple[PrimExpr, ...] = ()
 
-    def __post_init__(self) -> None:
-        init_field(self, "dtype", self.source[self.value_index].dtype)
+    def __init__(
+        self,
+        combiner: CommReducer,
+        src: Any,
+        rdom: Any,
+        condition: Any,
+        value_index: int,
+        init: Any = None,
+        span: Span | None = None,
+    ) -> None:
+        source = tuple(literal(value) for value in src)
+        if not 0 <= value_index < len(source):
+            raise fail("tir-operand", f"Reduce of {len(source)} values has no value {value_index}", span=span)
+        init_field(self, "dtype", source[value_index].dtype)
+        init_field(self, "combiner", combiner)
+        init_field(self, "source", source)
+        init_field(self, "axis", tuple(rdom))
+        init_field(self, "condition", literal(condition, BOOL))
+        init_field(self, "value_index", value_index)
+        init_field(self, "init", tuple(literal(start, one.dtype) for start, one in zip(init or (), source)))
+        init_field(self, "span", span)
