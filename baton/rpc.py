@@ -1,4 +1,4 @@
-"""Sessions (`tvm.rpc`): the one that is this process."""
+"""RPC sessions (`tvm.rpc`); the only one is the local process."""
 
 from __future__ import annotations
 

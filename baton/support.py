@@ -1,4 +1,4 @@
-"""What this build has in it (`tvm.support`)."""
+"""Information about this build (`tvm.support`)."""
 
 from __future__ import annotations
 

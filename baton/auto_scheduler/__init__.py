@@ -1,4 +1,4 @@
-"""Tuning of computations without schedules (`tvm.auto_scheduler`)."""
+"""Tuning computations that have no schedule (`tvm.auto_scheduler`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tuning of templates with knobs (`tvm.autotvm`)."""
+"""Tuning templates with knobs (`tvm.autotvm`)."""
 
 from __future__ import annotations
 

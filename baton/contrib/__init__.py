@@ -1,4 +1,4 @@
-"""Faces of older interfaces (`tvm.contrib`)."""
+"""Contributed modules and older interfaces (`tvm.contrib`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files from the network (`tvm.contrib.download`)."""
+"""Downloading files (`tvm.contrib.download`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions in processes of their own (`tvm.contrib.popen_pool`)."""
+"""Running functions in worker processes (`tvm.contrib.popen_pool`)."""
 
 from __future__ import annotations
 

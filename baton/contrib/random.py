@@ -1,4 +1,4 @@
-"""Tensors of random numbers (`tvm.contrib.random`)."""
+"""Random tensors (`tvm.contrib.random`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Building by hand (`tvm.driver`)."""
+"""Building kernels from TIR and te (`tvm.driver`)."""
 
 from __future__ import annotations
 

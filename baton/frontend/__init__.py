@@ -1,4 +1,4 @@
-"""What tools outside reach baton through."""
+"""Plugins through which external tools reach baton."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all languages share (`tvm.ir`)."""
+"""The IR that all languages share (`tvm.ir`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What expressions of all languages share (`tvm.ir.expr`)."""
+"""Expressions that all languages share (`tvm.ir.expr`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arguments of kernels (`tvm.meta_schedule.arg_info`)."""
+"""Descriptions of kernel arguments (`tvm.meta_schedule.arg_info`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models of costs (`tvm.meta_schedule.cost_model`)."""
+"""Cost models (`tvm.meta_schedule.cost_model`)."""
 
 from __future__ import annotations
 

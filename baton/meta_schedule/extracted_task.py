@@ -1,4 +1,4 @@
-"""Kernels of programs (`tvm.meta_schedule.extracted_task`)."""
+"""Tuning tasks extracted from programs (`tvm.meta_schedule.extracted_task`)."""
 
 from __future__ import annotations
 

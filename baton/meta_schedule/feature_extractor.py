@@ -1,4 +1,4 @@
-"""What models of costs see of candidates (`tvm.meta_schedule.feature_extractor`)."""
+"""Feature extractors for cost models (`tvm.meta_schedule.feature_extractor`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How candidates become others in a script's own way (`tvm.meta_schedule.mutator`)."""
+"""Custom mutators of candidates (`tvm.meta_schedule.mutator`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a script does with candidates in the end (`tvm.meta_schedule.postproc`)."""
+"""Custom postprocessors of candidates (`tvm.meta_schedule.postproc`)."""
 
 from __future__ import annotations
 

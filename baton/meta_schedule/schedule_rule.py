@@ -1,4 +1,4 @@
-"""Rules of a script's own that schedule blocks (`tvm.meta_schedule.schedule_rule`)."""
+"""Custom rules that schedule blocks (`tvm.meta_schedule.schedule_rule`)."""
 
 from __future__ import annotations
 

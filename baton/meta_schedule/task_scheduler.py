@@ -1,4 +1,4 @@
-"""Which task is measured next (`tvm.meta_schedule.task_scheduler`)."""
+"""Task schedulers: which task is measured next (`tvm.meta_schedule.task_scheduler`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The loop of tuning (`tvm.meta_schedule.tune`)."""
+"""The tuning loop (`tvm.meta_schedule.tune`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tasks (`tvm.meta_schedule.tune_context`)."""
+"""The tuning context of one task (`tvm.meta_schedule.tune_context`)."""
 
 from __future__ import annotations
 

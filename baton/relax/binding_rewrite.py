@@ -1,4 +1,4 @@
-"""Editing dataflow blocks (`tvm.relax.binding_rewrite`)."""
+"""Editing the bindings of dataflow blocks (`tvm.relax.binding_rewrite`)."""
 
 from __future__ import annotations
 

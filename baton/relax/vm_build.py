@@ -1,4 +1,4 @@
-"""Building for the machine (`tvm.relax.vm_build`)."""
+"""Building for the virtual machine (`tvm.relax.vm_build`)."""
 
 from __future__ import annotations
 

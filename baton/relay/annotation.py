@@ -1,4 +1,4 @@
-"""Marks (`tvm.relay.annotation`)."""
+"""Annotation operators (`tvm.relay.annotation`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What all of Relay has (`tvm.relay.base`)."""
+"""Base classes of Relay's nodes (`tvm.relay.base`)."""
 
 from __future__ import annotations
 

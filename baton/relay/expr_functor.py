@@ -1,4 +1,4 @@
-"""Walks over expressions for users (`tvm.relay.expr_functor`)."""
+"""Visitors and mutators of expressions (`tvm.relay.expr_functor`)."""
 
 from __future__ import annotations
 

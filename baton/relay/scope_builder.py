@@ -1,4 +1,4 @@
-"""Lets and ifs in the order they run (`tvm.relay.scope_builder`)."""
+"""Building nested lets and ifs in execution order (`tvm.relay.scope_builder`)."""
 
 from __future__ import annotations
 

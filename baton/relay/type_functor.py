@@ -1,4 +1,4 @@
-"""Walks over types for users (`tvm.relay.type_functor`)."""
+"""Visitors and mutators of types (`tvm.relay.type_functor`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compiling for the machine (`tvm.relay.vm`)."""
+"""Compiling for the virtual machine (`tvm.relay.vm`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What runs compiled programs (`tvm.runtime`)."""
+"""The runtime of compiled programs (`tvm.runtime`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a profile says (`tvm.runtime.profiling`)."""
+"""Profiling reports and metrics (`tvm.runtime.profiling`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The machine that runs Relax (`tvm.runtime.relax_vm`)."""
+"""The Relax virtual machine (`tvm.runtime.relax_vm`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The machine that runs Relay (`tvm.runtime.vm`)."""
+"""The Relay virtual machine (`tvm.runtime.vm`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs printed (`tvm.script.highlight`)."""
+"""Printing programs with syntax highlighting (`tvm.script.highlight`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is compiled for (`tvm.target`)."""
+"""Compilation targets (`tvm.target`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What LLVM says of itself and of CPUs (`tvm.target.codegen`)."""
+"""Facts about LLVM and CPUs (`tvm.target.codegen`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Derivatives of computations (`tvm.te.autodiff`)."""
+"""Automatic differentiation of tensor expressions (`tvm.te.autodiff`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Computations (`tvm.te.operation`)."""
+"""Operations of tensor expressions (`tvm.te.operation`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Intrinsics for tiles of computations (`tvm.te.tensor_intrin`)."""
+"""Tensor intrinsics for tensor expressions (`tvm.te.tensor_intrin`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Arithmetic on whatever has it (`tvm.tir.generic`)."""
+"""Generic arithmetic over expressions and tensors (`tvm.tir.generic`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Statements built by calls (`tvm.tir.ir_builder`)."""
+"""Building statements by calls (`tvm.tir.ir_builder`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operators over NumPy (`tvm.topi.testing`)."""
+"""NumPy references of operators (`tvm.topi.testing`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shapes, layouts, indices, tables of numbers (`tvm.topi.utils`)."""
+"""Helpers for shapes, layouts, indices and constant tables (`tvm.topi.utils`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pictures of Relay programs (`tvm.contrib.relay_viz`)."""
+"""Drawings of Relay programs (`tvm.contrib.relay_viz`)."""
 
 from __future__ import annotations
 

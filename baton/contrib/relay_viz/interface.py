@@ -1,4 +1,4 @@
-"""What draws and what is drawn (`tvm.contrib.relay_viz.interface`)."""
+"""Interfaces of plotters and of the graphs they draw (`tvm.contrib.relay_viz.interface`)."""
 
 from __future__ import annotations
 

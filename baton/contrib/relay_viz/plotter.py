@@ -1,4 +1,4 @@
-"""What draws (`tvm.contrib.relay_viz.plotter`)."""
+"""Plotter interface (`tvm.contrib.relay_viz.plotter`)."""
 
 from __future__ import annotations
 

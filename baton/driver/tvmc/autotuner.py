@@ -1,4 +1,4 @@
-"""Searching schedules (`tvm.driver.tvmc.autotuner`)."""
+"""Tuning models (`tvm.driver.tvmc.autotuner`)."""
 
 from __future__ import annotations
 

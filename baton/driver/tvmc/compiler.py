@@ -1,4 +1,4 @@
-"""From models to packages (`tvm.driver.tvmc.compiler`)."""
+"""Compiling models to packages (`tvm.driver.tvmc.compiler`)."""
 
 from __future__ import annotations
 

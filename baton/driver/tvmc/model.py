@@ -1,4 +1,4 @@
-"""What users hold (`tvm.driver.tvmc.model`)."""
+"""Models, packages and results (`tvm.driver.tvmc.model`)."""
 
 from __future__ import annotations
 

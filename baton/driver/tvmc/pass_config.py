@@ -1,4 +1,4 @@
-"""Settings as texts (`tvm.driver.tvmc.pass_config`)."""
+"""Parsing pass options (`tvm.driver.tvmc.pass_config`)."""
 
 from __future__ import annotations
 

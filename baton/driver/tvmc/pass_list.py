@@ -1,4 +1,4 @@
-"""Lists of passes as texts (`tvm.driver.tvmc.pass_list`)."""
+"""Parsing lists of passes (`tvm.driver.tvmc.pass_list`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Looking into results (`tvm.driver.tvmc.result_utils`)."""
+"""Formatting results (`tvm.driver.tvmc.result_utils`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shapes as texts (`tvm.driver.tvmc.shape_parser`)."""
+"""Parsing shapes (`tvm.driver.tvmc.shape_parser`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Targets as texts (`tvm.driver.tvmc.target`)."""
+"""Parsing targets (`tvm.driver.tvmc.target`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Other layouts, other precision (`tvm.driver.tvmc.transform`)."""
+"""Converting layouts and precision (`tvm.driver.tvmc.transform`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Patterns by name (`tvm.relax.backend.pattern_registry`)."""
+"""The registry of named patterns (`tvm.relax.backend.pattern_registry`)."""
 
 from __future__ import annotations
 

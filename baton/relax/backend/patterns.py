@@ -1,4 +1,4 @@
-"""Patterns that external compilers have in common (`tvm.relax.backend.patterns`)."""
+"""Patterns shared by external compilers (`tvm.relax.backend.patterns`)."""
 
 from __future__ import annotations
 

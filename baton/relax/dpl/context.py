@@ -1,4 +1,4 @@
-"""Patterns of graphs (`tvm.relax.dpl.context`)."""
+"""Pattern contexts: patterns over several bindings (`tvm.relax.dpl.context`)."""
 
 from __future__ import annotations
 

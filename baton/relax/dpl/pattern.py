@@ -1,4 +1,4 @@
-"""Patterns and what makes them (`tvm.relax.dpl.pattern`)."""
+"""Patterns and their constructors (`tvm.relax.dpl.pattern`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rewriting what patterns match (`tvm.relax.dpl.rewrite`)."""
+"""Rewriting the matches of patterns (`tvm.relax.dpl.rewrite`)."""
 
 from __future__ import annotations
 

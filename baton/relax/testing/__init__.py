@@ -1,4 +1,4 @@
-"""Helpers for trying things out (`tvm.relax.testing`)."""
+"""Helpers for tests and experiments (`tvm.relax.testing`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs as the tree of their nodes (`tvm.relax.testing.ast_printer`)."""
+"""Printing programs as trees of nodes (`tvm.relax.testing.ast_printer`)."""
 
 from __future__ import annotations
 

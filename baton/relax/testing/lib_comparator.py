@@ -1,4 +1,4 @@
-"""Kernels compared with those of another library (`tvm.relax.testing.lib_comparator`)."""
+"""Comparing kernels with those of another library (`tvm.relax.testing.lib_comparator`)."""
 
 from __future__ import annotations
 

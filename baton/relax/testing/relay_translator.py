@@ -1,4 +1,4 @@
-"""From Relay to Relax (`tvm.relax.testing.relay_translator`)."""
+"""Translating Relay to Relax (`tvm.relax.testing.relay_translator`)."""
 
 from __future__ import annotations
 

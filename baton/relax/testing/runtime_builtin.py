@@ -1,4 +1,4 @@
-"""Codes of the machine's functions on shapes (`tvm.relax.testing.runtime_builtin`)."""
+"""Codes of the VM's shape builtins (`tvm.relax.testing.runtime_builtin`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a network to what is trained (`tvm.relax.training.setup_trainer`)."""
+"""Preparing a network for training (`tvm.relax.training.setup_trainer`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gradients of one's own kernels (`tvm.relax.training.utils`)."""
+"""Gradients of custom kernels (`tvm.relax.training.utils`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Analyses by TVM's longer path (`tvm.relay.analysis.analysis`)."""
+"""Analyses under TVM's longer path (`tvm.relay.analysis.analysis`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Regions between marks (`tvm.relay.analysis.annotated_regions`)."""
+"""Regions between compiler annotations (`tvm.relay.analysis.annotated_regions`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kinds of expressions (`tvm.relay.analysis.feature`)."""
+"""Language features that expressions use (`tvm.relay.analysis.feature`)."""
 
 from __future__ import annotations
 

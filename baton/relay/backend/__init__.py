@@ -1,4 +1,4 @@
-"""What Relay is built into (`tvm.relay.backend`)."""
+"""Executors and builders for Relay (`tvm.relay.backend`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which executor is built for (`tvm.relay.backend.executor`)."""
+"""The executor to build for (`tvm.relay.backend.executor`)."""
 
 from __future__ import annotations
 

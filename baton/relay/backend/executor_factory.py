@@ -1,4 +1,4 @@
-"""What `relay.build` gives (`tvm.relay.backend.executor_factory`)."""
+"""The results of `relay.build` (`tvm.relay.backend.executor_factory`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Code of a graph without the library around it (`tvm.relay.backend.graph_executor_codegen`)."""
+"""Code generation for the graph executor (`tvm.relay.backend.graph_executor_codegen`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names in generated code (`tvm.relay.backend.name_transforms`)."""
+"""Transforming names for generated code (`tvm.relay.backend.name_transforms`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which runtime is built for (`tvm.relay.backend.runtime`)."""
+"""The runtime to build for (`tvm.relay.backend.runtime`)."""
 
 from __future__ import annotations
 

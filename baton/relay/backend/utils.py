@@ -1,4 +1,4 @@
-"""Names in generated code (`tvm.relay.backend.utils`)."""
+"""Naming helpers for generated code (`tvm.relay.backend.utils`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compiling for the machine (`tvm.relay.backend.vm`)."""
+"""Compiling for the virtual machine (`tvm.relay.backend.vm`)."""
 
 from __future__ import annotations
 

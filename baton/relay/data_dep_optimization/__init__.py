@@ -1,4 +1,4 @@
-"""Changes of programs that depend on their parameters' values (`tvm.relay.data_dep_optimization`)."""
+"""Optimizations that depend on the values of parameters (`tvm.relay.data_dep_optimization`)."""
 
 from __future__ import annotations
 

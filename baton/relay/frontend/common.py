@@ -1,4 +1,4 @@
-"""What importers are written with (`tvm.relay.frontend.common`)."""
+"""Helpers for writing importers (`tvm.relay.frontend.common`)."""
 
 from __future__ import annotations
 

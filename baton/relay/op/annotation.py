@@ -1,4 +1,4 @@
-"""Marks (`tvm.relay.op.annotation`)."""
+"""Annotation operators (`tvm.relay.op.annotation`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operators that draw numbers (`tvm.relay.op.random`)."""
+"""Random number operators (`tvm.relay.op.random`)."""
 
 from __future__ import annotations
 

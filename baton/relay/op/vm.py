@@ -1,4 +1,4 @@
-"""The machine's dialect (`tvm.relay.op.vm`)."""
+"""The VM dialect (`tvm.relay.op.vm`)."""
 
 from __future__ import annotations
 

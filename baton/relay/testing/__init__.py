@@ -1,4 +1,4 @@
-"""Networks and helpers for trying things out (`tvm.relay.testing`)."""
+"""Example networks and test helpers (`tvm.relay.testing`)."""
 
 from __future__ import annotations
 

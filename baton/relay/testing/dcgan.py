@@ -1,4 +1,4 @@
-"""A network for trying things out (`tvm.relay.testing.dcgan`)."""
+"""The DCGAN generator, as an example network (`tvm.relay.testing.dcgan`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A network for trying things out (`tvm.relay.testing.densenet`)."""
+"""DenseNet, as an example network (`tvm.relay.testing.densenet`)."""
 
 from __future__ import annotations
 

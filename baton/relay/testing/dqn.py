@@ -1,4 +1,4 @@
-"""A network for trying things out (`tvm.relay.testing.dqn`)."""
+"""A deep Q-network, as an example network (`tvm.relay.testing.dqn`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A network for trying things out (`tvm.relay.testing.inception_v3`)."""
+"""Inception v3, as an example network (`tvm.relay.testing.inception_v3`)."""
 
 from __future__ import annotations
 

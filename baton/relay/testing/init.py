@@ -1,4 +1,4 @@
-"""Parameters for networks (`tvm.relay.testing.init`)."""
+"""Initial parameters of networks (`tvm.relay.testing.init`)."""
 
 from __future__ import annotations
 

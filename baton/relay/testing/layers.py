@@ -1,4 +1,4 @@
-"""Layers with parameters of their own (`tvm.relay.testing.layers`)."""
+"""Layers that create their parameters (`tvm.relay.testing.layers`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A network for trying things out (`tvm.relay.testing.lstm`)."""
+"""An unrolled LSTM, as an example network (`tvm.relay.testing.lstm`)."""
 
 from __future__ import annotations
 

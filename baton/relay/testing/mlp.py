@@ -1,4 +1,4 @@
-"""A network for trying things out (`tvm.relay.testing.mlp`)."""
+"""A multilayer perceptron, as an example network (`tvm.relay.testing.mlp`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A network for trying things out (`tvm.relay.testing.mobilenet`)."""
+"""MobileNet, as an example network (`tvm.relay.testing.mobilenet`)."""
 
 from __future__ import annotations
 

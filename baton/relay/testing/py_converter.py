@@ -1,4 +1,4 @@
-"""Relay programs as Python programs (`tvm.relay.testing.py_converter`)."""
+"""Converting Relay programs to Python (`tvm.relay.testing.py_converter`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What programs that `to_python` wrote are made of."""
+"""Names that programs written by `to_python` use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A network for trying things out (`tvm.relay.testing.resnet`)."""
+"""ResNet, as an example network (`tvm.relay.testing.resnet`)."""
 
 from __future__ import annotations
 

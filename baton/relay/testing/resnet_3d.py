@@ -1,4 +1,4 @@
-"""A network for trying things out (`tvm.relay.testing.resnet_3d`)."""
+"""3D ResNet, as an example network (`tvm.relay.testing.resnet_3d`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A network for trying things out (`tvm.relay.testing.squeezenet`)."""
+"""SqueezeNet, as an example network (`tvm.relay.testing.squeezenet`)."""
 
 from __future__ import annotations
 

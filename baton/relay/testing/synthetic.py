@@ -1,4 +1,4 @@
-"""A network for trying things out (`tvm.relay.testing.synthetic`)."""
+"""A synthetic network, as an example network (`tvm.relay.testing.synthetic`)."""
 
 from __future__ import annotations
 

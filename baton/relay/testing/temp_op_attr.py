@@ -1,4 +1,4 @@
-"""Columns of operators, set for a while (`tvm.relay.testing.temp_op_attr`)."""
+"""Setting operator attributes temporarily (`tvm.relay.testing.temp_op_attr`)."""
 
 from __future__ import annotations
 

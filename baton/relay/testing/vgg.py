@@ -1,4 +1,4 @@
-"""A network for trying things out (`tvm.relay.testing.vgg`)."""
+"""VGG, as an example network (`tvm.relay.testing.vgg`)."""
 
 from __future__ import annotations
 

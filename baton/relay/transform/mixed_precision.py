@@ -1,4 +1,4 @@
-"""Which operators compute in a narrow dtype (`tvm.relay.transform.mixed_precision`)."""
+"""Which operators compute in reduced precision (`tvm.relay.transform.mixed_precision`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Passes by TVM's longer path (`tvm.relay.transform.transform`)."""
+"""Passes under TVM's longer path (`tvm.relay.transform.transform`)."""
 
 from __future__ import annotations
 

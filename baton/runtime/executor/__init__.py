@@ -1,4 +1,4 @@
-"""Ways to run a compiled program (`tvm.runtime.executor`)."""
+"""Executors of compiled programs (`tvm.runtime.executor`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Run what was built for the ahead-of-time executor (`tvm.runtime.executor.aot_executor`)."""
+"""Run models built for the ahead-of-time executor (`tvm.runtime.executor.aot_executor`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Programs built by `with` statements (`tvm.script.ir_builder`)."""
+"""Building programs with `with` statements (`tvm.script.ir_builder`)."""
 
 from __future__ import annotations
 

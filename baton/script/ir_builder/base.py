@@ -1,4 +1,4 @@
-"""The builder (`tvm.script.ir_builder.base`)."""
+"""The IR builder (`tvm.script.ir_builder.base`)."""
 
 from __future__ import annotations
 

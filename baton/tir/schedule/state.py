@@ -1,4 +1,4 @@
-"""The program of a schedule as references (`tvm.tir.schedule.state`)."""
+"""The state of a schedule: its program and references into it (`tvm.tir.schedule.state`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of intrinsics for tiles that come with the compiler (`tvm.tir.tensor_intrin`)."""
+"""Names of the built-in tensor intrinsics (`tvm.tir.tensor_intrin`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What modules are made of (`tvm.relax.frontend.nn.core`)."""
+"""Base classes of modules (`tvm.relax.frontend.nn.core`)."""
 
 from __future__ import annotations
 

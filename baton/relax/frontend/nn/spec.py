@@ -1,4 +1,4 @@
-"""What inputs look like (`tvm.relax.frontend.nn.spec`)."""
+"""Input specifications (`tvm.relax.frontend.nn.spec`)."""
 
 from __future__ import annotations
 

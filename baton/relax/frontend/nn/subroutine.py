@@ -1,4 +1,4 @@
-"""Modules as functions of their own (`tvm.relax.frontend.nn.subroutine`)."""
+"""Exporting modules as separate functions (`tvm.relax.frontend.nn.subroutine`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables of patterns for `relay.transform.MergeComposite` (`tvm.relay.op.contrib`)."""
+"""Pattern tables for `relay.transform.MergeComposite` (`tvm.relay.op.contrib`)."""
 
 from __future__ import annotations
 

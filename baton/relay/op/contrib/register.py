@@ -1,4 +1,4 @@
-"""Registering tables of patterns (`tvm.relay.op.contrib.register`)."""
+"""Registering pattern tables (`tvm.relay.op.contrib.register`)."""
 
 from __future__ import annotations
 

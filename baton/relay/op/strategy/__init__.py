@@ -1,4 +1,4 @@
-"""What operators' strategies are written with (`tvm.relay.op.strategy`)."""
+"""Helpers for writing operator strategies (`tvm.relay.op.strategy`)."""
 
 from __future__ import annotations
 

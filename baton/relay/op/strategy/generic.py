@@ -1,4 +1,4 @@
-"""What operators' strategies are written with (`tvm.relay.op.strategy.generic`)."""
+"""Helpers for writing operator strategies (`tvm.relay.op.strategy.generic`)."""
 
 from __future__ import annotations
 

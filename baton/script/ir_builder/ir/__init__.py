@@ -1,4 +1,4 @@
-"""Modules under a builder (`tvm.script.ir_builder.ir`)."""
+"""Building modules with the IR builder (`tvm.script.ir_builder.ir`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The scopes of modules under a builder (`tvm.script.ir_builder.ir.frame`)."""
+"""Frames of modules in the IR builder (`tvm.script.ir_builder.ir.frame`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Relax functions under a builder (`tvm.script.ir_builder.relax`)."""
+"""Building Relax functions with the IR builder (`tvm.script.ir_builder.relax`)."""
 
 from __future__ import annotations
 

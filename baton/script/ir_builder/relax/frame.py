@@ -1,4 +1,4 @@
-"""The scopes of Relax functions under a builder (`tvm.script.ir_builder.relax.frame`)."""
+"""Frames of Relax functions in the IR builder (`tvm.script.ir_builder.relax.frame`)."""
 
 from __future__ import annotations
 

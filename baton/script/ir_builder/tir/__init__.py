@@ -1,4 +1,4 @@
-"""Kernels under a builder (`tvm.script.ir_builder.tir`)."""
+"""Building TIR functions with the IR builder (`tvm.script.ir_builder.tir`)."""
 
 from __future__ import annotations
 

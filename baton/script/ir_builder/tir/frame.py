@@ -1,4 +1,4 @@
-"""The scopes of kernels under a builder (`tvm.script.ir_builder.tir.frame`)."""
+"""Frames of TIR functions in the IR builder (`tvm.script.ir_builder.tir.frame`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parts of language models (`tvm.relax.frontend.nn.llm`)."""
+"""Building blocks of language models (`tvm.relax.frontend.nn.llm`)."""
 
 from __future__ import annotations
 

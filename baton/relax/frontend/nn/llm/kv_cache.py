@@ -1,4 +1,4 @@
-"""Caches of keys and values in pages (`tvm.relax.frontend.nn.llm.kv_cache`)."""
+"""Paged KV caches (`tvm.relax.frontend.nn.llm.kv_cache`)."""
 
 from __future__ import annotations
 
