@@ -123,8 +123,9 @@ def _function(
         return PASS
     if derived.params is None:
         return FAIL_L2
-    if is_subtype(derived, base, prover) is Answer.YES:
-        return PASS
+    below = is_subtype(derived, base, prover)
+    if below is not Answer.NO:
+        return _OF_DIMS[below]
     if len(base.params) != len(derived.params):
         return FAIL_L0
     todo.extend((a, b, FAIL_L2) for a, b in zip(base.params, derived.params))
