@@ -92,7 +92,7 @@ def test_compositions() -> None:
     wanted = np.stack([data[1], data[0] + data[2], np.zeros(4)])
     np.testing.assert_allclose(run([x, ids], relay.segment_sum(x, ids), data, rows), wanted, rtol=1e-5)
     np.testing.assert_allclose(run([x, ids], relay.segment_sum(x, ids, 2), data, rows), wanted[:2], rtol=1e-5)
-    assert run([x], relay.reverse_reshape(x, (2, -1, 0)), data).shape[-1] == 4
+    assert run([x], relay.reverse_reshape(x, (3, -1, 0)), data).shape == (3, 1, 4)
     kept, mask = relay.nn.dropout_raw(x, 0.3)
     np.testing.assert_array_equal(run([x], relay.multiply(kept, mask), data), data)
     pair = relay.random.uniform(relay.random.threefry_key(7), (2, 3))

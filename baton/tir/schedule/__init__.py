@@ -9,8 +9,7 @@ __getattr__, __dir__, __all__ = attach(
     __name__,
     {
         **names("tir.schedule.schedule", "Schedule"),
-        **names("tir.schedule.handles", "BlockRV LoopRV"),
-        **names("tir.schedule.trace", "ExprRV"),
+        **names("tir.schedule.handles", "BlockRV ExprRV LoopRV"),
         **names("support.diagnostics", "ScheduleError"),
         **names("tir.schedule.trace", "Trace Instruction"),
         **names("tir.schedule.instruction_kinds", "InstructionKind"),
