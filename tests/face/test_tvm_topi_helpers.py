@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 import baton as tvm
-from baton import te, topi
+from baton import te, tir, topi
 from tests.face.topi_programs import numbers, run, tensor
 
 
@@ -120,3 +122,34 @@ def test_integer_literals_beside_tensors(dtype: str) -> None:
     ):
         assert made.dtype == dtype
         np.testing.assert_array_equal(run([x], made, data), np.array(expected, dtype))
+
+
+@pytest.mark.parametrize(
+    ("dtype", "scalar"),
+    [
+        ("float16", 1.5),
+        ("float16", True),
+        ("int32", 1.5),
+        ("int32", True),
+        ("float16", tir.const(1.5, "float16")),
+        ("float16", tir.const(1.5, "float32")),
+        ("int32", tir.const(2, "int64")),
+    ],
+)
+def test_operands_of_elementwise_functions_have_one_dtype(dtype: str, scalar: Any) -> None:
+    """Guards floats, conditions and expressions beside tensors, which were refused: it is the arithmetic of elements."""
+    x, data = tensor(3, dtype=dtype), np.array([1, 2, 3], dtype)
+    number = scalar if isinstance(scalar, (bool, float)) else scalar.value
+    for made, expected in ((topi.add(x, scalar), data + number), (topi.multiply(scalar, x), number * data)):
+        assert made.dtype == (x[0] + scalar).dtype
+        np.testing.assert_array_equal(run([x], made, data), np.array(expected, str(made.dtype)))
+
+
+def test_tensors_of_different_dtypes_are_matched() -> None:
+    """Guards topi.add(halves, ints) and comparisons with a number between integers, which were refused."""
+    halves, ints = tensor(3, dtype="float16"), tensor(3, dtype="int32")
+    a, b = np.array([1, 2, 3], "float16"), np.array([4, 5, 6], "int32")
+    total = topi.add(halves, ints)
+    assert total.dtype == "float16"
+    np.testing.assert_array_equal(run([halves, ints], total, a, b), np.array([5, 7, 9], "float16"))
+    np.testing.assert_array_equal(run([ints], topi.greater(ints, 4.5), b), [False, True, True])

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from baton._src.support.diagnostics import DiagnosticError
-from baton._src.values.tensor import NDArray, array
+from baton._src.values.device import CPU
+from baton._src.values.tensor import NDArray, array, empty
 from tests.relax.machines import everywhere
 
 DOUBLED = """
@@ -42,3 +43,13 @@ def test_what_is_no_number_makes_no_tensor(source: object, code: str) -> None:
     with pytest.raises(DiagnosticError) as error:
         array(source)
     assert error.value.code == code
+
+
+def test_memory_scopes_of_tensors() -> None:
+    """Guards TVM's third parameter of `nd.array`, which was taken for a dtype, and memory that was asked for in vain."""
+    assert array([1.5], CPU, "global").shape == (1,)
+    assert empty((2,), "int8", CPU, "global").dtype == "int8"
+    with pytest.raises(DiagnosticError, match=r"no memory 'global\.texture'"):
+        array([1.5], CPU, "global.texture")
+    with pytest.raises(DiagnosticError, match=r"no memory 'global\.vtcm'"):
+        empty((2,), mem_scope="global.vtcm")

@@ -140,8 +140,9 @@ def literal_dtype(found: AnyArray) -> str | None:
     return wanted
 
 
-def array(arr: object, device: Device = CPU, dtype: object = None, mem_scope: str | None = None) -> NDArray:
+def array(arr: object, device: Device = CPU, mem_scope: str | None = None, dtype: object = None) -> NDArray:
     """A new tensor with a copy of `arr` (anything NumPy reads; NDArray too), C-contiguous."""
+    _expect_plain_memory(mem_scope)
     data = arr.data if isinstance(arr, NDArray) else arr
     wanted = None if dtype is None else DataType(dtype).numpy
     try:
@@ -157,6 +158,12 @@ def array(arr: object, device: Device = CPU, dtype: object = None, mem_scope: st
     return NDArray(made, _there(device))
 
 
+def _expect_plain_memory(scope: str | None) -> None:
+    """There is one kind of memory for tensors: `global`, which is what a CPU has."""
+    if scope not in (None, "", "global"):
+        raise fail("device-missing", f"there is no memory {scope!r} for tensors", help='leave mem_scope out ("global")')
+
+
 def _no_tensor(source: object) -> DiagnosticError:
     shown = repr(source) if len(repr(source)) < 60 else f"a {type(source).__name__}"
     message = f"no tensor can be made of {shown}"
@@ -167,6 +174,7 @@ def empty(
     shape: int | tuple[int, ...], dtype: object = "float32", device: Device = CPU, mem_scope: str | None = None
 ) -> NDArray:
     """A new tensor with arbitrary contents."""
+    _expect_plain_memory(mem_scope)
     try:
         dims = [operator.index(d) for d in ((shape,) if isinstance(shape, SupportsIndex) else shape)]
     except TypeError:

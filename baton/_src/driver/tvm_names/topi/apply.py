@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
+from baton._src.driver.tvm_names.topi.matched_operands import matched
 from baton._src.driver.tvm_names.topi.tagging import tag_of
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, PrimInfo, ShapeInfo, TensorInfo, TupleInfo
@@ -17,7 +18,6 @@ from baton._src.te.tag import default_tag
 from baton._src.te.tensor import Tensor
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.expr import IntImm
-from baton._src.tir.operators import const
 from baton._src.values.dtype import INT64, DataType
 
 _PLACES = {"a": 0, "x": 0, "array": 0, "data": 0, "gen": 0, "slope": 1, "n": 1}
@@ -52,24 +52,18 @@ def computed(definition: OpDef[Any], operands: list[Any], attributes: dict[str, 
         raise fail("topi", why, help="call it in Relay or Relax")
     while operands and operands[-1] is None:
         operands.pop()
-    if definition.fusion is Fusion.BROADCAST and len(operands) == 2:
-        operands = [_of_dtype_beside(operands[place], operands[1 - place]) for place in (0, 1)]
     record = make_attrs(definition, attributes)
     record = record if record is not None else definition.attrs()
     inputs = [i for i in definition.inputs if "relax" in i.languages]
+    is_elementwise = definition.fusion is Fusion.BROADCAST and [i.kind for i in inputs] == ["tensor", "tensor"]
+    if is_elementwise and len(operands) == 2:
+        operands = matched(*operands)
     infos = tuple(_info(operand, value) for operand, value in zip(inputs, operands))
     out = definition.infer(OpCall(definition, infos, record, Analyzer()))
     given = tuple(map(_operand, inputs, operands))
     with default_tag(tag_of(definition)):
         found = definition.compute(given, record, out)
     return _like_operands(found, given)
-
-
-def _of_dtype_beside(value: Any, beside: Any) -> Any:
-    """An integer literal next to a tensor is of its dtype, as in the arithmetic of expressions: `topi.add(x, 1)`."""
-    if not isinstance(value, int) or isinstance(value, bool) or not isinstance(beside, Tensor):
-        return value
-    return compute((), lambda: const(value, beside.dtype), "scalar")
 
 
 def _like_operands(found: Any, given: tuple[Any, ...]) -> Any:

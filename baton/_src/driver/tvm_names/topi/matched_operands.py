@@ -1,0 +1,34 @@
+"""Two operands of an elementwise function, in one dtype: scalars beside tensors, and tensors of different dtypes.
+
+topi applies the arithmetic of expressions to elements, so a function of tensors has the dtype that the same function of
+their elements has: `topi.add(x, 1.5)` that of `x[0] + 1.5`, `topi.add(halves, ints)` float16.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from baton._src.te.computation import compute
+from baton._src.te.tensor import Tensor
+from baton._src.tir.expr import Var
+from baton._src.tir.operators import cast, convert, is_operand, match_types
+
+
+def matched(a: Any, b: Any) -> list[Any]:
+    """`a` and `b` as tensors of one dtype, scalars as tensors of no axes; anything else is left as it is."""
+    if not all(isinstance(one, Tensor) or is_operand(one) for one in (a, b)):
+        return [a, b]
+    elements = match_types(_element(a), _element(b))
+    return [_in_dtype(one, element) for one, element in zip((a, b), elements)]
+
+
+def _element(operand: Any) -> Any:
+    return Var("element", operand.dtype) if isinstance(operand, Tensor) else operand
+
+
+def _in_dtype(operand: Any, element: Any) -> Any:
+    if not isinstance(operand, Tensor):
+        return compute((), lambda: convert(element), "scalar")
+    if operand.dtype == element.dtype:
+        return operand
+    return compute(operand.shape, lambda *at: cast(element.dtype, operand(*at)), "T_cast", tag="elemwise")
