@@ -46,7 +46,7 @@ def test_what_is_no_number_makes_no_tensor(source: object, code: str) -> None:
 
 
 def test_memory_scopes_of_tensors() -> None:
-    """Guards TVM's third parameter of `nd.array`, which was taken for a dtype, and memory that was asked for in vain."""
+    """Guards TVM's third parameter of `nd.array`, which was taken for a dtype, and memory that is not there."""
     assert array([1.5], CPU, "global").shape == (1,)
     assert empty((2,), "int8", CPU, "global").dtype == "int8"
     with pytest.raises(DiagnosticError, match=r"no memory 'global\.texture'"):
