@@ -10,13 +10,13 @@ exp(old maximum - new maximum).
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.attention.attention_packing import pack_keys, pack_values
 from baton._src.lower.kernel_schedules.attention.attention_parts import BLOCK_KEYS, Attention, Block, panels_of
+from baton._src.lower.kernel_schedules.attention.attention_softmax import LOWEST, softmax
 from baton._src.lower.kernel_schedules.products.tiles import Accumulators, TileShape, tile_rows, tile_shape
 from baton._src.lower.kernel_schedules.shared.loops import (
     VECTORIZED,
@@ -34,10 +34,6 @@ from baton._src.passes.tir.fold import substitute_and_fold
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
-from baton._src.tir.buffer import Buffer
-from baton._src.tir.intrinsics import intrinsic
-
-LOWEST = {16: -65504.0, 32: -3.4028234663852886e38, 64: -1.7976931348623157e308}
 
 
 def task(
@@ -130,9 +126,6 @@ def _cleared(block: Block, count: PrimExpr, member: PrimExpr) -> st.Stmt:
     return sequence(loop(lane, count, heads, VECTORIZED), loop(at, count, sums))
 
 
-# ------------------------------------------------------------------------------------------------- tiles
-
-
 def _tiles(block: Block, first: PrimExpr, count: PrimExpr, member: PrimExpr) -> st.Stmt:
     """Tiles of many queries, then smaller ones."""
     kept = ops.multiply(member, i64(block.rows))
@@ -161,7 +154,7 @@ def _tiles(block: Block, first: PrimExpr, count: PrimExpr, member: PrimExpr) -> 
 
 
 def _tile(block: Block, rows: int, first: PrimExpr, local: PrimExpr) -> st.Stmt:
-    return sequence(_scores(block, rows, first), _softmax(block, rows, local), _weigh(block, rows, first, local))
+    return sequence(_scores(block, rows, first), softmax(block, rows, local), _weigh(block, rows, first, local))
 
 
 def _sum(acc: Accumulators, extent: PrimExpr | int, left: Callable[[int, PrimExpr], PrimExpr], right: Any) -> st.Stmt:
@@ -208,78 +201,6 @@ def _scores(block: Block, rows: int, first: PrimExpr) -> st.Stmt:
 def _each_row(rows: int, width: int, store: Callable[[int, tir.Var], st.Stmt]) -> st.Stmt:
     lanes = [index_var("v") for _ in range(rows)]
     return sequence(*(loop(lane, width, store(row, lane), VECTORIZED) for row, lane in enumerate(lanes)))
-
-
-def _softmax(block: Block, rows: int, local: PrimExpr) -> st.Stmt:
-    """Powers in place of scores; the rows' sums, and by how much earlier ones shrink."""
-    dtype = block.strip.dtype
-    lowest, nought = tir.literal(LOWEST[dtype.bits], dtype), ops.const(0, dtype)
-
-    def top(row: PrimExpr) -> PrimExpr:
-        return tir.BufferLoad(block.top, (row,))
-
-    def power(row: PrimExpr, at: PrimExpr) -> tuple[tuple[st.Stmt, ...], PrimExpr]:
-        here = tir.BufferLoad(block.strip, (row, at))
-        return (st.BufferStore(block.strip, _exp(tir.Sub(here, top(row))), (row, at)),), here
-
-    find = _fold(block, rows, lowest, tir.Max, lambda row, at: ((), tir.BufferLoad(block.strip, (row, at))), block.top)
-    add = _fold(block, rows, nought, tir.Add, power, block.share)
-    if block.single:  # a row of -inf alone gives NaN, as it should
-        return sequence(find, add)
-    row, other = index_var("row"), index_var("row")
-    total = tir.BufferLoad(block.share, (other,))
-    # The running maximum is never -inf: rows whose first keys are all masked out must not become NaN.
-    old = tir.BufferLoad(block.tops, (ops.add(local, row),))
-    tops = [
-        st.BufferStore(block.top, tir.Max(old, top(row)), (row,)),
-        st.BufferStore(block.shrink, _exp(tir.Sub(old, top(row))), (row,)),
-        st.BufferStore(block.tops, top(row), (ops.add(local, row),)),
-    ]
-    kept = (ops.add(local, other),)
-    sum_so_far = tir.Mul(tir.BufferLoad(block.totals, kept), tir.BufferLoad(block.shrink, (other,)))
-    totals = st.BufferStore(block.totals, tir.Add(sum_so_far, total), kept)
-    return sequence(find, loop(row, rows, sequence(*tops), VECTORIZED), add, loop(other, rows, totals, VECTORIZED))
-
-
-def _exp(value: PrimExpr) -> PrimExpr:
-    return tir.Call(value.dtype, intrinsic("exp"), (value,))
-
-
-def _fold(block: Block, rows: int, initial: PrimExpr, combiner: Any, body: Any, result: Buffer) -> st.Stmt:
-    """result[row] = fold of `body(row, at) -> (statements before, value)` over the strip, several rows side by side:
-    one alone would wait for itself.
-    """
-    beside = next(n for n in (4, 3, 2, 1) if rows % n == 0)
-    width, panel, group = block.width, index_var("panel"), index_var("rows")
-    part = local_buffer("part", (beside * width,), block.strip.dtype)
-    numbers = [ops.add(ops.multiply(group, i64(beside)), i64(n)) for n in range(beside)]
-
-    def each(wide: int, statement: Callable[[int, PrimExpr], st.Stmt]) -> st.Stmt:
-        lanes = [index_var("v") for _ in range(beside)]
-        kind = VECTORIZED if wide > 1 else st.ForKind.UNROLLED
-        return sequence(*(loop(v, wide, statement(n, v), kind, lanes=wide) for n, v in enumerate(lanes)))
-
-    def at(number: int, lane: PrimExpr) -> tuple[PrimExpr, ...]:
-        return (ops.add(i64(number * width), lane),)
-
-    def update(number: int, lane: PrimExpr) -> st.Stmt:
-        before, value = body(numbers[number], ops.add(ops.multiply(panel, i64(width)), lane))
-        folded = combiner(tir.BufferLoad(part, at(number, lane)), value)
-        return sequence(*before, st.BufferStore(part, folded, at(number, lane)))
-
-    def halved(half: int, number: int, lane: PrimExpr) -> st.Stmt:
-        upper = tir.BufferLoad(part, at(number, ops.add(lane, i64(half))))
-        return st.BufferStore(part, combiner(tir.BufferLoad(part, at(number, lane)), upper), at(number, lane))
-
-    steps = [each(width, lambda n, v: st.BufferStore(part, initial, at(n, v)))]
-    steps.append(loop(panel, block.panels, each(width, update)))
-    half = width
-    while half > 1:
-        half //= 2
-        steps.append(each(half, partial(halved, half)))
-    for number, row in enumerate(numbers):
-        steps.append(st.BufferStore(result, tir.BufferLoad(part, at(number, i64(0))), (row,)))
-    return loop(group, rows // beside, allocated(part, sequence(*steps)))
 
 
 def _columns(block: Block, body: Callable[[PrimExpr, PrimExpr, int], st.Stmt]) -> st.Stmt:
