@@ -29,9 +29,10 @@ from baton._src.lower.kernel_schedules.products.packed_streams import streaming_
 from baton._src.lower.kernel_schedules.products.panel_packing import Beside, panel_prefetches
 from baton._src.lower.kernel_schedules.products.partial_sums import added_up, in_turns, sums_apart
 from baton._src.lower.kernel_schedules.products.products import Product
-from baton._src.lower.kernel_schedules.products.row_tiles import asked_results, panel_tiles, write_out
+from baton._src.lower.kernel_schedules.products.row_tiles import panel_tiles
 from baton._src.lower.kernel_schedules.products.rows_ahead import tile_prefetches
 from baton._src.lower.kernel_schedules.products.sharing import row_blocks, shared_panels, shares_rows
+from baton._src.lower.kernel_schedules.products.tile_results import asked_results, write_out
 from baton._src.lower.kernel_schedules.products.tiles import Accumulators
 from baton._src.lower.kernel_schedules.shared.factors import bound, load_of
 from baton._src.lower.kernel_schedules.shared.loops import (

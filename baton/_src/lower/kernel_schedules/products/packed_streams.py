@@ -7,7 +7,8 @@ from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.choices import tuned
 from baton._src.lower.kernel_schedules.products.packed_weights import Panels
 from baton._src.lower.kernel_schedules.products.partial_sums import added_up, in_turns, sums_apart
-from baton._src.lower.kernel_schedules.products.row_tiles import columns_of, store_row
+from baton._src.lower.kernel_schedules.products.row_tiles import columns_of
+from baton._src.lower.kernel_schedules.products.tile_results import store_row
 from baton._src.lower.kernel_schedules.products.tiles import Accumulators, tile_shape
 from baton._src.lower.kernel_schedules.shared.factors import bound
 from baton._src.lower.kernel_schedules.shared.loops import (
