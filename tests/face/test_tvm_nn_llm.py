@@ -360,9 +360,9 @@ def test_what_a_cache_cannot_be_is_refused_when_it_is_made() -> None:
     }
     with pytest.raises(ValueError, match=f"{LAYERS} layers, num_hidden_layers is 9"):
         TIRPagedKVCache(**{**options, "num_hidden_layers": 9})
-    with pytest.raises(NotImplementedError, match="heads of one size"):
+    with pytest.raises(NotImplementedError, match="heads of the same size"):
         TIRPagedKVCache(**options, v_head_dim=SIZE + 1)
-    with pytest.raises(NotImplementedError, match="splits a cache over machines"):
+    with pytest.raises(NotImplementedError, match="distributes the cache over several machines"):
         TIRPagedKVCache(**options, enable_disaggregation=True)
     with pytest.raises(TypeError, match="rotary_size"):
         TIRPagedKVCache(**options, rotary_size=4)

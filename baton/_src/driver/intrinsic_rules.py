@@ -66,13 +66,21 @@ def _lowered(node: Any) -> Any:
         if made is None or made is found:  # the rule leaves this call alone
             return found
         if not isinstance(made, PrimExpr):
-            raise fail("tir-intrinsic", f"the rule of {node.op.name} gave {made!r}, not an expression", kind=TypeError)
+            raise fail(
+                "tir-intrinsic",
+                f"the lowering rule of {node.op.name} returned {made!r}, not an expression",
+                kind=TypeError,
+            )
         found = made
     else:
-        raise fail("tir-intrinsic", f"the rule of {node.op.name} gives calls of {node.op.name}", span=node.span)
+        raise fail(
+            "tir-intrinsic",
+            f"the lowering rule of {node.op.name} does not terminate: it returns a call of {node.op.name}",
+            span=node.span,
+        )
     if found is node and node.op.name in OWN_INTRINSICS:
         help = f"register_intrin_lowering({node.op.name!r}, 'llvm', f=rule)"
-        raise fail("tir-intrinsic", f"nobody says what {node.op.name} computes", span=node.span, help=help)
+        raise fail("tir-intrinsic", f"the intrinsic {node.op.name} has no lowering rule", span=node.span, help=help)
     return found
 
 

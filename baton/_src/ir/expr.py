@@ -274,7 +274,7 @@ class Op(GraphExpr):
         known = (self.columns or {}).get(attr_name)
         if known is not None and known[1] == plevel:
             message = f"{self.name} has {attr_name} at priority {plevel} already"
-            raise fail("op-column", message, help="use another plevel, or reset_attr first")
+            raise fail("op-column", message, help="use another plevel, or call reset_attr first")
         if known is None or known[1] < plevel:
             set_note(self, "columns", {**(self.columns or {}), attr_name: (value, plevel)})
             FILLED.add(attr_name)

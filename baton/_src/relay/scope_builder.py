@@ -107,5 +107,5 @@ class ScopeBuilder:
         if scope.pending_if is not None:
             raise fail("api", "the if_scope has no else_scope", help="every if has two branches")
         if scope.value is not None:
-            raise fail("api", "the scope has its value already", help="nothing can follow ret(...) or a complete if")
+            raise fail("api", "the scope already has its value", help="nothing can follow ret(...) or a complete if")
         return scope

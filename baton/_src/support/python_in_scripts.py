@@ -62,7 +62,7 @@ class Reading:
                 continue
             spread = yield self.read(node.value)
             if not isinstance(spread, Iterable) or self.is_program(spread):
-                raise self.error(node, f"{spread!r} is not a sequence that * could spread")
+                raise self.error(node, f"* needs a sequence, got {spread!r}")
             if not self.is_trusted and len(found) + _length(spread) > _MOST:
                 raise self.error(node, f"a script may not create more than {_MOST} items")
             found.extend(spread)

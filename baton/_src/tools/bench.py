@@ -29,13 +29,13 @@ def bench(
     ],
     against: Annotated[str, typer.Option(help=f"runtimes to compare with: {_OTHERS}")] = "",
     threads: Annotated[str, typer.Option(help="thread counts, e.g. 1,2")] = "1",
-    input_: Annotated[Path | None, typer.Option("-i", "--input", help="inputs by name (.npz); else random")] = None,
+    input_: Annotated[Path | None, typer.Option("-i", "--input", help="inputs by name (.npz); default: random")] = None,
     dim: Annotated[list[str] | None, typer.Option(help="size of a symbolic dim for random inputs: NAME=SIZE")] = None,
     seconds: Annotated[float, typer.Option(min=0, help="about how long to measure each runtime")] = 3.0,
     memory: Annotated[
-        bool, typer.Option("--memory", help="cold loading and memory, too, in processes of their own")
+        bool, typer.Option("--memory", help="also measure cold start and memory, in separate processes")
     ] = False,
-    json: Annotated[Path | None, typer.Option(help="write everything measured as JSON")] = None,
+    json: Annotated[Path | None, typer.Option(help="write all measurements as JSON")] = None,
 ) -> None:
     """Measure MODEL in interleaved rounds and print medians and ratios."""
     runtimes, counts = _once(["baton", *_parts(against)]), _once(_thread_counts(_parts(threads)))

@@ -24,7 +24,7 @@ def compile_(
     output: Annotated[Path, typer.Option("-o", "--output", help="the artifact to write")],
     opt_level: Annotated[int, typer.Option("-O", "--opt-level", min=0, max=4, help="optimisation level")] = 3,
     params: Annotated[
-        Path | None, typer.Option(help="arrays (.npz) to bind by name: weights, or inputs that must be known")
+        Path | None, typer.Option(help="arrays (.npz) to bind by name: weights, or inputs fixed at compile time")
     ] = None,
     target: Annotated[str, typer.Option(help="the target, e.g. llvm or 'llvm -mcpu=haswell'")] = "llvm",
 ) -> None:

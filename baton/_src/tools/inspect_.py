@@ -16,7 +16,7 @@ from baton._src.tools.console import OUT, guarded, print_json, progress
 @guarded
 def inspect(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="a model file or an artifact of `baton compile`")],
-    stage: Annotated[str, typer.Option(help="print the program at this stage; `list` names them")] = "",
+    stage: Annotated[str, typer.Option(help="print the program at this stage; `list` shows the stages")] = "",
     kernels: Annotated[bool, typer.Option("--kernels", help="list the kernels")] = False,
     memory: Annotated[bool, typer.Option("--memory", help="print the memory plan")] = False,
     json: Annotated[bool, typer.Option("--json", help="print inputs, outputs and kernels as JSON")] = False,

@@ -24,7 +24,7 @@ def run(
     random: Annotated[bool, typer.Option("--random", help="use random inputs")] = False,
     dim: Annotated[list[str] | None, typer.Option(help="size of a symbolic dim for --random: NAME=SIZE")] = None,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="write the outputs (.npz)")] = None,
-    json: Annotated[bool, typer.Option("--json", help="print the outputs, whole, as JSON")] = False,
+    json: Annotated[bool, typer.Option("--json", help="print the complete outputs as JSON")] = False,
     threads: Annotated[int | None, typer.Option(min=1, help="number of threads; default: all cores")] = None,
 ) -> None:
     """Run MODEL on inputs from a file and print (or write) its outputs."""

@@ -30,12 +30,13 @@ def tune(
     ] = None,
     database: Annotated[
         Path | None,
-        typer.Option(help="where results are kept; default: the file that BATON_TUNING names, or baton's cache"),
+        typer.Option(help="file for the results; default: the one BATON_TUNING names, or baton's cache"),
     ] = None,
     dask: Annotated[
-        str | None, typer.Option(metavar="ADDRESS", help="a Dask scheduler whose workers measure: tcp://host:8786")
+        str | None,
+        typer.Option(metavar="ADDRESS", help="a Dask scheduler whose workers take the measurements: tcp://host:8786"),
     ] = None,
-    input_: Annotated[Path | None, typer.Option("-i", "--input", help="inputs by name (.npz); else random")] = None,
+    input_: Annotated[Path | None, typer.Option("-i", "--input", help="inputs by name (.npz); default: random")] = None,
     dim: Annotated[list[str] | None, typer.Option(help="size of a symbolic dim for random inputs: NAME=SIZE")] = None,
 ) -> None:
     """Search schedule choices for the kernels of MODEL, and remember those that are measurably better."""

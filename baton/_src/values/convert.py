@@ -106,7 +106,7 @@ def _tensor(value: NDArray) -> Any:
     if is_extended(array.dtype):
         raise fail(
             "tensor-dlpack",
-            f"a tensor of {value.dtype} cannot be given to a foreign packed function",
+            f"a tensor of {value.dtype} cannot be passed to a foreign packed function",
             help="cast it to float32 first",
         )
     return array

@@ -87,7 +87,7 @@ class RelayGraph:
         return [R.take(R.expand_dims(exprs[0], axis=0), index, axis=0, mode="fast"), *exprs[1:]]
 
     def packed(self, name: str, args: Sequence[Any], infos: Sequence[TensorInfo]) -> Sequence[Any]:
-        raise fail("import-relay", f"Relay has no call of {name}", help="import it with relax.frontend")
+        raise fail("import-relay", f"Relay cannot call the builtin {name}", help="import it with relax.frontend")
 
     def shape_tensor(self, dims: Sequence[Dim]) -> Any:
         return self._sizes.tensor(dims)
@@ -155,7 +155,7 @@ def _either(a: TensorInfo, b: TensorInfo) -> TensorInfo:
     """What is known of a tensor that is one of two."""
     if a.dtype != b.dtype or (a.ndim != b.ndim and min(a.ndim, b.ndim) >= 0):
         shown = [f"{i.dtype} of rank {i.ndim}" if i.ndim >= 0 else f"{i.dtype} of open rank" for i in (a, b)]
-        message = f"the two ways of a conditional give {' and '.join(shown)}; Relay needs one dtype and rank"
+        message = f"the branches of a conditional return {' and '.join(shown)}; Relay needs the same dtype and rank"
         raise fail("import-relay", message, help="import it with relax.frontend")
     return a if a.shape is not None and a.shape == b.shape else TensorInfo(None, a.dtype, min(a.ndim, b.ndim))
 

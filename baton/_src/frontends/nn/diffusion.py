@@ -20,7 +20,11 @@ class TimestepEmbedding(Module):
         post_act_fn: str | None = None, cond_proj_dim: int | None = None,
     ) -> None:  # fmt: skip
         if act_fn != "silu" or post_act_fn not in (None, "silu"):
-            raise fail("nn-tensor", f"the activation is silu, got {act_fn!r} and {post_act_fn!r}", kind=ValueError)
+            raise fail(
+                "nn-tensor",
+                f"only the activation 'silu' is supported, got {act_fn!r} and {post_act_fn!r}",
+                kind=ValueError,
+            )
         self.linear_1 = Linear(in_channels, time_embed_dim)
         self.cond_proj = None if cond_proj_dim is None else Linear(cond_proj_dim, in_channels, bias=False)
         self.act = SiLU()

@@ -50,8 +50,8 @@ class SourceModule(ExternModule):
 
 def _foreign(what: str, which: str) -> Exception:
     return fail(
-        "nn-extern", f"nn.{what} needs {which}, for which there is no compiler or linker here",
-        help="register a Python function (baton.register_func) and say what it gives: nn.ExternModule({name: infer}), "
+        "nn-extern", f"nn.{what} needs {which}, and baton has no compiler or linker for it",
+        help="register a Python function (baton.register_func) and declare its result: nn.ExternModule({name: infer}), "
         "or write the kernel in te or TIR (nn.op.tensor_expr_op, tensor_ir_op)",
     )  # fmt: skip
 

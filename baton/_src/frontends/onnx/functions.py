@@ -67,7 +67,7 @@ def _as_onnx_has_it(proto: Any) -> Any:
             raise fail(
                 "onnx-node",
                 f"{attribute.name} {attribute.i} of {proto.op_type} is not supported",
-                help=f"{own[attribute.name]} is",
+                help=f"only {own[attribute.name]} is",
             )
     found = type(proto)()
     found.CopyFrom(proto)

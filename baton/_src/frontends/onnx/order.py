@@ -16,9 +16,9 @@ MOST_SHOWN = 8
 
 
 def in_order(nodes: Sequence[Any]) -> Sequence[Any]:
-    """The nodes, each behind those it needs. As they are if they are in order; else sorted.
+    """Return the nodes in topological order; unchanged if they are in order already.
 
-    `DiagnosticError` (`onnx-graph`) names the nodes that wait for each other.
+    `DiagnosticError` (`onnx-graph`) names the nodes of a cycle.
     """
     makers = {name: place for place, node in enumerate(nodes) for name in node.output if name}
     needed = [sorted({makers[name] for name in _used(node) if name in makers}) for node in nodes]
@@ -29,8 +29,10 @@ def in_order(nodes: Sequence[Any]) -> Sequence[Any]:
     except CycleError as error:
         shown = [_title(nodes[place]) for place in error.args[1][:MOST_SHOWN]]
         more = " -> ..." if len(error.args[1]) > MOST_SHOWN else ""
-        help = "a value that is to be used again is carried by a Loop or Scan"
-        raise fail("onnx-graph", f"nodes wait for each other: {' -> '.join(shown)}{more}", help=help) from None
+        help = "use a Loop or Scan to carry a value from one iteration to the next"
+        raise fail(
+            "onnx-graph", f"nodes depend on each other in a cycle: {' -> '.join(shown)}{more}", help=help
+        ) from None
 
 
 def _used(node: Any) -> Iterator[str]:

@@ -130,8 +130,12 @@ class Importer:
     def _input_info(self, node: Any, measured: Mapping[int, Dim]) -> TensorInfo:
         found = node.meta["val"]
         if found.dtype.is_complex:
-            help = "take its parts as a last axis: f(x), with x = torch.view_as_complex(parts) within the program"
-            raise fail("torch-dtype", f"input {node.name!r} is complex, which functions cannot take", help=help)
+            help = (
+                "pass real and imaginary parts along a last axis, and call torch.view_as_complex(parts) in the program"
+            )
+            raise fail(
+                "torch-dtype", f"input {node.name!r} is complex; compiled functions take real tensors", help=help
+            )
         dims = tuple(measured[k] if k in measured else self.symbols.dim(d) for k, d in enumerate(found.shape))
         return TensorInfo(dims, dtype_of(found.dtype))
 
@@ -155,7 +159,11 @@ class Importer:
             return found.value(self.builder)
         if isinstance(found, Pair):
             help = "return torch.view_as_real(...) of it"
-            raise fail("torch-output", "the program returns a complex tensor, which functions cannot return", help=help)
+            raise fail(
+                "torch-output",
+                "the program returns a complex tensor; compiled functions return real tensors",
+                help=help,
+            )
         raise fail("torch-output", f"the program returns {found!r}: only tensors and numbers can be results")
 
     def _call(self, node: Any) -> Any:
@@ -224,7 +232,7 @@ class Importer:
 
     def _result(self, call: AtenNode, value: Any, expected: Any) -> Any:
         if isinstance(value, Pair) is not isinstance(expected, Part):
-            raise InternalError(f"{call.title}: a result is complex, or is not, where PyTorch has it otherwise")
+            raise InternalError(f"{call.title}: a result is complex here and real in PyTorch, or the reverse")
         if isinstance(value, Pair):
             return Pair(*(self._tensor(call, part, expected) for part in (value.real, value.imag)))
         return self._tensor(call, value, expected)

@@ -54,7 +54,8 @@ def from_pytorch(
     """
     if export_renamed_c_graph_path is not None:
         raise fail(
-            "torch-option", "export_renamed_c_graph_path: no graph of TorchScript is renamed here to be exported"
+            "torch-option",
+            "export_renamed_c_graph_path: the importer renames no TorchScript graph that it could export",
         )
     names, inputs = _inputs(input_infos, default_dtype)
     language = RelayGraph()

@@ -106,7 +106,11 @@ def item(node: AtenNode, x: Value) -> Any:
         return Answer(alone)
     found = g.numbers(alone)
     if found is None:
-        node.fail("a whole number that elements decide is known only at run time", code="torch-dynamic", help=_IN_RELAX)
+        node.fail(
+            "an integer that depends on the elements of a tensor is known only at run time",
+            code="torch-dynamic",
+            help=_IN_RELAX,
+        )
     return found.reshape(-1)[0]
 
 

@@ -66,7 +66,7 @@ def _infer_outputs(call: Call) -> StructInfo:
                 STRUCT_INFO,
                 f"{name}: an output must be a tensor of known dtype and dims, got {described(field)}",
                 span=call.span,
-                help="its memory is allocated before the call",
+                help="its memory is allocated before the call, so the size must be known",
             )
     if len(call.args) > 2:
         ints = call.args[2]

@@ -93,7 +93,7 @@ class ModuleReader:
         if not isinstance(text, str):
             raise fail("api", f"a program is parsed from its text, not from a {type(text).__name__}")
         if len(text) > MAX_TEXT:
-            raise fail("relay-parse", f"the text has {len(text)} characters, more than {MAX_TEXT}")
+            raise fail("relay-parse", f"the text has {len(text)} characters, more than the limit of {MAX_TEXT}")
         self._cursor = Cursor(Text(source_name, text))
         self._metadata = MetadataSection(self._cursor, metadata)
         self._types = TypeReader(self._cursor)

@@ -126,7 +126,7 @@ def test_searches_end(tmp_path: Path) -> None:
 def test_mistakes_are_named() -> None:
     with pytest.raises(DiagnosticError, match="no template 'nowhere'"):
         autotvm.task.create("nowhere", (), "llvm")
-    with pytest.raises(DiagnosticError, match="no template is at work"):
+    with pytest.raises(DiagnosticError, match="no template is active"):
         autotvm.get_config()
     space = autotvm.ConfigSpace()
     with pytest.raises(DiagnosticError, match="no policy 'sideways'"):

@@ -94,9 +94,14 @@ class TIRPagedKVCache(PagedKVCache):
     ) -> None:  # fmt: skip
         size = qk_head_dim if head_dim is None else head_dim
         if attn_kind != "mha" or size is None or (v_head_dim or size) != size:
-            raise fail("nn-cache", "caches are for heads of one size", help='attn_kind="mha"', kind=NotImplementedError)
+            raise fail(
+                "nn-cache",
+                "KV caches need query, key and value heads of the same size",
+                help='use attn_kind="mha"',
+                kind=NotImplementedError,
+            )
         if enable_disaggregation:
-            message = "enable_disaggregation splits a cache over machines; it is on one"
+            message = "enable_disaggregation distributes the cache over several machines, which is not supported"
             raise fail("nn-cache", message, help="leave it out", kind=NotImplementedError)
         call = call_pure_packed(
             "vm.builtin.paged_attention_kv_cache_create",
@@ -119,7 +124,7 @@ def _partition(layers: ShapeExpr | Sequence[int], count: int) -> ShapeExpr:
     first, last = found.values[0], found.values[-1]
     if isinstance(first, IntImm) and isinstance(last, IntImm) and last.value - first.value != count:
         message = f"layer_partition has {last.value - first.value} layers, num_hidden_layers is {count}"
-        raise fail("nn-cache", message, help="ShapeExpr([0, num_hidden_layers])", kind=ValueError)
+        raise fail("nn-cache", message, help="e.g. ShapeExpr([0, num_hidden_layers])", kind=ValueError)
     return found
 
 
@@ -127,4 +132,4 @@ class FlashInferPagedKVCache(PagedKVCache):
     """A cache that a library for GPUs attends to: refused, whatever its arguments."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
-        raise fail("nn-cache", "FlashInfer is for GPUs", help="TIRPagedKVCache", kind=NotImplementedError)
+        raise fail("nn-cache", "FlashInfer is for GPUs", help="use TIRPagedKVCache", kind=NotImplementedError)

@@ -125,7 +125,9 @@ def _behind(node: OnnxNode, before: Value, stack: Value, item: tuple[Dim, ...]) 
     g = node.graph
     sizes = g.numbers(g.call("shape_tensor", stack, dtype="int64"))
     if sizes is None:
-        node.fail("a sequence that a loop of unknown length makes needs a language with sizes of a run")
+        node.fail(
+            "a sequence built by a loop of unknown length has sizes known only at run time; Relay cannot express them"
+        )
     stack = g.reshape(stack, (sizes[0], *item))
     if before.items:
         stack = g.call("concat", (in_one(node, before.items, 0), stack), axis=0)

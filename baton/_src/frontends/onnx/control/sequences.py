@@ -26,7 +26,7 @@ def _items(node: OnnxNode) -> tuple[Value, ...]:
     if items is None or node[0].grows:
         node.fail(
             "its operand is not a sequence whose length is known when importing",
-            help="a loop of unknown length may append to a sequence; what reads it must come behind the loop",
+            help="a loop of unknown length may append to a sequence; read the sequence after the loop",
         )
     return items
 
@@ -149,7 +149,7 @@ def optional(node: OnnxNode) -> Value:
 def get_element(node: OnnxNode) -> Value:
     found = node.optional(0)
     if found is None:
-        node.fail("its optional has no value", help="ask OptionalHasElement before")
+        node.fail("its optional has no value", help="test it with OptionalHasElement first")
     return found
 
 

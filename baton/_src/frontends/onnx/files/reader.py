@@ -140,7 +140,7 @@ def onnx_type_of(dtype: Any) -> int:
     for number, name in _DTYPES.items():
         if DataType(name).numpy == dtype:
             return number
-    raise fail("onnx-dtype", f"ONNX models here take no tensors of dtype {dtype}")
+    raise fail("onnx-dtype", f"ONNX has no element type for tensors of dtype {dtype}")
 
 
 def read_tensors(tensors: Sequence[Any], folder: ModelFolder | None) -> dict[str, AnyArray]:

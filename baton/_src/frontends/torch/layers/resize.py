@@ -234,7 +234,7 @@ def smoothed(method: str) -> Converter:
 
     def convert(node: AtenNode, x: Value, size: Sequence[Dim] | None, align: bool, *scales: Any) -> Value:
         if not x.dtype.is_float:
-            node.fail("antialias=True of whole numbers is not supported", help="convert the image to float32 before")
+            node.fail("antialias=True is not supported for integers", help="convert the image to float32 before")
         factors = scales[0] if len(scales) == 1 and isinstance(scales[0], tuple) else scales
         own = node.sizes(x)[2:]
         if size is None:

@@ -59,7 +59,7 @@ def read_archive(path: Path) -> Any:
 
 
 def _refuse(path: Path, reason: str) -> NoReturn:
-    raise fail("torch-file", f"{path}: {reason}", help="torch.export.save(exported, 'model.pt2') writes what is read")
+    raise fail("torch-file", f"{path}: {reason}", help="write the file with torch.export.save(exported, 'model.pt2')")
 
 
 def _check_sizes(path: Path, stream: Any) -> None:

@@ -43,7 +43,7 @@ def chosen(condition: Any, ways: Sequence[Way], given: Mapping[str, Any], line: 
     first, second = (g.outputs for g in graphs)
     if first != second:
         message = f"{line} chooses by the elements of a tensor between things of different kinds"
-        raise fail("torch-script", message, help="give the same variables tensors on both ways")
+        raise fail("torch-script", message, help="assign tensors to the same variables in both branches")
     assert first is not None  # both were traced
     structure, missing = first
     results = iter(found)
@@ -81,4 +81,4 @@ def _tensor(value: Any, line: str) -> Any:
     if isinstance(value, (int, torch.SymInt)):
         return torch.scalar_tensor(value, dtype=torch.bool if isinstance(value, bool) else torch.int64)
     message = f"{line} chooses {value!r}, which is not a tensor, by the elements of one"
-    raise fail("torch-script", message, help="make a tensor of it before the condition")
+    raise fail("torch-script", message, help="convert it to a tensor before the condition")

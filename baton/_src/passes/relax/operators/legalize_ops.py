@@ -117,9 +117,11 @@ class _Legalizer(DecomposingRewriter):
         """What `rule` makes of the call; what it emits goes in front, legalised in turn."""
         self.depth += 1
         if self.depth > _DEEPEST:
-            help = "return the call itself, or other operators, where there is nothing left to do"
+            help = "return the call unchanged, or calls of other operators, when nothing is left to do"
             raise fail(
-                "endless-rule", f"the rule for {call.op.name} never ends: it emits the operator again", help=help
+                "endless-rule",
+                f"the rule for {call.op.name} does not terminate: it emits the operator again",
+                help=help,
             )
         with self.emitting(self.builder):
             replacement = rule(self.builder, call)

@@ -35,7 +35,9 @@ def get_config() -> Config:
     """The configuration that the template at work is to use."""
     found = _config.get()
     if found is None:
-        raise fail("autotvm-task", "no template is at work", help="get_config is called by functions under @template")
+        raise fail(
+            "autotvm-task", "no template is active", help="call get_config in a function decorated with @template"
+        )
     return found
 
 
