@@ -81,6 +81,8 @@ assert backend.run_model(onnx_model, [np.ones((2, 3), np.float32), np.array([0])
   use the size before rounding.
 - Attention of one query with `is_causal` and a past sees the keys up to its own position, as ONNX's definition and its
   reference say. In onnxruntime it sees all keys; the results differ where more keys than queries are new.
+- SparseAttention (`com.microsoft`) treats every row of a batch on its own. In onnxruntime's CPU kernel the result of a
+  row changes if another row of the batch is longer.
 - A loop of unknown length may append to sequences, one item of the same sizes in each iteration; the sequences may be
   read only after the loop.
 - Errors at run time name the nodes; for a kernel made of several nodes they name all of them.

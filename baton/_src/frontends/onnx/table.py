@@ -17,11 +17,18 @@ from baton._src.frontends.onnx.learning.trees import TREES
 from baton._src.frontends.onnx.microsoft.attention import CONTRIB_ATTENTION
 from baton._src.frontends.onnx.microsoft.blocks import CONTRIB_BLOCKS
 from baton._src.frontends.onnx.microsoft.cached_attention import CONTRIB_CACHED
+from baton._src.frontends.onnx.microsoft.chains import CONTRIB_CHAINS
+from baton._src.frontends.onnx.microsoft.crops import CONTRIB_CROPS
+from baton._src.frontends.onnx.microsoft.diffusion import CONTRIB_DIFFUSION
 from baton._src.frontends.onnx.microsoft.experts import CONTRIB_EXPERTS
 from baton._src.frontends.onnx.microsoft.fused import CONTRIB, simplified_layer_normalization
 from baton._src.frontends.onnx.microsoft.gates import CONTRIB_GATES
 from baton._src.frontends.onnx.microsoft.multi_head import CONTRIB_MULTI_HEAD
+from baton._src.frontends.onnx.microsoft.projections import CONTRIB_PROJECTIONS
 from baton._src.frontends.onnx.microsoft.quantized import CONTRIB_QUANTIZED
+from baton._src.frontends.onnx.microsoft.relative_positions import CONTRIB_RELATIVE
+from baton._src.frontends.onnx.microsoft.rotary import CONTRIB_ROTARY
+from baton._src.frontends.onnx.microsoft.streams import CONTRIB_STREAMS
 from baton._src.frontends.onnx.nn.convolution import CONVOLUTION
 from baton._src.frontends.onnx.nn.normalization import NORMALIZATION
 from baton._src.frontends.onnx.nn.places import PLACES
@@ -78,11 +85,18 @@ MICROSOFT: dict[str, Converter] = {
     **CONTRIB,
     **CONTRIB_ATTENTION,
     **CONTRIB_MULTI_HEAD,
+    **CONTRIB_ROTARY,
     **CONTRIB_CACHED,
     **CONTRIB_BLOCKS,
     **CONTRIB_QUANTIZED,
     **CONTRIB_EXPERTS,
     **CONTRIB_GATES,
+    **CONTRIB_STREAMS,
+    **CONTRIB_DIFFUSION,
+    **CONTRIB_CHAINS,
+    **CONTRIB_CROPS,
+    **CONTRIB_RELATIVE,
+    **CONTRIB_PROJECTIONS,
     **TOKENS,
 }
 """Of the domain `com.microsoft`."""

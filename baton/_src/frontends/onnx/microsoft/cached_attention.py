@@ -1,5 +1,5 @@
-"""Of the domain `com.microsoft`, what language models that generate are written with: rotary embeddings, and attention
-whose groups of heads share keys that are kept from step to step."""
+"""Of the domain `com.microsoft`, the attention of language models that generate: groups of heads share keys, which are
+kept from step to step. `SparseAttention` sees blocks of them only."""
 
 from __future__ import annotations
 
@@ -9,65 +9,18 @@ from baton._src.frontends.onnx.microsoft.attention import (
     counted,
     dims_of,
     join_heads,
+    kept_or,
     parts_of,
     split_heads,
 )
 from baton._src.frontends.onnx.microsoft.buffers import filled, visible, widened
 from baton._src.frontends.onnx.microsoft.fused import derived
+from baton._src.frontends.onnx.microsoft.rotary import rotated
 from baton._src.frontends.onnx.nn.normalization import rms_normalization
 from baton._src.frontends.onnx.node import Converter, OnnxNode
 from baton._src.ir.tensor_info import Dim
 from baton._src.tir.operators import max as larger
-from baton._src.values.dtype import INT64
-
-
-def rotary_embedding(node: OnnxNode) -> Value:
-    """input (batch, length, width) or (batch, heads, length, size), position_ids, cos_cache, sin_cache"""
-    g, x, positions = node.graph, node[0], node[1]
-    if node.attr("is_packed_batching", 0) or float(node.attr("scale", 1.0)) != 1.0:
-        node.fail("packed batches and scales are not supported")
-    half = dims_of(node, node[2], 2, "cos_cache")[1]
-    if x.rank == 4:
-        by_heads = x
-    else:
-        width, heads = dims_of(node, x, 3, "input")[2], int(node.attr("num_heads", 0))
-        if not isinstance(width, int) or not isinstance(half, int):
-            node.fail("the size of a head must be known", code="onnx-dynamic")
-        by_heads = split_heads(node, x, heads or width // (2 * half), "input")
-    length = dims_of(node, by_heads, 4, "heads")[2]
-    positions = g.cast(positions, INT64)
-    if positions.rank < 2:
-        positions = g.call("add", g.reshape(positions, (1, 1)), counted(node, length, 1, length))
-    found = rotated(node, by_heads, positions, node[2], node[3], bool(node.attr("interleaved", 0)))
-    return found if x.rank == 4 else join_heads(node, found)
-
-
-def rotated(node: OnnxNode, x: Value, positions: Value, cos: Value, sin: Value, interleaved: bool) -> Value:
-    """`x` (batch, heads, length, size) with pairs of numbers turned by the angles of their positions (batch or 1,
-    length). The pairs are neighbours if `interleaved`, else halves of what is turned, which may be only a front part.
-    """
-    g = node.graph
-    batch, heads, length, size = dims_of(node, x, 4, "heads")
-    half = dims_of(node, cos, 2, "cos_cache")[1]
-    if not isinstance(half, int) or not isinstance(size, int):
-        node.fail("the size of a head must be known", code="onnx-dynamic")
-    turned, rest = (x, None) if 2 * half == size else parts_of(node, x, (2 * half, size - 2 * half))
-    c, s = (
-        g.call("expand_dims", g.call("take", table, positions, axis=0, mode="fast"), axis=(1,)) for table in (cos, sin)
-    )
-    if interleaved:
-        pairs = g.reshape(turned, (batch, heads, length, half, 2))
-        a, b = (g.call("take", pairs, g.constant(i, "int64"), axis=4) for i in range(2))
-    else:
-        a, b = parts_of(node, turned, (half, half))
-    real = g.call("subtract", g.call("multiply", a, c), g.call("multiply", b, s))
-    imaginary = g.call("add", g.call("multiply", a, s), g.call("multiply", b, c))
-    if interleaved:
-        found = g.reshape(g.call("stack", (real, imaginary), axis=4), (batch, heads, length, 2 * half))
-    else:
-        found = g.call("concat", (real, imaginary), axis=3)
-    return found if rest is None else g.call("concat", (found, rest), axis=3)
-
+from baton._src.values.dtype import FLOAT32, INT64
 
 _REFUSED = {
     "sliding_window_cache": 0,
@@ -90,12 +43,10 @@ def group_query_attention(node: OnnxNode) -> list[Value]:
         if node.attr(name, plain) != plain:
             node.fail(f"{name} = {node.attr(name)!r} is not supported")
     q, k, v = _operands(node)
-    batch, _, m, _ = dims_of(node, q, 4, "query")
-    ends = g.reshape(g.call("add", g.cast(node[5], INT64), g.constant(1, INT64)), (batch, 1))
-    before = g.call("maximum", g.call("subtract", ends, g.dims(m)), g.constant(0, INT64))
-    q, k = _with_positions(node, q, k, before)
-    k, v = (_kept(node, node.optional(3 + i), x, before) for i, x in enumerate((k, v)))
-    n = dims_of(node, k, 4, "keys")[2]
+    before = _before(node, q, g.call("add", g.cast(node[5], INT64), g.constant(1, INT64)))
+    q, k = _with_positions(node, q, k, _positions(node, q, before, node.optional(9)), 7)
+    k, v = (_kept(node, node.optional(3 + i), x, before, 6) for i, x in enumerate((k, v)))
+    m, n = (dims_of(node, x, 4, "heads")[2] for x in (q, k))
     window = int(node.attr("local_window_size", -1))
     if window == 0:
         node.fail("a local_window_size of 0 hides every key", help="-1 stands for no window")
@@ -128,27 +79,36 @@ def _operands(node: OnnxNode) -> list[Value]:
     return found
 
 
-def _with_positions(node: OnnxNode, q: Value, k: Value, before: Value) -> tuple[Value, Value]:
+def _before(node: OnnxNode, q: Value, ends: Value) -> Value:
+    """(batch, 1): how many keys each row has before its new ones, of how many it has with them."""
+    g, (batch, _, m, _) = node.graph, dims_of(node, q, 4, "query")
+    return g.call("maximum", g.call("subtract", g.reshape(ends, (batch, 1)), g.dims(m)), g.constant(0, INT64))
+
+
+def _positions(node: OnnxNode, q: Value, before: Value, given: Value | None = None) -> Value:
+    """(batch, m): where the new tokens stand."""
+    g, (batch, _, m, _) = node.graph, dims_of(node, q, 4, "query")
+    if given is not None:
+        return g.of_shape(g.cast(given, INT64), (batch, m))
+    return g.call("add", before, counted(node, m, 1, m))
+
+
+def _with_positions(node: OnnxNode, q: Value, k: Value, positions: Value, tables: int) -> tuple[Value, Value]:
+    """Query and keys, turned if the node wants it; operand `tables` and the next one are the cosines and sines."""
     if not node.attr("do_rotary", 0):
         return q, k
-    g, m = node.graph, dims_of(node, q, 4, "query")[2]
-    batch, given = dims_of(node, q, 4, "query")[0], node.optional(9)
-    if given is None:
-        positions = g.call("add", before, counted(node, m, 1, m))
-    else:
-        positions = g.of_shape(g.cast(given, INT64), (batch, m))
     interleaved = bool(node.attr("rotary_interleaved", 0))
-    turned = [rotated(node, x, positions, node[7], node[8], interleaved) for x in (q, k)]
-    return turned[0], turned[1]
+    cos, sin = node[tables], node[tables + 1]
+    return rotated(node, q, positions, cos, sin, interleaved), rotated(node, k, positions, cos, sin, interleaved)
 
 
-def _kept(node: OnnxNode, past: Value | None, new: Value, before: Value) -> Value:
-    """The past of each row with the new ones: as long as the past or as the longest row, whichever is more, which the
-    operator's total length says."""
+def _kept(node: OnnxNode, past: Value | None, new: Value, before: Value, longest_row: int) -> Value:
+    """The past of each row with the new ones: as long as the past or as the longest row, whichever is more, which
+    operand `longest_row` says."""
     if past is None:
         return new
     room = dims_of(node, past, 4, "past")[2]
-    (total,) = node.sizes(6, "the total length")
+    (total,) = node.sizes(longest_row, "the total length")
     longest: Dim = max(total, room) if isinstance(total, int) and isinstance(room, int) else larger(total, room)
     return filled(node, past, new, before, longest)
 
@@ -171,6 +131,60 @@ def _sink(node: OnnxNode) -> Value | None:
     return given
 
 
+def sparse_attention(node: OnnxNode) -> list[Value]:
+    """query, key, value, past_key, past_value, block_row_indices, block_col_indices, total_sequence_length,
+    key_total_sequence_lengths, cos_cache, sin_cache -> output, present_key, present_value.
+
+    Which blocks of keys a block of queries sees is given as sparse matrices, which the heads take in turns.
+    """
+    g = node.graph
+    q, k, v = _operands(node)
+    before = _before(node, q, g.cast(node[8], INT64))
+    positions = _positions(node, q, before)
+    q, k = _with_positions(node, q, k, positions, 9)
+    k, v = (_kept(node, node[3 + i], x, before, 7) for i, x in enumerate((k, v)))
+    m, n = (dims_of(node, x, 4, "heads")[2] for x in (q, k))
+    hidden = visible(node, before, m, n, q, causal=True)
+    shared_k, shared_v = (_for_every_head(node, x) for x in (k, v))
+    out, _ = attend(node, q, shared_k, shared_v, (hidden, _hidden_blocks(node, q, positions, n)))
+    return [join_heads(node, out), k, v]
+
+
+def _hidden_blocks(node: OnnxNode, q: Value, positions: Value, n: Dim) -> Value:
+    """What hides from queries (batch, heads, m, size) at their positions those of n keys that lie in blocks which their
+    own block does not see."""
+    g, size = node.graph, int(node.needed("sparse_block_size"))
+    batch, heads, m, _ = dims_of(node, q, 4, "query")
+    layouts, _ = dims_of(node, node[5], 2, "block_row_indices")
+    if size < 1 or not isinstance(layouts, int) or not isinstance(heads, int) or heads % layouts:
+        node.fail(f"{heads} heads cannot take turns with {layouts} layouts of blocks of {size}", code="op-shape")
+    seen = _seen_blocks(node, layouts)
+    rows = g.call("floor_divide", positions, g.constant(size, INT64))
+    columns = g.call("floor_divide", counted(node, n, n), g.constant(size, INT64))
+    last = g.dims(dims_of(node, seen, 3, "blocks")[2] - 1)
+    by_row = g.call("take", seen, rows, axis=1, mode="fast")  # (layouts, batch, m, blocks)
+    found = g.call("take", by_row, g.call("minimum", columns, last), axis=3, mode="fast")
+    turns = g.call("expand_dims", g.transpose(found, (1, 0, 2, 3)), axis=(1,))
+    kept = g.reshape(g.broadcast_to(turns, (batch, heads // layouts, layouts, m, n)), (batch, heads, m, n))
+    return kept_or(node, kept, -q.dtype.largest_float, q)
+
+
+def _seen_blocks(node: OnnxNode, layouts: int) -> Value:
+    """bool (layouts, blocks, blocks): row i of a layout sees the blocks `columns[rows[i]:rows[i + 1]]`."""
+    g = node.graph
+    rows, columns = (g.cast(node[k], INT64) for k in (5, 6))
+    (_, ends), (_, count) = (dims_of(node, v, 2, "indices of blocks") for v in (rows, columns))
+    blocks, entries = ends - 1, counted(node, count, 1, 1, count)
+    starts, stops = (
+        g.call("strided_slice", rows, axes=(1,), begin=(k,), end=(k + blocks,), strides=(1,)) for k in (0, 1)
+    )
+    starts, stops = (g.call("expand_dims", v, axis=(2,)) for v in (starts, stops))
+    of_row = g.call("logical_and", g.call("less_equal", starts, entries), g.call("less", entries, stops))
+    is_block = g.call("equal", g.call("expand_dims", columns, axis=(2,)), counted(node, blocks, 1, 1, blocks))
+    times = g.call("matmul", g.cast(of_row, FLOAT32), g.cast(is_block, FLOAT32))
+    return g.call("greater", g.of_shape(times, (layouts, blocks, blocks)), g.scalar(0, times))
+
+
 CONTRIB_CACHED: dict[str, Converter] = {
-    "RotaryEmbedding": rotary_embedding, "GroupQueryAttention": group_query_attention,
+    "GroupQueryAttention": group_query_attention, "SparseAttention": sparse_attention,
 }  # fmt: skip

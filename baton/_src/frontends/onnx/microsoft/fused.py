@@ -69,7 +69,7 @@ def _turned(node: OnnxNode, x: Value, name: str) -> Value:
     return x if axes == sorted(axes) else node.graph.transpose(x, axes)
 
 
-def _activated(node: OnnxNode, x: Value, numbers: list[float]) -> Value:
+def activated(node: OnnxNode, x: Value, numbers: list[float]) -> Value:
     """`x` after the activation the node names, with the activation's own numbers."""
     name = str(node.attr("activation", ""))
     named: dict[str, Callable[[], Value]] = {
@@ -89,7 +89,7 @@ def _activated(node: OnnxNode, x: Value, numbers: list[float]) -> Value:
 def fused_gemm(node: OnnxNode) -> Value:
     names = [f"activation_{n}" for n in ("alpha", "beta", "gamma")]
     numbers = [float(node.attributes[n]) for n in names if n in node.attributes]
-    return _activated(node, gemm(node), numbers)
+    return activated(node, gemm(node), numbers)
 
 
 def fused_conv(node: OnnxNode) -> Value:
@@ -98,7 +98,7 @@ def fused_conv(node: OnnxNode) -> Value:
     z = node.optional(3)
     if z is not None:
         out = node.graph.call("add", out, z)
-    return _activated(node, out, [float(v) for v in node.attr("activation_params", ())])
+    return activated(node, out, [float(v) for v in node.attr("activation_params", ())])
 
 
 def simplified_layer_normalization(node: OnnxNode) -> Value:

@@ -168,6 +168,33 @@ def _lstm_weights(node: OnnxNode, w: Value, scale: Value, zero: Value) -> Value:
     return g.transpose(g.call("multiply", centred, scale), (0, 2, 1))
 
 
+def matmul_integer16(node: OnnxNode) -> Value:
+    """The product of matrices of 16 bits in 32, without a sign if neither has one"""
+    g, signed = node.graph, any(node[k].dtype.int_range[0] < 0 for k in (0, 1))
+    found = g.call("matmul", g.cast(node[0], INT32), g.cast(node[1], INT32))
+    return found if signed else g.cast(found, "uint32")
+
+
+def mul_integer(node: OnnxNode) -> Value:
+    """(a - a_zero) * (b - b_zero) in int32; the operands are a, a_zero, b, b_zero."""
+    g, centred = node.graph, []
+    for k in (0, 2):
+        whole, zero = g.cast(node[k], INT32), node.optional(k + 1)
+        centred.append(whole if zero is None else g.call("subtract", whole, g.cast(zero, INT32)))
+    return g.call("multiply", *centred)
+
+
+def reduce_sum_integer(node: OnnxNode) -> Value:
+    """The sum of bytes in 32 bits, without a sign if they have none"""
+    g, axes = node.graph, node.ints("axes") or None
+    found = g.call("sum", g.cast(node[0], INT32), axis=axes, keepdims=bool(node.attr("keepdims", 1)))
+    return g.cast(found, INT32 if node[0].dtype.int_range[0] < 0 else "uint32")
+
+
+def _mean(node: OnnxNode, x: Value) -> Value:
+    return node.graph.call("mean", x, axis=node.ints("axes") or None, keepdims=bool(node.attr("keepdims", 1)))
+
+
 def _alpha(node: OnnxNode) -> float:
     return float(node.attr("alpha", 1.0))
 
@@ -181,5 +208,7 @@ CONTRIB_QUANTIZED: dict[str, Converter] = {
     "MatMulIntegerToFloat": matmul_integer_to_float, "QGemm": qgemm, "QLinearConv": qlinear_conv_any_layout,
     "QLinearAveragePool": qlinear_unary(_average_pool), "QLinearWhere": qlinear_where,
     "NhwcMaxPool": nhwc_max_pool, "DynamicQuantizeMatMul": dynamic_quantize_matmul,
+    "QLinearReduceMean": qlinear_unary(_mean), "MatMulInteger16": matmul_integer16, "MulInteger": mul_integer,
+    "ReduceSumInteger": reduce_sum_integer,
     "QEmbedLayerNormalization": qembed_layer_normalization, "DynamicQuantizeLSTM": dynamic_quantize_lstm,
 }  # fmt: skip
