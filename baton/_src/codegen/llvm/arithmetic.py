@@ -1,7 +1,7 @@
 """Arithmetic, comparisons and conversions of scalars and vectors.
 
 Floats: products and sums carry `contract`, so LLVM may fuse them (one rounding instead of two); nothing else is
-relaxed. `Min` and `Max` hand on NaN, as NumPy's. Integers wrap around. Integer division by zero gives 0 (and `MIN /
+relaxed. `Min` and `Max` propagate NaN, as in NumPy. Integers wrap around. Integer division by zero gives 0 (and `MIN /
 -1` wraps) instead of a trap, as in NumPy. Floats become integers by truncation; values that do not fit saturate at 32
 or 64 bits.
 """
@@ -85,7 +85,9 @@ def _float_binary(f: FunctionText, node: Any, a: str, b: str) -> str:
 
 
 def _floor_remainder(f: FunctionText, dtype: DataType, kind: str, a: str, b: str) -> str:
-    """The remainder with the divisor's sign, that of a zero included; of a finite number by infinity as in Python."""
+    """The remainder with the sign of the divisor, also for zero; for a finite number and an infinite divisor as in
+    Python.
+    """
     rest = _remainder(f, kind, a, b)
     flag = with_lanes("i1", dtype.lanes)
     zero = literal_text(_compute_dtype(dtype), 0.0)
@@ -100,7 +102,7 @@ def _floor_remainder(f: FunctionText, dtype: DataType, kind: str, a: str, b: str
 
 
 def _remainder(f: FunctionText, kind: str, a: str, b: str) -> str:
-    """C's fmod; LLVM calls the C library for it."""
+    """C's fmod, which LLVM implements by calling the C library."""
     f.module.imports["fmodf" if "float" in kind else "fmod"] = None
     return f.value(f"frem {kind} {a}, {b}")
 
@@ -229,7 +231,9 @@ def _float_to_int(f: FunctionText, source: DataType, target: DataType, a: str, f
 
 
 def _vector_to_int(f: FunctionText, source: DataType, bits: int, a: str) -> str:
-    """What fptosi.sat means, which LLVM computes lane by lane: NaN is 0, numbers beyond the range are its ends."""
+    """The semantics of fptosi.sat, which LLVM lowers lane by lane: NaN gives 0, out-of-range numbers the nearest
+    bound.
+    """
     old, wide, flag = register_type(source), with_lanes(f"i{bits}", source.lanes), with_lanes("i1", source.lanes)
     target = DataType(f"int{bits}").with_lanes(source.lanes)
     low, high = (literal_text(source, float(end)) for end in (-(2 ** (bits - 1)), 2 ** (bits - 1)))

@@ -1,7 +1,7 @@
-"""Indices that are tested before memory is touched.
+"""Test indices before memory is accessed.
 
-In every build: those that depend on data (`tir.index_within`, which `passes.tir.check_indices` writes), each against
-its axis. In checked builds: every access besides, against the buffer's extent.
+In every build: indices that depend on data (`tir.index_within`, written by `passes.tir.check_indices`), each against
+its axis. In checked builds also every access, against the buffer's extent.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from baton._src.values.dtype import BOOL, INT64
 
 
 def check_bounds(writer: Any, buffer: Any, index: PrimExpr) -> None:
-    """Leave the kernel with a fault if `index` (a vector: any active lane) is outside the buffer."""
+    """Leave the kernel with a fault if `index` (for vectors: that of any active lane) is outside the buffer."""
     extent = writer.extents.get(buffer.data)
     if extent is None:
         return
@@ -27,7 +27,7 @@ def check_bounds(writer: Any, buffer: Any, index: PrimExpr) -> None:
 
 
 def check_index(writer: Any, call: tir.Call) -> str:
-    """The operand of `tir.index_within(index, extent, text, shown)`: the index, behind the test."""
+    """The operand of `tir.index_within(index, extent, text, shown)`: the index, after the test."""
     index, extent, text, shown = call.args
     assert isinstance(text, tir.StringImm)
     _require(writer, index, extent, text.value, shown)
@@ -36,7 +36,7 @@ def check_index(writer: Any, call: tir.Call) -> str:
 
 
 def _require(writer: Any, index: PrimExpr, extent: PrimExpr, message: str, shown: PrimExpr) -> None:
-    """Leave with `message` about `shown` and `extent` unless 0 <= index < extent in all lanes that are on."""
+    """Leave with `message` about `shown` and `extent` unless 0 <= index < extent in all active lanes."""
     f, e, lanes = writer.f, writer.e, index.dtype.lanes
     wide = with_lanes("i64", lanes)
     where, limit = e.index(index), e.index(extent)
@@ -61,7 +61,7 @@ def _require(writer: Any, index: PrimExpr, extent: PrimExpr, message: str, shown
 
 
 def _mask(e: Any, lanes: int) -> str:
-    """The lanes that are on; for what is one for all of them, whether any is."""
+    """The active lanes; for a condition common to all lanes, whether any is active."""
     if e.mask_lanes == lanes:
         return str(e.mask)
     bits = e.f.value(f"bitcast <{e.mask_lanes} x i1> {e.mask} to i{e.mask_lanes}")

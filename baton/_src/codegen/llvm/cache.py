@@ -1,10 +1,10 @@
-"""Compiled objects on disk, so that a kernel is compiled once a machine.
+"""A cache of compiled objects on disk, so that each kernel is compiled once per machine.
 
-Lives in `$BATON_CACHE_DIR`, else `$XDG_CACHE_HOME/baton`, else `~/.cache/baton`; `BATON_CACHE=0` turns it off,
-`BATON_CACHE_PROGRAMS` limits the MB of whole programs kept next to the objects (`driver.compile.program_cache`).
-An entry is one file named by the hash of everything that decides its content, with a checksum inside: a damaged one
-counts as absent and is written anew. Writing goes through a temporary file and a rename, so readers never see half an
-entry. When the folder grows beyond its cap the entries that were not used for longest go first.
+It is in `$BATON_CACHE_DIR`, else `$XDG_CACHE_HOME/baton`, else `~/.cache/baton`; `BATON_CACHE=0` turns it off,
+`BATON_CACHE_PROGRAMS` limits the MB of whole programs kept next to the objects (`driver.compile.program_cache`). An
+entry is one file named by the hash of everything that determines its content, with a checksum inside: a damaged one
+counts as missing and is rewritten. Files are written under a temporary name and renamed, so readers never see a partial
+entry. When the folder exceeds its limit, the least recently used entries are deleted.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ DEFAULT_PROGRAMS = 4 << 30
 
 @dataclass(frozen=True)
 class CacheOptions:
-    """Where compiled objects and programs are kept, and how many bytes of each; `folder` None: nowhere."""
+    """Where compiled objects and programs are kept, and how many bytes of each; if `folder` is None, nowhere."""
 
     folder: Path | None
     cap: int = DEFAULT_CAP
@@ -34,7 +34,7 @@ class CacheOptions:
 
     @staticmethod
     def from_environment(environment: Mapping[str, str] | None = None) -> CacheOptions:
-        """What the environment asks for."""
+        """The options that the environment variables set."""
         env = os.environ if environment is None else environment
         if env.get("BATON_CACHE", "1").strip().lower() in ("0", "off", "false", "no"):
             return CacheOptions(None)
@@ -44,7 +44,7 @@ class CacheOptions:
 
 
 def checked_by_environment() -> bool:
-    """Whether BATON_CHECKED asks for checked builds wherever nothing else is said."""
+    """Whether BATON_CHECKED makes checked builds the default."""
     return os.environ.get("BATON_CHECKED", "") not in ("", "0")
 
 
@@ -56,7 +56,7 @@ class ObjectCache:
         self._written = 0
 
     def get(self, key: str) -> bytes | None:
-        """The object stored under `key`, if it is there and whole."""
+        """The object stored under `key`, if it exists and is intact."""
         if self.options.folder is None:
             return None
         path = self._path(key)
@@ -68,7 +68,7 @@ class ObjectCache:
         content = data[start:]
         if not data.startswith(MAGIC) or hashlib.sha256(content).digest() != data[len(MAGIC) : start]:
             return None
-        with contextlib.suppress(OSError):  # a read-only cache still serves
+        with contextlib.suppress(OSError):  # a read-only cache can still be read
             os.utime(path)
         return content
 

@@ -1,7 +1,7 @@
-"""Dot products of numbers side by side in words: one instruction where the processor has it, else several.
+"""Dot products of narrow numbers packed in words: one instruction where the processor has it, else several.
 
 `tir.dot_u8s8` is VNNI's vpdpbusd (four unsigned by four signed bytes), `tir.dot_bf16` AVX-512's vdpbf16ps (two pairs of
-bfloat16). Words of several vectors are taken apart; what no instruction takes is shifted, masked and multiplied.
+bfloat16). Wider vectors are split; without a matching instruction, words are shifted, masked and multiplied.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Leaving a kernel because something is wrong: the first fault is noted in a cell (`runtime.native.faults`)."""
+"""Leave a kernel because of an error: the first fault is recorded in a cell (`runtime.native.faults`)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _SITE, _CLAIM = 4, 5
 def leave_with_fault(writer: Any, pattern: str, numbers: list[str]) -> None:
     """Write the fault `pattern` (with `{0}`, `{1}`, `{2}` for the i64 operands `numbers`) and return from the function.
 
-    Whoever claims the cell first writes its numbers, then the message.
+    The thread that claims the cell writes the numbers first, then the message.
     """
     f = writer.f
     cell = f.value(f"call ptr {f.module.fault_cell()}()")
@@ -27,7 +27,7 @@ def leave_with_fault(writer: Any, pattern: str, numbers: list[str]) -> None:
 
 
 def leave_if_fault(writer: Any, site: str) -> None:
-    """Behind the call of a kernel that may end with a fault: if it did, say where that was, and return too."""
+    """After the call of a kernel that may fail: if it did, record the call site, and return too."""
     f = writer.f
     cell = f.value(f"call ptr {f.module.fault_cell()}()")
     message = f.value(f"load atomic i64, ptr {cell} acquire, align 8")
@@ -48,6 +48,6 @@ def _address(f: Any, text: str) -> str:
 
 
 def _first(f: Any, where: str, value: str) -> str:
-    """Write `value` where nothing is yet; whether it was this that was written."""
+    """Write `value` if nothing is there yet; return whether this call wrote it."""
     pair = f.value(f"cmpxchg ptr {where}, i64 0, i64 {value} seq_cst monotonic")
     return str(f.value(f"extractvalue {{ i64, i1 }} {pair}, 1"))

@@ -1,4 +1,4 @@
-"""Bounds of floats that expressions show, so that a cast to integers need not saturate."""
+"""Bounds of float expressions, so that a cast to integers need not saturate."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from baton._src.tir import expr as tir
 from baton._src.values.dtype import DataType
 
 DEEPEST = 6
-"""Expressions are looked at so far: clipping stands right under a cast."""
+"""Depth to which expressions are inspected: clipping is usually directly below a cast."""
 _ROUNDINGS = ("tir.nearbyint", "tir.floor", "tir.ceil", "tir.trunc", "tir.round")
 
 Range = tuple[float, float]
@@ -23,7 +23,7 @@ def fits(value: PrimExpr, target: DataType) -> bool:
 
 
 def float_range(value: PrimExpr, depth: int = DEEPEST) -> Range:
-    """The least and the greatest number that a float may be; it may be NaN besides."""
+    """The least and the greatest value of a float expression (which may also be NaN)."""
     if depth == 0:
         return EVERYTHING
     match value:

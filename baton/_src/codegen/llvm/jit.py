@@ -20,7 +20,7 @@ from baton._src.support.diagnostics import InternalError, fail
 
 @dataclass(frozen=True)
 class Machine:
-    """What LLVM has to know of the target; hashable, also a part of cache keys."""
+    """What LLVM must know about the target; hashable, and part of cache keys."""
 
     triple: str
     cpu: str
@@ -29,7 +29,7 @@ class Machine:
 
     @staticmethod
     def of(target: Target, level: int = 3) -> Machine:
-        """The machine a target describes."""
+        """The LLVM description of a target."""
         initialize()
         if target.is_host:
             return Machine(
@@ -42,7 +42,7 @@ class Machine:
 
 
 def _check_processor(name: str, triple: str) -> None:
-    """Refuse a CPU that LLVM does not know: it would say so once for every module, and end the process."""
+    """Refuse a CPU that LLVM does not know: LLVM would print that for every module, and terminate the process."""
     known = _processors(triple)
     if known and name not in known:
         near = get_close_matches(name, sorted(known), n=3)
@@ -59,8 +59,7 @@ llvm.Target.from_triple(sys.argv[1]).create_target_machine(cpu="help")
 
 @lru_cache(maxsize=4)
 def _processors(triple: str) -> frozenset[str]:
-    """LLVM's names of the CPUs of a target, which it tells only by printing them to the standard error; none if it does
-    not."""
+    """LLVM's names of the CPUs of a target, which it only prints to standard error; empty if it does not."""
     command = [sys.executable, "-c", _LIST_PROCESSORS, triple]
     printed = subprocess.run(command, capture_output=True, text=True, check=False).stderr
     listed = printed.partition("Available CPUs")[2].partition("Available features")[0]
@@ -68,7 +67,7 @@ def _processors(triple: str) -> frozenset[str]:
 
 
 def target_text(target: Target) -> str:
-    """Everything that schedules and code generation may ask a target for."""
+    """Everything about a target that schedules and code generation may depend on."""
     cpu = target.cpu
     facts: list[Any] = [
         sorted(v) if isinstance(v, frozenset) else v for v in (getattr(cpu, f.name) for f in fields(cpu))
@@ -85,7 +84,7 @@ def initialize() -> None:
 
 @lru_cache(maxsize=16)
 def target_machine(machine: Machine) -> Any:
-    """LLVM's target machine; one a process and target."""
+    """LLVM's target machine; one per process and target."""
     initialize()
     try:
         found = llvm.Target.from_triple(machine.triple)
@@ -125,10 +124,10 @@ def _optimised(text: str, machine: Machine) -> tuple[Any, Any]:
 
 
 def _optimise(module: Any, target: Any, level: int) -> None:
-    """Each function by itself, then the helpers into those that call them.
+    """Optimise each function separately, then inline the helpers into their callers.
 
-    A polynomial is simplified once, not again in each of dozens of copies, and there is nothing else between functions:
-    that takes half the time of LLVM's pipeline for modules, and the code is the same.
+    A polynomial is then simplified once instead of again in each of dozens of copies, and no other interprocedural work
+    is needed: this takes half the time of LLVM's pipeline for modules, and the code is the same.
     """
     # TIR's schedule decides what is vectorised and unrolled; LLVM's own attempts cost compile time and undo tiling.
     options = llvm.create_pipeline_tuning_options(level)

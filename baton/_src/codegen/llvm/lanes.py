@@ -1,4 +1,4 @@
-"""Arithmetic on lanes of one floating type, in LLVM IR: what `vector_math` writes its functions with.
+"""Arithmetic on lanes of one floating type in LLVM IR, used to write the functions of `vector_math`.
 
 m = Lanes(f, "<16 x float>", helper);  y = m.fma(x, m.mul(x, 0.5), m.call("exp", x))
 """
@@ -109,15 +109,15 @@ class Lanes:
         return self.from_bits(self.int_op("shl", self.int_op("add", n, bias), mantissa))
 
     def round_to_exponent(self, x: str) -> tuple[str, str]:
-        """(rounded, what `scale` takes for it)."""
+        """(rounded, the representation of it that `scale` takes)."""
         if self._scales_by() is None:
             return self.round_to_int(x)
         rounded = self.unary("rint", x)
         return rounded, rounded
 
     def round_to_int(self, x: str) -> tuple[str, str]:
-        """(rounded, the integer): adding 1.5 * 2^mantissa leaves the integer in the low bits; NaN gives NaN and
-        anything.
+        """(rounded, the integer): adding 1.5 * 2^mantissa leaves the integer in the low bits; NaN gives NaN and an
+        unspecified integer.
         """
         magic = 12582912.0 if self.bits == 32 else 6755399441055744.0
         shifted = self.add(x, magic)
@@ -133,13 +133,13 @@ class Lanes:
         return self._scaled_in_steps(x, exponent) if lanes is None else self._scaled_at_once(x, exponent, lanes)
 
     def _scales_by(self) -> int | None:
-        """The lanes of an instruction that multiplies by a power of two, where the processor has one."""
+        """The lanes of the instruction that multiplies by a power of two, if the processor has one."""
         lanes = min(self.count, 512 // self.bits)
         has = has_power_scaling(self.f.module.features, lanes * self.bits)
         return lanes if has and self.count in (lanes, 2 * lanes, 4 * lanes) else None
 
     def _scaled_at_once(self, x: str, n: str, lanes: int) -> str:
-        """Vectors that are wider than the processor's are taken apart."""
+        """Scale with that instruction; vectors wider than the processor's are split."""
         kind, mask = with_lanes(element_of(self.kind), lanes), f"i{max(8, lanes)}"
         name = f"llvm.x86.avx512.mask.scalef.p{'s' if self.bits == 32 else 'd'}.{lanes * self.bits}"
         rounding = [("i32", "4")] if lanes * self.bits == 512 else []  # as everywhere
@@ -163,7 +163,7 @@ class Lanes:
         return self.f.value(f"shufflevector {self.kind} {x}, {self.kind} poison, <{lanes} x i32> <{order}>")
 
     def _scaled_in_steps(self, x: str, n: str) -> str:
-        """In two, so that results beyond the normal range come out right."""
+        """Scale in two steps, so that results beyond the normal range are correct."""
         half = self.int_op("ashr", n, 1)
         rest = self.int_op("sub", n, half)
         return self.mul(self.mul(x, self.power_of_two(half)), self.power_of_two(rest))

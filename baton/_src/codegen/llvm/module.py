@@ -5,9 +5,9 @@
 
 Each function becomes an LLVM module of its own, named by the hash of what it computes *before* it is scheduled: equal
 kernels are scheduled and compiled once, and one that was compiled before (by any process on this machine) comes from
-the cache without being looked at again. Calls between the functions (`tir.Call("void", GlobalVar("fused_add"), ...)`)
-may go in any order but not in circles. Pointer arguments of a function with the attribute `tir.noalias` must not
-overlap unless all of them are only read.
+the cache without further work. The functions may call each other (`tir.Call("void", GlobalVar("fused_add"), ...)`) in
+any order, but not recursively. Pointer arguments of a function with the attribute `tir.noalias` must not overlap unless
+all of them are only read.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ from baton._src.tir.kernel_digest import kernel_digest
 from baton._src.tir.prim_func import PrimFunc
 
 LONG = 1 << 12
-"""The size of other work beside kernels, in nodes of one: it begins among the first."""
+"""The assumed size of `beside` work, in nodes of a kernel: it is started among the first."""
 SOURCES = ("support", "values", "ir", "transform", "tir", "passes/tir", "codegen")
-"""What decides the code of a kernel that is scheduled already: part of every key."""
+"""Sources that determine the code of a scheduled kernel: part of every key."""
 
 
 @dataclass(frozen=True)
 class CompileOptions:
     """How to compile. `workers` 0 means as many as there are cores.
 
-    `checked` tests every access against its buffer, and fills what kernels are given to write, and work in, with NaN
-    (-1 where it holds integers), so that whoever reads what nobody wrote is seen.
+    `checked` tests every access against its buffer, and fills outputs and work buffers with NaN (-1 for integers), so
+    that reads of unwritten memory become visible.
 
     The environment's BATON_CHECKED=1 makes checked builds the default, so that any program or test runs in that mode.
     """
@@ -60,8 +60,9 @@ class CompileOptions:
 class Scheduler:
     """`run(kernel)` returns the scheduled kernel and the name of the rule that made it.
 
-    `version` identifies all that decides the outcome besides the kernel and the target: the rules' source, settings.
-    `choices` says what was chosen for one kernel, by symbol and as it is before; it is part of its key.
+    `version` identifies everything that determines the result besides the kernel and the target: the rules' source,
+    settings. `choices` returns the tuned choices for one kernel, given its symbol and its unscheduled form; they are
+    part of its key.
     """
 
     run: Callable[[PrimFunc], tuple[PrimFunc, str]]
@@ -71,7 +72,9 @@ class Scheduler:
 
 @dataclass(frozen=True)
 class CompiledKernels:
-    """Object code for `runtime.native.library.load`, and by symbol the rule that scheduled it; what was made beside."""
+    """Object code for `runtime.native.library.load`, the rule that scheduled each symbol, and the results of `beside`
+    work.
+    """
 
     code: bytes
     rules: dict[str, str]
@@ -79,7 +82,7 @@ class CompiledKernels:
 
 
 def compile_module(functions: Mapping[str, PrimFunc], target: Target, options: CompileOptions | None = None) -> bytes:
-    """Object code of `functions` by symbol, which are compiled as they stand."""
+    """Compile `functions`, given by symbol, without scheduling; return the object code."""
     return compile_kernels(functions, target, options).code
 
 
@@ -91,8 +94,8 @@ def compile_kernels(
     as_they_stand: Collection[str] = (),
     beside: Mapping[str, Callable[[], bytes]] | None = None,
 ) -> CompiledKernels:
-    """Schedule (all but `as_they_stand`) and compile `functions`, given by symbol. What is to be made `beside` is work
-    for the same processes.
+    """Schedule (all but `as_they_stand`) and compile `functions`, given by symbol. `beside` is other work for the same
+    processes.
     """
     chosen = options or CompileOptions()
     machine = Machine.of(target, chosen.level)
@@ -118,7 +121,7 @@ def compile_kernels(
 
 
 def _linked(jobs: _Jobs, parts: Mapping[str, bytes], machine: Machine) -> CompiledKernels:
-    """The parts as one bundle, in an order that depends on nothing but their contents."""
+    """The parts as one bundle, in an order that depends only on their contents."""
     ordered = sorted(parts)
     facts = {key: json.loads(parts[key][: parts[key].index(b"\n")]) for key in ordered}
     imports = dict.fromkeys(name for key in ordered for name in facts[key]["imports"])
@@ -134,7 +137,7 @@ def _linked(jobs: _Jobs, parts: Mapping[str, bytes], machine: Machine) -> Compil
 
 
 class _Jobs:
-    """What there is to compile: by key one function of all that are equal."""
+    """What there is to compile: for each key one of the equal functions."""
 
     def __init__(
         self,
@@ -219,7 +222,7 @@ def sources(
     checked: bool = False,
     scheduler: Scheduler | None = None,
 ) -> list[str]:
-    """The kernels for people, one by one: LLVM IR ("ll"), or the assembly that LLVM makes of it ("asm")."""
+    """The source of each kernel for reading: LLVM IR ("ll"), or the assembly that LLVM makes of it ("asm")."""
     texts = list(module_texts(functions, target, checked, scheduler)[0].values())
     return [assembly(text, Machine.of(target)) for text in texts] if fmt == "asm" else texts
 
@@ -230,7 +233,7 @@ def calls_of(func: PrimFunc) -> list[str]:
 
 
 def _required(machine: Machine) -> tuple[str, ...]:
-    """The instruction sets that the code may use, as far as a loader can tell."""
+    """The instruction sets that the code may use, as far as a loader can test for them."""
     return tuple(sorted(f[1:] for f in machine.features.split(",") if f.startswith("+") and f != "+64bit"))
 
 

@@ -1,4 +1,4 @@
-"""The operands of an expression, and whether it may be evaluated where it is not needed."""
+"""The operands of an expression, and whether it may be evaluated speculatively."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from baton._src.ir.traverse import post_order
 from baton._src.tir import expr as tir
 
 LARGEST_HARMLESS = 24
-"""Nodes of an expression that costs little."""
+"""Most nodes of an expression that is cheap to evaluate speculatively."""
 _CHEAP = {
     "tir.bitwise_and",
     "tir.bitwise_or",
@@ -23,7 +23,7 @@ _CHEAP = {
 
 
 def operands(node: Any) -> Iterable[Any]:
-    """The expressions below `node`; not the indices of a load, and no texts."""
+    """The expressions below `node`, except the indices of a load and strings."""
     match node:
         case tir.BinaryOp(a=a, b=b) | tir.CompareOp(a=a, b=b) | tir.LogicalOp(a=a, b=b):
             return (a, b)
@@ -46,7 +46,7 @@ def operands(node: Any) -> Iterable[Any]:
 
 
 def is_harmless(expr: PrimExpr) -> bool:
-    """Whether evaluating `expr` when it is not needed can do no harm and costs little."""
+    """Whether evaluating `expr` when its value is not needed is safe and cheap."""
     for count, item in enumerate(post_order(expr, below=operands)):
         match item:
             case tir.BufferLoad():

@@ -1,9 +1,9 @@
-"""Parallel loops: the body becomes a function of its own that the thread pool runs over parts of the range.
+"""Parallel loops: the body becomes a separate function that the thread pool runs over parts of the range.
 
-Two functions an outlined loop: `body(closure, begin, end)`, which the pool calls and which unpacks the closure (a
-struct on the caller's stack), and the inner function with everything the body uses as parameters, so that pointers
-keep `noalias`. The pool runs a loop serially if it has at most `grain` iterations (annotation `grain`, default 1) or
-is busy. It hands out few, large parts, or (annotation `apart`) parts of `grain` iterations in turn.
+Each loop becomes two functions: `body(closure, begin, end)`, which the pool calls and which unpacks the closure (a
+struct on the caller's stack), and the inner function, which takes everything the body uses as parameters, so that
+pointers keep `noalias`. The pool runs a loop serially if it has at most `grain` iterations (annotation `grain`, default
+1) or is busy. It distributes few, large parts, or (annotation `apart`) parts of `grain` iterations in turn.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ from baton._src.tir import stmt as st
 GRAIN = "grain"
 """The loop annotation: how many iterations are worth a thread (a number or an expression)."""
 APART = "apart"
-"""The loop annotation: true if threads take parts of so many in turn; the pool gets a negative grain then."""
+"""The loop annotation: true if threads take parts of `grain` iterations in turn; the pool then gets a negative
+grain.
+"""
 
 
 def parallel_loop(writer: Any, stmt: st.For) -> None:
@@ -57,7 +59,7 @@ def _names(writer: Any) -> tuple[str, str]:
 
 
 def _captured(writer: Any, stmt: st.For) -> list[tir.Var]:
-    """Variables that the loop uses and that are bound outside of it, in order of use."""
+    """The free variables of the loop, in order of use."""
     env = writer.e.env
     used = [n for n in post_order(stmt) if isinstance(n, tir.Var) and n in env and n is not stmt.loop_var]
     extra: list[tir.Var] = []

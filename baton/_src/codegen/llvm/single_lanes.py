@@ -5,8 +5,9 @@
         %place.0 = getelementptr i8, ptr %p, i64 1
         store i8 %single.0, ptr %place.0, align 1
 
-LLVM 22.1 does the same for AVX-512, but stores a lane of a truncated vector as wide as it was before: it writes over
-what lies behind (llvm/llvm-project#179489, mended in later versions). Which masks are known shows after optimisation.
+LLVM 22.1 does the same for AVX-512, but stores a lane of a truncated vector with its width before truncation, and so
+overwrites what follows (llvm/llvm-project#179489, fixed in later versions). Which masks are constant is known only
+after optimisation.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ def stores_narrow_lanes(text: str) -> bool:
 
 
 def with_single_lanes(text: str) -> str:
-    """The optimised module with every such store spelt out."""
+    """The optimised module with every such store replaced."""
     numbers = count()
     return _STORE.sub(lambda found: _spelt_out(found, next(numbers)), text)
 

@@ -24,7 +24,7 @@ class SmallFormat:
     largest: int
     """The code of the largest number."""
     above: int
-    """What larger numbers become: the code of infinity, of NaN or of the largest number."""
+    """The code that larger numbers become: that of infinity, of NaN or of the largest number."""
     nan: int | None
     """The whole code of NaN; None where there is none (it becomes 0)."""
     has_minus_zero: bool = True
@@ -133,7 +133,7 @@ def _format(dtype: DataType) -> SmallFormat:
 
 
 def _rounded(w: _Words, form: SmallFormat, size: str) -> str:
-    """The code of the nearest number, as if exponents went on for ever. `size` are the bits of a float32 >= 0."""
+    """The code of the nearest number, as if exponents were unbounded. `size` are the bits of a float32 >= 0."""
     drop = 23 - form.mantissa
     odd = w.op("and", w.op("lshr", size, drop), 1)
     normal = w.op("lshr", w.op("add", w.op("add", size, (1 << (drop - 1)) - 1), odd), drop)

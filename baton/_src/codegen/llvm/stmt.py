@@ -25,7 +25,9 @@ from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
 
 STACK_LIMIT = 1 << 16
-"""Bytes: larger or symbolic buffers live in the thread's workspace while their scope runs."""
+"""Most bytes of a buffer on the stack: larger or symbolic ones are in the thread's workspace for the time of their
+scope.
+"""
 
 
 class KernelContext:
@@ -51,7 +53,7 @@ class KernelContext:
         self.outlined = 0
 
     def is_apart(self, var: tir.Var) -> bool:
-        """Whether the variable is a pointer to memory that nothing else points to while it is written."""
+        """Whether the variable is a pointer to memory that no other pointer accesses while it is written."""
         return self.noalias and memory_type(var.dtype) == "ptr" and var not in self.shared
 
 
@@ -182,7 +184,7 @@ class StmtWriter:
         self._free(block)
 
     def _spoil(self, address: str, size: str) -> None:
-        """Checked builds: fresh memory is NaN, or -1, so that whoever reads what nobody wrote is seen."""
+        """Checked builds: fill new memory with NaN, or -1, so that reads of unwritten elements become visible."""
         if self.context.checked:
             name = self.f.module.declare("llvm.memset.p0.i64", "void", ["ptr", "i8", "i64", "i1"])
             self.f.line(f"call void {name}(ptr {address}, i8 -1, i64 {size}, i1 false)")
@@ -204,7 +206,7 @@ class StmtWriter:
         self.f.line(f"call void {symbol}(ptr {block})")
 
     def leave(self) -> None:
-        """Return from the function, giving back what it holds."""
+        """Return from the function, releasing the memory that it holds."""
         for block in reversed(self.blocks):
             self._free(block)
         self.f.line("ret void")
@@ -326,7 +328,7 @@ class StmtWriter:
                 self.e.fresh(value)
 
     def _prefetch(self, place: tir.Call, hints: list[PrimExpr]) -> None:
-        """prefetch(address, write?, locality 0 to 3, data?): a hint, which any address may have."""
+        """prefetch(address, write?, locality 0 to 3, data?): a hint, for which any address is valid."""
         numbers = [h.value for h in hints if isinstance(h, tir.IntImm)]
         write, locality, data = numbers if len(numbers) == 3 else (0, 3, 1)
         address = self.e.fresh(place)

@@ -1,7 +1,7 @@
-"""Strided vectors (every second to eighth element): whole vectors are loaded, and the elements picked by shuffles.
+"""Load strided vectors (every second to eighth element) as whole vectors and pick the elements by shuffles.
 
-A gather costs about as much as a load for each lane; this costs `stride` loads and as many shuffles. Nothing outside
-the span of the wanted elements is touched.
+A gather costs about as much as one load per lane; this costs `stride` loads and as many shuffles. Nothing outside the
+span of the wanted elements is accessed.
 """
 
 from __future__ import annotations

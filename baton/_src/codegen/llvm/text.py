@@ -15,7 +15,7 @@ _PURE = frozenset(
 
 
 class ModuleText:
-    """What one kernel's module consists of, in the order it was needed."""
+    """The parts of one kernel's module, in the order they were needed."""
 
     def __init__(self, features: Collection[str] = ()) -> None:
         self.features = features

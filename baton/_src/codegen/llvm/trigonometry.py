@@ -1,7 +1,7 @@
 """sin, cos, tan and their inverses in LLVM IR, for `vector_math`.
 
-The argument of sin, cos and tan is reduced in float64, which has no room for the quotient of greater ones: beyond `FAR`
-the C library is asked.
+The argument of sin, cos and tan is reduced in float64, whose precision does not suffice for large quotients: beyond
+`FAR` the C library is called.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from baton._src.codegen.llvm.lanes import Lanes
 from baton._src.codegen.llvm.text import FunctionText, ModuleText, mangle
 
 FAR = 2.0**40
-"""Up to this |x| the remainder of x / (pi / 2) is exact enough; what is farther has hardly a use, but is not wrong."""
+"""Up to this |x| the remainder of x / (pi / 2) is exact enough; larger arguments are rare, but must be correct."""
 
 _SIN = [-0.1666666716337204, 0.008333329111337662, -0.0001983933470910415, 2.71831163445313e-06]
 _COS = [0.04166664555668831, -0.001388736767694354, 2.443845005473122e-05]
@@ -51,7 +51,7 @@ def _turned(m: Lanes, r: str, n: str) -> str:
 
 
 def _or_far(m: Lanes, name: str, x: str, near: str) -> str:
-    """`near`; in vectors that have a lane beyond `FAR` what the C library finds."""
+    """`near`; for vectors with a lane beyond `FAR`, the result of the C library."""
     f, start = m.f, m.f.block
     far = any_far = m.compare("ogt", m.unary("fabs", x), FAR)
     if m.count > 1:
@@ -66,7 +66,9 @@ def _or_far(m: Lanes, name: str, x: str, near: str) -> str:
 
 
 def _far_function(module: ModuleText, name: str, kind: str) -> str:
-    """The C library's function for each lane; not inlined, and `cold`, so that what calls it keeps its registers."""
+    """A function that calls the C library for each lane; it is `cold` and not inlined, so that its callers keep their
+    registers.
+    """
     symbol = f"baton.far_{name}.{mangle(kind)}"
     if symbol not in module.definitions:
         f = FunctionText(module)

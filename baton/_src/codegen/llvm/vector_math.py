@@ -50,7 +50,7 @@ def helper(module: ModuleText, name: str, kind: str) -> str:
         result = FUNCTIONS[name](Lanes(f, kind, helper), *operands)
         f.line(f"ret {kind} {result}")
         params = ", ".join(f"{kind} {operand}" for operand in operands)
-        pure = "alwaysinline memory(none) nounwind willreturn"  # moved out of loops, and shared, while it is a call
+        pure = "alwaysinline memory(none) nounwind willreturn"  # as a call it can be hoisted out of loops and shared
         module.definitions[symbol] = f.finish(f"define internal {kind} @{symbol}({params}) {pure} #0")
     return f"@{symbol}"
 
@@ -160,7 +160,7 @@ def _log1p(m: Lanes, x: str) -> str:
 def _odd_quotient(m: Lanes, x: str, most: float, above: list[float], below: list[float]) -> str:
     """x P(x^2) / Q(x^2), fitted up to where the result rounds to one: half the instructions of a form with exp.
 
-    Beyond `most` the result is one exactly, so there the quotient is to be greater, by more than it is rounded.
+    Beyond `most` the result is exactly one; the quotient must exceed one there by more than its rounding error.
     """
     bounded = m.clamp(x, -most, most)
     square = m.mul(bounded, bounded)

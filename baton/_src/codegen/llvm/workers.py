@@ -1,12 +1,12 @@
-"""Share work on many kernels between forked processes: one process runs Python, or LLVM, on one core only.
+"""Distribute work on many kernels over forked processes: one process runs Python, or LLVM, on one core only.
 
-This process begins alone; what has taken `PATIENCE` and is not done is worth sharing. Then every core gets a child, and
-all of them, this process too, take the next task from one queue, so that nobody waits for the slowest share. Queue and
-results are files in memory: reading a file that several processes share moves the position for all of them at once, and
-nobody has to listen while it works.
+This process begins alone; work that is not done after `PATIENCE` seconds is worth distributing. Then every core gets a
+child, and all of them, and this process, take tasks from one queue, which balances the load. The queue and the results
+are files in memory: reading a file that several processes share advances the position for all of them atomically, and
+no process has to listen while it works.
 
-Forking is done where it is safe: on Linux, with LLVM's lock held meanwhile (so that no child inherits it taken by a
-thread it does not have). Whatever a child does not deliver, the parent does itself, errors included.
+Processes are forked where that is safe: on Linux, while holding LLVM's lock (otherwise a child could inherit it locked
+by a thread that does not exist there). The parent does whatever a child does not deliver, errors included.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ from baton._src.support.progress import report
 Work = Callable[[str], bytes]
 
 PATIENCE = 0.03
-"""Seconds of work that this process does before it asks for help; forking costs a few milliseconds."""
+"""Seconds of work that this process does alone before forking; forking costs a few milliseconds."""
 TASK = "compiling kernels"
 SILENCE = 300.0
-"""Seconds after which a child that does not end is given up."""
+"""Seconds after which a child that does not terminate is killed."""
 _TASK = struct.Struct("<I")
 _HEADER = struct.Struct("<II")
 
@@ -70,12 +70,12 @@ def _can_fork() -> bool:
 class _Child:
     pid: int
     ended: int
-    """Reads nothing until the child is gone."""
+    """A pipe end whose reads block until the child is gone."""
     results: int
 
 
 def _in_children(tasks: list[str], work: Work, count: int) -> dict[str, bytes]:
-    """`count` processes, this one included, take tasks from one queue."""
+    """`count` processes, including this one, take tasks from one queue."""
     queue = os.memfd_create("baton-tasks")
     found: dict[str, bytes] = {}
     try:
@@ -130,7 +130,7 @@ def _write(file: int, data: bytes) -> None:
 
 
 def _wait(child: _Child) -> None:
-    """Until the child has ended; one that hangs is killed."""
+    """Wait until the child has terminated; one that hangs is killed."""
     with selectors.DefaultSelector() as ready:
         ready.register(child.ended, selectors.EVENT_READ)
         if not ready.select(timeout=SILENCE):
@@ -140,7 +140,7 @@ def _wait(child: _Child) -> None:
 
 
 def _results(child: _Child, tasks: list[str]) -> dict[str, bytes]:
-    """What the child delivered as a whole."""
+    """The complete results that the child delivered."""
     found: dict[str, bytes] = {}
     with os.fdopen(child.results, "rb") as file:
         file.seek(0)

@@ -26,7 +26,7 @@ class InRegister:
 
 @dataclass(eq=False, slots=True)
 class Fields:
-    """A tuple whose fields are known separately; made at run time only where needed as a whole."""
+    """A tuple whose fields are known separately; it is built at run time only where it is needed as a whole."""
 
     fields: tuple[Value, ...]
     register: int | None = None
@@ -41,7 +41,7 @@ class Literal:
 
 @dataclass(eq=False, slots=True)
 class Pending:
-    """Output `index` of a kernel call that is not emitted yet; `emitted` takes its place afterwards."""
+    """Output `index` of a kernel call that is not emitted yet; once it is, `emitted` replaces it."""
 
     node: KernelCall
     index: int
@@ -91,7 +91,7 @@ def memory_of(value: Value) -> Value:
 
 
 def resolve(value: Value) -> Value:
-    """`value`, or the register it was emitted to meanwhile."""
+    """`value`, or the register that replaced it once it was emitted."""
     if isinstance(value, Pending) and value.emitted is not None:
         return value.emitted
     return value

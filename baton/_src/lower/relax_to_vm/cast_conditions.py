@@ -1,4 +1,4 @@
-"""Casts that only shape variables decide: the value's dims are known as expressions, so the value is not needed."""
+"""Casts that depend on shape variables only: the value's dims are known as expressions, so the value is not needed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from baton._src.tir.expr import IntImm
 
 @dataclass(frozen=True)
 class CastCondition:
-    """One dim of a cast that cannot be decided when compiling."""
+    """A condition on one dim of a cast that cannot be decided at compile time."""
 
     place: str
     found: PrimExpr

@@ -1,7 +1,8 @@
 """One Relax function (normal form, no nested functions) to bytecode and native entries.
 
-Bindings are processed in order. Kernel calls wait (as `Pending`) until anything but a kernel call needs a result, or
-the sequence ends; then the waiting run becomes one native call. In bytecode mode each kernel call is emitted by itself.
+Bindings are processed in order. Kernel calls are deferred (as `Pending`) until something other than a kernel call needs
+a result, or the sequence ends; then the deferred run becomes one native call. In bytecode mode each kernel call is
+emitted separately.
 """
 
 from __future__ import annotations
@@ -85,7 +86,7 @@ class FunctionLowering:
     # ---------------------------------------------------------------------------------------- the whole
 
     def emit(self) -> None:
-        """The body, between the signature's checks and `Ret`. The caller has opened the builder's function."""
+        """Emit the body, between the signature's checks and `Ret`. The caller has opened the builder's function."""
         if not self.checked:
             self.scope.open_heap()
             self._check_arguments()
@@ -189,7 +190,7 @@ class FunctionLowering:
         self.waiting.note_binding(var)
 
     def _barrier(self, binding: Binding) -> Task[Value]:
-        """A binding that needs instructions of its own; waiting kernel calls are emitted first."""
+        """Emit a binding that needs instructions of its own, after the deferred kernel calls."""
         match binding:
             case MatchCast(value=value):
                 return self._match_cast(binding, self.values.value(value))
@@ -245,7 +246,7 @@ class FunctionLowering:
         return struct_info_base_check(info, known, self.program.prover) is BaseCheckResult.PASS
 
     def _compare_dims(self, binding: MatchCast, value: Value) -> bool:
-        """Emit a cast as comparisons of dims, where that is enough: it need not wait for the value."""
+        """Emit a cast as comparisons of dims, where that suffices: it need not wait for the value."""
         if self.program.checks_everything or self.scope.binds(binding.struct_info):
             return False
         place = f"{self.name}: {binding.place}"
@@ -259,7 +260,9 @@ class FunctionLowering:
         return True
 
     def _match_cast(self, binding: MatchCast, value: Value) -> Value:
-        """A cast that is checked here. If `VMShapeLower` has run, these are to functions, whose dims it leaves."""
+        """Emit a cast that is checked here. If `VMShapeLower` has run, these are casts to functions, whose dims it
+        leaves.
+        """
         info = erase_to_well_defined(binding.struct_info) if self.checked else binding.struct_info
         register = self._cast(self.values.register(value), info, f"{self.name}: {binding.place}")
         self.scope.bind(info)

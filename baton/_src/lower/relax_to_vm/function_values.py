@@ -65,7 +65,7 @@ class FunctionValues:
         return self.operand(self.value(expr))
 
     def operand(self, value: Value) -> Operand:
-        """The value as an argument of an instruction; constants are evaluated (copied) anew."""
+        """The value as an argument of an instruction; a constant is copied each time it is evaluated."""
         found = resolve(value)
         if isinstance(found, Literal):
             known = self.scope.literal_operand(found.expr, self.program)
@@ -74,7 +74,7 @@ class FunctionValues:
         return self.program.builder.r(self.register(found))
 
     def register(self, value: Value) -> int:
-        """The register that holds the value, made if need be."""
+        """The register that holds the value, which is emitted if necessary."""
         found = resolve(value)
         match found:
             case InRegister(register=register):
@@ -102,5 +102,5 @@ class FunctionValues:
                 return self.scope.call_into("vm.builtin.identity", [operand])
 
     def fresh(self, constant: Constant) -> int:
-        """A constant evaluated: a tensor with memory of its own."""
+        """An evaluated constant: a tensor with its own memory."""
         return self.scope.call_into("vm.builtin.copy", [self.program.builder.convert_constant(constant.data)])

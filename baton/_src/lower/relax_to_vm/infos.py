@@ -32,10 +32,11 @@ Slots = Mapping[TirVar, int]
 
 
 def to_value_info(info: StructInfo | None, slots: Slots, shape_vars: list[Var] | None = None) -> ValueInfo:
-    """What `info` demands at run time. Variables that hold the shape of a tensor are added to `shape_vars`.
+    """Convert `info` to what the executable checks at run time. Variables that hold the shape of a tensor are added to
+    `shape_vars`.
 
     Inside a function type, slots number the variables of the function's own signature, in order of appearance;
-    `make_closure` of `runtime/vm/builtins/functions.py` fills in those that captured values show.
+    `make_closure` of `runtime/vm/builtins/functions.py` fills in those that captured values determine.
     """
     holders: list[Var] = [] if shape_vars is None else shape_vars
     match info:

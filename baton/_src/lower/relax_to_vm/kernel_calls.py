@@ -49,7 +49,9 @@ def as_kernel_call(call: Call, module: IRModule, value_of: Callable[[Any], Value
 
 
 def call_statements(call: KernelCall, operands: Sequence[PrimExpr]) -> list[Stmt]:
-    """The call of the kernel in a function that calls kernels; one that may end with a fault ends its caller too."""
+    """The statements that call the kernel from another kernel; if the callee may report a fault, the caller returns as
+    well.
+    """
     found: list[Stmt] = [Evaluate(TirCall("void", call.kernel, operands))]
     if may_fault(call.function):
         found.append(Evaluate(TirCall("void", LEAVE_IF_FAULT, [StringImm(_site(call))])))

@@ -61,7 +61,7 @@ class Entry:
     constants: tuple[Constant, ...]
     memory: MemoryPlan
     overwrites: dict[GlobalVar, set[tuple[int, int]]]
-    """By kernel the parameters that are the same memory in some call: see `kernel_schedules.overwriting`."""
+    """By kernel, the parameters that share memory in some call: see `kernel_schedules.overwriting`."""
 
 
 def live_calls(calls: Sequence[KernelCall], outputs: Sequence[Pending]) -> list[KernelCall]:
@@ -75,7 +75,9 @@ def live_calls(calls: Sequence[KernelCall], outputs: Sequence[Pending]) -> list[
 
 
 def written_into(output: Pending) -> Value:
-    """The value that an output is: itself, or the argument that its kernel (or an earlier one) writes into."""
+    """The value whose memory an output occupies: itself, or the argument that its kernel (or an earlier one) writes
+    into.
+    """
     found: Value = output
     while isinstance(found, Pending):
         place = found.node.inplace[found.index]
@@ -89,7 +91,7 @@ class EntryBuilder:
     """Collects what one entry needs. `inputs` may be given beforehand, in an order of the caller's.
 
     `spoils` (for checked builds): the outputs of a kernel are filled with NaN, or -1, before it runs, so that reads of
-    unwritten elements show.
+    unwritten elements become visible.
     """
 
     def __init__(
@@ -119,7 +121,7 @@ class EntryBuilder:
         self.reused = reused_operands(self.calls, {self._root(o) for o in self.outputs}, self._located)
 
     def build(self) -> Entry:
-        """Plan the memory, then write the plan and the function."""
+        """Plan the memory, then return the plan and the function."""
         self._constant_numbers = {key: number for number, key in enumerate(self.constants)}
         self._input_numbers = {register: number for number, register in enumerate(self.inputs)}
         memory, arena = self._plan()
@@ -171,7 +173,7 @@ class EntryBuilder:
     # -------------------------------------------------------------------------------------------- memory
 
     def _find_roots(self) -> dict[Pending, Value]:
-        """What each result lives in: itself, or the argument its kernel writes into."""
+        """Determine whose memory each result occupies: its own, or that of the argument its kernel writes into."""
         roots: dict[Pending, Value] = {}
         for call in self.calls:
             for result, place in zip(call.results, call.inplace):
@@ -312,7 +314,7 @@ class _Words:
                 raise InternalError(f"place {space} has no number")
             return BufferLoad(self._pointers, (literal(self._starts[space] + at, INT64),))
         if not self._has_arena:
-            return self.table  # nothing in the arena has elements: nobody looks where it lies
+            return self.table  # nothing in the arena has elements, so its address is never used
         base = BufferLoad(self._pointers, (literal(self._starts["arena"], INT64),))
         offset = literal(at, INT64) if isinstance(at, int) else in_terms_of(at, self._values)
         if isinstance(offset, IntImm) and offset.value == 0:

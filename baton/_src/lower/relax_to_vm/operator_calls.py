@@ -1,6 +1,6 @@
-"""Calls of operators that are instructions of their own: the special ones, and what is left to run-time compilation.
+"""Emit operators that are instructions of their own: the special ones, and those left to run-time compilation.
 
-One table, operator name -> how it is emitted; a handler returns the register of the result.
+One table maps operator names to handlers; a handler returns the register of the result.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def _to_device(values: FunctionValues, call: Call) -> int:
 
 
 def _unit(values: FunctionValues, call: Call) -> int:
-    """Nothing to do: memory is released with its last reference."""
+    """Emit nothing: memory is released with its last reference."""
     return values.scope.call_into("vm.builtin.make_tuple", [])
 
 
@@ -162,7 +162,7 @@ def emit_kernel_call(values: FunctionValues, call: KernelCall) -> None:
 
 
 def _reshape(values: FunctionValues, call: Call) -> int:
-    """A reshape that no kernel was made for: by NumPy, into fresh memory."""
+    """A reshape for which there is no kernel: done by NumPy, into new memory."""
     if not isinstance(call.args[1].struct_info_, ShapeStructInfo) or _has_wildcard(call.args[1]):
         return emit_operator(values, call)
     tensor, shape = _operands(values, call.args)
@@ -171,7 +171,7 @@ def _reshape(values: FunctionValues, call: Call) -> int:
 
 
 def _has_wildcard(shape: Any) -> bool:
-    """Whether one dim is -1 (or any is not positive): what is left over."""
+    """Whether one dim is -1 (or any is not positive), to be inferred from the number of elements."""
     dims = shape.values if isinstance(shape, ShapeExpr) else ()
     return any(isinstance(d, IntImm) and d.value < 0 for d in dims)
 
@@ -270,4 +270,4 @@ HANDLERS: dict[str, Handler] = {
 CLAIMED = frozenset(
     f"relax.{name}" for name in ("call_pure_packed", "call_inplace_packed", "invoke_closure", "invoke_pure_closure")
 )
-"""Operators that return a function's result, whose StructInfo the call declares."""
+"""Operators that return a function's result, whose StructInfo the call declares and the caller must check."""

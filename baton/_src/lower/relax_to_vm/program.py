@@ -24,8 +24,8 @@ from baton._src.tir.prim_func import PrimFunc
 class Program:
     """`compiled`: runs of kernel calls become native entries; otherwise every call is an instruction of its own.
 
-    `checks_everything`: emit also the checks that are proved statically. `spoils`: entries fill the outputs of kernels
-    with NaN, or -1, before they run.
+    `checks_everything`: also emit checks that are statically proven. `spoils`: entries fill the outputs of kernels with
+    NaN, or -1, before they run.
     """
 
     module: IRModule
@@ -41,7 +41,7 @@ class Program:
     """Kernels that are called; those called by the VM itself are in `machine_kernels` as well."""
     machine_kernels: dict[GlobalVar, PrimFunc] = field(default_factory=dict)
     overwrites: dict[GlobalVar, set[tuple[int, int]]] = field(default_factory=dict)
-    """By kernel the (operand, result) parameters that are the same memory in some call."""
+    """By kernel, the (operand, result) parameters that share memory in some call."""
     _names: set[str] = field(default_factory=set)
 
     def __post_init__(self) -> None:
@@ -62,7 +62,7 @@ class Program:
         return name
 
     def demand(self, var: GlobalVar) -> None:
-        """Note that the VM itself calls `var`; for a kernel that needs a signature and a place in the table."""
+        """Record that the VM itself calls `var`; if it is a kernel, it needs a signature and a place in the table."""
         function = self.module.functions.get(var)
         if isinstance(function, PrimFunc) and var not in self.machine_kernels:
             self.machine_kernels[var] = function
@@ -78,7 +78,7 @@ class Program:
         return var.name_hint
 
     def add_entry(self, entry: Entry, public: bool = False, info: ValueInfo | None = None) -> None:
-        """Take a native entry into the program, its constants into the table of constants."""
+        """Add a native entry to the program, and its constants to the table of constants."""
         numbers = tuple(self.builder.constant_index(c.data) for c in entry.constants)
         plan = replace(entry.plan, constants=numbers)
         self.natives[plan.name] = plan
@@ -90,7 +90,7 @@ class Program:
         self.builder.add_function(FunctionEntry("native", plan.name, names, public=public, info=info))
 
     def use_kernel(self, var: GlobalVar, function: PrimFunc) -> None:
-        """Note that the kernel is called, and with it those that it calls."""
+        """Record that the kernel is called, together with those that it calls."""
         work = [(var, function)]
         while work:
             called, body = work.pop()
@@ -105,7 +105,7 @@ class Program:
 
 
 def callees(function: PrimFunc) -> list[GlobalVar]:
-    """The kernels a kernel calls: none, unless it was made of a function with control flow."""
+    """The kernels that a kernel calls: none, unless it was made from a function with control flow."""
     if not function.attrs.get("calls_kernels"):
         return []
     calls = (n for n in post_order(function.body) if isinstance(n, Call))

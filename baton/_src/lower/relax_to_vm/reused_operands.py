@@ -1,10 +1,10 @@
-"""Results that are written over dead operands.
+"""Write results over dead operands.
 
     b = exp(a); c = add(b, r)       b takes a's memory (a is dead then), c takes b's: one piece of the arena for three
 
-For kernels that are proven to allow it (`kernel_schedules.overwriting`). If the result is one of the entry's outputs,
-the operand that it would have overwritten moves into the result's memory instead. Parameters and constants are never
-written over.
+This is done for kernels that are proven to allow it (`kernel_schedules.overwriting`). If the result is one of the
+entry's outputs, the operand that it would have overwritten is placed in the result's memory instead. Parameters and
+constants are never overwritten.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ Located = Callable[[Value], tuple[Value, int]]
 
 @dataclass
 class ReusedOperands:
-    """`homes`: values that live in another's memory; `pairs`: by kernel the (operand, result) parameters that are the
-    same memory in some call."""
+    """`homes`: values that live in another's memory; `pairs`: by kernel, the (operand, result) parameters that share
+    memory in some call.
+    """
 
     homes: dict[Pending, Pending] = field(default_factory=dict)
     pairs: dict[GlobalVar, set[tuple[int, int]]] = field(default_factory=dict)
@@ -39,7 +40,9 @@ class ReusedOperands:
 
 
 def reused_operands(calls: Sequence[KernelCall], kept: set[Value], located: Located) -> ReusedOperands:
-    """Choose for every result the first operand that it may be written over. `kept`: what outputs live in."""
+    """Choose for every result the first operand that it may overwrite. `kept`: the values in whose memory outputs
+    live.
+    """
     last: dict[Value, int] = {}
     for number, call in enumerate(calls):
         for value in (*call.args, *call.results):
@@ -66,7 +69,7 @@ def _choose(
     located: Located,
     found: ReusedOperands,
 ) -> None:
-    """Note the operand that a result of `call` is written over, if there is one."""
+    """Record the operand that a result of `call` overwrites, if there is one."""
     tensors = [n for n, p in enumerate(call.function.params) if p in call.function.buffer_map]
     count = len(places)
     for operand, result in pairs:

@@ -1,10 +1,10 @@
-"""Avoiding kernel calls that only move elements: contiguous splits and concatenations share memory instead.
+"""Avoid kernel calls that only move elements: contiguous splits and concatenations share memory instead.
 
     a, b = split(x)         a and b are parts of x's memory, if they are contiguous (the axes before have extent 1)
-    y = concat(a, b)        a and b are written into y's memory, by whoever computes them
+    y = concat(a, b)        a and b are written into y's memory, by whichever kernels compute them
 
-Read off the kernels themselves, so any operator that does this takes part (split, strided_slice, concat, stack, ...).
-Only among intermediates: parameters, constants and results keep memory of their own.
+This is recognised in the kernels themselves, so it applies to any operator that does this (split, strided_slice,
+concat, stack, ...). Only intermediates share memory: parameters, constants and results keep their own.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Moves:
-    """What a kernel moves. `cuts`: by output the part of an argument that it is; `joined`: the only output is these
-    arguments one after the other, the first at 0.
+    """What a kernel moves. `cuts`: for each output the part of an argument that it is; `joined`: the only output is
+    these arguments concatenated, the first at offset 0.
     """
 
     cuts: tuple[Part, ...] = ()
@@ -46,7 +46,7 @@ Alias = tuple[Pending, int]
 def without_moves(
     calls: Sequence[KernelCall], outputs: Sequence[Pending]
 ) -> tuple[list[KernelCall], dict[Pending, Alias]]:
-    """The calls that remain, and the memory of the results of the others (or of the operands of joins)."""
+    """Return the remaining calls, and the memory of the results of the removed ones (or of the operands of joins)."""
     if any(place >= 0 for call in calls for place in call.inplace):
         return list(calls), {}
     known: dict[PrimFunc, Moves | None] = {}
@@ -120,7 +120,7 @@ def _cut(stage: Stage, params: list[Buffer | None]) -> Part | None:
 
 
 def _joined(stage: Stage, params: list[Buffer | None]) -> tuple[Part, ...] | None:
-    """`x2 if i >= s2 else x1 if i >= s1 else x0`, the operands being one piece each."""
+    """Read `x2 if i >= s2 else x1 if i >= s1 else x0`, where each operand is one contiguous piece."""
     shape = constant_shape(stage.buffer)
     pieces: list[tuple[int, BufferLoad]] = []
     axis: Axis | None = None
@@ -158,7 +158,7 @@ def _joined(stage: Stage, params: list[Buffer | None]) -> tuple[Part, ...] | Non
 def _distance(load: BufferLoad, stage: Stage, start: Mapping[Axis, int] | None = None) -> int | None:
     """The offset, in elements, between where an element is read and where it is written, if it is the same for all.
 
-    `start`: where axes begin, by the buffer's own strides; 0 where nothing is said.
+    `start`: the first index of each axis, by the buffer's own strides; 0 if not given.
     """
     source, target = constant_shape(load.buffer), constant_shape(stage.buffer)
     plain = all(not b.strides and b.elem_offset is None for b in (load.buffer, stage.buffer))

@@ -1,4 +1,4 @@
-"""The variables of a function being lowered: who reads them, up to where, and what a branch binds."""
+"""Uses of the variables of a function being lowered: who reads them, their last uses, and what a branch binds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kernel calls that wait until something needs a result of theirs, and then become one native entry."""
+"""Kernel calls that are deferred until one of their results is needed, and then become one native entry."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ class WaitingKernels:
         self._entries = 0
 
     def add(self, call: KernelCall) -> None:
-        """Add `call` to the waiting ones; its results are `Pending`."""
+        """Defer `call`; its results are `Pending`."""
         self._calls.append(call)
 
     def note_binding(self, var: Var) -> None:
-        """Note that the value of `var` may depend on a waiting call."""
+        """Record that the value of `var` may depend on a deferred call."""
         self._bound.append(var)
 
     def flush(self, is_used: Callable[[Var], bool], results: Sequence[Value]) -> None:
-        """Emit the waiting calls. Results in `results`, or of variables for which `is_used` holds, stay available."""
+        """Emit the deferred calls. Results in `results`, or of variables for which `is_used` holds, stay available."""
         values = self._values
         bound, self._bound = self._bound, []
         if not self._calls:
@@ -49,7 +49,7 @@ class WaitingKernels:
         live = live_calls(calls, list(wanted))
         if not live:
             return
-        # What is written in place is no new tensor: it is the argument, under the output's name.
+        # An output written in place is not a new tensor but the argument under another name.
         roots = {output: written_into(output) for output in wanted}
         made = [memory_of(root) for root in roots.values()]
         self._emit_native(live, list({m: None for m in made if isinstance(m, Pending)}))
@@ -81,7 +81,7 @@ class WaitingKernels:
 
 
 def _pending_in(value: Value) -> list[Pending]:
-    """The results of waiting calls inside a value."""
+    """The results of deferred calls inside a value."""
     found: list[Pending] = []
     work = [value]
     while work:

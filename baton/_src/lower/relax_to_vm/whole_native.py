@@ -1,4 +1,4 @@
-"""Functions that are one native entry from argument to result: no bytecode between the caller and the kernels."""
+"""Compile functions to a single native entry from arguments to result, with no bytecode between caller and kernels."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from baton._src.tir.expr import Var as TirVar
 
 
 def as_whole_native(program: Program, name: str, function: Function, public: bool) -> bool:
-    """Add `function` as a native function if possible; returns whether it was."""
+    """Add `function` as a native function if possible; return whether it was."""
     found = _collect(program, function)
     if found is None:
         return False
@@ -181,7 +181,7 @@ def dims_fit(infos: Iterable[Any]) -> bool:
 
 
 def result_fits(function: Function, prover: DimProver) -> bool:
-    """Whether what is known of the body proves the return annotation."""
+    """Whether what is known about the body proves the return annotation."""
     wanted, known = function.ret_struct_info, function.body.struct_info_
     if wanted is None or isinstance(wanted, ObjectStructInfo):
         return True
