@@ -1,8 +1,7 @@
 """Scalar and vector expressions of TIR to LLVM IR.
 
-Operands are written children first without the Python stack, each once: a shared subexpression is computed once
-within a statement. Only lazy operands (`if_then_else`, the right side of `and`/`or` that could fail) and `Let` bodies
-recurse.
+Operands are emitted children first, without recursion and each once: a shared subexpression is computed once within a
+statement. Only lazy operands (`if_then_else`, the right side of `and`/`or` that could fail) and `Let` bodies recurse.
 
 Vector conditions predicate: inside `if_then_else(mask, a, b)` with a vector mask, loads read only the lanes of the
 mask (`memory`), so `if_then_else(i < n, A[i], 0)` over a `Ramp` never touches memory beyond `n`.
@@ -39,7 +38,7 @@ class ExprWriter(MemoryReader):
         self.memo: dict[Any, str] = {}
         self._intrinsics = intrinsics
         self.check_index: Callable[[tir.Call], str] | None = None
-        """Writes `tir.index_within`; whoever writes statements knows how to leave the function."""
+        """Writes `tir.index_within`; set by the statement writer, which knows how to leave the function."""
 
     # ------------------------------------------------------------------------------------------ driving
 
@@ -75,7 +74,7 @@ class ExprWriter(MemoryReader):
             case tir.Call(op=Op(name="tir.address_of" | "tir.constant_memory")):
                 return ()
             case tir.Call(op=Op(name="tir.tvm_access_ptr"), args=args):
-                return args[1:3]  # the pointer and the offset; the others say what is done with it
+                return args[1:3]  # only the pointer and the offset; the other operands are annotations
             case _:
                 return operands(node)
 
@@ -144,7 +143,8 @@ class ExprWriter(MemoryReader):
     def _choice(self, condition: PrimExpr, true: PrimExpr, false: PrimExpr, dtype: DataType) -> str:
         """Evaluate one of two; with a vector condition both, each on its lanes only.
 
-        A choice among many (a wide concatenation) is a chain of choices in `false`: one after the other, then joined.
+        A choice among many (a wide concatenation) is a chain of choices in `false`; it is emitted in a loop, then
+        joined.
         """
         joins = [self._way(condition, true, false, dtype)]
         while false not in self.memo and _is_choice(false):
@@ -157,7 +157,7 @@ class ExprWriter(MemoryReader):
         return operand
 
     def _way(self, condition: PrimExpr, true: PrimExpr, false: PrimExpr, dtype: DataType) -> Callable[[str], str]:
-        """Write `true`, and go where `false` is written; what is returned joins `false` with it and leaves there."""
+        """Emit `true`, and branch to where `false` is emitted; what is returned joins it with `false`."""
         if condition.dtype.lanes > 1:
             return self._masked_way(condition, true, dtype)
         if is_harmless(true) and is_harmless(false):
@@ -198,7 +198,7 @@ class ExprWriter(MemoryReader):
         return join
 
     def _restrict(self, condition: str, lanes: int) -> None:
-        """Loads are restricted to the lanes of `condition` from here on; nothing written from here on is reused."""
+        """Restrict loads to the lanes of `condition` from here on; nothing emitted from here on is reused."""
         self.memo = dict(self.memo)
         self.set_mask(self.join_masks(condition, lanes), lanes)
 

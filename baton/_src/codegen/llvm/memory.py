@@ -31,7 +31,7 @@ class MemoryReader(ABC):
         self.f = text
         self.features = features
         self.mask: str | None = None
-        """The lanes that are on (`<n x i1>`), or None for all."""
+        """The active lanes (`<n x i1>`), or None for all."""
         self.mask_lanes = 1
         self.stack: dict[tir.Var, int] = {}
         """Elements of the buffers on this function's stack."""

@@ -156,11 +156,11 @@ class _Jobs:
         self.as_they_stand = as_they_stand
         self.keys: dict[str, str] = {}
         self.names: dict[str, str] = {}
-        """By symbol the name inside the objects."""
+        """The name of each symbol inside the objects."""
         self.symbols: dict[str, str] = {}
         self.sizes: dict[str, int] = {}
         self.lasting: set[str] = set()
-        """Keys that mean the same in every process."""
+        """Keys that are the same in every process."""
         common = (llvmlite.__version__, repr(machine), target_text(target), str(checked), source_fingerprint(*SOURCES))
         calls = {symbol: calls_of(function) for symbol, function in functions.items()}
         for symbol in callees_first(calls):

@@ -48,7 +48,7 @@ class KernelContext:
         """Linker names of the kernels that may be called, by symbol."""
         self.noalias = noalias
         self.shared = shared
-        """Parameters that may be one memory all the same: a result and the operand it is written over."""
+        """Parameters that may alias nevertheless: a result and the operand it overwrites."""
         self.checked = checked
         self.outlined = 0
 

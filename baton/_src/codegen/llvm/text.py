@@ -76,7 +76,9 @@ class FunctionText:
         self._allocas: list[str] = []
         self._count = 0
         self._known: dict[str, str] = {}
-        """Pure instructions of this block and their results: LLVM would find most of its work in removing copies."""
+        """Pure instructions of this block and their results: removing duplicates would otherwise be most of LLVM's
+        work.
+        """
 
     def value(self, instruction: str) -> str:
         """The name of an instruction's result; one that this block has computed already is not written again."""
