@@ -15,8 +15,7 @@ from baton.autotvm.task import get_factors, get_pow2s
 N = 16
 
 
-@autotvm.template("test/parts")
-def parts(size: int) -> Any:
+def products(size: int) -> Any:
     a, b = (te.placeholder((size, size), name=name) for name in "ab")
     k = te.reduce_axis((0, size), name="k")
     c = te.compute((size, size), lambda i, j: te.sum(a[i, k] * b[k, j], axis=k), name="c")
@@ -34,6 +33,9 @@ def parts(size: int) -> Any:
     if cfg["tile_x"].size[-1] > 8:
         cfg.raise_error("more than 8 columns")
     return s, [a, b, c]
+
+
+parts = autotvm.template("test/parts")(products)
 
 
 def task() -> Any:
@@ -82,6 +84,69 @@ def test_orders_by_policy() -> None:
     assert [one.perm for one in space.space_map["mixed"]] == [[0, 1, 3, 4, 2]]
     with pytest.raises(tvm.TVMError, match="interval_all"):
         space.define_reorder("none", [yo, yi], policy="interleave_cuda")
+
+
+def test_configurations_by_number() -> None:
+    """Guards TVM's words for numbers of configurations, which were missing: points, knobs, walks and samples."""
+    space = autotvm.ConfigSpace()
+    space.define_split("y", 12)
+    space.define_knob("fast", [False, True])
+    assert (space.dims, space.range_length, len(space), [*space]) == ([6, 2], 12, 12, ["y", "fast"])
+    for point in range(12):
+        knob = space.point2knob(point)
+        assert space.knob2point(knob) == point
+        assert space.get(point)["y"] == space.space_map["y"][knob[0]]
+        walked = space.point2knob(space.random_walk(point))
+        assert sum(a != b for a, b in zip(knob, walked)) == 1
+    assert sorted(space.sample_ints(12)) == [*range(12)]
+    assert (space.get_next_index(3), space.get_next_index(3, -2), space.get_next_index(11)) == (4, 1, None)
+    config = space.get(7)
+    assert config.get_flatten_feature().tolist() == [-1, 2, 1]
+    assert list(config.get_other_option().values()) == [True]
+    with pytest.raises(ValueError, match="no configuration 12 of 12"):
+        space.get(12)
+
+
+@autotvm.template("test/filtered")
+def filtered(size: int) -> Any:
+    schedule, tensors = products(size)
+    cfg = autotvm.get_config()
+    cfg.multi_filter(lambda entity: entity["tile_y"].size[-1] * entity["tile_x"].size[-1] == 16)
+    return schedule, tensors
+
+
+@pytest.mark.parametrize("tuner", ["RandomTuner", "GridSearchTuner", "GATuner", "XGBTuner"])
+def test_filters_of_several_knobs(tuner: str) -> None:
+    """Guards cfg.multi_filter, which was missing: what it leaves out is not counted, drawn or measured."""
+    space = autotvm.task.create("test/filtered", args=(N,), target="llvm").config_space
+    assert (space.range_length, len(space)) == (50, 10)
+    assert space.subrange_length(0, 50) == 10
+    made = autotvm.task.create("test/filtered", args=(N,), target="llvm")
+    proposed = getattr(autotvm.tuner, tuner)(made).next_batch(100)
+    sizes = [config["tile_y"].size[-1] * config["tile_x"].size[-1] for config in proposed]
+    assert sizes == [16] * 10
+    assert space.is_index_valid(space.random_walk(proposed[0].index))
+
+
+def test_configurations_where_nothing_was_tuned() -> None:
+    """Guards fallback_split and fallback_with_reference_log, which were missing, by TVM's own examples."""
+    config = autotvm.task.space.FallbackConfigEntity()
+    for name, extent, expected in (("a", 128, [4, 8, 4]), ("b", 49, [7, 7, 1])):
+        config.define_split(name, extent, num_outputs=3)
+        config.fallback_split(name, [-1, 8, 4])
+        assert config[name].size == expected
+        config.define_split(name, extent, num_outputs=3)  # the template's own definition changes nothing
+        assert config[name].size == expected
+    made = task()
+    near, far = (made.config_space.get(number) for number in (13, 0))
+    result = autotvm.MeasureResult((1.0,), autotvm.MeasureErrorNo.NO_ERROR, 1.0, 0.0)
+    log = [(autotvm.MeasureInput(made.target, made, one), result) for one in (far, near)]
+    like = autotvm.task.space.FallbackConfigEntity()
+    axes = [*like.define_split("tile_y", 32), *like.define_split("tile_x", 24)]
+    like.define_reorder("order", axes, "all")
+    like.fallback_with_reference_log(log)
+    assert (like["tile_y"].size[-1], like["tile_x"].size[-1]) == (near["tile_y"].size[-1], near["tile_x"].size[-1])
+    assert like["order"] == near["order"]
 
 
 def test_numbers_that_divide() -> None:

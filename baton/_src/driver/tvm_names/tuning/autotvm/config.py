@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
-from random import Random
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
+
+import numpy as np
 
 from baton._src.driver.tvm_names.tuning.autotvm.entities import (
     AnnotateEntity,
@@ -22,6 +22,7 @@ from baton._src.driver.tvm_names.tuning.autotvm.knob_values import (
     reorder_values,
     split_values,
 )
+from baton._src.driver.tvm_names.tuning.autotvm.numbering import Numbering
 from baton._src.support.diagnostics import fail
 
 
@@ -29,6 +30,8 @@ class Config:
     """What a template reads: `cfg["tile_y"].apply(s, C, y)`, `cfg["unroll"].val`."""
 
     is_fallback = False
+    code_hash = None
+    """TVM's mark of a template's code in logs; records here belong to what is computed."""
 
     def __init__(self) -> None:
         self.flop = 0.0
@@ -53,11 +56,12 @@ class Config:
         return not self.errors
 
 
-class ConfigSpace(Config):
+class ConfigSpace(Config, Numbering):
     """The knobs, as a template defines them; while it does, it reads the first value of each."""
 
     def __init__(self) -> None:
-        super().__init__()
+        Config.__init__(self)
+        Numbering.__init__(self)
         self.space_map: dict[str, list[Entity]] = {}
 
     def define_split(
@@ -121,6 +125,7 @@ class ConfigSpace(Config):
         if not values:
             raise fail("autotvm-knob", f"knob {name!r} has no value", help="its filter or policy leaves none")
         self.space_map.setdefault(name, list(values))
+        self.clear_shared_filter_cache()
 
     def __getitem__(self, name: str) -> Entity:
         values: list[Entity] = _known(self.space_map, name)
@@ -137,42 +142,18 @@ class ConfigSpace(Config):
         """How many values each knob has."""
         return [len(values) for values in self.space_map.values()]
 
-    def __len__(self) -> int:
-        return math.prod(self.dims)
-
-    range_length = property(__len__)
-
     def get(self, index: int) -> ConfigEntity:
         """The configuration number `index`; the first knob changes fastest."""
-        if not 0 <= index < len(self):
-            raise fail("autotvm-knob", f"there is no configuration {index} of {len(self)}", kind=ValueError)
-        left, chosen = index, {}
-        for name, values in self.space_map.items():
-            left, place = divmod(left, len(values))
-            chosen[name] = values[place]
-        return ConfigEntity(index, chosen)
+        self.expect_number(index)
+        knobs = zip(self.space_map.items(), self.point2knob(index))
+        return ConfigEntity(index, {name: values[place] for (name, values), place in knobs})
 
-    def neighbour(self, index: int, random: Random) -> int:
-        """The number of a configuration with another value of one knob; the same if there is none."""
-        dims = self.dims
-        open_places = [place for place, count in enumerate(dims) if count > 1]
-        if not open_places:
-            return index
-        place = random.choice(open_places)
-        stride = math.prod(dims[:place])
-        now = index // stride % dims[place]
-        other = random.choice([value for value in range(dims[place]) if value != now])
-        return index + (other - now) * stride
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.space_map)
 
     def __repr__(self) -> str:
         lines = [f"  {name}: {len(values)} values, {values[0]!r} ..." for name, values in self.space_map.items()]
         return "\n".join([f"ConfigSpace (len={len(self)})", *lines])
-
-
-class FallbackConfig(ConfigSpace):
-    """What a template reads where nothing is in force: the first value of each knob, or what it sets itself."""
-
-    is_fallback = True
 
 
 class ConfigEntity(Config):
@@ -206,6 +187,17 @@ class ConfigEntity(Config):
 
     def define_knob(self, name: str, candidate: Sequence[Any]) -> None:
         """Defined already."""
+
+    def multi_filter(self, filter: Callable[[Any], bool]) -> None:
+        """Asked already."""
+
+    def get_other_option(self) -> dict[OtherOptionEntity, Any]:
+        """The values of knobs that are any values."""
+        return {one: one.val for one in self.values.values() if isinstance(one, OtherOptionEntity)}
+
+    def get_flatten_feature(self) -> Any:
+        """The values of all knobs as one vector of float32; marks of loops by their numbers, one place for each."""
+        return np.array([number for one in self.values.values() for number in one.feature()], np.float32)
 
     def to_json_dict(self) -> dict[str, Any]:
         """The values, as logs have them."""

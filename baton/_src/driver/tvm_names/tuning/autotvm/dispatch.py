@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from baton._src.driver.tuning_records.in_force import BestKernels, entered_databases
-from baton._src.driver.tvm_names.tuning.autotvm.config import Config, ConfigEntity, FallbackConfig
+from baton._src.driver.tvm_names.tuning.autotvm.config import Config, ConfigEntity
+from baton._src.driver.tvm_names.tuning.autotvm.fallback import FallbackConfig
 from baton._src.driver.tvm_names.tuning.workloads import workload_key
 from baton._src.tir.prim_func import CHOICES, PrimFunc
 

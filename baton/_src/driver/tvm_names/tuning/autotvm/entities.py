@@ -17,6 +17,10 @@ class Entity:
     def __init__(self, value: Any) -> None:
         self.value = value
 
+    def feature(self) -> list[float]:
+        """The value as numbers, for models of costs."""
+        return list(self.value)
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Entity) and (self.kind, self.value) == (other.kind, other.value)
 
@@ -97,6 +101,17 @@ class AnnotateEntity(Entity):
                 raise fail("autotvm-knob", f"loops on CPUs have no annotation {mark!r}")
         return list(axes)
 
+    def feature(self) -> list[float]:
+        """For each mark a row of zeros with a one at its number."""
+        return [float(place == _MARKS.index(mark)) for mark in self.anns for place in range(len(_MARKS))]
+
+
+_MARKS = [
+    "none", "vec", "unroll", "blockIdx.x", "blockIdx.y", "blockIdx.z", "threadIdx.x", "threadIdx.y", "threadIdx.z",
+    "vthread", "fuse",
+]  # fmt: skip
+"""TVM's marks of loops, in the order of its numbers."""
+
 
 class OtherOptionEntity(Entity):
     """Any value."""
@@ -106,6 +121,12 @@ class OtherOptionEntity(Entity):
     def __init__(self, val: Any) -> None:
         super().__init__(val)
         self.val = val
+
+    def feature(self) -> list[float]:
+        """The number. Error `autotvm-knob`: it is none."""
+        if not isinstance(self.val, (int, float)):
+            raise fail("autotvm-knob", f"{self.val!r} is not a number, so it has no feature")
+        return [float(self.val)]
 
 
 _KINDS: dict[str, Any] = {cls.kind: cls for cls in (SplitEntity, ReorderEntity, AnnotateEntity, OtherOptionEntity)}

@@ -20,7 +20,7 @@ class VirtualAxis:
 
     def __init__(self, var: Any = None, name: str = "") -> None:
         self.name = name or getattr(getattr(var, "var", None), "name", "axis")
-        self.extent = _extent_of(var)
+        self.extent = extent_of(var)
 
     @property
     def length(self) -> int:
@@ -31,7 +31,8 @@ class VirtualAxis:
         return f"vaxis({self.name})"
 
 
-def _extent_of(var: Any) -> int | None:
+def extent_of(var: Any) -> int | None:
+    """How many iterations an axis has, or stands for; None if that is not known."""
     if isinstance(var, VirtualAxis):
         return var.extent
     extent = getattr(getattr(var, "dom", None), "extent", var)
@@ -66,7 +67,7 @@ def split_values(
 
 
 def _extent(name: str, axis: Any) -> int:
-    extent = _extent_of(axis)
+    extent = extent_of(axis)
     if extent is None:
         raise fail("autotvm-knob", f"{name}: the axis has no known extent")
     return extent

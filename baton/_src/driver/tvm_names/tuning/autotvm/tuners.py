@@ -57,19 +57,13 @@ class Tuner:
         """The configurations to be measured next."""
         found: list[ConfigEntity] = []
         while len(found) < batch_size and self.has_next():
-            number = next((n for n in (self.proposed() for _ in range(PATIENCE)) if n not in self.visited), None)
+            proposals = (self.proposed() for _ in range(PATIENCE))
+            number = next((n for n in proposals if n not in self.visited and self.space.is_index_valid(n)), None)
             if number is None:
-                number = self._any_left()
+                number = self.space.get_rand_index(to_exclude=self.visited)
             self.visited.add(number)
             found.append(self.space.get(number))
         return found
-
-    def _any_left(self) -> int:
-        """A configuration that was not measured: the next one behind a draw."""
-        number = self._random.randrange(len(self.space))
-        while number in self.visited:
-            number = (number + 1) % len(self.space)
-        return number
 
     def update(self, inputs: Sequence[MeasureInput], results: Sequence[MeasureResult]) -> None:
         """Take note of how long configurations took."""
@@ -132,14 +126,15 @@ class RandomTuner(IndexBaseTuner):
     """Any configuration."""
 
     def proposed(self) -> int:
-        return self._random.randrange(len(self.space))
+        return self._random.randrange(self.space.range_length)
 
 
 class GridSearchTuner(IndexBaseTuner):
     """The configurations in order."""
 
     def proposed(self) -> int:
-        return next(n for n in range(len(self.visited), len(self.space)) if n not in self.visited)
+        numbers = range(len(self.visited), self.space.range_length)
+        return next(n for n in numbers if n not in self.visited and self.space.is_index_valid(n))
 
 
 class GATuner(RandomTuner):
