@@ -58,12 +58,12 @@ def _function(func: Any) -> Any:
 
 
 def call_tir(gvar: GlobalVar, args: Any, out_sinfo: Any, tir_vars: Any = None) -> Call:
-    """Call a PrimFunc of the module, with fresh memory for the outputs."""
+    """Call a PrimFunc of the module; its outputs are newly allocated."""
     return _kernel_call("call_tir", gvar, args, out_sinfo, tir_vars, None)
 
 
 def call_tir_inplace(gvar: GlobalVar, args: Any, inplace_indices: Any, out_sinfo: Any, tir_vars: Any = None) -> Call:
-    """As `call_tir`; output i is written into argument `inplace_indices[i]` (-1: fresh memory)."""
+    """Like `call_tir`, but output i is written into argument `inplace_indices[i]` (-1: newly allocated)."""
     attrs = CallTIRInplaceAttrs(_indices(inplace_indices))
     return _kernel_call("call_tir_inplace", gvar, args, out_sinfo, tir_vars, attrs)
 
@@ -76,7 +76,7 @@ def call_tir_with_grad(
     te_grad_kwargs: Any = None,
     tir_vars: Any = None,
 ) -> Call:
-    """As `call_tir`; `te_grad_name` names the registered TE function that differentiates it."""
+    """Like `call_tir`; `te_grad_name` names the registered TE function that differentiates it."""
     attrs = CallTIRWithGradAttrs(te_grad_name, te_grad_kwargs)
     return _kernel_call("call_tir_with_grad", gvar, args, out_sinfo, tir_vars, attrs)
 
@@ -98,7 +98,7 @@ def call_dps_packed(func: Any, args: Any, out_sinfo: Any) -> Call:
 
 
 def call_packed(func: Any, *args: Any, sinfo_args: Any = None, **attrs: Any) -> Call:
-    """Call a packed function by its name; impure."""
+    """Call a packed function by name; the call counts as impure."""
     return Call(_function(func), [as_expr(a) for a in args], attrs or None, _infos(sinfo_args))
 
 
@@ -108,18 +108,18 @@ def call_pure_packed(func: Any, *args: Any, sinfo_args: Any = None) -> Call:
 
 
 def call_inplace_packed(func: Any, *args: Any, inplace_indices: Any, sinfo_args: Any = None) -> Call:
-    """Call a packed function that changes and returns the arguments numbered by `inplace_indices`."""
+    """Call a packed function that changes the arguments numbered by `inplace_indices` in place and returns them."""
     attrs = CallTIRInplaceAttrs(_indices(inplace_indices))
     return Call(special_op("call_inplace_packed"), [_function(func), *map(as_expr, args)], attrs, _infos(sinfo_args))
 
 
 def call_builtin_with_ctx(func: Any, args: Any, *, sinfo_args: Any = None) -> Call:
-    """Call a builtin of the VM, which gets the VM's state first."""
+    """Call a VM builtin, which takes the state of the VM as its first argument."""
     return Call(special_op("call_builtin_with_ctx"), [_function(func), _arguments(args)], None, _infos(sinfo_args))
 
 
 def make_closure(func: GlobalVar, args: Any) -> Call:
-    """A closure of a function of the module with its trailing parameters bound to `args`."""
+    """Create a closure of a function of the module, with its trailing parameters bound to `args`."""
     return Call(special_op("make_closure"), [func, _arguments(args)])
 
 

@@ -57,9 +57,10 @@ def print_values(*values: Any, format: Any = "") -> Call:
 
 
 def assert_op(condition: Any, format_args: Any = None, *more: Any, format: Any = "") -> Call:
-    """Stop with the formatted text if the boolean scalar is false (`R.assert_op`).
+    """Stop with the formatted message if the boolean scalar is false (`R.assert_op`).
 
-    `format_args`: an expression or a list of expressions, shown in the text; TVMScript has them as separate arguments.
+    `format_args`: an expression or a list of expressions to show in the message; TVMScript passes them as separate
+    arguments.
     """
     if len(more) == 1 and isinstance(more[0], (str, StringImm)) and isinstance(format_args, (list, tuple, NoneType)):
         format, more = more[0], ()  # the third parameter, by position
@@ -107,7 +108,7 @@ def to_vdevice(data: Any, dst_vdevice: Any) -> Call:
 
 
 def hint_on_device(data: Any, dst_vdevice: Any = None, memory_scope: str = "global", **place: int) -> Call:
-    """Hint that a tensor is to be on a device: a `Device`, or (as in Relax's text) `dev_type` and `dev_id`."""
+    """Hint that a tensor should be on a device: a `Device`, or (as in Relax's text) `dev_type` and `dev_id`."""
     unknown = place.keys() - {"dev_type", "dev_id"}
     if unknown:
         raise TypeError(

@@ -189,8 +189,8 @@ def _define(row: Row) -> OpDef[Any]:
         gradient=_gradient(row),
         in_relax=row.in_relax,
         samples=lambda: _samples(row),
-        summary=f"Elementwise {row.name.replace('_', ' ')} of two operands, broadcast"
-        + (", giving bool." if row.compares else "."),
+        summary=f"Elementwise {row.name.replace('_', ' ')} of two operands, with broadcasting"
+        + ("; the result is bool." if row.compares else "."),
     )
 
 

@@ -67,7 +67,7 @@ ASTYPE = OpDef(
         Sample((Arr((4,), "float32"),), CastAttrs("bfloat16")),
         Sample((Arr((4,), "int64", -300, 300),), CastAttrs("uint8")),
     ),
-    summary="The elements converted to another dtype.",
+    summary="Convert the elements to another dtype.",
 )
 
 
@@ -87,7 +87,7 @@ CAST_LIKE: OpDef[Any] = OpDef(
     layout=follows_input(),
     in_relax=False,
     samples=lambda: (Sample((Arr(("n", 4)), Arr((1,), "int32"))),),
-    summary="The elements converted to the dtype of another tensor.",
+    summary="Convert the elements to the dtype of another tensor.",
 )
 
 CASTS: tuple[OpDef[Any], ...] = (ASTYPE, CAST_LIKE)

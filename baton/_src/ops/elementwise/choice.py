@@ -103,7 +103,7 @@ CLIP = OpDef(
         Sample((Arr(("n", 4), "int32", -9, 9), -3, 4), ClipAttrs()),
         Sample((Arr((2, 4), "float16"),), ClipAttrs(0.0, 1.5), rtol=1e-2),
     ),
-    summary="The elements bounded from below and above.",
+    summary="Clip the elements to a range.",
 )
 
 
@@ -143,7 +143,7 @@ WHERE: OpDef[Any] = OpDef(
         Sample((Arr(("n", 1), "bool"), Arr((4,), "int32", -9, 9), Arr((), "int32", -9, 9))),
         Sample((Arr((2, 4), "bool"), Arr((2, 4), "float16"), Arr((1, 4), "float16"))),
     ),
-    summary="Elements of one tensor where a condition holds, of another where not.",
+    summary="Select elements of one tensor where a condition holds, and of another elsewhere.",
 )
 
 EWISE_FMA: OpDef[Any] = OpDef(

@@ -218,7 +218,7 @@ def _define(row: Row) -> OpDef[Any]:
         gradient=_gradient(row),
         in_relax=row.in_relax,
         samples=lambda: _samples(row),
-        summary=f"Elementwise {row.name.replace('_', ' ')}." + (" Gives bool." if row.result == "bool" else ""),
+        summary=f"Elementwise {row.name.replace('_', ' ')}." + (" The result is bool." if row.result == "bool" else ""),
     )
 
 

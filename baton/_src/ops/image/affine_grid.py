@@ -88,5 +88,5 @@ AFFINE_GRID = OpDef(
         Sample((Arr(("n", 2, 3)), Shape((4, 5))), AffineGridAttrs(), rtol=1e-4, atol=1e-5),
         Sample((Arr((1, 2, 3)),), AffineGridAttrs(target_shape=(3, 2)), rtol=1e-4, atol=1e-5),
     ),
-    summary="The points an affine map takes a regular grid to.",
+    summary="The sampling grid of an affine map: the points to which it maps a regular grid.",
 )

@@ -187,7 +187,7 @@ CROP_AND_RESIZE = OpDef(
             CropAttrs((1, 3), layout="NHWC", method="nearest_neighbor", extrapolation_value=-1.0),
         ),
     ),
-    summary="Boxes cut out of images, resampled to one size.",
+    summary="Crop boxes from images and resize them to one size.",
 )
 
 CROPS: tuple[OpDef[Any], ...] = (CROP_AND_RESIZE,)

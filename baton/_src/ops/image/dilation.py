@@ -121,5 +121,5 @@ DILATION2D = OpDef(
         Sample((Arr((1, 2, 7, 8)), Arr((2, 3, 2))), DilationAttrs(2, 1, 2)),
         Sample((Arr((1, 5, 6, 2)), Arr((2, 2, 2))), DilationAttrs(1, (1, 0, 0, 1), 1, "NHWC", "HWI")),
     ),
-    summary="The greatest sum of pixels and a structuring element over windows.",
+    summary="Grey-scale dilation: the maximum over windows of pixels plus a structuring element.",
 )

@@ -135,7 +135,7 @@ def _define(name: str, record: Any, operands: tuple[Input, ...], meaning: Any) -
         in_relax=False,
         shape_values=tuple(range(1, len(operands) + 1)),
         samples=lambda: (),
-        summary="Images resampled, the extents computed.",
+        summary="Resize images to extents computed at run time.",
     )
 
 

@@ -176,7 +176,7 @@ def _define_upsampling(name: str, record: Any, builder: Any, samples: Any) -> Op
         in_relax=False,
         relay_builder=builder,
         samples=samples,
-        summary="Images enlarged by given factors.",
+        summary="Upsample images by given factors.",
     )
 
 

@@ -49,7 +49,7 @@ NONZERO: OpDef[Any] = OpDef(
     fusion=Fusion.OPAQUE,
     relay_name=NotApplicable("Relay has argwhere"),
     samples=lambda: (Sample((Arr((3, 4), "bool"),)), Sample((Arr((5,), "int32", 0, 2),)), Sample((Arr((), "int32"),))),
-    summary="The coordinates of the elements that are not zero.",
+    summary="The coordinates of the non-zero elements.",
 )
 
 
@@ -71,7 +71,7 @@ ARGWHERE: OpDef[Any] = OpDef(
     fusion=Fusion.OPAQUE,
     in_relax=False,
     samples=lambda: (),
-    summary="The coordinates of the elements that are not zero, a row each.",
+    summary="The coordinates of the non-zero elements, one per row.",
 )
 
 
@@ -146,7 +146,7 @@ UNIQUE: OpDef[Any] = OpDef(
         Sample((Arr((9,), "int64", 0, 4), False, True, True, True)),
         Sample((Arr((4, 2), "int32", 0, 2), True, False, False, False, 0)),
     ),
-    summary="The distinct elements of a tensor.",
+    summary="The unique elements of a tensor.",
 )
 
 
@@ -202,7 +202,7 @@ RELAY_UNIQUE = OpDef(
         Sample((Arr((7,), "int32", 0, 4),), RelayUniqueAttrs()),
         Sample((Arr((7,), "int32", 0, 4),), RelayUniqueAttrs(sorted=False, return_counts=True)),
     ),
-    summary="The distinct elements of a vector, padded to its length, with how many there are.",
+    summary="The unique elements of a vector, padded to its length, and their number.",
 )
 
 DATA_DEPENDENT: tuple[OpDef[Any], ...] = (NONZERO, ARGWHERE, UNIQUE, RELAY_UNIQUE)

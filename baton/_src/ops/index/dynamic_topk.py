@@ -75,5 +75,5 @@ DYNAMIC_TOPK: OpDef[DynTopKAttrs] = OpDef(
     shape_values=(1,),
     outputs=lambda a: 2 if a.ret_type == "both" else None,
     samples=lambda: (),
-    summary="topk whose extents are computed.",
+    summary="topk with k computed at run time.",
 )

@@ -134,7 +134,7 @@ ONE_HOT = OpDef(
         Sample((Arr((3,), "int32", 0, 4), 1, 0), OneHotAttrs(depth=4, axis=0)),
         Sample((Arr(("n",), "int32", 0, 4), Arr((), "int8"), Arr((), "int8")), OneHotAttrs(depth=4, dtype="float32")),
     ),
-    summary="Rows with one value at an index and another elsewhere.",
+    summary="One-hot encoding: one value at the index and another elsewhere.",
 )
 
 DYN_ONE_HOT = OpDef(
@@ -149,7 +149,7 @@ DYN_ONE_HOT = OpDef(
     in_relax=False,
     shape_values=(3,),
     samples=lambda: (),
-    summary="Rows of a computed length with one value at an index and another elsewhere.",
+    summary="One-hot encoding with a depth computed at run time.",
 )
 
 ONE_HOTS = (ONE_HOT, DYN_ONE_HOT)

@@ -122,7 +122,7 @@ SORT = OpDef(
     gradient=gradient_sort,
     fusion=Fusion.OPAQUE,
     samples=lambda: (*_rows(SortAttrs), *_rows(SortAttrs, descending=True)),
-    summary="The elements of each row along an axis in ascending or descending order.",
+    summary="Sort along an axis, in ascending or descending order.",
 )
 
 ARGSORT = OpDef(
@@ -135,7 +135,7 @@ ARGSORT = OpDef(
     gradient=NotApplicable("positions are not differentiable"),
     fusion=Fusion.OPAQUE,
     samples=lambda: (*_rows(ArgsortAttrs), *_rows(ArgsortAttrs, is_ascend=False, dtype="int64")),
-    summary="The positions that would sort each row along an axis; stable.",
+    summary="The indices that would sort along an axis; the sort is stable.",
 )
 
 SORTS: tuple[OpDef[Any], ...] = (SORT, ARGSORT)

@@ -159,7 +159,7 @@ TAKE = OpDef(
     gradient=gradient,
     fusion=Fusion.INJECTIVE,
     samples=samples,
-    summary="Slices along an axis, picked by indices.",
+    summary="Take slices along an axis, by indices.",
 )
 
 TAKES = (TAKE,)

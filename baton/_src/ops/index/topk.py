@@ -139,5 +139,5 @@ TOPK = OpDef(
         Sample((Arr((4, 3)),), TopKAttrs(k=9, ret_type="values")),
         Sample((Arr((4, "m")),), TopKAttrs(k=0, ret_type="indices", is_ascend=True)),
     ),
-    summary="The k greatest or least elements of each row along an axis, in order, and where they are.",
+    summary="The k largest or smallest elements along an axis, in order, and their indices.",
 )

@@ -158,7 +158,7 @@ INDEX_PUT = OpDef(
         Sample((Arr(("n", 5)), (Arr((2, 1), "int32", 0, 3),), Arr((2, 1, 5))), IndexPutAttrs(True)),
         Sample((Arr((4, 3)), (Arr((3,), "int64", values=(2, 0, 3)),), Arr((1,))), IndexPutAttrs()),
     ),
-    summary="A copy of a tensor with values at indexed places.",
+    summary="A copy of a tensor with values written at indexed positions.",
 )
 
 
@@ -247,7 +247,7 @@ SLICE_SCATTER = OpDef(
         Sample((Arr((6, "m")), Arr((2, "m")), 1, 5, 2), SliceScatterAttrs()),
         Sample((Arr(("n", 6)), Arr(("n", 2)), -2, 6, 1), SliceScatterAttrs(axis=-1)),
     ),
-    summary="A copy of a tensor with another in a slice of one axis.",
+    summary="A copy of a tensor with another one written to a slice along one axis.",
 )
 
 WRITINGS: tuple[OpDef[Any], ...] = (INDEX_PUT, SLICE_SCATTER)

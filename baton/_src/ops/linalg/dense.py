@@ -163,7 +163,7 @@ DENSE = OpDef(
     fusion=Fusion.OUT_EWISE_FUSABLE,
     in_relax=False,
     samples=_dense_samples,
-    summary="x wᵀ: a fully connected layer without bias.",
+    summary="x wᵀ: dense (fully connected) layer without bias.",
 )
 
 RELAY_MATMUL = OpDef(
@@ -178,7 +178,7 @@ RELAY_MATMUL = OpDef(
     fusion=Fusion.OUT_EWISE_FUSABLE,
     in_relax=False,
     samples=_matmul_samples,
-    summary="The matrix product, either operand transposed.",
+    summary="Matrix product, where either operand may be transposed.",
 )
 
 BATCH_MATMUL = OpDef(
@@ -192,5 +192,5 @@ BATCH_MATMUL = OpDef(
     fusion=Fusion.OUT_EWISE_FUSABLE,
     in_relax=False,
     samples=_batch_samples,
-    summary="A matrix product for each element of the batch, which broadcasts.",
+    summary="Batched matrix product; the batch axis broadcasts.",
 )

@@ -232,7 +232,7 @@ OUTER: OpDef[Any] = OpDef(
     fusion=Fusion.BROADCAST,
     relay_name=NotApplicable("Relay composes it of other operators"),
     samples=lambda: (Sample((Arr(("n",)), Arr((3,)))),),
-    summary="Every product of an element of one vector and one of another.",
+    summary="The outer product of two vectors.",
 )
 
 EINSUMS: tuple[OpDef[Any], ...] = (EINSUM, OUTER)

@@ -104,5 +104,5 @@ CONTRIB_DENSE_PACK = OpDef(
             (Arr((2, 6), "int8", -9, 9), Arr((2, 6, 2), "int8", -9, 9)), DensePackAttrs(4, "NC2n", out_dtype="int32")
         ),
     ),
-    summary="A dense layer with a weight packed in blocks of units.",
+    summary="Dense layer with a weight packed in blocks of units.",
 )

@@ -141,7 +141,7 @@ REINTERPRET = OpDef(
     fusion=Fusion.ELEMWISE,
     in_relax=False,
     samples=lambda: (Sample((Arr(("n", 4)),), DtypeAttrs("int32")), Sample((Arr((2,), "int32", -9, 9),), DtypeAttrs())),
-    summary="The same bits read as another dtype of the same size.",
+    summary="Reinterpret the bits as another dtype of the same size.",
 )
 
 WRAP_PARAM = OpDef(
@@ -155,7 +155,7 @@ WRAP_PARAM = OpDef(
     fusion=Fusion.ELEMWISE,
     relay_name=_NO_RELAY,
     samples=lambda: (Sample((Arr(("n", 4), "float16"),), DtypeAttrs()),),
-    summary="A parameter kept in one dtype and used in another.",
+    summary="A parameter stored in one dtype and used in another.",
 )
 
 COPIES: tuple[OpDef[Any], ...] = (
@@ -163,33 +163,35 @@ COPIES: tuple[OpDef[Any], ...] = (
     _identity(
         "annotation.stop_fusion", relay=True, fusion=Fusion.OPAQUE, summary="The operand; nothing is fused across it."
     ),
-    _identity("annotation.checkpoint", relay=True, summary="The operand; differentiation recomputes what lies before."),
+    _identity("annotation.checkpoint", relay=True, summary="The operand; differentiation recomputes what precedes it."),
     _identity(
         "annotation.compiler_begin",
         relay=True,
         fusion=Fusion.OPAQUE,
         record=CompilerAttrs,
-        summary="The operand, which enters a region for an external compiler.",
+        summary="The operand; begins a region for an external compiler.",
     ),
     _identity(
         "annotation.compiler_end",
         relay=True,
         fusion=Fusion.OPAQUE,
         record=CompilerAttrs,
-        summary="The operand, which leaves a region for an external compiler.",
+        summary="The operand; ends a region for an external compiler.",
     ),
-    _identity("device_copy", relay=True, fusion=Fusion.OPAQUE, record=DeviceCopyAttrs, summary="A copy on a device."),
-    _identity("on_device", relay=True, record=OnDeviceAttrs, summary="The operand; a device is named for it."),
+    _identity(
+        "device_copy", relay=True, fusion=Fusion.OPAQUE, record=DeviceCopyAttrs, summary="A copy on another device."
+    ),
+    _identity("on_device", relay=True, record=OnDeviceAttrs, summary="The operand, annotated with a device."),
     _identity(
         "debug",
         relay=True,
         fusion=Fusion.OPAQUE,
         record=DebugAttrs,
-        summary="The operand; the interpreter calls a function when it has it, compiled code does not.",
+        summary="The operand; the interpreter calls a debug function on it, compiled code does not.",
     ),
-    _identity("grad.no_grad", relay=False, gradient=_no_gradient, summary="The operand; no gradient passes."),
-    _identity("grad.start_checkpoint", relay=False, summary="The operand; a stretch to recompute begins."),
-    _identity("grad.end_checkpoint", relay=False, summary="The operand; a stretch to recompute ends."),
+    _identity("grad.no_grad", relay=False, gradient=_no_gradient, summary="The operand; stops gradients."),
+    _identity("grad.start_checkpoint", relay=False, summary="The operand; begins a section to recompute."),
+    _identity("grad.end_checkpoint", relay=False, summary="The operand; ends a section to recompute."),
     REINTERPRET,
     WRAP_PARAM,
 )

@@ -181,5 +181,5 @@ ATTENTION_VAR_LEN: OpDef[Any] = OpDef(
     fusion=Fusion.OPAQUE,
     relay_name=NotApplicable("Relay composes it of other operators"),
     samples=samples,
-    summary="Attention over sequences of different lengths that lie one after the other.",
+    summary="Attention over concatenated sequences of different lengths.",
 )

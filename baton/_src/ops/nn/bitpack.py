@@ -108,5 +108,5 @@ BITPACK = OpDef(
         Sample((Arr((2, 3, 32), "int32", 0, 8),), BitPackAttrs(3, 2, 0, "uint32")),
         Sample((Arr((2, 64), "uint8", 0, 2),), BitPackAttrs(1, 1, 1, "uint64")),
     ),
-    summary="The bits of integers, those of one place put into words.",
+    summary="Split integers into bit planes and pack each plane into words.",
 )

@@ -71,5 +71,5 @@ DYN_PAD: OpDef[Any] = OpDef(
     in_relax=False,
     shape_values=(1,),
     samples=lambda: (),
-    summary="A border of computed widths around the data.",
+    summary="Pad with widths computed at run time.",
 )

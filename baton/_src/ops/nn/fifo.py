@@ -96,5 +96,5 @@ FIFO_BUFFER = OpDef(
         Sample((Arr((2, "n", 3)), Arr((2, 5, 3))), FifoAttrs(1)),
         Sample((Arr((2,), "int8", -9, 9), Arr((6,), "int8", -9, 9)), FifoAttrs(-1)),
     ),
-    summary="The last elements of a buffer with new data behind it.",
+    summary="Append new data to a buffer and keep the last elements.",
 )

@@ -117,7 +117,7 @@ BIAS_ADD = OpDef(
     layout=follows_input(axis="axis"),
     in_relax=False,
     samples=_channel_samples,
-    summary="A number for each channel added.",
+    summary="Add a bias to each channel.",
 )
 
 
@@ -146,7 +146,7 @@ PRELU = OpDef(
     fusion=Fusion.BROADCAST,
     layout=follows_input(axis="axis"),
     samples=_channel_samples,
-    summary="max(x, 0) + alpha * min(x, 0), alpha for each channel.",
+    summary="Parametric ReLU: max(x, 0) + alpha * min(x, 0), with one alpha per channel.",
 )
 
 PER_CHANNEL: tuple[OpDef[Any], ...] = (BIAS_ADD, PRELU)

@@ -152,7 +152,7 @@ QUANTIZE = OpDef(
         Sample((Arr(("n", 4)), Arr((), low=0.01, high=0.1), Arr((), "int8", -5, 5)), QuantizeAttrs()),
         Sample((Arr((2, 4)), Arr((4,), low=0.01, high=0.1), Arr((4,), "uint8", 0, 99)), QuantizeAttrs(1, "uint8")),
     ),
-    summary="clip(round(x / scale) + zero_point).",
+    summary="Quantize: clip(round(x / scale) + zero_point).",
 )
 DEQUANTIZE = OpDef(
     "dequantize",
@@ -179,7 +179,7 @@ DEQUANTIZE = OpDef(
             rtol=1e-2,
         ),
     ),
-    summary="(x - zero_point) * scale.",
+    summary="Dequantize: (x - zero_point) * scale.",
 )
 
 AFFINE: tuple[OpDef[Any], ...] = (QUANTIZE, DEQUANTIZE)

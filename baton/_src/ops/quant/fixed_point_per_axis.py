@@ -127,5 +127,5 @@ FIXED_POINT_MULTIPLY_PER_AXIS = OpDef(
         Sample((Arr((2, 4, 3), "int32", -9_999, 9_999), *_numbers(3, 2)), PerAxisAttrs(False, True, (2, 0))),
         Sample((Arr((4,), "int32", -9_999, 9_999), *_numbers(4)), PerAxisAttrs(axes=(-1,))),
     ),
-    summary="x * y * 2**(lshift - rshift - 31) of integers, rounded, with numbers of their own along axes.",
+    summary="x * y * 2**(lshift - rshift - 31) of integers, rounded, with multipliers and shifts per axis.",
 )

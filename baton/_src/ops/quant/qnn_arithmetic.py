@@ -86,7 +86,7 @@ def _binary(name: str, te: Callable[[Any, Any], Any], numpy: Callable[[Any, Any]
         layout=follows_input(operands=2),
         in_relax=False,
         samples=_samples,
-        summary=f"{name} of the numbers that two quantised tensors stand for, quantised.",
+        summary=f"{name} of two quantised tensors: computed on the real numbers they represent, then quantised.",
     )
 
 

@@ -142,7 +142,7 @@ def _product(
         in_relax=False,
         relay_builder=_builder(names, options),
         samples=samples,
-        summary=f"{name} of quantised tensors, as sums of integers.",
+        summary=f"{name} of quantised tensors, accumulated in integers.",
     )
 
 

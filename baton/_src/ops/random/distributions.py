@@ -212,7 +212,7 @@ MULTINOMIAL = OpDef(
         Sample((KEY, Arr(("n", 5), low=0.1, high=1)), MultinomialAttrs(4)),
         Sample((KEY, Arr((5,), low=0.1, high=1)), MultinomialAttrs(3)),
     ),
-    summary="Positions drawn with given probabilities.",
+    summary="Draw positions with given probabilities.",
 )
 
 DISTRIBUTIONS: tuple[OpDef[Any], ...] = (UNIFORM, NORMAL, MULTINOMIAL)

@@ -131,7 +131,7 @@ SPLIT_KEY: OpDef[Any] = OpDef(
     in_relax=False,
     outputs=2,
     samples=lambda: (Sample((KEY,)),),
-    summary="Two independent keys from one.",
+    summary="Split a key into two independent keys.",
 )
 
 

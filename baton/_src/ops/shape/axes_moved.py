@@ -83,7 +83,7 @@ PERMUTE_DIMS = OpDef(
         Sample((Arr((2,)),), PermuteAttrs(axes=(0,))),
         Sample((Arr((2, 3), "int8", -9, 9),), PermuteAttrs()),
     ),
-    summary="The axes in another order.",
+    summary="Permute the axes.",
 )
 
 
@@ -182,7 +182,7 @@ EXPAND_DIMS = OpDef(
         Sample((Arr(()),), ExpandDimsAttrs(axis=0)),
         Sample((Arr((2, 3)),), ExpandDimsAttrs(axis=-1, num_newaxis=2)),
     ),
-    summary="Axes of extent 1 put in.",
+    summary="Insert axes of extent 1.",
 )
 
 
@@ -252,7 +252,7 @@ SQUEEZE = OpDef(
         Sample((Arr((1, 3, 1)),), SqueezeAttrs()),
         Sample((Arr((2, 3)),), SqueezeAttrs()),
     ),
-    summary="Axes of extent 1 taken out.",
+    summary="Remove axes of extent 1.",
 )
 
 MOVED = (PERMUTE_DIMS, EXPAND_DIMS, SQUEEZE)

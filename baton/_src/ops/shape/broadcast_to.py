@@ -95,7 +95,7 @@ BROADCAST_TO = OpDef(
         Sample((Arr(()), Shape((2, 3))), ShapeAttrs()),
         Sample((Arr((1, 3)),), ShapeAttrs(shape=(2, 3))),
     ),
-    summary="Stretched to a shape by NumPy's broadcasting.",
+    summary="Broadcast to a shape, by NumPy's rules.",
     **_BROADCAST,
 )
 DYN_BROADCAST_TO = OpDef(
@@ -105,7 +105,7 @@ DYN_BROADCAST_TO = OpDef(
     in_relax=False,
     shape_values=(1,),
     samples=lambda: (),
-    summary="Stretched to a computed shape.",
+    summary="Broadcast to a shape computed at run time.",
     **_BROADCAST,
 )
 BROADCAST_TO_LIKE = OpDef(
@@ -114,7 +114,7 @@ BROADCAST_TO_LIKE = OpDef(
     reference=lambda inputs, a: _np_broadcast(inputs[0], inputs[1].shape),
     in_relax=False,
     samples=lambda: (Sample((Arr(("n", 1)), Arr((2, "n", 4)))),),
-    summary="Stretched to the shape of another tensor.",
+    summary="Broadcast to the shape of another tensor.",
     **_BROADCAST,
 )
 
@@ -202,7 +202,7 @@ COLLAPSE_SUM_TO = OpDef(
         Sample((Arr((2, 3)), Shape((2, 3))), ShapeAttrs()),
         Sample((Arr((2, 3)),), ShapeAttrs(shape=())),
     ),
-    summary="Summed over the axes that broadcasting to the operand's shape added or stretched.",
+    summary="Sum over the axes that broadcasting the given shape to the operand's shape would add or stretch.",
     **_COLLAPSE,
 )
 COLLAPSE_SUM_LIKE = OpDef(
@@ -210,7 +210,7 @@ COLLAPSE_SUM_LIKE = OpDef(
     inputs=(Input("data"), Input("collapse_target", "a tensor of the shape to take", relay_name="collapse_type")),
     reference=lambda inputs, a: collapse(inputs[0], inputs[1].shape),
     samples=lambda: (Sample((Arr((2, "n", 4)), Arr(("n", 1)))), Sample((Arr((2, 3)), Arr((2, 3))))),
-    summary="Summed back to the shape of another tensor.",
+    summary="Sum over broadcast axes to get the shape of another tensor.",
     **_COLLAPSE,
 )
 

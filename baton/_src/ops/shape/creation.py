@@ -104,7 +104,7 @@ FULL = OpDef(
         Sample((Shape((2,)), Arr((), "int32", -9, 9)), FullAttrs(dtype="float32")),
         Sample((Arr(()),), FullAttrs(shape=(2, 3))),
     ),
-    summary="A tensor with one value everywhere.",
+    summary="A tensor filled with one value.",
 )
 
 DYN_FULL = OpDef(
@@ -119,7 +119,7 @@ DYN_FULL = OpDef(
     in_relax=False,
     shape_values=(1,),
     samples=lambda: (),
-    summary="A tensor of a computed shape with one value everywhere.",
+    summary="A tensor filled with one value, of a shape computed at run time.",
 )
 
 
@@ -230,7 +230,7 @@ def _like(name: str, number: int | None) -> OpDef[Any]:
             Sample((Arr(("n", 4)), *extra), LikeAttrs()),
             Sample((Arr((2,), "int32", -9, 9), *extra), LikeAttrs("float32")),
         ),
-        summary="A tensor of another's shape with one value everywhere."
+        summary="A tensor of the shape of another, filled with one value."
         if number is None
         else f"{number} everywhere, in another tensor's shape.",
     )

@@ -97,7 +97,7 @@ def _define(
         in_relax=False,
         shape_values=places,
         samples=lambda: (),
-        summary=f"{name} whose extents are computed.",
+        summary=f"{name} with extents computed at run time.",
         **more,
     )
 

@@ -119,7 +119,7 @@ DYNAMIC_STRIDED_SLICE: OpDef[Any] = OpDef(
     relay_name=NotApplicable("Relay's is dyn.strided_slice"),
     shape_values=(1, 2, 3),
     samples=lambda: (),
-    summary="A slice of all axes whose bounds are computed.",
+    summary="Slice along all axes, with bounds computed at run time.",
 )
 
 DYN_STRIDED_SLICE = OpDef(
@@ -134,7 +134,7 @@ DYN_STRIDED_SLICE = OpDef(
     in_relax=False,
     shape_values=(1, 2, 3),
     samples=lambda: (),
-    summary="A slice whose bounds are computed.",
+    summary="Slice with bounds computed at run time.",
 )
 
 DYNAMIC_SLICES = (DYNAMIC_STRIDED_SLICE, DYN_STRIDED_SLICE)

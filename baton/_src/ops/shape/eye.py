@@ -75,5 +75,5 @@ EYE = OpDef(
     relay_name=NotApplicable("Relay has no eye"),
     relax_builder=relax_eye,
     samples=lambda: (Sample(("n", 4, 1), EyeAttrs()), Sample((3, 3, 0), EyeAttrs("int32"))),
-    summary="Ones on a diagonal, zeros elsewhere.",
+    summary="A matrix with ones on a diagonal and zeros elsewhere.",
 )

@@ -50,5 +50,5 @@ FLIP = OpDef(
     layout=follows_input(axis="axis"),
     relay_name="reverse",
     samples=lambda: (Sample((Arr(("n", 4)),), FlipAttrs(0)), Sample((Arr((2, "m")),), FlipAttrs(-1))),
-    summary="An axis turned around.",
+    summary="Reverse the elements along an axis.",
 )

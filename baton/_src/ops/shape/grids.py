@@ -106,7 +106,7 @@ MESHGRID = OpDef(
         Sample(((Arr(("n",)), Arr((4,))),), MeshgridAttrs()),
         Sample(((Arr((2,)), Arr(("m",)), Arr((3,))),), MeshgridAttrs(indexing="xy")),
     ),
-    summary="Coordinate matrices of vectors.",
+    summary="Coordinate grids from vectors.",
 )
 
 
@@ -202,7 +202,7 @@ SPARSE_TO_DENSE = OpDef(
         Sample((Arr((), "int64", 0, 4), Arr((), "int32")), SparseToDenseAttrs((4,))),
         Sample((Arr((2,), "int32", 0, 4), Arr(()), Arr((), "int32")), SparseToDenseAttrs((4,))),
     ),
-    summary="A tensor with values at given coordinates and a default elsewhere.",
+    summary="A dense tensor with values at given coordinates and a default elsewhere.",
 )
 
 GRIDS: tuple[OpDef[Any], ...] = (MESHGRID, SPARSE_TO_DENSE)

@@ -95,7 +95,7 @@ TILE = OpDef(
         Sample((Arr(("n", 2)),), TileAttrs((2, 1, 3))),
         Sample((Arr((2, 3), "int32", -9, 9),), TileAttrs(2)),
     ),
-    summary="The whole tensor repeated along its axes.",
+    summary="Repeat the whole tensor along its axes.",
 )
 DYN_TILE: OpDef[Any] = OpDef(
     "dyn.tile",
@@ -107,7 +107,7 @@ DYN_TILE: OpDef[Any] = OpDef(
     in_relax=False,
     shape_values=(1,),
     samples=lambda: (),
-    summary="The whole tensor repeated a computed number of times.",
+    summary="Repeat the whole tensor a number of times computed at run time.",
 )
 
 
@@ -173,7 +173,7 @@ REPEAT = OpDef(
         Sample((Arr((2, "m")),), RepeatAttrs(2, -2)),
         Sample((Arr((2, 2), "int32", -9, 9),), RepeatAttrs(2)),
     ),
-    summary="Every element repeated.",
+    summary="Repeat every element along an axis.",
 )
 
 

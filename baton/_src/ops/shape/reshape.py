@@ -157,7 +157,7 @@ DYN_RESHAPE = OpDef(
     in_relax=False,
     shape_values=(1,),
     samples=lambda: (),
-    summary="Reshape to a target that is computed.",
+    summary="Reshape to a target computed at run time.",
     **FACETS,
 )
 

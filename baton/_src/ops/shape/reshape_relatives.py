@@ -85,7 +85,7 @@ FLATTEN = OpDef(
     reference=lambda inputs, a: np.reshape(inputs[0], -1),
     relay_name=NotApplicable("Relay writes reshape(x, -1)"),
     samples=lambda: (Sample((Arr(("n", 4)),)), Sample((Arr(()),)), Sample((Arr((2, 3, 2)),))),
-    summary="All elements along one axis.",
+    summary="Flatten to one axis.",
     **FACETS,
 )
 
@@ -95,7 +95,7 @@ BATCH_FLATTEN = OpDef(
     infer=infer_flatten,
     reference=lambda inputs, a: np.reshape(inputs[0], (inputs[0].shape[0], int(np.prod(inputs[0].shape[1:])))),
     samples=lambda: (Sample((Arr(("n", 4, 2)),)), Sample((Arr((3,)),))),
-    summary="All axes but the first merged into one.",
+    summary="Flatten all axes but the first into one.",
     **FACETS,
 )
 

@@ -82,7 +82,7 @@ SLICE_LIKE = OpDef(
         Sample((Arr((5, 6)), Arr((2, "m"))), SliceLikeAttrs()),
         Sample((Arr((5, 6)), Arr((2, 3))), SliceLikeAttrs(axes=(-1,))),
     ),
-    summary="The leading part of a tensor that has the shape of another.",
+    summary="Slice the leading part of a tensor that has the shape of another.",
 )
 
 

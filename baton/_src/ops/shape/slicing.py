@@ -289,7 +289,7 @@ STRIDED_SLICE = OpDef(
     relax_builder=relax_builder,
     relay_to_relax=to_relax,
     samples=samples,
-    summary="Every stride-th element between two bounds, along some axes.",
+    summary="Slice along some axes: every stride-th element between two bounds.",
 )
 
 SLICES: tuple[OpDef[Any], ...] = (STRIDED_SLICE,)

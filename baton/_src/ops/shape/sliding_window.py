@@ -88,5 +88,5 @@ SLIDING_WINDOW = OpDef(
         Sample((Arr(("n", 5, 7)),), SlidingWindowAttrs(1, (3, 2), (1, 2))),
         Sample((Arr((6,)),), SlidingWindowAttrs(0, (4,), (2,))),
     ),
-    summary="Every window of the axes from one on.",
+    summary="All sliding windows over the axes from `axis` on.",
 )

@@ -184,7 +184,7 @@ SPLIT = OpDef(
         Sample((Arr((5,)),), SplitAttrs(indices_or_sections=2, axis=-1), in_relay=False),
         Sample((Arr((2, 4), "int32"),), SplitAttrs(indices_or_sections=1, axis=1)),
     ),
-    summary="A tensor cut into parts along an axis.",
+    summary="Split a tensor into parts along an axis.",
 )
 
 EVEN_SPLIT = replace(
@@ -195,7 +195,7 @@ EVEN_SPLIT = replace(
     relay_to_relax=None,
     relay_name=NotApplicable("it is what Relay's split becomes"),
     samples=lambda: (Sample((Arr(("n", 6)),), SplitAttrs(indices_or_sections=3, axis=1)),),
-    summary="A tensor cut into equal parts along an axis of any size that they divide.",
+    summary="Split a tensor into equal parts along an axis, whose extent may be symbolic but must be divisible.",
 )
 
 SPLITS = (SPLIT, EVEN_SPLIT)

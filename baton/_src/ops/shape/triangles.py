@@ -106,7 +106,7 @@ TRILU = OpDef(
         Sample((Arr(("n", 4)), Arr((), "int64", -1, 2)), TriluAttrs()),
         Sample((Arr((2, 4)), Arr((), "int32", -1, 2)), TriluAttrs(upper=False)),
     ),
-    summary="The upper or lower triangle of matrices, zeros elsewhere.",
+    summary="Keep the upper or lower triangle of matrices; zeros elsewhere.",
 )
 
 
@@ -211,7 +211,7 @@ MATRIX_SET_DIAG = OpDef(
         Sample((Arr((4, 5)), Arr((3, 4))), SetDiagAttrs(k1=-1, k2=1)),
         Sample((Arr((2, 4, 3)), Arr((2, 2, 3))), SetDiagAttrs(k1=-2, k2=-1, sub_diag_right_align=True)),
     ),
-    summary="Matrices with given diagonals.",
+    summary="Replace the diagonals of matrices.",
 )
 
 

@@ -109,7 +109,7 @@ CALL_INPLACE_PACKED = SpecialOp(
 )
 CALL_BUILTIN_WITH_CTX = SpecialOp(
     "call_builtin_with_ctx",
-    doc="call a builtin of the machine, which gets the machine's state first",
+    doc="call a VM builtin, which takes the state of the VM as its first argument",
     infer=_infer_builtin,
     pure=False,
     arity=(2, 2),

@@ -189,11 +189,11 @@ MEMORY = (
         infer=_infer_tensor_same,
     ),
     SpecialOp(
-        "vm.alloc_storage", doc="new memory of the machine", infer=_infer_alloc_storage, pure=True, arity=(3, 4),
+        "vm.alloc_storage", doc="allocate memory in the VM", infer=_infer_alloc_storage, pure=True, arity=(3, 4),
         allocates=True,
     ),
     SpecialOp(
-        "vm.alloc_tensor", doc="a tensor in a storage of the machine", infer=_infer_alloc_tensor, pure=True,
+        "vm.alloc_tensor", doc="allocate a tensor in a storage of the VM", infer=_infer_alloc_tensor, pure=True,
         arity=(4, 5), allocates=True,
     ),
     SpecialOp("vm.kill_object", doc="the object is no longer used", infer=_infer_unit, pure=False, arity=(1, 1)),

@@ -240,7 +240,7 @@ BITSERIAL_DENSE = OpDef(
             (Arr((2, 16), "uint8", 0, 4), Arr((3, 2, 2), "uint8", 0, 255)), BitserialDenseAttrs(weight_bits=2, **_DENSE)
         ),
     ),
-    summary="A dense layer of integers of few bits, computed bit by bit.",
+    summary="Dense layer of low-bit integers, computed bit-serially.",
 )
 BITSERIAL_CONV2D = OpDef(
     "nn.bitserial_conv2d",
@@ -262,7 +262,7 @@ BITSERIAL_CONV2D = OpDef(
             BitserialConvAttrs(strides=(2, 1), **_CONV, **_NHWC),
         ),
     ),
-    summary="A convolution of integers of few bits, computed bit by bit.",
+    summary="2D convolution of low-bit integers, computed bit-serially.",
 )
 
 BITSERIAL: tuple[OpDef[Any], ...] = (BITSERIAL_DENSE, BITSERIAL_CONV2D)

@@ -289,7 +289,7 @@ def _define(spatial: int, record: Any, kind: str) -> OpDef[Any]:
         fusion=Fusion.OUT_EWISE_FUSABLE,
         layout=anchor("layout", None, "out_layout"),
         samples=lambda: _samples(record, spatial, is_max),
-        summary=f"The {'maximum' if is_max else 'mean'} over windows on {spatial} spatial "
+        summary=f"{'Max' if is_max else 'Average'} pooling over {spatial} spatial "
         + ("axis." if spatial == 1 else "axes."),
     )
 

@@ -70,7 +70,7 @@ class _Lowerer(BindingRewriter):
             return value
         if self.in_dataflow:
             raise fail(
-                "pass-dataflow", f"{name} in a dataflow block cannot become a call of the machine",
+                "pass-dataflow", f"{name} in a dataflow block cannot be lowered to a VM builtin, which has effects",
                 span=value.span, help="run ToNonDataflow first",
             )  # fmt: skip
         return self.normalized(made)

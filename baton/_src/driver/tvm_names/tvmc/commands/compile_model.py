@@ -41,7 +41,7 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
 def _add_building(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--cross-compiler", default="", help="refused: libraries are written without a compiler")
     parser.add_argument("--cross-compiler-options", default="", help="refused, too")
-    parser.add_argument("--executor", choices=["graph", "aot"], default="graph", help="both are one machine")
+    parser.add_argument("--executor", choices=["graph", "aot"], default="graph", help="both run on the same executor")
     parser.add_argument("--runtime", choices=["cpp", "crt"], default="cpp", help="accepted; there is one runtime")
     for option in ("executor-graph-link-params", "executor-aot-link-params", "runtime-cpp-system-lib"):
         parser.add_argument(f"--{option}", metavar="0|1", help="accepted; changes nothing")
