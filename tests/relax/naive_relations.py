@@ -193,7 +193,28 @@ def _specialised(function: Any, to: Any) -> Any:
     mapping: dict[TirVar, Any] = {}
     for param, given in zip(function.params, to.params):
         _collect(param, given, mapping)
-    return substituted(function, mapping)
+    return substituted(function, {v: d for v, d in mapping.items() if v not in _free(to)})
+
+
+def _free(info: Any) -> set[TirVar]:
+    """The variables that a function type does not bind: they belong to the scope that both types are in."""
+    match info:
+        case TupleStructInfo(fields=parts):
+            return set().union(*map(_free, parts))
+        case FuncStructInfo(params=tuple() as params):
+            bound: dict[TirVar, Any] = {}
+            for param in params:
+                _collect(param, param, bound)
+            return set().union(_free(info.ret), *map(_free, params)) - set(bound)
+        case TensorStructInfo():
+            dims = _shape(info)
+        case ShapeStructInfo():
+            dims = info.values
+        case PrimStructInfo():
+            dims = _one(info.value)
+        case _:
+            return set()
+    return {v for d in dims or () for v in _variables(d)}
 
 
 def _collect(param: Any, given: Any, mapping: dict[TirVar, Any]) -> None:
@@ -248,5 +269,16 @@ def _replaced(dim: Any, mapping: Mapping[TirVar, Any]) -> Any:
     if isinstance(dim, TirVar):
         return mapping.get(dim, dim)
     if isinstance(dim, (Add, Sub, Mul)):
-        return type(dim)(_replaced(dim.a, mapping), _replaced(dim.b, mapping))
+        return plain(type(dim)(_replaced(dim.a, mapping), _replaced(dim.b, mapping)))
     return dim
+
+
+def plain(dim: Any) -> Any:
+    """The dim, as a variable alone where it is equal to one: that is what parameters bind."""
+    return next((v for v in _variables(dim) if _dim(v, dim) == YES), dim)
+
+
+def _variables(dim: Any) -> list[TirVar]:
+    if isinstance(dim, (Add, Sub, Mul)):
+        return _variables(dim.a) + _variables(dim.b)
+    return [dim] if isinstance(dim, TirVar) else []

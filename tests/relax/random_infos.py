@@ -23,7 +23,7 @@ from baton._src.relax.struct_info import (
 from baton._src.tir.expr import IntImm
 from baton._src.tir.expr import Var as TirVar
 from tests.relax.build import Fn, Ob, Pr, Sh, Ts, Tu, k, m, n
-from tests.relax.naive_relations import polynomial
+from tests.relax.naive_relations import plain, polynomial
 
 DEVICES = [VDevice("llvm", 0, "global"), VDevice("llvm", 1, "global")]
 
@@ -104,7 +104,7 @@ class RandomInfos:
         while self.often(0.35):
             other = self._leaf()
             found = self.random.choice([found + other, other + found, found * other, found + other - other])
-        return found
+        return plain(found)
 
     def _leaf(self) -> Any:
         number = IntImm("int64", self.random.randint(0, 3))
@@ -123,4 +123,4 @@ class RandomInfos:
                 variable: TirVar = variables[name]
                 term = term * variable if self.often(0.5) else variable * term
             total = term if isinstance(total, IntImm) and total.value == 0 else total + term
-        return total
+        return plain(total)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from baton._src.ir.structural import assert_structural_equal
 from baton._src.relax.check.base_check import BaseCheckResult, struct_info_base_check
 from baton._src.relax.check.compatibility import check_compatibility, is_subtype
 from baton._src.relax.check.dims import Answer
@@ -11,7 +12,7 @@ from baton._src.relax.check.lub import struct_info_lca
 from baton._src.relax.struct_info import StructInfo, default_derive
 from baton._src.tir.arith.analyzer import Analyzer
 from tests.at_length import SEED, at_length
-from tests.relax.build import Fn, Ob, Sh, n
+from tests.relax.build import Fn, Ob, Sh, k, n
 from tests.relax.naive_relations import YES, compatible, join, subtype
 from tests.relax.random_infos import RandomInfos
 
@@ -74,7 +75,15 @@ def test_packed_functions_with_effects_do_not_stand_for_pure_ones() -> None:
 @pytest.mark.rule("RELAX-LUB-08")
 def test_a_polymorphic_side_of_a_join_is_specialised_whichever_comes_first() -> None:
     """A function over all n joins with one over size 1 as the latter: it was an object in the other order."""
-    general, special = Fn([Sh([n])], Ob, False), Fn([Sh([1])], Sh([n]))
+    general, special = Fn([Sh([n])], Ob, False), Fn([Sh([1])], Sh([1]))
     for a, b in ((general, special), (special, general)):
         joined = struct_info_lca(a, b, Analyzer())
         assert subtype(joined, Fn([Sh([1])], Ob, False)) == subtype(Fn([Sh([1])], Ob, False), joined) == YES
+
+
+@pytest.mark.rule("RELAX-LUB-08")
+def test_a_variable_of_the_scope_is_not_bound_by_a_parameter() -> None:
+    """`n` in one result is of the scope around, so it is in the other's parameter: that takes one size only."""
+    any_size, one_size = Fn([Sh([k])], Sh([n]), False), Fn([Sh([n])], Sh([n]))
+    for a, b in ((any_size, one_size), (one_size, any_size)):
+        assert_structural_equal(struct_info_lca(a, b, Analyzer()), Fn([Sh([n])], Sh([n]), False))

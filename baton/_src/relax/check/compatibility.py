@@ -18,6 +18,7 @@ from baton._src.ir.op_def import DimProver
 from baton._src.relax.check.dims import Answer, combine, same_dim, same_dims, same_shape
 from baton._src.relax.check.erase import substitute_info
 from baton._src.relax.check.shape_map import map_parameters
+from baton._src.relax.check.variables import free_tir_vars
 from baton._src.relax.struct_info import (
     FuncStructInfo,
     ObjectStructInfo,
@@ -40,6 +41,18 @@ def is_subtype(lower: StructInfo, upper: StructInfo, prover: DimProver) -> Answe
 def check_compatibility(given: StructInfo, expected: StructInfo, prover: DimProver) -> Answer:
     """Whether a value described by `given` may be passed where `expected` is required."""
     return _Comparison(prover, Answer.MAYBE).compare(given, expected)
+
+
+def specialised(function: FuncStructInfo, wanted: FuncStructInfo, prover: DimProver) -> FuncStructInfo:
+    """A polymorphic function type where parameters like those of `wanted` are given.
+
+    Variables that `wanted` has from outside are in scope, so that `function` does not bind them anew either.
+    """
+    found = map_parameters(zip(function.params or (), wanted.params or ()))
+    outer = free_tir_vars(wanted)
+    mapping = {var: dim for var, dim in found.items() if var not in outer}
+    params = [substitute_info(p, mapping, prover) for p in function.params or ()]
+    return FuncStructInfo(params, substitute_info(function.ret, mapping, prover), function.purity)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,10 +132,9 @@ class _Comparison:
             return self._opaque(have, want)
         if len(have.params) != len(want.params):
             return Answer.NO
-        mapping = map_parameters(zip(have.params, want.params))
-        todo.append((substitute_info(have.ret, mapping, self.prover), want.ret))
-        for own, wanted in zip(have.params, want.params):
-            todo.append((wanted, substitute_info(own, mapping, self.prover)))
+        own = specialised(have, want, self.prover)
+        todo.append((own.ret, want.ret))
+        todo.extend(zip(want.params, own.params or ()))
         return Answer.YES
 
     def _opaque(self, have: FuncStructInfo, want: FuncStructInfo) -> Answer:

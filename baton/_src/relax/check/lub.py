@@ -8,10 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from baton._src.ir.op_def import DimProver
-from baton._src.relax.check.compatibility import is_subtype
+from baton._src.relax.check.compatibility import is_subtype, specialised
 from baton._src.relax.check.dims import Answer, same_dim, same_dims, same_shape
-from baton._src.relax.check.erase import substitute_info
-from baton._src.relax.check.shape_map import map_parameters
 from baton._src.relax.info import OBJECT_INFO
 from baton._src.relax.struct_info import (
     FuncStructInfo,
@@ -104,11 +102,10 @@ def _function(a: FuncStructInfo, b: FuncStructInfo, prover: DimProver) -> Task[S
         if is_subtype(lower, upper, prover) is Answer.YES:
             return upper
     # A polymorphic side is specialised to the parameters of the other one, whichever comes first.
-    for kept, moved in ((a, b), (b, a)):
-        mapping = map_parameters(zip(moved.params or (), kept.params or ()))
-        params = [substitute_info(p, mapping, prover) for p in moved.params or ()]
-        if _equivalent(zip(kept.params or (), params), prover):
-            ret = yield _join(kept.ret, substitute_info(moved.ret, mapping, prover), prover)
+    for kept, other in ((a, b), (b, a)):
+        moved = specialised(other, kept, prover)
+        if _equivalent(zip(kept.params or (), moved.params or ()), prover):
+            ret = yield _join(kept.ret, moved.ret, prover)
             return FuncStructInfo(kept.params, ret, a.purity and b.purity)
     return OBJECT_INFO
 
