@@ -218,7 +218,7 @@ def _define(row: Row) -> OpDef[Any]:
         relay_name=row.relay_name,
         in_relax=row.in_relax,
         samples=samples,
-        summary=f"The activation {row.name.removeprefix('nn.')}.",
+        summary=f"The activation function {row.name.removeprefix('nn.')}.",
     )
 
 

@@ -259,5 +259,5 @@ GRID_SAMPLE = OpDef(
     gradient=NotApplicable("not offered"),
     fusion=Fusion.INJECTIVE,
     samples=_cases,
-    summary="Images read at given points.",
+    summary="Sample images at the points of a grid.",
 )

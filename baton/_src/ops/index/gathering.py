@@ -102,7 +102,7 @@ GATHER_ELEMENTS = OpDef(
         Sample((Arr(("n", 4)), Arr((2, 4), "int64", 0, 3)), GatherAttrs(axis=0)),
         Sample((Arr((3, 5)), Arr((3, "m"), "int32", -5, 5)), GatherAttrs(axis=-1)),
     ),
-    summary="One element for each index, along an axis.",
+    summary="Gather one element per index along an axis.",
 )
 
 
@@ -201,7 +201,7 @@ def _gather_nd(name: str, leading: bool) -> OpDef[Any]:
             Sample((Arr((2, 3, 4)), Arr(moved((2, 5, 1)), "int64", 0, 3)), GatherNDAttrs(batch_dims=1)),
             Sample((Arr((3, 4)), Arr(moved((2, 2, 1)), "int64", 0, 3)), GatherNDAttrs()),
         ),
-        summary="Slices picked by coordinates.",
+        summary="Gather the slices at given coordinates.",
     )
 
 

@@ -166,7 +166,7 @@ SCATTER_ELEMENTS = OpDef(
     gradient=gradient_elements,
     fusion=Fusion.OPAQUE,
     samples=_elements_samples,
-    summary="A copy of a tensor with updates at indexed places along an axis.",
+    summary="A copy of a tensor with updates scattered along an axis by indices.",
 )
 
 
@@ -272,7 +272,7 @@ def _scatter_nd(name: str, leading: bool) -> OpDef[Any]:
             Sample((Arr((4, 3)), Arr(moved((2, 3, 2)), "int64", -3, 3), Arr((2, 3))), ScatterNDAttrs("add")),
             Sample((Arr((4, 3)), Arr(moved((5, 2)), "int32", 0, 3), Arr((5,))), ScatterNDAttrs("max")),
         ),
-        summary="A copy of a tensor with updates at given coordinates.",
+        summary="A copy of a tensor with updates scattered to given coordinates.",
     )
 
 

@@ -119,7 +119,7 @@ SEARCHSORTED = OpDef(
             SearchAttrs(right=True, dtype="int64"),
         ),
     ),
-    summary="Where values would be inserted into ascending rows.",
+    summary="The positions at which values would be inserted into sorted rows.",
 )
 
 
@@ -149,7 +149,7 @@ BUCKETIZE = OpDef(
         Sample((Arr(("n", 4)), Arr((3,), values=(-1, 0, 1))), BucketizeAttrs()),
         Sample((Arr((), "float32"), Arr((3,), values=(-1, 0, 1))), BucketizeAttrs(out_int32=True, right=True)),
     ),
-    summary="The number of the bucket each value lies in.",
+    summary="The index of the bucket that each value falls into.",
 )
 
 SEARCHES: tuple[OpDef[Any], ...] = (SEARCHSORTED, BUCKETIZE)

@@ -83,7 +83,7 @@ SEQUENCE_MASK = OpDef(
         Sample((Arr((5, "n", 2)), Arr(("n",), "int32", 0, 6)), MaskAttrs(mask_value=-1.0)),
         Sample((Arr(("n", 5)), Arr(("n",), "int64", 0, 6)), MaskAttrs(axis=1)),
     ),
-    summary="Sequences with everything behind their end blanked.",
+    summary="Mask the elements beyond the length of each sequence.",
 )
 
 
@@ -158,7 +158,7 @@ REVERSE_SEQUENCE = OpDef(
         Sample((Arr(("n", 5, 2)), Arr(("n",), "int32", 0, 6)), ReverseAttrs()),
         Sample((Arr((5, "n")), Arr(("n",), "int64", 0, 6)), ReverseAttrs(seq_axis=0, batch_axis=-1)),
     ),
-    summary="Sequences of different lengths, each turned around.",
+    summary="Reverse sequences of different lengths.",
 )
 
 SEQUENCES: tuple[OpDef[Any], ...] = (SEQUENCE_MASK, REVERSE_SEQUENCE)

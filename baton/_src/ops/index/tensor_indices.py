@@ -191,7 +191,7 @@ UNRAVEL_INDEX: OpDef[Any] = OpDef(
     fusion=Fusion.INJECTIVE,
     in_relax=False,
     samples=lambda: (Sample((Arr((5,), "int64", 0, 24), Arr((3,), "int64", values=(2, 3, 4)))),),
-    summary="The coordinates of row-major positions.",
+    summary="Convert row-major (flat) indices to coordinates.",
 )
 
 
@@ -241,7 +241,7 @@ INVERT_PERMUTATION: OpDef[Any] = OpDef(
     fusion=Fusion.OPAQUE,
     in_relax=False,
     samples=lambda: (Sample((Arr((4,), "int32", values=(2, 0, 3, 1)),)),),
-    summary="Where each number stands in a permutation.",
+    summary="The inverse of a permutation.",
 )
 
 
@@ -320,7 +320,7 @@ TAKE_BACKWARD = OpDef(
         Sample((Arr((3, 2)), Arr((3, 4)), Arr((2,), "int32", 0, 4)), TakeBackwardAttrs(axis=-1)),
         Sample((Arr((5,)), Arr((3, 4)), Arr((5,), "int32", 0, 12)), TakeBackwardAttrs()),
     ),
-    summary="The gradient of take towards its data.",
+    summary="The gradient of take with respect to its data.",
 )
 
 TENSOR_INDICES: tuple[OpDef[Any], ...] = (INDEX_TENSOR, ADV_INDEX, UNRAVEL_INDEX, INVERT_PERMUTATION, TAKE_BACKWARD)

@@ -138,5 +138,5 @@ DETERMINANT = OpDef(
             (Arr((2, 1, 1), "float64"),),
         ),
     ),
-    summary="Determinants of square matrices.",
+    summary="The determinants of square matrices.",
 )

@@ -205,7 +205,7 @@ DFT = OpDef(
         Sample((Arr((2, 2, 5)), Arr((2, 2, 5))), DftAttrs(True), atol=1e-5),
         Sample((Arr(("k",), "float64"), Arr(("k",), "float64")), DftAttrs(), atol=1e-8),
     ),
-    summary="The discrete Fourier transform of the last axis.",
+    summary="The discrete Fourier transform along the last axis.",
 )
 STFT = OpDef(
     "stft",
@@ -222,7 +222,7 @@ STFT = OpDef(
         Sample((Arr(("n", 13)), Arr((4,))), StftAttrs(4, 2, 4), atol=1e-5),
         Sample((Arr((1, 9)), Arr((5,))), StftAttrs(5, 1, 5, True, False), atol=1e-5),
     ),
-    summary="The Fourier transforms of windows that slide over a signal.",
+    summary="The short-time Fourier transform of a signal.",
 )
 
 FOURIER: tuple[OpDef[Any], ...] = (DFT, STFT)

@@ -280,7 +280,7 @@ SPARSE_DENSE = OpDef(
         Sample((Arr(("n", 6)), *bsr_sample()), SparseDenseAttrs(), rtol=1e-4, atol=1e-5),
         Sample((Arr((2, 4), "float16"), *_csr("float16")), SparseDenseAttrs(), rtol=1e-2, atol=1e-2),
     ),
-    summary="x Sᵀ of a dense and a sparse matrix.",
+    summary="x Sᵀ, the product of a dense and a sparse matrix.",
 )
 SPARSE_ADD = OpDef(
     "nn.sparse_add",

@@ -140,7 +140,7 @@ SPARSE_RESHAPE: OpDef[Any] = OpDef(
             )
         ),
     ),
-    summary="The coordinates of a sparse tensor's elements in another shape.",
+    summary="Reshape a sparse tensor: new coordinates for its elements.",
 )
 
 
@@ -185,7 +185,7 @@ SPARSE_FILL_EMPTY_ROWS: OpDef[Any] = OpDef(
     fusion=Fusion.OPAQUE,
     in_relax=False,
     samples=lambda: (),
-    summary="The elements of a sparse tensor, and one in every row that has none.",
+    summary="Add a default element to every empty row of a sparse tensor.",
 )
 
 SPARSE_COORDINATES: tuple[OpDef[Any], ...] = (SPARSE_RESHAPE, SPARSE_FILL_EMPTY_ROWS)

@@ -136,5 +136,5 @@ CORRELATION = OpDef(
             atol=1e-5,
         ),
     ),
-    summary="How alike the patches of two images are, for each displacement.",
+    summary="The correlation of patches of two images, for each displacement.",
 )

@@ -169,7 +169,7 @@ DEPTH_TO_SPACE = OpDef(
         Sample((Arr(("n", 8, 2, "w")),), DepthToSpaceAttrs(2)),
         Sample((Arr((1, 2, 3, 8)),), DepthToSpaceAttrs(2, "NHWC", "CRD")),
     ),
-    summary="Channels spread over squares of pixels.",
+    summary="Rearrange channels into square blocks of pixels.",
     **_SHARED,
 )
 SPACE_TO_DEPTH = OpDef(
@@ -183,7 +183,7 @@ SPACE_TO_DEPTH = OpDef(
         Sample((Arr(("n", 2, 4, 6)),), SpaceToDepthAttrs(2)),
         Sample((Arr((1, 4, 2, 3)),), SpaceToDepthAttrs(2, "NHWC")),
     ),
-    summary="Squares of pixels stacked into channels.",
+    summary="Rearrange square blocks of pixels into channels.",
     **_SHARED,
 )
 PIXEL_SHUFFLE = OpDef(
@@ -194,7 +194,7 @@ PIXEL_SHUFFLE = OpDef(
     gradient=gradient_to_space,
     relay_name=NotApplicable("Relay has nn.depth_to_space"),
     samples=lambda: (Sample((Arr(("n", 8, 2, 3)),), PixelShuffleAttrs(2)),),
-    summary="Channels spread over squares of pixels, block last (PyTorch's).",
+    summary="Rearrange channels into square blocks of pixels, in PyTorch's channel order.",
     **_SHARED,
 )
 

@@ -214,7 +214,7 @@ NLL_LOSS = OpDef(
         Sample((Arr((2, 3, 4)), Arr((2, 4), "int32", 0, 3)), NllLossAttrs("none", 1)),
         Sample((Arr((3,)), Arr((), "int32", 0, 3)), NllLossAttrs("sum")),
     ),
-    summary="The negative log-likelihood of the targets.",
+    summary="The negative log-likelihood loss of the targets.",
 )
 
 NLL_LOSS_BACKWARD = OpDef(
@@ -238,7 +238,7 @@ NLL_LOSS_BACKWARD = OpDef(
         Sample((Arr(()), Arr((2, 3, 4)), Arr((2, 4), "int32", 0, 3)), NllLossAttrs("mean", 1)),
         Sample((Arr(()), Arr((3,)), Arr((), "int32", 0, 3)), NllLossAttrs("sum")),
     ),
-    summary="The gradient of nn.nll_loss for its predictions.",
+    summary="The gradient of nn.nll_loss with respect to its predictions.",
 )
 
 NLL_LOSSES: tuple[OpDef[Any], ...] = (NLL_LOSS, NLL_LOSS_BACKWARD)

@@ -212,7 +212,7 @@ PAD = OpDef(
         Sample((Arr((2, 3)),), PadAttrs((1, 1, 0, 2), pad_mode="circular")),
         Sample((Arr((4, 5), "int32", -9, 9),), PadAttrs((-1, 0, 1, -2), 7)),
     ),
-    summary="A border around the data: a constant, the edge, or a mirror image.",
+    summary="Pad with a constant, with the edge elements, or by reflection.",
 )
 
 
@@ -230,7 +230,7 @@ PAD_FILLED = OpDef(
         Sample((Arr(("n", 4)), Arr(())), PadAttrs(((1, 0), (0, 1)))),
         Sample((Arr((2, 3), "int32", -9, 9), Arr((), "int32", 5, 6)), PadAttrs(((0, 2), (1, 0)))),
     ),
-    summary="A border of a computed value around the data.",
+    summary="Pad with a value computed at run time.",
 )
 
 
@@ -265,7 +265,7 @@ MIRROR_PAD = OpDef(
         Sample((Arr(("n", 2)),), MirrorPadAttrs(((7, 3), (2, 5)))),
         Sample((Arr((3, 4)),), MirrorPadAttrs(((1, 0), (2, 1)), "REFLECT")),
     ),
-    summary="A border that mirrors the data.",
+    summary="Pad by reflection.",
 )
 
 
@@ -335,7 +335,7 @@ DILATE = OpDef(
     fusion=Fusion.INJECTIVE,
     in_relax=False,
     samples=lambda: (Sample((Arr(("n", 4)),), DilateAttrs((2, 1))),),
-    summary="Elements moved apart, a constant between them.",
+    summary="Insert copies of a constant between the elements (dilation).",
 )
 
 PADDINGS: tuple[OpDef[Any], ...] = (PAD, PAD_FILLED, MIRROR_PAD, DILATE)

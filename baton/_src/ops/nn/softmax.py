@@ -164,5 +164,5 @@ FAST_SOFTMAX = OpDef(
     fusion=Fusion.OUT_EWISE_FUSABLE,
     in_relax=False,
     samples=samples,
-    summary="Softmax, as Relay's FastMath pass names it.",
+    summary="Softmax under the name that Relay's FastMath pass uses.",
 )

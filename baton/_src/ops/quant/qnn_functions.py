@@ -86,7 +86,7 @@ def _function(
         in_relax=False,
         relay_builder=builder,
         samples=samples,
-        summary=f"{name} of the numbers that a quantised tensor stands for, quantised.",
+        summary=f"{name} of a quantised tensor: computed on the real numbers it represents, then quantised.",
     )
 
 
@@ -228,7 +228,7 @@ CONCATENATE = OpDef(
             ConcatAttrs(axis=0),
         ),
     ),
-    summary="Quantised tensors joined along an axis, with one scale and zero point.",
+    summary="Concatenate quantised tensors along an axis, with one scale and zero point.",
 )
 
 QNN_FUNCTIONS: tuple[OpDef[Any], ...] = (*FUNCTIONS, CONCATENATE)

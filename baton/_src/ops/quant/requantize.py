@@ -170,7 +170,7 @@ REQUANTIZE = OpDef(
             RequantizeAttrs(axis=1),
         ),
     ),
-    summary="The same numbers with another scale and zero point.",
+    summary="Requantize: the same real numbers with another scale and zero point.",
 )
 
 

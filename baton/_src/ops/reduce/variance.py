@@ -169,7 +169,7 @@ VARIANCE_ABOUT = OpDef(
     in_relax=False,
     relay_name=NotApplicable("Relay's variance has the mean as an operand"),
     samples=_about_samples,
-    summary="The mean square of what lies beyond a given mean.",
+    summary="The variance around a given mean.",
 )
 
 STD = OpDef(

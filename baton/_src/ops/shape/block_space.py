@@ -193,7 +193,7 @@ SPACE_TO_BATCH = OpDef(
         Sample((Arr((2, 3, 4)),), SpaceToBatchAttrs((2, 2), ((1, 0), (0, 2)))),
         Sample((Arr((1, 5)),), SpaceToBatchAttrs((3,), ((0, 1),), pad_value=-1.0)),
     ),
-    summary="Blocks of the spatial axes moved into the batch.",
+    summary="Move blocks of the spatial axes into the batch axis.",
 )
 
 BATCH_TO_SPACE = OpDef(
@@ -210,7 +210,7 @@ BATCH_TO_SPACE = OpDef(
         Sample((Arr((12, 2, 2, "m")),), BatchToSpaceAttrs((2, 3), ((0, 0), (0, 0)))),
         Sample((Arr((4, 2, 3)),), BatchToSpaceAttrs((2, 2), ((1, 0), (0, 2)))),
     ),
-    summary="Places of a block moved from the batch back between the spatial axes.",
+    summary="Move blocks from the batch axis back to the spatial axes.",
 )
 
 
@@ -278,7 +278,7 @@ REVERSE_RESHAPE = OpDef(
         Sample((Arr((2, 3, 4)),), ReverseReshapeAttrs((-1, 0))),
         Sample((Arr(("n", 4)),), ReverseReshapeAttrs((2, -1, 2))),
     ),
-    summary="Reshape whose special values are read from the last axis to the first.",
+    summary="Reshape, with special values interpreted from the last axis to the first.",
 )
 
 BLOCK_SPACE: tuple[OpDef[Any], ...] = (SPACE_TO_BATCH, BATCH_TO_SPACE, REVERSE_RESHAPE)

@@ -202,7 +202,7 @@ CONCAT = OpDef(
         Sample(((Arr((3,), "int64", -9, 9),),), ConcatAttrs()),
         Sample(((Arr((2, 3)), Arr((4,))),), ConcatAttrs(axis=None)),
     ),
-    summary="Tensors one after the other along an axis.",
+    summary="Concatenate tensors along an axis.",
 )
 
 
@@ -260,7 +260,7 @@ STACK = OpDef(
         Sample(((Arr(("n", 4)), Arr(("n", 4)), Arr(("n", 4))),), StackAttrs(axis=-1)),
         Sample(((Arr(()), Arr(())),), StackAttrs()),
     ),
-    summary="Tensors of one shape along a new axis.",
+    summary="Stack tensors of equal shape along a new axis.",
 )
 
 

@@ -126,7 +126,7 @@ RELAY_LAYOUT_TRANSFORM = OpDef(
         Sample((Arr((1, 2, 3, 2)),), NamedLayoutAttrs("NCHW", "NCHW1c")),
         Sample((Arr((1, 2, 3, 2, 1)),), NamedLayoutAttrs("NCHW1c", "NHWC")),
     ),
-    summary="A tensor in another named layout.",
+    summary="Convert a tensor from one named layout to another.",
 )
 
 
@@ -224,7 +224,7 @@ LAYOUT_TRANSFORM = OpDef(
         Sample((Arr(("n", 3)),), MapAttrs(lambda n, c: (c, n))),
         Sample((Arr((6,)),), MapAttrs(lambda i: (i // 4, i % 4), pad_value=-1.0)),
     ),
-    summary="A tensor with its elements where a function of their indices says.",
+    summary="Transform the layout of a tensor by an index map.",
 )
 
 LAYOUTS: tuple[OpDef[Any], ...] = (LAYOUT_TRANSFORM, RELAY_LAYOUT_TRANSFORM)

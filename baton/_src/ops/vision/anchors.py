@@ -288,7 +288,7 @@ MULTIBOX_TRANSFORM_LOC = OpDef(
             atol=1e-5,
         ),
     ),
-    summary="Boxes from anchors, predicted offsets and scores of classes.",
+    summary="Decode boxes from anchors, predicted offsets and class scores.",
 )
 
 ANCHORS: tuple[OpDef[Any], ...] = (MULTIBOX_PRIOR, MULTIBOX_TRANSFORM_LOC)

@@ -269,5 +269,5 @@ ALL_CLASS_SUPPRESSION = OpDef(
     in_relax=False,
     relay_builder=relay_all_class,
     samples=_samples,
-    summary="The boxes of every class that no better one of that class overlaps.",
+    summary="Non-maximum suppression for every class separately.",
 )

@@ -320,5 +320,5 @@ PROPOSAL = OpDef(
     fusion=Fusion.OPAQUE,
     in_relax=False,
     samples=_samples,
-    summary="Boxes that may hold objects, from the scores and offsets of anchors.",
+    summary="Region proposals from the scores and offsets of anchors.",
 )

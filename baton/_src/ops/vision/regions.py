@@ -306,7 +306,7 @@ ROI_ALIGN = OpDef(
         Sample((Arr((2, 7, 9, 2)), _ROIS), RoiAlignAttrs(2, 0.7, layout="NHWC"), rtol=1e-4, atol=1e-5),
         Sample((Arr((2, 3, 7, 9)), _SMALL), RoiAlignAttrs(2, 0.5, aligned=True), rtol=1e-4, atol=1e-5),
     ),
-    summary="The mean or the maximum of bilinear samples in each bin of each box.",
+    summary="RoI align: the mean or maximum of bilinear samples in each bin of each box.",
 )
 ROI_POOL = OpDef(
     "vision.roi_pool",
@@ -324,7 +324,7 @@ ROI_POOL = OpDef(
         Sample((Arr((2, 7, 9, "m")), _ROIS), RoiPoolAttrs((2, 3), 0.5, "NHWC")),
         Sample((Arr((2, 3, 7, 9)), _ROIS), RoiPoolAttrs((4, 4), 1.0)),
     ),
-    summary="The largest pixel of each bin of each box.",
+    summary="RoI pooling: the maximum over each bin of each box.",
 )
 
 REGIONS: tuple[OpDef[Any], ...] = (ROI_ALIGN, ROI_POOL)

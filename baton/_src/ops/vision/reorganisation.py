@@ -83,5 +83,5 @@ YOLO_REORG = OpDef(
         Sample((Arr(("n", 8, 4, 6)),), ReorgAttrs(2)),
         Sample((Arr((1, 9, 3, 6)),), ReorgAttrs(3)),
     ),
-    summary="Blocks of pixels as channels, in Darknet's order.",
+    summary="Rearrange blocks of pixels into channels, in Darknet's order.",
 )

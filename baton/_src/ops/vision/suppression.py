@@ -313,7 +313,7 @@ NON_MAX_SUPPRESSION = OpDef(
         _suppressed(-1, SuppressionAttrs(return_indices=False, id_index=-1)),
         _suppressed(-1, SuppressionAttrs(return_indices=False, invalid_to_bottom=True)),
     ),
-    summary="The boxes that no better one of their class overlaps.",
+    summary="Non-maximum suppression: keep the boxes that no higher-scoring box of their class overlaps.",
 )
 
 SUPPRESSION: tuple[OpDef[Any], ...] = (GET_VALID_COUNTS, NON_MAX_SUPPRESSION)

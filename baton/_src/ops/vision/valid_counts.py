@@ -161,5 +161,5 @@ GET_VALID_COUNTS = OpDef(
         Sample((sampled_boxes(), Arr((), values=0.45)), ValidCountsAttrs()),
         Sample((sampled_boxes(), Arr((), values=0.0)), ValidCountsAttrs(id_index=-1)),
     ),
-    summary="The boxes that count, moved to the top; their number, and where they stood.",
+    summary="Move valid boxes to the front; returns their number, the boxes and their original positions.",
 )

@@ -348,5 +348,5 @@ CONV2D_BLOCKED = dataclasses.replace(
     relay_name="",
     in_relax=False,
     samples=lambda: _samples(Conv2DAttrs, 2)[4:5],
-    summary="Convolution over 2 spatial axes of channels in blocks; what AlterOpLayout makes of nn.conv2d.",
+    summary="2D convolution with blocked channels (NCHWc), as AlterOpLayout writes it for nn.conv2d.",
 )

@@ -216,5 +216,5 @@ DEFORMABLE_CONV2D = OpDef(
     in_relax=False,
     relay_builder=relay_deformable,
     samples=_samples,
-    summary="Convolution whose taps are moved by offsets.",
+    summary="Deformable convolution: each tap of the kernel is displaced by an offset.",
 )

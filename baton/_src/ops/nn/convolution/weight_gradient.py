@@ -158,5 +158,5 @@ CONV2D_BACKWARD_WEIGHT = OpDef(
             atol=1e-4,
         ),
     ),
-    summary="The gradient of a convolution over 2 spatial axes towards its kernel.",
+    summary="The gradient of a 2D convolution with respect to its kernel.",
 )

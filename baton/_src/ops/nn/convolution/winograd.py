@@ -220,7 +220,7 @@ WEIGHT_TRANSFORM = OpDef(
         Sample((Arr((4, 3, 3, 3)),), WeightTransformAttrs(2), atol=1e-5),
         Sample((Arr((2, "n", 5, 5)),), WeightTransformAttrs(4), rtol=1e-4, atol=1e-4),
     ),
-    summary="A kernel as Winograd's convolution takes it.",
+    summary="Transform a kernel for Winograd convolution.",
 )
 WINOGRAD = OpDef(
     "nn.contrib_conv2d_winograd_without_weight_transform",
@@ -237,7 +237,7 @@ WINOGRAD = OpDef(
         Sample((Arr((2, 3, 5, 6)), Arr((4, 4, 2, 3))), WinogradAttrs(padding=1, tile_size=2), rtol=1e-3, atol=1e-3),
         Sample((Arr((1, 2, 9, 7)), Arr((6, 6, 3, 2))), WinogradAttrs(tile_size=4), rtol=1e-3, atol=1e-2),
     ),
-    summary="Winograd's convolution with a transformed kernel.",
+    summary="Winograd convolution with a kernel that is transformed already.",
 )
 
 WINOGRAD_CONVOLUTION: tuple[OpDef[Any], ...] = (WEIGHT_TRANSFORM, WINOGRAD)

@@ -124,7 +124,7 @@ LAYER_NORM = OpDef(
         norm_sample((2, "m", 5), ("m", 5), LayerNormAttrs(axes=(-2, -1), epsilon=1e-3)),
         norm_sample((2, 8), (8,), LayerNormAttrs(axis=1, center=False), "float16"),
     ),
-    summary="Each slice over the axes brought to mean 0 and variance 1, then scaled and shifted.",
+    summary="Layer normalization: normalize over the axes to mean 0 and variance 1, then scale and shift.",
 )
 
 
@@ -207,5 +207,5 @@ RMS_NORM = OpDef(
         Sample((Arr(("n", 8)), Arr((8,))), RmsNormAttrs(), rtol=1e-4),
         Sample((Arr((2, 3, 4), "float16"), Arr((3, 4), "float16")), RmsNormAttrs((-2, -1)), rtol=2e-2, atol=2e-2),
     ),
-    summary="Each slice over the axes divided by its root mean square, then scaled.",
+    summary="RMS normalization: divide by the root mean square over the axes, then scale.",
 )

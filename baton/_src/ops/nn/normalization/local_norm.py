@@ -199,5 +199,5 @@ LRN = OpDef(
         Sample((Arr(("n", 7, 3)),), LrnAttrs(alpha=0.5), rtol=1e-4),
         Sample((Arr((2, 3, 4)),), LrnAttrs(size=3, axis=-1, alpha=0.5), rtol=1e-4),
     ),
-    summary="Each element divided by a power of the mean square of neighbouring channels.",
+    summary="Local response normalization: divide by a power of the mean square of neighbouring channels.",
 )

@@ -257,8 +257,8 @@ def _define(kind: str, spatial: int, record: Any, is_global: bool) -> OpDef[Any]
         layout=anchor("layout", None, "out_layout"),
         in_relax=not is_global and not is_max,
         samples=lambda: _samples(record, spatial, is_global),
-        summary=f"The {'maximum' if is_max else 'mean'} over "
-        + ("all of the spatial axes." if is_global else "as many windows as the result has elements."),
+        summary=("Max" if is_max else "Average")
+        + (" pooling over all spatial axes." if is_global else " pooling to a given output size."),
     )
 
 

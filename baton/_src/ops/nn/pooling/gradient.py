@@ -264,7 +264,7 @@ def _define_picked(spatial: int, record: Any) -> OpDef[Any]:
         fusion=Fusion.OPAQUE,
         relay_name=f"nn.max_pool{spatial}d_picked",
         samples=lambda: _samples(record, spatial, "picked"),
-        summary="For every window, the element of the other tensor where the data has its first maximum.",
+        summary="For every window, the element of the second operand at the position of the first maximum of the data.",
     )
 
 
