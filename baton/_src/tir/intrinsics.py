@@ -17,6 +17,18 @@ import numpy as np
 from baton._src.ir.expr import Op
 from baton._src.support.diagnostics import fail
 from baton._src.tir.integer_power import power
+from baton._src.tir.intrinsic_meanings import (
+    count_leading_zeros,
+    dot_bfloat16,
+    dot_bytes,
+    large_uint,
+    popcount,
+    q_multiply_shift,
+    round_half_away,
+    rsqrt,
+    sigmoid,
+    through_float64,
+)
 from baton._src.values.dtype import BOOL, DataType
 
 NumPyFunction = Callable[..., Any]
@@ -63,78 +75,6 @@ class Intrinsic:
     """Whether operands are evaluated only when needed (`if_then_else`)."""
 
 
-def _like(function: Callable[[Any], Any]) -> NumPyFunction:
-    """A scalar function of float64, applied to each element and rounded to the operand's dtype."""
-
-    def apply(x: Any) -> Any:
-        array = np.asarray(x)
-        found = np.array([function(float(v)) for v in array.reshape(-1)], "float64").reshape(array.shape)
-        return found.astype(array.dtype)[()]
-
-    return apply
-
-
-def _round_half_away(x: Any) -> Any:
-    return np.copysign(np.floor(np.abs(x) + 0.5), x).astype(np.asarray(x).dtype)[()]
-
-
-def _sigmoid(x: Any) -> Any:
-    one = np.asarray(x).dtype.type(1)
-    return one / (one + np.exp(-x))
-
-
-def _rsqrt(x: Any) -> Any:
-    return np.asarray(x).dtype.type(1) / np.sqrt(x)
-
-
-def _count_leading_zeros(x: Any) -> Any:
-    array = np.asarray(x)
-    bits = array.dtype.itemsize * 8
-    counts = [bits - (int(v) & ((1 << bits) - 1)).bit_length() for v in array.reshape(-1)]
-    return np.array(counts, "int32").reshape(array.shape)[()]
-
-
-def _popcount(x: Any) -> Any:
-    array = np.asarray(x)
-    return np.bitwise_count(array.view(f"uint{array.dtype.itemsize * 8}")).astype(array.dtype)[()]
-
-
-def _q_multiply_shift(x: Any, y: Any, q: Any, s: Any) -> Any:
-    """Fixed point: x * y / 2**(q + s), halves rounded up (y has q fractional bits)."""
-    shift = np.int64(q) + np.int64(s)
-    product = np.int64(x) * np.int64(y)
-    half = np.left_shift(np.int64(1), shift - 1)
-    return np.right_shift(product + half, shift).astype("int32")
-
-
-def _dot_bytes(total: Any, a: Any, b: Any) -> Any:
-    """total + a0 * b0 + .. + a3 * b3: unsigned bytes of the words `a`, signed ones of the words `b`; wraps around."""
-    found = np.asarray(total).astype(np.int64)
-    for place in (24, 16, 8, 0):
-        unsigned = np.right_shift(np.asarray(a, np.int32), place) & 255
-        signed = np.right_shift(np.left_shift(np.asarray(b, np.int32), 24 - place), 24)
-        found = found + unsigned.astype(np.int64) * signed
-    return found.astype(np.int32)[()]
-
-
-def _dot_bfloat16(total: Any, a: Any, b: Any) -> Any:
-    """total + a0 * b0 + a1 * b1 in float32: the words `a` and `b` are pairs of bfloat16."""
-    found = np.asarray(total, np.float32)
-    for shift, mask in ((16, -1), (0, -65536)):
-        halves = (np.left_shift(np.asarray(v, np.int32), shift) & np.int32(mask) for v in (a, b))
-        x, y = (np.ascontiguousarray(h, np.int32).view(np.float32).reshape(found.shape) for h in halves)
-        found = found + x * y
-    return np.asarray(found, np.float32)[()]
-
-
-def _large_uint(low: Any, high: Any) -> Any:
-    return np.uint64((int(high) << 32) | (int(low) & 0xFFFFFFFF))
-
-
-def _shift_left(x: Any, y: Any) -> Any:
-    return np.left_shift(x, y)
-
-
 def _unary(name: str, function: NumPyFunction | None, operands: Operands = Operands.FLOAT) -> Intrinsic:
     return Intrinsic(f"tir.{name}", 1, operands, Result.SAME, function)
 
@@ -162,7 +102,7 @@ _ROWS = (
     _unary("log10", np.log10),
     _unary("log1p", np.log1p),
     _unary("sqrt", np.sqrt),
-    _unary("rsqrt", _rsqrt),
+    _unary("rsqrt", rsqrt),
     _unary("sin", np.sin),
     _unary("cos", np.cos),
     _unary("tan", np.tan),
@@ -175,12 +115,12 @@ _ROWS = (
     _unary("asinh", np.arcsinh),
     _unary("acosh", np.arccosh),
     _unary("atanh", np.arctanh),
-    _unary("erf", _like(math.erf)),
-    _unary("sigmoid", _sigmoid),
+    _unary("erf", through_float64(math.erf)),
+    _unary("sigmoid", sigmoid),
     _unary("floor", np.floor),
     _unary("ceil", np.ceil),
     _unary("trunc", np.trunc),
-    _unary("round", _round_half_away),
+    _unary("round", round_half_away),
     _unary("nearbyint", np.rint),
     _unary("fabs", np.abs),
     # --- tests of one number
@@ -201,16 +141,16 @@ _ROWS = (
     _binary("bitwise_or", np.bitwise_or, Operands.INT),
     _binary("bitwise_xor", np.bitwise_xor, Operands.INT),
     _unary("bitwise_not", np.bitwise_not, Operands.INT),
-    _binary("shift_left", _shift_left, Operands.INT),
+    _binary("shift_left", np.left_shift, Operands.INT),
     _binary("shift_right", np.right_shift, Operands.INT),
-    _unary("popcount", _popcount, Operands.INT),
-    Intrinsic("tir.clz", 1, Operands.INT, Result.GIVEN, _count_leading_zeros),
-    Intrinsic("tir.q_multiply_shift", 4, Operands.INT, Result.SAME, _q_multiply_shift),
+    _unary("popcount", popcount, Operands.INT),
+    Intrinsic("tir.clz", 1, Operands.INT, Result.GIVEN, count_leading_zeros),
+    Intrinsic("tir.q_multiply_shift", 4, Operands.INT, Result.SAME, q_multiply_shift),
     Intrinsic("tir.q_multiply_shift_per_axis", 7, Operands.ANY, Result.SAME, None),
-    Intrinsic("tir.large_uint_imm", 2, Operands.INT, Result.GIVEN, _large_uint),
+    Intrinsic("tir.large_uint_imm", 2, Operands.INT, Result.GIVEN, large_uint),
     # --- dot products of what lies side by side in words (int32)
-    Intrinsic("tir.dot_u8s8", 3, Operands.INT, Result.SAME, _dot_bytes),
-    Intrinsic("tir.dot_bf16", 3, Operands.ANY, Result.SAME, _dot_bfloat16),
+    Intrinsic("tir.dot_u8s8", 3, Operands.INT, Result.SAME, dot_bytes),
+    Intrinsic("tir.dot_bf16", 3, Operands.ANY, Result.SAME, dot_bfloat16),
     # --- control and hints
     Intrinsic("tir.if_then_else", 3, Operands.ANY, Result.SECOND, None, lazy=True),
     Intrinsic("tir.likely", 1, Operands.ANY, Result.SAME, lambda x: x),
