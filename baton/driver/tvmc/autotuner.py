@@ -9,6 +9,8 @@ __getattr__, __dir__, __all__ = attach(
     __name__,
     {
         **names("driver.tvm_names.tvmc.tuner", "tune_model"),
+        **names("driver.tvm_names.tvmc.tuning_tasks", "autotvm_get_tuning_tasks autoscheduler_get_tuning_tasks"),
+        **names("driver.tvm_names.tvmc.tuning_tasks", "tune_tasks schedule_tasks filter_tasks gen_task_list"),
     },
     before=wire,
 )

@@ -50,7 +50,7 @@ def tune_model(
     include_simple_tasks: bool = False,
     log_estimated_latency: bool = False,
     additional_target_options: Mapping[str, Mapping[str, Any]] | None = None,
-    tasks_filter: str | None = None,
+    tasks_filter: str | None = "all",
     desired_layout: str | Sequence[str] | None = None,
     desired_layout_ops: Sequence[str] | None = None,
     mixed_precision: bool = False,
@@ -71,7 +71,7 @@ def tune_model(
     check_model(tvmc_model, "tune")
     if rpc_key or hostname:
         raise refuse("kernels are measured on this machine", "leave out hostname, port and rpc_key")
-    if hardware_params is not None or tasks_filter:
+    if hardware_params is not None or tasks_filter not in (None, "all"):
         raise refuse("hardware_params and tasks_filter are those of TVM's tuners", "leave them out")
     path = Path(tuning_records or tvmc_model.default_tuning_records_path())
     _begin_records(path, prior_records)

@@ -34,7 +34,7 @@ def add(commands: Any) -> None:
         parser.add_argument(f"--{name}", type=int, help="accepted; the tuner knows how to measure")
     parser.add_argument("--rpc-key", help="refused: kernels are measured on this machine")
     parser.add_argument("--rpc-tracker", help="refused, too")
-    parser.add_argument("--tasks", dest="tasks_filter", help="refused: all kernels worth it are tuned")
+    parser.add_argument("--tasks", dest="tasks_filter", default="all", help="anything but all is refused")
 
 
 def run(options: argparse.Namespace) -> None:
