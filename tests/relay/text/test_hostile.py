@@ -140,7 +140,7 @@ def test_bounds(text: str, says: str) -> None:
 
 def test_size_of_a_text(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("baton._src.relay.text.parser.MAX_TEXT", 1000)
-    assert "more than 1000" in str(error_of(lambda: relay.parse(" " * 1001)))
+    assert "more than the limit of 1000" in str(error_of(lambda: relay.parse(" " * 1001)))
 
 
 def test_division_of_constants_by_zero() -> None:

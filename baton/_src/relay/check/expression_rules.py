@@ -23,6 +23,7 @@ from baton._src.ir.types import (
     TypeRelation,
 )
 from baton._src.relay.check.call_site import CallSite, within
+from baton._src.relay.check.dim_instances import DimInstance, dim_variables, without_variables
 from baton._src.relay.check.elaboration import Elaboration
 from baton._src.relay.check.exhaustiveness import coverage, show_pattern
 from baton._src.relay.check.kinds import kind_errors
@@ -73,6 +74,9 @@ class ExpressionRules:
         self.uniform: set[Any] = set()
         """Let variables, and names of globals, whose unannotated functions are being inferred: all their uses within
         have one type."""
+        self.dims: list[set[Any]] = []
+        """Dim variables that the functions around stand for, outermost first."""
+        self._dims_of: dict[FuncType, dict[Any, None]] = {}
         self._constant_types: dict[Any, TensorType] = {}
         self._checked_kinds: set[Any] = set()
 
@@ -194,7 +198,8 @@ class ExpressionRules:
             solver.report("relay-arity", message, node.span, f"it takes: {takes}")
             return solver.unifier.poisoned()
         type_args = [self.written(t, node.span) for t in node.written_type_args]
-        made, chosen = solver.instantiate(callee, type_args, where, node.span)
+        instance = DimInstance(callee, self._own_dims(callee, node.op), solver.unifier)
+        made, chosen = solver.instantiate(instance.opened, type_args, where, node.span)
         if chosen:
             self.elaboration.type_args[node] = chosen
         help = self.recursion_help(node.op) or "convert the argument, by reshape or astype, or the parameter's type"
@@ -202,7 +207,16 @@ class ExpressionRules:
             if actual is not wanted:
                 what = f"{where}: argument {position + 1}"
                 solver.expect(actual, wanted, what, place_of(node.args[position], node), help)
-        return solver.unifier.find(made.ret_type)
+        return solver.unifier.find(instance.closed(made.ret_type))
+
+    def _own_dims(self, callee: FuncType, op: Any) -> dict[Any, None]:
+        """The dim variables of a function's parameters that it does not share with the functions around it."""
+        found = self._dims_of.get(callee)
+        if found is None:
+            found = self._dims_of[callee] = dict.fromkeys(d for t in callee.arg_types for d in dim_variables(t))
+        if not found or isinstance(op, (GlobalVar, Constructor)):
+            return found
+        return {variable: None for variable in found if not any(variable in scope for scope in self.dims)}
 
     def recursion_help(self, callee: Any) -> str | None:
         """What to do about a mismatch in the uses of a function within itself."""
@@ -276,7 +290,7 @@ class ExpressionRules:
             solver.report("relay-arity", message, pattern.span)
             return [(p, solver.unifier.poisoned()) for p in pattern.patterns]
         mapping = dict(zip(data.type_vars, holes))
-        fields = [substitute_types(t, mapping) for t in constructor.inputs]
+        fields = [substitute_types(without_variables(t), mapping) for t in constructor.inputs]
         return list(zip(pattern.patterns, fields))
 
     def match(self, node: Match) -> Any:

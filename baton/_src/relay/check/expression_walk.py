@@ -20,6 +20,7 @@ from baton._src.ir.types import (
     TypeData,
     TypeRelation,
 )
+from baton._src.relay.check.dim_instances import dim_variables
 from baton._src.relay.check.elaboration import Elaboration
 from baton._src.relay.check.expression_rules import ExpressionRules, place_of
 from baton._src.relay.check.relations import FunctionRelation
@@ -191,9 +192,12 @@ class ExpressionWalk(ExpressionRules):
     def enter_function(self, node: Function) -> None:
         for param in node.params:
             self.types[param] = self.written(param.type_annotation, param.span)
+        annotations = [p.type_annotation for p in node.params if p.type_annotation is not None]
+        self.dims.append({variable for type_ in annotations for variable in dim_variables(type_)})
         self._then(self._exit_function, node, (node.body,))
 
     def _exit_function(self, node: Function) -> None:
+        self.dims.pop()
         params = tuple(self.types[p] for p in node.params)
         body = self.types[node.body]
         if node.ret_annotation is not None:

@@ -25,6 +25,7 @@ from baton._src.ir.types import (
 )
 from baton._src.relay.check.show import show_type
 from baton._src.relay.check.substitute import leaves, map_type
+from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.expr import AnyDim, IntImm, Var
 from baton._src.values.dtype import DataType
 
@@ -166,15 +167,15 @@ class Unifier:
         dims: list[Any] = []
         differing: list[str] = []
         for axis, (a, b) in enumerate(zip(left, right)):
-            found = self._unify_dims(a, b)
+            found = self.unify_dims(a, b)
             if found is None:
-                differing.append(f"dim {axis} is {show_type(a)} against {show_type(b)}")
+                differing.append(f"dim {axis} is {show_type(self.find(a))} against {show_type(self.find(b))}")
             dims.append(found)
         if differing:
             raise Mismatch(", ".join(differing))
         return left if all(a is b for a, b in zip(left, dims)) else tuple(dims)
 
-    def _unify_dims(self, left: Any, right: Any) -> Any:
+    def unify_dims(self, left: Any, right: Any) -> Any:
         """The dim both are, or None. `?` fits every dim and stays `?` (facts: either Any gives Any)."""
         left, right = self.find(left), self.find(right)
         if left is right:
@@ -191,7 +192,7 @@ class Unifier:
         for one, other in ((left, right), (right, left)):
             if isinstance(one, Var):
                 return other  # a dim variable fits any dim; that the values agree is checked when running
-        if isinstance(left, PrimExpr) and isinstance(right, PrimExpr) and repr(left) == repr(right):
+        if isinstance(left, PrimExpr) and isinstance(right, PrimExpr) and Analyzer().can_prove_equal(left, right):
             return left
         return None
 
