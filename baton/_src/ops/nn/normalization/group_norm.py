@@ -188,7 +188,7 @@ GROUP_NORM = OpDef(
         norm_sample((2, 3, 6), (6,), GroupNormAttrs(3, -1, (1,), center=False)),
         norm_sample((2, 4, 3, 3), (4,), GroupNormAttrs(4), "float16"),
     ),
-    summary="Group normalization: each group of channels gets mean 0 and variance 1, then is scaled and shifted per channel.",
+    summary="Group normalization: each group of channels to mean 0 and variance 1, then scale and shift per channel.",
 )
 
 
@@ -256,5 +256,5 @@ INSTANCE_NORM = OpDef(
         norm_sample(("n", 4, "w"), (4,), InstanceNormAttrs()),
         norm_sample((2, 3, 3, 4), (4,), InstanceNormAttrs(channel_axis=-1)),
     ),
-    summary="Instance normalization: each channel of each image gets mean 0 and variance 1, then is scaled and shifted.",
+    summary="Instance normalization: each channel of each image to mean 0 and variance 1, then scale and shift.",
 )
