@@ -4,7 +4,8 @@
 
 A rewriter declines by returning an equal expression (or no bindings). Its results are normalised and matched again,
 until nothing changes; bindings that are no longer needed are dropped. A replacement that would use a DataflowVar
-outside of its block is declined. Errors: `pass-endless` for rewriting that does not come to an end.
+outside of its block is declined, and so is an operand in place of a call if either tensor may be written: operators
+give tensors of their own. Matches do not reach over calls that may write what they read. Errors: `pass-endless` for rewriting that does not come to an end.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from baton._src.analysis.bindings import get_var2val
+from baton._src.analysis.bindings import get_var2val, used_vars
+from baton._src.analysis.exposure import Exposure, gives_fresh_results
+from baton._src.analysis.purity import may_write
 from baton._src.ir.module import IRModule
 from baton._src.ir.structural import structural_equal
 from baton._src.ir.traverse import post_order, substitute
@@ -54,7 +57,7 @@ def rewrite_call(pattern: DFPattern, rewriter: Rewriter, func: Function, module:
 def rewrite_calls(rules: list[tuple[DFPattern, Rewriter]], func: Function, module: IRModule | None = None) -> Function:
     """The same with several rules, earlier ones first."""
     for _ in range(MOST_ROUNDS):
-        rewriter = _CallRewriter(rules, module)
+        rewriter = _CallRewriter(rules, module, Exposure(func))
         found = rewriter.function(func)
         if found is func:
             return func
@@ -71,18 +74,28 @@ def _endless() -> Exception:
 
 
 class _CallRewriter(BindingRewriter):
-    def __init__(self, rules: list[tuple[DFPattern, Rewriter]], module: IRModule | None) -> None:
+    """One round. Matches reach over no write: what read a tensor before it cannot be computed from it afterwards."""
+
+    def __init__(self, rules: list[tuple[DFPattern, Rewriter]], module: IRModule | None, exposure: Exposure) -> None:
         super().__init__(module)
         self.rules = rules
+        self.exposure = exposure
         self.here: set[Any] = set()
         self.changed_used = False
+        self.lasting: dict[Var, Any] = {}
+        """The values that patterns may look for behind variables."""
+        self.readers: list[Var] = []
+        """Those of them that read what a later call may write."""
+
+    def enter_function(self, function: Function) -> None:
+        self._forget_readers()  # an inner function runs later than it is defined
 
     def enter_block(self, block: BindingBlock) -> None:
         self.here = {b.var for b in block.bindings}
 
     def rewrite_value(self, binding: VarBinding, value: Any) -> Any:
         for _ in range(MOST_ROUNDS):
-            made = self._once(value)
+            made = self._once(binding.var, value)
             if made is value:
                 return value
             value = self.normalized(self._flattened(made))
@@ -109,13 +122,19 @@ class _CallRewriter(BindingRewriter):
             return last.value
         return result
 
-    def _once(self, value: Any) -> Any:
+    def _once(self, var: Var, value: Any) -> Any:
         for pattern, rewriter in self.rules:
-            for found in _matches(pattern, value, self.values):
+            for found in _matches(pattern, value, self.lasting):
                 made = rewriter(value, found)
                 if made is not None and not structural_equal(made, value) and self._is_visible(made):
-                    return made
+                    if self._may_share(var, made):
+                        return made
         return value
+
+    def _may_share(self, var: Var, made: Any) -> bool:
+        """Whether `var` may be another name of a tensor: not if that, or what it was itself, may be written."""
+        shown = any(v in self.exposure for v in (var, made))
+        return not (isinstance(made, Var) and self.exposure.has_effects and shown)
 
     def _is_visible(self, expr: Any) -> bool:
         return all(n in self.here for n in post_order(expr) if isinstance(n, DataflowVar))
@@ -123,6 +142,24 @@ class _CallRewriter(BindingRewriter):
     def keep(self, binding: Binding) -> None:
         super().keep(binding)
         self.here.add(binding.var)
+        value = self.values.get(binding.var)
+        if isinstance(value, Call) and may_write(value):
+            self._forget_readers()
+            return
+        self.lasting[binding.var] = value
+        if self.exposure.has_effects and isinstance(value, Call):
+            if not all(self._is_private(v) for v in used_vars(binding)):
+                self.readers.append(binding.var)
+
+    def _is_private(self, var: Any) -> bool:
+        """Whether nothing but operators of this function ever sees the tensor."""
+        value = self.values.get(var)
+        return isinstance(value, Call) and gives_fresh_results(value) and var not in self.exposure
+
+    def _forget_readers(self) -> None:
+        for var in self.readers:
+            self.lasting.pop(var, None)
+        self.readers.clear()
 
 
 def _matches(pattern: DFPattern, value: Any, values: Mapping[Any, Any]) -> Iterator[dict[DFPattern, Any]]:
