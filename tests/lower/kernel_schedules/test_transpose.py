@@ -13,6 +13,7 @@ from baton._src.te.computation import compute, placeholder
 from baton._src.te.prim_func import create_prim_func
 from baton._src.tir.expr import Var
 from baton._src.tir.prim_func import PrimFunc
+from baton._src.tir.scalar_functions import if_then_else
 from tests.codegen.native_run import HOST, build, call, random_array
 
 TARGETS = [HOST, Target("llvm -num-cores=4"), Target("llvm -mcpu=x86-64")]
@@ -104,3 +105,32 @@ def test_one_axis_taken_apart() -> None:
         data, out = random_array((3, 2, points, 16), "float32", 1), np.zeros((3, 32, points), "float32")
         assert call(library, decision.func, data, out) is None
         np.testing.assert_array_equal(out, data.transpose(0, 1, 3, 2).reshape(out.shape))
+
+
+@pytest.mark.parametrize("rows", [16, 33, 64])
+@pytest.mark.parametrize("target", TARGETS, ids=["one", "threads", "sse"])
+@pytest.mark.parametrize("symbolic", [False, True])
+def test_values_computed_from_transposed_elements(rows: int, target: Target, symbolic: bool) -> None:
+    """Guards several sources, an operand along the result, one along the other axis, and repeated elements."""
+    n = Var("n", "int64") if symbolic else rows
+    a, b = placeholder((2, n, 37), "float32", "a"), placeholder((37, n), "float32", "b")
+    c, d = placeholder((2, n, 37), "float32", "c"), placeholder((37,), "float32", "d")
+    value = compute((2, 37, n), lambda i, h, s: a[i, s, h] * a[i, s, h] + b[h, s] * c[i, s, h] - d[h], "v")
+    func = create_prim_func([a, b, c, d, value])
+    decision = decide(func, target)
+    assert decision.rule == "transpose", decision.declined
+    data = [
+        random_array(shape, "float32", k) for k, shape in enumerate([(2, rows, 37), (37, rows), (2, rows, 37), (37,)])
+    ]
+    out = np.zeros((2, 37, rows), "float32")
+    assert call(build(decision.func, target, checked=True), decision.func, *data, out) is None
+    first, beside, third, bias = data
+    wanted = (first * first).transpose(0, 2, 1) + beside * third.transpose(0, 2, 1) - bias[:, None]
+    np.testing.assert_allclose(out, wanted, rtol=1e-5, atol=1e-6)
+
+
+def test_elements_read_on_a_condition_are_not_read_in_squares() -> None:
+    """Guards borders: what lies beyond the data must not be loaded."""
+    a = placeholder((40, 37), "float32", "a")
+    padded = compute((37, 48), lambda i, j: if_then_else(j < 40, a[j, i], 0.0), "p")
+    assert decide(create_prim_func([a, padded]), HOST).rule == "rows"

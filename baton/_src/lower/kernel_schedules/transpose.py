@@ -1,32 +1,39 @@
 """Transposes by shuffling squares of registers.
 
-    B[.., i, .., j] = A[.., j, .., i]
+    B[.., i, .., j] = f(A[.., j, .., i], ..)
 
 A is contiguous along i and B along j. A square of `lanes` x `lanes` elements is loaded as whole vectors along i,
 transposed in log2(lanes) steps that exchange halves, quarters, ... of pairs of vectors, and stored as whole vectors
-along j. Loading along j instead would take one element at a time. Elements outside all squares are copied one by one.
+along j. Loading along j instead would take one element at a time. What is computed from the elements is computed from
+the transposed square, which waits in a small buffer. Elements outside all squares are computed one by one.
 
 Where the result has j = 2, 4 or 8 adjacent elements for each i, that many vectors along i are interleaved instead.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 from baton._src.ir.expr import PrimExpr
+from baton._src.ir.structural import structural_equal
 from baton._src.ir.target import Target
-from baton._src.lower.kernel_schedules.shared.affine import depends, joined, merge_pair
-from baton._src.lower.kernel_schedules.shared.inline import inline_elementwise
+from baton._src.ir.traverse import post_order, rewrite
+from baton._src.lower.kernel_schedules.shared.affine import depends, joined, merge_pair, step
+from baton._src.lower.kernel_schedules.shared.inline import expression_cost, inline_elementwise
 from baton._src.lower.kernel_schedules.shared.loops import (
     VECTORIZED,
+    allocated,
     i64,
     index_var,
+    local_buffer,
     loop,
     nest,
     parallel_rows,
     sequence,
 )
+from baton._src.lower.kernel_schedules.shared.register_shuffles import INTERLEAVED, interleave, square
 from baton._src.lower.kernel_schedules.shared.reshaped import over_source_axes
 from baton._src.lower.kernel_schedules.shared.stages import Axis, Declined, Stage, read_kernel
 from baton._src.passes.tir.flatten_buffers import as_int64
@@ -34,33 +41,41 @@ from baton._src.passes.tir.fold import substitute_and_fold
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
+from baton._src.tir.buffer import Buffer
+from baton._src.tir.intrinsics import definition
 from baton._src.tir.prim_func import PrimFunc
-
-INTERLEAVED = (2, 4, 8)
-"""Numbers of vectors that can be interleaved."""
-MOST_DEINTERLEAVED = 16
-"""Most vectors to deinterleave, so that they stay in registers."""
 
 
 @dataclass(frozen=True)
 class _Movement:
-    """A stage that stores `load`; `across` is the axis the source is contiguous along, `along` the result's."""
+    """A stage whose value is computed from `loads`, each contiguous along `across`; the result is along `along`."""
 
     stage: Stage
-    load: tir.BufferLoad
+    loads: tuple[tir.BufferLoad, ...]
     across: Axis
     along: Axis
     lanes: int
 
     @property
+    def is_plain(self) -> bool:
+        """Whether elements are only moved."""
+        return self.stage.value is self.loads[0]
+
+    @property
     def others(self) -> tuple[Axis, ...]:
         return tuple(a for a in self.stage.spatial if a is not self.across and a is not self.along)
 
-    def source(self, across: PrimExpr, along: PrimExpr) -> tir.BufferLoad:
-        """The element (or vector) at the given positions on the two axes."""
+    def source(self, load: tir.BufferLoad, across: PrimExpr, along: PrimExpr) -> tir.BufferLoad:
+        """The element (or vector) of one load at the given positions on the two axes."""
         inner = {self.along.var: ops.cast(self.along.var.dtype, along)}
-        indices = [substitute_and_fold(i, inner) for i in self.load.indices[:-1]]
-        return tir.BufferLoad(self.load.buffer, (*indices, across))
+        indices = [substitute_and_fold(i, inner) for i in load.indices[:-1]]
+        return tir.BufferLoad(load.buffer, (*indices, across))
+
+    def value(self, across: PrimExpr, along: PrimExpr) -> PrimExpr:
+        """The value at the given positions."""
+        places = {a.var: ops.cast(a.var.dtype, place) for a, place in ((self.across, across), (self.along, along))}
+        found: PrimExpr = substitute_and_fold(self.stage.value, places)
+        return found
 
     def store(self, value: PrimExpr, across: PrimExpr, along: PrimExpr) -> st.Stmt:
         places = {self.across: across, self.along: along}
@@ -95,28 +110,61 @@ def _with_long_axes(stage: Stage) -> Stage:
 
 
 def _movement(stage: Stage, target: Target) -> _Movement | Declined:
-    load = stage.value
-    if stage.reduce or not isinstance(load, tir.BufferLoad) or len(stage.spatial) < 2 or not load.indices:
+    if stage.reduce or len(stage.spatial) < 2 or stage.buffer.strides or not _is_computed_at_once(stage.value):
         return Declined("no movement of elements")
-    bits = load.buffer.dtype.bits
-    if bits not in (32, 64) or load.buffer.strides or stage.buffer.strides:
-        return Declined("not made of whole registers")
     along = stage.spatial[-1]
-    across = next((a for a in stage.spatial[:-1] if a.var is load.indices[-1]), None)
-    if across is None or any(depends(i, across.var) for i in load.indices[:-1]):
-        return Declined("the source is not contiguous along another axis")
-    if not any(depends(i, along.var) for i in load.indices):
-        return Declined("the result repeats elements")
-    lanes = target.lanes(bits)
-    if along.size in INTERLEAVED and across is stage.spatial[-2] and (across.size or lanes) >= lanes >= 4:
-        return _Movement(stage, load, across, along, lanes)
-    if lanes < 4 or any(a.size is not None and a.size < lanes for a in (along, across)):
+    loads = tuple(_turned_loads(stage, along))
+    if not loads:
+        return Declined("no source is contiguous along another axis")
+    across = next((a for a in stage.spatial[:-1] if a.var is loads[0].indices[-1]), None)
+    if across is None or any(_is_unlike(load, across, along) for load in loads):
+        return Declined("the sources are not contiguous along one other axis")
+    bits = {load.buffer.dtype.bits for load in loads}
+    if bits not in ({32}, {64}) or any(load.buffer.strides for load in loads):
+        return Declined("not made of whole registers")
+    move = _Movement(stage, loads, across, along, target.lanes(bits.pop()))
+    if _is_interleaved(move):
+        return move
+    if move.lanes < 4 or any(a.size is not None and a.size < move.lanes for a in (along, across)):
         return Declined("smaller than a square of registers")
-    return _Movement(stage, load, across, along, lanes)
+    return move
+
+
+def _is_computed_at_once(value: PrimExpr) -> bool:
+    """Whether all that is in a value may be evaluated wherever the value is."""
+    nodes = [n for n in post_order(value) if isinstance(n, (tir.Call, tir.Let))]
+    rows = [definition(n.op) if isinstance(n, tir.Call) else None for n in nodes]
+    return all(row is not None and row.numpy is not None and not row.lazy for row in rows)
+
+
+def _turned_loads(stage: Stage, along: Axis) -> Iterator[tir.BufferLoad]:
+    """The loads, each once, that would take single elements from memory along the last axis."""
+    seen: list[tir.BufferLoad] = []
+    for load in stage.loads:
+        if step(load, along) not in (0, 1) and not any(_is_same(load, other) for other in seen):
+            seen.append(load)
+            yield load
+
+
+def _is_same(load: tir.BufferLoad, other: tir.BufferLoad) -> bool:
+    return load.buffer is other.buffer and structural_equal(load.indices, other.indices)
+
+
+def _is_unlike(load: tir.BufferLoad, across: Axis, along: Axis) -> bool:
+    """Whether a load is not contiguous along `across`, or its place depends on other data."""
+    if not load.indices or load.indices[-1] is not across.var:
+        return True
+    nodes = post_order(list(load.indices))
+    return any(isinstance(n, tir.BufferLoad) for n in nodes) or any(depends(i, across.var) for i in load.indices[:-1])
+
+
+def _is_interleaved(move: _Movement) -> bool:
+    beside = move.across is move.stage.spatial[-2] and (move.across.size or move.lanes) >= move.lanes >= 4
+    return move.is_plain and move.along.size in INTERLEAVED and beside
 
 
 def _emit(move: _Movement, target: Target) -> st.Stmt:
-    if move.along.size in INTERLEAVED:
+    if _is_interleaved(move):
         return _emit_interleaved(move, target)
     lanes = i64(move.lanes)
     high, wide = as_int64(move.across.extent), as_int64(move.along.extent)
@@ -125,18 +173,18 @@ def _emit(move: _Movement, target: Target) -> st.Stmt:
     top, left = ops.multiply(row, lanes), ops.multiply(column, lanes)
     tail = index_var("i"), index_var("j")
     place = ops.add(top, tail[0]), ops.add(ops.multiply(columns, lanes), tail[1])
-    squares = loop(column, columns, _square(move, top, left))
+    squares = loop(column, columns, (_moved_square if move.is_plain else _computed_square)(move, top, left))
     beside = nest(
         (Axis(tail[0], lanes),),
-        loop(tail[1], ops.floormod(wide, lanes), move.store(move.source(*place), *place), VECTORIZED),
+        loop(tail[1], ops.floormod(wide, lanes), move.store(move.value(*place), *place), VECTORIZED),
     )
     body = squares if _divides(move.along, move.lanes) else sequence(squares, beside)
-    work = ops.add(wide, i64(1))
+    work = ops.multiply(ops.add(wide, i64(1)), i64(max(1, expression_cost(move.stage.value))))
     parts = [parallel_rows((*move.others, Axis(row, rows)), work, body, target.num_cores)]
     if not _divides(move.across, move.lanes):
         low, j = index_var("i"), index_var("j")
         at = ops.add(ops.multiply(rows, lanes), low)
-        rest = loop(low, ops.floormod(high, lanes), loop(j, wide, move.store(move.source(at, j), at, j), VECTORIZED))
+        rest = loop(low, ops.floormod(high, lanes), loop(j, wide, move.store(move.value(at, j), at, j), VECTORIZED))
         fresh = {a.var: tir.Var(a.var.name, a.var.dtype) for a in move.others}
         again = tuple(Axis(fresh[a.var], a.extent) for a in move.others)
         parts.append(nest(again, substitute_and_fold(rest, fresh)))
@@ -149,84 +197,53 @@ def _emit_interleaved(move: _Movement, target: Target) -> st.Stmt:
     length = as_int64(move.across.extent)
     vector, left, j = index_var("vector"), index_var("i"), index_var("j")
     first = ops.multiply(vector, lanes)
-    interleaved = interleave([move.source(tir.Ramp(first, i64(1), move.lanes), i64(n)) for n in range(count)])
+    run = tir.Ramp(first, i64(1), move.lanes)
+    interleaved = interleave([move.source(move.loads[0], run, i64(n)) for n in range(count)])
     line = tir.Ramp(ops.multiply(first, i64(count)), i64(1), count * move.lanes)
     whole = st.BufferStore(joined(stage.buffer, len(stage.spatial) - 2), interleaved, (*stage.indices[:-2], line))
     at = ops.add(ops.multiply(ops.floordiv(length, lanes), lanes), left)
-    rest = loop(left, ops.floormod(length, lanes), loop(j, count, move.store(move.source(at, j), at, j)))
+    rest = loop(left, ops.floormod(length, lanes), loop(j, count, move.store(move.value(at, j), at, j)))
     body = loop(vector, ops.floordiv(length, lanes), whole)
     body = body if _divides(move.across, move.lanes) else sequence(body, rest)
     return parallel_rows(stage.spatial[:-2], ops.multiply(length, i64(count)), body, target.num_cores)
-
-
-def interleave(vectors: list[PrimExpr]) -> PrimExpr:
-    """Interleave vectors, whose number is a power of 2, taking elements from each in turn."""
-    if len(vectors) == 1:
-        return vectors[0]
-    even, odd = interleave(vectors[::2]), interleave(vectors[1::2])
-    size = even.dtype.lanes
-    return tir.Shuffle((even, odd), tuple(i + size * side for i in range(size) for side in range(2)))
-
-
-def deinterleave(vectors: list[PrimExpr], store: Callable[[int, PrimExpr], st.Stmt]) -> st.Stmt:
-    """The inverse: `store(t, v)` with the vector v of every element whose index is t modulo the number of vectors, a
-    power of 2.
-    """
-    bound: list[tuple[tir.Var, PrimExpr]] = []
-
-    def named(value: PrimExpr) -> tir.Var:
-        bound.append((tir.Var(f"v{len(bound)}", value.dtype), value))
-        return bound[-1][0]
-
-    def apart(whole: list[tir.Var]) -> list[tir.Var]:
-        if len(whole) == 1:
-            return whole
-        size = whole[0].dtype.lanes
-        sides = []
-        for side in range(2):
-            order = tuple(range(side, 2 * size, 2))
-            sides.append(apart([named(tir.Shuffle(pair, order)) for pair in zip(whole[::2], whole[1::2])]))
-        return [v for pair in zip(*sides) for v in pair]
-
-    body = sequence(*(store(t, v) for t, v in enumerate(apart([named(v) for v in vectors]))))
-    for var, value in reversed(bound):
-        body = st.LetStmt(var, value, body)
-    return body
 
 
 def _divides(axis: Axis, lanes: int) -> bool:
     return axis.size is not None and axis.size % lanes == 0
 
 
-def _square(move: _Movement, top: PrimExpr, left: PrimExpr) -> st.Stmt:
-    run, line = tir.Ramp(top, i64(1), move.lanes), tir.Ramp(left, i64(1), move.lanes)
-    return square(
-        lambda r: move.source(run, ops.add(left, i64(r))),
-        lambda c, vector: move.store(vector, ops.add(top, i64(c)), line),
-        move.lanes,
-    )
+def _square(
+    move: _Movement, load: tir.BufferLoad, top: PrimExpr, left: PrimExpr, store: Callable[[int, tir.Var], st.Stmt]
+) -> st.Stmt:
+    """The square of a load whose first element is at (top, left); `store(c, v)` stores its transposed row c."""
+    run = tir.Ramp(top, i64(1), move.lanes)
+    return square(lambda r: move.source(load, run, ops.add(left, i64(r))), store, move.lanes)
 
 
-def square(load: Callable[[int], PrimExpr], store: Callable[[int, tir.Var], st.Stmt], lanes: int) -> st.Stmt:
-    """Load `lanes` vectors, exchange, store: element c of vector r becomes element r of vector c. Step d makes element
-    p of vector i that of vector p in bit d.
-    """
-    bound: list[tuple[tir.Var, PrimExpr]] = []
+def _moved_square(move: _Movement, top: PrimExpr, left: PrimExpr) -> st.Stmt:
+    line = tir.Ramp(left, i64(1), move.lanes)
+    return _square(move, move.loads[0], top, left, lambda c, v: move.store(v, ops.add(top, i64(c)), line))
 
-    def named(value: PrimExpr) -> tir.Var:
-        bound.append((tir.Var(f"v{len(bound)}", value.dtype), value))
-        return bound[-1][0]
 
-    vectors = [named(load(r)) for r in range(lanes)]
-    step = 1
-    while step < lanes:
-        for first in (r for r in range(lanes) if not r & step):
-            pair = (vectors[first], vectors[first + step])
-            lower = [p if not p & step else lanes + p - step for p in range(lanes)]
-            upper = [p + step if not p & step else lanes + p for p in range(lanes)]
-            vectors[first], vectors[first + step] = (named(tir.Shuffle(pair, tuple(order))) for order in (lower, upper))
-        step *= 2
-    body = sequence(*(store(c, v) for c, v in enumerate(vectors)))
-    for var, value in reversed(bound):
-        body = st.LetStmt(var, value, body)
+def _computed_square(move: _Movement, top: PrimExpr, left: PrimExpr) -> st.Stmt:
+    """One square of each load, transposed into a buffer; then the results, row by row."""
+    row, lane = index_var("row"), index_var("v")
+    line = tir.Ramp(i64(0), i64(1), move.lanes)
+    tiles = [local_buffer("turned", (move.lanes, move.lanes), load.buffer.dtype) for load in move.loads]
+
+    def filled(load: tir.BufferLoad, tile: Buffer) -> st.Stmt:
+        return _square(move, load, top, left, lambda c, v: st.BufferStore(tile, v, (i64(c), line)))
+
+    def turned(node: Any) -> Any:
+        pairs = zip(move.loads, tiles) if isinstance(node, tir.BufferLoad) else ()
+        tile = next((tile for load, tile in pairs if _is_same(node, load)), None)
+        return None if tile is None else tir.BufferLoad(tile, (row, lane))
+
+    value = rewrite(move.stage.value, turned)
+    places = {move.across: ops.add(top, row), move.along: ops.add(left, lane)}
+    value = substitute_and_fold(value, {a.var: ops.cast(a.var.dtype, place) for a, place in places.items()})
+    results = loop(lane, move.lanes, move.store(value, *places.values()), VECTORIZED)
+    body = sequence(*map(filled, move.loads, tiles), loop(row, move.lanes, results))
+    for tile in tiles:
+        body = allocated(tile, body)
     return body

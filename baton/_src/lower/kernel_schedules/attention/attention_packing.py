@@ -13,7 +13,7 @@ from baton._src.lower.kernel_schedules.shared.loops import (
     loop,
     sequence,
 )
-from baton._src.lower.kernel_schedules.transpose import square
+from baton._src.lower.kernel_schedules.shared.register_shuffles import square
 from baton._src.passes.tir.flatten_buffers import as_int64
 from baton._src.passes.tir.fold import substitute_and_fold
 from baton._src.tir import expr as tir

@@ -42,9 +42,9 @@ from baton._src.lower.kernel_schedules.shared.loops import (
     loop,
     sequence,
 )
+from baton._src.lower.kernel_schedules.shared.register_shuffles import INTERLEAVED, interleave
 from baton._src.lower.kernel_schedules.shared.stages import Axis, Declined, Kernel, Stage, read_kernel
 from baton._src.lower.kernel_schedules.surroundings import surrounded
-from baton._src.lower.kernel_schedules.transpose import INTERLEAVED, interleave
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st

@@ -24,8 +24,8 @@ from baton._src.lower.kernel_schedules.shared.loops import (
     parallel_rows,
     sequence,
 )
+from baton._src.lower.kernel_schedules.shared.register_shuffles import MOST_DEINTERLEAVED, deinterleave
 from baton._src.lower.kernel_schedules.shared.stages import Axis
-from baton._src.lower.kernel_schedules.transpose import MOST_DEINTERLEAVED, deinterleave
 from baton._src.passes.tir.flatten_buffers import flat_buffer
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops

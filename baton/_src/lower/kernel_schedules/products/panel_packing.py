@@ -10,8 +10,8 @@ from baton._src.lower.kernel_schedules.shared.affine import depends, step
 from baton._src.lower.kernel_schedules.shared.factors import bound, load_of
 from baton._src.lower.kernel_schedules.shared.loops import VECTORIZED, i64, index_var, loop, sequence
 from baton._src.lower.kernel_schedules.shared.prefetch import prefetched
+from baton._src.lower.kernel_schedules.shared.register_shuffles import square
 from baton._src.lower.kernel_schedules.shared.stages import Axis
-from baton._src.lower.kernel_schedules.transpose import square
 from baton._src.passes.tir.flatten_buffers import as_int64
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops

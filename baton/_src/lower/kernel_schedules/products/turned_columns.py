@@ -14,8 +14,8 @@ from baton._src.lower.kernel_schedules.shared.loops import (
     index_var,
     loop,
 )
+from baton._src.lower.kernel_schedules.shared.register_shuffles import square
 from baton._src.lower.kernel_schedules.shared.stages import Axis
-from baton._src.lower.kernel_schedules.transpose import square
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
