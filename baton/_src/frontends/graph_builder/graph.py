@@ -1,7 +1,7 @@
 """`GraphBuilder`: how converters write a program without knowing whether it becomes Relax or Relay.
 
 A call names a neutral operator of the catalogue and its attributes; its result type comes from the operator's own
-`infer`; calls on constants alone are computed at once (`folding`).
+`infer` (`inference`); calls on constants alone are computed at once (`folding`).
 """
 
 from __future__ import annotations
@@ -12,23 +12,22 @@ from typing import Any
 
 import numpy as np
 
-from baton._src.frontends.graph_builder.agreeing_sizes import plainest
 from baton._src.frontends.graph_builder.folding import folded
+from baton._src.frontends.graph_builder.inference import inferred
 from baton._src.frontends.graph_builder.language import Arm, Language
 from baton._src.frontends.graph_builder.operands import (
     Operand,
     Scalars,
     as_int,
     dims_of,
-    known_of,
     sources_of,
     tensor_of,
     tensors_in,
 )
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.ir.expr import PrimExpr
-from baton._src.ir.op_def import Fusion, OpCall, OpDef
-from baton._src.ir.tensor_info import Dim, Info, ShapeInfo, TensorInfo, TupleInfo
+from baton._src.ir.op_def import OpCall
+from baton._src.ir.tensor_info import Dim, ShapeInfo, TensorInfo, TupleInfo
 from baton._src.ir.traverse import post_order
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.support.diagnostics import fail
@@ -217,7 +216,7 @@ class GraphBuilder:
             if operand.name in attributes and "relax" in operand.languages:
                 given.append(Scalars(operand.name, attributes.pop(operand.name)))
         attrs = definition.attrs(**attributes)
-        given, infos, out = self._inferred(definition, given, attrs)
+        given, infos, out = inferred(self, definition, given, attrs)
         fields = out.fields if isinstance(out, TupleInfo) else (out,)
         known = folded(definition, given, attrs)
         if known is not None:
@@ -238,70 +237,6 @@ class GraphBuilder:
         """Unless `condition` (one truth value) holds, the call is to end with an error that says what is `told`."""
         self.language.demand(self.expr(self.reshape(condition, ()) if condition.rank else condition), told)
 
-    def _inferred(
-        self, definition: OpDef[Any], given: list[Operand], attrs: Any
-    ) -> tuple[list[Operand], tuple[Info, ...], Info]:
-        """The operands, their infos and the result's; sizes that ought to be equal are made so first, where needed."""
-        values = tuple(known_of(o) for o in given)
-
-        def infer(operands: list[Operand]) -> tuple[list[Operand], tuple[Info, ...], Info]:
-            infos = tuple(self._info(o) for o in operands)
-            return operands, infos, definition.infer(OpCall(definition, infos, attrs, self.prover, values))
-
-        found = infer(self._multiplied(*given) if definition.name == "matmul" else given)
-        operands, _, out = found
-        if not isinstance(out, TensorInfo) or out.shape is not None:
-            return found
-        if definition.fusion is Fusion.BROADCAST:
-            return infer(self._agree(operands))
-        if definition.name == "concat":
-            return infer([self._aligned(operands[0], attrs.axis), *operands[1:]])
-        return found
-
-    def _agree(self, operands: list[Operand]) -> list[Operand]:
-        """Operands whose dims ought to be equal but cannot be shown to be, such as `seq` and the `min(seq, 512)` of a
-        slice, get the plainer of the two, checked at run time."""
-        values = [o for o in operands if isinstance(o, Value)]
-        if len(values) != len(operands) or any(v.shape is None for v in values):
-            return operands
-        rank = max(len(v.shape or ()) for v in values)
-        padded = [(1,) * (rank - len(v.shape or ())) + (v.shape or ()) for v in values]
-        common = [plainest(column, self.prover) for column in zip(*padded, strict=True)]
-        return [self._checked(v, p, common) for v, p in zip(values, padded, strict=True)]
-
-    def _aligned(self, parts: Operand, axis: int) -> Operand:
-        """Tensors to be joined, their other sizes checked at run time to be what those of the plainest are."""
-        values = [p for p in parts if isinstance(p, Value)] if isinstance(parts, (tuple, list)) else []
-        shapes = [v.shape for v in values if v.shape is not None]
-        if not values or len(shapes) != len(values) or len({len(s) for s in shapes}) != 1:
-            return parts
-        columns = list(zip(*shapes, strict=True))
-        place = axis % len(columns)
-        sizes = [plainest(c, self.prover) for c in columns]
-        common = [None if k == place else p if p is not None else c[0] for k, (p, c) in enumerate(zip(sizes, columns))]
-        return tuple(self._checked(v, s, common) for v, s in zip(values, shapes, strict=True))
-
-    def _multiplied(self, left: Operand, right: Operand) -> list[Operand]:
-        """Operands of a product of matrices: the axes that are summed over are checked to be equally long."""
-        if not isinstance(left, Value) or not isinstance(right, Value) or not left.shape or not right.shape:
-            return [left, right]
-        place = len(right.shape) - min(len(right.shape), 2)
-        both = (left.shape[-1], right.shape[place])
-        if all(isinstance(d, int) for d in both) or self.prover.equal(*both):
-            return [left, right]
-        known = next((d for d in both if isinstance(d, int)), None)  # a 1, too: no product repeats it
-        plain = plainest(both, self.prover) if known is None else known
-        size = both[0] if plain is None else plain
-        rows, columns = right.shape[:place], right.shape[place + 1 :]
-        return [self.of_shape(left, (*left.shape[:-1], size)), self.of_shape(right, (*rows, size, *columns))]
-
-    def _checked(self, value: Value, padded: tuple[Dim, ...], common: list[Dim | None]) -> Value:
-        wanted = [
-            d if c is None or (isinstance(d, int) and d == 1) or self.prover.equal(d, c) else c
-            for d, c in zip(padded, common, strict=True)
-        ]
-        return self.of_shape(value, tuple(wanted[len(padded) - len(value.shape or ()) :]))
-
     def of_shape(self, value: Value, dims: tuple[Dim, ...]) -> Value:
         """`value` with dims that ought to be its own; those that cannot be shown to be are checked at run time."""
         own = value.shape or ()
@@ -309,15 +244,6 @@ class GraphBuilder:
             return value
         info = TensorInfo(dims, value.dtype)
         return Value(info, expr=self.language.match(self.expr(value), info, self.hint), sources=value.sources)
-
-    def _info(self, operand: Operand) -> Info:
-        if isinstance(operand, (Value, Scalars)):
-            return operand.info
-        if operand is None:
-            raise fail("import-operand", f"{self.hint}: an operand in the middle is missing")
-        if operand and isinstance(operand[0], Value):
-            return TupleInfo(tuple(o.info for o in operand))
-        return ShapeInfo(tuple(as_int(d) for d in operand))
 
     def _argument(self, operand: Operand) -> Any:
         if isinstance(operand, Value):
