@@ -4,8 +4,9 @@
 
 A rewriter declines by returning an equal expression (or no bindings). Its results are normalised and matched again,
 until nothing changes; bindings that are no longer needed are dropped. A replacement that would use a DataflowVar
-outside of its block is declined, and so is an operand in place of a call if either tensor may be written: operators
-give tensors of their own. Matches do not reach over calls that may write what they read. Errors: `pass-endless` for rewriting that does not come to an end.
+outside of its block is declined. Matches do not reach over calls that may write what they read, and an operand does not
+take the place of a call if either tensor may be written: operators give tensors of their own. Errors: `pass-endless`
+for rewriting that does not come to an end.
 """
 
 from __future__ import annotations
