@@ -1,1 +1,1 @@
-"""Passes, one a file: `relay/`, `relax/`, `tir/`; `shared/` is what languages share, `pipelines` the page to read."""
+"""Passes, one per file: `relay/`, `relax/`, `tir/`; `shared/` is used by several languages. Start with `pipelines`."""

@@ -1,9 +1,9 @@
-"""The pipelines of Relax, as tuples of pass values; each line says why it stands where it stands.
+"""The Relax pipelines, as tuples of pass values; a comment on each line says why the pass is at this place.
 
     for step in default(): module = step(module)      or      Sequential(default())(module)
 
-TVM's names are kept for what TVM has (`zero`, `default_build`); `default` is what `baton.compile` and `relax.build` run
-before lowering to native entries (`lower.relax_to_vm`), which takes call_tir as it is and plans memory itself.
+TVM's pipelines keep their names (`zero`, `default_build`); `default` is what `baton.compile` and `relax.build` run
+before lowering to native entries (`lower.relax_to_vm`), which takes call_tir directly and plans memory itself.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ Pipeline = tuple[Pass, ...]
 
 
 def simplify() -> Pipeline:
-    """Graph-level work, while operators are still operators."""
+    """Graph-level passes, which run while operators are still operators."""
     return (
         Normalize(),  # whatever the front end gave: normal form, every StructInfo known
         LambdaLift(),  # first-order functions from here on: nothing below looks into inner functions
@@ -80,7 +80,7 @@ def simplify() -> Pipeline:
 
 
 def _registered() -> Pipeline:
-    """Kernels that scripts registered for operators, if they did."""
+    """Legalisation by the kernels that scripts registered for operators, if there are any."""
     return (LegalizeOps(registered="only", sizes_checked=True),) if LEGALIZE in FILLED else ()
 
 
@@ -117,10 +117,11 @@ def zero() -> Pipeline:
 
 
 def default_build() -> Pipeline:
-    """TVM's `default_build`, but for the steps that only concern other devices: every detail of the VM is seen.
+    """TVM's `default_build`, without the steps for other devices: it makes every detail of the VM program explicit.
 
     `relax.build` does the same work in one step while lowering, with native entries instead of single calls; this
-    is for looking at it, and for pipelines of one's own. Inner functions must be lifted first, as in TVM.
+    pipeline is for inspecting programs and for building custom pipelines. Inner functions must be lifted first, as in
+    TVM.
     """
     return (
         LegalizeOps(),  # nothing to do where `zero` ran
@@ -139,11 +140,11 @@ def default_build() -> Pipeline:
 
 
 PIPELINES: dict[str, Callable[..., Any]] = {"default": default, "zero": zero, "default_build": default_build}
-"""By name: what makes the pipeline. `register_pipeline` adds users' own."""
+"""Functions that make the pipelines, by name. `register_pipeline` adds users' own."""
 
 
 class UnknownPipeline(DiagnosticError, ValueError):
-    """A pipeline is asked for that nobody made."""
+    """No pipeline has the requested name."""
 
 
 def get_pipeline(name: str = "zero", **options: Any) -> Pass:

@@ -1,4 +1,4 @@
-"""`BindingRewriter`: rewrites Relax functions binding by binding, in order of evaluation, without the Python stack.
+"""`BindingRewriter`: rewrites Relax functions binding by binding, in order of evaluation, without recursion.
 
 A pass subclasses it and overrides `rewrite_value` (most passes) or `visit_binding` (to remove or add bindings):
 
@@ -52,8 +52,8 @@ def rewrite_functions(
     builder: BlockBuilder,
     chosen: Callable[[GlobalVar, Function], bool] = lambda var, function: True,
 ) -> IRModule:
-    """`module` with each `chosen` Relax function rewritten, plus the functions added to `builder` meanwhile (kernels,
-    parts split off). The same object if nothing changed.
+    """`module` with each `chosen` Relax function rewritten, plus the functions that the rewriting added to `builder`
+    (kernels, outlined parts). The same object if nothing changed.
     """
     rewritten = {v: rewrite(f) for v, f in module.functions.items() if isinstance(f, Function) and chosen(v, f)}
     if all(found is module.functions[var] for var, found in rewritten.items()):
@@ -139,7 +139,7 @@ class BindingRewriter:
 
     @contextmanager
     def emitting(self, builder: BlockBuilder) -> Iterator[None]:
-        """What `builder` emits in the `with` block goes in front of the binding being rewritten."""
+        """Within the `with` block, bindings that `builder` emits are placed before the binding being rewritten."""
         frames = builder.normalizer.frames
         frames.append(self._normalizer.frames[-1])
         try:

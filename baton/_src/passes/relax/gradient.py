@@ -1,9 +1,9 @@
-"""Gradient: a function that also gives the derivatives of its result.
+"""Gradient: add a function that also returns the derivatives of its result.
 
     main(x) -> sum(x * x)     gets in addition     main_adjoint(x) -> (sum(x * x), (x + x,))
 
-Reverse mode: the adjoint repeats the bindings, then goes through them backwards; each operator has its own rule
-(`OpDef.gradient`), contributions of several users are added. The target is the result, or field `target_index` of a
+Reverse mode: the adjoint repeats the bindings, then visits them backwards; each operator has its own rule
+(`OpDef.gradient`), and contributions of several users are added. The target is the result, or field `target_index` of a
 tuple result; it must be a floating scalar. `require_grads` are the parameters to differentiate with respect to (None:
 all). A match_cast passes gradients on to its operand; a `call_tir_with_grad` is differentiated by its te function
 (`te_gradients`).
@@ -218,7 +218,7 @@ class _Reverse:
         return expr if isinstance(expr, (Var, Constant)) else self.builder.emit(expr, "grad")
 
     def _whole(self, adjoint: Any, info: Any) -> Any:
-        """A gradient whose missing parts are zeros."""
+        """A gradient with its missing parts filled with zeros."""
         if isinstance(info, TupleStructInfo):
             parts = adjoint if isinstance(adjoint, list) else [adjoint] * len(info.fields)
             return Tuple([self._whole(p, i) for p, i in zip(parts, info.fields)])
@@ -297,7 +297,7 @@ class _Reverse:
         return piece if isinstance(piece, (Var, Constant, Tuple)) else self.builder.emit(piece, "grad")
 
     def _fitted(self, piece: Any) -> Any:
-        """A sum back to an operand's shape: not where the shapes are equal, and by that shape where it is known."""
+        """Sum a gradient back to the shape of an operand, unless the shapes are equal."""
         if not isinstance(piece, Call) or piece.op is not CATALOGUE.get("collapse_sum_like").relax_op:
             return piece
         grad, wanted = self.builder.normalize(piece.args[0]), piece.args[1].struct_info

@@ -1,1 +1,1 @@
-"""The shape of a program: bindings, dataflow blocks and functions canonical, shared, inlined, lifted or removed."""
+"""Bindings, dataflow blocks and functions: canonicalised, shared, inlined, lifted or removed."""

@@ -1,8 +1,8 @@
 """AttachGlobalSymbol: every Relax function and kernel gets its own name as `global_symbol`.
 
-It ends the pipelines: from then on nothing distinguishes private functions from public ones. In a module with the
-attribute `system_lib_prefix` kernels are renamed, and called, by names that begin with it: so several such modules can
-stand in one library.
+It is the last pass of pipelines: afterwards private functions cannot be distinguished from public ones. In a module
+with the attribute `system_lib_prefix` kernels, and their calls, get names with this prefix, so that several such
+modules can be in one library.
 """
 
 from __future__ import annotations

@@ -7,14 +7,14 @@
     w = R.match_cast(v, S)     w is v, where v is known to be exactly S already
 
 Uses of a copy, of a projection of a known tuple, of a tuple of all projections of a tuple and of a match_cast that
-cannot fail become uses of what is behind them; uses of a constant's variable become the constant, whose binding stays
+cannot fail are replaced by the original value; uses of a constant's variable become the constant, whose binding stays
 for DeadCodeElimination. A shape variable that a match_cast defines of a value of known size is that size everywhere:
 
     w = R.match_cast(x, R.Tensor((m,)))        (x: R.Tensor((n,)))       ->   x, and n for every m
 
-An output of a dataflow block that merely copies a variable of the block takes its place; one that nobody needs outside
-of the block is no longer an output. A match_cast that may fail keeps its binding, and so do copies whose annotation
-says more than is known of the value, and literals that are not tensors.
+An output of a dataflow block that merely copies a variable of the block takes its place; one that is not used outside
+the block is no longer an output. A match_cast that may fail keeps its binding, and so do copies whose annotation says
+more than is known of the value, and literals that are not tensors.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ class _Canonicalizer(BindingRewriter):
         self.root = function
         self.used_outside = _used_outside(function)
         self.promoted: dict[Var, Var] = {}
-        """Variables of the block at work, and the outputs that take their place."""
+        """Variables of the current block, and the outputs that replace them."""
 
     def enter_block(self, block: BindingBlock) -> None:
         if not isinstance(block, DataflowBlock):
@@ -152,7 +152,7 @@ class _Canonicalizer(BindingRewriter):
         self.keep(binding)
 
     def _meant(self, binding: Any) -> Any:
-        """The leaf that the variable of `binding` is another name of, or None."""
+        """The leaf for which the variable of `binding` is another name, or None."""
         if isinstance(binding, MatchCast):
             value = binding.value
             exact = isinstance(value, (Var, Constant)) and same_info(value.struct_info_, binding.struct_info)
@@ -165,7 +165,9 @@ class _Canonicalizer(BindingRewriter):
         return value if isinstance(value, (Var, Constant)) else None
 
     def _may_stand_for(self, var: Var, value: Var) -> bool:
-        """Whether uses of `var` may use `value`: nothing that is visible outside a block is replaced by what is not."""
+        """Whether uses of `var` may be replaced by `value`: a variable visible outside its block only by one that also
+        is.
+        """
         hidden = isinstance(value, DataflowVar) and var in self.used_outside
         return isinstance(var, DataflowVar) or not hidden
 
@@ -187,7 +189,7 @@ class _Canonicalizer(BindingRewriter):
         return exposure if exposure.has_effects else ()
 
     def _field(self, value: TupleGetItem) -> Any:
-        """What a projection gives where the tuple is known, through tuples in tuples; else the projection."""
+        """The field that a projection selects, if the tuple is known (through nested tuples); else the projection."""
         path, at = [value.index], self.resolved(value.tuple_value)
         while isinstance(at, TupleGetItem):
             path.append(at.index)
@@ -199,11 +201,13 @@ class _Canonicalizer(BindingRewriter):
         return value if path or not self._names_the_same(field) else field
 
     def _names_the_same(self, field: Any) -> bool:
-        """Whether a field of a tuple in sight means here what it meant there (constants are made anew each time)."""
+        """Whether a field of a known tuple means the same here as it did there (each evaluation of a constant is a new
+        value).
+        """
         return not self.written if isinstance(field, Constant) else self.is_visible(field)
 
     def _whole_tuple(self, value: Tuple) -> Any:
-        """The tuple that `value` takes apart and puts together again, or `value`."""
+        """The tuple of which `value` is an identical copy, field by field; else `value`."""
         parts = [self.resolved(f) for f in value.fields]
         if not all(isinstance(p, TupleGetItem) and p.index == n for n, p in enumerate(parts)):
             return value

@@ -32,7 +32,7 @@ class DataflowBlockRewrite:
         self._function = root_fn
 
     def replace_all_uses(self, old_var: Var, new_var: Var) -> None:
-        """Use `new_var` wherever `old_var` is used, in the block and behind it; the binding of `old_var` stays."""
+        """Use `new_var` wherever `old_var` is used, in and after the block; the binding of `old_var` stays."""
         if not any(b.var is old_var for b in self._block.bindings):
             raise fail("api", f"{old_var.name_hint} is not bound in the block")
         renamed = {old_var: new_var}

@@ -76,7 +76,7 @@ class _Sweeper(BindingRewriter):
 
 
 def _live_variables(function: Function) -> set[Var]:
-    """The variables whose bindings must stay: from results and effects backwards."""
+    """The variables whose bindings must stay, computed backwards from results and effects."""
     live: set[Var] = set()
     bindings: dict[Var, Binding] = {}
     todo: list[Any] = [function.body]
@@ -102,7 +102,7 @@ def _live_variables(function: Function) -> set[Var]:
 
 
 def _enter(seq: SeqExpr, bindings: dict[Var, Binding], live: set[Var], todo: list[Any]) -> None:
-    """The bindings of a sequence that is needed: those with effects, and those wanted already, are needed in turn."""
+    """Visit the bindings of a live sequence: those with effects, and those already live, make others live in turn."""
     for block in seq.blocks:
         for binding in block.bindings:
             bindings[binding.var] = binding

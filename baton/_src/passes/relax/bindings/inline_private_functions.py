@@ -5,8 +5,8 @@
 A private function (no `global_symbol`) is inlined into every call unless it calls itself, directly or through others.
 Its shape variables become the dims of the arguments. Casts take over the checks that a call would make at run time: of
 arguments that may not fit the parameters, and of a result that may not fit the declared one. Called in a dataflow
-block, it must be a sequence of dataflow blocks; other calls there stay. Functions that nobody calls any more are
-removed; Primitive ones, and kernels, are left alone.
+block, it must be a sequence of dataflow blocks; other calls there stay. Functions that are no longer called are
+removed; Primitive functions and kernels are left alone.
 """
 
 from __future__ import annotations

@@ -6,9 +6,9 @@
 
                                                def outer_inner(x, y): return R.add(x, y)
 
-What an inner function captures becomes trailing parameters; shape variables that no parameter shows are captured as a
-shape. A function that captures nothing is replaced by its new name. Where a closure is used as a value, a match_cast
-gives it back its type. Recursion stays: a lifted function calls itself by its new name.
+The free variables of an inner function become trailing parameters; shape variables that no parameter determines are
+captured as a shape. A function without free variables is replaced by its new name. Where a closure is used as a value,
+a match_cast restores its type. Recursion is kept: a lifted function calls itself by its new name.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class _Lifter(BindingRewriter):
         self.outer_name = ""
         self.lifted: dict[GlobalVar, Function] = {}
         self.closures: dict[Var, Var] = {}
-        """For each variable of a lifted function that captures others, the variable of its closure."""
+        """For each variable of a lifted function with free variables, the variable of its closure."""
         self.symbols: list[set[TirVar]] = []
         """The shape variables that each function being rewritten binds, outermost first."""
 
@@ -122,7 +122,7 @@ class _Lifter(BindingRewriter):
 
 
 def _unshown(function: Function, captured: list[Var], outer: set[TirVar]) -> list[TirVar]:
-    """The shape variables that the function uses from outside and that no captured variable's shape shows.
+    """The free shape variables of the function that no captured variable's shape determines.
 
     A parameter that mentions one of `outer` does not bind it: it is checked against the captured value.
     """
@@ -183,7 +183,7 @@ def _holder_checks(function: Function, values: dict[Var, Var]) -> dict[Var, Matc
 
 
 def _begun_with(start: list[Binding], body: SeqExpr) -> SeqExpr:
-    """`body` with the bindings of `start` before its own."""
+    """`body` with the bindings of `start` prepended."""
     if not start:
         return body
     ordinary = bool(body.blocks) and not isinstance(body.blocks[0], DataflowBlock)
@@ -192,7 +192,7 @@ def _begun_with(start: list[Binding], body: SeqExpr) -> SeqExpr:
 
 
 def _without_strange_holders(function: Function) -> Function:
-    """The function with annotations that name no shape held by an outside variable: only the rank remains known."""
+    """The function without shapes held by outer variables in its annotations: only the rank stays known."""
     own = set(bound_vars(function))
     strange: dict[Any, Any] = {}
     for info in post_order(function, notes=True):

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from baton._src.analysis.bindings import used_vars
+from baton._src.analysis.exposure import overwritten_later
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import post_order
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
@@ -111,7 +112,9 @@ def _walk(needs: list[list[int]], users: list[list[int]], deep: bool) -> list[in
 
 
 def needs_of(bindings: Sequence[Binding]) -> list[list[int]]:
-    """For each binding the numbers of those it needs: by variables, and by shape variables that match_casts define."""
+    """For each binding the numbers of the bindings it depends on, through variables and through shape variables that
+    match_casts define.
+    """
     home: dict[Any, int] = {b.var: number for number, b in enumerate(bindings)}
     known: set[Any] = set()  # shape variables from outside, or defined already
     found: list[list[int]] = []
@@ -123,6 +126,9 @@ def needs_of(bindings: Sequence[Binding]) -> list[list[int]]:
         known.update(mentioned)
         numbers = dict.fromkeys(home[m] for m in (*used_vars(binding), *mentioned) if m in home)
         found.append([n for n in numbers if n != number])
+    for reader, writer in overwritten_later(bindings):
+        if reader not in found[writer]:
+            found[writer].append(reader)
     return found
 
 

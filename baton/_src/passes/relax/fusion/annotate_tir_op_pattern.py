@@ -7,8 +7,8 @@ A PrimFunc that has a class keeps it (in pipelines LegalizeOps sets the operator
     B[i, j] = V[j]               broadcast (1)
     B[i, j] = A[j, i + 1]        injective (2)
     B[i] += A[i, k]              reduction (3)
-    C[i, j] += A[i, k] * B[k, j] takes elementwise operators in behind it (4), as pooling does,
-                                 and what computes its result from a reduction, element by element (softmax)
+    C[i, j] += A[i, k] * B[k, j] out-elementwise-fusable (4), as is pooling
+                                 and an elementwise computation on a reduction's result (softmax)
     anything else                opaque (8)
 """
 
@@ -81,7 +81,7 @@ def _is_plain_reduction(stage: Stage, loads: list[BufferLoad]) -> bool:
 
 
 def _access_pattern(load: BufferLoad, written: tuple[PrimExpr, ...]) -> Fusion:
-    """How one input is read where one output element is written; opaque if several elements of it are read."""
+    """How one input is read to compute one output element; opaque if several of its elements are read."""
     read = load.indices
     if len(read) == len(written) and all(a is b for a, b in zip(read, written)):
         return Fusion.ELEMWISE

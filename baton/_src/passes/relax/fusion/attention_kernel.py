@@ -18,14 +18,14 @@ from baton._src.support.diagnostics import InternalError
 Term = tuple[int, int]
 """Index of one dim of an operand: (logical axis, divisor); axis -1 is the index 0."""
 Step = tuple[str, Any, bool]
-"""Something done to the scores: (add, subtract, multiply or divide; a number, or which of the further operands as
-a tuple of one; whether the scores are the first operand).
+"""An operation on the scores: (add, subtract, multiply or divide; a number, or the index of a further operand as a
+tuple of one; whether the scores are the first operand).
 """
 
 
 @attrs
 class AttentionLayout(Attrs):
-    """The order of the axes of operands and result, and what happens to the scores."""
+    """The order of the axes of operands and result, and the operations on the scores."""
 
     batch: int = attr(1, "number of batch axes")
     query: Any = attr((), "a Term for each dim")
@@ -50,7 +50,7 @@ def _dim(x: k.Tensor, terms: tuple[Term, ...], axis: int) -> Any:
 
 
 def compute(inputs: Any, a: AttentionLayout, out: Any) -> Any:
-    """The stages: scores, what happens to them, maximum, exponentials, their sum, the weighted values."""
+    """The stages: scores, operations on them, maximum, exponentials, their sum, the weighted values."""
     q, keys, v, *others = inputs
     others = [o for o in others if o is not None]
     b = a.batch

@@ -1,4 +1,4 @@
-"""Attention written out as products of three axes, matched and rewritten as `R.nn.attention`.
+"""Match attention written as matrix products over three axes, and rewrite it as `R.nn.attention`.
 
     pattern, rewriter = make_attention_rewrite_pattern("BSNH", "BSNH", with_bias=True, with_cast=False)
     rewrite_call(pattern, rewriter, function)
@@ -7,7 +7,7 @@
     matmul(softmax(matmul(q, k) * scale + bias), v) -> reshape (b, n, s, h) -> permute_dims    (layout BSNH)
 
 With the layout BSH queries, keys, values or the result are (b, s, h) directly: one head. A match whose axes, shapes or
-bias are not those of attention is left alone.
+bias are not those of attention is left unchanged.
 """
 
 from __future__ import annotations
@@ -31,12 +31,14 @@ LAYOUTS = ("BSNH", "BSH")
 
 @dataclass(frozen=True)
 class _Side:
-    """How one tensor comes to the products, or leaves them: `outer` is what attention sees, `inner` what they see."""
+    """How one tensor enters or leaves the products: `outer` is its form for attention, `inner` its form in the
+    products.
+    """
 
     outer: DFPattern
     inner: DFPattern
     axes: tuple[tuple[DFPattern, tuple[int, ...]], ...] = ()
-    """The permutations between the two, and what they have to be."""
+    """The permutations between the two forms, and their required values."""
 
     def moves_heads(self, found: Found) -> bool:
         """Whether the axes are permuted as attention does."""
@@ -45,7 +47,7 @@ class _Side:
 
 @dataclass(frozen=True)
 class _Attention:
-    """The patterns of attention that is written out, by their parts in it."""
+    """The patterns of the parts of attention that is written out."""
 
     operands: tuple[_Side, _Side, _Side]
     """Queries, keys, values."""
@@ -74,7 +76,9 @@ class _Attention:
         return made if self.out_layout == "BSNH" else R.reshape(made, (b, s, v[3]))
 
     def _computes_attention(self, found: Found, q: Shape, k: Shape, v: Shape) -> bool:
-        """Whether axes, scale and the shapes on the way are attention's of tensors with these shapes (b, s, n, h)."""
+        """Whether the axes, the scale and the intermediate shapes are those of attention over tensors of these shapes
+        (b, s, n, h).
+        """
         (b, s, n, h), keys, size = q, k[1], v[3]
         shapes = (
             (self.operands[0].inner, (b * n, s, h)),
@@ -93,8 +97,8 @@ class _Attention:
 def make_attention_rewrite_pattern(
     qkv_layout: str, out_layout: str, with_bias: bool, with_cast: bool, with_kv_repeat: bool = False
 ) -> tuple[DFPattern, Callable[[Expr, Found], Expr]]:
-    """The pattern, and what `rewrite_call` takes to rewrite it. `with_cast`: the scores are computed in another dtype
-    than the operands; `with_kv_repeat`: keys and values are repeated for groups of heads.
+    """The pattern, and what `rewrite_call` takes to rewrite it. `with_cast`: the scores are computed in a different
+    dtype than the operands; `with_kv_repeat`: keys and values are repeated for groups of heads.
 
     Errors: `NotImplementedError` for a layout that is neither BSNH nor BSH.
     """
@@ -154,7 +158,7 @@ def _with_heads(value: Any) -> Shape | None:
 
 
 def _same(shape: Sequence[Any] | None, wanted: Sequence[Any]) -> bool:
-    """Whether two shapes are the same whatever the sizes are."""
+    """Whether two shapes are equal for all values of their variables."""
     if shape is None or len(shape) != len(wanted):
         return False
     analyzer = Analyzer()
@@ -162,7 +166,9 @@ def _same(shape: Sequence[Any] | None, wanted: Sequence[Any]) -> bool:
 
 
 def _bias(value: Any, scores: tuple[Any, Any, Any, Any]) -> Any:
-    """What is added to scores (b n, s, keys) as attention's bias, (b, n, s, keys); None if it cannot be told."""
+    """What is added to the scores (b n, s, keys), as the bias of attention, (b, n, s, keys); None if it cannot be
+    expressed so.
+    """
     shape = _shape(value)
     if shape is None or len(shape) > 3:
         return None

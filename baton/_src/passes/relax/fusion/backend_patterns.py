@@ -1,4 +1,4 @@
-"""Patterns that external compilers have in common (`tvm.relax.backend.patterns`), each with its annotations by name.
+"""Patterns shared by external compilers (`tvm.relax.backend.patterns`), each with its annotated parts by name.
 
     pattern, annotations = make_matmul_pattern(with_bias=True, activation="relax.nn.relu")
     FuseOpsByPattern([("mine.matmul_bias_relu", pattern, annotations)])
@@ -18,7 +18,7 @@ Annotated = tuple[DFPattern, dict[str, DFPattern]]
 
 
 def _finished(out: DFPattern, annotations: dict[str, DFPattern], with_bias: bool, activation: str | None) -> Annotated:
-    """What follows an operator: a bias, an activation."""
+    """A pattern followed by an optional bias and activation."""
     if with_bias:
         annotations["bias"] = wildcard()
         out = is_op("relax.add")(out, annotations["bias"])
@@ -36,26 +36,26 @@ def _of_two(op_name: str, first: str, second: str, transposed: bool = False) -> 
 def make_fused_bias_activation_pattern(
     op_name: str, with_bias: bool = False, activation: str | None = None
 ) -> Annotated:
-    """An operator of two operands (`lhs`, `rhs`), plus a `bias`, behind it an activation."""
+    """An operator of two operands (`lhs`, `rhs`), followed by an optional `bias` and activation."""
     return _finished(*_of_two(op_name, "lhs", "rhs"), with_bias, activation)
 
 
 def make_conv2d_pattern(with_bias: bool = False, activation: str | None = None) -> Annotated:
-    """A convolution of `input` by `weight`, plus a `bias`, behind it an activation."""
+    """A convolution of `input` by `weight`, followed by an optional `bias` and activation."""
     return _finished(*_of_two("relax.nn.conv2d", "input", "weight"), with_bias, activation)
 
 
 def make_matmul_pattern(
     with_bias: bool = False, activation: str | None = None, transposed_rhs: bool = False
 ) -> Annotated:
-    """`lhs` times `rhs`, which may be transposed for it, plus a `bias`, behind it an activation."""
+    """`lhs` times `rhs` (possibly transposed), followed by an optional `bias` and activation."""
     return _finished(*_of_two("relax.matmul", "lhs", "rhs", transposed_rhs), with_bias, activation)
 
 
 def make_residual_block_pattern(
     node_output: DFPattern | Annotated, binary_op: str = "relax.add", activation: str | None = None
 ) -> Annotated:
-    """What a pattern gives combined with `residual`, on either side, behind it an activation."""
+    """The result of a pattern combined with `residual`, on either side, followed by an optional activation."""
     out, annotations = node_output if isinstance(node_output, tuple) else (node_output, {})
     residual = wildcard()
     combined: DFPattern = is_op(binary_op)(out, residual) | is_op(binary_op)(residual, out)
@@ -63,7 +63,9 @@ def make_residual_block_pattern(
 
 
 def make_attention_pattern(with_bias: bool = False, var_len: bool = False) -> Annotated:
-    """Attention of `query`, `key`, `value`: with a `bias`, or over sequences of different lengths in one batch."""
+    """Attention of `query`, `key`, `value`, optionally with a `bias`, or over sequences of different lengths in one
+    batch.
+    """
     names, op_name = ["query", "key", "value"], "relax.nn.attention"
     if with_bias:
         names, op_name = [*names, "bias"], "relax.nn.attention_bias"
@@ -75,7 +77,7 @@ def make_attention_pattern(with_bias: bool = False, var_len: bool = False) -> An
 
 
 def make_stacked_attention_pattern(start_op: str, with_bias: bool = False, layout: str = "BS3NH") -> Annotated:
-    """Attention of what `start_op` ("split" or "strided_slice") takes out of one tensor, `stacked_qkv`.
+    """Attention whose operands `start_op` ("split" or "strided_slice") takes out of one tensor, `stacked_qkv`.
 
     `layout` "BS3NH": the parts are reshaped; "SBN3H": they are transposed, and so is the result.
     """

@@ -6,10 +6,10 @@
     lv3 = R.nn.softmax(lv2, axis=-1)
     gv = R.permute_dims(R.matmul(lv3, v), [0, 2, 1, 3])
 
-What only moves queries, keys, values or the result (`permute_dims`; keys repeated for every head of a group by
-`broadcast_to` and `reshape`) becomes part of how the kernel reads and writes. Between the products there may be sums,
-differences, products and quotients with whatever broadcasts to the scores. Lengths may be symbolic; sizes of heads are
-numbers. The scores, which nothing else may use, never become a matrix in memory
+Operators that only move queries, keys, values or the result (`permute_dims`; keys repeated for every head of a group by
+`broadcast_to` and `reshape`) becomes part of how the kernel reads and writes. Between the products the scores may be
+combined, by addition, subtraction, multiplication or division, with operands that broadcast to them. Lengths may be
+symbolic; head sizes are constants. The scores, which nothing else may use, are never materialised
 (`kernel_schedules/attention/attention`).
 """
 
@@ -133,7 +133,7 @@ class _Fuser(BindingRewriter):
         return self._found(call, product, tuple(reversed(steps)), others)
 
     def _inner(self, value: Any) -> Any:
-        """The call behind a variable that nothing else uses."""
+        """The call that defines a variable with no other uses."""
         if not isinstance(value, Var) or self.uses.get(value) != 1:
             return None
         call = self.values.get(value)
@@ -159,7 +159,7 @@ class _Fuser(BindingRewriter):
         return (name, (len(others) - 1,), first), scores
 
     def _leads_to_product(self, value: Any) -> bool:
-        """Whether a chain of steps ends in a product. Linear: each value is looked at by its one user."""
+        """Whether a chain of steps ends in a product. Linear: each value is visited from its only user."""
         while True:
             call = self._inner(value)
             if call is None or _is(call, "relax.matmul"):
@@ -190,7 +190,7 @@ class _Fuser(BindingRewriter):
         return _Found((q, keys, v, *others), batch, query_terms, key_terms, value_terms, steps)
 
     def _source(self, value: Any, terms: list[Term]) -> tuple[Any, tuple[Term, ...]]:
-        """Where a factor comes from, through what only moves it."""
+        """The origin of a factor, looking through operators that only move its elements."""
         while True:
             call = self.values.get(value) if isinstance(value, Var) else None
             if isinstance(call, Var):
@@ -251,7 +251,7 @@ class _Fuser(BindingRewriter):
     # ------------------------------------------------------------------------------------------------ building
 
     def _kernel(self, call: Call, found: _Found, result: tuple[int, ...]) -> Any:
-        """The call of the kernel in place of `call`; `call` itself where an operand has gone out of scope."""
+        """The call of the kernel that replaces `call`; `call` itself if an operand is out of scope."""
         if not all(self.is_visible(x) for x in found.operands):
             return call
         layout = AttentionLayout(found.batch, found.query, found.key, found.value, result, found.steps)

@@ -7,10 +7,10 @@
                                                          def fused_add_exp(x, y):  R.func_attr({"Primitive": 1}) ...
 
 Groups come from `passes.shared.fusion_groups`; an edge is elementwise where a broadcasting operator reads an operand of
-its result's shape. Projections of a kernel's results join groups, too. Equal functions are made once, which is why
+its result's shape. Projections of a kernel's results join groups, too. Equal functions are shared, which is why
 constants become arguments (`InlineScalarArguments` moves scalars back). A shape variable that no tensor of the group
-shows is passed as a shape. Calls of opaque kernels, and anything but call_tir, are left alone; a reader of a tensor
-that is later changed in place stays before the change.
+determines is passed as a shape. Calls of opaque kernels, and everything but call_tir, are left alone; a reader of a
+tensor that is later changed in place stays before the change.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""FuseOpsByPattern: bindings that match a pattern move into a function of their own, for an external compiler or for
-fusing.
+"""FuseOpsByPattern: bindings that match a pattern move into a separate function, for an external compiler or for
+fusion.
 
     lv = R.matmul(x, w)                               gv = cls.fused_relax_matmul_relax_nn_relu(x, w)
     gv = R.nn.relu(lv)                      ->        @R.function(private=True)
                                                       def fused_...(x, w):  R.func_attr({"Composite": "test.mm_relu",
                                                                                          "Primitive": 1}) ...
 
-Patterns are tried in order, each on the bindings of a dataflow block in order. A binding belongs to one group at most,
-except that a group of a single binding gives way to a larger match of the same pattern. Values from the middle of a
+Patterns are tried in order, each on the bindings of a dataflow block in order. A binding belongs to at most one group,
+except that a group of a single binding is replaced by a larger match of the same pattern. Values from the middle of a
 match that are used outside become results, too (`check` may refuse such matches). With `bind_constants` constants move
 into the function. With `annotate_codegen` each function is wrapped in one with the attributes `Codegen` (the pattern's
 name up to the first dot) and `global_symbol`; else MergeCompositeFunctions does that for neighbours.
@@ -48,7 +48,7 @@ from baton._src.transform.passes import Pass
 
 @dataclass(frozen=True)
 class PatternCheckContext:
-    """What a pattern's `check` may look at."""
+    """What a pattern's `check` may inspect."""
 
     matched_expr: Any
     annotated_expr: Mapping[str, Any]
@@ -91,7 +91,7 @@ class FuseOpsByPattern(Pass):
 
 
 def as_fusion_pattern(given: Any) -> FusionPattern:
-    """A pattern as users write it."""
+    """Convert a pattern as users write it."""
     if isinstance(given, FusionPattern):
         return given
     if not isinstance(given, tuple) or not 2 <= len(given) <= 4:
@@ -121,7 +121,7 @@ class _Fuser(GroupOutliner):
         return list(block.groups)
 
     def _try(self, pattern: FusionPattern, binding: Binding, block: _Block) -> None:
-        """Make a group of what `pattern` matches with its root at `binding`, if that is allowed."""
+        """Make a group of the bindings that `pattern` matches with its root at `binding`, if that is allowed."""
         if not isinstance(binding, VarBinding) or binding.var in block.taken:
             return
         matcher = Matcher(block.values)
@@ -161,7 +161,7 @@ class _Fuser(GroupOutliner):
 
 
 def codegen_of(name: str) -> str:
-    """The external compiler that a composite function of this name is for: what stands before the first dot."""
+    """The external compiler of a composite function with this name: the part before the first dot."""
     return name.split(".")[0]
 
 
@@ -198,7 +198,7 @@ class _Block:
             for var in used_vars(binding):
                 self.users.setdefault(var, []).append(binding.var)
         self.behind: dict[Var, list[Var]] = {v: list(users) for v, users in self.users.items()}
-        """What has to come after a variable: its users, and what writes over what it reads."""
+        """What must come after a variable: its users, and whatever overwrites what it reads."""
         for reader, writer in overwritten_later(bindings):
             self.behind.setdefault(bindings[reader].var, []).append(bindings[writer].var)
         self.var_usages = {v: self.users.get(v, []) for v in self.values}
@@ -217,7 +217,7 @@ class _Block:
         return covered if all(len(g.bindings) == 1 and g.pattern is pattern for g in groups) else set()
 
     def may_run_at_once(self, vars_: set[Var]) -> bool:
-        """Whether the group calls something, and nothing outside both uses its values and provides it with some."""
+        """Whether the group calls something, and nothing outside the group depends on it and is needed by it."""
         if not any(isinstance(self.values[v], Call) for v in vars_):
             return False
         last = max(self.order[v] for v in vars_)
@@ -258,7 +258,7 @@ def _check_context(
 
 
 def _describes(pattern: DFPattern) -> bool:
-    """Whether a pattern says what its expression is made of (others match inputs)."""
+    """Whether a pattern describes the structure of its expression (other patterns match inputs)."""
     name = type(pattern).__name__
     return name in ("CallPattern", "TuplePattern", "UnorderedTuplePattern", "TupleGetItemPattern")
 

@@ -2,10 +2,10 @@
 
     gv = cls.fused_add_exp(x, y)      ->      gv = R.call_tir(cls.fused_add_exp, (x, y), out_sinfo=...)
 
-The kernels of the group are put one after the other into one PrimFunc: its parameters are the function's tensors
-(tuples field by field), then the results, then shape variables; what the group passes on internally is allocated
-inside. Scalar constants become literals, blocks of one name get numbers. A Primitive function that contains anything
-but calls of kernels, tuples and projections is left alone.
+The kernels of the group are concatenated into one PrimFunc: its parameters are the function's tensors (tuples field by
+field), then the results, then shape variables; what the group passes on internally is allocated inside. Scalar
+constants become literals; blocks of the same name are numbered. A Primitive function that contains anything but calls
+of kernels, tuples and projections is left alone.
 
 With `inline`, as in the pipelines, `inline_elementwise` removes internal buffers where it can, and the kernel gets the
 worst fusion class of its parts.
@@ -103,13 +103,13 @@ class _Caller(BindingRewriter):
 
 
 class _Fusion:
-    """Putting the kernels of one Primitive function together."""
+    """Combines the kernels of one Primitive function."""
 
     def __init__(self, module: IRModule, function: Function) -> None:
         self.module = module
         self.function = function
         self.buffers: dict[Any, list[Buffer]] = {}
-        """By variable the buffers of its tensors, those of tuples field by field."""
+        """The buffers of each variable's tensors; those of tuples field by field."""
         self.scalars: dict[Buffer, PrimExpr] = {}
         self.allocated: list[Buffer] = []
         self.body: list[Stmt] = []
@@ -204,7 +204,7 @@ class _Fusion:
         return whole[start : start + sizes[item.index]]
 
     def _inline(self, kernel: PrimFunc, root: Block, given: list[Any]) -> None:
-        """The kernel's statements in terms of the buffers given, with loop and block variables of its own."""
+        """The kernel's statements over the given buffers, with fresh loop and block variables."""
         replaced: dict[Any, Any] = {}
         for param, actual in zip(kernel.params, given):
             buffer = kernel.buffer_map.get(param)
@@ -297,7 +297,7 @@ def _numbered(name: str, taken: dict[str, int]) -> str:
 
 
 def _without_unused_kernels(module: IRModule, before: IRModule) -> IRModule:
-    """The module without PrimFuncs that nobody mentions any more (those that were mentioned before and are private)."""
+    """The module without private PrimFuncs that were referenced before and no longer are."""
     used = {n for f in module.functions.values() for n in post_order(f) if isinstance(n, GlobalVar)}
     used_before = {n for f in before.functions.values() for n in post_order(f) if isinstance(n, GlobalVar)}
     kept = {

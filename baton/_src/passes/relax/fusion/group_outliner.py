@@ -1,4 +1,4 @@
-"""Groups of bindings as functions of their own: what FuseOps, FuseOpsByPattern and MergeCompositeFunctions share.
+"""Outline groups of bindings as functions: shared by FuseOps, FuseOpsByPattern and MergeCompositeFunctions.
 
     with R.dataflow():                         with R.dataflow():
         a = R.exp(x)    # of the group             lv = cls.fused_exp_sin(x)
@@ -7,10 +7,10 @@
         gv = R.add(b, c)                           b = R.cos(a)
                                                    ...
 
-A group's inputs become parameters in order of their first use; of a tuple that is only read by fields, these fields.
-Its outputs are outputs of the block, then variables that other bindings use, in order of use; several are returned as a
-tuple. Where dependences allow it, the call is placed at the group's first binding. Shape variables that no input shows
-come last, as one shape.
+A group's inputs become parameters in order of first use; of a tuple that is only read by fields, these fields. Its
+outputs are outputs of the block, then variables that other bindings use, in order of use; several are returned as a
+tuple. Where dependences allow it, the call is placed at the group's first binding. Shape variables that no input
+determines come last, as one shape.
 """
 
 from __future__ import annotations
@@ -59,7 +59,9 @@ class Group:
 
 
 def group_name(group: Group) -> str:
-    """The name of a group's function, made of what it calls: `fused_add_exp`, `fused_relax_matmul_relax_nn_relu`."""
+    """The name of a group's function, derived from the functions it calls: `fused_add_exp`,
+    `fused_relax_matmul_relax_nn_relu`.
+    """
     parts = ["fused"]
     for call in (b.value for b in group.bindings if isinstance(b, VarBinding) and isinstance(b.value, Call)):
         callee = call.args[0] if call.op is special_op("call_tir") else call.op
@@ -78,15 +80,15 @@ class GroupOutliner(BindingRewriter):
         self.builder = BlockBuilder(module)
 
     def groups(self, bindings: list[Binding]) -> Sequence[Group]:
-        """The groups of a block that are to become functions; no binding is in two."""
+        """The groups of a block to outline; no binding is in two of them."""
         raise NotImplementedError
 
     def define(self, function: Function, group: Group) -> GlobalVar:
-        """The variable of the group's function, which is added to the module if there is no equal one."""
+        """The variable of the group's function, which is added to the module unless an equal one exists."""
         raise NotImplementedError
 
     def lifts(self, constant: Constant) -> bool:
-        """Whether a constant becomes a parameter; else it moves into the function."""
+        """Whether a constant becomes a parameter instead of moving into the function."""
         return False
 
     def add(self, var: GlobalVar, function: Function) -> GlobalVar:
@@ -110,7 +112,7 @@ class GroupOutliner(BindingRewriter):
         return (DataflowBlock(self._made, block.span),)
 
     def _call(self, group: Group, outputs: list[Var]) -> None:
-        """Append the group's call, and a binding for each of its results if they are several."""
+        """Append the call of the group's function, and a binding for each of its results if there are several."""
         inputs = self._inputs(group)
         symbols = unshown_shape_vars(group.bindings, inputs)
         callee = self.define(_outlined(group, inputs, outputs, symbols), group)
@@ -143,7 +145,7 @@ class GroupOutliner(BindingRewriter):
 
 
 def _units(bindings: Sequence[Binding], groups: Sequence[Group]) -> dict[Binding, Group | Binding]:
-    """By binding its group, or itself."""
+    """For each binding its group, or itself."""
     group_of = {b: group for group in groups for b in group.bindings}
     return {b: group_of.get(b, b) for b in bindings}
 
@@ -174,7 +176,7 @@ def _ordered(bindings: Sequence[Binding], units: Mapping[Binding, Group | Bindin
 
 
 Place = tuple[int, int]
-"""Where a variable is read: the number of the binding, and which of the variables that it reads."""
+"""A use of a variable: the number of the binding, and its index among the variables that this reads."""
 
 
 def _reads(bindings: Sequence[Binding]) -> dict[Any, list[Place]]:

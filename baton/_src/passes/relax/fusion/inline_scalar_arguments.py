@@ -1,12 +1,13 @@
-"""InlineScalarArguments: scalars that FuseOps made arguments move back into the groups, where all calls agree on them.
+"""InlineScalarArguments: scalars that FuseOps made arguments move back into the groups if all calls pass the same
+value.
 
     cls.fused_divide_add(x, R.const(8.0), R.const(0.1))           cls.fused_divide_add(x, R.const(0.1))
     cls.fused_divide_add(y, R.const(8.0), R.const(0.2))    ->     cls.fused_divide_add(y, R.const(0.2))
                                                                   # with R.divide(.., R.const(8.0)) inside
 
-A scalar inside becomes a literal of the kernel, which LLVM can optimise. Where calls differ (the scales of quantised
-layers), one kernel that reads the scalar serves them all: a kernel for each would cost compilation time. Groups that
-differ in more than `MOST_READ` scalars become kernels of their own.
+An inlined scalar becomes a literal of the kernel, which LLVM can optimise. Where calls differ (the scales of quantised
+layers), one kernel that reads the scalar serves all of them: a kernel for each would cost compile time. Groups that
+differ in more than `MOST_READ` scalars get separate kernels.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
 
 MOST_READ = 16
-"""Scalars that a group reads instead of knowing: each is an address more to pass and to load."""
+"""Most scalars that a group reads as arguments: each is one more address to pass and to load."""
 
 Scalar = tuple[str, bytes]
 """Dtype and contents of a constant."""
@@ -52,9 +53,9 @@ class _Inliner(BindingRewriter):
         super().__init__(module)
         self.builder = BlockBuilder(module)
         self.inlined: dict[GlobalVar, tuple[int, ...]] = {}
-        """For groups that change the numbers of the arguments that move into them."""
+        """For each group that changes, the numbers of the arguments that move into it."""
         self.several: set[GlobalVar] = set()
-        """The groups of which several are made, each with scalars of its own."""
+        """The groups that get several versions, each with its own scalars."""
         self.made: dict[tuple[GlobalVar, tuple[Scalar, ...]], GlobalVar] = {}
         for var, calls in _calls_of_groups(module).items():
             scalars = [p for p in range(len(calls[0].args)) if all(_is_scalar(c.args[p]) for c in calls)]

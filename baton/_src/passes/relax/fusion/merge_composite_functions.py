@@ -87,7 +87,7 @@ class _Merger(GroupOutliner):
 
 
 class _Regions:
-    """Bindings in groups without circular dependences; a binding of no compiler is a group of its own."""
+    """Groups of bindings without circular dependences; a binding without a compiler is a group of its own."""
 
     def __init__(self) -> None:
         self._members: dict[int, tuple[str | None, list[Binding]]] = {}
@@ -96,7 +96,7 @@ class _Regions:
         self._home: dict[Var, int] = {}
 
     def add(self, binding: Binding, codegen: str | None) -> None:
-        """Put a binding into the groups of its compiler that it uses, which become one, or into one of its own."""
+        """Merge a binding with the groups of its compiler that it uses, or start a group with it."""
         used = {self._home[v]: None for v in used_vars(binding) if v in self._home}
         behind = 0
         for group in used:
@@ -126,7 +126,7 @@ class _Regions:
         self._extend(into, gone)
 
     def _extend(self, group: int, needed: int) -> None:
-        """Note that a group depends on more groups, and so do those that depend on it."""
+        """Record that a group, and every group that depends on it, depends on more groups."""
         if not needed & ~self._needs[group]:
             return
         self._needs[group] |= needed

@@ -1,17 +1,18 @@
-"""RunCodegen: hand functions to the external compilers they are for, and call the results instead.
+"""RunCodegen: compile functions with their external compilers, and call the results instead.
 
     gv = cls.f_mybackend(x)  # Codegen "mybackend"
     ->
     gv = R.call_dps_packed("f_mybackend", (x,), out_sinfo=R.Tensor(...))
 
 A backend is a packed function `relax.ext.<name>(functions, options, constant names)`, registered by `register_func`. It
-gets the functions and returns a list. If an entry is a module with functions of these names (as from `tvm.build`), or a
-Python callable in place of a function, it is registered under the function's `global_symbol`; any other object goes to
-the module attribute `external_mods`, and the symbol has to be provided when the program runs. In any case it is called
-with the arguments and then the tensors to write the results to, as in TVM v0.19.
+takes the functions and returns a list. If an entry is a module with functions of these names (as from `tvm.build`), or
+a Python callable in place of a function, it is registered under the function's `global_symbol`; any other object goes
+to the module attribute `external_mods`, and the symbol must be provided when the program runs. In either case it is
+called with the arguments followed by the output tensors, as in TVM v0.19.
 
-Constants inside the functions have names (`<symbol>_<backend>_const_0`, ..), under which the module attribute
-`const_name_to_constant` has their tensors afterwards. Error `pass-codegen`: nobody registered the backend, or it fails.
+Constants inside the functions are named (`<symbol>_<backend>_const_0`, ..); the module attribute
+`const_name_to_constant` then maps these names to tensors. Error `pass-codegen`: the backend is not registered, or it
+fails.
 """
 
 from __future__ import annotations
@@ -114,7 +115,7 @@ def _constant_names(chosen: Mapping[str, list[tuple[GlobalVar, Function]]]) -> d
 
 
 class _Caller(BindingRewriter):
-    """Calls of the functions given become calls of packed functions that write to their last arguments."""
+    """Replaces calls of the given functions by calls of packed functions that write to their last arguments."""
 
     def __init__(self, module: IRModule, symbols: Mapping[GlobalVar, str]) -> None:
         super().__init__(module)

@@ -12,7 +12,9 @@ from baton._src.tir.expr import Var as TirVar
 
 
 def unshown_shape_vars(group: Iterable[Any], outside: Iterable[Any]) -> list[TirVar]:
-    """The shape variables that the group (bindings, expressions) mentions and no input, of `outside`, has as a dim."""
+    """The shape variables that the group (bindings, expressions) uses and that are no dim of any of its inputs
+    (`outside`).
+    """
     shown = {v for arg in outside for v in definable_tir_vars_in_struct_info(arg.struct_info)}
     mentioned: dict[TirVar, None] = {}
     for item in (n for b in group for n in post_order(b)):
