@@ -148,9 +148,9 @@ class UnknownPipeline(DiagnosticError, ValueError):
 
 
 def get_pipeline(name: str = "zero", **options: Any) -> Pass:
-    """The pipeline as one pass; `DiagnosticError` (`pipeline-unknown`, a ValueError) for a name there is none of.
+    """The pipeline as one pass; `DiagnosticError` (`pipeline-unknown`, a ValueError) for an unknown name.
 
-    `options` go to what makes the pipeline (TVM's own ones take none).
+    `options` are passed to the function that makes the pipeline (TVM's own ones take none).
     """
     found = PIPELINES.get(name)
     if found is None:

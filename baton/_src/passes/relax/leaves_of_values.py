@@ -1,4 +1,4 @@
-"""Replacing each direct mention of a variable in the right side of a binding."""
+"""Replace each direct use of a variable in the right side of a binding."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from baton._src.relax.nodes import Call, If, Tuple, TupleGetItem, Var
 def with_leaves(value: Any, new: Callable[[Var], Any]) -> Any:
     """`value` with `new(var)` for each mention of a variable, in order of evaluation; branches are left alone.
 
-    A variable that is mentioned twice is asked for twice. The same object if nothing changes.
+    `new` is called for each use, also of the same variable. The same object if nothing changes.
     """
     match value:
         case Var():

@@ -9,10 +9,10 @@
 
     AddToMultiply(module)          (first | second)(module)
 
-Parameters of `pattern` match anything that fits their annotations; shape variables in them are found by matching and
-hold in `replacement`. If `pattern` returns a tuple that does not occur in the program, its fields are matched one by
-one in a dataflow block, and all are replaced together. Other functions of the class are added to the module where
-needed.
+Parameters of `pattern` match anything that fits their annotations; shape variables in them are bound by matching and
+may be used in `replacement`. If `pattern` returns a tuple that does not occur in the program, its fields are matched
+one by one in a dataflow block, and all are replaced together. Other functions of the class are added to the module
+where needed.
 """
 
 from __future__ import annotations
@@ -223,7 +223,7 @@ class _FunctionRule:
         return body
 
     def replace_all(self, matched: Mapping[DFPattern, Var], values: Mapping[Var, Any]) -> dict[Var, Any]:
-        """What each of the variables is to be bound to: a field of the replacement."""
+        """The new value of each of the variables: a field of the replacement."""
         assert isinstance(self.result, TuplePattern)
         roots = [matched[p] for p in self.result.fields]
         from_roots: dict[DFPattern, Any] = {}

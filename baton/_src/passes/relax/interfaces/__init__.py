@@ -1,1 +1,1 @@
-"""What functions take and return: parameters bound, preprocessed, loaded lazily, bundled or dropped."""
+"""What functions take and return: parameters bound, prepared in advance, loaded lazily, bundled or dropped."""

@@ -112,7 +112,7 @@ def bind_symbolic_vars(function: Function, values: Mapping[TirVar, Any]) -> Func
 
 
 def _value(symbol: TirVar, value: Any) -> Any:
-    """What takes the variable's place: numbers have its dtype."""
+    """The replacement of a variable; numbers get its dtype."""
     dim = as_dim(value)
     if isinstance(dim, IntImm):
         return IntImm(symbol.dtype, dim.value)

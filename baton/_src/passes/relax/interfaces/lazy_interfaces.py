@@ -1,5 +1,4 @@
-"""LazyGetInput and LazySetOutput: fetch parameters where they are first needed, deliver results as soon as they are
-ready.
+"""LazyGetInput and LazySetOutput: fetch parameters at their first use, deliver results as soon as they are ready.
 
     main(x, w0, w1)  num_input=1     ->     main(x, fget_param)
                                                 w0_untyped = fget_param(R.prim_value(0), R.str("w0"))
@@ -8,7 +7,7 @@ ready.
     return (a, b)                    ->     _ = fset_output(R.prim_value(0), a)      right after `a` is bound
                                             return R.tuple()
 
-Thus weights that together exceed the memory can be loaded, transformed and stored one by one. Public functions are
+Weights that do not fit in memory together can then be loaded, transformed and stored one by one. Public functions are
 changed. `fget_param` is taken to be pure, a function that calls `fset_output` is not. Parameters used only inside a
 branch or a local function are fetched before it.
 """
@@ -127,7 +126,9 @@ class Fetching:
 
 @dataclass(frozen=True)
 class LazySetOutput(FunctionPass):
-    """Results go to a function `(number, value)` as soon as they are there; the function itself returns nothing."""
+    """Results are passed to a function `(number, value)` as soon as they are computed; the function itself returns
+    nothing.
+    """
 
     function_class = Function
 

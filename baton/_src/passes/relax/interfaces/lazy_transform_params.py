@@ -71,7 +71,7 @@ class LazyTransformParams(Pass):
 
 
 def _opened(function: Function, module: IRModule) -> Function:
-    """The function with a parameter for each item of its one tuple of weights."""
+    """The function with a parameter for each item of its tuple of weights."""
     if len(function.params) != 1 or not isinstance(function.params[0].struct_info, TupleStructInfo):
         return function
     whole = function.params[0]
@@ -86,7 +86,7 @@ def _opened(function: Function, module: IRModule) -> Function:
 
 
 class _Opener(BindingRewriter):
-    """Items of a tuple become variables of their own."""
+    """Replaces the items of a tuple by separate variables."""
 
     def __init__(self, module: IRModule, whole: Var, items: Sequence[Var]) -> None:
         super().__init__(module)

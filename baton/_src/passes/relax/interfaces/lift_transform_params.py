@@ -6,11 +6,11 @@
                                                            gv = R.matmul(x, lv)
 
 The parameters from `num_input` on are weights. `<name>_transform_params` takes them as a tuple and gives a tuple of
-what the function takes instead (`weight_preparation`). It is there even if there is nothing to compute: scripts call it
-in any case. `R.builtin.stop_lift_params(v)` keeps what follows from `v` where it is.
+what the function takes instead (`weight_preparation`). It exists even if there is nothing to compute, since scripts
+call it in any case. `R.builtin.stop_lift_params(v)` keeps computations on `v` in the function.
 
 With `shared_transform` the functions (all, or those named) share one `transform_params`; they must take the same
-weights. Run again, the pass puts what it finds behind what was prepared before.
+weights. If it runs again, the pass appends to the earlier preparation.
 """
 
 from __future__ import annotations
@@ -36,8 +36,9 @@ _SUFFIX = "transform_params"
 
 @dataclass(frozen=True)
 class LiftTransformParams(Pass):
-    """See the module. `shared_transform`: False, or the names of the functions that share; True and no names mean all
-    functions with the attribute `num_input`."""
+    """See the module. `shared_transform`: False, or the names of the functions that share; True, or no names, means all
+    functions with the attribute `num_input`.
+    """
 
     opt_level = 1
     shared_transform: bool | Sequence[str] = False
@@ -75,7 +76,9 @@ def _named(module: IRModule, names: Sequence[str]) -> dict[GlobalVar, Function]:
 
 
 def _lift(module: IRModule, targets: Mapping[GlobalVar, Function], name: str, changed: dict[GlobalVar, Any]) -> None:
-    """Note in `changed` the preparation of the weights of all `targets`, named `name`, and what is left of them."""
+    """Record in `changed` the preparation, named `name`, of the weights of all `targets`, and the rest of each
+    function.
+    """
     if not targets:
         return
     preparation, rest = prepare_weights(list(targets.values()))
@@ -88,7 +91,7 @@ def _lift(module: IRModule, targets: Mapping[GlobalVar, Function], name: str, ch
 
 
 def _composed(first: Function, second: Function) -> Function:
-    """`second` of what `first` gives. Error `pass-lift`: it does not fit."""
+    """`second` applied to the results of `first`. Error `pass-lift`: they do not fit."""
     assert isinstance(first.body, SeqExpr)
     given, taken = first.body.body.struct_info, second.params[0].struct_info
     if not structural_equal(given, taken, map_free_vars=True):

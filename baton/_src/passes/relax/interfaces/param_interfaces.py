@@ -38,7 +38,7 @@ from baton._src.transform.passes import FunctionPass
 class BundleModelParams(FunctionPass):
     """The parameters from `num_input` on become one tuple named `param_tuple_name` (default `model_params`).
 
-    Each use takes its parameter out of the tuple right before.
+    Each use projects its parameter out of the tuple right before it.
     """
 
     opt_level = 1
@@ -110,7 +110,7 @@ class UpdateParamStructInfo(FunctionPass):
 
 
 class _Deduction(BindingRewriter):
-    """Deduces every value anew; variables without a match_cast take what comes out."""
+    """Deduces every value again; variables without a match_cast take the deduced StructInfo."""
 
     def __init__(self, module: IRModule, params: dict[Var, Var]) -> None:
         super().__init__(module)

@@ -6,7 +6,7 @@ used.
     f(...) -> (p, q)       used as f(...)[0]       ->  f(...) -> p         used as f(...)
 
 Only functions without `global_symbol` change, together with all their calls; a function that is used as a value (passed
-on, made a closure of) is left alone. Tuples and computations that become unused are removed.
+as an argument, or made a closure) is left alone. Tuples and computations that become unused are removed.
 """
 
 from __future__ import annotations

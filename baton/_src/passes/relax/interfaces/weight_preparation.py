@@ -1,4 +1,4 @@
-"""Functions of a module taken apart: what prepares their weights, and what is left on weights that are prepared.
+"""Split functions into the preparation of their weights, and the rest, which takes the prepared weights.
 
     main(x, w, u)  num_input=1                  prepare(params: (w, u)) -> (u, t)
         t = R.permute_dims(w)                       w = params[0]
@@ -7,8 +7,9 @@
                                                     y = R.matmul(x, t)
                                                     z = R.multiply(y, u)
 
-Of several functions those steps are taken that all of them have; each takes all results. What depends on no weight
-stays where it is. Sizes that only weights show, and that what is left needs, come as a shape before the results.
+If several functions share a preparation, the steps that all of them have are moved, and each takes all results.
+Whatever depends on no weight stays in place. Sizes that only weights determine, and that the rest needs, are passed as
+a shape before the results.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ from baton._src.support.diagnostics import fail
 from baton._src.tir.expr import Var as TirVar
 
 _SIZES = "vars_from_compile_time_params"
-"""TVM's name of the parameter for sizes that only weights show."""
+"""TVM's name of the parameter for sizes that only weights determine."""
 
 
 @dataclass(eq=False)
@@ -56,7 +57,7 @@ class _Step:
     var: DataflowVar
     value: Any
     by: set[int]
-    """The numbers of the functions that have it."""
+    """The numbers of the functions that contain it."""
 
 
 @dataclass(eq=False)
@@ -67,18 +68,15 @@ class _Part:
     inputs: tuple[Var, ...]
     weights: tuple[Var, ...]
     dims: list[TirVar]
-    """The sizes that weights show."""
+    """The sizes that weights determine."""
     meaning: dict[Any, Any] = field(default_factory=dict)
-    """What its weights, sizes and steps are in the preparation."""
+    """The counterparts of its weights, sizes and steps in the preparation."""
     moved: set[Var] = field(default_factory=set)
-    """The variables of steps that are dropped: they depend on weights, and all functions have them."""
+    """The variables of the steps that are moved: they depend on weights, and all functions have them."""
 
 
 def prepare_weights(functions: Sequence[Function]) -> tuple[Function, list[Function]]:
-    """The function that prepares the weights of all `functions`, and what is left of each.
-
-    Error `pass-lift`: they do not take the same weights.
-    """
+    """Return the function that prepares the weights of all `functions`, and the rest of each."""
     parts = [_part(function) for function in functions]
     _check_same_weights(parts)
     own = [Var(w.name_hint, erase_to_well_defined(w.struct_info, _itself(parts[0].dims))) for w in parts[0].weights]
@@ -108,7 +106,7 @@ def _check_same_weights(parts: Sequence[_Part]) -> None:
 
 
 def _common_steps(parts: Sequence[_Part], own: Sequence[Var]) -> list[_Step]:
-    """The steps that all functions have, in order; what each function drops is noted in its part."""
+    """The steps that all functions have, in order; the variables that each function drops are recorded in its part."""
     steps: list[_Step] = []
     alike: dict[int, list[_Step]] = {}
     for number, part in enumerate(parts):
@@ -141,13 +139,13 @@ def _from_weights(steps: Sequence[_Step], own: Sequence[Var]) -> set[Any]:
 
 
 def _results(parts: Sequence[_Part], own: Sequence[Var], steps: Sequence[_Step]) -> list[Var]:
-    """The weights, then the variables of steps, that something left mentions."""
+    """The weights, then the variables of steps, that the rest uses."""
     needed = {part.meaning[v] for part in parts for v in _mentioned(part) if v in part.moved or v in part.weights}
     return [v for v in (*own, *(step.var for step in steps)) if v in needed]
 
 
 def _mentioned(part: _Part) -> set[Any]:
-    """The variables that the remaining bindings, and the result, mention."""
+    """The variables that the remaining bindings and the result use."""
     body = part.function.body
     found = {n for n in post_order(body.body) if isinstance(n, Var)}
     for binding in body_bindings(part.function):
@@ -157,7 +155,7 @@ def _mentioned(part: _Part) -> set[Any]:
 
 
 def _sizes(parts: Sequence[_Part], results: Sequence[Var]) -> list[TirVar]:
-    """The sizes that what is left of a function, or what it is given, mentions and nothing it takes shows."""
+    """The sizes that the rest of a function uses and nothing it takes determines."""
     infos = TupleStructInfo([r.struct_info for r in results])
     shown = set(definable_tir_vars_in_struct_info(infos))
     needed: set[Any] = set(tir_vars_in_struct_info(infos))
@@ -215,7 +213,7 @@ def _taken_out(packed: Var, weights: Sequence[Var], bindings: Sequence[Binding])
 
 
 def _rest(part: _Part, first: _Part, results: Sequence[Var], sizes: Sequence[TirVar]) -> Function:
-    """What is left of a function: it takes its inputs, the sizes, and the results."""
+    """The rest of a function: it takes its inputs, the sizes, and the prepared weights."""
     here = dict(zip(first.dims, part.dims))
     locals_of: dict[Any, list[Var]] = {}
     for mine, shared in part.meaning.items():
@@ -236,7 +234,9 @@ def _rest(part: _Part, first: _Part, results: Sequence[Var], sizes: Sequence[Tir
 
 
 class _Left(BindingRewriter):
-    """Drops the bindings that moved, whose values come in as parameters, and `stop_lift_params`, which has done."""
+    """Drops the bindings that moved, whose values are now parameters, and `stop_lift_params`, which is no longer
+    needed.
+    """
 
     def __init__(self, moved: set[Var], renamed: dict[Var, Var]) -> None:
         super().__init__()

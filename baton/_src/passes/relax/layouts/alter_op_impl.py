@@ -1,4 +1,4 @@
-"""AlterOpImpl: replace an operator's kernels by given ones, which may want their tensors in another layout.
+"""AlterOpImpl: replace an operator's kernels by given ones, whose tensors may be in another layout.
 
     cls.add has the attribute "operator_name": "relax.add"
 
@@ -8,8 +8,8 @@
                                                           lv = R.layout_transform(l, inverse of m)
 
 `op_buffer_transforms` gives for each operator the transform of each of its tensors, operands first: an `IndexMap` (also
-in a tuple with axis separators), a function of the indices, or None. A layout with padding is filled with zeros, and
-the padding of results is cut off. Errors `pass-alter`: a replacement or a list of transforms that does not fit the
+in a tuple with axis separators), a function of the indices, or None. Padding that a layout adds is filled with zeros,
+and the padding of results is cut off. Errors `pass-alter`: a replacement or a list of transforms that does not fit the
 kernel.
 """
 
@@ -127,7 +127,7 @@ class _Alterer(BindingRewriter):
         return self.made[name]
 
     def _there(self, value: Any, index_map: IndexMap | None, separators: Any, inputs: Any) -> Any:
-        """An operand in the layout that the replacement wants."""
+        """An operand in the layout of the replacement."""
         if index_map is None:
             return value
         padded = _is_padded(value.struct_info, index_map)
@@ -141,7 +141,7 @@ class _Alterer(BindingRewriter):
         return self.emit(made)
 
     def _back(self, value: Any, info: Any, index_map: IndexMap | None, separators: Any, inputs: Any) -> Any:
-        """A result in the layout of the program; the last step is not bound yet."""
+        """A result in the layout of the program; the last operator is not bound yet."""
         if index_map is None:
             return self.normalized(value)
         shape = list(info.shape.values)
@@ -176,7 +176,7 @@ def _moved(info: TensorStructInfo, index_map: IndexMap | None) -> TensorStructIn
 
 
 def _is_padded(info: TensorStructInfo, index_map: IndexMap) -> bool:
-    """Whether the new layout has padding, places without an element."""
+    """Whether the new layout has padding: positions without an element."""
     before: Any = 1
     after: Any = 1
     for dim in info.shape.values:

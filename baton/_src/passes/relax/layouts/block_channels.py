@@ -6,9 +6,9 @@
                                   lv2_b = R.nn.conv2d(lv1_b, V', data_layout="NCHW16c", kernel_layout="OIHW16i16o")
                                   lv2 = R.reshape(R.permute_dims(lv2_b, ...), ...)
 
-Constant weights are put into their layout here. Elementwise operators, pooling, joining along the channels and means
-over the map follow; any other reader gets the value in its original layout (DeadCodeElimination removes the conversions
-nobody needs). Convolutions of bytes (uint8 by int8) have words of four input channels innermost in their weights,
+Constant weights are converted here. Elementwise operators, pooling, concatenation along the channels and means over the
+map adopt the layout; any other reader gets the value in its original layout (DeadCodeElimination removes unused
+conversions). Convolutions of bytes (uint8 by int8) have words of four input channels innermost in their weights,
 borders and scaling follow. Left alone are most lone convolutions, groups smaller than a block, channels that do not
 divide into blocks, convolutions of bytes over symbolic maps, and weights that are not constants. Batch and map may be
 symbolic.
@@ -70,9 +70,9 @@ class _Blocker(BindingRewriter):
         self.tensors = tensors
         self.plan = BlockPlan({}, frozenset())
         self.packed: dict[tuple[int, str], tuple[Constant, Constant]] = {}
-        """By identity (kept alive here) and layout what weights have become."""
+        """Converted weights by identity (kept alive here) and layout."""
         self.blocked: dict[Any, Var] = {}
-        """Variables of the present block, and those that hold their values in blocks."""
+        """Variables of the current block, and the variables that hold their values in blocks."""
 
     def enter_block(self, block: BindingBlock) -> None:
         # What one block's dataflow variables hold, another cannot use.
@@ -141,7 +141,7 @@ class _Blocker(BindingRewriter):
         return Call(call.op, (data, packed), attrs, call.sinfo_args, call.span)
 
     def _packed(self, weight: Constant, layout: str) -> Constant:
-        """A weight in its layout; one constant for all convolutions that share it."""
+        """A weight in the given layout; convolutions that share a weight share the constant."""
         key = (id(weight), layout)
         if key not in self.packed:
             view = pack_weight(in_whole_words(unfinished(weight.data), layout), layout)
@@ -150,7 +150,7 @@ class _Blocker(BindingRewriter):
         return self.packed[key][1]
 
     def _in_words(self, value: Any) -> Var:
-        """The bytes of a plain variable with channels in words, those of the last one filled up with zeros."""
+        """The bytes of a plain variable with channels in words; the last word is padded with zeros."""
         make = Maker("relax", CATALOGUE.get("reshape"), CATALOGUE)
         n, c, h, w = map_shape(value.struct_info)
         whole = -(-c // WORD) * WORD

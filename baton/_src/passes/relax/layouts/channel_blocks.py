@@ -1,8 +1,8 @@
 """Which values of a binding block are worth keeping with their channels in blocks, and constants in that layout.
 
-A plan is made before anything changes: convolutions start groups, followers join the group of what they read, and
-only groups with two convolutions or more are chosen, or with one that has many terms for each element moved: for
-another one alone, putting its result back in order would cost more than blocks gain.
+The plan is made before anything changes: convolutions start groups, and followers join the group of their operand. Only
+groups with at least two convolutions are chosen, or with one that has many terms per element to convert: for any other
+single convolution, converting its result back would cost more than blocks gain.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ from baton._src.tir.expr import IntImm
 from baton._src.values.tensor import AnyArray
 
 WORTHWHILE = 2
-"""Convolutions that a group must have."""
+"""Least number of convolutions in a group."""
 FEWEST = 32
-"""Channels from which Winograd's algorithm is considered."""
+"""Least number of channels for which Winograd's algorithm is considered."""
 BY_WINOGRAD, DIRECTLY = 0.5, 0.08
-"""What part of a convolution's multiply-adds blocks save the time of."""
+"""Fraction of the time of a convolution's multiply-adds that blocks save, with Winograd's algorithm and without."""
 MOVING = 25
-"""Multiply-adds in the time that it takes to move an element into a block or out of it."""
+"""Cost of converting an element to or from blocks, in multiply-adds."""
 NOMINAL = 56
-"""The extent that one only known when running is taken for."""
+"""Assumed extent where it is known only at run time."""
 MAP_AXES = (2, 3)
 WORD = 4
-"""Bytes that a dot instruction takes at a time: neighbouring input channels."""
+"""Bytes that a dot instruction reduces at once: neighbouring input channels."""
 
 
 class Role(Enum):
@@ -79,12 +79,12 @@ class _Planner:
         self.lanes, self.bytewise, self.winograd = lanes, bytewise, winograd
         self.roles: dict[Var, Role] = {}
         self.maps: set[Var] = set()
-        """Values of four axes that can be in blocks."""
+        """Values with four axes that can be in blocks."""
         self.parents: dict[Var, Var] = {}
         self.convolutions: dict[Var, int] = {}
 
     def consider(self, var: Var, call: Call) -> None:
-        """Find the role of `var`'s value."""
+        """Determine the role of the value of `var`."""
         role = self._role(call)
         if role is None:
             return
@@ -99,7 +99,9 @@ class _Planner:
                 self._join(var, arg)
 
     def _worth(self, call: Call) -> int:
-        """How many convolutions one counts for: enough, if what blocks save is more than moving the elements takes."""
+        """How many convolutions one counts as: enough to be chosen alone if blocks save more than the conversions
+        cost.
+        """
         shape = call.args[1].data.shape
         sizes = [map_shape(v.struct_info) for v in (call.args[0], call)]
         if _dtype(call.struct_info) != "float32":
@@ -194,7 +196,7 @@ class _Planner:
 
 
 def _folds_map(attrs: Any) -> bool:
-    """Whether an operator folds exactly the two axes of the map."""
+    """Whether an operator reduces exactly the two axes of the map."""
     axis = attrs.get("axis")
     named = isinstance(axis, tuple) and tuple(sorted(a % 4 for a in axis)) == MAP_AXES
     return named and not attrs.get("exclude", False)
@@ -248,14 +250,16 @@ def map_shape(info: Any) -> Any:
 
 
 def block_of_channels(channels: int | None, lanes: int) -> int | None:
-    """The block size for so many channels: a vector, or the least there is a point in; None if they do not divide."""
+    """The block size for that many channels: a vector, or the smallest useful part of one; None if they do not
+    divide.
+    """
     if channels is None:
         return None
     return next((block for block in (lanes, 8) if channels and channels % block == 0), None)
 
 
 def in_whole_words(weight: AnyArray, layout: str) -> AnyArray:
-    """A kernel (O, I, H, W) with zeros for input channels that the layout's words have in excess."""
+    """A kernel (O, I, H, W) padded with zeros to the input channels of the layout's whole words."""
     missing = -weight.shape[1] % parse_layout(layout, nested=True).block("I")
     return np.pad(weight, ((0, 0), (0, missing), (0, 0), (0, 0))) if missing else weight
 

@@ -5,8 +5,8 @@
     lv = R.permute_dims(x, [0, 3, 1, 2]); lv1 = R.permute_dims(w, ...)
     lv2 = R.nn.relu(R.nn.conv2d(lv, lv1)); gv = R.permute_dims(lv2, [0, 2, 3, 1])
 
-Transposes stand at the ends of a chain only (`convert_layout`), and BlockChannels takes it from there. Functions with
-convolutions in blocked layouts, or of integers, are left alone: their layout was chosen on purpose.
+Transposes are only at the ends of a chain (`convert_layout`); BlockChannels then converts the chain further. Functions
+with convolutions in blocked layouts, or of integers, are left alone: their layout was chosen on purpose.
 """
 
 from __future__ import annotations

@@ -88,7 +88,7 @@ class _Converter(BindingRewriter):
             del self.moved[binding.var]
 
     def _made_otherwise(self, value: Any) -> tuple[Any, Order] | None:
-        """The value with its axes in another order, and this order; None where it stays as it is."""
+        """The value with its axes in another order, and this order; None if it does not change."""
         if isinstance(value, TupleGetItem) and value.tuple_value in self.moved:
             whole, order = self.moved[value.tuple_value]
             return TupleGetItem(whole, value.index), order
@@ -100,7 +100,7 @@ class _Converter(BindingRewriter):
         return self._following(value, definition)
 
     def _back(self, var: Any) -> Any:
-        """The replacement for a mention of a variable whose old layout is needed."""
+        """The value in its old layout, for a use that needs it."""
         return self.emit(self._as_before(var), var.name_hint) if var in self.moved else var
 
     def _as_before(self, var: Any) -> Any:
@@ -113,7 +113,7 @@ class _Converter(BindingRewriter):
         return Tuple([self.emit(R.permute_dims(item, axes=axes)) for item in items])
 
     def _in_order(self, arg: Any, order: Order) -> Any:
-        """The operand with its axes in this order."""
+        """The operand with its axes in the given order."""
         if arg in self.moved and self.moved[arg][1] == order:
             return self.moved[arg][0]
         return self._transposed(self._back(arg), order)
@@ -171,7 +171,7 @@ class _Converter(BindingRewriter):
                 return None
 
     def _joining(self, call: Call, definition: OpDef[Any]) -> tuple[Call, Order] | None:
-        """Tensors of one rank joined along an axis."""
+        """Concatenation of tensors of equal rank along an axis."""
         fields = call.args[0].fields
         orders = [self.moved[f][1] for f in fields if f in self.moved]
         if not orders or not isinstance(definition.layout, FollowsInput) or len(call.args) > 1:
@@ -219,7 +219,7 @@ def _renumbered(attrs: Any, axis: str | None, order: Order) -> Any:
 
 
 def _folding(call: Call, value: Any, order: Order, axes: list[int]) -> tuple[Call, Order]:
-    """A reduction over axes where they stand now, and the order of the axes it leaves."""
+    """A reduction over the axes at their new positions, and the order of the remaining axes."""
     attrs = call.attrs.with_attrs(axis=tuple(sorted(order.index(a) for a in axes)))
     left = order if attrs.keepdims else tuple(a for a in order if a not in axes)
     ranks = {a: n for n, a in enumerate(sorted(left))}

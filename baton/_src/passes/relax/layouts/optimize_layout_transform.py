@@ -3,8 +3,8 @@
     lv = R.layout_transform(x, T.index_map(lambda i: (i // 4, i % 4)))
     y = R.layout_transform(lv, T.index_map(lambda i, j: (i * 4 + j,)))        ->       y is x
 
-Two transforms in a row become one where neither pads. This removes what AlterOpImpl puts between two kernels that want
-the same layout.
+Two consecutive transforms become one if neither pads. This removes the transforms that AlterOpImpl inserts between two
+kernels with the same layout.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@
 
 Blocks marked `meta_schedule.layout_rewrite_preproc` copy a parameter into a buffer of the kernel, in the layout that
 the rest reads. Once split off, the copy depends on weights alone, so LiftTransformParams or FoldConstant can move it
-out of the run.
+out of inference.
 
 Error `pass-layout-rewrite`: a marked block that does anything else, or a layout of unknown size.
 """
@@ -59,7 +59,7 @@ class SplitLayoutRewritePreproc(Pass):
 
 @dataclass(frozen=True)
 class _Split:
-    """The two kernels; `places`: of the parameters that are prepared, with what they are prepared to."""
+    """The two kernels; `places` maps the parameters that are prepared to their prepared forms."""
 
     prepare: PrimFunc
     compute: PrimFunc

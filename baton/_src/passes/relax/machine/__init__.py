@@ -1,1 +1,1 @@
-"""From kernel calls to the operations of the virtual machine: storages, destinations, shapes, devices, lifetimes."""
+"""Lowering kernel calls to operations of the virtual machine: storages, destinations, shapes, devices, lifetimes."""

@@ -1,4 +1,4 @@
-"""AllocateWorkspace: memory that external functions need is allocated once and handed to them.
+"""AllocateWorkspace: allocate the workspace that external functions need once, and pass it to them.
 
     @R.function                                       @R.function
     def attention(x):                                 def attention_1(x, workspace: R.Tensor((65536,), "uint8")):
@@ -95,7 +95,7 @@ def _taking(module: IRModule, function: Function, size: int, name: str) -> Funct
 
 
 class _Handing(BindingRewriter):
-    """Hands the workspace of an external function on to the functions inside it that need one."""
+    """Passes the workspace of an external function to the functions inside it that need one."""
 
     def __init__(self, module: IRModule, workspace: Var) -> None:
         super().__init__(module)
@@ -122,13 +122,13 @@ class _Handing(BindingRewriter):
 
 
 class _Caller(BindingRewriter):
-    """Hands the workspace of a function to all calls in it."""
+    """Passes the workspace of a function to all calls in it."""
 
     def __init__(self, module: IRModule, renamed: Mapping[GlobalVar, GlobalVar], size: int) -> None:
         super().__init__(module)
         self.renamed, self.size = renamed, size
         self.workspaces: list[Var] = []
-        """Those of the functions at work, outermost first."""
+        """The workspaces of the functions being visited, outermost first."""
         self.needed: set[Var] = set()
 
     def enter_function(self, function: Function) -> None:

@@ -8,9 +8,9 @@
     lv = R.call_packed("vm.builtin.read_scalar", out, sinfo_args=(R.Prim("bool"),))
     _ = R.assert_op(lv)
 
-Literals and plain variables stay. Equal expressions of one function have one kernel. Kernels return their result
-through memory, as all kernels here do. The above is for late pipelines, where purity is no longer checked and
-allocations are the VM's; in a pure function the same is written without effects:
+Literals and plain variables stay. Equal expressions of one function share a kernel. Like all kernels here, these return
+their result through memory. The form above is for late pipelines, where purity is no longer checked and allocations are
+the VM's; in a pure function the same is written without effects:
 
     out = R.call_tir(cls.compute_symbolic_expr, (R.prim_value(n),), out_sinfo=R.Tensor((), dtype="bool"))
     lv = R.call_pure_packed("vm.builtin.read_scalar", out, sinfo_args=(R.Prim("bool"),))
@@ -71,7 +71,7 @@ class _Computer(BindingRewriter):
         self.builder = BlockBuilder(module)
         self.kernels: dict[int, list[tuple[PrimExpr, GlobalVar]]] = {}
         self.pure: list[bool] = []
-        """For each function at work, outermost first: whether it may have no effects."""
+        """For each function being visited, outermost first: whether it must be free of effects."""
 
     def enter_function(self, function: Function) -> None:
         self.pure.append(function.is_pure and not function.attrs.get("relax.force_pure"))

@@ -5,9 +5,9 @@
     lv1 = R.call_tir_inplace(cls.add_inplace, (lv, y), inplace_indices=[0], out_sinfo=R.Tensor((n,), "float32"))
 
 Works in dataflow blocks, for the operators listed below and for kernels with elementwise stages (each element of the
-result depends on the same place of the operand). The operand has the shape and dtype of the result, was made in this
-block by an operator or a kernel, is used here for the last time, and shares its memory with nothing that lives on and
-with no other operand. Parameters, constants and outputs of the block are never written over.
+result depends on the same place of the operand). The operand has the shape and dtype of the result, was computed in
+this block by an operator or a kernel, is used here for the last time, and shares its memory with no value that is still
+live and with no other operand. Parameters, constants and outputs of the block are never overwritten.
 """
 
 from __future__ import annotations
@@ -59,12 +59,12 @@ class DataflowUseInplaceCalls(Pass):
 
 
 _OPERATORS = frozenset(f"relax.{name}" for name in ("add", "subtract", "multiply", "divide", "nn.relu", "nn.silu"))
-"""Those that become kernels here; of other operators only what LegalizeOps made of them does."""
+"""Operators that become kernels here; others must have been legalised before."""
 
 
 @dataclass(frozen=True)
 class _Work:
-    """What a binding computes: a kernel of these operands."""
+    """The computation of a binding: a kernel of these operands."""
 
     name: str
     function: PrimFunc
@@ -111,14 +111,14 @@ class _Rewriter(BindingRewriter):
         return made
 
     def _gives_memory(self, value: Any) -> bool:
-        """Whether the result of a call has memory of its own; a reshaped tensor may end up as a view."""
+        """Whether the result of a call has its own memory; a reshaped tensor may become a view."""
         definition = value.op.definition if isinstance(value, Call) and isinstance(value.op, Op) else None
         if isinstance(definition, OpDef):
             return definition.fusion is not Fusion.INJECTIVE and not may_alias(value)
         return bool(self._arguments(value))
 
     def _arguments(self, value: Any) -> Sequence[Any]:
-        """The tensors that a call reads if it may be done in place."""
+        """The tensors that a call reads, if it may be done in place."""
         if not isinstance(value, Call) or not isinstance(value.op, Op):
             return ()
         if value.op.name in _OPERATORS:
@@ -127,7 +127,7 @@ class _Rewriter(BindingRewriter):
         return value.args[1].fields if kernel and isinstance(value.sinfo_args[0], TensorStructInfo) else ()
 
     def _in_place(self, call: Any, places: Sequence[int]) -> Call | None:
-        """The call with its result in the first of these operands that its kernel can overwrite."""
+        """The call with its result written to the first of these operands that its kernel can overwrite."""
         work = self._work(call)
         if work is None:
             return None

@@ -6,10 +6,10 @@
     return gv                                    _ = R.memory.kill_tensor(alloc)
                                                  return gv
 
-A kill ends a name, not the memory behind it, which lives as long as any value shares it: copies (canonicalised away
-first), tuples and views need no care. Not killed: parameters, results, unused values, constants, functions, shapes and
-scalars, and what is killed already. Dataflow blocks are left alone. Behind one binding tensors end first, then
-storages, then other objects.
+A kill ends a name, not its memory, which lives as long as any value shares it: copies (removed first by
+canonicalisation), tuples and views need no special treatment. Not killed: parameters, results, unused values,
+constants, functions, shapes and scalars, and what is killed already. Dataflow blocks are left alone. After one binding
+tensors are killed first, then storages, then other objects.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from baton._src.transform.passes import FunctionPass
 
 _STORAGES = ("relax.memory.alloc_storage", "relax.vm.alloc_storage")
 _KILLERS = ("memory.kill_tensor", "memory.kill_storage", "vm.kill_object")
-"""In the order of their work."""
+"""The kill operators, in the order they are applied."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class _Killer(BindingRewriter):
     def __init__(self, module: IRModule) -> None:
         super().__init__(module)
         self.plans: list[dict[Var, list[tuple[str, Var]]]] = []
-        """For each sequence at work: behind which binding's variable which others are killed, and how."""
+        """For each sequence being visited: the variables to kill after each binding, and how."""
 
     def enter_sequence(self, seq: SeqExpr) -> None:
         bindings = [b for block in seq.blocks for b in block.bindings]

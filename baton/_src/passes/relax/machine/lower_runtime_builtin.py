@@ -37,7 +37,7 @@ PACKED = {
     "relax.print": "relax.run.print",
     "relax.assert_op": "relax.run.assert_op",
 }
-"""Operators that are functions of their arguments."""
+"""Operators that become packed functions of the same arguments."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class _Lowerer(BindingRewriter):
 
 
 def _is_view(reshape: Call) -> bool:
-    """Whether all dims are known (no -1 among them), so that it is a view; others are worked out at run time."""
+    """Whether all dims are known (no -1 among them), so that the reshape is a view; others are resolved at run time."""
     infos = reshape.args[0].struct_info, reshape.struct_info
     target = reshape.args[1]
     wildcard = isinstance(target, ShapeExpr) and any(isinstance(d, IntImm) and d.value < 0 for d in target.values)

@@ -6,8 +6,8 @@
 
 A kernel reshapes if it has one input, one output and each output element is the input element of the same row-major
 position (`has_reshape_pattern`). Only inside dataflow blocks, and only for values that stay in their block: a value
-that leaves it, directly, in a tuple or through a function's result, would share memory with another one. Where a call
-writes in place, what would share the memory it writes stays a copy.
+that leaves it, directly, in a tuple or through a function's result, would share memory with another one. A reshape
+whose view would share memory with a tensor written in place stays a copy.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class _Rewriter(BindingRewriter):
         self.call_tir = special_op("call_tir")
         self.known: dict[Any, bool] = {}
         self.kept: set[Any] = set()
-        """Variables of the block at work whose memory is seen after it, or written in place."""
+        """Variables of the current block whose memory is visible after it, or written in place."""
 
     def enter_block(self, block: BindingBlock) -> None:
         if isinstance(block, DataflowBlock):

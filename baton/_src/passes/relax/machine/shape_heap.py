@@ -1,4 +1,4 @@
-"""The shape heap of one function of the VM: a slot for each shape variable and for each computed dim.
+"""The shape heap of one VM function: a slot for each shape variable and for each computed dim.
 
 Computed dims are written by kernels over the heap, `heap[1] = heap[0] * 2`; the VM's functions read and write the other
 slots (`runtime.vm.builtins.shapes`).

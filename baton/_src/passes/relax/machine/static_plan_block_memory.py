@@ -70,12 +70,12 @@ class _Storage:
 
 @dataclass
 class _Pool:
-    """The storages that are free just now."""
+    """The storages that are currently free."""
 
     free: list[_Storage] = field(default_factory=list)
 
     def take(self, size: Any, dtype: DataType, device: Any, analyzer: Analyzer) -> _Storage:
-        """A free storage that serves, or a new one."""
+        """A free storage of suitable size, or a new one."""
         found = [s for s in self.free if s.dtype == dtype and s.device == device]
         chosen: _Storage | None = None
         if isinstance(size, int):
@@ -109,7 +109,7 @@ class _Planner(BindingRewriter):
         self.plans.pop()
 
     def _plan(self, seq: SeqExpr) -> dict[Var, _Storage]:
-        """Which storage each tensor allocated in `seq` lies in; those that need memory of their own are not in it."""
+        """The storage of each tensor allocated in `seq`; tensors that need their own memory are not included."""
         bindings = [b for block in seq.blocks for b in block.bindings]
         ends = last_uses(seq)
         kept = self._escaping(bindings)
@@ -138,7 +138,7 @@ class _Planner(BindingRewriter):
         return found
 
     def _returns_at_once(self, call: Call) -> bool:
-        """Whether the callee keeps none of its arguments: kernels, and operators but for those on closures."""
+        """Whether the callee keeps none of its arguments: kernels, and all operators except those on closures."""
         callee = call.op
         if isinstance(callee, GlobalVar):
             return isinstance(self.context.functions.get(callee), PrimFunc)
@@ -173,7 +173,7 @@ _KEEPERS = frozenset(
         *("make_closure", "invoke_closure", "invoke_pure_closure"),
     )
 )
-"""Operators that hand their arguments to functions nobody looks into."""
+"""Operators that pass their arguments to functions that are not analysed."""
 
 
 def _upper_bounds(function: Function) -> dict[TirVar, int]:
@@ -200,7 +200,7 @@ def _device(call: Call) -> Any:
 
 
 def _is_plain(value: Any) -> bool:
-    """A copy, tuple or projection: it keeps its parts only as long as it is kept itself."""
+    """Whether the value is a copy, tuple or projection: it keeps its parts alive only as long as it is alive itself."""
     return type(value).__name__ in ("Var", "DataflowVar", "Tuple", "TupleGetItem")
 
 

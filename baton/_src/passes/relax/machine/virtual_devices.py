@@ -7,8 +7,8 @@ device of one tensor of a call is that of the others and of the result. A hint g
 unless something else does, of its operand; it is removed if the two agree and becomes a copy (`to_vdevice`) if not.
 UpdateVDevice(new, index) replaces device number `index` of the module's list, also in annotations, hints and copies.
 
-Errors: `pass-device` where tensors of two devices meet, for a hint of a device the module does not list, for an index
-there is not.
+Errors (`pass-device`): tensors of two devices meet in a call, a hint names a device that the module does not list, or
+the index is out of range.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class _Groups:
         return var
 
     def device(self, var: Any) -> VDevice | None:
-        """Where a tensor lives, if that is known."""
+        """The device of a tensor, if known."""
         return self.devices.get(self.root(var))
 
     def _annotated(self, var: Var) -> None:
@@ -149,7 +149,7 @@ class _Annotator(BindingRewriter):
         return normal
 
     def _moved(self, var: Var, info: Any = None) -> Var:
-        """The variable annotated with its device; the old one means it from now on."""
+        """The variable annotated with its device, which replaces the old one from now on."""
         known, device = info if info is not None else var.struct_info_, self.groups.device(var)
         if isinstance(known, TensorStructInfo) and known.vdevice is None and device is not None:
             known = known.with_fields(vdevice=device)
@@ -172,7 +172,7 @@ class _Annotator(BindingRewriter):
         self.keep(VarBinding(var, value, getattr(binding, "span", None)))
 
     def _there(self, operand: Any, device: VDevice) -> Any:
-        """The operand on a device: itself if it is there, or a copy."""
+        """The operand on a device: itself if it is there already, or a copy."""
         if operand.struct_info.vdevice == device:
             return operand
         return self.normalized(Call(_TO_VDEVICE, [operand], ToVDeviceAttrs(device)))
@@ -184,7 +184,7 @@ def _is_hint(value: Any) -> bool:
 
 
 def _forgetful(node: Any) -> Any:
-    """Without what was known of it before, where that came from its parts."""
+    """Discard the StructInfo of an expression if it was deduced from its parts."""
     parts_say = isinstance(node, (Function, SeqExpr, If, Tuple)) and node.struct_info_ is not None
     return node.with_fields(struct_info_=None) if parts_say else None
 

@@ -98,7 +98,7 @@ def _reject_nested(name: str, function: Function) -> None:
 
 @dataclass
 class _Match:
-    """A value whose dims have still to be compared with expressions over the heap."""
+    """A value whose dims must still be compared with expressions over the heap."""
 
     value: Any
     dims: list[PrimExpr]
@@ -115,7 +115,7 @@ class _Lowerer(BindingRewriter):
         self.heap = ShapeHeap(builder)
         self.bound: set[TirVar] = set()
         self.ready: list[set[int]] = [set()]
-        """Slots of computed dims that hold their value here: one set a sequence that is open."""
+        """Slots of computed dims that hold their value at this point: one set per open sequence."""
 
     # ------------------------------------------------------------------------------------------ the function
 
@@ -195,7 +195,7 @@ class _Lowerer(BindingRewriter):
         return [PrimValue(int(MakeCode.LOAD_SHAPE)), PrimValue(self.heap.slot(dim))]
 
     def _packed(self, name: str, args: list[Any], info: StructInfo = UNIT_INFO) -> Var:
-        """A call of a function of the VM, bound before the present binding."""
+        """Call a VM builtin, bound before the current binding."""
         return self._bound(_builtin(name, args, info), "_" if info is UNIT_INFO else name)
 
     def _bound(self, call: Call, name: str) -> Var:
@@ -310,7 +310,7 @@ class _Lowerer(BindingRewriter):
 
 
 def _with_variable_as_body(item: Any) -> Any:
-    """A sequence that ends in a leaf which is no variable ends in one."""
+    """The sequence with a variable as its result, also if the leaf at its end is none."""
     if not isinstance(item, SeqExpr) or isinstance(item.body, Var):
         return None
     info = item.body.struct_info_
@@ -320,7 +320,7 @@ def _with_variable_as_body(item: Any) -> Any:
 
 
 def _builtin(name: str, args: list[Any], info: StructInfo) -> Call:
-    """A call of a function of the VM."""
+    """A call of a VM builtin."""
     return Call(ExternFunc(f"vm.builtin.{name}"), args, None, (info,)).with_fields(struct_info_=info)
 
 

@@ -1,12 +1,12 @@
-"""CheckSizes: check at run time what a shape rule assumes of sizes but cannot prove.
+"""CheckSizes: check at run time the equalities of sizes that a shape rule assumes but cannot prove.
 
     y = R.matmul(x, w)        ->    sizes_of_matmul = R.match_cast(R.shape([k]), R.Shape([k2]))
                                     y = R.matmul(x, w)                      (x: (m, k), w: (k2, n))
 
 A rule asks its prover whether two sizes are equal and continues if that is undecided; a kernel made for such a call
 would read beyond a tensor if they differ. Sizes that are provably equal cost nothing, and a check on the way to a call
-is not repeated. Left alone: calls whose operands or result are not known well enough for a kernel (`LegalizeOps`); they
-are compiled and checked when their sizes are known.
+is not repeated. Left alone: calls whose operands or result are not known precisely enough for a kernel (`LegalizeOps`);
+they are compiled, and checked, at run time.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class _Checker(BindingRewriter):
     def __init__(self, module: IRModule) -> None:
         super().__init__(module)
         self.checked: list[set[Any]] = []
-        """What has been checked in each of the sequences around the present binding."""
+        """What has been checked in each of the sequences that enclose the current binding."""
 
     def enter_sequence(self, seq: SeqExpr) -> None:
         self.checked.append(set())
@@ -56,7 +56,7 @@ class _Checker(BindingRewriter):
         return value
 
     def is_new(self, pair: Pair) -> bool:
-        """Whether this was not checked on the way here; from now on it counts as checked."""
+        """Whether this has not been checked on the way here; from now on it counts as checked."""
         key = frozenset(structural_hash(d) if isinstance(d, PrimExpr) else ("number", d) for d in pair)
         if any(key in known for known in self.checked):
             return False

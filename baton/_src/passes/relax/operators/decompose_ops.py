@@ -105,7 +105,7 @@ class _ForInference(DecomposingRewriter):
                 return value
 
     def sizes_read(self, call: Call) -> Any:
-        """The sizes as shape variables that a cast of what the VM reads defines."""
+        """The sizes as shape variables, defined by a cast of the shape that the VM reads."""
         info = call.struct_info
         if not isinstance(info, ShapeStructInfo) or info.ndim < 0:
             return call

@@ -2,7 +2,7 @@
 
     t = R.nn.dropout(x)     ->     lv = R.ones_like(x); t = (x, lv)
 
-Operators return fresh tensors (seed 001, Semantics), but a decomposition may pass an operand on: dropout its data,
+Operators return fresh tensors (seed 001, Semantics), but a decomposition may return an operand: dropout its data,
 batch_norm the mean and variance. If a call with effects may write either tensor, or the caller receives it, the operand
 is copied; otherwise the difference cannot be observed.
 """

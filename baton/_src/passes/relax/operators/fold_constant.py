@@ -1,4 +1,4 @@
-"""FoldConstant: evaluate at compile time what depends on constants alone.
+"""FoldConstant: evaluate expressions of constants at compile time.
 
     lv = R.add(R.const([1, 2]), R.const([3, 4]))      ->      R.const([4, 6])
     lv1 = R.call_tir(cls.add_one, (R.const([1, 2]),)) ->      R.const([2, 3])
@@ -47,7 +47,7 @@ from baton._src.transform.passes import FunctionPass
 from baton._src.values.tensor import NDArray
 
 _MOST_ITERATIONS = 1 << 14
-"""Of a kernel that the interpreter is to run."""
+"""Most iterations of a kernel that the interpreter runs."""
 
 
 @dataclass(frozen=True)
@@ -63,11 +63,11 @@ class FoldConstant(FunctionPass):
 
 
 _DEQUANTIZED = 1 << 24
-"""Bytes of floats that quantised weights may become."""
+"""Most bytes of floats that dequantised weights may become."""
 
 
 class _Unknown(Exception):
-    """An operand is no constant."""
+    """An operand is not constant."""
 
 
 class _Folder(BindingRewriter):
@@ -128,7 +128,7 @@ class _Folder(BindingRewriter):
                 raise _Unknown
 
     def _run_kernel(self, call: Call) -> Any:
-        """call_tir on constants, if the kernel does not do much."""
+        """Evaluate a call_tir on constants, if the kernel is small."""
         kernel = self.context.functions.get(call.args[0])
         info = call.sinfo_args[0]
         infos = [info] if isinstance(info, TensorStructInfo) else list(info.fields)

@@ -1,8 +1,8 @@
 """From one operator call to its kernel: `OpDef.compute` over placeholders becomes a PrimFunc.
 
 The kernel's parameters are the call's tensors in order (tuples opened), then the outputs, then those shape variables
-that no parameter's shape shows by itself (`tir_vars`). The kernel has shape variables of its own, so that equal kernels
-of different functions are equal.
+that are not a dim of any parameter (`tir_vars`). The kernel has shape variables of its own, so that equal kernels of
+different functions are equal.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class Kernel:
 
 
 def cache_key(definition: OpDef[Any], args: Sequence[Info], attrs: Any, out: Info) -> tuple[Any, ...] | None:
-    """Equal keys mean equal kernels: shape variables count by first appearance. None where an attribute or a computed
-    dim (`n * 2`) cannot be a key.
+    """A key such that equal keys mean equal kernels: shape variables are numbered by first appearance. None if an
+    attribute or a computed dim (`n * 2`) cannot be part of a key.
     """
     if any(isinstance(d, PrimExpr) and not isinstance(d, Var) for info in (*args, out) for d in _dims(info)):
         return None
@@ -84,7 +84,7 @@ def make_kernel(
 
 
 def _operand(info: Info, name: str, chosen: Iterator[str]) -> Any:
-    """What `compute` gets for an operand; its tensors are called as chosen, else by the operator's own name."""
+    """The operand as `compute` takes it; its tensors get the given names, or those of the operator's inputs."""
     match info:
         case TensorInfo(shape=shape, dtype=dtype):
             return placeholder([literal(d, INT64) for d in shape or ()], dtype, next(chosen, name))

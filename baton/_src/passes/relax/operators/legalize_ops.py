@@ -3,17 +3,17 @@
     lv = R.add(x, y)                 lv = R.call_tir(cls.add, (x, y), out_sinfo=R.Tensor((n, 4), "float32"))
     gv = R.nn.gelu_tanh(lv)    ->    ... its decomposition, legalised in turn, where the operator has one
 
-Equal kernels are made once. In pipelines a kernel carries the operator's fusion class as `op_pattern`, which is more
+Equal kernels are shared. In pipelines a kernel carries the operator's fusion class as `op_pattern`, which is more
 precise than what AnnotateTIROpPattern derives from its blocks.
 
 What is left alone: operators whose operands' or result's rank, dims or dtype are unknown (the run-time path compiles
 them on first use, by these same rules), operators without a kernel (`compute=NotApplicable`; the run-time path calls
 their NumPy meaning), and special operators such as call_tir.
 
-Rules of scripts (`customize_legalize_map`, the column `FLegalize`) come first. What they give and emit is legalised in
-turn, by the rules too, except that no rule is asked about the very call it gave.
+Rules of scripts (`customize_legalize_map`, the column `FLegalize`) come first. The calls they return and emit are
+legalised in turn, also by the rules, except that a rule is not applied to the call it returned.
 
-A kernel relies on its operands fitting each other, so an operator's assumptions about open sizes are checked first
+A kernel assumes that its operands fit each other, so an operator's assumptions about unknown sizes are checked first
 (`CheckSizes`).
 """
 
@@ -55,7 +55,7 @@ from baton._src.transform.passes import Pass
 
 Customize = Callable[[BlockBuilder, Call], Any]
 _DEEPEST = 50
-"""How many rules may be asked about what another one emitted, before they are taken never to end."""
+"""Nesting depth of rules, each applied to what another one emitted, at which they are assumed not to terminate."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class _Legalizer(DecomposingRewriter):
         self.builder = BlockBuilder(module)
         self.made: dict[Any, tuple[GlobalVar, Kernel, list[TirVar]]] = {}
         self.depth = 0
-        """How many rules of scripts are under way, one asked about what another one emitted."""
+        """The current nesting depth of scripts' rules, each applied to what another one emitted."""
 
     def rewrite_value(self, binding: VarBinding, value: Any) -> Any:
         answered: set[Op] = set()  # their rules are not asked about what they gave
@@ -106,7 +106,7 @@ class _Legalizer(DecomposingRewriter):
         return value
 
     def rule(self, call: Call) -> Customize | None:
-        """What the script has for the call: asked only where the sizes it may rely on are known, as in TVM."""
+        """The script's rule for the call; only applied where the sizes it may rely on are known, as in TVM."""
         assert isinstance(call.op, Op)
         found = self.custom.get(call.op.name)
         if found is None and self.options.registered != "not":
@@ -114,7 +114,7 @@ class _Legalizer(DecomposingRewriter):
         return found if found is not None and has_known_sizes(call) else None
 
     def customized(self, call: Call, rule: Customize) -> Any:
-        """What `rule` makes of the call; what it emits goes in front, legalised in turn."""
+        """The result of `rule` for the call; the bindings it emits come first, legalised in turn."""
         self.depth += 1
         if self.depth > _DEEPEST:
             help = "return the call unchanged, or calls of other operators, when nothing is left to do"
@@ -161,7 +161,7 @@ class _Legalizer(DecomposingRewriter):
         return self.call_tir(call, operands, *self.kernel(definition, args, call.attrs, out, _names(operands)))
 
     def left(self, call: Call, why: str) -> Call:
-        """The call as it is; with a warning if wanted."""
+        """The call unchanged; with a warning if enabled."""
         if self.options.enable_warning:
             assert isinstance(call.op, Op)
             warnings.warn(f"{call.op.name} is not legalized: {why}", stacklevel=2)
@@ -214,22 +214,23 @@ class _Legalizer(DecomposingRewriter):
 
 
 def _is_tensors(info: Info) -> bool:
-    """Whether a kernel can give this: tensors, or a tuple of them."""
+    """Whether a kernel can return this: tensors, or a tuple of them."""
     if isinstance(info, TupleInfo):
         return bool(info.fields) and all(isinstance(f, TensorInfo) for f in info.fields)
     return isinstance(info, TensorInfo)
 
 
 def _names(tensors: list[Any]) -> list[str]:
-    """What TVM calls the parameters of kernels: as the call's variables, A, B, .. where it has none."""
+    """TVM's names for the parameters of kernels: those of the call's variables, A, B, .. for other operands."""
     letters = [*string.ascii_uppercase, *(f"tensor_input_{n}" for n in range(26, len(tensors)))]
     return [t.name_hint if isinstance(t, Var) else letter for t, letter in zip(tensors, letters)]
 
 
 def has_known_sizes(call: Call) -> bool:
-    """Whether a rule may be asked: the dims of operands and result are known, be they numbers or expressions.
+    """Whether a rule may be applied: the dims of operands and result are known, as numbers or expressions.
 
-    Special operators need none, and neither do results that depend on data: TVM tells these by `dynamic` in the name.
+    Special operators need none, and neither do operators whose results depend on data: TVM recognises these by
+    `dynamic` in the name.
     """
     assert isinstance(call.op, Op)
     if isinstance(call.op.definition, SpecialOp):

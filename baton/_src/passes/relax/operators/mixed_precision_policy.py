@@ -10,7 +10,7 @@ from baton._src.ir.op_def import OpDef
 
 
 class Policy(Enum):
-    """What becomes of an operator's floating operands."""
+    """How an operator's floating operands are treated."""
 
     ALWAYS = "float16"
     FOLLOW = "float16 where all of them are float16 already, otherwise float32"

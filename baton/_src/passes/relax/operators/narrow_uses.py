@@ -1,7 +1,8 @@
-"""Who reads the variables of a function's dataflow blocks: only ALWAYS operators of mixed precision, or others too.
+"""How the variables of a function's dataflow blocks are used: only by ALWAYS operators of mixed precision, or by others
+too.
 
-Tuples pass their uses on: for `t = (a, b)`, `a` is wanted as `t[0]` is. Answers are nested like the variable's tensors,
-so that one field of a tuple may be wanted in float16 and another in its own dtype.
+Tuples propagate their uses: for `t = (a, b)`, `a` is wanted as `t[0]` is. Results have the nesting of the variable's
+tensors, so that one field of a tuple may be wanted in float16 and another in its own dtype.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ Wanted: TypeAlias = "bool | tuple[Wanted, ...] | None"
 
 
 def narrow_uses(function: Function) -> NarrowUses:
-    """The uses in `function` and the functions inside it, looked at from the last to the first."""
+    """The uses in `function` and its inner functions, collected from the last binding to the first."""
     found = NarrowUses()
     for node in reversed(list(post_order(function))):
         if isinstance(node, SeqExpr):
@@ -40,7 +41,7 @@ class NarrowUses:
         return self._wanted.get(var)
 
     def note(self, binding: Any) -> None:
-        """What the value of a binding reads; its variable's uses are noted already."""
+        """Record what the value of a binding reads; the uses of its variable are recorded already."""
         value = binding.value
         if isinstance(value, Call):
             narrow = policy_of(value) is Policy.ALWAYS
@@ -54,7 +55,7 @@ class NarrowUses:
             self.read(value, self.wanted(binding.var) if isinstance(value, Tuple) else False)
 
     def read(self, expr: Any, wanted: Wanted) -> None:
-        """Note that `expr`, a leaf, is read so."""
+        """Record that `expr`, a leaf, is read in this way."""
         if isinstance(expr, Tuple):
             parts = wanted if isinstance(wanted, tuple) else (wanted,) * len(expr.fields)
             for field, part in zip(expr.fields, parts):

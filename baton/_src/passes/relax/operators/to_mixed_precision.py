@@ -107,7 +107,7 @@ class _Narrower(BindingRewriter):
         self.out_dtype = out_dtype
         self.uses = narrow_uses(function)
         self.current: dict[Any, Any] = dict(params)
-        """For variables whose dtype changed: the variable that has their value now."""
+        """For variables whose dtype changed: the variable that now has their value."""
         self.outer: list[dict[Any, Any]] = []
         self.params: list[Sequence[Var]] = []
 
@@ -170,14 +170,14 @@ class _Narrower(BindingRewriter):
         return cast_to(made, NARROW) if policy is Policy.ALWAYS and may_change else made
 
     def _sums(self, call: Call, policy: Policy) -> Any:
-        """The attributes, with the dtype that an ALWAYS operator of floats adds up in."""
+        """The attributes, with the dtype in which an ALWAYS operator of floats accumulates."""
         names = () if call.attrs is None else call.attrs.names
         if policy is Policy.ALWAYS and "out_dtype" in names and is_float(call.struct_info_, WIDE):
             return call.attrs.with_attrs(out_dtype=self.out_dtype)
         return call.attrs
 
     def _bind(self, binding: Binding, value: Any) -> None:
-        """Bind the value, in the dtype that it has, or that it had where others look at it."""
+        """Bind the value, in its dtype, or in the dtype it had if it is visible elsewhere."""
         assert isinstance(binding, VarBinding)
         var = binding.var
         value = self.normalized(value)

@@ -1,4 +1,5 @@
-"""AdjustMatmulOrder: of `x @ (a @ b)` and `(x @ a) @ b`, the one with a product of weights, or else the cheaper one.
+"""AdjustMatmulOrder: choose between `x @ (a @ b)` and `(x @ a) @ b`: the one that multiplies weights, or else the
+cheaper one.
 
     y = R.matmul(x, R.matmul(a, b))                   ->  y = R.matmul(R.matmul(x, a), b)
     y = R.matmul(x, R.permute_dims(R.matmul(b, a)))   ->  y = R.matmul(R.matmul(x, aT), bT)
@@ -82,7 +83,7 @@ def _transposed(expr: Any, axes: list[int] | None) -> tuple[Any, Shape] | None:
 
 
 def _sizes(function: Function) -> Analyzer:
-    """What is known of the function's shape variables."""
+    """The known bounds of the function's shape variables."""
     analyzer = Analyzer()
     named = {v.name: v for v in defined_symbolic_vars(function)}
     for var in named.values():

@@ -6,7 +6,7 @@
 
 Unrolling a loop over the steps of a sequence leaves such products: the part of each step that does not depend on the
 step before. Weights are read once instead of once per step. Works within a block; at least half of all slices must be
-multiplied, so that little is computed in vain.
+multiplied, so that little work is wasted.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from baton._src.transform.passes import FunctionPass
 
 R: Any = RELAX
 FEWEST = 4
-"""Slices that are worth it."""
+"""Least number of slices for which this pays."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class _Slice:
 
 @dataclass(eq=False)
 class _Group:
-    """Products of slices of one tensor with one weight: slice by product, and what has been made of them."""
+    """Products of slices of one tensor with one weight: the slice of each product, and the combined product."""
 
     slices: dict[Var, _Slice]
     whole: Var | None = None

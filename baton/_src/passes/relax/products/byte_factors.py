@@ -1,4 +1,4 @@
-"""The int8 tensor behind a factor of a product, which the program converts, centres, scales and transposes."""
+"""Find the int8 tensor behind a factor of a product that the program converts, centres, scales and transposes."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class Factors:
         return self._bytes(data, zero, self._placed(scale, shape))
 
     def _placed(self, vector: Any, shape: tuple[int, ...]) -> Any:
-        """A vector along its axis of the whole; scalars as they are."""
+        """A vector along its axis of the whole tensor; scalars unchanged."""
         return (
             self._arithmetic.shaped(vector, shape)
             if info_of(vector).ndim == 1 and size_of(vector) != 1
@@ -124,7 +124,7 @@ class Factors:
         return None if any(lost) else found
 
     def unlike(self, left: Factor, right: Factor, first: bool = True) -> tuple[Factor, Factor]:
-        """The factors as one signed and one unsigned tensor; the left one is unsigned, if there is a choice."""
+        """The factors as one signed and one unsigned tensor; the left one is unsigned if either would do."""
         if left.is_signed != right.is_signed:
             return (left, right) if first or not left.is_signed else (self._flipped(left), self._flipped(right))
         return (self._flipped(left), right) if left.is_signed else (left, self._flipped(right))

@@ -54,7 +54,7 @@ LONGEST = 1 << 15
 """Terms of a sum of products of centred bytes (each below 2**16) that int32 certainly holds."""
 POINTWISE = ("add", "subtract", "multiply", "nn.relu", "clip", "maximum", "minimum", "astype")
 LONGEST_EPILOGUE = 16
-"""Values behind a quantisation that are looked at."""
+"""Most values before a quantisation that are inspected."""
 
 
 @dataclass(frozen=True)
@@ -179,7 +179,7 @@ class _Rewriter(BindingRewriter):
         return self.normalized(Call(call.op, (real, tensor(np.ones((), "float32")), zero), call.attrs))
 
     def _holds_products(self, expr: Any) -> bool:
-        """Whether a value is a short computation over sums of products."""
+        """Whether a value is a short computation on sums of products."""
         pending = [expr]
         for _ in range(LONGEST_EPILOGUE):
             if not pending:

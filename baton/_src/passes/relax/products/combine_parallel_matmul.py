@@ -46,7 +46,7 @@ class CombineParallelMatmul(FunctionPass):
 
 @dataclass(eq=False)
 class _Group:
-    """Branches that become one product: the left operand, where each branch ends, and what has been made of them."""
+    """Branches that become one product: the left operand, the end of each branch, and the combined result."""
 
     left: Any
     branches: list[Branch]

@@ -1,4 +1,4 @@
-"""FoldScaleIntoWeights: a constant scale per output channel behind a convolution moves into its weights.
+"""FoldScaleIntoWeights: a constant scale per output channel after a convolution moves into its weights.
 
     lv = R.nn.conv2d(x, W)                       lv = R.nn.conv2d(x, W * s)
     lv1 = R.add(lv, bias)                  ->    lv1 = R.add(lv, bias * s)

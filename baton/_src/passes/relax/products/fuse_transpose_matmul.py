@@ -5,7 +5,7 @@
 
 `x @ w.T` is how linear layers are written whose weights are `(out, in)`; a transposed copy of the weights costs memory
 and time. Weights of two axes become `nn.dense`, operands of three axes `nn.batch_matmul`; LegalizeOps makes one kernel
-of either. (TVM makes the kernel, `NT_matmul`, at once.) A transposed weight that others use stays for them.
+for each. (TVM makes the kernel, `NT_matmul`, at once.) A transposed weight with other uses stays.
 """
 
 from __future__ import annotations

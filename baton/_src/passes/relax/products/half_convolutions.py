@@ -80,11 +80,11 @@ class _Rewriter(BindingRewriter):
         super().__init__(module)
         self.kinds = kinds
         self.read = read
-        """What convolutions and windows read."""
+        """Values that convolutions and windows read."""
         self.wide: dict[Any, Var] = {}
         """For a value of half the width its float32 copy."""
         self.weights: dict[int, tuple[Constant, Constant]] = {}
-        """By identity (kept alive here) what weights have become."""
+        """Converted weights, by identity (kept alive here)."""
 
     def visit_binding(self, binding: Binding) -> None:
         super().visit_binding(binding)

@@ -1,4 +1,4 @@
-"""The common parts of rewrites of matrix products: a pass made of rules, and questions about operands."""
+"""Common parts of rewrites of matrix products: a pass made of rules, and properties of operands."""
 
 from __future__ import annotations
 
