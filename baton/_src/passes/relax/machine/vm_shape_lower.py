@@ -310,7 +310,7 @@ class _Lowerer(BindingRewriter):
 
 
 def _with_variable_as_body(item: Any) -> Any:
-    """The sequence with a variable as its result, also if the leaf at its end is none."""
+    """The sequence with its result bound to a variable, if it is another kind of leaf."""
     if not isinstance(item, SeqExpr) or isinstance(item.body, Var):
         return None
     info = item.body.struct_info_
