@@ -31,7 +31,10 @@ __getattr__, __dir__, __all__ = attach(
             "exp exp2 exp10 log log2 log10 log1p sqrt rsqrt sin cos tan sinh cosh tanh asin acos atan asinh",
         ),
         **names("tir.scalar_functions", "acosh atanh erf sigmoid fmod atan2"),
-        **names("tir.scalar_functions", "hypot copysign nextafter ldexp popcount clz q_multiply_shift undef"),
+        **names(
+            "tir.scalar_functions",
+            "hypot copysign nextafter ldexp popcount clz q_multiply_shift undef ignore_loop_partition",
+        ),
         **names("tir.scalar_functions", "large_uint_imm"),
         **names("tir.extern_calls", "type_annotation"),
         **names("tir.system_calls", "call_packed_lowered call_cpacked_lowered call_cpacked call_tir trace"),

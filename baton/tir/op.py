@@ -15,7 +15,10 @@ __getattr__, __dir__, __all__ = attach(
         **names("tir.scalar_functions", "acosh atanh erf sigmoid"),
         **names("tir.scalar_functions", "fmod atan2"),
         **names("tir.scalar_functions", "clz"),
-        **names("tir.scalar_functions", "nextafter hypot copysign ldexp popcount q_multiply_shift undef"),
+        **names(
+            "tir.scalar_functions",
+            "nextafter hypot copysign ldexp popcount q_multiply_shift undef ignore_loop_partition",
+        ),
         **names("te.reduction", "comm_reducer sum min max"),
         **names("tir.extern_calls", "type_annotation"),
         **names("tir.system_calls", "call_packed_lowered call_cpacked_lowered call_cpacked call_tir trace"),

@@ -154,6 +154,7 @@ _ROWS = (
     # --- control and hints
     Intrinsic("tir.if_then_else", 3, Operands.ANY, Result.SECOND, None, lazy=True),
     Intrinsic("tir.likely", 1, Operands.ANY, Result.SAME, lambda x: x),
+    Intrinsic("tir.ignore_loop_partition", 1, Operands.ANY, Result.SAME, lambda x: x),
     _system("assume", 1, Effect.PURE),
     _system("index_within", 4, Effect.READ),
     _system("leave_if_fault", 1, Effect.JUMP),

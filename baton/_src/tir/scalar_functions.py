@@ -311,6 +311,12 @@ def likely(condition: Any) -> PrimExpr:
     return found if isinstance(found, IntImm) else call("likely", found)
 
 
+def ignore_loop_partition(predicate: Any) -> PrimExpr:
+    """`predicate`, at whose changes `LoopPartition` does not split loops."""
+    found = operators.convert(predicate)
+    return found if isinstance(found, IntImm) else call("ignore_loop_partition", found)
+
+
 def assume(condition: Any) -> PrimExpr:
     """Tells the compiler that `condition` holds."""
     return call("assume", condition, dtype=BOOL)

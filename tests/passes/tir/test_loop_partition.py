@@ -13,6 +13,7 @@ from baton._src.passes.tir.loop_partition import LoopPartition
 from baton._src.tir import stmt as st
 from baton._src.tir.interpreter import run_prim_func
 from baton._src.tir.text.parser import parse_text
+from baton._src.tir.text.printer import node_text
 from baton.transform import PassContext
 
 OPTIONS: list[dict[str, bool]] = [{}, {"partition_const_loop": True}]
@@ -86,6 +87,17 @@ def test_loops_with_a_hint_count_all_comparisons() -> None:
     assert not of(st.AttrStmt, made)
     without = func.with_fields(body=func.body.body)
     assert partitioned(without, partition_const_loop=True) is without
+
+
+@pytest.mark.parametrize(
+    ("text", "condition"), [(TAIL, "i * 4 + j < n"), (HINTED, "2 < i and i < 14 and j + i > 3 and i <= n")]
+)
+def test_conditions_are_left_out_on_demand(text: str, condition: str) -> None:
+    """Guards ignore_loop_partition, which was missing: what it marks splits no loop, and the text reads back."""
+    marked = parse_text(text.replace(condition, f"T.ignore_loop_partition({condition})"))
+    assert len(of(st.For, partitioned(parse_text(text), partition_const_loop=True))) > len(of(st.For, marked))
+    assert partitioned(marked, partition_const_loop=True) is marked
+    assert node_text(parse_text(node_text(marked))) == node_text(marked)
 
 
 def test_loops_with_a_hint_that_nothing_splits_are_unrolled_on_demand() -> None:

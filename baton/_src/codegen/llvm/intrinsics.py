@@ -20,7 +20,7 @@ def _large_uint(w: Writer, call: tir.Call) -> str:
     return str((high << 32) | low)
 
 
-def _likely(w: Writer, call: tir.Call) -> str:
+def _as_it_is(w: Writer, call: tir.Call) -> str:
     return str(w.emit(call.args[0]))
 
 
@@ -115,7 +115,8 @@ HANDLERS: dict[str, Handler] = {
     "tir.dot_u8s8": dot_products.dot_u8s8,
     "tir.dot_bf16": dot_products.dot_bf16,
     "tir.large_uint_imm": _large_uint,
-    "tir.likely": _likely,
+    "tir.likely": _as_it_is,
+    "tir.ignore_loop_partition": _as_it_is,
     "tir.index_within": lambda w, call: w.check_index(call),
     "tir.undef": _undef,
     "tir.reinterpret": _reinterpret,

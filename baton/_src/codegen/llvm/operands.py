@@ -17,6 +17,7 @@ _CHEAP = {
     "tir.bitwise_xor",
     "tir.bitwise_not",
     "tir.likely",
+    "tir.ignore_loop_partition",
     "tir.fabs",
     "tir.floor",
 }

@@ -150,11 +150,14 @@ def _changes(loop: st.For, is_hinted: bool) -> list[_Change]:
 
 
 def _conditions(nodes: list[Any], is_hinted: bool) -> list[tir.CompareOp]:
-    """The comparisons that count."""
+    """The comparisons that count; none that `ignore_loop_partition` stands before."""
+    marks = [n for n in nodes if isinstance(n, tir.Call) and _name(n) == "tir.ignore_loop_partition"]
+    ignored = {below for mark in marks for below in post_order(mark.args[0])}
     if is_hinted:
-        return [n for n in nodes if isinstance(n, tir.CompareOp)]
+        return [n for n in nodes if isinstance(n, tir.CompareOp) and n not in ignored]
     likely = [n.args[0] for n in nodes if isinstance(n, tir.Call) and _name(n) == "tir.likely"]
-    return [term for given in likely for term in ops.conjuncts(given) if isinstance(term, tir.CompareOp)]
+    terms = (term for given in likely for term in ops.conjuncts(given))
+    return [term for term in terms if isinstance(term, tir.CompareOp) and term not in ignored]
 
 
 def _change(condition: tir.CompareOp, var: tir.Var, inner: dict[tir.Var, Range]) -> _Change | None:

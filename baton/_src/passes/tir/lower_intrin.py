@@ -43,7 +43,7 @@ def _lowered(node: Any, analyzer: Analyzer) -> PrimExpr | None:
         case tir.FloorMod(a=a, b=b):
             rest = tir.Mod(a, b)
             return rest if _rounds_alike(a, b, analyzer) else select(_same_sign(a, b), rest, ops.add(rest, b))
-        case tir.Call(op=op, args=(condition,)) if op is intrinsic("likely"):
+        case tir.Call(op=op, args=(condition,)) if op in (intrinsic("likely"), intrinsic("ignore_loop_partition")):
             return condition if isinstance(condition, PrimExpr) else None
         case _:
             return None
