@@ -24,7 +24,7 @@ from baton._src.relax.check.report import STRUCT_INFO, described
 from baton._src.relax.check.signatures import function_info
 from baton._src.relax.frames import Frame, all_same
 from baton._src.relax.fresh_names import FreshNames
-from baton._src.relax.leaves import LITERALS, is_leaf
+from baton._src.relax.leaves import is_leaf
 from baton._src.relax.nodes import (
     Binding,
     BindingBlock,
@@ -41,6 +41,7 @@ from baton._src.relax.nodes import (
     Var,
     VarBinding,
 )
+from baton._src.relax.settled import is_settled, is_settled_leaf
 from baton._src.relax.shape_scopes import ShapeScopes
 from baton._src.relax.special_op import SpecialOp
 from baton._src.relax.struct_info import FuncStructInfo, StructInfo
@@ -67,11 +68,11 @@ class Normalizer:
 
     def expression(self, expr: Any) -> Any:
         """`expr` as the right side of a binding; what is nested in it is bound in the current frame."""
-        return expr if self._is_settled(expr) else run(self._value(expr))
+        return expr if is_settled(expr, self.context) else run(self._value(expr))
 
     def atom(self, expr: Any) -> Any:
         """`expr` if it is a leaf, else a new variable bound to it."""
-        return expr if self._is_settled_leaf(expr) else run(self._leaf(expr))
+        return expr if is_settled_leaf(expr, self.context) else run(self._leaf(expr))
 
     def add_binding(self, binding: Binding) -> Binding:
         """Normalise a binding and append it to the current frame."""
@@ -103,44 +104,12 @@ class Normalizer:
         name = self.names.fresh(hint or ("lv" if dataflow else "gv"))
         return DataflowVar(name, info) if dataflow else Var(name, info)
 
-    # --------------------------------------------------------------------------------------- what is done already
-
-    def _is_settled_leaf(self, expr: Any) -> bool:
-        """Whether `expr` is a leaf in normal form that has its StructInfo."""
-        if expr.struct_info_ is None:
-            if isinstance(expr, LITERALS):
-                set_note(expr, "struct_info_", deduce(expr, self.context))
-                return True
-            return False
-        if isinstance(expr, (Var, *LITERALS)):
-            return True
-        if isinstance(expr, Tuple):
-            todo = list(expr.fields)
-            while todo:
-                part = todo.pop()
-                if part.struct_info_ is None or not isinstance(part, (Var, GlobalVar, Tuple, *LITERALS)):
-                    return False
-                if isinstance(part, Tuple):
-                    todo.extend(part.fields)
-            return True
-        return isinstance(expr, GlobalVar)
-
-    def _is_settled(self, expr: Any) -> bool:
-        """Whether `expr` is in normal form as the right side of a binding, with its StructInfo."""
-        if isinstance(expr, Call):
-            if expr.struct_info_ is None or not isinstance(expr.op, (Op, Var, GlobalVar, ExternFunc)):
-                return False
-            return all(self._is_settled_leaf(a) for a in expr.args)
-        if isinstance(expr, TupleGetItem):
-            return expr.struct_info_ is not None and self._is_settled_leaf(expr.tuple_value)
-        return isinstance(expr, GraphExpr) and self._is_settled_leaf(expr)
-
     # --------------------------------------------------------------------------------------------------- rules
 
     def _leaf(self, expr: Any) -> Task[Any]:
         if self.frames and (known := self.frame.parts.get(expr)) is not None:
             return known
-        value = expr if self._is_settled(expr) else (yield self._value(expr))
+        value = expr if is_settled(expr, self.context) else (yield self._value(expr))
         if is_leaf(value):
             return value
         var = self.fresh_var(value.struct_info)
@@ -160,11 +129,11 @@ class Normalizer:
         if isinstance(expr, Tuple):
             fields: list[Any] = []
             for part in expr.fields:
-                fields.append(part if self._is_settled_leaf(part) else (yield self._leaf(part)))
+                fields.append(part if is_settled_leaf(part, self.context) else (yield self._leaf(part)))
             return self._informed(expr if all_same(fields, expr.fields) else _fresh(expr, fields=tuple(fields)))
         if isinstance(expr, TupleGetItem):
             whole = expr.tuple_value
-            if not self._is_settled_leaf(whole):
+            if not is_settled_leaf(whole, self.context):
                 whole = yield self._leaf(whole)
             return self._informed(expr if whole is expr.tuple_value else _fresh(expr, tuple_value=whole))
         if isinstance(expr, SeqExpr):
@@ -201,7 +170,7 @@ class Normalizer:
             self._informed(callee)
         args: list[Any] = []
         for arg in expr.args:
-            args.append(arg if self._is_settled_leaf(arg) else (yield self._leaf(arg)))
+            args.append(arg if is_settled_leaf(arg, self.context) else (yield self._leaf(arg)))
         call = expr if callee is expr.op and all_same(args, expr.args) else _fresh(expr, op=callee, args=tuple(args))
         definition = callee.definition if isinstance(callee, Op) else None
         if isinstance(definition, SpecialOp) and definition.normalize is not None:
@@ -211,7 +180,7 @@ class Normalizer:
         return self._informed(call)
 
     def _conditional(self, expr: If) -> Task[Any]:
-        cond = expr.cond if self._is_settled_leaf(expr.cond) else (yield self._leaf(expr.cond))
+        cond = expr.cond if is_settled_leaf(expr.cond, self.context) else (yield self._leaf(expr.cond))
         then = yield self._sequence(expr.true_branch)
         other = yield self._sequence(expr.false_branch)
         if cond is expr.cond and then is expr.true_branch and other is expr.false_branch:
@@ -225,7 +194,7 @@ class Normalizer:
         for block in expr.blocks:
             yield self._block(block, outer)
         frame.dataflow = outer
-        return expr.body if self._is_settled(expr.body) else (yield self._value(expr.body))
+        return expr.body if is_settled(expr.body, self.context) else (yield self._value(expr.body))
 
     def _block(self, block: BindingBlock, inside_dataflow: bool) -> Task[None]:
         dataflow = isinstance(block, DataflowBlock)
@@ -254,7 +223,7 @@ class Normalizer:
                     inner = expr.body
                 else:
                     inner = expr
-                body = inner if self._is_settled_leaf(inner) else (yield self._leaf(inner))
+                body = inner if is_settled_leaf(inner, self.context) else (yield self._leaf(inner))
         finally:
             self.frames.pop()
         if isinstance(expr, SeqExpr):
@@ -296,7 +265,7 @@ class Normalizer:
             return cast
         assert isinstance(binding, VarBinding)
         var, value = binding.var, binding.value
-        if not self._is_settled(value):
+        if not is_settled(value, self.context):
             if isinstance(value, Function):
                 value = yield self._bound_function(var, value)
             else:
@@ -347,7 +316,7 @@ class Normalizer:
     def _bind_cast(self, binding: MatchCast) -> Task[Binding]:
         """The operand of a cast becomes a leaf: passes and the VM look for calls among the values of variables."""
         value, want = binding.value, binding.struct_info
-        if not self._is_settled_leaf(value):
+        if not is_settled_leaf(value, self.context):
             value = yield self._leaf(value)
         have = value.struct_info
         self.shapes.define_shape_vars(want)
