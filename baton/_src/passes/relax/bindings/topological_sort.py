@@ -127,8 +127,7 @@ def needs_of(bindings: Sequence[Binding]) -> list[list[int]]:
         numbers = dict.fromkeys(home[m] for m in (*used_vars(binding), *mentioned) if m in home)
         found.append([n for n in numbers if n != number])
     for reader, writer in overwritten_later(bindings):
-        if reader not in found[writer]:
-            found[writer].append(reader)
+        found[writer].append(reader)
     return found
 
 

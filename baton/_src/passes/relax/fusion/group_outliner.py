@@ -20,7 +20,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from baton._src.analysis.bindings import used_vars
-from baton._src.analysis.exposure import overwritten_later
 from baton._src.ir.expr import GlobalVar, Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import post_order, substitute
@@ -155,8 +154,6 @@ def _ordered(bindings: Sequence[Binding], units: Mapping[Binding, Group | Bindin
     needs: dict[Group | Binding, dict[Group | Binding, None]] = {unit: {} for unit in units.values()}
     for binding, numbers in zip(bindings, needs_of(bindings)):
         needs[units[binding]].update((units[bindings[n]], None) for n in numbers)
-    for reader, writer in overwritten_later(bindings):
-        needs[units[bindings[writer]]][units[bindings[reader]]] = None
     made: dict[Group | Binding, None] = {}
     entered: set[Group | Binding] = set()
     todo = list(reversed(needs))
