@@ -75,8 +75,9 @@ with torch.inference_mode():
   number is checked), `masked_select`, `nonzero`, `repeat_interleave`. Relay has no names for such sizes, so it cannot
   write through them.
 - Complex tensors are supported inside a program, as pairs of real ones: `torch.fft`, `stft`, `view_as_complex`,
-  arithmetic. Inputs and results are real (`torch.view_as_real`). Transforms are products with matrices, at most 8192
-  long.
+  arithmetic, functions, products, convolutions, gradients; of linear algebra only `inv`. Inputs and results of exported
+  programs are real (`torch.view_as_real`), those of `torch.compile` may be complex. Transforms are products with
+  matrices, at most 8192 long.
 - Control flow that depends on tensors is imported: `torch.cond`, `while_loop` (any number of iterations), and `scan`
   and `map` of up to 1024 steps, which are unrolled. In TorchScript, conditions may depend on elements; a loop whose
   length depends on an element is refused.

@@ -16,6 +16,7 @@ from typing import Any
 from baton._src.driver.compile.compile import compile as compile_model
 from baton._src.driver.frontends.torch_graph import CompiledGraph
 from baton._src.driver.wiring import wire
+from baton._src.frontends.torch.complex.decompositions import has_complex
 from baton._src.frontends.torch.library import torch_library
 from baton._src.frontends.torch.programs.decompositions import decompositions
 from baton._src.frontends.torch.programs.flexible_attention import write_out_attention
@@ -75,7 +76,7 @@ def _backend(
         with fake.unset_fake_temporarily():  # constants of the graph are real
             return aot.make_boxed_func(CompiledGraph(graph, lambda m: compile_model(change(m), **plain), weights))
 
-    table = dict(decompositions(CONVERTERS))
+    table = dict(decompositions(CONVERTERS, has_complex(graph_module)))
     attention = torch_library().nn.attention  # PyTorch's own kernels of attention have gradients that are kernels, too
     with attention.sdpa_kernel([attention.SDPBackend.MATH]):
         return common.aot_autograd(fw_compiler=compile_graph, decompositions=table)(graph_module, example_inputs)

@@ -3,7 +3,8 @@
 Weights are inputs of such a graph. Frozen ones are constants instead, so that they are packed when compiling, once:
 the graph is compiled when it is first called, as only then its weights are at hand. Every call compares their memory
 and PyTorch's count of changes; a weight that is another one by then becomes an input again. Random numbers are inputs
-that PyTorch draws (`torch_draws`); views are made by PyTorch, and elements lie as it has them (`torch_views`).
+that PyTorch draws (`torch_draws`); views are made by PyTorch, and elements lie as it has them (`torch_views`). Complex
+tensors come and go as their parts (`torch_complex`).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from baton._src.driver.frontends.torch_complex import parts_of, take_parts
 from baton._src.driver.frontends.torch_draws import drawn, sizes_of, symbols_of, take_out_draws
 from baton._src.driver.frontends.torch_views import laid_out, views_of
 from baton._src.driver.model.model import Model
@@ -55,6 +57,7 @@ class CompiledGraph:
         torch = torch_library()
         self.given = [n for n in graph.graph.nodes if n.op == "placeholder"]
         self.draws = take_out_draws(graph)
+        take_parts(graph)
         self.program, self.build = read_graph(graph), build
         placeholders = [n for n in graph.graph.nodes if n.op == "placeholder"]
         self.placeholders = placeholders
@@ -65,7 +68,7 @@ class CompiledGraph:
         self.wanted = [k for k in nodes if k not in self.views]
         self.written = {k: laid_out(nodes[k]) for k in self.wanted}
         self.sizes = {k for k in self.wanted if not isinstance(self.results[k].meta["val"], torch.Tensor)}
-        self.weights = list(weights)
+        self.weights = parts_of(weights)
         self.frozen: tuple[Frozen, ...] = ()
         self.inputs: list[int] = []
         self.counts: list[tuple[int, bool]] = []
@@ -74,7 +77,7 @@ class CompiledGraph:
             self._compile(())
 
     def __call__(self, *inputs: Any) -> list[Any]:
-        given = (*inputs, *drawn(self.draws, self.given, inputs))
+        given = parts_of((*inputs, *drawn(self.draws, self.given, inputs)))
         if self.model is None:
             self._compile([self._frozen(k, given[k]) for k in self._weights_among(given)])
         elif not all(f.holds(given[f.place]) for f in self.frozen):

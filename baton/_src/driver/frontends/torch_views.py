@@ -13,6 +13,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from baton._src.driver.frontends.torch_complex import is_complex
 from baton._src.driver.frontends.torch_draws import described, filled
 from baton._src.frontends.torch.library import torch_library
 from baton._src.frontends.torch.programs.program import name_of
@@ -42,25 +43,36 @@ class View:
 
 @dataclass(frozen=True)
 class Written:
-    """A result as it is written: `node` has its axes in the order of memory; `axes` gives them the order they have."""
+    """A result as it is written: `node` has its axes in the order of memory; `axes` gives them the order they have.
+
+    `parts`: of a complex result, as a last axis.
+    """
 
     node: Any
     axes: tuple[int, ...] | None = None
+    parts: bool = False
 
     def seen(self, tensor: Any) -> Any:
-        return tensor if self.axes is None else tensor.permute(self.axes)
+        whole = torch_library().view_as_complex(tensor) if self.parts else tensor
+        return whole if self.axes is None else whole.permute(self.axes)
 
 
 def laid_out(node: Any) -> Written:
     """A result, its axes brought to the order of memory that PyTorch says it has."""
-    order = _order(node.meta["val"])
-    if order is None:
-        return Written(node)
-    permute = torch_library().ops.aten.permute.default
+    aten, order, axes = torch_library().ops.aten, _order(node.meta["val"]), None
+    if order is not None:
+        node, axes = _called(aten.permute.default, node, order), tuple(order.index(a) for a in range(len(order)))
+    if not is_complex(node.meta["val"]):
+        return Written(node, axes)
+    return Written(_called(aten.view_as_real.default, node), axes, parts=True)
+
+
+def _called(operator: Any, node: Any, *rest: Any) -> Any:
+    """A call behind all others."""
     with node.graph.inserting_before(node.graph.output_node()):
-        moved = node.graph.call_function(permute, (node, order))
-    moved.meta = {**node.meta, "val": permute(node.meta["val"], order)}
-    return Written(moved, tuple(order.index(a) for a in range(len(order))))
+        found = node.graph.call_function(operator, (node, *rest))
+    found.meta = {**node.meta, "val": operator(node.meta["val"], *rest)}
+    return found
 
 
 def _order(value: Any) -> list[int] | None:

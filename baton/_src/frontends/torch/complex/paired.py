@@ -7,6 +7,7 @@ from typing import Any
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.torch.complex.pair import Pair, Part, pair_of
 from baton._src.frontends.torch.node import AtenNode, Converter
+from baton._src.frontends.torch.operators.creation import CREATION
 from baton._src.frontends.torch.operators.elementwise import ELEMENTWISE
 from baton._src.frontends.torch.operators.indexing import INDEXING
 from baton._src.frontends.torch.operators.matrix import matmul
@@ -14,6 +15,7 @@ from baton._src.frontends.torch.operators.padding import constant_pad
 from baton._src.frontends.torch.operators.reduction import REDUCTION
 from baton._src.frontends.torch.operators.shape import SHAPE
 from baton._src.frontends.torch.operators.special import atan2, hypotenuse
+from baton._src.frontends.torch.operators.writing import WRITING
 from baton._src.ir.tensor_info import TensorInfo
 
 
@@ -116,6 +118,52 @@ def converted(node: AtenNode, x: Pair | Value, *_: Any, **__: Any) -> Pair | Val
     return node.graph.cast(x.real if isinstance(x, Pair) else x, node.dtype)
 
 
+def chosen(node: AtenNode, mask: Value, x: Any, y: Any) -> Pair:
+    a, b = pair_of(node, x), pair_of(node, y)
+    return Pair(*(_REAL["aten.where.self"](node, mask, getattr(a, p), getattr(b, p)) for p in ("real", "imag")))
+
+
+def size_of_axis(node: AtenNode, x: Pair, dim: int) -> Any:
+    return _REAL["aten.sym_size.int"](node, x.real, dim)
+
+
+def count_of_elements(node: AtenNode, x: Pair) -> Any:
+    return _REAL["aten.sym_numel.default"](node, x.real)
+
+
+def constant(converter: Converter) -> Converter:
+    """Tensors of zeros and ones."""
+
+    def convert(node: AtenNode, *given: Any, **keywords: Any) -> Pair:
+        return pair_of(node, converter(node, *_parts(given, "real"), **keywords))
+
+    return convert
+
+
+def number(converter: Converter) -> Converter:
+    """Tensors of one number, which is the last argument."""
+
+    def convert(node: AtenNode, *given: Any, **keywords: Any) -> Pair:
+        *rest, last = given
+        parts = (last.real, last.imag) if isinstance(last, (Pair, complex)) else (last, 0)
+        return Pair(*(converter(node, *_parts(tuple(rest), "real"), part, **keywords) for part in parts))
+
+    return convert
+
+
+def written(converter: Converter) -> Converter:
+    """Elements of one tensor written into another one; places among the arguments are whole numbers, or truths."""
+
+    def convert(node: AtenNode, *given: Any, **keywords: Any) -> Pair:
+        joined = tuple(
+            pair_of(node, g) if isinstance(g, (Pair, complex)) or (isinstance(g, Value) and g.dtype.is_float) else g
+            for g in given
+        )
+        return Pair(*(converter(node, *_parts(joined, name), **keywords) for name in ("real", "imag")))
+
+    return convert
+
+
 def each(converter: Converter, join: bool = False) -> Converter:
     """The real operator on the real parts, and on the imaginary ones; with `join` all operands have two parts."""
 
@@ -144,11 +192,8 @@ def _parts(given: Any, name: str) -> Any:
 def _added(op: str) -> Converter:
     def convert(node: AtenNode, x: Any, y: Any, alpha: Any = 1, **given: Any) -> Pair:
         a, b, factor = pair_of(node, x), pair_of(node, y), given.get("alpha", alpha)
-        if isinstance(factor, complex):
-            node.fail("a complex alpha is not supported")
         if factor != 1:
-            number = node.tensor(factor, node.dtype)
-            b = Pair(*(_times(node, part, number) for part in (b.real, b.imag)))
+            b = product(_times)(node, b, factor)
         return Pair(*(node.graph.call(op, getattr(a, p), getattr(b, p)) for p in ("real", "imag")))
 
     return convert
@@ -158,32 +203,44 @@ COMPLEX: dict[str, Converter] = {
     "aten.view_as_real.default": as_real, "aten.view_as_complex.default": as_complex, "aten.complex.default": joined,
     "aten.polar.default": polar, "aten._conj.default": conjugate, "aten._conj_physical.default": conjugate,
     "aten.conj_physical.default": conjugate, "aten.real.default": real_part, "aten.imag.default": imaginary_part,
-    "aten.linalg_eig.default": eigenvalues,
+    "aten.linalg_eig.default": eigenvalues, "aten._neg_view.default": ELEMENTWISE["aten.neg.default"],
 }  # fmt: skip
-"""Operators of complex tensors."""
+"""Operators of complex tensors, and of their parts."""
 
 _MOVED = (
     "alias", "clone", "contiguous", "detach", "lift_fresh_copy", "neg", "view", "reshape", "_unsafe_view", "view_copy",
     "permute", "permute_copy", "t", "numpy_T", "unsqueeze", "squeeze", "expand", "expand_copy", "expand_as", "repeat",
     "split_with_sizes", "chunk", "narrow", "flip", "index_select", "gather", "diagonal", "sum", "mean", "cumsum",
+    "alias_copy", "detach_copy", "tril", "triu", "take",
 )  # fmt: skip
 _ALSO = (
     "flatten.using_ints", "unflatten.int", "transpose.int", "squeeze.dim", "squeeze.dims", "split.Tensor",
     "split.sizes", "unbind.int", "slice.Tensor", "select.int", "index.Tensor", "sum.dim_IntList", "mean.dim",
+    "unbind_copy.int",
 )  # fmt: skip
-_REAL = {**ELEMENTWISE, **SHAPE, **INDEXING, **REDUCTION}
+_REAL = {**ELEMENTWISE, **SHAPE, **INDEXING, **REDUCTION, **CREATION, **WRITING}
 _TWO_PARTS = ("cat.default", "concat.default", "stack.default")
+_WRITTEN = (
+    "index_put.default", "_unsafe_index_put.default", "index_add.default", "index_copy.default", "scatter.src",
+    "scatter_add.default", "slice_scatter.default", "select_scatter.default", "copy.default", "masked_scatter.default",
+)  # fmt: skip
+_CONSTANT = ("zeros", "ones", "zeros_like", "ones_like", "new_zeros", "new_ones", "eye", "empty_like", "new_empty")
+_NUMBERS = ("full.default", "full_like.default", "new_full.default", "scalar_tensor.default", "fill.Scalar")
 
 PAIRED: dict[str, Converter] = {
     **{f"aten.{name}.default": each(_REAL[f"aten.{name}.default"]) for name in _MOVED},
     **{f"aten.{name}": each(_REAL[f"aten.{name}"]) for name in _ALSO},
     **{f"aten.{name}": each(_REAL[f"aten.{name}"], join=True) for name in _TWO_PARTS},
+    **{f"aten.{name}": written(_REAL[f"aten.{name}"]) for name in _WRITTEN},
+    **{f"aten.{name}.default": constant(_REAL[f"aten.{name}.default"]) for name in _CONSTANT},
+    **{f"aten.{name}": number(_REAL[f"aten.{name}"]) for name in _NUMBERS},
     **{f"aten.add.{kind}": _added("add") for kind in ("Tensor", "Scalar")},
     **{f"aten.sub.{kind}": _added("subtract") for kind in ("Tensor", "Scalar")},
     **{f"aten.mul.{kind}": product(_times) for kind in ("Tensor", "Scalar")},
     **{f"aten.{name}.default": product(matmul) for name in ("matmul", "mm", "bmm", "mv")},
     **{f"aten.div.{kind}": quotient for kind in ("Tensor", "Scalar")},
     "aten.abs.default": size, "aten.angle.default": angle, "aten.exp.default": exponential,
+    "aten.where.self": chosen, "aten.sym_size.int": size_of_axis, "aten.sym_numel.default": count_of_elements,
     "aten.constant_pad_nd.default": padded, "aten._to_copy.default": converted, "aten.to.dtype": converted,
 }  # fmt: skip
 """What operators that know real tensors, too, do with complex ones."""

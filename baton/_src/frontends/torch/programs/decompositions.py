@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import Any
 
+from baton._src.frontends.torch.complex.decompositions import decompositions_of_complex
 from baton._src.frontends.torch.library import torch_library
 from baton._src.frontends.torch.programs.bessel import (
     bessel,
@@ -91,8 +92,11 @@ from baton._src.frontends.torch.programs.whole_operators import (
 )
 
 
-def decompositions(supported: Collection[str]) -> Any:
-    """The ways to take operators apart, PyTorch's and ours, less those of operators with a converter."""
+def decompositions(supported: Collection[str], with_complex: bool = False) -> Any:
+    """The ways to take operators apart, PyTorch's and ours, less those of operators with a converter.
+
+    `with_complex`: converters of most operators are for real tensors only; those of complex ones are taken apart.
+    """
     torch = torch_library()
     table = torch.export.default_decompositions()
     everything = torch._decomp.decomposition_table
@@ -109,6 +113,8 @@ def decompositions(supported: Collection[str]) -> Any:
     for operator in list(table):
         if str(operator) in supported:
             table.pop(operator)
+    if with_complex:
+        table.update(dict(decompositions_of_complex(supported, table)))
     return table
 
 

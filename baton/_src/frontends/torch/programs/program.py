@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from baton._src.frontends.torch.complex.decompositions import has_complex
 from baton._src.frontends.torch.demands import bounds_of, sources_of
 from baton._src.frontends.torch.library import torch_library
 from baton._src.frontends.torch.programs.decompositions import decompositions
@@ -214,12 +215,13 @@ def _plain(exported: Any, supported: Collection[str]) -> Any:
     Decomposing also takes apart what PyTorch wraps around other graphs: `torch.no_grad()`, `torch.autocast`.
     """
     targets = {n.target for n in exported.graph.nodes if n.op == "call_function"}
-    if all(_is_plain(t, supported) for t in targets):
+    with_complex = has_complex(exported.graph_module)
+    if not with_complex and all(_is_plain(t, supported) for t in targets):
         return exported
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            return exported.run_decompositions(decompositions(supported))
+            return exported.run_decompositions(decompositions(supported, with_complex))
         except DiagnosticError:
             raise
         except Exception as error:  # PyTorch raises errors of many kinds

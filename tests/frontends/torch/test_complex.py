@@ -1,0 +1,193 @@
+"""Complex tensors: functions of their parts, operators within programs, inputs and results of `torch.compile`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional
+
+from baton._src.frontends.torch.complex.decompositions import OF_ONE
+from baton._src.frontends.torch.complex.functions import of_parts
+from tests.frontends.torch.cases.inputs import NAN, Case, floats
+from tests.frontends.torch.comparing import check, exported_cases
+
+_ENDS = torch.tensor([0.0, -0.0, 0.5, -0.5, 1, -1, 2, -2, 1e-8, 30, -30, 1e3, -1e3, 1e10])
+POINTS = torch.complex(*(part.reshape(-1) for part in torch.meshgrid(_ENDS, _ENDS, indexing="ij")))
+"""Around zero, on both sides of the lines where functions jump, and far away."""
+
+
+def numbers(*shape: int, seed: int = 0) -> Any:
+    return torch.view_as_complex(floats(*shape, 2, seed=seed))
+
+
+@pytest.mark.parametrize("name", OF_ONE)
+def test_functions_of_complex_numbers(name: str) -> None:
+    """As PyTorch computes them in complex128; where it has NaN (far left of sigmoid, 1 / 0) ours may be a number."""
+    function = getattr(torch, name, None) or getattr(functional, name)
+    points = torch.cat((POINTS, numbers(200) * 2))
+    found = torch.view_as_real(of_parts(OF_ONE[name])(points))
+    expected = torch.view_as_real(function(points.to(torch.complex128)).to(torch.complex64))
+    found = torch.where(expected.isnan(), NAN, found)
+    torch.testing.assert_close(found, expected, rtol=1e-5, atol=1e-7, equal_nan=True)
+
+
+def of_parts_of(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`function` of complex tensors, given and returned as reals."""
+
+    def applied(*tensors: Any) -> Any:
+        found = function(*(torch.view_as_complex(t) if t.is_floating_point() else t for t in tensors))
+        found = found if isinstance(found, tuple) else (found,)
+        return tuple(torch.view_as_real(t.resolve_conj()) if t.is_complex() else t for t in found)
+
+    return applied
+
+
+def lengths(z: Any) -> Any:
+    norms = (torch.linalg.vector_norm(z, ord, 1) for ord in (1, 2, float("inf")))
+    return *norms, z.std(1), z.var(), functional.normalize(z, dim=0), z.logsumexp(1)
+
+
+def questions(z: Any) -> Any:
+    w = torch.where(z.real > 0, z, 0)
+    truths = (w.any(1), w.all(), w.logical_not(), torch.logical_and(w, z))
+    return z == z.conj(), z != w, z == 1j, z.isnan(), (z / 0).isinf(), z.isfinite(), z.isreal(), *truths
+
+
+def written(z: Any, places: Any) -> Any:
+    w = z.clone()
+    w[:, 1:] = 2 - 1j
+    w[0] += z[1]
+    added = torch.zeros_like(z).index_add(0, places, z), z.index_put((places,), z * 2, accumulate=True)
+    return w, *added, z.index_copy(0, places, z.conj()), z.masked_fill(z.real > 0, 1j), torch.diag_embed(z).tril()
+
+
+def made(z: Any) -> Any:
+    filled = torch.full((2, 3), 1 - 2j), torch.full_like(z, 2), z.new_zeros(2), torch.ones(2, dtype=z.dtype)
+    return *filled, torch.eye(2, dtype=z.dtype), torch.block_diag(z, z), z + torch.tensor(1 + 1j), z.roll(1, 1)
+
+
+def products(a: Any, b: Any) -> Any:
+    x, y = a[0], b[0, :, :3]
+    sums = torch.addmm(y[0], x, y, beta=2, alpha=0.5 + 1j), torch.baddbmm(b[:, :1], a, b), torch.addmv(x[:, 0], x, y[0])
+    return *sums, torch.dot(x[0], x[1]), torch.vdot(x[0], x[1]), torch.outer(x[0], y[0]), functional.linear(x, y)
+
+
+def chained(z: Any) -> Any:
+    return z.prod(), z.prod(1, keepdim=True), z[:0].prod(0), z.cumprod(1)
+
+
+def powers(z: Any) -> Any:
+    return (
+        z**2,
+        z**-1.5,
+        z ** (1 + 2j),
+        2**z,
+        z**z,
+        (z * 0) ** 0.5,
+        z**0,
+        z.square(),
+        z.rsqrt(),
+        z.tanh(),
+        1 / z,
+        torch.sub(z, 1j, alpha=2 + 1j),
+    )
+
+
+CASES: list[Case] = [
+    *((of_parts_of(function), (floats(3, 4, 2),)) for function in (lengths, questions, made, powers)),
+    (of_parts_of(chained), (floats(3, 3, 2),)),
+    (of_parts_of(written), (floats(3, 4, 2), torch.tensor([2, 0, 1]))),
+    (of_parts_of(products), (floats(2, 3, 3, 2), floats(2, 3, 3, 2, seed=1))),
+    (
+        of_parts_of(lambda x, w, b: (functional.conv2d(x, w, b, 2, 1), functional.conv_transpose2d(x, w))),
+        (floats(2, 3, 5, 5, 2), floats(3, 3, 2, 2, 2), floats(3, 2)),
+    ),
+]
+
+
+def test_operators_in_programs() -> None:
+    exported, inputs, expected = exported_cases(CASES)
+    check(exported, inputs, expected, "complex", level=0)
+
+
+def test_inverses() -> None:
+    """By the machine, which Relay does not call."""
+    inverse = of_parts_of(lambda z: torch.linalg.inv(z @ z.mH + 1j))
+    exported, inputs, expected = exported_cases([(inverse, (floats(2, 3, 3, 2),))])
+    check(exported, inputs, expected, "inverses", level=0, relay=False)
+
+
+def test_numbers_that_a_mask_picks() -> None:
+    """Both parts of a result have one length, which a run finds."""
+    picked = of_parts_of(lambda z: (z[z.real > 0] * 2, z.masked_select(z.imag > 0)))
+    exported, inputs, expected = exported_cases([(picked, (floats(3, 4, 2),))])
+    check(exported, inputs, expected, "picked", level=0)
+
+
+class Rotary(nn.Module):
+    """Positions are complex numbers in a buffer, as models of language keep them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        angles = torch.outer(torch.arange(16.0), 10000.0 ** (-torch.arange(4) / 4))
+        self.register_buffer("turns", torch.polar(torch.ones_like(angles), angles))
+
+    def forward(self, x: Any) -> Any:
+        pairs = torch.view_as_complex(x.reshape(*x.shape[:-1], -1, 2))
+        return torch.view_as_real(pairs * self.turns[: x.shape[1]]).flatten(-2)
+
+
+@pytest.mark.parametrize("options", [{}, {"freeze": True}], ids=["input", "frozen"])
+def test_complex_buffers_of_compiled_modules(options: dict[str, bool]) -> None:
+    module = Rotary()
+    torch._dynamo.reset()
+    compiled = torch.compile(module, backend="baton", options=options, dynamic=True)
+    with torch.no_grad():
+        for length in (5, 7):
+            x = floats(2, length, 8)
+            torch.testing.assert_close(compiled(x), module(x))
+        module.turns.mul_(2)
+        torch.testing.assert_close(compiled(x), module(x))
+
+
+def views(z: Any) -> Any:
+    w = z * z
+    return w, w[0], w.real, torch.view_as_real(w), w.conj(), w.mT, z, z.T, (z.mT * 2).contiguous(), z.abs()
+
+
+def in_place(z: Any) -> Any:
+    z.mul_(2j)
+    return z.imag + 1, torch.fft.fft(z)
+
+
+@pytest.mark.parametrize("function", [views, in_place])
+@pytest.mark.parametrize("given", [numbers(3, 4), numbers(3, 4).conj()], ids=["plain", "conjugate"])
+def test_complex_inputs_and_results_of_compiled_functions(function: Any, given: Any) -> None:
+    torch._dynamo.reset()
+    found = []
+    for used in (function, torch.compile(function, backend="baton")):
+        z = given.clone()
+        tensors = [*used(z), z]
+        shared = [[a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr() for a in tensors] for b in tensors]
+        found.append((tensors, [t.stride() for t in tensors], shared))
+    torch.testing.assert_close(found[1][0], found[0][0])
+    assert found[1][1:] == found[0][1:]
+
+
+def test_gradients_of_complex_weights() -> None:
+    x = numbers(3, 4)
+
+    def loss(w: Any) -> Any:
+        return (torch.exp(x @ w) * w.sum().sqrt()).abs().square().mean()
+
+    found = []
+    torch._dynamo.reset()
+    for used in (loss, torch.compile(loss, backend="baton")):
+        w = numbers(4, 2, seed=1).requires_grad_()
+        value = used(w)
+        found.append((value, *torch.autograd.grad(value, w)))
+    torch.testing.assert_close(found[1], found[0])
