@@ -14,7 +14,7 @@ from baton._src.frontends.onnx.definitions import definition
 from baton._src.frontends.onnx.files.reader import onnx_library
 from baton._src.support.diagnostics import fail
 
-INT, STRING = 2, 3
+FLOAT, INT, STRING = 1, 2, 3
 """ONNX's numbers of the types of attributes."""
 FLAGS = frozenset({
     "align_corners", "allowzero", "antialias", "causal", "ceil_mode", "center_point_box", "channels_last",
@@ -27,6 +27,8 @@ FLAGS = frozenset({
 """Attributes that are 0 or 1. Of other numbers some tools read each as the one, some as the other."""
 POSITIVE = frozenset({"blocksize", "group", "hidden_size", "num_groups", "num_outputs", "offset_group", "p", "size"})
 """Attributes that are 1 or more."""
+NOT_NEGATIVE = frozenset({"softcap"})
+"""Attributes that are 0.0 or more."""
 CHOICES: dict[str, dict[str, tuple[object, ...]]] = {
     "auto_pad": {"": ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID")},
     "approximate": {"Gelu": ("none", "tanh")},
@@ -93,6 +95,8 @@ def _check_value(operator: str, attribute: Any) -> None:
         raise fail("onnx-node", f"attribute {attribute.name!r} is {given!r}", help=f"{operator} takes one of {meant}")
     if attribute.name in POSITIVE and attribute.type == INT and attribute.i < 1:
         raise fail("onnx-node", f"attribute {attribute.name!r} is {given}", help=f"{operator} takes 1 or more")
+    if attribute.name in NOT_NEGATIVE and attribute.type == FLOAT and not attribute.f >= 0:
+        raise fail("onnx-node", f"attribute {attribute.name!r} is {attribute.f}", help=f"{operator} takes 0 or more")
 
 
 @cache

@@ -105,6 +105,13 @@ class OnnxNode:
             self.fail_dynamic(f"{what} depends on values known only at run time", self[index])
         return list(contents.reshape(-1))
 
+    def size(self, index: int, what: str) -> Dim:
+        """The one size that operand `index` holds."""
+        found = self.sizes(index, what)
+        if len(found) != 1:
+            self.fail(f"{what} must be one number, got {len(found)}", code="op-shape")
+        return found[0]
+
     def by_channel(self, x: Value, numbers: Value) -> Value:
         """A vector of one number for each channel of `x` (axis 1), in a shape that goes along with `x`."""
         channels = None if x.shape is None else x.shape[1]

@@ -11,6 +11,7 @@ from typing import Any
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.definitions import definition
 from baton._src.frontends.onnx.node import OnnxNode
+from baton._src.ops.dims import show_shape
 from baton._src.values.dtype import DataType
 from baton._src.values.meaning import PLAIN
 
@@ -20,16 +21,20 @@ RANKS: dict[str, tuple[tuple[int, int], ...]] = {
     **dict.fromkeys(("GatherND", "ScatterND"), ((1, MANY), (1, MANY))),
     **dict.fromkeys(("BatchNormalization", "GroupNormalization", "InstanceNormalization", "LRN"), ((2, MANY),)),
     "EyeLike": ((2, 2),),
+    "Reshape": ((0, MANY), (1, 1)),
     "MaxUnpool": ((3, MANY), (3, MANY)),
     "RoiAlign": ((4, 4), (2, 2), (1, 1)),
     "RotaryEmbedding": ((3, 4), (2, 3), (2, 3)),
     "STFT": ((2, 3), (0, 1), (1, 1)),
     "TensorScatter": ((1, MANY), (1, MANY), (1, 1)),
+    "Trilu": ((2, MANY),),
 }
 """The least and the most axes that operands may have, of operators that count on some."""
+LOSSES = ("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss")
 CONTRIBUTED_RANKS: dict[str, tuple[tuple[int, int], ...]] = {
     **dict.fromkeys(("EmbedLayerNormalization", "NGramRepeatBlock", "QEmbedLayerNormalization"), ((2, 2),)),
     "GatedRMSNorm": ((1, MANY), (1, MANY)),
+    "Trilu": ((2, MANY),),
 }
 """The same of operators in other domains, whose namesakes in ONNX's own may take other operands."""
 
@@ -42,6 +47,8 @@ class Signature:
     operands: int
     outputs: int
     kinds: tuple[str | None, ...]
+    listed_from: int
+    """The first operand of a list of tensors (of Concat, Sum, ...), none of which may be left out."""
 
 
 def check_operands(node: OnnxNode) -> None:
@@ -56,6 +63,9 @@ def check_operands(node: OnnxNode) -> None:
             node.fail(
                 f"it has {count} {what}, {most} at most are defined in opset {node.opset}", help="see ONNX's table"
             )
+    if None in node.inputs[found.listed_from :]:
+        place = node.inputs.index(None, found.listed_from)
+        node.fail(f"input {place} has no name", help=f"{node.op_type} takes a list of tensors: delete it, or name it")
     for place, value in enumerate(node.inputs[:given]):
         wanted = found.kinds[min(place, len(found.kinds) - 1)]
         kind = None if value is None else _kind_of(value)
@@ -64,6 +74,26 @@ def check_operands(node: OnnxNode) -> None:
             help = f"cast it before: {node.op_type} takes {wanted} there"
             node.fail(f"input {place} is {value.dtype}, it must be {wanted}", code="onnx-dtype", help=help)
     check_ranks(node, RANKS)
+    if node.op_type in LOSSES:
+        _settle_losses(node)
+
+
+def _settle_losses(node: OnnxNode) -> None:
+    """Hold the labels (N, d...) and the weights (C,) against the scores (N, C, d...), here or when it runs: the body
+    that ONNX gives the operator would leave out scores without labels."""
+    scores = node[0].shape
+    if scores is None or len(scores) < 2:
+        node.fail(f"its scores are {node[0]}, they must have 2 or more axes of known sizes", code="op-shape")
+    for place, wanted, what in ((1, (scores[0], *scores[2:]), "labels"), (2, scores[1:2], "weights")):
+        value = node.optional(place)
+        if value is None or value.shape is None:
+            continue
+        same = [node.graph.prover.equal(a, b) for a, b in zip(value.shape, wanted)]
+        if len(value.shape) != len(wanted) or False in same:
+            node.fail(
+                f"its {what} are {value}, its scores {node[0]}", code="op-shape", help=f"{what} {show_shape(wanted)}"
+            )
+        node.inputs[place] = node.graph.of_shape(value, wanted)
 
 
 def check_ranks(node: OnnxNode, ranks: Mapping[str, Sequence[tuple[int, int]]]) -> None:
@@ -98,7 +128,16 @@ def _signature(operator: str, opset: int) -> Signature | None:
     if schema is None:
         return None
     kinds = tuple(_only_kind(operand.types) for operand in schema.inputs)
-    return Signature(schema.max_input, schema.max_output, kinds or (None,))
+    return Signature(schema.max_input, schema.max_output, kinds or (None,), _first_listed(schema))
+
+
+def _first_listed(schema: Any) -> int:
+    """The place of the first operand of a list of tensors of one type; `MANY` if there is none. (What a Loop carries
+    may be an optional without a value.)"""
+    last = schema.inputs[-1] if schema.inputs else None
+    if last is None or last.option != schema.FormalParameterOption.Variadic or not last.is_homogeneous:
+        return MANY
+    return len(schema.inputs) - 1
 
 
 def _only_kind(types: Any) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import reduce
 from itertools import pairwise
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.node import Converter, OnnxNode
+from baton._src.ir.tensor_info import Dim
 from baton._src.values.dtype import FLOAT32, INT64
 from baton._src.values.meaning import STRING_IDS
 from baton._src.values.tensor import AnyArray
@@ -64,17 +66,35 @@ def _counted(node: OnnxNode, rows: Value, grams: list[AnyArray]) -> Value:
     """(rows, n-grams), float32. The elements of an n-gram may stand up to `max_skip_count` elements apart."""
     g = node.graph
     shortest, longest = int(node.needed("min_gram_length")), int(node.needed("max_gram_length"))
-    skips = range(int(node.needed("max_skip_count")) + 1)
     none = min((int(p.min()) for p in grams if p.size), default=0) - 1
     found = []
     for length, pool in enumerate(grams, 1):
         if not len(pool):
             continue
-        steps = [s + 1 for s in (skips if length > 1 else (0,)) if shortest <= length <= longest]
+        steps = _steps(node, length, rows.known_shape()[1]) if shortest <= length <= longest else ()
         parts = [_with_step(node, rows, pool, step, none) for step in steps]
         empty = g.broadcast_to(g.constant(np.zeros((1, 1), np.float32)), (rows.known_shape()[0], len(pool)))
         found.append(reduce(lambda a, b: g.call("add", a, b), parts, empty))
     return found[0] if len(found) == 1 else g.call("concat", tuple(found), axis=1)
+
+
+MOST_SKIPS = 1 << 8
+"""Rows of open length are looked through so many times at most."""
+
+
+def _steps(node: OnnxNode, length: int, extent: Dim) -> Iterable[int]:
+    """How far apart the elements of n-grams of this length may stand in rows of `extent` elements."""
+    skips = int(node.needed("max_skip_count"))
+    if skips < 0:
+        node.fail(f"its max_skip_count is {skips}", help="it must be 0 or more")
+    if length == 1:
+        return (1,)
+    if isinstance(extent, int):
+        skips = min(skips, (extent - 1) // (length - 1) - 1)  # farther apart they do not fit into a row
+    elif skips > MOST_SKIPS:
+        help = f"give the input a known number of columns, or skip {MOST_SKIPS} elements at most"
+        node.fail(f"its max_skip_count is {skips}, for rows of open length", help=help)
+    return range(1, skips + 2)
 
 
 def _with_step(node: OnnxNode, rows: Value, pool: AnyArray, step: int, none: int) -> Value:

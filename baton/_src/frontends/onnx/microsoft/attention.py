@@ -63,8 +63,6 @@ def attend(
     scores = g.call("matmul", q, g.transpose(k, (0, 1, 3, 2)))
     scores = g.call("multiply", scores, g.scalar(scale, scores))
     cap = float(node.attr("softcap", 0.0))
-    if cap < 0:
-        node.fail(f"its softcap is {cap}, which must be 0 or more")
     if cap:
         inner = g.call("tanh", g.call("multiply", scores, g.scalar(1 / cap, scores)))
         scores = g.call("multiply", inner, g.scalar(cap, scores))

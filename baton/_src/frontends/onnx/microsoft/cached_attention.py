@@ -108,7 +108,7 @@ def _kept(node: OnnxNode, past: Value | None, new: Value, before: Value, longest
     if past is None:
         return new
     room = dims_of(node, past, 4, "past")[2]
-    (total,) = node.sizes(longest_row, "the total length")
+    total = node.size(longest_row, "the total length")
     longest: Dim = max(total, room) if isinstance(total, int) and isinstance(room, int) else larger(total, room)
     return filled(node, past, new, before, longest)
 

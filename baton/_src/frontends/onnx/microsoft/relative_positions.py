@@ -18,7 +18,7 @@ def relative_position_bias(node: OnnxNode) -> Value:
     `is_bidirectional` one half of all is for keys before the query, the other for those behind it.
     """
     g, (buckets, heads) = node.graph, dims_of(node, node[0], 2, "table")
-    (m,), (n,) = (node.sizes(k, "how many there are") for k in (1, 2))
+    m, n = node.size(1, "the number of queries"), node.size(2, "the number of keys")
     if not isinstance(buckets, int):
         node.fail("the number of buckets must be known", code="onnx-dynamic")
     distance = g.call("subtract", counted(node, n, 1, n), counted(node, m, m, 1))

@@ -79,7 +79,7 @@ def clip(node: OnnxNode) -> Value:
             min=float(low if low is not None else info.min),
             max=float(high if high is not None else info.max),
         )
-    bottom, top = node.optional(1), node.optional(2)
+    bottom, top = (_limit(node, place) for place in (1, 2))
     if (
         bottom is not None
         and top is not None
@@ -93,6 +93,16 @@ def clip(node: OnnxNode) -> Value:
     if top is not None:
         x = graph.call("minimum", x, top)
     return x
+
+
+def _limit(node: OnnxNode, place: int) -> Value | None:
+    """The bound that is operand `place`, a scalar (some exporters write it as a vector of one element)."""
+    found = node.optional(place)
+    if found is None or not found.shape:
+        return found
+    if len(found.shape) > 1 or (isinstance(found.shape[0], int) and found.shape[0] != 1):
+        node.fail(f"input {place} is {found}, it must be a scalar", code="op-shape")
+    return node.graph.reshape(node.graph.of_shape(found, (1,)), ())
 
 
 def leaky_relu(node: OnnxNode) -> Value:

@@ -52,7 +52,7 @@ def where(node: OnnxNode) -> Value:
 def one_hot(node: OnnxNode) -> Value:
     g, indices, values = node.graph, node[0], node[2]
     known = node[1].array
-    depth: Dim = int(known.reshape(-1)[0]) if known is not None else node.sizes(1, "the depth")[0]
+    depth: Dim = int(known.reshape(-1)[0]) if known is not None else node.size(1, "the depth")
     if not indices.dtype.is_int:
         indices = g.cast(indices, "int64")
     wrapped = g.call("add", indices, g.dims(depth, indices.dtype))
@@ -73,7 +73,8 @@ def non_zero(node: OnnxNode) -> Value:
 
 def reverse_sequence(node: OnnxNode) -> Value:
     time, batch = int(node.attr("time_axis", 0)), int(node.attr("batch_axis", 1))
-    return node.graph.call("reverse_sequence", node[0], node[1], seq_axis=time, batch_axis=batch)
+    lengths = node.graph.cast(node[1], INT64)
+    return node.graph.call("reverse_sequence", node[0], lengths, seq_axis=time, batch_axis=batch)
 
 
 def compress(node: OnnxNode) -> Value:

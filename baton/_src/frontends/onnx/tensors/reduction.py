@@ -110,7 +110,7 @@ def cumulative(op: str) -> Converter:
 
 def top_k(node: OnnxNode) -> list[Value]:
     g, x, axis = node.graph, node[0], node.axis(-1)
-    k = int(node.attr("k")) if "k" in node.attributes else node.sizes(1, "k")[0]
+    k = int(node.attr("k")) if "k" in node.attributes else node.size(1, "k")
     size = None if x.shape is None else x.shape[axis]
     if isinstance(k, int) and isinstance(size, int) and k > size:
         node.fail(f"the {k} largest of {size} elements are requested")

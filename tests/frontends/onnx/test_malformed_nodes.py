@@ -1,0 +1,76 @@
+"""Nodes that ONNX forbids, found by altering ONNX's own cases: each is refused with its name and what is wrong."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from onnx import TensorProto, helper
+
+import baton
+from tests.frontends.onnx.contrib_cases import in_both_languages, model_of_node, onnxruntime_outputs
+from tests.frontends.onnx.models import model_of
+
+WHOLE = TensorProto.INT64
+SCORES, LABELS = ("x", (3, 5)), ("labels", ((4,), WHOLE))
+
+
+@pytest.mark.parametrize(("operator", "inputs", "declared", "attributes", "told"), [
+    ("Concat", ["", "x"], [("x", (2, 3))], {"axis": 0}, "Concat node 'the_node': input 0 has no name"),
+    ("Sum", ["x", "", "x"], [("x", (2, 3))], {}, "Sum node 'the_node': input 1 has no name"),
+    ("Max", ["x", ""], [("x", (2, 3))], {}, "Max node 'the_node': input 1 has no name"),
+    ("Clip", ["x", "low"], [("x", (2, 3)), ("low", (3,))], {}, r"input 1 is float32 \(3,\), it must be a scalar"),
+    ("Trilu", ["x"], [("x", (3,))], {}, r"input 0 is float32 \(3,\), it must have 2 or more axes"),
+    ("Reshape", ["x", "shape"], [("x", (3,)), ("shape", ((), WHOLE))], {}, "input 1 is int64 .., it must have 1 axes"),
+    ("NegativeLogLikelihoodLoss", ["x", "labels"], [SCORES, LABELS], {}, r"its labels are int64 \(4,\)"),
+    ("SoftmaxCrossEntropyLoss", ["x", "labels", "w"], [SCORES, ("labels", ((3,), WHOLE)), ("w", (4,))], {},
+     r"its weights are float32 \(4,\), its scores float32 \(3, 5\)"),
+    ("Attention", ["x", "x", "x"], [("x", (1, 1, 3, 4))], {"softcap": -1.0}, "attribute 'softcap' is -1.0"),
+    ("TfIdfVectorizer", ["x"], [("x", (("n", "m"), WHOLE))], {
+        "mode": "TF", "min_gram_length": 1, "max_gram_length": 2, "max_skip_count": 1 << 40, "ngram_counts": [0, 0],
+        "ngram_indexes": [0], "pool_int64s": [1, 2],
+    }, "its max_skip_count is 1099511627776, for rows of open length"),
+])  # fmt: skip
+def test_refused(operator: str, inputs: list[str], declared: Any, attributes: dict[str, Any], told: str) -> None:
+    node = helper.make_node(operator, inputs, ["y"], name="the_node", **attributes)
+    with pytest.raises(baton.DiagnosticError, match=told):
+        baton.compile(model_of([node], declared, opset=23))
+
+
+def test_labels_and_scores_of_other_lengths_fail_when_they_run() -> None:
+    """Their open sizes have two names: the body that ONNX gives the operator would leave out the last scores."""
+    node = helper.make_node("NegativeLogLikelihoodLoss", ["x", "labels"], ["y"], name="the_node")
+    program = baton.compile(model_of([node], [("x", ("n", 5)), ("labels", (("m",), WHOLE))]), num_threads=1)
+    labels = np.array([1, 0, 4])
+    x = np.arange(15, dtype="float32").reshape(3, 5)
+    np.testing.assert_allclose(program.run({"x": x, "labels": labels})[0], -np.mean([1, 5, 14]))
+    with pytest.raises(baton.DiagnosticError, match="the_node"):
+        program.run({"x": x, "labels": labels[:2]})
+
+
+@pytest.mark.parametrize("length", [1, 2, 3, 8])
+def test_grams_with_more_skips_than_a_row_has_room_for(length: int) -> None:
+    """They are not looked for one by one: a model that says a great number took all memory."""
+    x = np.random.default_rng(0).integers(0, 3, (3, length))
+    attributes = {
+        "mode": "TF", "min_gram_length": 1, "max_gram_length": 3, "ngram_counts": [0, 3, 7],
+        "ngram_indexes": list(range(7)), "pool_int64s": [0, 1, 2, 0, 1, 1, 2, 0, 1, 2, 1, 1, 0],
+    }  # fmt: skip
+    few, many = (
+        model_of_node("TfIdfVectorizer", (x,), {**attributes, "max_skip_count": count}, (0,), ["y"], domain="")
+        for count in (8, 1 << 40)
+    )
+    (expected,) = onnxruntime_outputs(few, {"i0": x})
+    for _, (found,) in in_both_languages(many, {"i0": x}):
+        np.testing.assert_array_equal(found, expected)
+
+
+def test_a_bound_that_is_a_vector_of_one_element() -> None:
+    node = helper.make_node("Clip", ["x", "low"], ["y"])
+    program = baton.compile(model_of([node], [("x", (2, 3)), ("low", ("n",))]), num_threads=1)
+    x = np.arange(6, dtype="float32").reshape(2, 3)
+    found = program.run({"x": x, "low": np.array([2], "float32")})[0]
+    np.testing.assert_array_equal(found, np.maximum(x, 2))
+    with pytest.raises(baton.DiagnosticError):
+        program.run({"x": x, "low": np.array([1, 2, 3], "float32")})
