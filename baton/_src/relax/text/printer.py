@@ -11,44 +11,19 @@ from __future__ import annotations
 
 from typing import Any
 
-from baton._src.ir.expr import GlobalVar, Op, PrimExpr
-from baton._src.ir.global_info import VDevice
+from baton._src.ir.expr import GlobalVar, PrimExpr
 from baton._src.ir.module import IRModule
 from baton._src.ir.node import Node
-from baton._src.ir.structural import structural_equal
-from baton._src.relax.check.variables import tir_vars_in_struct_info
-from baton._src.relax.leaves import is_leaf
-from baton._src.relax.nodes import (
-    Binding,
-    BindingBlock,
-    Call,
-    DataflowBlock,
-    DataflowVar,
-    ExternFunc,
-    Function,
-    If,
-    MatchCast,
-    SeqExpr,
-    Tuple,
-    TupleGetItem,
-    Var,
-    VarBinding,
-)
-from baton._src.relax.struct_info import StructInfo, TupleStructInfo
-from baton._src.relax.text.calls import call_text
-from baton._src.relax.text.declarations import Declarations
-from baton._src.relax.text.infos import InfoText
-from baton._src.relax.text.leaves import LeafText, is_simple
-from baton._src.relax.text.metadata import Metadata
+from baton._src.relax.nodes import Binding, BindingBlock, ExternFunc, Function, SeqExpr
+from baton._src.relax.struct_info import StructInfo
 from baton._src.relax.text.names import identifier
 from baton._src.relax.text.scalars import scalar_text
-from baton._src.relax.text.values import quoted, value_text
-from baton._src.support.trampoline import Task, run
+from baton._src.relax.text.statements import INDENT, StatementPrinter
+from baton._src.relax.text.values import quoted
+from baton._src.support.trampoline import run
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.text.printer import prim_func_lines
 
-_INDENT = "    "
-_DESTINATION_PASSING = frozenset({"relax.call_tir", "relax.call_dps_packed"})
 _HEADER = {
     "I": "# from tvm.script import ir as I",
     "T": "# from tvm.script import tir as T",
@@ -60,28 +35,20 @@ def script(
     node: Any, *, show_meta: bool = False, module_name: str = "Module", show_all_struct_info: bool = True
 ) -> str:
     """The text of a module, function, binding, block, StructInfo or expression."""
-    return Printer(show_meta, show_all_struct_info).text(node, module_name)
+    return _Printer(show_meta, show_all_struct_info).text(node, module_name)
 
 
 def node_text(node: Node) -> str:
     """What `repr` shows of a Relax node: an expression on its own line, statements where it has bindings."""
-    return Printer(False).text(node, "Module", header=False)
+    return _Printer(False).text(node, "Module", header=False)
 
 
-class Printer:
-    """The state of printing one text."""
+class _Printer(StatementPrinter):
+    """A whole text: what it imports, the metadata section, and a module or any part of one."""
 
     def __init__(self, show_meta: bool, show_all_struct_info: bool = True) -> None:
+        super().__init__(show_all_struct_info)
         self.show_meta = show_meta
-        self.show_all_struct_info = show_all_struct_info
-        self.lines: list[str] = []
-        self.indent = ""
-        self.declarations = Declarations()
-        self.metadata = Metadata()
-        self.infos = InfoText(self.declarations.scalar_name, self.atom, self._vdevice)
-        self.leaves = LeafText(self.declarations, self.metadata, self.infos.text)
-        self.unassigned: dict[Var, int] = {}
-        """Variables of unit whose line has no `name = `, as nobody has used them yet, and where that line is."""
 
     def text(self, node: Any, module_name: str, header: bool = True) -> str:
         """Print `node` as a whole text."""
@@ -93,20 +60,20 @@ class Printer:
                 self.lines += prim_func_lines(node, _global_name(node, "main"))
                 uses = ["T"]
             case Function():
-                run(self._function(node, _global_name(node, "main"), local=False))
+                run(self.function(node, _global_name(node, "main"), local=False))
                 uses = ["T", "R"] if any("T." in line for line in self.lines) else ["R"]
             case BindingBlock():
-                run(self._block(node))
+                run(self.block(node))
             case Binding():
-                run(self._binding(node))
+                run(self.binding(node))
             case SeqExpr():
-                run(self._body(node, None))
+                run(self.body(node, None))
             case StructInfo():
                 return self.infos.text(node)
             case PrimExpr():
                 return scalar_text(node, self.declarations.scalar_name)
             case _:
-                self.lines.append(run(self._value(node)))
+                self.lines.append(run(self.expr(node)))
         return "\n".join([*self._preamble(uses if header else []), *self.lines])
 
     def _preamble(self, uses: list[str]) -> list[str]:
@@ -118,24 +85,19 @@ class Printer:
                 found += ["", "# Metadata omitted. Use show_meta=True in script() method to show it."]
         return [*found, ""] if found else []
 
-    def _line(self, text: str) -> None:
-        self.lines.append(self.indent + text)
-
-    # -------------------------------------------------------------------------------------------------- modules
-
     def _module(self, module: IRModule, name: str) -> list[str]:
-        self._line("@I.ir_module")
-        self._line(f"class {name}:")
-        self.indent = _INDENT
+        self.line("@I.ir_module")
+        self.line(f"class {name}:")
+        self.indent = INDENT
         start = len(self.lines)
         if module.attrs:
-            self._line(f"I.module_attrs({self.value(dict(module.attrs))})")
+            self.line(f"I.module_attrs({self.value(dict(module.attrs))})")
         if module.global_infos:
             entries = ", ".join(
                 f"{quoted(key)}: [{', '.join(_global_info(i) for i in infos)}]"
                 for key, infos in module.global_infos.items()
             )
-            self._line(f"I.module_global_infos({{{entries}}})")
+            self.line(f"I.module_global_infos({{{entries}}})")
         kinds: set[str] = set()
         self.declarations.module_name = name
         for var, function in sorted(module.functions.items(), key=_order_in_module):
@@ -144,7 +106,7 @@ class Printer:
             kinds.add("R" if isinstance(function, Function) else "T")
             self._module_function(var, function)
         if len(self.lines) == start:
-            self._line("pass")
+            self.line("pass")
         scalars = any("T." in line for line in self.lines)
         return ["I", *(["T"] if "T" in kinds or scalars else []), *(["R"] if "R" in kinds else [])]
 
@@ -153,220 +115,7 @@ class Printer:
             self.lines += [self.indent + line if line else "" for line in prim_func_lines(function, var.name_hint)]
             return
         self.declarations.forget_names()
-        run(self._function(function, var.name_hint, local=False))
-
-    @staticmethod
-    def _vdevice(device: Any) -> str:
-        return quoted(device.reference() if isinstance(device, VDevice) else str(device))
-
-    # ------------------------------------------------------------------------------------------------ functions
-
-    def _function(self, function: Function, name: str, *, local: bool) -> Task[None]:
-        self._line(_decorator(function, local))
-        outermost = self.declarations.head is None
-        if outermost:
-            self.declarations.head = []
-            signature = [function.ret_struct_info, *(p.struct_info_ for p in function.params)]
-            self.infos.quoted = frozenset(v for i in signature if i is not None for v in tir_vars_in_struct_info(i))
-        ret = f" -> {self.infos.text(function.ret_struct_info)}" if function.ret_struct_info is not None else ""
-        params = [self._param(p) for p in function.params]
-        self.infos.quoted = frozenset()
-        self._line(f"def {name}({', '.join(params)}){ret}:")
-        start = len(self.lines)
-        self.indent += _INDENT
-        self._function_attrs(function, name, local)
-        yield self._body(function.body, None)
-        if outermost and self.declarations.head is not None:
-            self.lines[start:start] = [self.indent + line for line in self.declarations.head]
-            self.declarations.head = None
-        self.indent = self.indent[: -len(_INDENT)]
-
-    def _param(self, param: Var) -> str:
-        name = self.declarations.names.of(param, param.name_hint)
-        return name if param.struct_info_ is None else f"{name}: {self.infos.text(param.struct_info_)}"
-
-    def _function_attrs(self, function: Function, name: str, local: bool) -> None:
-        shown = {k: v for k, v in function.attrs.items() if k != "global_symbol" or v != name or local}
-        if shown:
-            text = f"R.func_attr({self.value(shown)})"
-            if local or self.declarations.head is None:
-                self._line(text)
-            else:
-                self.declarations.head.append(text)
-
-    # ------------------------------------------------------------------------------------------- blocks and bodies
-
-    def _body(self, body: Any, result: str | None) -> Task[None]:
-        """The statements of a SeqExpr; it ends in `return`, or in an assignment to `result` (branches)."""
-        blocks = body.blocks if isinstance(body, SeqExpr) else ()
-        value = body.body if isinstance(body, SeqExpr) else body
-        last = blocks[-1].bindings[-1] if blocks and blocks[-1].bindings else None
-        merged = (
-            result is not None
-            and isinstance(last, VarBinding)
-            and not isinstance(blocks[-1], DataflowBlock)
-            and last.var is value
-            and not is_leaf(last.value)
-            and not isinstance(last.value, Function)
-        )
-        for position, block in enumerate(blocks):
-            yield self._block(block, drop_last=merged and position == len(blocks) - 1)
-        if merged and last is not None and result is not None:
-            if isinstance(last.value, If):
-                self.declarations.names.bind(last.var, result)
-                yield self._binding(last)
-                return
-            text = yield self._value(last.value)
-            self._line(f"{result}{self._annotation(last.var, last.value)} = {text}")
-            self.declarations.names.bind(last.var, result)
-            return
-        text = yield self._value(value)
-        if result is None:
-            self._line(f"return {text}")
-        else:
-            info = value.struct_info_
-            self._line(f"{result}{'' if info is None else f': {self.infos.text(info)}'} = {text}")
-
-    def _annotation(self, var: Var, value: Any = None) -> str:
-        """The annotation of a variable, unless it repeats the `out_sinfo` of its value, or is not asked for."""
-        said = var.struct_info_
-        if said is None or (_says_its_output(value) and structural_equal(value.sinfo_args[0], said)):
-            return ""
-        if not self.show_all_struct_info and value is not None:
-            inferred = value if isinstance(value, StructInfo) else value.struct_info_
-            if inferred is not None and structural_equal(inferred, said):
-                return ""
-        return f": {self.infos.text(said)}"
-
-    def _block(self, block: BindingBlock, drop_last: bool = False) -> Task[None]:
-        bindings = block.bindings[:-1] if drop_last else block.bindings
-        if not isinstance(block, DataflowBlock):
-            for binding in bindings:
-                yield self._binding(binding)
-            return
-        self._line("with R.dataflow():")
-        self.indent += _INDENT
-        for binding in bindings:
-            yield self._binding(binding)
-        outputs = [b.var for b in bindings if b.var is not None and not isinstance(b.var, DataflowVar)]
-        self._line(f"R.output({', '.join(self.atom(v) for v in outputs)})")
-        self.indent = self.indent[: -len(_INDENT)]
-
-    def _binding(self, binding: Binding) -> Task[None]:
-        if isinstance(binding, MatchCast):
-            yield self._match_cast(binding)
-            return
-        assert isinstance(binding, VarBinding)
-        var, value = binding.var, binding.value
-        if isinstance(value, Function):
-            yield self._function(value, self.declarations.names.of(var, var.name_hint), local=True)
-            return
-        if isinstance(value, If):
-            cond = yield self._value(value.cond)
-            name = self.declarations.names.of(var, var.name_hint)
-            said, joined = var.struct_info_, value.struct_info_
-            if said is not None and joined is not None and not structural_equal(said, joined):
-                self._line(f"{name}{self._annotation(var)}")  # the annotation says something else than the join
-            for keyword, branch in ((f"if {cond}:", value.true_branch), ("else:", value.false_branch)):
-                self._line(keyword)
-                self.indent += _INDENT
-                yield self._body(branch, name)
-                self.indent = self.indent[: -len(_INDENT)]
-            return
-        text = yield self._value(value)
-        if isinstance(value, Call) and _is_unit(value.struct_info_) and _is_unit(var.struct_info_):
-            self.unassigned[var] = len(self.lines)
-            self._line(text)
-        else:
-            self._line(f"{self._assigned(var, value)}{text}")
-
-    def _assigned(self, var: Var, value: Any) -> str:
-        return f"{self.declarations.names.of(var, var.name_hint)}{self._annotation(var, value)} = "
-
-    def _match_cast(self, binding: MatchCast) -> Task[None]:
-        text = yield self._value(binding.value)
-        cast = f"R.match_cast({text}, {self.infos.text(binding.struct_info)})"
-        if binding.var is None:
-            self._line(cast)
-        else:
-            self._line(f"{self._assigned(binding.var, binding.struct_info)}{cast}")
-
-    # ----------------------------------------------------------------------------------------------- expressions
-
-    def _value(self, expr: Any) -> Task[str]:
-        match expr:
-            case Call():
-                callee = "" if isinstance(expr.op, Op) else (yield self._value(expr.op))
-                args: list[str] = []
-                for arg in expr.args:
-                    args.append((yield self._value(arg)) if not is_simple(arg) else self.atom(arg))
-                return call_text(expr, callee, args, self)
-            case Tuple():
-                fields: list[str] = []
-                for field in expr.fields:
-                    fields.append((yield self._value(field)) if not is_simple(field) else self.atom(field))
-                return _tuple_text(fields)
-            case TupleGetItem():
-                whole: str = yield self._value(expr.tuple_value)
-                return f"{whole}[{expr.index}]"
-            case SeqExpr():
-                for block in expr.blocks:
-                    yield self._block(block)
-                text: str = yield self._value(expr.body)
-                return text
-            case Function():
-                name = self.declarations.names.free("func")
-                yield self._function(expr, name, local=True)
-                return name
-            case If():
-                result = Var("gv")
-                yield self._binding(VarBinding(result, expr))
-                return self.declarations.names.of(result, "gv")
-            case _:
-                return self.atom(expr)
-
-    def atom(self, expr: Any) -> str:
-        """An expression without parts."""
-        return self._var(expr) if isinstance(expr, Var) else self.leaves.text(expr)
-
-    def _var(self, var: Var) -> str:
-        """The name of a variable that is used, so its line must say it."""
-        line = self.unassigned.pop(var, None)
-        if line is not None:
-            text = self.lines[line].lstrip()
-            margin = self.lines[line].removesuffix(text)
-            self.lines[line] = f"{margin}{self._assigned(var, None)}{text}"
-        return self.declarations.names.of(var, var.name_hint)
-
-    def info(self, info: StructInfo) -> str:
-        """A StructInfo inside an expression."""
-        return self.infos.text(info)
-
-    def value(self, value: Any) -> str:
-        """An attribute."""
-        return value_text(value, lambda s: scalar_text(s, self.declarations.scalar_name), self.metadata.reference)
-
-
-def _tuple_text(fields: list[str]) -> str:
-    if not fields:
-        return "R.tuple()"
-    return f"({fields[0]},)" if len(fields) == 1 else f"({', '.join(fields)})"
-
-
-def _decorator(function: Function, local: bool) -> str:
-    options = [] if function.is_pure else ["pure=False"]
-    if not local and "global_symbol" not in function.attrs:
-        options.append("private=True")
-    return f"@R.function({', '.join(options)})" if options else "@R.function"
-
-
-def _is_unit(info: StructInfo | None) -> bool:
-    return isinstance(info, TupleStructInfo) and not info.fields
-
-
-def _says_its_output(value: Any) -> bool:
-    """Whether the call's `out_sinfo` says all there is to know of its value."""
-    return isinstance(value, Call) and isinstance(value.op, Op) and value.op.name in _DESTINATION_PASSING
+        run(self.function(function, var.name_hint, local=False))
 
 
 def _order_in_module(entry: tuple[GlobalVar, Any]) -> tuple[int, str]:
