@@ -1,4 +1,4 @@
-"""Passes over Relay, one a file, in folders by what they change; those over whole programs lie here.
+"""Passes over Relay, one per file, in folders by what they change; passes over whole programs are in this folder.
 
-`pipeline` lists them in the order `relay.build` runs them; `relay_pass` and `building` are what they are written with.
+`pipeline` lists them in the order `relay.build` runs them; `relay_pass` and `building` are the tools for writing them.
 """

@@ -1,4 +1,4 @@
-"""Parameters that are known become constants: `relay.build_module.bind_params_by_name(func, params)`."""
+"""Bind known parameters as constants: `relay.build_module.bind_params_by_name(func, params)`."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Makes Relay nodes inside passes: calls by operator name with their types known at once, constants, tuples.
+"""Build Relay nodes inside passes: calls by operator name with their types filled in at once, constants, tuples.
 
-`Build` is also what `OpDef.decompose` and `OpDef.gradient` get as their builder, so that they serve Relay as well.
+`Build` is also the builder that `OpDef.decompose` and `OpDef.gradient` get for Relay programs.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from baton._src.values.tensor import NDArray
 
 
 class Build:
-    """Nodes of one rewriting, all of them typed where their parts are."""
+    """Builds the nodes of one rewrite, each typed if its parts are."""
 
     def __init__(self, catalogue: Catalogue = CATALOGUE) -> None:
         self.catalogue = catalogue
@@ -48,7 +48,9 @@ class Build:
         return self.call(Call(definition.relay_op, made, make_attrs(definition, attrs)))
 
     def _product(self, left: Any, right: Any) -> Any:
-        """Relax's matmul by Relay's products: of matrices, or of batches, repeated where they are broadcast."""
+        """Relax's matmul expressed by Relay's products: of matrices, or batched, with operands repeated where they
+        broadcast.
+        """
         shape, other = shape_of(left), shape_of(right)
         if shape is not None and other is not None and 1 in (len(shape), len(other)):
             return self._product_of_vectors(left, right, shape, other)
@@ -68,12 +70,14 @@ class Build:
         return self.op("reshape", made, newshape=(*shape[:-1], other[-1]))
 
     def _batch(self, x: Any, shape: tuple[int, ...], batch: tuple[int, ...]) -> Any:
-        """`x`, of `shape`, as matrices one behind the other: one for each index into `batch`."""
+        """`x`, of `shape`, as a sequence of matrices: one for each index into `batch`."""
         whole = x if shape[:-2] == batch else self.op("broadcast_to", x, shape=(*batch, *shape[-2:]))
         return self.op("reshape", whole, newshape=(int(np.prod(batch)), *shape[-2:]))
 
     def _product_of_vectors(self, left: Any, right: Any, shape: tuple[int, ...], other: tuple[int, ...]) -> Any:
-        """With a row for a vector on the left, a column for one on the right, which the result then does not have."""
+        """A product in which a vector on the left is a row and one on the right a column; its axis is dropped from the
+        result.
+        """
         row = self.op("reshape", left, newshape=(1, *shape)) if len(shape) == 1 else left
         column = self.op("reshape", right, newshape=(*other, 1)) if len(other) == 1 else right
         made = self._product(row, column)
@@ -82,7 +86,7 @@ class Build:
         return self.op("reshape", made, newshape=(*batch, *rest))
 
     def _attribute(self, definition: Any, operand: Any) -> str:
-        """The attribute that stands for an operand which only Relax passes as an argument."""
+        """The attribute that replaces an operand which only Relax passes as an argument."""
         names = (operand.relay_name, operand.name, f"new{operand.name}")
         return next((n for n in names if n in definition.attrs.names), operand.name)
 
@@ -117,7 +121,7 @@ class Build:
         return node
 
     def describe(self, *values: Any) -> None:
-        """Let operators' rules, which serve both languages, ask these values for `struct_info`: they get the info."""
+        """Make these values answer `struct_info`, so that rules written for both languages can use them."""
         for value in values:
             if value.checked_type_ is not None and value.struct_info_ is None:
                 set_note(value, "struct_info_", described(value.checked_type_))
@@ -160,12 +164,12 @@ class Build:
         return made
 
     def info(self, value: Any) -> Any:
-        """What is known of a typed expression, as operators see it."""
+        """The `Info` of a typed expression, as operators see it."""
         return to_info(value.checked_type)
 
 
 class Dims(tuple[Any, ...]):
-    """Dims of a shape as Relay has them, which answer to `values` as a shape of Relax does: rules serve both."""
+    """A Relay shape that answers `values`, as a shape of Relax does: rules serve both languages."""
 
     @property
     def values(self) -> tuple[Any, ...]:
@@ -173,7 +177,7 @@ class Dims(tuple[Any, ...]):
 
 
 def described(type_: Any) -> Any:
-    """What a type says, in the form that operators' rules ask."""
+    """A type in the form that operators' rules use."""
     info = to_info(type_)
     if isinstance(info, TensorInfo) and isinstance(info.shape, tuple):
         return TensorInfo(Dims(info.shape), info.dtype, info.ndim)
@@ -206,6 +210,6 @@ def is_call(expr: Any, *names: str) -> bool:
 
 
 def is_generalized(expr: Any) -> bool:
-    """Whether the type of `expr` depends on type parameters, so that nobody knows its dims and dtype yet."""
+    """Whether the type of `expr` depends on type parameters, so that its dims and dtype are not known yet."""
     type_ = expr.checked_type_
     return type_ is not None and any(isinstance(leaf, TypeVar) for leaf in leaves(type_))

@@ -1,10 +1,10 @@
-"""DeadCodeElimination: drop lets whose variable nobody uses; keep those with effects.
+"""DeadCodeElimination: drop lets whose variable is not used; keep those with effects.
 
 let %u = %x + 1; %x                       becomes   %x
 let %u = ref_write(%r, 1); %x             stays
 let %u = %x + 1; %u * 2    (inline_once)  becomes   (%x + 1) * 2
 
-References that are not used come into being for nobody; what is read of them stays.
+Creating a reference that is not used is no effect; reading one is.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ from baton._src.transform.passes import Pass
 
 @dataclass(frozen=True)
 class DeadCodeElimination(RelayFunctionPass):
-    """`inline_once` also puts a value in place of a variable that is used once, and not in a function inside."""
+    """See the module. `inline_once` also inlines the value of a variable that is used exactly once, not inside another
+    function.
+    """
 
     opt_level: ClassVar[int] = 1
     required: ClassVar[tuple[str | Pass, ...]] = (InferType(),)
@@ -42,7 +44,7 @@ class DeadCodeElimination(RelayFunctionPass):
 
 
 def _drop_unused(function: Any, effects: set[Any]) -> Any:
-    """What only a dropped value used is dropped in turn."""
+    """Drop unused lets, and in turn those that only dropped values used."""
     uses = _count(function)
     dead: set[Any] = set()
     for node in walk(function):  # inner lets come first
@@ -72,7 +74,7 @@ def _count(root: Any) -> dict[Any, int]:
 
 
 def _uncount(root: Any, uses: dict[Any, int], dead: set[Any]) -> None:
-    """`root` is used once less; so are its parts if that was the last time. A dropped let has only its body."""
+    """Decrement the use count of `root`, and of its parts if that was the last use. A dropped let has only its body."""
     work = [root]
     while work:
         node = work.pop()
@@ -93,8 +95,9 @@ def _inline_once(function: Any, effects: set[Any]) -> Any:
 
 
 def _used_inside_functions(function: Any) -> set[Any]:
-    """Variables that a function mentions which is written in their scope: it may be called many times (so may one that
-    calls itself)."""
+    """Variables used by a function that is written in their scope: it may be called many times (so may one that calls
+    itself).
+    """
     found: set[Any] = set()
     for node in walk(function.body):
         if isinstance(node, Function):

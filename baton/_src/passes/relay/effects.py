@@ -1,6 +1,6 @@
-"""Which expressions do more than give a value: references, stateful operators, and calls that may reach them.
+"""Which expressions have effects: references, stateful operators, and calls that may reach them.
 
-Passes ask before they drop, share or move something (contradictions B-18).
+Passes consult this before they drop, share or move an expression (contradictions B-18).
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from baton._src.relay.nodes import Call, Function, RefCreate, RefRead, RefWrite
 
 class Effects:
     """Effects within a module. A call of an unknown function counts as effectful if the module has effects at all.
-    Without `creation` it is none that a reference comes into being: nobody sees one that is not used."""
+    Without `creation`, creating a reference is no effect: an unused one is not observable.
+    """
 
     def __init__(self, module: IRModule, creation: bool = True) -> None:
         self._creation = creation

@@ -48,7 +48,7 @@ class EliminateCommonSubexpr(RelayFunctionPass):
 
 
 def _key(node: Any) -> Any:
-    """What equal expressions have in common, but for the attributes; None for what is not to be merged."""
+    """A key that equal expressions share, apart from their attributes; None for expressions that must not be merged."""
     if isinstance(node, TupleGetItem):
         return node.tuple_value, node.index
     if not isinstance(node, Call) or not node.args or not isinstance(node.op, Op):

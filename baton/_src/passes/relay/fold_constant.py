@@ -5,8 +5,9 @@
     if (True) { %a } else { %b }   becomes   %a
     shape_of(%x)      becomes   its value where the type of %x says it (so does ndarray_size)
 
-Values come from `OpDef.reference`. Stateful operators stay, results larger than `max_bytes` too (unless an argument was
-as large). Quantised dialect operators are folded only with `fold_qnn`, functions marked `Primitive` are left alone.
+Values come from `OpDef.reference`. Calls of stateful operators stay, and so do those with results larger than
+`max_bytes` (unless an argument is as large). Quantised dialect operators are folded only with `fold_qnn`, functions
+marked `Primitive` are left alone.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ class FoldConstant(RelayFunctionPass):
         return done.get(function, function)
 
     def folded(self, node: Any) -> Any:
-        """What a typed expression becomes if its parts are constants; None if it stays."""
+        """The value of a typed expression whose parts are constants; None if it cannot be folded."""
         if isinstance(node, TupleGetItem) and isinstance(node.tuple_value, Tuple):
             return node.tuple_value.fields[node.index]
         if isinstance(node, If) and isinstance(node.cond, Constant):
@@ -90,7 +91,7 @@ def fold_constant_expr(expr: Any, mod: IRModule, fold_qnn: bool = False) -> Any:
 
 
 def _without_constant(node: Var | Let, values: dict[Var, Any], done: dict[Any, Any]) -> Any:
-    """A variable as the constant that a let binds to it, the let as its body; others as they are, parts replaced."""
+    """Replace a variable by the constant that a let binds to it, and the let by its body."""
     value = values.get(node.var if isinstance(node, Let) else node)
     found = done.get(value, value)
     if not isinstance(found, Constant):
@@ -103,7 +104,7 @@ def _is_constant(expr: Any) -> bool:
 
 
 def _of_known_shape(type_: Any) -> NDArray | None:
-    """A tensor of this type, which takes no memory; None where the type leaves a dim open."""
+    """A placeholder tensor of this type, which takes no memory; None if the type leaves a dim open."""
     if not isinstance(type_, TensorType) or not all(isinstance(d, IntImm) for d in type_.shape):
         return None
     return NDArray(np.broadcast_to(np.zeros((), type_.dtype.numpy), [d.value for d in type_.shape]))

@@ -1,4 +1,4 @@
-"""A copy of an expression whose bound variables are new: every variable is bound once in a program."""
+"""Copy an expression with new bound variables: every variable may be bound only once in a program."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 def fresh_copy(expr: T) -> T:
-    """`expr` with new variables for all that it binds (type parameters are kept)."""
+    """`expr` with new variables for all its bindings (type parameters are kept)."""
     renamed: dict[Any, Any] = {}
     for node in walk(expr):
         for var in binders(node):

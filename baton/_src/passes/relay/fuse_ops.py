@@ -4,11 +4,11 @@
 becomes
     (fn (%p0, %p1, %p2, Primitive=1) { relu(nn.conv2d(%p0, %p1) + %p2) })(%x, %w, %b)
 
-Which belong together is decided by `passes.shared.fusion_groups` (at most one convolution, matmul or reduction a group,
-opaque operators alone, at most `relay.FuseOps.max_depth` nodes). Scalar constants take part as operators do. Level 0
-puts every operator into a group of its own. Operators of different scopes (branches, closures, before and after a let)
-are never put together. Functions that only reshape say so: `relay.reshape_only`. `annotation.stop_fusion` has done its
-work when the groups are made, and is dropped.
+The groups are decided by `passes.shared.fusion_groups` (at most one convolution, matmul or reduction a group, opaque
+operators alone, at most `relay.FuseOps.max_depth` nodes). Scalar constants are grouped like operators. At level 0 every
+operator is its own group. Operators of different scopes (branches, closures, before and after a let) are never grouped.
+Functions that only reshape get the attribute `relay.reshape_only`. `annotation.stop_fusion` is removed once the groups
+are made.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from baton._src.transform.passes import Pass
 
 STOP = "annotation.stop_fusion"
 MARK = "on_device"
-"""Says where a value lies, and computes nothing."""
+"""The operator that only says on which device a value is."""
 SIMPLE_DTYPES = ("int32", "int64", "float32", "float64", "bool")
 RESHAPES = (
     *("reshape", "reshape_like", "contrib_reverse_reshape", "dyn.reshape"),
     *("expand_dims", "squeeze", "nn.batch_flatten"),
 )
-"""Operators whose result has the elements of the operand, in their order."""
+"""Operators whose result has the elements of the operand in the same order."""
 
 
 @dataclass(frozen=True)
@@ -161,7 +161,7 @@ def _edge(part: Any, user: Any, pattern: Fusion) -> Fusion:
 
 
 def _is_simple_scalar(node: Any) -> bool:
-    """A number that code is generated with; other constants are given to it."""
+    """Whether a constant is a number that can be a literal of the kernel; other constants are arguments."""
     return isinstance(node, Constant) and node.data.shape == () and str(node.data.dtype) in SIMPLE_DTYPES
 
 

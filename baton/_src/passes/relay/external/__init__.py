@@ -1,1 +1,1 @@
-"""Parts of a program for external compilers."""
+"""Partition programs for external compilers."""

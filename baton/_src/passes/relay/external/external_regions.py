@@ -1,4 +1,4 @@
-"""Parts of a program for external compilers: marked, merged, and carved out as functions.
+"""Annotate, merge and outline the parts of a program that external compilers handle.
 
     MergeComposite(table)        patterns become calls of functions with the attribute Composite
     AnnotateTarget(compilers)    operators that a compiler supports stand between compiler_begin and compiler_end
@@ -6,8 +6,8 @@
     PartitionGraph()             every region becomes a function with the attribute Compiler (partition_graph)
 
 A compiler supports an operator if the column `target.<compiler>` says so: a bool, or a function of the call. It
-supports a composite function named `<compiler>.<something>`. What marks are bound to by lets is put where it is used,
-so that regions go through lets.
+supports a composite function named `<compiler>.<something>`. Marked values bound by lets are inlined at their uses, so
+that regions can extend across lets.
 """
 
 from __future__ import annotations
@@ -51,7 +51,8 @@ def _always(matched: Any) -> bool:
 @dataclass(frozen=True)
 class AnnotateTarget(RelayFunctionPass):
     """`targets` are names of compilers; the first that supports an operator gets it. With `include_non_call_ops`,
-    tuples and projections of what one compiler computes are its own, too."""
+    tuples and projections of the results of one compiler belong to it, too.
+    """
 
     opt_level: ClassVar[int] = 0
     targets: str | Sequence[str]
@@ -80,7 +81,7 @@ class AnnotateTarget(RelayFunctionPass):
 
 
 def operands(node: Any) -> tuple[Any, ...]:
-    """What a call, a tuple or a projection is computed from."""
+    """The operands of a call, a tuple or a projection."""
     match node:
         case Call():
             return node.args
@@ -91,14 +92,15 @@ def operands(node: Any) -> tuple[Any, ...]:
 
 
 def _common(nodes: Sequence[Any]) -> str | None:
-    """The compiler whose regions all nodes come out of."""
+    """The compiler whose regions produce all of the nodes, if there is one."""
     found = {n.attrs.compiler if is_call(n, END) else None for n in nodes}
     return found.pop() if len(found) == 1 else None
 
 
 def through_lets(function: Any, compilers: Sequence[str] | None = None) -> Any:
-    """`function` without the lets of marked values: the values stand where the variables were, each still computed
-    once. With `compilers`, of values that those will take."""
+    """`function` without the lets of marked values: the values replace the variables, each still computed once. With
+    `compilers`, also the lets of values that these will take.
+    """
     if not any(isinstance(n, Let) for n in walk(function)):
         return function
 
@@ -122,7 +124,7 @@ def through_lets(function: Any, compilers: Sequence[str] | None = None) -> Any:
 
 
 def is_composite(node: Any) -> bool:
-    """A function that MergeComposite made."""
+    """Whether it is a function that MergeComposite made."""
     return isinstance(node, Function) and "Composite" in node.attrs
 
 
@@ -136,7 +138,7 @@ def _supports(compiler: str, call: Call) -> bool:
 
 
 class Groups:
-    """Disjoint sets of regions, each with the regions it needs from outside."""
+    """Disjoint sets of regions, each with the outside regions it depends on."""
 
     def __init__(self) -> None:
         self._parent: list[int] = []
@@ -216,7 +218,9 @@ class MergeCompilerRegions(RelayFunctionPass):
 
     @staticmethod
     def _producer(region: dict[Any, int], scopes: Scopes, node: Any, begin: Any) -> Any:
-        """The marked call right behind `begin`, if it is for the same compiler and in the same scope."""
+        """The marked call that directly produces the operand of `begin`, if it is for the same compiler and in the same
+        scope.
+        """
         end: Any = begin.args[0] if is_call(begin, BEGIN) else None
         if not is_call(end, END) or end.attrs.compiler != begin.attrs.compiler:
             return None

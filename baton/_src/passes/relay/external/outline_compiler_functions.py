@@ -1,5 +1,5 @@
-"""Functions for external compilers that are written where they are called become functions of the module; composites
-within them become their bodies; those a compiler is done with are marked so.
+"""Outline functions for external compilers as functions of the module; inline the composite functions within them; mark
+those whose compilation is done.
 
     (fn (%a, Compiler="mine", global_symbol="mine_0") { exp(%a) })(%x)      becomes      @mine_0(%x)
 """
@@ -25,8 +25,9 @@ from baton._src.transform.passes import Pass
 
 @dataclass(frozen=True)
 class OutlineCompilerFunctionsWithExistingGlobalSymbols(Pass):
-    """Functions for `compiler_filter` (any compiler, if empty) that say their `global_symbol`. Error `api`: the module
-    has another function of that name."""
+    """Functions for `compiler_filter` (any compiler, if empty) that have a `global_symbol`. Error `api`: the module has
+    another function of that name.
+    """
 
     opt_level: ClassVar[int] = 0
     compiler_filter: str = ""
@@ -75,7 +76,8 @@ class InlineComposites(Pass):
 @dataclass(frozen=True)
 class MarkCompilerFunctionsAsExtern(Pass):
     """Functions of the module for `compiler_filter` (any compiler, if empty) lose their attributes and get `Extern`:
-    their compiler is done with them, whoever reads `Compiler` passes them by. Their bodies still say what they mean."""
+    they are compiled, and code that looks for `Compiler` skips them. Their bodies still define their meaning.
+    """
 
     opt_level: ClassVar[int] = 0
     compiler_filter: str = ""

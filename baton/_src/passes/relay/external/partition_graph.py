@@ -4,7 +4,7 @@
 becomes
     @tvmgen_default_mine_main_0(%x, %y)      def @tvmgen_default_mine_main_0(%a, %b, Compiler="mine") { add(%a, %b) }
 
-Building hands such functions to the code generators that scripts registered (`driver/relay/external_code.py`). Without
+Building passes such functions to the code generators that scripts registered (`driver/relay/external_code.py`). Without
 one a program with such functions is interpreted, exported as text, or taken back by InlineCompilerFunctionsBoundTo;
 building it is an error (`CheckCompilers`).
 """
@@ -36,7 +36,7 @@ class PartitionGraph(Pass):
     opt_level: ClassVar[int] = 0
     mod_name: str = "default"
     bind_constants: bool = True
-    """Whether constants that enter a region become part of its function, or arguments."""
+    """Whether constants that enter a region become part of its function instead of arguments."""
 
     def run(self, module: IRModule, ctx: PassContext) -> IRModule:
         module = infer_type(module)
@@ -50,7 +50,7 @@ class PartitionGraph(Pass):
 
 
 class _Carving:
-    """The regions of one function."""
+    """Outlines the regions of one function."""
 
     def __init__(
         self, function: Function, functions: dict[GlobalVar, Any], prefix: str, name: str, bind_constants: bool
@@ -90,7 +90,7 @@ class _Carving:
         return found
 
     def _find_regions(self) -> None:
-        """Ends whose nodes are connected without a mark between are one region."""
+        """Group the ends of regions: ends whose nodes are connected without a mark in between are one region."""
         groups = Groups()
         owner: dict[Any, int] = {}
         ends = [n for n in walk(self._function) if is_call(n, END)]
@@ -144,7 +144,7 @@ class _Carving:
 
 @dataclass(frozen=True)
 class InlineCompilerFunctionsBoundTo(Pass):
-    """Take functions for external compilers back into their callers: those named, or all."""
+    """Inline functions for external compilers into their callers: those named, or all."""
 
     opt_level: ClassVar[int] = 0
     global_vars: Sequence[Any] | None = None
@@ -169,7 +169,7 @@ class InlineCompilerFunctionsBoundTo(Pass):
 
 @dataclass(frozen=True)
 class CheckCompilers(Pass):
-    """Error `api` if a function is for an external compiler that nobody registered."""
+    """Error `api` if a function is for an external compiler that is not registered."""
 
     opt_level: ClassVar[int] = 0
 

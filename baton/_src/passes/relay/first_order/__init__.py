@@ -1,1 +1,1 @@
-"""Towards first-order programs: lambda lifting, monomorphisation, defunctionalisation; continuation-passing style."""
+"""Make programs first-order: lambda lifting, monomorphisation, defunctionalisation; continuation-passing style."""

@@ -1,12 +1,12 @@
-"""Types under a translation that changes some of them, and the ADTs that must change along.
+"""Translate types, and the ADTs that contain them, for passes that change the representation of values.
 
-A pass that gives values another representation (continuation-passing style, dual numbers, functions as data) says what
-becomes of the types it changes; `TypeTwins` carries that through tuples, references, functions and ADTs. An ADT whose
-fields change gets a twin: `type Shape { Dot(float32) }` becomes `type Shape_ad { Dot_ad((float32, ref(float32))) }`.
-Of an ADT that only passes its type parameters on (`List`), the instances change and the definition stays.
+A pass that gives values another representation (continuation-passing style, dual numbers, functions as data) defines
+how the types it changes are translated; `TypeTwins` extends that to tuples, references, functions and ADTs. An ADT
+whose fields change gets a twin: `type Shape { Dot(float32) }` becomes `type Shape_ad { Dot_ad((float32, ref(float32)))
+}`. For an ADT that only passes on its type parameters (`List`), the instances change and the definition stays.
 
-A translation that has to know every type completely (functions as data) asks for a twin an instance: of
-`type Lazy[T] { Later(fn() -> T) }`, `Lazy[float32]` becomes `Lazy_data`, `Lazy[int32]` another, without parameters.
+A translation that must know every type completely (functions as data) uses one twin per instance: of `type Lazy[T] {
+Later(fn() -> T) }`, `Lazy[float32]` becomes `Lazy_data`, `Lazy[int32]` another one, both without parameters.
 """
 
 from __future__ import annotations
@@ -33,15 +33,17 @@ from baton._src.support.diagnostics import fail
 from baton._src.support.trampoline import Task
 
 DEEPEST, LONGEST = 50, 20_000
-"""Instances made because another one needs them, and how long their types are as text: beyond, they never end."""
+"""Limits on the nesting of instances that need further instances, and on the length of their types as text: beyond them
+the instances are assumed infinite.
+"""
 
 
 class TypeTwins:
     """One translation over one module.
 
-    `is_changed` tells the types that the translation is about, `change` gives what becomes of one (it calls `type` for
-    what is inside). Twins may take one more type parameter, `extra`, which the changed types mention. With `instances`
-    a twin is made for each instance of a polymorphic ADT; its types must be known completely.
+    `is_changed` says which types the translation changes, `change` translates one (it calls `type` for nested types).
+    Twins may have one more type parameter, `extra`, which the changed types use. With `instances` a twin is made for
+    each instance of a polymorphic ADT; its types must be known completely.
     """
 
     def __init__(
@@ -65,7 +67,7 @@ class TypeTwins:
         self._twins: dict[tuple[GlobalTypeVar, str], GlobalTypeVar] = {}
         self._constructors: dict[tuple[GlobalTypeVar, int], Constructor] = {}
         self.definitions: dict[GlobalTypeVar, TypeData] = {}
-        """The twins made so far, to be added to the module."""
+        """The twins made so far, which must be added to the module."""
 
     def type(self, type_: Any) -> Any:
         """The translation of a type (None of None)."""
@@ -95,20 +97,23 @@ class TypeTwins:
                 return type_
 
     def constructor(self, constructor: Constructor, made: Any = None) -> Constructor:
-        """The constructor of the twin; itself if its ADT stays. `made` (for `instances`) is the type of its value."""
+        """The constructor of the twin, or the constructor itself if its ADT does not change. `made` (for `instances`)
+        is the type of its value.
+        """
         if constructor.belong_to not in self._changing:
             return constructor
         args = made.args if self._instances and isinstance(made, TypeCall) else ()
         return self._constructors[self._twin(constructor.belong_to, args), constructor.tag]
 
     def type_args(self, call: Any) -> tuple[Any, ...]:
-        """The type arguments a call was written with, translated."""
+        """The type arguments of a call, translated."""
         if self._instances and isinstance(call.op, Constructor) and call.op.belong_to in self._changing:
             return ()
         return tuple(self.type(t) for t in call.written_type_args)
 
     def pattern(self, pattern: Any, variable: Callable[[Var], Var] | None = None, data: Any = None) -> Any:
-        """The pattern over twins; its variables become what `variable` says. Nests only as deep as it was written.
+        """The pattern over twins, with its variables replaced by `variable(v)`. Recursion is only as deep as the source
+        pattern.
 
         `data` is the type of what is matched, for `instances`.
         """
@@ -147,7 +152,7 @@ class TypeTwins:
         return () if self._extra is None else (self._extra,)
 
     def _those_that_change(self) -> set[GlobalTypeVar]:
-        """ADTs with a field that changes, by itself or because it holds such an ADT."""
+        """ADTs with a field that changes, directly or because it holds such an ADT."""
         mentions: dict[GlobalTypeVar, set[GlobalTypeVar]] = {}
         found: set[GlobalTypeVar] = set()
         for name, data in self._module.type_definitions.items():
@@ -210,7 +215,7 @@ __all__ = ["TypeTwins"]
 
 
 class TwinBody:
-    """A function that is written anew over twins: variables of its own, with the types' twins, and its lets."""
+    """Rewrites a function over twins, with new variables of the translated types, and its lets."""
 
     def __init__(self, twins: TypeTwins) -> None:
         self._twins = twins
@@ -232,5 +237,5 @@ class TwinBody:
         return made
 
     def _value(self, expr: Any, name: Var | None) -> Task[Any]:
-        """What is computed instead of `expr`, which a let calls `name`."""
+        """The translation of `expr`, which a let binds to `name`."""
         raise NotImplementedError

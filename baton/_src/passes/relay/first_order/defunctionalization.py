@@ -1,4 +1,4 @@
-"""Defunctionalization: a higher-order program becomes a first-order one. Functions as values become data.
+"""Defunctionalization: turn a higher-order program into a first-order one; function values become data.
 
     def @main(%x: int32) { let %f = fn (%y: int32) { %x + %y }; @twice(%f, 1) }
 becomes
@@ -7,8 +7,8 @@ becomes
     def @apply0(%f: Function0, %a0: int32) -> int32 { match (%f) { Closure0(%x) => @closure0(%x, %a0), } }
     def @main(%x: int32) { let %f = Closure0(%x); @twice_1(%f, 1) }
 
-There is an ADT and an apply function for every type of functions, a constructor for every function literal, whose
-fields are what it captures. Polymorphic functions are specialised first. A call of a function of the module stays one.
+Each function type gets an ADT and an apply function; each function literal gets a constructor whose fields are its free
+variables. Polymorphic functions are specialised first. Direct calls of functions of the module are kept.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class _Module:
         )
 
     def function_type(self, type_: FuncType) -> Any:
-        """The ADT that stands for functions of a type."""
+        """The ADT that represents functions of a type."""
         return TypeCall(self.kind(type_).name, ())
 
     def kind(self, type_: FuncType) -> _Kind:

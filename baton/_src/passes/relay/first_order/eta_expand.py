@@ -2,7 +2,7 @@
 
     @map(S, %xs)      becomes      @map(fn (%a0: Nat[]) -> Nat[] { S(%a0) }, %xs)
 
-Operators used as values are expanded too: what is compiled calls operators only directly.
+Operators used as values are expanded too: the compiler only supports direct calls of operators.
 """
 
 from __future__ import annotations

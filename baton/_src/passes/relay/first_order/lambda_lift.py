@@ -1,12 +1,12 @@
-"""LambdaLift: closures become functions of the module that take what they captured as leading parameters.
+"""LambdaLift: closures become functions of the module that take their free variables as leading parameters.
 
     def @main(%x) { let %f = fn (%y) { %y + %x }; %f(1) }
 becomes
     def @main(%x) { let %f = @lifted_f(%x); %f(1) }
     def @lifted_f(%x, Closure=1) { fn (%y) { %y + %x } }
 
-A function without captures becomes a global by itself. A recursive one calls its global again. Polymorphic captures
-stay closures, as a global could not name their type variables.
+A function without free variables becomes a global directly. A recursive one calls its global. Closures that capture
+polymorphic values are kept, since a global could not name their type variables.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The form in which passes that change what functions and data are take a program apart."""
+"""The form of programs for passes that change the representation of functions and data."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from baton._src.relay.check.infer_type import infer_type
 
 
 def monomorphic_form(module: IRModule) -> IRModule:
-    """Each instance of a polymorphic function a function of its own, constructors and globals as values functions too,
-    every intermediate result with a name."""
+    """One function for each instance of a polymorphic function, constructors and globals used as values eta-expanded,
+    and every intermediate result bound to a variable.
+    """
     expanded = EtaExpand(expand_constructor=True, expand_global_var=True)(infer_type(module))
     named = ToANormalForm()(expanded)  # a polymorphic literal that a graph shares has to have a name to be specialised
     found: IRModule = ToANormalForm()(Specialize()(named))

@@ -4,9 +4,9 @@
 becomes
     def @id_1(%x: int32) -> int32 { %x }   def @id_2(%x: bool) -> bool { %x }   def @main() { (@id_1(1), @id_2(True)) }
 
-The same for let-bound functions, which inference generalises whenever it can; the copies stand where the let stood.
-Polymorphic functions used as values are eta-expanded first, so that every use is a call. What stays polymorphic then is
-a function value that carries declared type parameters; its types are decided at run time.
+The same for let-bound functions, which inference generalises whenever it can; the copies replace the let. Polymorphic
+functions used as values are eta-expanded first, so that every use is a call. Only function values with declared type
+parameters stay polymorphic; their types are decided at run time.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
 
 LONGEST = 20_000
-"""Types longer than this as text are growing without end."""
+"""Types longer than this as text are assumed to grow without end."""
 
 
 @dataclass(frozen=True)
 class Specialize(Pass):
-    """See the module's docstring. `max_copies` bounds polymorphic recursion, which would never end."""
+    """See the module's docstring. `max_copies` bounds polymorphic recursion, which would not terminate."""
 
     opt_level: ClassVar[int] = 0
     max_copies: int = 1000
@@ -54,7 +54,7 @@ class Specialize(Pass):
 
 
 def is_polymorphic(type_: Any) -> bool:
-    """Whether it is the type of a function with type parameters."""
+    """Whether it is a function type with type parameters."""
     return isinstance(type_, FuncType) and bool(type_.type_params)
 
 
@@ -117,7 +117,7 @@ def _still_polymorphic(name: Any, scheme: FuncType) -> Function:
 
 
 def _argument_types(call: Call, module: IRModule) -> tuple[Any, ...]:
-    """What the callee declares its parameters to be, where that is known."""
+    """The parameter types that the callee declares, where known."""
     op = call.op
     if isinstance(op, Constructor):
         return op.inputs
@@ -155,7 +155,7 @@ class _Specializer:
         return infer_type(self._module.with_functions(self._with_needed(functions)))
 
     def _with_needed(self, functions: dict[GlobalVar, Any]) -> dict[GlobalVar, Any]:
-        """Polymorphic functions that are still mentioned stay; so does a polymorphic entry, to be reported later."""
+        """Keep polymorphic functions that are still used, and a polymorphic entry, which is reported later."""
         kept = {v.name_hint for v in functions}
         entry = [f for v, f in self._module.functions.items() if v.name_hint == "main" and "main" not in kept]
         work = [*functions.values(), *entry]
@@ -170,7 +170,7 @@ class _Specializer:
         return {**first, **functions}
 
     def _specialized(self, function: Function) -> Function:
-        """A monomorphic function whose calls, of lets and of globals, are of copies."""
+        """A monomorphic function in which calls of polymorphic lets and globals are replaced by calls of copies."""
         while True:
             made = _Lets(function).function()
             if made is function:
@@ -224,7 +224,7 @@ class _Lets:
         self._calls: dict[Call, Var] = {}
 
     def function(self) -> Function:
-        """The function after the round; itself if there was nothing to do."""
+        """The function after one round; the same object if there was nothing to do."""
         if not self._lets:
             return self._function
         for node in walk(self._function.body):

@@ -1,4 +1,4 @@
-"""ToCPS: every function takes what is to be done with its result, a continuation, and no call ever returns.
+"""ToCPS: continuation-passing style. Every function takes a continuation for its result, and no call returns.
 
     def @f(%x: float32) -> float32 { @g(%x) + 1f }
 becomes
@@ -6,12 +6,13 @@ becomes
       @g_cps(%x, fn (%v: float32) -> answer { %k(%v + 1f) })
     }
 
-The whole language but calls of operators and constructors, which stay as they are: lets, closures, recursion, ifs,
-matches, references. The type of the answer is one for everything that runs within one call, so a function that is a
-value (an argument, in a reference, in an ADT) takes continuations of that answer; ADTs with functions in their fields
-get twins with the answer as a type parameter. What follows an if or a match becomes a function both branches call.
+This covers the whole language (lets, closures, recursion, ifs, matches, references) except calls of operators and
+constructors, which are unchanged. Everything that runs within one call has the same answer type, so a function value
+(an argument, or in a reference or an ADT) takes continuations with that answer type; ADTs with functions in their
+fields get twins with the answer type as a type parameter. The code after an if or a match becomes a function that both
+branches call.
 
-`un_cps` gives the function with the interface from before: called with the identity as continuation.
+`un_cps` restores the original interface by passing the identity as continuation.
 """
 
 from __future__ import annotations
@@ -54,7 +55,8 @@ def to_cps(func: Any, mod: IRModule | None = None) -> Function:
 def un_cps(func: Function) -> Function:
     """A function of `to_cps` without its continuation: `fn (params) { function(params, identity) }`.
 
-    What is higher-order in the interface stays as `to_cps` made it. Error `relay-cps` if the last parameter is none.
+    What is higher-order in the interface stays as `to_cps` made it. Error `relay-cps` if the last parameter is not a
+    continuation.
     """
     function = func if func.checked_type_ is not None else infer_expr(func)
     type_ = function.checked_type
@@ -77,7 +79,7 @@ def un_cps(func: Function) -> Function:
 class ToCPS(Pass):
     """Every function gets a twin in continuation-passing style, and becomes a call of it with the identity.
 
-    A function that takes or gives functions stays as it was alongside its twin, as its callers outside expect.
+    A function that takes or returns functions is kept unchanged alongside its twin, for callers outside the module.
     """
 
     opt_level: ClassVar[int] = 1
@@ -122,12 +124,12 @@ class _Module:
         return infer_type(made.with_functions(functions))
 
     def _looks_the_same(self, type_: Any) -> bool:
-        """Whether values of a type are the same in both styles: no functions in it."""
+        """Whether values of a type have the same representation in both styles: it contains no functions."""
         return structural_equal(self._styles.twins.type(type_), type_, map_free_vars=False)
 
 
 class _Styles:
-    """Types in continuation-passing style. Every function calls its answer by the same type variable."""
+    """Types in continuation-passing style. Every function names its answer type by the same type variable."""
 
     def __init__(self, module: IRModule) -> None:
         self.answer = TypeVar("answer")
@@ -138,7 +140,7 @@ class _Styles:
         return FuncType((*args, self.continuation_type(type_.ret_type)), self.answer, type_.type_params)
 
     def continuation_type(self, result: Any) -> FuncType:
-        """What takes a result."""
+        """The type of a continuation for results of a type."""
         return FuncType((self.twins.type(result),), self.answer)
 
 
@@ -157,7 +159,7 @@ class _Function:
         return made.with_attr("CPS", 1)
 
     def _var(self, var: Var) -> Var:
-        """The variable that stands for one of the program: the same name with the type in the new style."""
+        """The variable that replaces one of the program: the same name, with its type in the new style."""
         if var not in self._vars:
             known = var.type_annotation if var.type_annotation is not None else var.checked_type_
             if isinstance(known, FuncType) and known.type_params:
@@ -174,7 +176,9 @@ class _Function:
         return Function((*params, k), body, self._answer, (*type_.type_params, *more), attrs, function.span)
 
     def _tail(self, expr: Any, k: Any) -> Task[Any]:
-        """`expr` evaluated and its value given to `k`. Lets are collected first, then wrapped from the last."""
+        """Evaluate `expr` and pass its value to `k`. Lets are collected first, then wrapped from the last to the
+        first.
+        """
         chain: list[Let] = []
         while isinstance(expr, Let):
             chain.append(expr)
@@ -189,7 +193,7 @@ class _Function:
         return made
 
     def _before(self, let: Let, rest: Any) -> Task[Any]:
-        """A let of a call, an if or a match, with `rest` as what follows."""
+        """Translate a let of a call, an if or a match, with `rest` as the code after it."""
         var = self._var(let.var)
         ends = isinstance(rest, Call) and isinstance(rest.op, Var) and rest.args == (var,)
         then = rest.op if ends else Function([var], rest, self._answer)  # a call at the end stays one
@@ -225,7 +229,9 @@ class _Function:
         return Call(callee, args, call.attrs, self._twins.type_args(call), call.span)
 
     def _direct(self, expr: Any) -> Task[Any]:
-        """What needs no continuation: operators, constructors, data, function literals, names."""
+        """Translate an expression that needs no continuation: operators, constructors, data, function literals,
+        names.
+        """
         match expr:
             case Function():
                 return (yield self._function(expr))

@@ -1,4 +1,4 @@
-"""What the type parameters of a function stand for at a call, and the function for such a choice of types."""
+"""The type arguments of a function at a call, and the function instantiated with them."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from baton._src.relay.nodes import Call, Function, Var
 
 
 def instance_of(scheme: FuncType, call: Call) -> dict[Any, Any] | None:
-    """What the type parameters of `scheme` stand for at a typed call; None if that is not completely known."""
+    """The type arguments of `scheme` at a typed call; None if they are not completely known."""
     mapping = type_arguments(scheme, call)
     known = all(v in mapping and _is_concrete(mapping[v]) for v in scheme.type_params)
     return {v: mapping[v] for v in scheme.type_params} if known else None
 
 
 def type_arguments(scheme: FuncType, call: Call) -> dict[Any, Any]:
-    """What the type variables of `scheme` stand for at a typed call, as far as that shows (in the caller's terms)."""
+    """The type arguments of `scheme` at a typed call, as far as they can be inferred (in the caller's terms)."""
     mapping: dict[Any, Any] = {}
     pairs = [*zip(scheme.arg_types, (a.checked_type_ for a in call.args)), (scheme.ret_type, call.checked_type_)]
     work = list(reversed(pairs))
@@ -72,7 +72,7 @@ def _is_concrete(found: Any) -> bool:
 
 
 def with_types(function: Function, mapping: dict[Any, Any], scheme: Any = None) -> Function:
-    """A copy of `function` with fresh variables whose type parameters are what `mapping` says."""
+    """A copy of `function` with fresh variables and its type parameters replaced by `mapping`."""
     type_ = scheme if scheme is not None else function.checked_type_
     assert isinstance(type_, FuncType)
     copy = fresh_copy(function.with_fields(body=_of_its_own(function.body, mapping)))
@@ -83,8 +83,9 @@ def with_types(function: Function, mapping: dict[Any, Any], scheme: Any = None) 
 
 
 def _of_its_own(body: Any, mapping: dict[Any, Any]) -> Any:
-    """`body` with a node of its own wherever the type is polymorphic: `Nil` mentions no variable, so that copies would
-    share it, and a node has one type."""
+    """`body` with a fresh node wherever the type is polymorphic: `Nil` contains no variable, so copies would share it,
+    and a node has one type.
+    """
 
     def rule(old: Any, new: Any) -> Any:
         if new is not old or isinstance(old, (Var, Op, GlobalVar, Constructor)):

@@ -1,4 +1,4 @@
-"""Writes inferred types at the parameters of closures, so that a let that names one later does not generalise it."""
+"""Annotate closures with their inferred parameter types, so that a let that binds one later does not generalise it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from baton._src.relay.nodes import Function, Var
 
 
 def annotated(function: Function) -> Function:
-    """A typed function whose function literals with known types say them."""
+    """A typed function in which function literals are annotated with their types, where known."""
     fresh: dict[Any, Any] = {}
     for node in walk(function.body):
         if isinstance(node, Function) and _is_known(node.checked_type_):

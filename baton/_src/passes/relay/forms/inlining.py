@@ -2,7 +2,7 @@
 
     def @f(%x, Inline=1) { %x + 1 }   @f(%y)      becomes      %y + 1
 
-`inline_call(function, args)` is the substitution itself, with fresh variables for what the body binds.
+`inline_call(function, args)` is the substitution itself, with fresh variables for the bindings of the body.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Puts chosen nodes of a graph into lets, each in the scope it is evaluated in and before its first use there.
+"""Bind chosen nodes of a graph by lets, each in the scope in which it is evaluated and before its first use there.
 
-The machinery of ToBasicBlockNormalForm and ToANormalForm: both differ only in which nodes get a let. Existing lets keep
-their place and their variable. Nested scopes are tasks, each scope is one walk with a stack of its own.
+Used by ToBasicBlockNormalForm and ToANormalForm, which differ only in which nodes they bind. Existing lets keep their
+place and their variable. Nested scopes are separate tasks; each scope is one traversal with its own stack.
 """
 
 from __future__ import annotations
@@ -19,12 +19,13 @@ from baton._src.support.trampoline import Task, run
 
 Lets = list[tuple[Var, Any]]
 _ATOMS = (Var, Constant, GlobalVar, Op, Constructor)
-"""What stands for itself in every scope: a variable for it, made in one, would not be known in another."""
+"""Nodes that are never bound: a variable bound in one scope would not be visible in another."""
 
 
 class LetPlacement:
-    """Rewrites one function; `wants_let(node)` says which nodes are bound. Functions marked `Primitive` stay as they
-    are without `inside_kernels`: they are one kernel each, with no order within."""
+    """Rewrites one function; `wants_let(node)` says which nodes are bound. Functions marked `Primitive` are unchanged
+    unless `inside_kernels`: each is one kernel, without an evaluation order inside.
+    """
 
     def __init__(self, scopes: Scopes, wants_let: Callable[[Any], bool], inside_kernels: bool = True) -> None:
         self._scopes = scopes

@@ -4,7 +4,7 @@
 becomes
     let %v = log(%x); if (%c) { %v } else { %v + 1f }
 
-What is used within one scope only stays a graph node there. Source: seed 003, ToBasicBlockNormalForm.
+A value used within a single scope stays a graph node there. Source: seed 003, ToBasicBlockNormalForm.
 """
 
 from __future__ import annotations

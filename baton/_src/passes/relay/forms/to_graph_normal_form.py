@@ -1,8 +1,8 @@
-"""ToGraphNormalForm: lets become graph edges; the value stands wherever the variable stood.
+"""ToGraphNormalForm: lets become graph edges; the value replaces its variable everywhere.
 
     let %v1 = log(%x); add(%v1, %y)      becomes      add(log(%x), %y)
 
-A let of a recursive function stays, and so does one with effects (references), whose place matters.
+Lets of recursive functions stay, and so do lets with effects (references), whose order matters.
 """
 
 from __future__ import annotations

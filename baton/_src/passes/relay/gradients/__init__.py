@@ -1,1 +1,1 @@
-"""Automatic differentiation, and simplifying what it leaves behind."""
+"""Automatic differentiation, and the simplification of its results."""

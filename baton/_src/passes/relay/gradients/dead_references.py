@@ -11,9 +11,10 @@ from baton._src.relay.nodes import Function, Let, RefCreate, RefWrite, Tuple
 
 
 def without_dead_references(function: Any) -> Any:
-    """`function` without the references, named by lets, that nothing but writes mentions; writes become `()`.
+    """`function` without references, bound by lets, that are only written; the writes become `()`.
 
-    A reference that is only stored in another dead one goes, too: what a dead write stores does not count as a use.
+    A reference that is only stored in another dead one is removed, too: a dead write does not count as a use of its
+    value.
     """
     if not isinstance(function, Function):
         return function

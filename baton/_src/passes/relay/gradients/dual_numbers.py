@@ -1,4 +1,6 @@
-"""Dual numbers in Relay: a float tensor with a reference to its gradient, `(T, ref(T))`. How they are made and read."""
+"""Dual numbers in Relay, `(T, ref(T))`: a float tensor with a reference to its gradient; how they are built and
+read.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,7 @@ class Duals:
 
     @staticmethod
     def is_float(type_: Any) -> bool:
-        """Whether values of this type have gradients themselves."""
+        """Whether values of this type have gradients of their own."""
         if not isinstance(type_, TensorType):
             return False
         if not isinstance(type_.dtype, DataType):
@@ -46,7 +48,7 @@ class Duals:
 
 
 class Lets:
-    """Lets in order, and what makes them typed."""
+    """Collects lets in order, and types them."""
 
     def __init__(self, build: Build) -> None:
         self.build = build
@@ -78,7 +80,7 @@ class Lets:
         return made
 
     def read(self, ref: Any, type_: Any) -> Any:
-        """What a reference holds, as a name."""
+        """The content of a reference, bound to a variable."""
         return self.bind(RefRead(ref), "g", type_)
 
     def accumulate(self, ref: Any, grad: Any, type_: Any) -> None:
@@ -87,7 +89,7 @@ class Lets:
 
 
 class Translation:
-    """What the program and its entry have in common: values with their gradients, taken apart."""
+    """The part common to functions and the entry: values with their gradients, component by component."""
 
     def __init__(self, duals: Duals, names: dict[str, GlobalVar]) -> None:
         self.duals = duals
@@ -127,7 +129,7 @@ class Translation:
         lets.accumulate(TupleGetItem(dual, 1), grad, type_)
 
     def gradient(self, dual: Any, type_: Any, lets: Lets) -> Any:
-        """The gradient that a dual number has got so far; zeros for what has none."""
+        """The gradient accumulated in a dual number; zeros for a value without one."""
         if isinstance(type_, TupleType):
             fields = [lets.bind(TupleGetItem(dual, i), "d", t) for i, t in enumerate(type_.fields)]
             return self.build.tuple(*(self.gradient(f, t, lets) for f, t in zip(fields, type_.fields)))

@@ -1,12 +1,12 @@
-"""Automatic differentiation: from a function to its value and the gradients of its parameters.
+"""Automatic differentiation: a function that returns the value and the gradients of the parameters.
 
     gradient(fn (%x) { %x * %x })  is  fn (%x) { (%x * %x, (%x + %x,)) }   up to the form of the sums
 
 A dataflow program is differentiated in reverse mode over its graph: gradients flow from the result to the parameters,
-summed where a value has several users; each operator gives its own rule (`OpDef.gradient`). Lets are made graph edges
-first, called globals are inlined. Everything else (ifs, matches, closures, references, recursion) is differentiated by
-dual numbers (`higher_order_gradient`), unless `mode="first_order"` asks for a dataflow result or an error
-(`relay-gradient`).
+summed where a value has several users; each operator gives its own rule (`OpDef.gradient`). Lets are first turned into
+graph edges, and called globals are inlined. Everything else (ifs, matches, closures, references, recursion) is
+differentiated by dual numbers (`higher_order_gradient`), unless `mode="first_order"` requests a dataflow result or else
+an error (`relay-gradient`).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ MODES = ("first_order", "higher_order")
 def gradient(expr: Any, mod: IRModule | None = None, mode: str = "higher_order") -> Function:
     """`fn (params) { (value, (gradient of each parameter, ...)) }`. `mode` is `first_order` or `higher_order`.
 
-    Where a program that is no dataflow calls functions of `mod`, their differentiated twins `@name_ad` are added to
+    If a program that is not pure dataflow calls functions of `mod`, their differentiated twins `@name_ad` are added to
     `mod` in place, as in TVM.
     """
     if mode not in MODES:
@@ -53,7 +53,7 @@ def gradient(expr: Any, mod: IRModule | None = None, mode: str = "higher_order")
 
 @dataclass(frozen=True)
 class FirstOrderGradient(RelayFunctionPass):
-    """Every function becomes the one that also gives its gradients."""
+    """Replace every function by one that also returns its gradients."""
 
     opt_level: ClassVar[int] = 0
 

@@ -6,9 +6,9 @@ operator
 
     %y = op(%x)      becomes      %y = (op(%x.0), ref(zeros)), and a new back-propagator
 
-which first adds op's own contribution to `%x.1` and then calls the one that was there before. So the calls of operators
-are undone in the opposite order of how they happened to run, whatever control flow led to them. Everything that is no
-operator stays as it is, over dual numbers.
+which first adds op's own contribution to `%x.1` and then calls the previous back-propagator. So operators are
+differentiated in the reverse of their execution order, whatever the control flow was. Everything except operators is
+unchanged, over dual numbers.
 
 Source: the published design of Relay's higher-order gradient (dual numbers with a reference of back-propagator).
 """
@@ -61,7 +61,7 @@ FLAT = frozenset(
         "arange",
     )
 )
-"""Operators whose result does not depend on the elements of their operands: their gradient is zero."""
+"""Operators whose result does not depend on the values of their operands: their gradient is zero."""
 
 _ROOT = "gradient_root"
 
@@ -162,7 +162,7 @@ class _Function(Translation):
         self._vars: dict[Var, Var] = {}
 
     def function(self, function: Function) -> Task[Any]:
-        """A function literal; it shares the back-propagator with all others."""
+        """Translate a function literal; it shares the back-propagator with all others."""
         params = [self._var(p) for p in function.params]
         body = yield self._body(function.body)
         attrs = {k: v for k, v in function.attrs.items() if k != "Primitive"}
