@@ -101,9 +101,7 @@ def hurwitz_zeta(s: Any, q: Any) -> Any:
     torch = torch_library()
     dtype = torch.result_type(s, q)
     dtype = dtype if dtype.is_floating_point else torch.get_default_dtype()
-    s, q = (
-        o.to(torch.float64) if isinstance(o, torch.Tensor) else torch.full((), o, dtype=torch.float64) for o in (s, q)
-    )
+    s, q = _double(s), _double(q)
     fraction = q - torch.floor(q)
     sign = torch.where(torch.fmod(s, 2) == 0, 1.0, -1.0)
     below = sign * (_zeta(s, 1 - fraction) - _zeta(s, 1 - torch.where(q > 0, fraction, q)))
@@ -114,7 +112,7 @@ def hurwitz_zeta(s: Any, q: Any) -> Any:
     return torch.where(torch.isnan(q) & (s != 1), math.nan, found).to(dtype)
 
 
-def _doubles(x: Any) -> Any:
+def _double(x: Any) -> Any:
     """A tensor or a number in float64."""
     torch = torch_library()
     return x.to(torch.float64) if isinstance(x, torch.Tensor) else torch.full((), x, dtype=torch.float64)
