@@ -22,6 +22,7 @@ from baton._src.ir.attrs import Attrs, attr, attrs
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
+from baton._src.ops.broadcasting import check_floats
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.samples import Arr, Sample
 from baton._src.tir import expr as tir
@@ -54,8 +55,7 @@ def infer_sample(call: OpCall[GridSampleAttrs]) -> Info:
     for name, t in (("data", x), ("grid", grid)):
         if t.ndim not in (-1, rank):
             call.fail(f"{name} must have rank {rank}, got {show_shape(t.shape, t.ndim)}")
-    if not grid.dtype.is_void and not grid.dtype.is_float:
-        call.fail(f"grid must be floating-point, got {grid.dtype}", code="op-dtype", help="astype first")
+    check_floats(call, 1)
     if x.shape is None or grid.shape is None:
         return TensorInfo(None, x.dtype, rank, x.vdevice)
     same = DimMath(call.prover)

@@ -65,6 +65,11 @@ NUMPY = Scalars(
 )
 
 
+def box(a: Any, axis: int) -> tuple[float, float]:
+    """Start and end, along a spatial axis, of the part of the image that attributes ask for."""
+    return (0.0, 1.0) if a.roi is None else (a.roi[axis], a.roi[axis + a.spatial])
+
+
 def coordinate(s: Scalars, i: Any, before: Any, after: Any, mode: str, box: tuple[float, float]) -> Any:
     """Where index `i` lies in the source, as a float32."""
     at, x, y = s.number(i), s.number(before), s.number(after)

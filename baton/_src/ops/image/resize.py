@@ -7,7 +7,6 @@ an attribute. Source: facts relax-ops-passes-vm §1 (image), relay-language §6 
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterable
 from typing import Any, ClassVar
 
@@ -17,11 +16,11 @@ from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
 from baton._src.ir.expr import GraphExpr
 from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
 from baton._src.ir.tensor_info import Dim, Info, TensorInfo
-from baton._src.ops import kernel_words as k
 from baton._src.ops.canonical_axes import from_canonical, to_canonical
 from baton._src.ops.dims import DimMath, as_dims, show_shape
-from baton._src.ops.image.resampling import METHODS, MODES, NUMPY, ROUNDINGS, TE, coordinate, taps
-from baton._src.ops.layout_names import AxisOrder, layout_over
+from baton._src.ops.image.resampling import METHODS, MODES, NUMPY, ROUNDINGS, box, coordinate, taps
+from baton._src.ops.image.resize_kernel import compute
+from baton._src.ops.layout_names import layout_over
 from baton._src.ops.layouts import anchor
 from baton._src.ops.linear_axes import known_dims, known_extents, transposed
 from baton._src.ops.samples import Arr, Sample, Shape
@@ -120,58 +119,6 @@ def check_method(call: OpCall[Any], a: Any) -> None:
             call.fail(f"{name} {value!r} is not one of {', '.join(repr(n) for n in known)}", code="op-attribute")
 
 
-def _box(a: Any, axis: int) -> tuple[float, float]:
-    return (0.0, 1.0) if a.roi is None else (a.roi[axis], a.roi[axis + a.spatial])
-
-
-def compute(inputs: Any, a: Any, out: Any) -> Any:
-    """One stage: the weighed sum of the taps."""
-    x = inputs[0]
-    order = layout_over(a.layout, "NC" + SPATIAL[a.spatial], "layout")
-    letters = SPATIAL[a.spatial]
-    mode = a.coordinate_transformation_mode
-
-    def body(*indices: Any) -> Any:
-        at = order.split(indices)
-        found: list[list[tuple[Any, Any]]] = []
-        outside: list[Any] = []
-        for axis, letter in enumerate(letters):
-            place = order.position(letter)
-            source = coordinate(TE, at[letter], k.index(x.shape[place]), k.index(out.shape[place]), mode, _box(a, axis))
-            found.append(taps(TE, source, x.shape[place], a))
-            if mode == "tf_crop_and_resize":
-                last = k.cast("float32", k.index(x.shape[place]) - 1)
-                outside += [source < k.const(0.0, "float32"), source > last]
-        value = _weighed(x, order, at, letters, found)
-        for condition in outside:
-            value = k.select(condition, k.const(a.extrapolation_value, value.dtype), value)
-        return _as(value, out.dtype)
-
-    return k.compute(out.shape, body, "resize")
-
-
-def _as(value: Any, dtype: DataType) -> Any:
-    """Floats become integers by rounding."""
-    if dtype.is_int and value.dtype.is_float:
-        value = k.nearbyint(value)
-    return k.cast(dtype, value)
-
-
-def _weighed(x: k.Tensor, order: AxisOrder, at: Any, letters: str, found: Any) -> Any:
-    total: Any = None
-    value: Any = None
-    for choice in itertools.product(*found):
-        place = {**at, **{letter: index for letter, (index, _) in zip(letters, choice)}}
-        value = x(*order.indices(place))
-        if choice[0][1] is None:
-            return value
-        value = k.cast("float32", value)
-        for _, weight in choice:
-            value = value * weight
-        total = value if total is None else total + value
-    return total
-
-
 def reference(inputs: Any, a: Any) -> Any:
     """The same sum over whole axes."""
     size = inputs[1] if len(inputs) > 1 else a.size
@@ -189,7 +136,7 @@ def resample(x: Any, size: tuple[int, ...], a: Any) -> Any:
     outside: list[Any] = []
     for axis, after in enumerate(size):
         before = image.shape[2 + axis]
-        source = coordinate(NUMPY, np.arange(after), before, after, a.coordinate_transformation_mode, _box(a, axis))
+        source = coordinate(NUMPY, np.arange(after), before, after, a.coordinate_transformation_mode, box(a, axis))
         outside.append((source < 0) | (source > before - 1))
         value = _along(value, 2 + axis, taps(NUMPY, source, before, a))
     if a.coordinate_transformation_mode == "tf_crop_and_resize":
@@ -230,7 +177,7 @@ def spread_back(b: Any, grad: Any, info: Any, size: tuple[int, ...], a: Any) -> 
     matrices = {}
     for axis, (letter, after) in enumerate(zip(letters, size)):
         before = extents[order.position(letter)]
-        source = coordinate(NUMPY, np.arange(after), before, after, a.coordinate_transformation_mode, _box(a, axis))
+        source = coordinate(NUMPY, np.arange(after), before, after, a.coordinate_transformation_mode, box(a, axis))
         weights = np.array(_along(np.eye(before, dtype="float32"), 0, taps(NUMPY, source, before, a)))
         if a.coordinate_transformation_mode == "tf_crop_and_resize":
             weights[(source < 0) | (source > before - 1)] = 0

@@ -19,11 +19,11 @@ from baton._src.ops.image.resize import (
     Resize3DAttrs,
     ResizeAttrs,
     check_method,
-    compute,
     from_constant,
     resample,
     spread_back,
 )
+from baton._src.ops.image.resize_kernel import compute
 from baton._src.ops.layout_names import layout_over
 from baton._src.ops.layouts import anchor
 from baton._src.ops.linear_axes import known_extents
