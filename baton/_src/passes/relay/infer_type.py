@@ -16,12 +16,12 @@ from baton._src.transform.passes import Pass
 
 @dataclass(frozen=True)
 class InferType(Pass):
-    """Check and annotate the module; `DiagnosticError` lists what does not fit."""
+    """Check and annotate the module; `DiagnosticError` lists all type errors."""
 
     def run(self, module: IRModule, ctx: PassContext) -> IRModule:
         return infer_type(module)
 
 
 def infer_type_local(expr: Any) -> Any:
-    """The type of `expr`, whose free variables count as declared."""
+    """The type of `expr`, whose free variables have their declared types."""
     return infer_expr(expr).checked_type

@@ -1,8 +1,8 @@
-"""LabelOps, AnnotateSpans and CapturePostDfsIndexInSpans: names for expressions, to be found again later.
+"""LabelOps, AnnotateSpans and CapturePostDfsIndexInSpans: labels by which expressions can be identified later.
 
-LabelOps gives every fused function the attribute `hash`: equal functions have equal ones. AnnotateSpans gives every
-expression the place where it stands in the module's text (`GeneratedSource`); CapturePostDfsIndexInSpans its number in
-the order of evaluation, as the line of a span of the source `index`.
+LabelOps gives every fused function the attribute `hash`, equal for equal functions. AnnotateSpans gives every
+expression its position in the module's text (`GeneratedSource`); CapturePostDfsIndexInSpans its index in evaluation
+order, as the line of a span of the source `index`.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _digest(function: Function) -> str:
 
 @dataclass(frozen=True)
 class AnnotateSpans(Pass):
-    """See the module's docstring: the module is printed and read back."""
+    """See the module's docstring: the module is printed and parsed again."""
 
     opt_level: ClassVar[int] = 0
 

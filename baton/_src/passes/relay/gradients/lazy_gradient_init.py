@@ -1,11 +1,11 @@
-"""LazyGradientInit: tensors of zeros and ones, which gradients start from, are not built until they are needed.
+"""LazyGradientInit: materialise the tensors of zeros and ones that gradients start from only when they are needed.
 
 Every float tensor becomes a `GradCell` of the Prelude: a value (`Raw`), or a function that makes ones or zeros.
 
     add(zeros_like(%x), %y)      becomes      @AddGradCell(add, Zero(fn () { zeros_like(%x) }), Raw(%y))
 
-which is just `Raw(%y)` when it runs. Sums and products of cells of one type go through `AddGradCell` and
-`MultiplyGradCell`; all other operators get the tensors. The functions of the module keep their interfaces.
+which is just `Raw(%y)` when it runs. Sums and products of cells of one type use `AddGradCell` and `MultiplyGradCell`;
+all other operators get the tensors. Functions of the module keep their interfaces.
 """
 
 from __future__ import annotations
@@ -44,7 +44,9 @@ COMBINED = {"add": "AddGradCell", "multiply": "MultiplyGradCell"}
 
 @dataclass(frozen=True)
 class LazyGradientInit(Pass):
-    """See the module's docstring. A function that takes or gives functions or data with tensors is left as it is."""
+    """See the module's docstring. A function that takes or returns functions, or data that contains tensors, is left
+    unchanged.
+    """
 
     opt_level: ClassVar[int] = 2
 
@@ -67,7 +69,7 @@ def _fresh(name: str, module: IRModule) -> str:
 
 
 class _Cells:
-    """Types and values over cells."""
+    """Types and values as cells."""
 
     def __init__(self, module: IRModule, whole: IRModule) -> None:
         self.names: dict[str, GlobalVar] = {}
@@ -77,7 +79,7 @@ class _Cells:
 
     @staticmethod
     def is_cell(type_: Any) -> bool:
-        """Whether values of a type become cells."""
+        """Whether values of a type are represented by cells."""
         return isinstance(type_, TensorType) and isinstance(type_.dtype, DataType) and type_.dtype.is_float
 
     def make(self, constructor: str, value: Any) -> Call:
@@ -89,19 +91,19 @@ class _Cells:
         return Call(self._whole.get_global_var(name), args)
 
     def packed(self, value: Any, type_: Any) -> Any:
-        """Tensors as cells; interfaces nest only as deep as they were written."""
+        """Convert tensors to cells; recursion is only as deep as the declared interface."""
         if isinstance(type_, TupleType):
             return Tuple([self.packed(TupleGetItem(value, i), t) for i, t in enumerate(type_.fields)])
         return self.make("Raw", value) if self.is_cell(type_) else value
 
     def unpacked(self, value: Any, type_: Any) -> Any:
-        """Cells as tensors."""
+        """Convert cells to tensors."""
         if isinstance(type_, TupleType):
             return Tuple([self.unpacked(TupleGetItem(value, i), t) for i, t in enumerate(type_.fields)])
         return self.call("FromGradCell", value) if self.is_cell(type_) else value
 
     def entry(self, var: GlobalVar, function: Function) -> Function:
-        """The function with the interface from before."""
+        """The function with its original interface."""
         type_ = function.checked_type
         if not all(_is_plain(t) for t in (*type_.arg_types, type_.ret_type)):
             return function

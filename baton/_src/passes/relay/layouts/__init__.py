@@ -1,1 +1,1 @@
-"""Operators in another layout, with transforms only where layouts meet."""
+"""Convert operators to other layouts, with transforms only where layouts meet."""

@@ -1,10 +1,10 @@
-"""Operators that speak of axes by number, on a value in another layout: the same on the axes of the same names.
+"""Operators that refer to axes by number, applied to a value in another layout: renumber the axes accordingly.
 
     mean(transform(x, NHWC -> NCHW), axis=[2, 3])     is     mean(x, axis=[1, 2])        (layouts N and N)
     nn.pad(transform(x, NHWC -> NCHW), w)             is     transform(nn.pad(x, w in the order NHWC), NHWC -> NCHW)
 
-What an operator says of axes is its facet (`ops.layouts`). Blocked values are put back first: a block is no axis that
-a program could name.
+How an operator refers to axes is its layout facet (`ops.layouts`). Blocked values are converted back first: a block is
+not an axis that a program can name.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from baton._src.relay.nodes import Call
 
 
 def follow_axes(build: Build, call: Call, args: list[Any], realized: Realized) -> Any:
-    """The value of `call` computed in the layout of its first operand; None where that cannot be."""
+    """The value of `call` computed in the layout of its first operand; None if that is not possible."""
     facet = call.op.definition.layout
     if isinstance(facet, FollowsInput):
         return _along_axes(build, call, args, facet, realized) if facet.axis is not None and args else None
@@ -53,14 +53,15 @@ def follow_axes(build: Build, call: Call, args: list[Any], realized: Realized) -
 
 
 def _further_operand(build: Build, moved: TransposedExpr, before: Any, plain: Any) -> Any:
-    """A further operand: laid out as the first if it has its axes (a mean that was kept), else as it was."""
+    """A further operand: in the layout of the first one if it has its axes (a mean that was kept), else unchanged."""
     kept = len(before.checked_type.shape) == len(moved.was)
     return in_layout(build, plain, moved.now, moved.was) if kept else plain
 
 
 def _along_axes(build: Build, call: Call, args: list[Any], facet: FollowsInput, realized: Realized) -> Any:
-    """An operator along the axes that an attribute names, on a value or on several, joined. Results of the operand's
-    rank are laid out as it is, vectors as they were."""
+    """An operator along the axes that an attribute names, on one value or on several that it joins. Results of the
+    operand's rank have its layout; vectors are unchanged.
+    """
     given = args[0].fields if isinstance(args[0], TemporaryTuple) else args[:1]
     moved = next((a for a in given if isinstance(a, TransposedExpr)), None)
     attribute = facet.axis or ""
@@ -80,7 +81,7 @@ def _along_axes(build: Build, call: Call, args: list[Any], facet: FollowsInput, 
 
 
 def _renumbered(moved: TransposedExpr, axes: Iterable[int]) -> tuple[int, ...]:
-    """Axes of the program as axes of the value."""
+    """The program's axes as axes of the converted value."""
     return tuple(moved.now.index(moved.was[axis]) for axis in axes)
 
 
@@ -105,7 +106,7 @@ def _cut(moved: TransposedExpr, call: Call, again: Callable[..., Any]) -> Any:
 
 
 def _permuted(moved: TransposedExpr, call: Call) -> Any:
-    """The same value: the program only names its axes in another order, perhaps in that of the value."""
+    """The same value: the operator only names its axes in another order, perhaps in that of the converted value."""
     rank = len(moved.was)
     if len(call.checked_type.shape) != rank or not moved.was.isalpha():
         return None

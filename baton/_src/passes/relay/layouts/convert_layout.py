@@ -1,14 +1,14 @@
-"""ConvertLayout: chosen operators work in another layout; transforms stand only at the borders.
+"""ConvertLayout: convert chosen operators to another layout, with transforms only at the borders.
 
     ConvertLayout({"nn.conv2d": ["NHWC", "default"]})          ConvertLayout({"nn.conv2d": ["NCHW8c"]})
 
-Each operator is given the layout of its data (and of its kernel; "default" for the one that goes with it). A blocked
-layout makes a convolution `nn.contrib_conv2d_NCHWc`, if its channels are multiples of the block; few input channels
-become one block. Poolings, resizings, elementwise operators (`layout_changes`) and those that speak of axes by number
-(`axis_changes`) pass the layout on.
+For each operator the layout of its data is given (and of its kernel; "default" for the matching one). A blocked layout
+makes a convolution `nn.contrib_conv2d_NCHWc`, if its channels are multiples of the block; few input channels become one
+block. Pooling, resizing, elementwise operators (`layout_changes`) and operators that refer to axes by number
+(`axis_changes`) propagate the layout.
 
-What users registered comes first: `register_convert_op_layout(name, rule)`, a rule `(attrs, args, types, desired)` that
-gives the call with other layout attributes, or None.
+Rules that users registered come first: `register_convert_op_layout(name, rule)`, where `rule(attrs, args, types,
+desired)` returns the call with other layout attributes, or None.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
 
 MAX_BLOCK = 16
-"""The largest number of input channels that become one block although it is no multiple."""
+"""Largest number of input channels that become one block although it is not a multiple of the block."""
 _DATA = {3: "NCW", 4: "NCHW", 5: "NCDHW"}
 _KERNEL = {3: "OIW", 4: "OIHW", 5: "OIDHW"}
 _KERNEL_OF = {"NHWC": "HWIO", "NCHW": "OIHW", "NWC": "WIO", "NCW": "OIW", "NDHWC": "DHWIO", "NCDHW": "OIDHW"}
 _BLOCKED = re.compile(r"^([A-Z]+)(\d+)c$")
 
 LayoutRule = Callable[[Call, list[Any]], Any]
-"""What becomes of a call (its arguments as the program wrote them): a call with other layouts, or None."""
+"""The replacement of a call (with the arguments that the program wrote): a call with other layouts, or None."""
 
 
 class _Entered(threading.local):
@@ -70,7 +70,7 @@ class LayoutConfig:
         self.skip_counter = 0
 
     def check_skip(self) -> bool:
-        """Whether the next layer is left alone."""
+        """Whether the next layer keeps its layout."""
         self.skip_counter += 1
         return self.skip_counter - 1 in self.skip_layers
 
@@ -118,7 +118,7 @@ class ConvertLayout(RelayFunctionPass):
 
 
 def convert(function: Any, rule: LayoutRule) -> Any:
-    """`function` with the calls for which `rule` gives another in that one's layouts."""
+    """`function` with the calls for which `rule` returns a replacement converted to its layouts."""
     build = Build()
 
     def converted(call: Call, args: list[Any], realized: Realized) -> Any:
@@ -136,7 +136,7 @@ def convert(function: Any, rule: LayoutRule) -> Any:
 
 
 def in_wanted_layout(call: Call, wanted: Sequence[str]) -> Call | None:
-    """The call with the layouts wanted in its attributes, its arguments as they are; None where they do not fit."""
+    """The call with the desired layouts in its attributes and its arguments unchanged; None if they do not apply."""
     facet = call.op.definition.layout
     if not isinstance(facet, Anchor):
         help = "only operators with layout attributes of their own are converted"
@@ -196,9 +196,9 @@ def layouts_of(call: Call) -> tuple[str, str | None, str]:
 
 
 def _adopted(build: Build, call: Call, chosen: Any, args: list[Any], realized: Realized) -> Any:
-    """`chosen` with its arguments brought into its layouts, its value as a temporary in the layout of its result.
+    """`chosen` with its arguments converted to its layouts, and its result as a temporary in its layout.
 
-    `chosen` may be any expression of the same type over the call's arguments; then it is taken as it is.
+    `chosen` may be any expression of the same type over the call's arguments; then it is used unchanged.
     """
     facet: Any = getattr(getattr(getattr(chosen, "op", None), "definition", None), "layout", None)
     known = isinstance(chosen, Call) and isinstance(facet, Anchor) and chosen.args[:1] == call.args[:1]
@@ -218,7 +218,7 @@ def _adopted(build: Build, call: Call, chosen: Any, args: list[Any], realized: R
 
 
 def _following_anchor(build: Build, call: Call, args: list[Any], realized: Realized) -> Any:
-    """A pooling or resizing works in the layout that its operand has already; None for everything else."""
+    """A pooling or resizing operator in the layout that its operand already has; None for all others."""
     facet = call.op.definition.layout
     if not isinstance(facet, Anchor) or facet.kernel is not None or not isinstance(args[0], TransposedExpr):
         return None

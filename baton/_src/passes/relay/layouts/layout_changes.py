@@ -1,9 +1,9 @@
-"""Values in another layout than the program says, and how far they travel before they are put back.
+"""Values in another layout than the program's, and how far they propagate before they are converted back.
 
-`TransposedExpr` is a temporary expression: the value in layout `now` where the program has `was`; `now` may block
-axes (`NCHW8c`).
-Elementwise operators pass it on, and those that speak of axes by number (`axis_changes`); whatever else uses it
-realises it, one transform a value. So two convolutions in a row need one in and one out.
+`TransposedExpr` is a temporary expression: the value in layout `now` where the program has `was`; `now` may block axes
+(`NCHW8c`). Elementwise operators propagate it, and so do operators that refer to axes by number (`axis_changes`); any
+other use realises it, with one transform per value. So two consecutive convolutions need one transform before and one
+after them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from baton._src.relay.nodes import Call, TempExpr
 
 @node
 class TransposedExpr(TempExpr):
-    """`value` is laid out as `now`; the program means it laid out as `was`."""
+    """`value` is in layout `now`; the program's value is in layout `was`."""
 
     value: Any
     now: str
@@ -40,7 +40,7 @@ def transposed(build: Build, value: Any, source: str, target: str) -> Any:
 
 
 def in_layout(build: Build, value: Any, now: str, was: str) -> Any:
-    """A value of the program (temporary or not), laid out as `now`."""
+    """A value of the program (temporary or not), in layout `now`."""
     if isinstance(value, TransposedExpr) and value.was == was:
         return transposed(build, value.value, value.now, now)
     plain = value.realize() if isinstance(value, TempExpr) else value
@@ -54,8 +54,9 @@ def fits(shape: tuple[int, ...], now: str, was: str) -> bool:
 
 
 def laid_out_as(operand: TransposedExpr, value: Any, type_: Any) -> Any:
-    """`value`, computed in the layout of `operand`, as the value of this type that the program means; of a tuple, every
-    field of the operand's rank."""
+    """`value`, computed in the layout of `operand`, as a temporary for the program's value of this type; of a tuple,
+    every field of the operand's rank.
+    """
     build = operand.maker
     if isinstance(type_, TupleType):
         fields = (laid_out_as(operand, build.item(value, i), field) for i, field in enumerate(type_.fields))
@@ -73,7 +74,7 @@ def named(value: Any, now: str, was: str, build: Build, type_: Any) -> Any:
 
 
 def follow(build: Build, call: Call, args: list[Any]) -> Any:
-    """An elementwise operator on values in another layout works there; None if it cannot."""
+    """Apply an elementwise operator to values in another layout; None if that is not possible."""
     facet, type_ = call.op.definition.layout, call.checked_type
     moved = max((a for a in args if isinstance(a, TransposedExpr)), key=lambda a: len(a.was), default=None)
     if moved is None or not isinstance(facet, FollowsInput) or facet.axis is not None:

@@ -1,1 +1,1 @@
-"""Where values are stored: allocation, lifetimes, devices, and back to plain values."""
+"""Where values are stored: allocation, lifetimes, devices; and converting explicit memory back to values."""

@@ -1,13 +1,13 @@
-"""DissolveMemory: a program that says where its values lie becomes one about values again (ManifestAlloc undone).
+"""DissolveMemory: turn a program with explicit memory back into one over values (the inverse of ManifestAlloc).
 
     let %storage = memory.alloc_storage(...);
     let %y = memory.alloc_tensor(%storage, ...);
     let %done = vm.invoke_tvm_op(%kernel, (%x,), (%y,));        becomes        let %y = add(%x, 1f);
     let %dead = memory.kill(%storage);
 
-Compiling begins with it: memory is planned in Relax, once it is known what becomes a kernel. A tensor must be written
-in the scope it was allocated in, before anything reads it, and not again once something else may hold it; error
-`relay-memory` otherwise.
+Compilation begins with it: memory is planned in Relax, once the kernels are known. A tensor must be written in the
+scope it was allocated in, before anything reads it, and not again once something else may hold it; error `relay-memory`
+otherwise.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Lets = list[tuple[Var, Any]]
 
 @dataclass(frozen=True)
 class DissolveMemory(Pass):
-    """See the module's docstring. A module without the memory dialect stays as it is."""
+    """See the module's docstring. A module without the memory dialect is unchanged."""
 
     def run(self, module: IRModule, ctx: PassContext) -> IRModule:
         functions = [f for f in module.functions.values() if isinstance(f, Function)]
@@ -60,15 +60,15 @@ class _Dissolve:
     """Rewrites one function."""
 
     values: dict[Var, Any] = field(default_factory=dict)
-    """For each tensor allocated: what it holds now (None before it is written)."""
+    """For each allocated tensor, its current content (None before it is written)."""
     homes: dict[Var, int] = field(default_factory=dict)
     """The scope each tensor was allocated in."""
     shared: set[Var] = field(default_factory=set)
-    """Tensors that something else may hold."""
+    """Tensors that may have another reference."""
     storages: set[Var] = field(default_factory=set)
     tuples: dict[Var, tuple[Any, ...]] = field(default_factory=dict)
     on_memory: set[Var] = field(default_factory=set)
-    """Variables of tuples with tensors in them that may not be written yet."""
+    """Variables of tuples with tensors that may not be written yet."""
     shapes: dict[Var, Any] = field(default_factory=dict)
     """Variables that hold the shape of a value."""
     kernels: dict[Var, Function] = field(default_factory=dict)
@@ -76,7 +76,7 @@ class _Dissolve:
     scopes: int = 0
 
     def scope(self, root: Any) -> Task[Any]:
-        """A scope without memory."""
+        """Rewrite a scope without explicit memory."""
         self.scopes += 1
         here = self.scopes
         lets: Lets = []
@@ -93,7 +93,7 @@ class _Dissolve:
         return node
 
     def _plain(self, var: Var, value: Any, lets: Lets) -> Task[None]:
-        """A let of something else; what it mentions is what it holds now."""
+        """A let of something else, with the contents of tensors substituted for them."""
         match value:
             case Function() if value.attrs.get("Primitive"):
                 self.kernels[var] = value
@@ -125,7 +125,7 @@ class _Dissolve:
     # ---- what a variable stands for
 
     def _now(self, expr: Any, shares: bool = True) -> Any:
-        """The value of an atom at this point. With `shares` something else may hold it from now on."""
+        """The value of an atom at this point. With `shares` it may have another reference from now on."""
         if expr in self.storages:
             raise _misuse(f"%{expr.name_hint} is a storage: tensors are allocated in it, and that is all", expr)
         if expr in self.on_memory:
@@ -139,7 +139,7 @@ class _Dissolve:
         return self.values[expr]
 
     def _fields(self, expr: Any) -> Sequence[Any]:
-        """The fields of a tuple in sight."""
+        """The fields of a known tuple."""
         if isinstance(expr, Tuple):
             return expr.fields
         if expr not in self.tuples:

@@ -1,4 +1,4 @@
-"""Operator calls and primitive functions as kernels over tensors: tuples among their operands are taken apart."""
+"""Turn operator calls and primitive functions into kernels over tensors, with tuple operands flattened."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ PRIMITIVE = {"Primitive": 1}
 
 
 def int64(value: Any) -> Constant:
-    """A constant of whole numbers."""
+    """An int64 constant."""
     numbers = np.asarray(value, np.int64)
     return typed(Constant(NDArray(numbers)), TensorType(tuple(IntImm("int32", d) for d in numbers.shape), INT64))
 
 
 def tensors(type_: Any) -> list[TensorType] | None:
-    """The tensor types in a type, from left to right; None if there is anything but tensors and tuples."""
+    """The tensor types in a type, from left to right; None if it contains anything but tensors and tuples."""
     if isinstance(type_, TensorType):
         return [type_] if isinstance(type_.shape, tuple) and isinstance(type_.dtype, DataType) else None
     if not isinstance(type_, TupleType):
@@ -41,13 +41,14 @@ def tensors(type_: Any) -> list[TensorType] | None:
 
 
 def known_dims(type_: TensorType) -> tuple[int, ...]:
-    """The dims of a tensor type, -1 for those that are no numbers."""
+    """The dims of a tensor type, with -1 for those that are not constant."""
     return tuple(d.value if isinstance(d, IntImm) else -1 for d in type_.shape)
 
 
 def kernel_of_call(call: Call) -> tuple[Function, list[Any]]:
-    """An operator call as a primitive function of flat tensors, and its arguments. Scalars, vectors and what decides
-    the shape of the result stay inside where they are constants: types follow from them."""
+    """An operator call as a primitive function of flat tensors, and its arguments. Constant scalars, vectors and
+    operands that determine the result's shape stay inside: types depend on them.
+    """
     kept = call.op.definition.shape_values
     params: list[Var] = []
     parts, args = [], []
@@ -78,13 +79,13 @@ def shape_type(rank: int) -> TensorType:
 
 
 def typed(made: N, type_: Any) -> N:
-    """An expression just made, with its type: what the pass leaves needs no inference."""
+    """A new expression with its type filled in: the output of the pass needs no type inference."""
     set_note(made, "checked_type_", type_)
     return made
 
 
 def flat_function(function: Function) -> Function:
-    """A primitive function whose parameters are tensors, tuples taken apart."""
+    """A primitive function over tensors, with tuples flattened."""
     params: list[Var] = []
     parts = {p: _structured(p.checked_type_ or p.type_annotation, params) for p in function.params}
     type_ = FuncType(tuple(p.checked_type for p in params), function.checked_type.ret_type)
@@ -92,7 +93,7 @@ def flat_function(function: Function) -> Function:
 
 
 def _structured(type_: Any, params: list[Var]) -> Any:
-    """New parameters for the tensors of a type, put together as the type says."""
+    """New parameters for the tensors of a type, and the value of that type built from them."""
     if isinstance(type_, TensorType):
         params.append(typed(Var(f"p{len(params)}", type_), type_))
         return params[-1]

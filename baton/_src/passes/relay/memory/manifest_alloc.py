@@ -1,4 +1,4 @@
-"""ManifestAlloc: memory becomes explicit. Operators and primitive functions write into tensors allocated before them.
+"""ManifestAlloc: make memory explicit. Operators and primitive functions write into preallocated tensors.
 
     let %y = add(%x, 1f);
 becomes
@@ -9,13 +9,13 @@ becomes
     let %outputs = (%y,);
     let %done = vm.invoke_tvm_op(%kernel, %inputs, %outputs);
 
-in A-normal form, which the pass makes first. Where the shape of a result is not known, `vm.shape_func` computes it from
-the inputs' shapes (from the inputs themselves, where elements decide it) and the size of the storage is computed from
-that. Operators that only change the shape become `vm.reshape_tensor`, a view. Calls whose types depend on type
-parameters stay as they are, and so do marks of devices.
+in A-normal form, which the pass establishes first. If the shape of a result is unknown, `vm.shape_func` computes it
+from the inputs' shapes (or from the inputs themselves, if it depends on elements), and the size of the storage is
+computed from that. Operators that only change the shape become `vm.reshape_tensor`, a view. Calls whose types depend on
+type parameters are unchanged, and so are device annotations.
 
-Such a program runs in the debug interpreter, which does with memory exactly what it says; compiled code takes it back
-into values (`dissolve_memory`) and plans memory in Relax.
+The debug interpreter runs such a program with exactly this memory; the compiler converts it back to values
+(`dissolve_memory`) and plans memory in Relax.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ ALIGNMENT = 64
 """Of storages, in bytes: a cache line."""
 
 _STAY = ("on_device", "device_copy", "copy", "debug")
-"""Operators that are about where values are, not about what they are, and the prefix of marks."""
+"""Operators about the location of values, and the prefix of annotations: they are unchanged."""
 
 RELAY: Any = builders.RELAY
 Lets = list[tuple[Var, Any]]
@@ -98,10 +98,10 @@ class _Manifest:
     tuples: dict[Var, tuple[Any, ...]] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
     exact: bool = True
-    """Whether every type is what inference will find: where memory is allocated, named dims become `?`."""
+    """Whether every type must be exactly what inference will find: where memory is allocated, named dims become `?`."""
 
     def scope(self, root: Any) -> Task[Any]:
-        """The lets of a scope, with memory."""
+        """The lets of a scope, with explicit memory."""
         lets: Lets = []
         node = root
         while isinstance(node, Let):
@@ -134,7 +134,7 @@ class _Manifest:
     # ---- one call
 
     def _call(self, result: Var, call: Call, lets: Lets) -> bool:
-        """Bind `result` to the value of `call` by way of memory; False if the call is to stay."""
+        """Bind `result` to the value of `call`, computed in allocated memory; False if the call is to be kept."""
         wanted = tensors(call.checked_type_)
         given = [tensors(a.checked_type_) for a in call.args]
         if wanted is None or None in given or any(is_generalized(e) for e in (call, *call.args)):
@@ -160,7 +160,7 @@ class _Manifest:
         return True
 
     def _kernel(self, call: Call, lets: Lets) -> tuple[Var, Function, list[Any]] | None:
-        """The primitive function of a call, flat and bound to a variable, and what it is called with."""
+        """The flattened primitive function of a call, bound to a variable, and its arguments."""
         op = call.op
         if isinstance(op, Var) and op in self.primitives:
             function = self.primitives[op]
@@ -195,7 +195,7 @@ class _Manifest:
         return self._bind("shape", made, lets)
 
     def _tensor(self, type_: TensorType, shape: Any, name: Var | None, lets: Lets) -> Var:
-        """A tensor in a storage of its own."""
+        """A tensor in its own storage."""
         dims = known_dims(type_)
         dtype = DataType(type_.dtype)
         if -1 not in dims:
@@ -216,7 +216,7 @@ class _Manifest:
         return known_dims(type_)
 
     def _size(self, rank: int, itemsize: int, shape: Any, lets: Lets) -> Var:
-        """The bytes of a tensor of this shape, computed when it is known."""
+        """The size in bytes of a tensor of this shape, computed at run time if it is not known."""
         number = TensorType((), DataType("int64"))
         dims = typed(Var("dims", shape_type(rank)), shape_type(rank))
         body = typed(RELAY.multiply(typed(RELAY.prod(dims), number), int64(itemsize)), number)
@@ -246,7 +246,7 @@ class _Manifest:
         return found
 
     def _packed(self, type_: Any, leaves: Iterator[Any], lets: Lets) -> Any:
-        """The value of this type made of `leaves`."""
+        """The value of this type built from `leaves`."""
         parts = []
         for each in type_.fields:
             nested = isinstance(each, TupleType)
@@ -263,7 +263,7 @@ class _Manifest:
 
 
 def _decided_by_elements(node: Any) -> bool:
-    """Whether a call's result has a shape that depends on elements of an argument that is no constant."""
+    """Whether the result shape of a call depends on the elements of a non-constant argument."""
     if not isinstance(node, Call) or not isinstance(node.op, Op) or node.op.definition is None:
         return False
     definition = node.op.definition

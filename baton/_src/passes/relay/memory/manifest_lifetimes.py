@@ -3,9 +3,9 @@
     let %done = vm.invoke_tvm_op(%kernel, %inputs, %outputs);
     let %dead = memory.kill(%storage);
 
-A use of whatever may hold a tensor is a use of it: views, tuples, closures that mention it, results of functions that
-were given it. What leaves its scope, or may have been put where no one sees it again (references), is not killed. Runs
-on the output of ManifestAlloc; kills that are there are placed anew.
+A use of any value that may hold a tensor counts as a use of it: views, tuples, closures that capture it, results of
+functions it was passed to. A tensor that leaves its scope, or may have been stored in a reference, is not killed. Runs
+on the output of ManifestAlloc; existing kills are replaced.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from baton._src.transform.passes import Pass
 RELAY: Any = builders.RELAY
 _NOTHING = TupleType(())
 MOST = 256
-"""As many storages and tensors a value may hold before they are given up: they are not killed."""
+"""Most storages and tensors that a value may hold: beyond it they are not tracked, and not killed."""
 
 _ALLOCATIONS = ("memory.alloc_storage", "memory.alloc_tensor")
 
@@ -60,7 +60,7 @@ class ManifestLifetimes(Pass):
 
 
 def _with_memory(module: IRModule) -> dict[Any, Function]:
-    """The functions that speak of memory."""
+    """The functions that use the memory dialect."""
     functions = {v: f for v, f in module.functions.items() if isinstance(f, Function)}
     return {v: f for v, f in functions.items() if any(is_memory_call(n) for n in walk(f))}
 
@@ -70,13 +70,13 @@ class _Lifetimes:
     """Rewrites one function. `held` has, for each variable, the storages and tensors its value may hold."""
 
     writes: bool
-    """Whether anything is written to references, so that a function may keep what it is given."""
+    """Whether references are written anywhere, so that a function may keep its arguments."""
     held: dict[Var, Held] = field(default_factory=dict)
     escaped: set[Var] = field(default_factory=set)
     count: int = 0
 
     def scope(self, root: Any) -> Task[tuple[Any, set[Var]]]:
-        """The scope with kills, and the variables holding memory that it mentions."""
+        """The scope with kills, and the variables it uses that hold memory."""
         lets: list[tuple[Var, Any]] = []
         last: dict[Var, int] = {}
         seen: set[Var] = set()
@@ -101,7 +101,7 @@ class _Lifetimes:
         return self._with_kills(lets, last, node), {v for v in seen if self.held.get(v)}
 
     def _value(self, value: Any) -> Task[tuple[Any, set[Var]]]:
-        """A let's value with its inner scopes rewritten, and the variables it mentions."""
+        """The value of a let with its inner scopes rewritten, and the variables it uses."""
         match value:
             case Function() if not value.attrs.get("Primitive"):
                 body, mentioned = yield self.scope(value.body)
@@ -133,7 +133,7 @@ class _Lifetimes:
         return found
 
     def _note(self, var: Var, value: Any, used: Held) -> None:
-        """What `var`, bound to `value` whose parts hold `used`, holds."""
+        """Record what `var` holds, given its value, whose parts hold `used`."""
         if isinstance(value, RefWrite):
             self.escaped |= used
         elif is_memory_call(value):
@@ -172,7 +172,7 @@ class _Lifetimes:
 
 
 def _unit(made: Any) -> Any:
-    """What was just made, typed: a kill gives nothing."""
+    """A new expression with the unit type: a kill returns nothing."""
     set_note(made, "checked_type_", _NOTHING)
     return made
 

@@ -1,15 +1,15 @@
-"""PlanDevices: from marks (`on_device`) to a device for every expression, with copies where data changes its place.
+"""PlanDevices: derive a device for every expression from annotations (`on_device`), and insert copies between devices.
 
     add(on_device(exp(%x), "cpu"), on_device(%y, "cuda"))
 becomes
     add(device_copy(exp(%x), "cpu" -> "cuda"), %y)      if `%y` was asked for on "cuda"
 
-Operators run where their operands are and leave their results there, so all of these are on one device. `on_device`
-says where its operand is computed (`constrain_body`) and where its result is (`constrain_result`); if it leaves one of
-them open, data may be copied there. What nothing constrains is on the default device. Error `relay-device`: an
-expression that would have to be on two devices where no copy is allowed.
+An operator runs on the device of its operands and its result is there too. `on_device` says where its operand is
+computed (`constrain_body`) and where its result is (`constrain_result`); if it constrains only one of them, data may be
+copied there. Unconstrained expressions are on the default device. Error `relay-device`: an expression would have to be
+on two devices and no copy is allowed.
 
-Code of this compiler runs on CPUs; the pass serves programs that name other devices, and those who look at them.
+This compiler generates code for CPUs only; the pass is for programs that name other devices, and for inspecting them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ from baton._src.transform.context import PassContext
 
 @dataclass(frozen=True)
 class PlanDevices(RelayFunctionPass):
-    """`default` is the device of what no mark reaches; `config` may be a mapping with that key, a name, or a target."""
+    """`default` is the device of unconstrained expressions; `config` may be a mapping with that key, a name, or a
+    target.
+    """
 
     opt_level: ClassVar[int] = 0
     config: Any = "cpu"
@@ -50,12 +52,12 @@ def device_name(device: Any) -> str:
 
 
 def planned_devices(function: Function) -> dict[Any, str | None]:
-    """For each expression of a typed function the name of its device; None where nothing says which."""
+    """For each expression of a typed function the name of its device; None if it is unconstrained."""
     return _Plan(function, "").devices()
 
 
 class _Domains:
-    """Sets of expressions that are on one device, and which that is."""
+    """Disjoint sets of expressions on one device, and the device of each."""
 
     def __init__(self) -> None:
         self._parent: dict[Any, Any] = {}
@@ -71,7 +73,7 @@ class _Domains:
         return self._device.get(self.root(key))
 
     def join(self, one: Any, other: Any) -> bool:
-        """Put both on one device; False if they are on different ones."""
+        """Require both to be on one device; False if they are on different ones."""
         one, other = self.root(one), self.root(other)
         if one is other:
             return True
@@ -84,7 +86,7 @@ class _Domains:
         return True
 
     def place(self, key: Any, device: str) -> bool:
-        """Put a set on a device; False if it is on another."""
+        """Require a set to be on a device; False if it is on another one."""
         return self._device.setdefault(self.root(key), device) == device
 
 
@@ -134,7 +136,7 @@ class _Plan:
                     self._conflict(node, part)
 
     def _with_result(self, node: Any) -> tuple[Any, ...]:
-        """What is on the device of the node's result."""
+        """The nodes that are on the device of this node's result."""
         match node:
             case Let():
                 if not self._domains.join(node.var, node.value):
@@ -163,7 +165,7 @@ class _Plan:
         raise fail("relay-device", message, span=getattr(node, "span", None) or getattr(part, "span", None), help=help)
 
     def _realized(self, build: Build, node: Any, done: dict[Any, Any]) -> Any:
-        """The operand of a mark, or a copy of it where the result is on another device."""
+        """The operand of an annotation, or a copy of it if the result is on another device."""
         (body,) = node.args
         source = self._domains.device(body) or self._default
         target = self._domains.device(node) or self._default

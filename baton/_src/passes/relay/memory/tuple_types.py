@@ -11,14 +11,14 @@ from baton._src.support.diagnostics import fail
 
 
 def flatten_tuple_type(ty: Any) -> list[Any]:
-    """The types in a tuple type that are no tuples, from left to right."""
+    """The non-tuple types within a tuple type, from left to right."""
     if not isinstance(ty, TupleType):
         return [ty]
     return [leaf for field in ty.fields for leaf in flatten_tuple_type(field)]
 
 
 def from_tuple_type(ty: Any, expr: Any) -> list[Any]:
-    """For each of `flatten_tuple_type(ty)` the part of `expr` that has it."""
+    """For each type of `flatten_tuple_type(ty)` the corresponding part of `expr`."""
     if not isinstance(ty, TupleType):
         return [expr]
     return [leaf for i, field in enumerate(ty.fields) for leaf in from_tuple_type(field, TupleGetItem(expr, i))]

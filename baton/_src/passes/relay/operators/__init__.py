@@ -1,1 +1,1 @@
-"""Operators as other operators: cheaper, fewer, folded into weights, in another precision."""
+"""Replace operators by cheaper or fewer ones, fold them into weights, or change their precision."""

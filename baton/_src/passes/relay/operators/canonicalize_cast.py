@@ -2,7 +2,7 @@
 
     %1 = cast(%x, "int32"); (f(%1), g(%1))      becomes      (f(cast(%x)), g(cast(%x)))
 
-so that each may fuse its own, and the narrow tensor is what lies in memory.
+so that each use can fuse its own cast, and the tensor in memory is the narrow one.
 """
 
 from __future__ import annotations

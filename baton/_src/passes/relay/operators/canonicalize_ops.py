@@ -1,4 +1,4 @@
-"""CanonicalizeOps: operators that others can say become those.
+"""CanonicalizeOps: express operators by simpler ones where possible.
 
 nn.bias_add(%x, %b, axis=1)      becomes      %x + expand_dims(%b, axis=1, num_newaxis=rank - 2)
 """

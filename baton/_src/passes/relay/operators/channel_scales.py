@@ -1,4 +1,4 @@
-"""Scales along channels, and the operators whose weights can take one: for both halves of FoldScaleAxis."""
+"""Scales along channels, and the operators whose weights can absorb one: for both directions of FoldScaleAxis."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from baton._src.tir.expr import IntImm
 
 CONVOLUTIONS = ("nn.conv1d", "nn.conv2d", "nn.conv3d")
 RECTIFIERS = ("nn.relu", "nn.leaky_relu")
-"""What positive scales pass through."""
+"""Operators that commute with positive scales."""
 SUMS = ("add", "subtract")
 _LAYOUTS = {3: ("NCW", "OIW"), 4: ("NCHW", "OIHW"), 5: ("NCDHW", "OIDHW")}
 _MOVES = ("expand_dims", "reshape", "transpose", "squeeze", "repeat")
@@ -24,20 +24,22 @@ _MOVES = ("expand_dims", "reshape", "transpose", "squeeze", "repeat")
 
 @dataclass(frozen=True)
 class Wish:
-    """That a value be scaled along `axes`, for that costs nothing; with `positive`, by positive numbers only."""
+    """A request for a value scaled along `axes`, which costs nothing there; with `positive`, by positive numbers
+    only.
+    """
 
     axes: tuple[int, ...]
     positive: bool = False
 
     def and_also(self, other: Wish | None) -> Wish | None:
-        """What suits two users; None if nothing does."""
+        """The request that satisfies two users; None if there is none."""
         axes = tuple(a for a in self.axes if other is not None and a in other.axes)
         return Wish(axes, self.positive or (other is not None and other.positive)) if axes else None
 
 
 @dataclass(frozen=True)
 class WeightAxes:
-    """Where the channels of a convolution or dense lie: in its data, its result, and in its weight for either."""
+    """The channel axes of a convolution or dense layer: in its data, its result, and in its weight for either."""
 
     data: tuple[int, ...]
     out: tuple[int, ...]
@@ -46,8 +48,9 @@ class WeightAxes:
 
 
 def weight_axes(call: Any) -> WeightAxes | None:
-    """The axes of an operator whose weight can take scales; None for other calls. Convolutions in groups can not, but
-    for those with one input channel each."""
+    """The axes of an operator whose weight can absorb scales; None for other calls. Grouped convolutions cannot, except
+    those with one input channel per group.
+    """
     if not is_call(call, "nn.dense", *CONVOLUTIONS) or not all(map(is_floating, (call, *call.args[:2]))):
         return None
     if is_call(call, "nn.dense"):
@@ -67,13 +70,13 @@ def weight_axes(call: Any) -> WeightAxes | None:
 
 
 def _places(layout: str, letter: str) -> tuple[int, ...]:
-    """Where an axis and its block lie in a layout."""
+    """The positions of an axis and its block in a layout."""
     axes = [c for c in layout if c.isalpha()]
     return tuple(axes.index(c) for c in (letter, letter.lower()) if c in axes)
 
 
 def is_floating(expr: Any) -> bool:
-    """Whether products of it may be grouped in another way."""
+    """Whether products of it may be reassociated."""
     type_ = expr.checked_type_
     return isinstance(type_, TensorType) and bool(getattr(type_.dtype, "is_float", False))
 
@@ -84,8 +87,9 @@ def dims_of(expr: Any) -> list[int | None]:
 
 
 def scale_along(build: Build, value: Any, scale: Any, axes: Sequence[int]) -> Any:
-    """`scale` without the axes along which it says nothing, if it broadcasts to `value` along `axes` alone; None if it
-    does not. A number is repeated."""
+    """`scale` without the axes along which it is constant, if it broadcasts to `value` along `axes` alone; None if it
+    does not. A number is repeated.
+    """
     whole, own = dims_of(value), dims_of(scale)
     if not own:
         if len(axes) != 1 or whole[axes[0]] is None:
@@ -109,7 +113,7 @@ def broadcasts_along(value: Any, operand: Any, axes: Sequence[int]) -> bool:
 
 
 def spread(build: Build, scale: Any, value: Any, axes: Sequence[int]) -> Any:
-    """What `scale_along` gave as a tensor that broadcasts along `axes` of `value`."""
+    """The result of `scale_along` as a tensor that broadcasts along `axes` of `value`."""
     dims = dims_of(value)
     if len(axes) == 1:
         after = len(dims) - 1 - axes[0]
@@ -118,14 +122,14 @@ def spread(build: Build, scale: Any, value: Any, axes: Sequence[int]) -> Any:
 
 
 def is_positive(scale: Any) -> bool:
-    """A constant with positive elements only, perhaps moved: it commutes with `RECTIFIERS`."""
+    """Whether it is a constant of positive elements, perhaps moved: then it commutes with `RECTIFIERS`."""
     while is_call(scale, *_MOVES):
         scale = scale.args[0]
     return isinstance(scale, Constant) and bool(np.all(scale.data.data > 0))
 
 
 def is_nowhere_zero(scale: Any) -> bool:
-    """A constant, perhaps moved, by which one can divide."""
+    """Whether it is a constant, perhaps moved, without zeros, so that one can divide by it."""
     while is_call(scale, *_MOVES):
         scale = scale.args[0]
     return isinstance(scale, Constant) and bool(np.all(scale.data.data != 0))

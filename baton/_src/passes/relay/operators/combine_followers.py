@@ -1,10 +1,11 @@
-"""What follows siblings in the same way joins with them: biases, scales, activations, ...
+"""Combine the operators that follow siblings in the same way (biases, scales, activations, ...) along with the
+siblings.
 
     relu(conv2d(%x, %w1) + %b1), relu(conv2d(%x, %w2) + %b2), ...     one convolution, one addition, one relu, then cut
 
-A level of followers is one call behind each sibling: the same operator with equal attributes, elementwise, the sibling
-at the same position and used by nothing else; its other operands are parameters or constants, either one for all, or
-each as long as its sibling along the axis of the outputs.
+A level of followers is one call after each sibling: the same elementwise operator with equal attributes, with the
+sibling at the same position and not used elsewhere; its other operands are parameters or constants, either shared by
+all, or as long as the sibling along the axis of the outputs.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from baton._src.relay.nodes import Call, Constant
 
 @dataclass(frozen=True)
 class Level:
-    """One call behind each sibling; `position` is where the sibling stands among the arguments."""
+    """One call after each sibling; `position` is the sibling's position among the arguments."""
 
     calls: tuple[Call, ...]
     position: int
@@ -41,7 +42,7 @@ class Followers:
                 self._users.setdefault(part, []).append(node)
 
     def levels(self, members: list[Call], axis: int) -> list[Level]:
-        """The levels behind siblings whose results differ in extent along `axis` only."""
+        """The levels after siblings whose results differ in extent along `axis` only."""
         found: list[Level] = []
         current = members
         while True:
@@ -108,7 +109,7 @@ def joining_axis(level: Level, index: int, axis: int) -> int | None:
 
 
 def joined(build: Build, value: Any, level: Level, axis: int) -> Call:
-    """The level's operator on all siblings at once."""
+    """The level's operator applied to all joined siblings at once."""
 
     def together(index: int, operands: list[Any]) -> Any:
         at = joining_axis(level, index, axis)
@@ -119,7 +120,7 @@ def joined(build: Build, value: Any, level: Level, axis: int) -> Call:
 
 
 def _at_once(build: Build, value: Any, level: Level, together: Callable[[int, list[Any]], Any]) -> Call:
-    """The level's operator on `value`, and on the siblings' other operands: the one they share, or all `together`."""
+    """The level's operator on `value` and the siblings' other operands: the shared one, or all `together`."""
     args = []
     for index in range(len(level.calls[0].args)):
         operands = [c.args[index] for c in level.calls]
@@ -131,7 +132,7 @@ def _at_once(build: Build, value: Any, level: Level, together: Callable[[int, li
 
 
 def can_stack(level: Level) -> bool:
-    """Whether the level works on stacked siblings: rows for each, or the same number for all."""
+    """Whether the level works on stacked siblings: with a row for each, or the same scalar for all."""
     if level.calls[0].op.definition.name == "nn.bias_add":
         return False
     others = [i for i in range(len(level.calls[0].args)) if i != level.position]

@@ -5,7 +5,7 @@ becomes
     %1 = conv2d(%x, concatenate((%w1, %w2, %w3)));   three slices of %1
 
 At least `min_num_branches` siblings with equal attributes, whose weights are parameters or constants and differ only in
-the number of outputs. What follows all of them in the same way is combined, too (`combine_followers`).
+the number of outputs. Operators that follow all of them in the same way are combined, too (`combine_followers`).
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from baton._src.transform.passes import Pass, Sequential
 
 _OPS: Any = RELAY
 OUTPUTS = ("channels", "units")
-"""Attributes that say the number of outputs."""
+"""Attributes that give the number of outputs."""
 
 
 @dataclass(frozen=True)
 class _CombineParallel(RelayFunctionPass):
-    """What the three have in common: find siblings, join their weights, cut the result."""
+    """The common part of the three: find siblings, join their weights, split the result."""
 
     opt_level: ClassVar[int] = 4
     required: ClassVar[tuple[str | Pass, ...]] = (InferType(),)
@@ -91,7 +91,7 @@ class _CombineParallel(RelayFunctionPass):
         return [members for members in found.values() if len(members) >= self.min_num_branches]
 
     def _axes(self, node: Call) -> tuple[int, int] | None:
-        """The result's axis and the weight's axis over the outputs."""
+        """The axes of the result and of the weight over the outputs."""
         axis, position = data_axis(node), weight_axis(node, "O")
         if axis is None or position is None or getattr(node.attrs, "groups", 1) != 1:
             return None
@@ -182,7 +182,7 @@ class CombineParallelBatchMatmul(_CombineParallel):
 
 
 class BatchingOps(Sequential):
-    """The three together."""
+    """All three passes."""
 
     def __init__(self) -> None:
         steps = (CombineParallelConv2D(), CombineParallelDense(), CombineParallelBatchMatmul())

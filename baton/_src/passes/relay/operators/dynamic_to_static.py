@@ -3,7 +3,7 @@
 dyn.reshape(%x, [2, 3])                    becomes      reshape(%x, newshape=[2, 3])
 dyn.reshape(%x, shape_of(%y) * 2)          likewise, where the type of %y says its shape
 
-Only such arguments are folded: what else is constant stays.
+Only such arguments are folded: other constant expressions stay.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from baton._src.transform.context import PassContext
 
 PREFIX = "dyn."
 ATTRIBUTES = {("reshape", "newshape"): "newshape", ("squeeze", "axes"): "axis"}
-"""Attributes that are not called as the arguments whose place they take."""
+"""Attributes whose names differ from the arguments they replace."""
 
 
 @dataclass(frozen=True)

@@ -3,8 +3,8 @@
 batch_to_space_nd(nn.conv2d(space_to_batch_nd(%x, block_shape=b, paddings=p), %w, padding=q), block_shape=b, crops=c)
 becomes  nn.conv2d(%x, %w, dilation=b, padding=p + b * q - c)
 
-Blocks split an image into b interleaved ones, each convolved by itself: what neighbours in one of them are b apart in
-the image. Only for images whose spatial axes follow the batch (NHWC), as the block operators work on those.
+Blocks split an image into b interleaved ones, each convolved separately: neighbours in one of them are b apart in the
+image. Only for images whose spatial axes follow the batch (NHWC), as the block operators work on those.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class FlattenAtrousConv(RelayFunctionPass):
 
 
 def _dilated(out: Any) -> Any:
-    """The attributes of the dilated convolution; None if `out` is no such chain, or none that padding can express."""
+    """The attributes of the dilated convolution; None if `out` is not such a chain, or no padding can express it."""
     if not is_call(out, "nn.batch_to_space_nd") or not is_call(out.args[0], "nn.conv2d"):
         return None
     conv = out.args[0]

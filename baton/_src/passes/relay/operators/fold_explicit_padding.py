@@ -1,11 +1,11 @@
-"""FoldExplicitPadding: a border written around the input of a convolution or pool becomes that operator's own padding.
+"""FoldExplicitPadding: an explicit pad before a convolution or pool becomes that operator's own padding.
 
 nn.conv2d(nn.pad(%x, 0f, pad_width=[[0, 0], [0, 0], [1, 1], [1, 1]]), %w)    becomes
 nn.conv2d(%x, %w, padding=[1, 1, 1, 1])
 
-Zeros for convolutions and means (which then count them), the lowest value for maxima. For floats that is -inf: the
-lowest finite number wins over data that is -inf. Pools with `ceil_mode`, which cuts windows at the end of the data, and
-those with windows that may lie in the border altogether are left alone.
+The pad value must be zero for convolutions and average pools (which then count the border), and the lowest value for
+max pools. For floats that is -inf: the lowest finite number would win over data that is -inf. Pools with `ceil_mode`,
+which clips windows at the end of the data, and pools with windows that may lie entirely in the border are left alone.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class FoldExplicitPadding(RelayFunctionPass):
 
 
 def _with_border(call: Any, pad: Any) -> Any:
-    """The attributes of a call that does what `pad` did, too; None if there are none."""
+    """The attributes of a call that also does what `pad` did; None if there are none."""
     is_pool = not is_call(call, *CONVOLUTIONS)
     padding = _together(call.attrs, str(call.attrs.layout if is_pool else call.attrs.data_layout), pad)
     if padding is None:
@@ -68,7 +68,7 @@ def _with_border(call: Any, pad: Any) -> Any:
 
 
 def _together(attrs: Any, layout: str, pad: Any) -> tuple[int, ...] | None:
-    """The padding of both, begins before ends; None if the call cannot do what the pad does."""
+    """The combined padding, begins before ends; None if the call cannot express the pad."""
     widths = pad.attrs.pad_width
     if pad.attrs.pad_mode != "constant" or len(widths) != len(layout):
         return None
@@ -82,13 +82,13 @@ def _together(attrs: Any, layout: str, pad: Any) -> tuple[int, ...] | None:
 
 
 def _windows_reach(attrs: Any, padding: tuple[int, ...]) -> bool:
-    """Whether no window of a pool lies in the border altogether, or steps over the data."""
+    """Whether no window of a pool lies entirely in the border, or steps over the data."""
     plain = all(step == 1 for step in attrs.dilation)
     return plain and all(p < size for p, size in zip(padding, (*attrs.pool_size, *attrs.pool_size)))
 
 
 def _value(pad: Any) -> float | None:
-    """What the border consists of; None if that is not known."""
+    """The value of the border; None if it is not known."""
     if len(pad.args) == 1:
         return float(pad.attrs.pad_value)
     value = pad.args[1]
@@ -96,5 +96,5 @@ def _value(pad: Any) -> float | None:
 
 
 def _lowest(dtype: DataType) -> float:
-    """What wins no maximum."""
+    """The value that is never the maximum."""
     return float(np.iinfo(dtype.numpy).min) if dtype.numpy.kind in "iu" else float("-inf")

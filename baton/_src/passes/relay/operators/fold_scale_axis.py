@@ -1,5 +1,6 @@
-"""FoldScaleAxis: scales of channels before or after a convolution (or dense) go into its weights; `FoldConstant` then
-makes one weight of it."""
+"""FoldScaleAxis: move per-channel scales before or after a convolution (or dense) into its weights; `FoldConstant` then
+evaluates the scaled weights.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ from baton._src.transform.passes import Pass, Sequential
 
 @dataclass(frozen=True)
 class ForwardFoldScaleAxis(RelayFunctionPass):
-    """Scales of data go into the weights of what follows (`scales_forward`)."""
+    """Move scales of data into the weights of the operators that use it (`scales_forward`)."""
 
     opt_level: ClassVar[int] = 3
     required: ClassVar[tuple[str | Pass, ...]] = (InferType(),)
@@ -29,7 +30,7 @@ class ForwardFoldScaleAxis(RelayFunctionPass):
 
 @dataclass(frozen=True)
 class BackwardFoldScaleAxis(RelayFunctionPass):
-    """Scales of a result go into the weights of what made it (`scales_backward`)."""
+    """Move scales of a result into the weights of the operators that compute it (`scales_backward`)."""
 
     opt_level: ClassVar[int] = 3
     required: ClassVar[tuple[str | Pass, ...]] = (InferType(),)
@@ -39,7 +40,7 @@ class BackwardFoldScaleAxis(RelayFunctionPass):
 
 
 class FoldScaleAxis(Sequential):
-    """Backward, forward, then the weights as constants."""
+    """Backward, then forward, then fold the weights to constants."""
 
     def __init__(self) -> None:
         steps = (BackwardFoldScaleAxis(), ForwardFoldScaleAxis(), FoldConstant())

@@ -1,8 +1,8 @@
-"""Legalize: operators become others where a rule says so.
+"""Legalize: replace operators according to registered rules.
 
 A rule `(attrs, args, types) -> expression or None` belongs to an operator's name; `types` are those of the arguments,
 then of the result. Rules come from the pass (`rules`) and from the registry, where `register_legalize(name, rule)` puts
-them (column `FTVMLegalize`). None is built in: what this backend computes needs no legalising before Relax, whose own
+them (column `FTVMLegalize`). No rule is built in: this backend needs no legalisation before Relax, whose own
 legalisation follows.
 """
 
@@ -38,7 +38,9 @@ class Legalize(RelayFunctionPass):
 
 
 def apply_rules(function: Any, rules: Mapping[str, Rule], column: str = "") -> Any:
-    """`function` with calls replaced for which the operator's rule (or what its `column` holds) gives something."""
+    """`function` with each call replaced for which the operator's rule (or the entry in its `column`) returns
+    something.
+    """
 
     def rule(old: Any, new: Any) -> Any:
         if not isinstance(new, Call) or not isinstance(new.op, Op):

@@ -1,6 +1,6 @@
-"""Which operators compute in a narrow floating dtype: the lists of TVM v0.19, and what baton's operators say besides.
+"""Which operators compute in reduced precision: the lists of TVM v0.19, extended by properties of baton's operators.
 
-Rules of users go before (`relay.op.register_mixed_precision_conversion`).
+Rules registered by users take precedence (`relay.op.register_mixed_precision_conversion`).
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from typing import Any
 from baton._src.ir.op_def import Fusion
 
 ALWAYS, FOLLOW, NEVER = 0, 1, 2
-"""Narrow; narrow where all floating operands are; float32."""
+"""The categories: always reduced; reduced where all floating operands are; always float32."""
 
 DEFAULT_ALWAYS_LIST = [
     *("nn.conv1d", "nn.conv2d", "nn.conv3d", "nn.conv1d_transpose", "nn.conv2d_transpose", "nn.conv3d_transpose"),
     *("nn.dense", "nn.batch_matmul"),
 ]
-"""They take the most time, and sum in registers."""
+"""The most expensive operators, which accumulate in registers."""
 
 DEFAULT_FOLLOW_LIST = [
     *("nn.pad", "nn.batch_flatten", "concatenate", "zeros", "split", "squeeze", "transpose", "expand_dims", "reshape"),
@@ -30,14 +30,14 @@ DEFAULT_FOLLOW_LIST = [
     *("nn.global_max_pool2d", "nn.adaptive_max_pool1d", "nn.adaptive_max_pool2d", "nn.adaptive_max_pool3d"),
     "image.resize2d",
 ]
-"""They move elements, or lose little: worth no casts of their own."""
+"""Operators that move elements, or lose little precision: not worth casts of their own."""
 
 DEFAULT_NEVER_LIST = [
     *("exp", "power", "nn.cross_entropy", "nn.cross_entropy_with_logits", "nn.softmax", "nn.l2_normalize", "erf"),
     *("arange", "nn.global_avg_pool2d", "nn.adaptive_avg_pool1d", "nn.adaptive_avg_pool2d", "nn.adaptive_avg_pool3d"),
     *("sum", "mean", "variance", "nn.layer_norm"),
 ]
-"""Their results suffer from a narrow dtype: large results of small operands, and sums of many elements."""
+"""Operators whose results suffer from reduced precision: large results of small operands, and sums of many elements."""
 
 _LISTED = {
     **dict.fromkeys(DEFAULT_ALWAYS_LIST, ALWAYS),
@@ -50,7 +50,7 @@ _LIGHT = (Fusion.ELEMWISE, Fusion.BROADCAST, Fusion.INJECTIVE)
 
 
 def category_of(op: Any) -> int | None:
-    """The category of an operator; None if no list names it and what it does decides nothing."""
+    """The category of an operator; None if no list contains it and its properties determine none."""
     listed = _LISTED.get(op.name)
     if listed is not None:
         return listed
@@ -61,20 +61,20 @@ def category_of(op: Any) -> int | None:
 
 
 def get_generic_out_dtypes(call_node: Any, mixed_precision_type: str) -> list[str]:
-    """The dtypes that an operator sums in and gives, if it becomes narrow."""
+    """The dtypes in which a reduced operator accumulates and returns its result."""
     return [mixed_precision_type, mixed_precision_type]
 
 
 def generic_always_op(call_node: Any, mixed_precision_type: str) -> list[Any]:
-    """A rule for `register_mixed_precision_conversion`: narrow wherever it stands."""
+    """A rule for `register_mixed_precision_conversion`: always reduced precision."""
     return [ALWAYS, *get_generic_out_dtypes(call_node, mixed_precision_type)]
 
 
 def generic_follow_op(call_node: Any, mixed_precision_type: str) -> list[Any]:
-    """A rule for `register_mixed_precision_conversion`: narrow where its operands are."""
+    """A rule for `register_mixed_precision_conversion`: reduced precision where the operands have it."""
     return [FOLLOW, *get_generic_out_dtypes(call_node, mixed_precision_type)]
 
 
 def generic_never_op(call_node: Any, mixed_precision_type: str) -> list[Any]:
-    """A rule for `register_mixed_precision_conversion`: float32."""
+    """A rule for `register_mixed_precision_conversion`: always float32."""
     return [NEVER, *get_generic_out_dtypes(call_node, mixed_precision_type)]

@@ -1,10 +1,10 @@
-"""`relay.transform.recast`: some operators of a program computed in another dtype, the program's own types kept.
+"""`relay.transform.recast`: compute some operators of a program in another dtype, keeping the program's own types.
 
     nn.conv2d(%x, %w)
 becomes
     cast(nn.conv2d(cast(%x, "int8"), cast(%w, "int8"), out_dtype="int32"), "float32")
 
-It serves to see how fast an operator would be; values are cast, not scaled, so results are others.
+It is meant for measuring the speed of operators; values are cast, not scaled, so results differ.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""BackwardFoldScaleAxis: a scale of a result goes into the weights of what made it.
+"""BackwardFoldScaleAxis: move a scale of a result into the weights of the operators that computed it.
 
     conv2d(x, w) * s                            becomes   conv2d(x, w * s')           s' along the output channels
     relu(conv2d(x, w) + b) * s                  becomes   relu(conv2d(x, w * s') + b * s)             if s > 0
     (conv2d(x, w) + conv2d(y, v)) * s           becomes   conv2d(x, w * s') + conv2d(y, v * s')
 
-Operators are asked first, producers before users: which of them could give their result scaled (`Wish`). Only what has
-one user can. Then every product sends its scale to what made the other operand.
+First it is determined, producers before users, which operators could compute their result scaled (`Wish`); only those
+with a single user can. Then every product passes its scale to the producer of the other operand.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Wishes = dict[Any, Wish]
 
 
 def fold_backward(function: Any) -> Any:
-    """A function with the scales of results in weights."""
+    """Return the function with scales of results moved into weights."""
     order = walk(function)
     wishes = _wishes(order)
     if not wishes:
@@ -52,7 +52,7 @@ def fold_backward(function: Any) -> Any:
 
 
 def _wishes(order: list[Any]) -> Wishes:
-    """What can be given scaled."""
+    """The expressions that can be computed scaled."""
     uses: dict[Any, int] = {}
     for expr in order:
         for part in parts(expr):
@@ -95,8 +95,7 @@ def _same_dims(one: Any, other: Any) -> bool:
 
 
 def _sent(build: Build, order: list[Any], wishes: Wishes) -> tuple[dict[Any, Any], dict[Any, Any]]:
-    """The scale that each expression is to be given with; and the products that give theirs away, with what is left of
-    them."""
+    """The scale to apply to each expression; and the products that pass theirs on, with what remains of them."""
     scales: dict[Any, Any] = {}
     unscaled: dict[Any, Any] = {}
     for expr in reversed(order):  # users first
@@ -116,7 +115,7 @@ def _sent(build: Build, order: list[Any], wishes: Wishes) -> tuple[dict[Any, Any
 
 
 def _scaled(build: Build, call: Call, made: Call, scales: dict[Any, Any], wishes: Wishes) -> Call:
-    """`made`, which `call` has become, times the scale: the operands that were not sent it are multiplied."""
+    """`made`, the translation of `call`, times the scale: operands that did not get it are multiplied."""
     scale, axes = scales[call], weight_axes(call)
     if axes is not None:
         data, weight, *rest = made.args

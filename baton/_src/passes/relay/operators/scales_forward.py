@@ -1,10 +1,10 @@
-"""ForwardFoldScaleAxis: a scale of data goes into the weights of what follows.
+"""ForwardFoldScaleAxis: move a scale of data into the weights of the operators that use it.
 
     conv2d(x * s, w)                   becomes   conv2d(x, w * s')                    s' along the input channels
     conv2d(relu(x * s) + b, w)         becomes   conv2d(relu(x) + b / s, w * s')      if s > 0
 
-Users are asked first: a value is scaled in front of its users only if all of them take scales (`Wish`). Then scales
-travel as temporary expressions (`ScaledExpr`), none of which survives the pass.
+First the requests of users are collected: a value's scale is moved only if all of its users can absorb it (`Wish`).
+Then scales propagate as temporary expressions (`ScaledExpr`), none of which remains after the pass.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class ScaledExpr(TempExpr):
 
 
 def fold_forward(function: Any) -> Any:
-    """A function with the scales of data in weights."""
+    """Return the function with scales of data moved into weights."""
     wishes = _wishes(function)
     if not any(wishes.values()):
         return function
@@ -55,7 +55,7 @@ def fold_forward(function: Any) -> Any:
 
 
 def _wishes(function: Any) -> Wishes:
-    """What the users of every value wish, users first."""
+    """The requests of each value's users, computed from users to producers."""
     wishes: Wishes = {}
     for user in reversed(walk(function)):
         asked = _of_operands(user, wishes.get(user)) if isinstance(user, Call) else {}
@@ -66,7 +66,7 @@ def _wishes(function: Any) -> Wishes:
 
 
 def _of_operands(call: Call, wish: Wish | None) -> dict[Any, Wish]:
-    """The wishes of a call for its operands, if its own users have this one."""
+    """The requests of a call for its operands, given the request of its own users."""
     axes = weight_axes(call)
     if axes is not None:
         return {call.args[0]: Wish(axes.data)} if call.args[0] is not call.args[1] else {}
@@ -101,7 +101,7 @@ def _rewritten(build: Build, call: Call, args: list[Any], wishes: Wishes, realiz
 
 
 def _scaled(build: Build, call: Call, wish: Wish | None, realized: Realized) -> Any:
-    """A product that the users want to take the scale of."""
+    """A product whose scale the users want to absorb."""
     if wish is None or not is_floating(call):
         return None
     for one, other in (call.args, call.args[::-1]):

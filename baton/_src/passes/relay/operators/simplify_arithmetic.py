@@ -6,7 +6,7 @@
     (x + c) * d         x * d + c * d             argmax(dequantize(x))   argmax(x)
     x + full(c)         x + c                     zeros_like(x)           zeros(shape of x)
 
-Floats are rounded in another order than before.
+Floats may be rounded differently than before.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from baton._src.values.dtype import DataType
 
 BINARY = ("add", "subtract", "multiply", "divide", "floor_divide", "mod", "floor_mod", "maximum", "minimum", "power")
 MATTERING_CLIPS = ("qnn.requantize", "qnn.add")
-"""What a clip may follow that external compilers look for together with it."""
+"""Operators after which a clip is kept, because external compilers match the pair."""
 
 
 def _split(call: Call, name: str) -> tuple[Any, Constant] | None:
@@ -37,7 +37,7 @@ def _split(call: Call, name: str) -> tuple[Any, Constant] | None:
 
 
 def _combined(build: Build, name: str, one: Constant, other: Constant) -> Any:
-    """Two constants in one; None where floats overflow, as the program's own order might not. (Integers wrap alike.)"""
+    """Combine two constants; None if floats overflow where the program's own order might not. (Integers wrap alike.)"""
     with np.errstate(all="ignore"):
         made = np.add(one.data.data, other.data.data) if name == "add" else one.data.data * other.data.data
     dtype = dtype_of(one)
@@ -68,7 +68,7 @@ def adjacent(build: Build, call: Call) -> Any:
 
 
 def add_then_multiply(build: Build, call: Call) -> Any:
-    """(x + c) * d: the scale comes first, where it may go into weights."""
+    """(x + c) * d: the scale is applied first, where it can be folded into weights."""
     outer = _split(call, "multiply")
     inner = _split(outer[0], "add") if outer is not None else None
     if outer is None or inner is None:
@@ -88,7 +88,7 @@ def reciprocal_root(build: Build, call: Call) -> Any:
 
 
 def _fill(build: Build, expr: Any) -> Any:
-    """The one number that a tensor is made of, as a scalar; None if it is no such tensor."""
+    """The value that fills a tensor, as a scalar; None if its elements differ."""
     if is_call(expr, "full"):
         return expr.args[0]
     if is_call(expr, "ones", "ones_like"):
@@ -99,7 +99,7 @@ def _fill(build: Build, expr: Any) -> Any:
 
 
 def filled_operand(build: Build, call: Call) -> Any:
-    """An operand that broadcasting makes as well from a scalar."""
+    """Replace a filled tensor by a scalar where broadcasting gives the same result."""
     if not is_call(call, *BINARY):
         return None
     for position in (0, 1):
@@ -114,7 +114,7 @@ def filled_operand(build: Build, call: Call) -> Any:
 
 
 def needless_clip(build: Build, call: Call) -> Any:
-    """A clip that no value of the dtype reaches; and one that a cast back makes needless."""
+    """Remove a clip that no value of the dtype reaches, or that a cast back makes redundant."""
     if is_call(call, "clip"):
         reaches = not _holds(call.attrs, dtype_of(call))
         return None if reaches or is_call(call.args[0], *MATTERING_CLIPS) else call.args[0]
@@ -136,7 +136,7 @@ def _holds(clip: Any, dtype: DataType) -> bool:
 
 
 def cast_of_clipped(build: Build, call: Call) -> Any:
-    """A cast between a clip of integers and another cast, to a dtype that has all that the clip leaves."""
+    """Remove a cast between a clip of integers and another cast, if its dtype holds every clipped value."""
     if not is_call(call, "cast") or not is_call(call.args[0], "cast") or not is_call(call.args[0].args[0], "clip"):
         return None
     clip, between = call.args[0].args[0], dtype_of(call.args[0])
@@ -154,7 +154,7 @@ def _has_integers(dtype: DataType, clip: Any) -> bool:
 
 
 def extremum_of_dequantized(build: Build, call: Call) -> Any:
-    """Where the largest number is does not depend on a positive scale."""
+    """The position of the largest number does not depend on a positive scale."""
     if not is_call(call, "argmax", "argmin", "argsort", "argmax_int32", "argmin_int32"):
         return None
     inner = call.args[0]
@@ -167,7 +167,7 @@ def extremum_of_dequantized(build: Build, call: Call) -> Any:
 
 
 def like_another(build: Build, call: Call) -> Any:
-    """The shape (or dtype) of another tensor, where it is known."""
+    """Use the shape (or dtype) of the other tensor directly, where it is known."""
     shape = shape_of(call)
     if is_call(call, "cast_like"):
         return build.op("cast", call.args[0], dtype=dtype_of(call))

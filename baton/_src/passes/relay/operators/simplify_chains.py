@@ -21,7 +21,7 @@ RESHAPES = ("reshape", "contrib_reverse_reshape")
 
 
 def reshapes(build: Build, call: Call) -> Any:
-    """A reshape to the shape that is there, or of a reshape."""
+    """Remove a reshape to the same shape, or one before another reshape."""
     shape = shape_of(call) if is_call(call, *RESHAPES) else None
     if shape is None:
         return None
@@ -32,7 +32,7 @@ def reshapes(build: Build, call: Call) -> Any:
 
 
 def transposes(build: Build, call: Call) -> Any:
-    """Axes that move twice, or not at all."""
+    """Combine transposes, or remove those that cancel."""
     order = _order(call)
     if order is None:
         return _onward(build, call)
@@ -60,7 +60,7 @@ def _is_in_place(order: Sequence[int]) -> bool:
 
 
 def _onward(build: Build, call: Call) -> Any:
-    """Blocks cut from axes that moved just before, or from another layout: at once from where they were."""
+    """Apply a blocking after a transpose or layout change directly to the original layout."""
     if not is_call(call, "relay_layout_transform"):
         return None
     source, target, inner = str(call.attrs.src_layout), str(call.attrs.dst_layout), call.args[0]
@@ -75,7 +75,7 @@ def _onward(build: Build, call: Call) -> Any:
 
 
 def _to_another_order(build: Build, inner: Any, order: Sequence[int]) -> Any:
-    """Blocks joined to axes that move just after: at once to where those go."""
+    """Combine the unblocking of axes with the transpose after it."""
     if not is_call(inner, "relay_layout_transform") or not str(inner.attrs.dst_layout).isalpha():
         return None
     target = "".join(str(inner.attrs.dst_layout)[axis] for axis in order)
@@ -87,7 +87,7 @@ def _transformed(build: Build, x: Any, source: str, target: str) -> Any:
 
 
 def casts(build: Build, call: Call) -> Any:
-    """A cast to the dtype that is there, or of a cast that lost nothing."""
+    """Remove a cast to the same dtype, or one before another cast that loses nothing."""
     if not is_call(call, "cast"):
         return None
     inner = call.args[0]

@@ -1,9 +1,9 @@
-"""SimplifyExpr: chains and identities go away. SimplifyExprPostAlterOp: those that new layouts leave behind.
+"""SimplifyExpr: simplify chains and identities. SimplifyExprPostAlterOp: those that layout changes introduce.
 
     x + 0, x - 0, x * 1, x / 1, also with zeros(...) and ones_like(y)        x
 
-and the rules of `simplify_chains` and `simplify_arithmetic`. Values are the same, but for the sign of a zero and the
-order in which floats are rounded.
+and the rules of `simplify_chains` and `simplify_arithmetic`. Values are the same, except for the sign of zeros and the
+rounding order of floats.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
 
 MAX_STEPS = 8
-"""How many rules are applied to one call, one after another."""
+"""Most rules that are applied to one call, one after another."""
 
 NEUTRAL: dict[str, tuple[float, bool]] = {
     "add": (0, True),
@@ -32,9 +32,9 @@ NEUTRAL: dict[str, tuple[float, bool]] = {
     "multiply": (1, True),
     "divide": (1, False),
 }
-"""The number that changes nothing, and whether it may be the left operand too."""
+"""The neutral element of each operator, and whether it may also be the left operand."""
 FILLED = {0: ("zeros", "zeros_like"), 1: ("ones", "ones_like")}
-"""What makes tensors of these numbers."""
+"""Operators that make tensors filled with these numbers."""
 
 Rule = Callable[[Build, Call], Any]
 
@@ -92,7 +92,7 @@ def _identity_arithmetic(build: Build, call: Call) -> Any:
 
 
 def _is_made_of(expr: Any, number: float) -> bool:
-    """Whether an operand is this number, or a tensor of nothing else."""
+    """Whether an operand is this number, or a tensor filled with it."""
     if isinstance(expr, Constant):
         return expr.data.data.size == 1 and bool(expr.data.data.reshape(()).item() == number)
     return is_call(expr, *FILLED[int(number)])

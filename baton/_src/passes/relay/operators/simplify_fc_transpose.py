@@ -1,4 +1,4 @@
-"""SimplifyFCTranspose: weights of dense layers that are transposed parameters are stored transposed.
+"""SimplifyFCTranspose: if a dense layer's weight is a transposed parameter, store the parameter transposed.
 
 simplify_fc_transpose.convert(function, params)     (relay.transform's SimplifyFCTranspose works on one function)
 nn.dense(%x, transpose(%w))     becomes     nn.dense(%x, %w_transposed),   the parameter's value transposed along

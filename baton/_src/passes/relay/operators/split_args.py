@@ -4,8 +4,8 @@ arguments.
     concatenate((%a, %b, %c, %d))    with four at most, of which one is the result's:
     concatenate(stop_fusion((concatenate(stop_fusion((%a, %b, %c))), %d)))
 
-`stop_fusion` keeps FuseOps from putting the links together again. A tensor whose extents are known at run time only
-takes more arguments: those extents and its strides.
+`stop_fusion` prevents FuseOps from joining the links again. A tensor whose extents are known only at run time takes
+more arguments: those extents and its strides.
 """
 
 from __future__ import annotations
@@ -28,8 +28,9 @@ from baton._src.transform.passes import Pass
 
 @dataclass(frozen=True)
 class SplitArgs(RelayFunctionPass):
-    """`max_function_args`: how many tensors a kernel may take and give; 0: any number. Error `api`: not even the
-    result."""
+    """`max_function_args`: the most tensors that a kernel may take and return; 0: any number. Error `api`: fewer than
+    the result needs.
+    """
 
     opt_level: ClassVar[int] = 1
     required: ClassVar[tuple[str | Pass, ...]] = (InferType(),)
@@ -50,7 +51,7 @@ class SplitArgs(RelayFunctionPass):
         return rewrite(function, rule)
 
     def _limit(self, call: Call) -> int:
-        """How many arguments are left for what is joined."""
+        """The number of arguments left for the tensors to concatenate."""
         type_ = call.checked_type
         limit = self.max_function_args - 1 - (len(type_.shape) if _extra_arguments(type_) else 0)
         if limit <= 0:
@@ -60,7 +61,7 @@ class SplitArgs(RelayFunctionPass):
 
 
 def _chain(build: Build, call: Any, costs: list[int], limit: int) -> Any:
-    """Each link joins what the one before it made and as many fields as there is room for."""
+    """Each link concatenates the result of the previous one and as many fields as there is room for."""
 
     def joined(fields: list[Any]) -> Any:
         return build.call(call.with_fields(args=(build.op("annotation.stop_fusion", build.tuple(*fields)),)))
@@ -76,7 +77,7 @@ def _chain(build: Build, call: Any, costs: list[int], limit: int) -> Any:
 
 
 def _extra_arguments(type_: Any) -> int:
-    """What a kernel takes besides the tensor itself."""
+    """The arguments of a kernel for a tensor besides the tensor itself."""
     if not isinstance(type_, TensorType):
         return 0
     unknown = sum(isinstance(d, AnyDim) for d in type_.shape)

@@ -1,12 +1,13 @@
-"""ToMixedPrecision: heavy operators compute in a narrow floating dtype, delicate ones in float32, the rest follows.
+"""ToMixedPrecision: expensive operators compute in reduced precision, sensitive ones in float32; the rest follow their
+operands.
 
     conv2d(%x, %w)      becomes      conv2d(cast(%x, "float16"), cast(%w, "float16"))
 
 ALWAYS operators get narrow operands; NEVER operators get float32; FOLLOW operators are narrow where every floating
-operand is narrow, or a variable or constant, whose cast costs nothing. `mixed_precision_rules` says which is which, and
-users do: a rule registered by `register_mixed_precision_conversion` gives `[category, dtype of sums, of results]`.
-Branches, functions that are called, and references keep their types; so do results, with `keep_orig_output_dtype`
-(a setting).
+operand is narrow, or a variable or constant, whose cast costs nothing. `mixed_precision_rules` has the categories, and
+users may register others: a rule registered by `register_mixed_precision_conversion` returns `[category, dtype of sums,
+of results]`. Branches, called functions, and references keep their types; so do results, with the option
+`keep_orig_output_dtype`.
 """
 
 from __future__ import annotations
@@ -35,8 +36,9 @@ WIDE = DataType("float32")
 
 @dataclass(frozen=True)
 class ToMixedPrecision(RelayFunctionPass):
-    """`missing_op_mode` is what happens where nothing says an operator's category: 0 an error, 1 a warning, 2 nothing.
-    Such operators compute in float32."""
+    """`missing_op_mode` is what happens for an operator without a category: 0 an error, 1 a warning, 2 nothing. Such
+    operators compute in float32.
+    """
 
     opt_level: ClassVar[int] = 0
     mixed_precision_type: str = "float16"
@@ -61,7 +63,7 @@ class ToMixedPrecision(RelayFunctionPass):
         return rewrite
 
     def _tell(self, missing: Counter[str]) -> None:
-        """Operators of no category, and how often each is called."""
+        """Report operators without a category, and how often each is called."""
         if not missing or self.missing_op_mode == 2:
             return
         named = ", ".join(f"{name} ({count} times)" for name, count in sorted(missing.items()))
@@ -113,7 +115,7 @@ class _Narrowing:
         return any(p in self._done for p in parts(node))
 
     def _variable(self, var: Var, bound: dict[Var, Any]) -> Any:
-        """The variable of a let has the type that its value has now."""
+        """Give the variable of a let the current type of its value."""
         value = bound.get(var, var)
         value, had = self._made(value), value.checked_type_
         if value.checked_type_ is had:
@@ -148,7 +150,7 @@ class _Narrowing:
         return isinstance(arg, (Var, Constant)) or not _has_floats(self._made(arg).checked_type, WIDE)
 
     def _conversion(self, node: Call) -> tuple[int, DataType, DataType]:
-        """The category of an operator, the dtype it sums in, and that of its result, if it becomes narrow."""
+        """The category of an operator, the dtype it accumulates in, and that of its result if it is reduced."""
         rule = node.op.get_attr("FTVMMixedPrecisionConversionType")
         if rule is not None:
             category, sums, result = rule(node, str(self._narrow))
@@ -162,7 +164,7 @@ class _Narrowing:
         return NEVER if known is None else known, self._narrow, self._narrow
 
     def _as_was(self, node: Any) -> Any:
-        """What became of `node`, of the type it had."""
+        """The translation of `node`, cast back to its original type."""
         type_ = getattr(node, "checked_type_", None)
         return self._made(node) if type_ is None else self._converted(self._made(node), type_, WIDE)
 
@@ -183,7 +185,7 @@ class _Narrowing:
 
 
 def _is_decided(type_: Any) -> bool:
-    """Whether a type is one of tensors, and not a generalised function's variable, which may be any."""
+    """Whether a type consists of tensors, and not of a generalised function's type variable, which may be anything."""
     if isinstance(type_, TupleType):
         return all(map(_is_decided, type_.fields))
     return isinstance(type_, TensorType) and isinstance(type_.dtype, DataType)
