@@ -18,6 +18,7 @@ __getattr__, __dir__, __all__ = attach(
         **names("tir.arith.iter_affine_map", "estimate_region_lower_bound estimate_region_strict_bound"),
         **names("tir.arith.iter_affine_map", "estimate_region_upper_bound"),
         **names("tir.arith.linear_systems", "solve_linear_equations IntConstraints IntConstraintsTransform"),
+        **names("tir.arith.common_subexpressions", "detect_common_subexpr"),
         **names("tir.arith.linear_inequalities", "solve_linear_inequalities IntGroupBounds"),
         **submodules("baton.arith", "analyzer bound int_set int_solver iter_affine_map pattern"),
     },

@@ -19,7 +19,7 @@ __getattr__, __dir__, __all__ = attach(
         **names("driver.tvm_names.tuning.auto_scheduler.records", "MeasureInput MeasureResult"),
         **names("driver.tvm_names.tuning.auto_scheduler.records", "load_records load_best_record save_records"),
         **names("driver.tvm_names.tuning.auto_scheduler.programs", "extract_tasks ApplyHistoryBest"),
-        **submodules("baton.auto_scheduler", "measure_record"),
+        **submodules("baton.auto_scheduler", "measure_record utils"),
     },
     before=wire,
 )

@@ -7,6 +7,6 @@ from baton._src.support.lazy import attach, names
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **names("runtime.graph.graph_executor", "GraphModule create"),
+        **names("runtime.graph.graph_executor", "GraphModule create get_device"),
     },
 )

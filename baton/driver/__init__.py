@@ -8,7 +8,7 @@ from baton._src.support.lazy import attach, names, submodules
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **names("driver.tir.build", "build lower"),
+        **names("driver.tir.build", "build lower schedule_to_module get_binds"),
         **submodules("baton.driver", "build_module tvmc"),
     },
     before=wire,

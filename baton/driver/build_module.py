@@ -8,7 +8,7 @@ from baton._src.support.lazy import attach, names
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **names("driver.tir.build", "build lower"),
+        **names("driver.tir.build", "build lower schedule_to_module get_binds"),
     },
     before=wire,
 )

@@ -14,6 +14,7 @@ __getattr__, __dir__, __all__ = attach(
         **names("driver.tvm_names.relay.call_graph", "CallGraph extract_fused_functions"),
         **renamed("driver.tvm_names.relay.call_graph", extract_intermdeiate_expr="extract_intermediate_expr"),
         **names("driver.tvm_names.relay.features", "Feature detect_feature check_basic_block_normal_form count_layers"),
+        **names("driver.tvm_names.relay.features", "LayerCounter"),
         **names("driver.tvm_names.relay.features", "list_fake_quantized_op_freqs get_calibration_data"),
         **names("driver.tvm_names.relay.devices", "context_analysis collect_device_info collect_device_annotation_ops"),
         **names("driver.tvm_names.relay.annotated_regions", "AnnotatedRegionSet"),

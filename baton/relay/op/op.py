@@ -17,7 +17,7 @@ __getattr__, __dir__, __all__ = attach(
             "register_optional_fake_quantization_to_integer register_injective_schedule register_broadcast_schedule register_reduce_schedule "
             "register_shape_func",
         ),
-        **names("driver.tvm_names.relay.strategies", "OpStrategy OpImplementation register_strategy"),
+        **names("driver.tvm_names.relay.strategies", "OpStrategy OpImplementation OpSpecialization register_strategy"),
         **names("ir.expr", "Op"),
         **names("driver.tvm_names.relay.words", "debug"),
         **renamed("ir.op_def", OpPattern="Fusion"),

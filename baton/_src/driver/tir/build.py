@@ -38,7 +38,7 @@ from baton._src.te.apply_schedule import scheduled_prim_func
 from baton._src.te.prim_func import create_prim_func
 from baton._src.te.schedule import Schedule
 from baton._src.te.tensor import Tensor
-from baton._src.tir.buffer import Buffer
+from baton._src.tir.buffer import Buffer, decl_buffer
 from baton._src.tir.check import check_prim_func
 from baton._src.tir.expr import Call, Var
 from baton._src.tir.outside_indices import outside_indices
@@ -111,6 +111,31 @@ def lower(inp: Any, args: Any = None, name: str = "main", binds: Any = None, sim
     del simple_mode
     wire()
     return IRModule(_lowered(inp, _unbound(args, binds), name))
+
+
+def schedule_to_module(sch: Schedule, args: Any = None, name: str = "main", binds: Any = None) -> IRModule:
+    """The kernel of a schedule as it is, without the passes of the script's own that `lower` applies."""
+    wire()
+    return IRModule(_functions(sch, _unbound(args, binds), name))
+
+
+def get_binds(
+    args: Sequence[Any], compact: bool = False, binds: Mapping[Tensor, Buffer] | None = None
+) -> tuple[dict[Tensor, Buffer], list[Any]]:
+    """The buffers of tensors (those in `binds`, else new ones), and `args` with buffers in place of tensors.
+
+    A new buffer of open sizes may be broadcast where its size is 1, unless `compact`.
+    """
+    found = dict(binds or {})
+    for arg in args:
+        if not isinstance(arg, (Tensor, Buffer, Var)):
+            message = f"kernels take tensors, buffers and variables, not {type(arg).__name__}"
+            raise fail("api", message, help="get_binds([A, B, n])", kind=ValueError)
+        if isinstance(arg, Tensor) and arg not in found:
+            is_open = any(isinstance(dim, Var) for dim in arg.shape)
+            kind = "auto_broadcast" if is_open and not compact else ""
+            found[arg] = decl_buffer(arg.shape, arg.dtype, arg.name, buffer_type=kind)
+    return found, [found[arg] if isinstance(arg, Tensor) else arg for arg in args]
 
 
 def _unbound(args: Any, binds: Mapping[Tensor, Buffer] | None) -> Any:

@@ -6,7 +6,9 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from baton._src.frontends.nn.tensor import Tensor as Placeholder
 from baton._src.support.diagnostics import fail
+from baton._src.tir.expr import Var
 
 MODES = ("plain", "packed", "none")
 """How parameters and effects are passed: one by one, as one tuple, not at all."""
@@ -95,6 +97,42 @@ class MethodSpec:
             )
         found = [_argument_spec(name, spec[name]) for name in names]
         return MethodSpec(method, names, found, options.get("param_mode", "plain"), options.get("effect_mode", "plain"))
+
+    @staticmethod
+    def from_torch(args: Sequence[Any], method: Callable[..., Any]) -> MethodSpec:
+        """From example inputs in their order: tensors of PyTorch (or of anything with shape and dtype) and numbers."""
+        names = list(inspect.signature(method).parameters)
+        if len(names) != len(args):
+            message = f"the method takes {len(names)} arguments ({', '.join(names)}), got {len(args)}"
+            raise fail("nn-export", message, kind=TypeError)
+        return MethodSpec(method, names, [*map(_example_spec, names, args)], "plain", "plain")
+
+    def as_inputs(self) -> list[Any]:
+        """Variables for the inputs, as the method sees them: equal names of dims are one dim."""
+        dims: dict[str, Var] = {}
+
+        def dim(size: Any) -> Any:
+            return dims.setdefault(size, Var(size, "int64")) if isinstance(size, str) else size
+
+        def made(name: str, spec: Any) -> Any:
+            if isinstance(spec, Tuple):
+                return type(spec.elements)([made(f"{name}_{i}", one) for i, one in enumerate(spec.elements)])
+            if isinstance(spec, Tensor):
+                return Placeholder.placeholder([dim(size) for size in spec.shape], spec.dtype, name)
+            if isinstance(spec, Int):
+                return dim(name)
+            raise fail("nn-export", f"{name} is an object: only a function has variables for these")
+
+        return [made(name, spec) for name, spec in zip(self.arg_names, self.arg_specs)]
+
+
+def _example_spec(name: str, example: Any) -> Any:
+    if isinstance(example, int):
+        return Int()
+    if not hasattr(example, "shape") or not hasattr(example, "dtype"):
+        message = f"{name}: a {type(example).__name__} is neither a tensor nor a whole number"
+        raise fail("nn-export", message, kind=TypeError)
+    return Tensor([int(size) for size in example.shape], str(example.dtype).removeprefix("torch."))
 
 
 def _argument_spec(name: str, said: Any) -> Any:

@@ -290,7 +290,21 @@ class GraphModule:
                 state.inputs[k] = None
 
 
-def create(graph_json_str: Any, libmod: Any, device: Device = CPU) -> GraphModule:
+def get_device(libmod: Any, device: Any) -> tuple[list[Device], int, list[int]]:
+    """One device or several, checked: the devices, how many of them are remote (none), and their kinds and numbers.
+
+    `libmod` does not matter. Error `device-unknown`: something is not a device.
+    """
+    del libmod
+    found = [*device] if isinstance(device, (list, tuple)) else [device]
+    wrong = next((one for one in found if not isinstance(one, Device)), None)
+    if wrong is not None or not found:
+        said = "no device is given" if wrong is None else f"{wrong!r} is not a device"
+        raise fail("device-unknown", said, help="give a device or a list of them, e.g. baton.cpu()", kind=ValueError)
+    return found, 0, [number for one in found for number in (one.device_type, one.device_id)]
+
+
+def create(graph_json_str: Any, libmod: Any, device: Any = CPU) -> GraphModule:
     """An instance from the parts that ``graph, lib, params = relay.build(...)`` gave. The library already contains the
     graph; the text only has to be valid JSON.
     """
@@ -299,9 +313,10 @@ def create(graph_json_str: Any, libmod: Any, device: Device = CPU) -> GraphModul
             json.loads(graph_json_str)
         except ValueError as error:
             raise fail("api", f"the graph is not JSON text: {error}", help="lib.get_graph_json()") from error
+    devices, _, _ = get_device(libmod, device)
     make = getattr(libmod, "create", None)
     if make is not None:
-        return GraphModule(make(device))
+        return GraphModule(make(*devices))
     if isinstance(libmod, Executable):
-        return GraphModule(GraphRuntime(libmod, device))
+        return GraphModule(GraphRuntime(libmod, devices[0]))
     raise fail("api", f"cannot make a graph executor from a {type(libmod).__name__}")

@@ -20,6 +20,7 @@ from typing import Any, ClassVar
 
 from baton._src.ir.expr import Range
 from baton._src.ir.structural import structural_equal
+from baton._src.support.diagnostics import fail
 from baton._src.tir import expr as tir
 from baton._src.tir import operators
 from baton._src.tir.arith import conditions, division, modular
@@ -136,6 +137,15 @@ class Analyzer:
     @enabled_extensions.setter
     def enabled_extensions(self, flags: int | Extension) -> None:
         self._extensions = Extension(flags)
+
+    @property
+    def rewrite_simplify_stats(self) -> Any:
+        """TVM's counts of rewrites. Error `api`: expressions are simplified by canonical forms, without rewrites."""
+        raise fail("api", "nothing counts rewrites: expressions are simplified by canonical forms", kind=AttributeError)
+
+    def reset_rewrite_simplify_stats(self) -> None:
+        """TVM's counts of rewrites begin anew. Error `api`: there are none."""
+        raise fail("api", "nothing counts rewrites, so there is nothing to reset", kind=NotImplementedError)
 
     def is_nonnegative(self, expr: Any) -> bool:
         """Whether `expr >= 0` certainly holds."""

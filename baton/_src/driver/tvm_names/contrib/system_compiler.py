@@ -10,8 +10,9 @@ import os
 import shutil
 import subprocess
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from baton._src.support.diagnostics import fail
 
@@ -26,23 +27,35 @@ def get_cc() -> str | None:
 
 
 def create_shared(
-    output: str, objects: Files, options: Sequence[str] | None = None, cc: str | None = None, cwd: str | None = None
+    output: str,
+    objects: Files,
+    options: Sequence[str] | None = None,
+    cc: str | None = None,
+    cwd: str | None = None,
+    ccache_env: Mapping[str, str] | None = None,
 ) -> None:
     """Compile and link sources and objects to the shared library `output`. Error: `api-compiler`.
 
+    With `ccache_env`, its settings beside those of the environment, the compiler is called through `ccache`.
     What `save` of compiled kernels wrote is a library already: it becomes `output` as it is, alone.
     """
     written = [f for f in _listed(objects) if zipfile.is_zipfile(Path(cwd or "", f))]
     if written:
         return _copy_library(written, _listed(objects), output, cwd)
-    _call([cc or _some_compiler(), "-shared", "-fPIC", "-o", output, *_listed(objects), *(options or ())], cwd)
+    command = [cc or _some_compiler(), "-shared", "-fPIC", "-o", output, *_listed(objects), *(options or ())]
+    _call(command, cwd, ccache_env)
 
 
 def create_executable(
-    output: str, objects: Files, options: Sequence[str] | None = None, cc: str | None = None, cwd: str | None = None
+    output: str,
+    objects: Files,
+    options: Sequence[str] | None = None,
+    cc: str | None = None,
+    cwd: str | None = None,
+    ccache_env: Mapping[str, str] | None = None,
 ) -> None:
-    """Compile and link sources and objects to the program `output`. Error: `api-compiler`."""
-    _call([cc or _some_compiler(), "-o", output, *_listed(objects), *(options or ())], cwd)
+    """Compile and link sources and objects to the program `output`; `ccache_env` as above. Error: `api-compiler`."""
+    _call([cc or _some_compiler(), "-o", output, *_listed(objects), *(options or ())], cwd, ccache_env)
 
 
 def create_staticlib(output: str, inputs: Files, ar: str | None = None) -> None:
@@ -73,7 +86,7 @@ def cross_compiler(
     """A function `(output, objects, options=None)` that compiles by `compile_func`, a compiler's name or a function
     like `create_shared`, always with `options` and `add_files`.
     """
-    named = {"cc": compile_func} if isinstance(compile_func, str) else {}
+    named: dict[str, Any] = {"cc": compile_func} if isinstance(compile_func, str) else {}
     function = create_shared if isinstance(compile_func, str) else compile_func
     first, added = list(options or ()), list(add_files or ())
 
@@ -116,9 +129,11 @@ def _some_compiler() -> str:
     return found
 
 
-def _call(command: list[str], cwd: str | None) -> None:
+def _call(command: list[str], cwd: str | None, ccache_env: Mapping[str, str] | None = None) -> None:
+    command = command if ccache_env is None else ["ccache", *command]
+    environment = {**os.environ, **(ccache_env or {})}
     try:
-        done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+        done = subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
     except OSError as error:
         raise fail("api-compiler", f"{command[0]} cannot be started: {error}") from error
     if done.returncode != 0:

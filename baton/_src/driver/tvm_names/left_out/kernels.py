@@ -78,9 +78,6 @@ KERNEL_NAMES: Mapping[str, Mapping[str, str]] = {
     "te.extern takes what a call of an intrinsic computes; Stage.tensorize puts one into a loop nest": {
         "te": "TensorComputeOp",
     },
-    "only loops that a script partitions (tir.Schedule.loop_partition) are partitioned": {
-        "tir": "ignore_loop_partition",
-    },
     "it prepares kernels for TVM's code generator; tvm.build does that by itself: build the module without the pass": {
         "tir.transform": (
             "MakePackedAPI MakeUnpackedAPI LowerTVMBuiltin LowerCustomDatatypes LegalizePackedCalls "

@@ -74,6 +74,9 @@ OTHER_NAMES: Mapping[str, Mapping[str, str]] = {
         ),
         "driver.tvmc": "composite_target extensions",
     },
+    "TVM v0.19 has none either: ask tvmc (TVMCException), tvmc.shape_parser, tvmc.target and tvmc.transform": {
+        "driver.tvmc": "common",
+    },
     IMPORTER: {"contrib": "tflite_runtime"},
     ONE_PROCESS: {
         "script.relax": "ccl dist",

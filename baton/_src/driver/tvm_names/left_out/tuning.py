@@ -42,6 +42,10 @@ TUNING_NAMES: Mapping[str, Mapping[str, str]] = {
     },
     "candidates are run on this machine: auto_scheduler.LocalRunner": {
         "auto_scheduler": "RPCRunner LocalRPCMeasureContext",
+        "auto_scheduler.utils": "request_remote check_remote",
+    },
+    "processes of baton's own measure candidates, within LocalRunner's timeout": {
+        "auto_scheduler.utils": "call_func_with_timeout call_func_with_thread kill_child_processes PropagatingThread",
     },
     "there is one way to search: TaskScheduler(tasks).tune, SearchTask.tune": {
         "auto_scheduler": (

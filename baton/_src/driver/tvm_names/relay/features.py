@@ -65,6 +65,22 @@ def count_layers(expr: Any, valid_ops: Sequence[str] = ("nn.conv2d", "nn.dense")
     return depth[root]
 
 
+class LayerCounter:
+    """Counts as `count_layers` does, over several expressions: the most on any path of any of them."""
+
+    def __init__(self, valid_ops: Sequence[str]) -> None:
+        self.valid_ops = list(valid_ops)
+        self.deepest_count = 0
+
+    def visit(self, expr: Any) -> None:
+        """Look at another expression."""
+        self.deepest_count = max(self.deepest_count, count_layers(expr, self.valid_ops))
+
+    def count(self) -> int:
+        """The most so far."""
+        return self.deepest_count
+
+
 def list_fake_quantized_op_freqs(mod: IRModule) -> dict[str, int]:
     """How often each operator of `main` is computed on dequantised numbers whose result is quantised again: what
     FakeQuantizationToInteger looks at. What several `qnn.quantize`s need counts for each of them."""

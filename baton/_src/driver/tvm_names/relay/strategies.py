@@ -33,6 +33,14 @@ class OpImplementation:
     plevel: int
 
 
+@dataclass(frozen=True)
+class OpSpecialization:
+    """Implementations for operands of certain sizes. There is one group, for all: its condition is None."""
+
+    implementations: list[OpImplementation]
+    condition: None = None
+
+
 class OpStrategy:
     """The implementations there are; of those of one level the first counts."""
 
@@ -44,6 +52,11 @@ class OpStrategy:
     ) -> None:
         """`compute(attrs, inputs, out_type)` gives the tensor expressions of the results."""
         self.implementations.append(OpImplementation(compute, schedule, name, plevel))
+
+    @property
+    def specializations(self) -> list[OpSpecialization]:
+        """The implementations by the sizes they are for."""
+        return [OpSpecialization(self.implementations)] if self.implementations else []
 
     def best(self) -> OpImplementation:
         """What is compiled."""
