@@ -1,7 +1,7 @@
-"""The passes of `relay.build`, in order, each with its reason; a page to read (facts relay-language §9).
+"""The passes of `relay.build`, in order, each with its reason (facts relay-language §9).
 
-With the default opt level 2 the passes of level 3 and 4 are left out by the Sequential. Binding the parameters comes
-before, lowering to Relax after.
+At the default opt level 2 the Sequential skips the passes of levels 3 and 4. Parameters are bound before, and Relay is
+lowered to Relax after.
 """
 
 from __future__ import annotations
@@ -72,9 +72,9 @@ OPTIMIZE: tuple[Pass, ...] = (
 
 
 def optimize(entry: str | None = "main") -> Sequential:
-    """What `relay.build` runs before lowering. Fusion is left to Relax, which sees the same operators.
+    """Run the passes of `relay.build` before lowering. Fusion is left to Relax, which sees the same operators.
 
-    Functions that `entry` does not reach are dropped; with None all are kept.
+    Functions that `entry` does not reach are dropped; if it is None, all are kept.
     """
     first = () if entry is None else (RemoveUnusedFunctions((entry,)),)
     return Sequential((CheckCompilers(), *first, *OPTIMIZE[1:]), name="relay.optimize")

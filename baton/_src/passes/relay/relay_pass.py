@@ -12,7 +12,7 @@ from baton._src.transform.passes import FunctionPass
 
 
 class RelayFunctionPass(FunctionPass):
-    """Treats each Relay function by itself. With `typed` the functions come with their types, and leave with them."""
+    """Transforms each Relay function separately. With `typed`, functions are passed, and returned, with types."""
 
     function_class: ClassVar[type] = Function
     typed: ClassVar[bool] = True

@@ -1,8 +1,8 @@
-"""Rewriting with temporary expressions (`TempExpr`): values in another form than the program says.
+"""Rewriting with temporary expressions (`TempExpr`): values in another form than in the program.
 
 A rule may leave a call's value as a temporary (in another layout, without its scale). Rules at the calls that use it
-see it as it is, and whatever they leave alone gets it realised, once for all its uses. `TemporaryTuple` carries
-temporaries through tuples and projections, for rules that want that.
+see the temporary; all other uses get it realised, once for all of them. `TemporaryTuple` propagates temporaries through
+tuples and projections, for rules that support that.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from baton._src.relay.expressions import parts, walk, with_parts
 from baton._src.relay.nodes import Call, TempExpr, Tuple, TupleGetItem
 
 Realized = Callable[[Any], Any]
-"""What an expression of the old program has become, no temporary."""
+"""The translation of an expression of the old program, not as a temporary."""
 Rule = Callable[[Call, list[Any], Realized], Any]
-"""(call of the old program, what its arguments have become, `realized`) -> its new value, or None to leave it alone."""
+"""(call of the old program, its translated arguments, `realized`) -> its new value, or None to leave it unchanged."""
 
 
 @node
@@ -40,8 +40,9 @@ def through_tuples(expr: Any, done: dict[Any, Any]) -> Any:
 
 
 def rewrite_with_temporaries(function: Any, rule: Rule, tuples: bool = False) -> Any:
-    """`function` rewritten bottom-up; the same object if `rule` wants nothing changed. With `tuples` temporaries go
-    through tuples and projections."""
+    """Rewrite `function` bottom-up; the same object if `rule` changes nothing. With `tuples`, temporaries propagate
+    through tuples and projections.
+    """
     done: dict[Any, Any] = {}
     plain: dict[Any, Any] = {}
 

@@ -1,1 +1,3 @@
-"""What passes of several languages use: grouping operators for fusion, evaluating constants, inlining kernel stages."""
+"""Code shared by passes of several languages: grouping operators for fusion, evaluating constants, inlining kernel
+stages.
+"""

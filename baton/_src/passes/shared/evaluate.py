@@ -1,4 +1,4 @@
-"""Evaluating operators on constants, by their NumPy meaning. Code generation is never involved."""
+"""Evaluate operators on constants, by their NumPy reference, without code generation."""
 
 from __future__ import annotations
 

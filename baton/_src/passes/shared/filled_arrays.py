@@ -1,17 +1,17 @@
-"""Tensors that are written in the background: NumPy lets other threads run while it copies and multiplies.
+"""Tensors that are filled in the background: NumPy releases the GIL while it copies and multiplies.
 
     with filling() as tensors:
         packed = tensors.fill(shape, dtype, write, weight)       # write(packed.data, weight.data), some time
         ...
     # all tensors are complete
 
-For passes that put weights into another form: the passes are Python, which uses one core, and copying weights is much
-of their time. A tensor may be made of one that is not complete itself, and whoever reads its `data` early waits for it
-or writes it. In an open `with` block a further one is part of it: what compiles a whole program opens one, and no pass
-waits. An exception in the background is raised by who reads the tensor, at the latest at the end of the block.
+For passes that convert weights: the passes are Python, which uses one core, and copying weights is much of their time.
+A tensor may depend on another incomplete one; code that reads its `data` early waits for it or fills it itself. A
+nested `with` block joins the outer one: compiling a whole program opens one, so that no pass waits. An exception in the
+background is raised when the tensor is read, or at the end of the block.
 
-No tensor is being written while this process forks, which waits for those that are: a library of linear algebra may
-have threads and locks that would not survive in the child.
+A fork waits until no tensor is being filled: linear algebra libraries may have threads and locks that do not survive in
+the child.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from baton._src.values.filled_tensor import FilledTensor
 from baton._src.values.tensor import NDArray
 
 SMALL = 1 << 14
-"""Bytes that are written at once: asking another thread costs as much."""
+"""Bytes up to which a tensor is filled at once: using another thread costs as much."""
 
 
 class Filling:
@@ -40,10 +40,10 @@ class Filling:
     def __init__(self) -> None:
         self._pool: ThreadPoolExecutor | None = None
         self._tensors: list[weakref.ref[FilledTensor]] = []
-        """Arrays that were garbage-collected are not written."""
+        """The pending tensors; those that were garbage-collected are not filled."""
 
     def fill(self, shape: Sequence[int], dtype: Any, write: Callable[..., Any], *given: Any) -> NDArray:
-        """A new tensor that `write(array, *given)` is going to fill; it gets the arrays of tensors among `given`."""
+        """A new tensor that `write(array, *given)` will fill; tensors among `given` are passed as arrays."""
 
         def work(memory: Any) -> None:
             write(memory, *[g.data if isinstance(g, NDArray) else g for g in given])
@@ -65,7 +65,7 @@ class Filling:
         self._tensors.clear()
 
     def close(self) -> None:
-        """Begin no more work; what is being written is waited for."""
+        """Start no more work, and wait for the work in progress."""
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
 
@@ -102,7 +102,7 @@ def _read(found: weakref.ref[FilledTensor]) -> None:
 
 
 class _Gate:
-    """Background work goes through it; forking shuts it, and waits until everybody is out."""
+    """A gate for background work; forking closes it, and waits until all work has left."""
 
     def __init__(self) -> None:
         self._reset()

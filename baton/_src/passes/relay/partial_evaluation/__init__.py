@@ -1,5 +1,5 @@
-"""PartialEvaluate: what is known before a program runs is computed then, and what is left is the program.
+"""PartialEvaluate: compute at compile time whatever is known, and leave the rest as the residual program.
 
-`partial_evaluate` the pass; `evaluation` of one function; `folded_call` operators on known values; `partial_values`
-what is known of values; `residual_types` the types of what is left.
+`partial_evaluate` is the pass; `evaluation` evaluates one function; `folded_call` operators on known values;
+`partial_values` represents what is known about values; `residual_types` the types in the residual program.
 """

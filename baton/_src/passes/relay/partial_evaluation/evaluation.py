@@ -1,4 +1,4 @@
-"""How `PartialEvaluate` evaluates a function: each step is done now, or becomes part of the residual program."""
+"""How `PartialEvaluate` evaluates a function: each step is executed now, or becomes part of the residual program."""
 
 from __future__ import annotations
 
@@ -42,17 +42,19 @@ from baton._src.support.trampoline import Task, run
 from baton._src.values.tensor import NDArray
 
 LEFT = 20
-"""Steps that one inside an unfolded function counts for if its value is not known: it stays in the residual program."""
+"""Cost, in steps, of a step in an unfolded function whose value is not known: it stays in the residual program."""
 SMALL = 40
-"""Nodes of a function that is unfolded in a branch although nothing is known of its arguments."""
+"""Size, in nodes, up to which a function is unfolded in a branch although nothing is known about its arguments."""
 
 
 class Evaluation:
-    """Of one function of the module, in A-normal form; `fuel` bounds the unfoldings, `work` the steps inside them."""
+    """Evaluates one function of the module, in A-normal form; `fuel` bounds the unfoldings, `work` the steps inside
+    them.
+    """
 
     def __init__(self, module: IRModule, fuel: int, work: int, has_effects: bool) -> None:
         self.work = work
-        """What is left of it."""
+        """The remaining steps."""
         self._module = module
         self._fuel = fuel
         self._has_effects = has_effects
@@ -70,7 +72,7 @@ class Evaluation:
         return made
 
     def _use(self, value: Partial) -> Any:
-        """The atom of a value, which the residual program mentions."""
+        """The atom of a value that the residual program uses."""
         if isinstance(value.expr, Var):
             self._used.add(value.expr)
         return value.expr
@@ -84,7 +86,7 @@ class Evaluation:
         return (yield self._finished(lets, result))
 
     def _finished(self, lets: Lets, result: Partial) -> Task[Any]:
-        """The lets that are needed around the result: decided from the last to the first."""
+        """The lets that are needed around the result, decided from the last to the first."""
         body = self._use(result)
         for entry in reversed(lets.entries):
             if not entry.lazy or entry.var in self._used:
@@ -93,7 +95,7 @@ class Evaluation:
 
     @contextmanager
     def _maybe_run(self, blocked: frozenset[Any]) -> Iterator[None]:
-        """What is evaluated inside may run never, or often."""
+        """Evaluate code that may never run, or run often."""
         before = self._blocked
         self._blocked = blocked
         self._uncertain += 1
@@ -290,7 +292,7 @@ class Evaluation:
         return lets.add(hint, make, lazy=not self._has_effects)
 
     def _branches(self, roots: list[tuple[Any, Env]]) -> Task[Any]:
-        """Each as a scope of its own; what they all leave alone stays known behind them."""
+        """Evaluate each branch as a separate scope; what all of them leave unchanged stays known afterwards."""
         before = self._store
         made, after = [], []
         for root, env in roots:

@@ -1,4 +1,4 @@
-"""Operators on known values, computed by `PartialEvaluate`."""
+"""Evaluate operators on known values for `PartialEvaluate`."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from baton._src.relay.nodes import Call, Constant
 from baton._src.values.tensor import NDArray
 
 LARGEST = 1 << 16
-"""Bytes of a result that is folded into a constant."""
+"""Most bytes of a result that is folded into a constant."""
 
 
 def folded_call(call: Call, args: list[Partial]) -> Partial | None:
-    """The value of an operator's call; None where an operand is not known, or the result is too large or no tensor."""
+    """The value of an operator call; None if an operand is not known, or the result is too large or not a tensor."""
     values = [_constant(a) for a in args]
     info = to_info(call.checked_type)
     size = result_bytes(info)
@@ -26,7 +26,7 @@ def folded_call(call: Call, args: list[Partial]) -> Partial | None:
 
 
 def _constant(value: Partial) -> Any:
-    """The array (or tuple of arrays) that a value is known to be; None if it is not."""
+    """The array (or tuple of arrays) of a known value; None if it is not known."""
     if isinstance(value.known, NDArray):
         return value.known.data
     if isinstance(value.known, Fields) and value.known.constructor is None:

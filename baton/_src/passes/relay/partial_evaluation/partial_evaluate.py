@@ -1,18 +1,18 @@
-"""PartialEvaluate: what is known before the program runs is computed; what is left is the program.
+"""PartialEvaluate: compute at compile time whatever is known; the rest is the residual program.
 
     def @power(%x, %n) { if (%n == 0) { 1f } else { %x * @power(%x, %n - 1) } }    def @main(%x) { @power(%x, 3) }
 becomes
     def @main(%x) { let %a = %x * 1f; let %b = %x * %a; %x * %b }
 
-Online: one evaluation decides at each step whether it can be done now. Calls of known functions are unfolded, ifs and
-matches on known data are decided, operators on constants are folded, tuples and data taken apart where they were put
-together. References work, too: as long as it is known what a reference holds, reading it costs nothing; writing is
-kept, and references that are only written at the end are removed. Code that may or may not run (a branch, a closure
-that stays) knows nothing of what references hold, and what it writes is unknown behind it.
+This is an online partial evaluator: it decides at each step whether the step can be executed now. Calls of known
+functions are unfolded, ifs and matches on known data are decided, operators on constants are folded, and projections of
+known tuples and data are resolved. References are tracked: reading one whose content is known is free; writes are kept,
+and references that are only written are removed at the end. In code that may or may not run (a branch, a residual
+closure) the contents of references are unknown, and what it writes is unknown afterwards.
 
-It ends: a function is not unfolded within a branch that is itself part of unfolding it (only the program's run decides
-how often that happens), and there is `fuel` for unfoldings as a whole. It ends soon: functions that call one another
-twice each would be unfolded into as much as there is fuel for, so what unfolding leaves is limited, too (`WORK`).
+Termination: a function is not unfolded within a branch that results from unfolding it (how often that happens is known
+only at run time), and `fuel` bounds the number of unfoldings. Size: functions that each call one another twice would
+use up all fuel, so the residual code of unfoldings is limited, too (`WORK`).
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
 
 ROUNDS = 10
-"""How often dead code and dead references are looked for."""
+"""Rounds of removing dead code and dead references."""
 WORK = 200_000
-"""Steps within unfolded functions, for a whole module; what is behind them is called, not unfolded."""
+"""Steps within unfolded functions, for a whole module; further calls are not unfolded."""
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
-"""What partial evaluation knows of a value, and the lets of the program that is left.
+"""What partial evaluation knows about a value, and the lets of the residual program.
 
-A `Partial` is an atom of the residual program (a variable, a constant, a name) together with what is known of the
-value statically: a tensor, the parts of a tuple or of data, a closure with its environment, which cell a reference is.
-A let whose value can be left out (it has no effect) is `lazy`: it is written only if something uses its variable.
+A `Partial` is an atom of the residual program (a variable, a constant, a name) together with what is known statically
+about its value: a tensor, the parts of a tuple or of data, a closure with its environment, the cell of a reference. A
+let whose value has no effect is `lazy`: it is emitted only if its variable is used.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ class Fields:
 
 @dataclass(eq=False)
 class Cell:
-    """A reference made here; what it holds is in the store."""
+    """A reference created here; its content is in the store."""
 
 
 class Env:
-    """The values of variables in one run of a function or branch, and what type parameters stand for in it."""
+    """The values of variables in one activation of a function or branch, and the values of type parameters in it."""
 
     __slots__ = ("parent", "types", "values")
 
@@ -60,7 +60,9 @@ class Env:
 
 @dataclass(eq=False)
 class Closure:
-    """A function literal in its environment. `blocked` are the functions it may not unfold when it is written out."""
+    """A function literal in its environment. `blocked` are the functions that may not be unfolded in its residual
+    code.
+    """
 
     function: Function
     env: Env
@@ -69,7 +71,7 @@ class Closure:
 
 @dataclass(eq=False)
 class Entry:
-    """`let var = make()`; `make` may be a task. A lazy entry is written only if its variable is used."""
+    """`let var = make()`; `make` may be a task. A lazy entry is emitted only if its variable is used."""
 
     var: Var
     make: Callable[[], Task[Any]]
@@ -83,7 +85,7 @@ class Lets:
     entries: list[Entry] = field(default_factory=list)
 
     def add(self, hint: str, make: Callable[[], Any], known: Any = None, lazy: bool = True) -> Partial:
-        """A new variable for what `make` gives at the end, when all uses are known."""
+        """A new variable for the value that `make` returns at the end, when all uses are known."""
 
         return self.add_task(hint, lambda: _at_once(make), known, lazy)
 
@@ -100,7 +102,7 @@ def _at_once(make: Callable[[], Any]) -> Task[Any]:
 
 
 def match_statically(pattern: Any, value: Partial, into: dict[Var, Partial]) -> bool | None:
-    """Whether `value` fits `pattern`, its parts bound in `into`; None if that is not known yet."""
+    """Whether `value` matches `pattern`, binding its parts in `into`; None if that is not known yet."""
     work = [(pattern, value)]
     unknown = False
     while work:

@@ -1,4 +1,4 @@
-"""Types that partial evaluation writes out: what told the type of a call may be gone from the program that is left."""
+"""Type annotations of the residual program, from which the code that determined a call's type may be gone."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from baton._src.relay.nodes import Call, Function
 
 
 class ResidualTypes:
-    """The type parameters that are in scope where the residual program of a function of `module` is written."""
+    """The type parameters in scope at a point of the residual program of a function of `module`."""
 
     def __init__(self, module: IRModule) -> None:
         self._module = module
         self._type_scope: set[Any] = set()
 
     def enter(self, type_params: Iterable[Any]) -> set[Any]:
-        """Bring type parameters into scope; those that are new, for `leave`."""
+        """Bring type parameters into scope; returns the new ones, for `leave`."""
         added = set(type_params) - self._type_scope
         self._type_scope |= added
         return added
@@ -32,7 +32,7 @@ class ResidualTypes:
         self._type_scope -= added
 
     def written(self, type_: Any, env: Env) -> Any:
-        """A type as the residual program writes it; None if it names type parameters that are not known there."""
+        """A type as an annotation of the residual program; None if it uses type parameters that are not in scope."""
         if type_ is None:
             return None
         found = substitute_types(type_, env.types) if env.types else type_
@@ -40,8 +40,9 @@ class ResidualTypes:
         return found if known else None
 
     def type_args(self, call: Call, env: Env) -> tuple[Any, ...]:
-        """The type arguments of a residual call whose arguments do not tell them: what did (an annotation, the
-        parameter of an unfolded function) may be gone, and `Nil` alone is a list of anything."""
+        """The type arguments of a residual call whose arguments do not determine them: what did (an annotation, the
+        parameter of an unfolded function) may be gone, and `Nil` alone is a list of anything.
+        """
         scheme = self._scheme(call.op)
         if scheme is None:
             return ()
@@ -63,7 +64,7 @@ class ResidualTypes:
 
 
 def type_instance(function: Function, call: Call, caller: Env) -> dict[Any, Any]:
-    """What the type parameters of an unfolded function stand for."""
+    """The values of the type parameters of an unfolded function."""
     scheme = function.checked_type_
     if not isinstance(scheme, FuncType) or not scheme.type_params:
         return {}

@@ -1,11 +1,12 @@
-"""QuantizeAnnotate: marks what will be integers with `annotation.simulated_quantize`, numbers yet to be found.
+"""QuantizeAnnotate: mark values to be quantised with `annotation.simulated_quantize`, whose parameters are determined
+later.
 
     nn.conv2d(nn.max_pool2d(%r), %w)   ->   nn.conv2d(nn.max_pool2d(simulated_quantize(%r)), simulated_quantize(%w))
 
-Layers are convolutions and products of matrices with constant weights, and products of two computed values. What moves
-or chooses elements only (pooling by maxima, reshapes, ...) lies between the mark and the layer, so that it moves bytes.
-The configuration says which layers stay as they are (`skip_conv_layers`: numbers of convolutions, in the order of
-evaluation; `skip_dense_layer`). Everything else is computed in floats: sums of products are scaled back at once.
+Layers are convolutions and products of matrices with constant weights, and products of two computed values. Operators
+that only move or select elements (max pooling, reshapes, ...) are placed between the mark and the layer, so that they
+move bytes. The configuration says which layers are skipped (`skip_conv_layers`: numbers of convolutions, in evaluation
+order; `skip_dense_layer`). Everything else is computed in floats: sums of products are scaled back at once.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ MOVES = (
     *("reshape", "transpose", "squeeze", "expand_dims", "nn.batch_flatten", "strided_slice", "copy", "reverse"),
     *("nn.max_pool1d", "nn.max_pool2d", "nn.max_pool3d", "nn.global_max_pool2d"),
 )
-"""Operators of one operand that give bytes where they are given bytes, and mean the same."""
+"""Operators of one operand that have the same meaning on bytes, and return bytes."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class QuantizeAnnotate(RelayFunctionPass):
 
 
 class _Annotation:
-    """The marks of one function; a value that several layers read gets one."""
+    """The marks of one function; a value read by several layers gets one."""
 
     def __init__(self, function: Any, config: QConfig) -> None:
         self._config = config
@@ -68,7 +69,7 @@ class _Annotation:
         return self._build.call(new.with_fields(args=tuple(marked)))
 
     def _skips(self, call: Call) -> bool:
-        """Whether the configuration lets this layer be; convolutions are counted."""
+        """Whether the configuration skips this layer; convolutions are counted."""
         name, config = call.op.name, self._config
         number = self._convolutions
         if name in CONVOLUTIONS:
@@ -86,7 +87,7 @@ class _Annotation:
         return self._mark(new, WEIGHT) if isinstance(new, Constant) else self._data(old, new)
 
     def _data(self, old: Any, new: Any) -> Any:
-        """`new` with a mark as far ahead as bytes can be moved."""
+        """`new` with a mark placed as early as bytes can be moved."""
         moves = []
         while is_call(old, *MOVES) and self._uses[old] == 1:
             moves.append(new)

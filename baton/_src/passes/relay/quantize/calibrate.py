@@ -1,8 +1,8 @@
-"""QuantizeCalibrate: finds the numbers of every mark: its step, and the range of its integers.
+"""QuantizeCalibrate: determine the parameters of every mark: its step, and the range of its integers.
 
-A threshold t over b bits gives steps of t / 2**(b-1) and integers from -2**(b-1) to 2**(b-1) - 1. Weights' thresholds
-follow from the weights (`weight_scale`). Those of data: one for all (`global_scale`), or from the values that a data
-set makes there (`kl_divergence`, `percentile`).
+A threshold t over b bits gives steps of t / 2**(b-1) and integers from -2**(b-1) to 2**(b-1) - 1. Thresholds of weights
+are computed from the weights (`weight_scale`); those of data are one for all (`global_scale`), or computed from the
+values that a data set produces there (`kl_divergence`, `percentile`).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from baton._src.values.tensor import AnyArray
 
 Dataset = Iterable[Mapping[str, Any]]
 Runner = Callable[[IRModule], Callable[[Mapping[str, Any]], Sequence[AnyArray]]]
-"""Compiles a module whose `main` gives a tuple, and runs it on named inputs."""
+"""Compiles a module whose `main` returns a tuple, and runs it on named inputs."""
 
 
 @dataclass(frozen=True)
@@ -77,9 +77,9 @@ def _weight_threshold(mark: Any, config: QConfig) -> float:
 
 
 def collect_stats(module: IRModule, dataset: Dataset, runner: Runner, chunk_by: int = -1) -> Iterator[AnyArray]:
-    """For every mark of data, in order, all the values that `dataset` makes there, flat.
+    """For every mark of data, in order, all the values that `dataset` produces there, flat.
 
-    `chunk_by`: so many marks are looked at in one run over the data set, to save memory; -1: all.
+    `chunk_by`: collect so many marks per run over the data set, to save memory; -1: all.
     """
     main = module["main"]
     watched = _without_marks(main)
@@ -98,7 +98,7 @@ def collect_stats(module: IRModule, dataset: Dataset, runner: Runner, chunk_by: 
 
 
 def _without_marks(function: Any) -> list[Any]:
-    """What the marks of data stand on, as the function computes it without any marks."""
+    """The values that are marked, as the function computes them without any marks."""
     found: list[Any] = []
 
     def rule(old: Any, new: Any) -> Any:

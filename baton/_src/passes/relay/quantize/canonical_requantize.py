@@ -4,7 +4,7 @@
     becomes
     (cast(%q, "int64") - 3) * 1073741824 >> 31, halves up; + 1, clipped and cast
 
-In int64 the scales must be constants: the numbers and shifts that stand for their quotients are made here.
+In int64 the scales must be constants: the multipliers and shifts that represent their quotients are computed here.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _LONG = "int64"
 
 
 def spread(build: Build, value: Any, rank: int, axis: int, dtype: str = REAL) -> Any:
-    """A parameter of an operator in `dtype`, a vector laid along `axis` of a tensor of this rank."""
+    """A parameter of an operator in `dtype`; a vector is reshaped to lie along `axis` of a tensor of this rank."""
     shape = shape_of(value)
     if shape is None:
         raise fail("relay-qnn", "scales and zero points must be scalars or vectors of known size", span=value.span)
@@ -34,7 +34,7 @@ def spread(build: Build, value: Any, rank: int, axis: int, dtype: str = REAL) ->
 
 
 def clipped(build: Build, value: Any, dtype: DataType) -> Any:
-    """A value as the nearest number of an integer dtype."""
+    """The nearest value of an integer dtype."""
     low, high = dtype.int_range
     as_value = int if dtype_of(value).is_int else float
     bounded = build.op("minimum", build.op("maximum", value, as_value(low)), as_value(high))
@@ -42,12 +42,12 @@ def clipped(build: Build, value: Any, dtype: DataType) -> Any:
 
 
 def product(build: Build, value: Any, factor: Any) -> Any:
-    """value * factor, rounded before anything is added to it (see `ops.quant.rescaling.product`)."""
+    """value * factor, rounded before it is used further (see `ops.quant.rescaling.product`)."""
     return build.op("minimum", build.op("multiply", value, factor), BEYOND)
 
 
 def rounded(build: Build, value: Any, rounding: str) -> Any:
-    """Real numbers as whole ones."""
+    """Real numbers rounded to integers."""
     up = build.op("floor", build.op("add", value, 0.5))
     if rounding == "UPWARD":
         return up
@@ -56,7 +56,7 @@ def rounded(build: Build, value: Any, rounding: str) -> Any:
 
 
 def canonical_requantize(build: Build, call: Call) -> Any:
-    """The call in the arithmetic of its attributes."""
+    """The call as arithmetic, according to its attributes."""
     x, scale, zero, new_scale, new_zero = call.args
     a, rank = call.attrs, len(x.checked_type.shape)
     dtype, rounding = a.arithmetic, a.effective_rounding
@@ -75,7 +75,7 @@ def canonical_requantize(build: Build, call: Call) -> Any:
 
 
 def _fixed_product(build: Build, call: Call, whole: Any, rank: int) -> Any:
-    """Integers times the quotient of the call's scales, by numbers and shifts."""
+    """Integers times the quotient of the call's scales, by multipliers and shifts."""
     scale, new_scale = (_constant(call, position) for position in (1, 3))
     factor = scale / new_scale
     if (np.abs(factor) >= LARGE).any():
@@ -90,7 +90,7 @@ def _fixed_product(build: Build, call: Call, whole: Any, rank: int) -> Any:
 
 
 def _halves_up(build: Build, scaled: Any, half: Any) -> Any:
-    """Shifted to the right by one more than `half`, which adds nothing that could overflow."""
+    """Shift right by one more than `half`, without an intermediate sum that could overflow."""
     above = build.op("add", build.op("right_shift", scaled, half), 1)
     return build.op("right_shift", above, 1)
 

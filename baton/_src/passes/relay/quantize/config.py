@@ -1,4 +1,6 @@
-"""How a model is quantised: `with relay.quantize.qconfig(global_scale=4.0): ...`. Contexts nest, per thread."""
+"""The configuration of quantisation: `with relay.quantize.qconfig(global_scale=4.0): ...`. Contexts nest, per
+thread.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ from baton._src.values.dtype import DataType
 
 
 class QAnnotateKind:
-    """What the mark of a value says it is."""
+    """The kind of value that a mark annotates."""
 
     IDENTITY = 0
     INPUT = 1
@@ -22,7 +24,7 @@ class QAnnotateKind:
 
 
 def kind2str(kind: int) -> str:
-    """The word for a `QAnnotateKind`, as fields of the configuration are named (`nbit_input`)."""
+    """The name of a `QAnnotateKind`, as in the fields of the configuration (`nbit_input`)."""
     words = {1: "input", 2: "weight", 3: "activation", 0: "identity"}
     if kind not in words:
         raise fail("relay-quantize", f"there is no kind {kind} of annotations", kind=ValueError)
@@ -35,7 +37,7 @@ WEIGHT_SCALES = ("power2", "max")
 
 @dataclass(frozen=True)
 class QConfig:
-    """Names and defaults are TVM's. Entered with `with`, it is what the passes go by.
+    """Names and defaults are TVM's. The passes use the configuration entered with `with`.
 
     `round_for_shift`, `rounding` and `partition_conversions="disabled"` are kept for TVM's programs: sums are scaled by
     floats here, so there are no shifts to round for. Errors: `relay-quantize`.
@@ -80,7 +82,7 @@ class QConfig:
         _STACK.entered.pop()
 
     def bits(self, is_weight: bool) -> int:
-        """Bits of what layers read, or of their weights."""
+        """The number of bits of the data that layers read, or of their weights."""
         return self.nbit_weight if is_weight else self.nbit_input
 
 

@@ -1,13 +1,13 @@
-"""FakeQuantizationToInteger: what is computed on dequantised numbers and quantised again is computed on integers.
+"""FakeQuantizationToInteger: compute on integers what the program dequantises, computes in floats and quantises again.
 
     qnn.quantize(nn.relu(nn.conv2d(qnn.dequantize(%x, ...), qnn.dequantize(%w, ...))), %s, %z)
 becomes
     qnn.requantize(maximum(qnn.conv2d(%x, %w, ...), 0), ..., %s, %z)
 
 A region reaches from a `qnn.quantize` to the `qnn.dequantize`s that feed it. It is rewritten if every operator in it
-has a rule; otherwise it stays. A rule gives the operator on integers and says what the result stands for, an
-`AffineType`. What users registered comes first: `register_fake_quantization_to_integer(name, rule)`, a rule
-`(call, types) -> [expression, AffineType]`.
+has a rule; otherwise it is unchanged. A rule returns the operator on integers and the `AffineType` of the result. Rules
+registered by users come first: `register_fake_quantization_to_integer(name, rule)`, a rule `(call, types) ->
+[expression, AffineType]`.
 """
 
 from __future__ import annotations
@@ -30,14 +30,16 @@ from baton._src.transform.passes import Pass
 
 @dataclass(frozen=True)
 class FakeQuantizationToInteger(RelayFunctionPass):
-    """See the module's docstring. With `hard_fail` a region that stays is an error (`fake-quantization`)."""
+    """See the module's docstring. With `hard_fail` a region that cannot be rewritten is an error
+    (`fake-quantization`).
+    """
 
     opt_level: ClassVar[int] = 0
     required: ClassVar[tuple[str | Pass, ...]] = (InferType(), DivToMul())
     hard_fail: bool = False
     use_qat: bool = False
     optional_qnn_ops: Sequence[str] | None = None
-    """Operators whose optional rules (`register_optional_fake_quantization_to_integer`) count."""
+    """Operators whose optional rules (`register_optional_fake_quantization_to_integer`) are used."""
 
     def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
         build = Build()

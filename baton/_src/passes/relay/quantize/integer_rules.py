@@ -1,4 +1,4 @@
-"""Operators of Relay on integers that stand for real numbers: one rule an operator, for FakeQuantizationToInteger."""
+"""The rules of FakeQuantizationToInteger for Relay's operators, on integers that represent real numbers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from baton._src.values.dtype import DataType
 
 
 def _same(region: Region, call: Call, args: tuple[Any, ...], target: AffineType) -> tuple[Any, AffineType]:
-    """Moving elements around moves integers around (a scale that varies would have to move along)."""
+    """Moving elements moves the integers alike (a scale that varies would have to be moved along)."""
     type_ = region.type_of(call.args[0])
     region.scalars(type_)
     return region.build.call(Call(call.op, args, call.attrs)), type_
@@ -45,7 +45,7 @@ def _clip(region: Region, call: Call, args: tuple[Any, ...], target: AffineType)
 
 
 def _values(region: Region, call: Call, args: tuple[Any, ...], target: AffineType) -> tuple[Any, AffineType]:
-    """topk moves elements around; where they stood is no quantised number."""
+    """topk moves elements; its indices are not quantised numbers."""
     if call.attrs.ret_type != "values":
         raise NoRule
     return _same(region, call, args, target)
@@ -68,7 +68,7 @@ def _pad(region: Region, call: Call, args: tuple[Any, ...], target: AffineType) 
 
 
 def _pool(region: Region, call: Call, args: tuple[Any, ...], target: AffineType) -> tuple[Any, AffineType]:
-    """Means are taken of int32s."""
+    """Means are computed from int32."""
     type_, build = region.type_of(call.args[0]), region.build
     region.scalars(type_)
     wide = build.op("astype", args[0], dtype="int32")
@@ -76,8 +76,8 @@ def _pool(region: Region, call: Call, args: tuple[Any, ...], target: AffineType)
 
 
 def _function(name: str) -> Rule:
-    """`qnn.<name>` gives the result's numbers at once. It keeps its operand's dtype; where the result has another one,
-    as after a product's sums, this one operator stays on floats, and what is around it goes to integers.
+    """`qnn.<name>` returns the result quantised at once. It keeps its operand's dtype; if the result has another one,
+    as after a product's sums, this operator alone stays on floats, and its neighbours are rewritten.
     """
 
     def rule(region: Region, call: Call, args: tuple[Any, ...], target: AffineType) -> tuple[Any, AffineType]:
@@ -118,7 +118,7 @@ _SCALAR_ZERO = ("batch_matmul", "conv2d_transpose")
 
 
 def _one_number(zero: Any, build: Build) -> Any:
-    """A zero point as a scalar: a constant vector of equal numbers is one."""
+    """A zero point as a scalar: a constant vector of equal numbers counts as one."""
     if shape_of(zero) == ():
         return zero
     if not isinstance(zero, Constant) or len(set(zero.data.data.ravel().tolist())) != 1:
@@ -127,7 +127,7 @@ def _one_number(zero: Any, build: Build) -> Any:
 
 
 def _bias(region: Region, call: Call, args: tuple[Any, ...], target: AffineType) -> tuple[Any, AffineType]:
-    """A bias is quantised as the sums it is added to, which are int32."""
+    """A bias is quantised like the sums it is added to, which are int32."""
     type_, build = region.type_of(call.args[0]), region.build
     if type_.dtype != "int32":
         raise NoRule
@@ -140,7 +140,7 @@ def _bias(region: Region, call: Call, args: tuple[Any, ...], target: AffineType)
 
 
 def _extreme(region: Region, call: Call, args: tuple[Any, ...], target: AffineType) -> tuple[Any, AffineType]:
-    """The greater of two numbers is the greater of their integers, once these have one scale."""
+    """The maximum of two numbers is the maximum of their integers, if these have the same scale."""
     types = [region.type_of(a) for a in call.args]
     region.scalars(target, *types)
     same = all(alike(t, types[0]) for t in types)

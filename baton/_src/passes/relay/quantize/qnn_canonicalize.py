@@ -1,12 +1,11 @@
-"""The passes of `relay.qnn.transform`: quantised operators as arithmetic that every backend has.
+"""The passes of `relay.qnn.transform`: express quantised operators by arithmetic that every backend supports.
 
     qnn.dequantize(%q, %s, %z)      becomes      cast(cast(%q, "int32") - %z, "float32") * %s
 
 Legalize applies rules that users or targets registered (column `FTVMQnnLegalize`); CanonicalizeOps replaces every
 operator of the dialect. Sums of products stay int32; rescaling is done in float64, where every int32 is exact, or as
 requantize's attributes or `requantize_config` say: the result is the operator's to the last bit. This compiler computes
-qnn operators directly, as single kernels; the passes are for other backends, and for looking at what a quantised
-program does.
+qnn operators directly, as single kernels; the passes are for other backends, and for inspecting quantised programs.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ from baton._src.transform.passes import Pass
 
 @dataclass(frozen=True)
 class CanonicalizeOps(RelayFunctionPass):
-    """Every operator on integers of the dialect in terms of others. Error `relay-qnn`: one that is not known here."""
+    """Express every integer operator of the dialect by others. Error `relay-qnn`: one without a canonical form."""
 
     opt_level: ClassVar[int] = 1
     required: ClassVar[tuple[str | Pass, ...]] = (InferType(),)
@@ -60,7 +59,7 @@ class CanonicalizeOps(RelayFunctionPass):
 
 
 class _Build(Build):
-    """Makes no operator of the dialect: what is built of them comes out in its canonical form at once."""
+    """Builds no operator of the dialect: calls of these are built in their canonical form."""
 
     def op(self, name: str, *args: Any, **attrs: Any) -> Any:
         made = super().op(name, *args, **attrs)
@@ -68,7 +67,7 @@ class _Build(Build):
         return self.canonical(made) if is_quantised else made
 
     def canonical(self, call: Call) -> Any:
-        """A call of the dialect in terms of others."""
+        """A call of the dialect expressed by other operators."""
         make = _RULES.get(call.op.name.removeprefix("qnn."))
         if make is not None:
             return make(self, call)
@@ -84,7 +83,7 @@ class _Build(Build):
 
 
 def qnn_legalize() -> Pass:
-    """`relay.qnn.transform.Legalize()`: registered rules, operator by operator."""
+    """`relay.qnn.transform.Legalize()`: apply the registered rules, operator by operator."""
     return Legalize("FTVMQnnLegalize")
 
 
@@ -108,7 +107,7 @@ def _dequantize(build: Build, call: Call) -> Any:
 
 
 def _binary(name: str) -> Callable[[Build, Call], Any]:
-    """The operation on the real numbers, quantised again."""
+    """Compute the operation on the real numbers, then quantise."""
 
     def make(build: Build, call: Call) -> Any:
         left, right, *parameters = call.args

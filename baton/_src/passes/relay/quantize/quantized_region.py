@@ -1,7 +1,8 @@
-"""What lies between a `qnn.quantize` and the `qnn.dequantize`s that feed it, on integers, operator by operator.
+"""The region between a `qnn.quantize` and the `qnn.dequantize`s that feed it, rewritten on integers operator by
+operator.
 
-Each operator has a rule (`integer_rules`, or what users registered): it gives the operator on integers and says what
-the result stands for, an `AffineType`. Where a rule is missing or does not apply, the region stays (`NoRule`).
+Each operator has a rule (`integer_rules`, or registered by users) that returns the operator on integers and the
+`AffineType` of its result. If a rule is missing or does not apply, the region is unchanged (`NoRule`).
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from baton._src.support.diagnostics import DiagnosticError, fail
 
 @dataclass(eq=False)
 class AffineType:
-    """Integers that stand for (q - zero_point) * scale; both scalars, or vectors along `axis`."""
+    """The type of integers q that represent (q - zero_point) * scale; both are scalars, or vectors along `axis`."""
 
     scale: Any
     zero_point: Any
@@ -29,7 +30,7 @@ class AffineType:
 
 
 def alike(one: AffineType, other: AffineType) -> bool:
-    """Whether equal integers stand for equal numbers."""
+    """Whether equal integers represent equal numbers."""
     places = ((one.scale, other.scale), (one.zero_point, other.zero_point))
     return one.dtype == other.dtype and all(
         a is b
@@ -39,13 +40,13 @@ def alike(one: AffineType, other: AffineType) -> bool:
 
 
 class NoRule(Exception):
-    """The region stays as it is."""
+    """The region cannot be rewritten."""
 
     at: Any = None
     """The operator whose rule does not apply, or that has none."""
 
     def error(self) -> DiagnosticError:
-        """The diagnostic for those who want no region to stay."""
+        """The diagnostic for `hard_fail`."""
         name = getattr(getattr(self.at, "op", None), "name", "this expression")
         message = f"{name} between a dequantize and a quantize cannot be computed on integers"
         help = f"register_fake_quantization_to_integer({name!r}, rule) teaches how, hard_fail=False leaves it alone"
@@ -53,7 +54,7 @@ class NoRule(Exception):
 
 
 class Region:
-    """What lies between one quantize and its dequantizes."""
+    """The operators between one quantize and its dequantizes."""
 
     def __init__(self, build: Build, root: Call, rules: Mapping[str, Rule], optional: frozenset[str]) -> None:
         self.build = build
@@ -90,7 +91,7 @@ class Region:
         return self.build.op("astype", zero, dtype="int32")
 
     def _order(self, out: Any) -> list[Any] | None:
-        """The nodes of the region, parts first; None if something else than operators on dequantised data is in it."""
+        """The nodes of the region, parts first; None if it contains anything but operators on dequantised data."""
         found: list[Any] = []
         seen: set[Any] = set()
         work: list[tuple[Any, bool]] = [(out, False)]
@@ -138,7 +139,7 @@ class Region:
     # ---- what rules ask
 
     def type_of(self, node: Any) -> AffineType:
-        """What a part of the program stands for; the region stays if it is not quantised."""
+        """The affine type of a node; raises `NoRule` if it is not quantised."""
         if node not in self.types:
             raise NoRule
         return self.types[node]
@@ -152,7 +153,7 @@ class Region:
         return self.build.op("qnn.requantize", *operands, axis=max(axis, 0), out_dtype=target.dtype)
 
     def scalars(self, *types: AffineType) -> None:
-        """Operators that take no scale that varies."""
+        """Operators that support no scale that varies."""
         if any(shape_of(p) != () for t in types for p in (t.scale, t.zero_point)):
             raise NoRule
 

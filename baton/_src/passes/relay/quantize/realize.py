@@ -1,11 +1,11 @@
-"""QuantizeRealize: marks become integers, layers products of bytes with int32 sums.
+"""QuantizeRealize: turn marks into quantised values, and layers into products of bytes with int32 sums.
 
     %0 = simulated_quantize(%x, s, ...);             %0 = qnn.quantize(%x, s, 0);
     %1 = simulated_quantize(W, t, ...);       ->     %1 = nn.conv2d(%0, W as int8, out_dtype="int32");
     nn.conv2d(%0, %1)                                qnn.dequantize(%1, s * t, 0)
 
-Zero points are zero, so products need no correction. What only moves elements stays between quantize and layer; what
-follows a layer up to the next mark is arithmetic on floats that fuses into one kernel with it.
+Zero points are zero, so products need no correction. Operators that only move elements stay between quantize and layer;
+the float arithmetic between a layer and the next mark is fused into the layer's kernel.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class QuantizeRealize(RelayFunctionPass):
 
 
 class _Realization:
-    """What was made of the marks: bytes and their scales, by the float expression that stands for them."""
+    """The bytes and scales made for marks, by the float expression they represent."""
 
     def __init__(self) -> None:
         self._build = Build()

@@ -1,9 +1,9 @@
-"""`relay.qnn.op.requantize_config`: what calls of qnn.requantize do that say nothing of their arithmetic.
+"""`relay.qnn.op.requantize_config`: the arithmetic of calls of qnn.requantize that do not specify it.
 
     with relay.qnn.op.requantize_config(rounding="TONEAREST", compute_dtype="int64"):
         library = relay.build(module, target)
 
-It holds for what is built, interpreted or canonicalised inside; arguments of a call win.
+It applies to programs built, interpreted or canonicalised inside the `with` block; arguments of a call take precedence.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class _Stack(threading.local):
 
 @dataclass(frozen=True)
 class RequantizeConfig:
-    """Entered with `with`; the innermost holds. Without a `compute_dtype` requantize is exact.
+    """Entered with `with`; the innermost one applies. Without a `compute_dtype` requantize is exact.
 
     Error `api`: a rounding or a dtype that requantize does not have.
     """
@@ -69,8 +69,9 @@ def current_requantize_config() -> RequantizeConfig:
 
 
 def settled(call: Call) -> Call:
-    """A call of qnn.requantize with what its attributes leave open as the current configuration says; others as they
-    are."""
+    """The call with unspecified attributes of qnn.requantize taken from the current configuration; other calls are
+    unchanged.
+    """
     config, attrs = current_requantize_config(), call.attrs
     if config == _default or not isinstance(attrs, RequantizeAttrs):
         return call
@@ -79,7 +80,7 @@ def settled(call: Call) -> Call:
 
 
 def settle(program: Any) -> Any:
-    """A module or an expression, all its calls `settled`."""
+    """A module or an expression with all its calls `settled`."""
     if current_requantize_config() == _default:
         return program
     if isinstance(program, IRModule):

@@ -1,6 +1,6 @@
-"""How far the numbers of a quantised tensor reach: by their spread, or so that the distribution suffers least.
+"""The range of a quantised tensor: by the spread of its values, or such that their distribution changes least.
 
-A threshold t means 8 bits for [-t, t): steps of t / 128. A smaller one rounds more finely and cuts more off.
+A threshold t means 8 bits for [-t, t): steps of t / 128. A smaller one rounds more finely and clips more.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from baton._src.values.tensor import AnyArray
 
 BINS = 2048
 LEVELS = 128
-"""Magnitudes that eight bits with a sign tell apart."""
+"""Magnitudes that eight bits with a sign can distinguish."""
 STEP = 4
-"""Bins from one candidate to the next."""
+"""Bins between candidates."""
 MOST_CUT = 0.01
-"""The greatest share of values that may lie beyond a threshold."""
+"""Largest fraction of values that may lie beyond a threshold."""
 
 
 def largest(values: AnyArray) -> float:
@@ -27,12 +27,12 @@ def largest(values: AnyArray) -> float:
 
 
 def power_of_two(values: AnyArray) -> float:
-    """The least power of two that no magnitude exceeds; 1 for zeros."""
+    """The smallest power of two that no magnitude exceeds; 1 for zeros."""
     return float(2.0 ** math.ceil(math.log2(largest(values))))
 
 
 def percentile(values: AnyArray, share: float = 0.99999) -> float:
-    """The magnitude that this share of the values does not exceed."""
+    """The magnitude that this fraction of the values does not exceed."""
     magnitudes = np.abs(values).reshape(-1)
     at = min(int(magnitudes.size * share), magnitudes.size - 1)
     found = float(np.partition(magnitudes, at)[at])
@@ -42,10 +42,10 @@ def percentile(values: AnyArray, share: float = 0.99999) -> float:
 def least_divergence(values: AnyArray) -> float:
     """The threshold whose quantised distribution diverges least (Kullback-Leibler) from the one it was made of.
 
-    Candidates are the bins' upper ends; what lies beyond a candidate counts as lying in the last bin. Zeros do not
-    count: every threshold keeps them exactly, and behind a relu they would drown the rest. No candidate cuts more than
-    `MOST_CUT` off: with values of a few sizes only (grey levels), one of them alone would be a perfect fit. Source:
-    Migacz, 8-bit inference with TensorRT.
+    Candidates are the bins' upper ends; values beyond a candidate count in the last bin. Zeros are ignored: every
+    threshold represents them exactly, and after a relu they would dominate. No candidate clips more than `MOST_CUT`:
+    with few distinct values (grey levels), one of them alone would be a perfect fit. Source: Migacz, 8-bit inference
+    with TensorRT.
     """
     top, magnitudes = largest(values), np.abs(values[values != 0])
     counts = np.histogram(magnitudes, bins=BINS, range=(0.0, top))[0].astype(np.float64)
@@ -62,7 +62,9 @@ def least_divergence(values: AnyArray) -> float:
 
 
 def _divergence(inside: AnyArray, beyond: float) -> float:
-    """From the distribution cut at the last bin to the same one with as many levels as bytes have."""
+    """The divergence between the distribution clipped at the last bin and the same one with as many levels as bytes
+    have.
+    """
     whole = inside.copy()
     whole[-1] += beyond
     starts = np.arange(LEVELS) * len(inside) // LEVELS
