@@ -24,21 +24,20 @@ from baton._src.ir.traverse import post_order, rewrite
 from baton._src.support.diagnostics import ScheduleError
 from baton._src.tir import stmt as st
 from baton._src.tir.buffer import Buffer
-from baton._src.tir.expr import IntImm, Var
-from baton._src.tir.operand_rules import THREAD_TAGS
+from baton._src.tir.expr import IntImm
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.schedule import compute_at, inline, reduction, reverse_inline, rfactor
-from baton._src.tir.schedule import loops as nests
 from baton._src.tir.schedule.buffer_primitives import BufferPrimitives
 from baton._src.tir.schedule.handles import BlockRV, ExprRV, InlineRV, LoopRV, RemovedHandles
 from baton._src.tir.schedule.handles import block_name as _name
+from baton._src.tir.schedule.loop_primitives import LoopPrimitives
 from baton._src.tir.schedule.recording import recorded
 from baton._src.tir.schedule.rules import RulePrimitives
 from baton._src.tir.schedule.sample_primitives import SamplePrimitives
 from baton._src.tir.schedule.state import ScheduleState, StmtSRef, debug_mask_of
 from baton._src.tir.schedule.tile_primitives import TilePrimitives
 from baton._src.tir.schedule.trace import Trace
-from baton._src.tir.schedule.tree import blocks_directly_in, find_block, find_loop, path_to, realizes, refuse, replace
+from baton._src.tir.schedule.tree import blocks_directly_in, find_block, find_loop, path_to, realizes, refuse
 from baton._src.tir.text.printer import marked_script
 
 _OPTIONS = {"seed", "debug_mask", "error_render_level", "enable_check"}
@@ -47,7 +46,7 @@ _OPTIONS = {"seed", "debug_mask", "error_render_level", "enable_check"}
 _RENDER_LEVELS = ("detail", "fast", "none")
 
 
-class Schedule(BufferPrimitives, TilePrimitives, SamplePrimitives, RulePrimitives):
+class Schedule(LoopPrimitives, BufferPrimitives, TilePrimitives, SamplePrimitives, RulePrimitives):
     """See the module. `func` is the function as it stands now."""
 
     def __init__(self, mod: PrimFunc | IRModule, func_name: str | None = None, **options: Any) -> None:
@@ -202,74 +201,6 @@ class Schedule(BufferPrimitives, TilePrimitives, SamplePrimitives, RulePrimitive
         self.removed.require_kept("realize", block)
         return find_block(self.func.body, _name(block))
 
-    # ----------------------------------------------------------------------------------------------- loops
-
-    @recorded
-    def split(
-        self,
-        loop: LoopRV,
-        factors: Sequence[Any],
-        preserve_unit_iters: bool = True,
-        disable_predication: bool = False,
-    ) -> list[LoopRV]:
-        """Nested loops of these extents; one factor may be None. Extents that are not known to divide are guarded, with
-        `disable_predication` as well: nothing runs beyond the end. Axes are bound to 0 in place of loops of one
-        iteration unless `preserve_unit_iters`.
-        """
-        del disable_predication
-        body, made = nests.split(self.func.body, loop.var, factors, preserve_unit_iters)
-        self._set(body)
-        return [LoopRV(v) for v in made]
-
-    @recorded
-    def fuse(self, *loops: LoopRV, preserve_unit_iters: bool = True) -> LoopRV:
-        """Perfectly nested loops as one. Axes are bound to 0 in place of loops of one iteration unless
-        `preserve_unit_iters`."""
-        body, made = nests.fuse(self.func.body, [h.var for h in loops], preserve_unit_iters)
-        self._set(body)
-        return LoopRV(made)
-
-    @recorded
-    def reorder(self, *ordered_loops: LoopRV) -> None:
-        """Loops of one chain in this order."""
-        self._set(nests.reorder(self.func.body, [h.var for h in ordered_loops]))
-
-    @recorded
-    def vectorize(self, loop: LoopRV) -> None:
-        """Compute the iterations in vector registers."""
-        self._set(nests.set_kind(self.func.body, loop.var, st.ForKind.VECTORIZED))
-
-    @recorded
-    def parallel(self, loop: LoopRV) -> None:
-        """Share the iterations between threads."""
-        self._set(nests.set_kind(self.func.body, loop.var, st.ForKind.PARALLEL))
-
-    @recorded
-    def unroll(self, loop: LoopRV) -> None:
-        """Write the iterations out."""
-        self._set(nests.set_kind(self.func.body, loop.var, st.ForKind.UNROLLED))
-
-    @recorded
-    def bind(self, loop: LoopRV, thread_axis: str) -> None:
-        """Let GPU threads run the iterations (or the virtual ones, `vthread`). On CPUs they run in turn."""
-        if thread_axis not in THREAD_TAGS:
-            raise refuse(f"{thread_axis!r} names no threads", help=f"there are: {', '.join(sorted(THREAD_TAGS))}")
-        self._set(nests.bind(self.func.body, loop.var, thread_axis))
-
-    @recorded
-    def annotate(self, block_or_loop: LoopRV | BlockRV | str, ann_key: str, ann_val: Any) -> None:
-        """Set an annotation of a loop or block."""
-        self._set(nests.annotate(self.func.body, self.get(block_or_loop), ann_key, ann_val))
-
-    @recorded
-    def unannotate(self, block_or_loop: LoopRV | BlockRV | str, ann_key: str) -> None:
-        """Remove an annotation of a loop or block."""
-        found = self.get(block_or_loop)
-        if ann_key not in found.annotations:
-            known = ", ".join(found.annotations) or "none"
-            raise refuse(f"there is no annotation {ann_key!r} to remove", help=f"there are: {known}")
-        self._set(nests.annotate(self.func.body, found, ann_key, None))
-
     # ---------------------------------------------------------------------------------------------- blocks
 
     @recorded
@@ -330,19 +261,6 @@ class Schedule(BufferPrimitives, TilePrimitives, SamplePrimitives, RulePrimitive
         body, name = rfactor.rfactor(self.func.body, named[0], loop.var, factor_axis, over_axes=over_axes)
         self._set(body)
         return BlockRV(name)
-
-    @recorded
-    def add_unit_loop(self, block_or_loop: BlockRV | LoopRV | str) -> LoopRV:
-        """A loop of one iteration around a block or loop."""
-        target: st.For | st.BlockRealize
-        if isinstance(block_or_loop, LoopRV):
-            target = find_loop(self.func.body, block_or_loop.var)
-            var = Var("u", target.loop_var.dtype)
-        else:
-            target = self.realize(_name(block_or_loop))
-            var = Var("u", "int32")
-        self._set(replace(self.func.body, {target: st.For(var, 0, 1, st.ForKind.SERIAL, target)}))
-        return LoopRV(var)
 
     @recorded
     def enter_postproc(self) -> None:
