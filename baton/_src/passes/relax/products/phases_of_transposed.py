@@ -40,6 +40,8 @@ from baton._src.values.tensor import AnyArray
 
 LARGE_MAP, SMALL_STRIDE = 32, 4
 """Points of the data from which on, and steps up to which, phases are left to a schedule of their own."""
+LONG_ROW, BLOCK = 32, 16
+"""Points of a row from which on vectors of points are full, and channels that are computed together in blocks."""
 
 
 @dataclass(frozen=True)
@@ -112,10 +114,20 @@ def _axes(call: Call) -> list[Phases] | None:
     if before is None or after is None or data.struct_info.dtype != call.struct_info.dtype:
         return None
     kernel = weight.data.shape[2:]
-    if a.groups == 1 and 1 < max(a.strides) <= SMALL_STRIDE and (_count(before) or 0) >= LARGE_MAP:
+    small = a.groups == 1 and 1 < max(a.strides) <= SMALL_STRIDE
+    if small and (_count(before) or 0) >= LARGE_MAP and not _is_blocked(a, weight.data.shape, before):
         return None  # the schedule `conv_phases` computes each phase by the taps it has, and writes them in place
     begins, ends = a.padding[: a.spatial], (p - more for p, more in zip(a.padding[a.spatial :], a.output_padding))
     return [Phases.of(*each) for each in zip(before, after, kernel, a.strides, zip(begins, ends))]
+
+
+def _is_blocked(a: ConvTransposeAttrs, kernel: tuple[int, ...], points: list[PrimExpr]) -> bool:
+    """Whether an image with short rows becomes a convolution over whole blocks of channels, without zero taps."""
+    inputs, outputs, *taps = kernel
+    whole = all(k % s == 0 for k, s in zip(taps, a.strides))
+    blocks = inputs % BLOCK == 0 and outputs * prod(a.strides) % BLOCK == 0
+    row = points[-1]
+    return a.spatial == 2 and whole and blocks and isinstance(row, IntImm) and row.value < LONG_ROW
 
 
 def _count(dims: list[PrimExpr]) -> int | None:
