@@ -64,16 +64,15 @@ def test_symbolic_batch() -> None:
     np.testing.assert_allclose(evaluate(after, "main", x), evaluate(before, "main", x), rtol=1e-4, atol=1e-5)
 
 
-def test_short_rows_in_whole_blocks() -> None:
+@pytest.mark.parametrize(("kernel", "row", "is_left"), [(4, 8, False), (3, 8, True), (4, 32, True)])
+def test_short_rows_in_whole_blocks(kernel: int, row: int, is_left: bool) -> None:
     """Maps with a schedule of their own that fills no vectors; zero taps and long rows are left to it."""
-    for kernel, row, is_left in ((4, 8, False), (3, 8, True), (4, 32, True)):
-        w = weights(16, 4, kernel, kernel)
-        data = (2, 16, 4, row)
-        before = program([tensor("x", *data)], lambda bb, x: R.nn.conv2d_transpose(x, w, strides=2, padding=1))
-        after = PhasesOfTransposed()(before)
-        assert (after["main"] is before["main"]) == is_left
-        x = np.random.default_rng(1).standard_normal(data).astype("float32")
-        np.testing.assert_allclose(evaluate(after, "main", x), evaluate(before, "main", x), rtol=1e-4, atol=1e-5)
+    w, data = weights(16, 4, kernel, kernel), (2, 16, 4, row)
+    before = program([tensor("x", *data)], lambda bb, x: R.nn.conv2d_transpose(x, w, strides=2, padding=1))
+    after = PhasesOfTransposed()(before)
+    assert (after["main"] is before["main"]) == is_left
+    x = np.random.default_rng(1).standard_normal(data).astype("float32")
+    np.testing.assert_allclose(evaluate(after, "main", x), evaluate(before, "main", x), rtol=1e-4, atol=1e-5)
 
 
 def test_left_alone() -> None:
