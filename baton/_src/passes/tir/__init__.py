@@ -1,1 +1,3 @@
-"""From scheduled kernels to plain loops: `lower_prim_func` lists the steps, each a file; others are run by scripts."""
+"""Lower scheduled kernels to plain loops: `lower_prim_func` lists the steps, one per file; other passes are run by
+scripts.
+"""

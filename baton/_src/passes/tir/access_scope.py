@@ -1,4 +1,4 @@
-"""What holds wherever an access to memory happens: what its loops, conditions and definitions say of its indices."""
+"""The context of a memory access: what enclosing loops, conditions and definitions imply about its indices."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class Loop(NamedTuple):
 
 
 class AccessScope:
-    """The scope of the accesses of one path. Expressions are in terms of its loops and what is outside of them."""
+    """The context of the accesses on one path. Expressions are in terms of its loops and outer variables."""
 
     def __init__(self, path: Path, sizes: Iterable[PrimExpr] = ()) -> None:
         self.path = path
         self.values: dict[Any, Any] = {}
-        """Of the variables that the path defines."""
+        """The values of variables defined on the path."""
         for var, value in path.definitions.items():
             self.values[var] = substitute(value, self.values)
         self.loops = [Loop(n.loop_var, self.resolved(n.min), self.resolved(n.extent)) for n in path.loops]
@@ -43,20 +43,20 @@ class AccessScope:
                 self.analyzer.assume(condition)
 
     def resolved(self, expr: PrimExpr) -> PrimExpr:
-        """`expr` without what the path defines."""
+        """`expr` with the variables defined on the path substituted."""
         found: PrimExpr = substitute(expr, self.values)
         return found
 
     def is_inside(self, index: PrimExpr, extent: PrimExpr) -> bool:
-        """Whether an index is certainly in [0, extent)."""
+        """Whether an index is provably in [0, extent)."""
         if any(index is n.var and _is_zero(n.begin) and _is_same(n.extent, extent) for n in self.loops):
             return True
         prove = self.analyzer.prove
         return index.dtype.lanes == 1 and prove(ops.greater_equal(index, 0)) and prove(ops.less(index, extent))
 
     def ends(self, index: PrimExpr, loops: Sequence[Loop]) -> tuple[PrimExpr, PrimExpr] | None:
-        """The least and the greatest value of an index while `loops` run, which do not depend on each other; None if it
-        is not monotonic in each of them.
+        """The least and the greatest value of an index over `loops`, which must be independent; None if it is not
+        monotonic in each of them.
         """
         low: dict[Any, Any] = {}
         high: dict[Any, Any] = {}
@@ -73,7 +73,7 @@ class AccessScope:
 
 
 def sized(sizes: Iterable[PrimExpr]) -> Analyzer:
-    """A prover that knows sizes not to be negative."""
+    """A prover that knows that sizes are not negative."""
     analyzer = Analyzer()
     for size in sizes:
         analyzer.assume(ops.greater_equal(size, 0))
@@ -81,13 +81,13 @@ def sized(sizes: Iterable[PrimExpr]) -> Analyzer:
 
 
 def open_dims(buffers: Iterable[Buffer]) -> list[PrimExpr]:
-    """Their dims that are no numbers."""
+    """The dims that are not constant."""
     return list({d: None for b in buffers for d in b.shape if not isinstance(d, tir.IntImm)})
 
 
 def may_miss(load: tir.BufferLoad, axes: Iterable[tuple[tir.Var, Range | None]]) -> bool:
-    """Whether an index of a load comes out of memory and is not certain to be in range, wherever `axes` are. An axis of
-    the buffer that has no elements is not asked for.
+    """Whether an index of a load depends on memory and is not provably in range for all values of `axes`. Axes of the
+    buffer without elements are ignored.
     """
     found = [(i, e) for i, e in zip(load.indices, load.buffer.shape) if _is_read(i)]
     if not found:
@@ -107,7 +107,7 @@ def _is_read(index: PrimExpr) -> bool:
 
 
 def variables(exprs: Any) -> set[tir.Var]:
-    """The variables that expressions mention."""
+    """The variables that occur in expressions."""
     return {n for n in post_order(exprs) if isinstance(n, tir.Var)}
 
 

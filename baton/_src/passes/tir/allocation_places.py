@@ -3,7 +3,8 @@
     C = alloc (128,); for i in 16: { for j in 8: C[i * 8 + j] = ...; for j in 8: ... = C[i * 8 + j] }
     ->  for i in 16: { block: C = alloc (128,); for j in 8: C[i * 8 + j] = ...; for j in 8: ... = C[i * 8 + j] }
 
-A loop whose iterations go on from what earlier ones have stored has the buffer outside (`tir.buffer_scopes`).
+If iterations of a loop depend on what earlier ones stored in a buffer, it is allocated outside the loop
+(`tir.buffer_scopes`).
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ from baton._src.transform.context import PassContext
 @dataclass(frozen=True)
 class PlanAndUpdateBufferAllocationLocation(PrimFuncPass):
     """A buffer is allocated by the innermost loop (in a block of its own) or block around all of its accesses. Buffers
-    that nothing accesses are gone; blocks below the outermost one say anew what they read and write."""
+    without accesses are removed; the read and write regions of blocks below the outermost one are recomputed.
+    """
 
     def body(self, body: st.Stmt, function: PrimFunc, ctx: PassContext) -> st.Stmt:
         order = post_order(body)
@@ -55,7 +57,9 @@ class PlanAndUpdateBufferAllocationLocation(PrimFuncPass):
 
 
 def _tells_accesses(block: st.Block) -> bool:
-    """Whether loads and stores tell what a block accesses: views and pointers do not, what it says of them is kept."""
+    """Whether loads and stores show all accesses of a block: with views and pointers they do not, and its regions are
+    kept.
+    """
     views = any(isinstance(n, st.MatchBufferRegion) for n in post_order(block))
     return not views and not pointer_arguments(block)
 

@@ -1,9 +1,10 @@
-"""Blocks taken apart one step at a time, as scripts do it by hand (`lower_blocks` takes all steps at once).
+"""Lower blocks one step at a time, for scripts that run the steps individually (`lower_blocks` takes all steps at
+once).
 
 LowerInitBlock              the init of a reduction becomes a condition in the block's body
 ConvertBlocksToOpaque       axes are replaced by their values
-LowerMatchBuffer            views become accesses of the buffer they show
-LowerOpaqueBlock            (in a file of its own) blocks without axes become what is in them
+LowerMatchBuffer views become accesses of the underlying buffer
+LowerOpaqueBlock (in its own file) blocks without axes are replaced by their contents
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ class _BlockStep(PrimFuncPass):
         return found
 
     def rule(self, node: Any) -> Any:
-        """What stands for `node`, or None to keep it."""
+        """The replacement of `node`, or None to keep it."""
         raise NotImplementedError
 
 
@@ -52,7 +53,7 @@ class LowerInitBlock(_BlockStep):
 
 @dataclass(frozen=True)
 class ConvertBlocksToOpaque(_BlockStep):
-    """Axes are replaced by their values; blocks and what they read and write stay."""
+    """Replace axes by their values; blocks and their read and write regions stay."""
 
     def rule(self, node: Any) -> Any:
         if not isinstance(node, st.BlockRealize) or not node.iter_values:
@@ -67,7 +68,7 @@ class ConvertBlocksToOpaque(_BlockStep):
 
 @dataclass(frozen=True)
 class LowerMatchBuffer(_BlockStep):
-    """Accesses of a view (`match_buffers`) become accesses of the buffer it shows."""
+    """Replace accesses of a view (`match_buffers`) by accesses of the underlying buffer."""
 
     def rule(self, node: Any) -> Any:
         if not isinstance(node, st.Block) or not node.match_buffers:

@@ -1,9 +1,9 @@
-"""CompactBufferAllocation: buffers of blocks are only as large as what is accessed there.
+"""CompactBufferAllocation: shrink the buffers of blocks to the region that is accessed there.
 
     for i in 16: { C = alloc (128,); for j in 8: C[i * 8 + j] = ...; for j in 8: ... = C[i * 8 + j] }
     ->  for i in 16: { C = alloc (8,); for j in 8: C[j] = ...; for j in 8: ... = C[j] }
 
-Rows lie as the annotation `buffer_dim_align` asks for.
+Rows are aligned as the annotation `buffer_dim_align` requires.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from baton._src.transform.context import PassContext
 @dataclass(frozen=True)
 class CompactBufferAllocation(PrimFuncPass):
     """Each buffer that a block allocates holds what is accessed in one instance of the block. Takes blocks without axes
-    inside (`ConvertBlocksToOpaque`). Buffers that are also used through pointers, or declared again, stay as they are.
+    inside (`ConvertBlocksToOpaque`). Buffers that are also used through pointers, or declared again, are unchanged.
 
     `is_strict`: buffers only shrink; else those that are accessed outside of their shape grow to hold all of it.
     """
@@ -69,7 +69,9 @@ def _compacted(block: st.Block, wanted: dict[tir.Var, Alignment], is_strict: boo
 
 
 def _accessed(block: st.Block) -> dict[Buffer, list[BufferRegion]]:
-    """What is accessed of the buffers that `block` allocates, of those of which loads, stores and views tell all."""
+    """The accessed regions of the buffers that `block` allocates, for those whose accesses are all loads, stores and
+    views.
+    """
     order = post_order(block.body)
     reads, writes = point_regions(block.body)
     views = [n.source for n in order if isinstance(n, st.MatchBufferRegion)]
@@ -86,7 +88,7 @@ def _accessed(block: st.Block) -> dict[Buffer, list[BufferRegion]]:
 def _fitting(
     buffer: Buffer, regions: list[BufferRegion], is_strict: bool
 ) -> tuple[list[PrimExpr], tuple[PrimExpr, ...]]:
-    """Where the part of a buffer that holds `regions` starts, and its shape; all of an axis where that is not known."""
+    """The start and shape of the part of a buffer that holds `regions`; the whole axis where that is not known."""
     analyzer = Analyzer()
     starts: list[PrimExpr] = []
     extents: list[PrimExpr] = []
@@ -101,7 +103,7 @@ def _fitting(
 
 
 def _hull(analyzer: Analyzer, ranges: list[Range]) -> tuple[PrimExpr, int] | None:
-    """(start, extent) of the smallest range around others, if their distances are numbers."""
+    """(start, extent) of the smallest range that contains others, if their distances are constant."""
     first = ranges[0].min
     low, high = 0, 0
     for part in ranges:

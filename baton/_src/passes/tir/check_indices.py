@@ -1,15 +1,15 @@
-"""Indices that depend on what a kernel is given are checked where they are used, in every build.
+"""Check indices that depend on a kernel's input data where they are used, in every build.
 
     C[i, j] = A[B[i], j]   ->   C[i, j] = A[tir.index_within(B[i], 5, "... axis 0 of operand 0 ...", B[i]), j]
 
 `index_within(index, extent, text, shown)` is `index` if it lies in [0, extent); otherwise the kernel ends with a fault:
-`text` of `shown` and the extent. What is shown is what was given, before it was counted from the front.
+`text` of `shown` and the extent. `shown` is the index as it was given, before negative values were normalised.
 
-What a kernel computes from its loops alone is right or wrong whatever the data; `check_sizes` asks for it where sizes
-are open. What it is given it cannot know: elements of operands that it does not write, numbers that no shape mentions,
-what it computes from these, and loops that run so often. An index that the prover shows to be in range (clipped, modulo
-the extent) needs no check. One that is in range if only the axis has elements (clipped to an axis of unknown size, say)
-has that tested instead, once for all elements:
+Indices computed from loops alone are right or wrong whatever the data; `check_sizes` handles them where sizes are
+symbolic. Input data are: elements of operands that the kernel does not write, scalars that occur in no shape, values
+computed from these, and loops whose extents depend on them. An index that is provably in range (clipped, modulo the
+extent) needs no check. If it is in range provided the axis has elements (clipped to an axis of unknown size, say), that
+is tested instead, once for all elements:
 
     A[max(0, min(B[i], n - 1)), j]   ->   A[max(0, min(B[i], n - 1)) + tir.index_within(0, n, ...), j]
 """
@@ -35,7 +35,7 @@ from baton._src.tir.prim_func import PrimFunc
 from baton._src.values.dtype import INT64
 
 REMEMBERED = 512
-"""Kernels whose answers are remembered: who calls one asks whether it may fault, then it is lowered."""
+"""Kernels whose results are cached: a caller asks whether a kernel may fault, and later it is lowered."""
 INDEX_WITHIN = INTRINSICS["tir.index_within"]
 
 Axis = tuple[tir.Var, int]
@@ -44,15 +44,15 @@ Axis = tuple[tir.Var, int]
 
 @lru_cache(maxsize=REMEMBERED)
 def has_suspects(func: PrimFunc) -> bool:
-    """Whether indices of a kernel would be checked: asked before it is scheduled, while it has few of them. Those that
-    a schedule adds come of its loops alone.
+    """Whether indices of a kernel need checks: determined before it is scheduled, while it has few of them. Indices
+    that a schedule adds come from its loops alone.
     """
     return bool(suspects(post_order(func.body), numbers(func)))
 
 
 def numbers(func: PrimFunc) -> set[tir.Var]:
-    """The integers among a kernel's parameters that its tensors' shapes do not mention: callers hold those they do
-    mention against the tensors.
+    """The integers among a kernel's parameters that do not occur in its tensors' shapes: callers check those that do
+    against the tensors.
     """
     buffers = [b for p in func.params if (b := func.buffer_map.get(p)) is not None]
     said = {n for b in buffers for dim in b.shape for n in post_order(dim) if isinstance(n, tir.Var)}
@@ -85,7 +85,7 @@ def check_indices(
 
 
 def suspects(nodes: Sequence[Any], free: Iterable[tir.Var]) -> set[Any]:
-    """The indices that depend on what the kernel was given, or are made to fit an axis that may be empty."""
+    """The indices that depend on input data, or are clipped to an axis that may be empty."""
     given = _given(nodes, free)
     accesses = accesses_among(nodes)
     return {
@@ -107,7 +107,7 @@ def _is_made_to_fit(index: PrimExpr) -> bool:
 
 
 def _given(nodes: Sequence[Any], free: Iterable[tir.Var]) -> set[Any]:
-    """The expressions (and variables bound to them) that depend on elements the kernel was given, or on `free`."""
+    """The expressions (and variables bound to them) that depend on input elements, or on `free`."""
     tainted: set[Any] = set(free)
     """Expressions, variables, and data pointers of buffers."""
     if not tainted and not any(_gives_integers(n) for n in post_order(_become_indices(nodes))):
@@ -137,7 +137,7 @@ def _given(nodes: Sequence[Any], free: Iterable[tir.Var]) -> set[Any]:
 
 
 def _become_indices(nodes: Sequence[Any]) -> list[PrimExpr]:
-    """Indices, and what their variables are bound to: elements reach an index through one of these only."""
+    """Indices, and the values of their variables: elements reach an index only through one of these."""
     found: list[PrimExpr] = []
     for node in nodes:
         match node:
@@ -155,7 +155,7 @@ def _become_indices(nodes: Sequence[Any]) -> list[PrimExpr]:
 
 
 def _gives_integers(node: Any) -> bool:
-    """Whether integers, or what chooses between them, come out of data here."""
+    """Whether this reads integers, or what selects integers, from data."""
     match node:
         case tir.BufferLoad(buffer=buffer):
             return not buffer.dtype.is_float
@@ -170,7 +170,7 @@ def _gives_integers(node: Any) -> bool:
 
 
 class _Checks:
-    """Which of the suspects are checked, and what is said of those that fail."""
+    """Which suspects are checked, and the messages of failing checks."""
 
     def __init__(self, nodes: Sequence[Any], suspects: set[Any], params: Iterable[tir.Var]) -> None:
         self.suspects = suspects
@@ -187,7 +187,7 @@ class _Checks:
                 self.analyzer.bind(var, Range(low, ops.add(low, extent)))
 
     def checked(self, access: Any, rebuilt: Any) -> Any:
-        """`rebuilt` (`access` with what is below it checked) with its own indices checked."""
+        """`rebuilt` (`access` with checked children) with its own indices checked."""
         indices = list(rebuilt.indices)
         for axis, (index, extent) in enumerate(zip(access.indices, access.buffer.shape)):
             if index in self.suspects and not self._is_inside(index, extent):
@@ -211,7 +211,7 @@ class _Checks:
             return self._is_inside(index, extent)
 
     def _within(self, index: PrimExpr, extent: PrimExpr, place: str) -> PrimExpr:
-        """The same index of the same axis is checked once a statement: it stays one node."""
+        """The checked index. The same index of the same axis is checked once per statement: it stays one node."""
         key = (index, extent, place)
         if key not in self.made:
             self.made[key] = index_within(index, extent, place)
@@ -219,7 +219,7 @@ class _Checks:
 
 
 def index_within(index: PrimExpr, extent: PrimExpr, place: str) -> PrimExpr:
-    """`index`, which is tested to lie in [0, extent)."""
+    """`index`, tested to be in [0, extent)."""
     given = _counted_from_either_end(index, extent)
     shown, more = (index, "") if given is None else (given, " (negative ones count from the end)")
     text = f"index {{0}} is out of range for {place}, which has {{1}} elements{more}"
@@ -227,14 +227,14 @@ def index_within(index: PrimExpr, extent: PrimExpr, place: str) -> PrimExpr:
 
 
 def names_of_memory(nodes: Iterable[Any], params: Iterable[tir.Var]) -> dict[tir.Var, str]:
-    """What messages call the memory of a kernel's parameters."""
+    """Names of a kernel's parameters for error messages."""
     names = {var: f"operand {number}" for number, var in enumerate(params)}
     written = {n.buffer.data for n in nodes if isinstance(n, st.BufferStore)}
     return {var: "the result" if var in written else name for var, name in names.items()}
 
 
 def place_of(names: Mapping[tir.Var, str], buffer: Buffer, axis: int) -> str:
-    """What messages call an axis."""
+    """The description of an axis for error messages."""
     return f"axis {axis} of {names.get(buffer.data, 'an intermediate result')}"
 
 

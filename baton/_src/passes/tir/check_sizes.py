@@ -1,19 +1,19 @@
-"""Indices made of loops, in kernels whose sizes only a run tells: what the prover cannot show is tested.
+"""Test the indices computed from loops, in kernels with symbolic sizes, that the prover cannot show to be in range.
 
     for i in range(m):  B[i] = A[i]         with A: (n,), B: (m,)
     ->  if m > 0: tir.index_within(m - 1, n, "... axis 0 of operand 0 ...")        in front of everything
         for i in range(m):  B[i] = A[i]
 
 Where an access runs for every iteration of loops that do not depend on each other, and its index grows or shrinks with
-each of them, its first and last value are tested once, before the kernel does anything: inner loops cost nothing.
-Where conditions stand around an access, the prover is asked under them; what it cannot show even so is tested where it
-is used, as indices that depend on data are (`check_indices`).
+each of them, its first and last value are tested once, before the kernel does anything: inner loops cost nothing. For
+an access under conditions, the prover assumes them; an index it cannot prove even so is tested where it is used, like
+indices that depend on data (`check_indices`).
 
-Memory of a kernel's own has to have a size: one that turns out negative is a fault, too. So are windows that slide over
-less than they cover: their number, rounded down, need not be negative (`tir.block_annotations.WINDOWS`). Tensors that
-are written into their readers are asked for before they are gone (`tests_of_inlined`).
+The kernel's own allocations need a valid size: a negative one is a fault, too. So are windows larger than the data they
+slide over: their number, rounded down, need not be negative (`tir.block_annotations.WINDOWS`). Tensors that are inlined
+into their readers are tested before they disappear (`tests_of_inlined`).
 
-Kernels whose sizes are all numbers are not asked: `tir.outside_indices` tells of those before anything is compiled.
+Kernels whose sizes are all constant are skipped: `tir.outside_indices` checks those at compile time.
 """
 
 from __future__ import annotations
@@ -53,19 +53,19 @@ from baton._src.values.dtype import INT64
 IF_THEN_ELSE = INTRINSICS["tir.if_then_else"]
 
 INLINED = "tir.inlined"
-"""Attribute of a block: the tests of tensors that were written into their readers."""
+"""Attribute of a block: the tests of tensors that were inlined into their readers."""
 ASKED = "tir.sizes_asked"
-"""Attribute of a function: its blocks have noted all that is to be tested."""
+"""Attribute of a function: its blocks have all tests recorded."""
 
 _NEGATIVE = "has the negative size {0}: more is taken from a dim than there is"
 
 
 @dataclass(frozen=True, eq=False)
 class SizeTests:
-    """What a kernel has to test because its sizes are open."""
+    """The tests that a kernel needs because its sizes are symbolic."""
 
     first: tuple[st.Stmt, ...] = ()
-    """Statements in front of all others."""
+    """Statements before all others."""
     inside: frozenset[Axis] = frozenset()
     """Axes whose indices are tested where they are used."""
 
@@ -75,7 +75,7 @@ class SizeTests:
 
 @lru_cache(maxsize=REMEMBERED)
 def size_tests(func: PrimFunc) -> SizeTests:
-    """The tests of a kernel, asked before it is scheduled, while it has few indices."""
+    """The tests of a kernel, determined before it is scheduled, while it has few indices."""
     nodes = post_order(func.body)
     blocks = [n for n in nodes if isinstance(n, st.Block)]
     if func.attrs.get(ASKED):
@@ -92,8 +92,8 @@ def size_tests(func: PrimFunc) -> SizeTests:
 
 
 def asked_before(scheduled: PrimFunc, plain: PrimFunc) -> PrimFunc | None:
-    """`scheduled`, with the tests of the `plain` kernel that it computes: its own indices are many, and take seconds to
-    ask for. None if something can only be tested where the plain kernel uses it.
+    """`scheduled`, with the tests of the `plain` kernel that it computes: its own indices are many, and would take
+    seconds to prove. None if something can only be tested where the plain kernel uses it.
     """
     tests = size_tests(plain)
     if tests.inside or not isinstance(scheduled.body, st.BlockRealize):
@@ -105,8 +105,8 @@ def asked_before(scheduled: PrimFunc, plain: PrimFunc) -> PrimFunc | None:
 
 
 def tests_of_inlined(func: PrimFunc, gone: Collection[Buffer]) -> tuple[list[PrimExpr], set[Buffer]]:
-    """What of the sizes of `gone` and of the indices into them has to be tested in front of everything, and which of
-    them have an index that can only be tested where it is used. They stand in `func` as yet.
+    """The tests of the sizes of `gone` and of the indices into them that must precede everything, and which of these
+    buffers have an index that can only be tested where it is used. They are still in `func`.
     """
     asked = _Asked(func, post_order(func.body), gone, frozenset())
     for access in guarded_accesses(func.body, selects_choose=False):
@@ -118,7 +118,7 @@ def tests_of_inlined(func: PrimFunc, gone: Collection[Buffer]) -> tuple[list[Pri
 
 @dataclass(frozen=True, eq=False)
 class _Question:
-    """An index that the prover does not show to be in range."""
+    """An index that is not proven to be in range."""
 
     access: Access
     axis: int
@@ -128,7 +128,7 @@ class _Question:
 
     @property
     def is_of_numbers(self) -> bool:
-        """Whether no size has a part in it: it is as in kernels without open sizes."""
+        """Whether it involves no symbolic size: then it is as in kernels without symbolic sizes."""
         bounds = {loop.var: loop for loop in self.scope.loops}
         found = variables([self.index, self.extent])
         while found & bounds.keys():
@@ -137,8 +137,8 @@ class _Question:
 
 
 class _Asked:
-    """What was asked of a kernel, and what is to be tested: that its own `memory` has a size, and each index but those
-    that are checked `apart`.
+    """Collects the tests of a kernel: that its own `memory` has a valid size, and each index except those that are
+    checked `apart`.
     """
 
     def __init__(
@@ -154,7 +154,7 @@ class _Asked:
         self.initial = {n for b in blocks if b.init is not None for n in post_order(b.init)}
         self.views = {m.buffer.data for b in blocks for m in b.match_buffers}
         self.left = {n for n in accesses_among(nodes) if n.buffer.data not in self.views}
-        """Accesses that nobody asked for yet: what decides whether they run is not always known."""
+        """Accesses not examined yet: the conditions under which they run may not be known yet."""
         self.inside = {
             (m.source.buffer.data, a) for b in blocks for m in b.match_buffers for a in range(m.source.buffer.ndim)
         }
@@ -167,7 +167,9 @@ class _Asked:
         self.sizes = open_dims([*parameters, *memory])
 
     def ask_block(self, block: st.Block) -> None:
-        """Test what was noted of tensors inside a block, and that there are windows along each axis of open size."""
+        """Add the tests recorded for tensors inside a block, and that there are windows along each axis of symbolic
+        size.
+        """
         for test in block.annotations.get(INLINED, ()):
             self._note(test)
         analyzer = sized(self.sizes)
@@ -177,7 +179,7 @@ class _Asked:
                 self._note(_size_test(count, 1, text))
 
     def ask(self, access: Access) -> None:
-        """Ask for each index of an access."""
+        """Examine each index of an access."""
         node = access.node
         if node.buffer.data in self.views:
             return
@@ -194,7 +196,7 @@ class _Asked:
                     self.guarded.append(question)
 
     def tests(self) -> SizeTests:
-        """All that is to be tested, after every access was asked for."""
+        """All tests, after every access was examined."""
         for question in self.guarded:
             if not any(_covers(other, loops, question) for other, loops in self.covered):
                 self.inside.add((question.access.node.buffer.data, question.axis))
@@ -203,14 +205,14 @@ class _Asked:
         return SizeTests(tuple(map(st.Evaluate, self.first)), frozenset(self.inside))
 
     def _ask_size(self, buffer: Buffer) -> None:
-        """Test that memory is not of negative size, where that is not certain."""
+        """Test that an allocation is not of negative size, unless that is proven."""
         analyzer = sized(self.sizes)
         for axis, dim in enumerate(buffer.shape):
             if not analyzer.prove(ops.greater_equal(dim, 0)) and self.free >= variables(dim):
                 self._note(_size_test(dim, 0, f"axis {axis} of an intermediate result {_NEGATIVE}"))
 
     def _test_first(self, question: _Question) -> bool:
-        """Test the first and the last index in front of everything; False if they are not known there."""
+        """Test the first and the last value of an index before everything; False if they are not known there."""
         found = self._loops_and_conditions(question) if question.index.dtype.lanes == 1 else None
         if found is None:
             return False
@@ -239,8 +241,8 @@ class _Asked:
             self.first.append(test)
 
     def _loops_and_conditions(self, question: _Question) -> tuple[list[Loop], list[PrimExpr]] | None:
-        """The loops and conditions under which the access runs; None unless loops go from one size to another, whatever
-        the others do, and conditions are of sizes alone.
+        """The loops and conditions under which the access runs; None unless the loops' bounds depend on sizes only, and
+        so do the conditions.
         """
         scope, loops, conditions = question.scope, question.scope.loops, question.scope.conditions
         if question.access.node in self.initial:  # runs where reduced loops are empty, too
@@ -253,12 +255,12 @@ class _Asked:
         return (loops, conditions) if is_known else None
 
     def _started(self, condition: PrimExpr) -> PrimExpr | None:
-        """The reduced axis that a condition says to be at its start."""
+        """The reduced axis that a condition requires to be at its start."""
         return condition.a if isinstance(condition, tir.EQ) and condition.a in self.reduced else None
 
 
 def _covers(tested: _Question, loops: set[tir.Var], question: _Question) -> bool:
-    """Whether what was tested of one index says enough of another: the same one where fewer iterations run."""
+    """Whether the test of one index implies another: the same index over fewer iterations."""
     mine, other = tested.access.node.buffer, question.access.node.buffer
     return (
         mine.data is other.data
@@ -270,6 +272,6 @@ def _covers(tested: _Question, loops: set[tir.Var], question: _Question) -> bool
 
 
 def _size_test(size: PrimExpr, least: int, text: str) -> PrimExpr:
-    """Leaves the kernel with `text` about `size` unless size >= least."""
+    """Leave the kernel with `text` about `size` unless size >= least."""
     wide, most = ops.cast(INT64, size), tir.IntImm(INT64, INT64.int_range[1])
     return tir.Call(INT64, INDEX_WITHIN, (ops.subtract(wide, least), most, tir.StringImm(text), wide))

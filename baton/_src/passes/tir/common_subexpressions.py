@@ -1,10 +1,10 @@
-"""CommonSubexprElimTIR: what is computed several times from the same variables is computed once.
+"""CommonSubexprElimTIR: compute common subexpressions of the same variables once.
 
     A[x + y] = (x + y) * 2; A[x + y + 1] = (x + y) * 2 + 1
         ->  cse_var_1 = x + y; cse_var_2 = cse_var_1 * 2; A[cse_var_1] = cse_var_2; A[cse_var_1 + 1] = cse_var_2 + 1
 
-Only what reads no memory, calls nothing and cannot fail: it may then be computed where a condition would have left it
-out. A value is named around the innermost statement that has all its uses.
+Only expressions that read no memory, call nothing and cannot fail, since they may then be computed even if a condition
+would have skipped them. A value is bound around the innermost statement that contains all its uses.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _COMPUTED = (tir.BinaryOp, tir.CompareOp, tir.LogicalOp, tir.Not, tir.Select, ti
 
 @dataclass(frozen=True)
 class CommonSubexprElimTIR(PrimFuncPass):
-    """See the module's docstring. `identify_equiv_terms`: expressions are brought to one form first."""
+    """See the module's docstring. `identify_equiv_terms`: expressions are canonicalised first."""
 
     enable_cse_tir: bool = True
     identify_equiv_terms: bool = False
@@ -43,7 +43,7 @@ class CommonSubexprElimTIR(PrimFuncPass):
 
 @dataclass
 class _Value:
-    """A value that is computed: an expression for it, the values it is made of, and in which statements it is used."""
+    """A computed value: an expression for it, its operands, and the statements that use it."""
 
     expr: PrimExpr
     parts: tuple[int, ...]
@@ -82,7 +82,7 @@ class _Sharing:
             stack += [(c, own) for c in reversed(below)]
 
     def _count(self, expr: PrimExpr, place: int) -> None:
-        """The statement uses the largest values in the expression; what these are made of follows later."""
+        """Count the statement as a user of the largest values in the expression; their operands follow later."""
         for node in post_order(expr, below=_parts):
             if node not in self.number_of:
                 self.number_of[node] = self._value(node)
@@ -96,7 +96,7 @@ class _Sharing:
                 self.values[number].uses.update(places)
 
     def _value(self, node: Any) -> int | None:
-        """The number of the value of an expression whose parts have numbers; None if it may not be named."""
+        """The number of the value of an expression whose parts have numbers; None if it must not be bound."""
         key: Any
         parts: tuple[int, ...] = ()
         match node:
@@ -122,8 +122,9 @@ class _Sharing:
         return self.numbers[key]
 
     def _chosen(self) -> dict[int, int]:
-        """The values that get a name, with the statement around which: large ones first, what they save is not counted
-        in their parts."""
+        """The values to bind, and the statement around which: large ones first, whose savings are not counted in their
+        parts.
+        """
         chosen: dict[int, int] = {}
         for number in sorted(range(len(self.values)), key=lambda n: -self.values[n].size):
             value = self.values[number]
@@ -138,7 +139,7 @@ class _Sharing:
         return chosen
 
     def _meeting(self, places: Iterable[int]) -> int:
-        """The innermost statement around all of these."""
+        """The innermost statement that contains all of these."""
         found, *rest = places
         for place in rest:
             while found != place:
@@ -149,7 +150,7 @@ class _Sharing:
         return found
 
     def _written(self, chosen: dict[int, int]) -> st.Stmt:
-        """The body with the chosen values named, those that others are made of further out."""
+        """The body with the chosen values bound, operands further out."""
         order = sorted(chosen, key=lambda n: (chosen[n], self.values[n].size))
         named = {n: tir.Var(f"cse_var_{k}", self.values[n].expr.dtype) for k, n in enumerate(order, 1)}
         names = {node: named[n] for node, n in self.number_of.items() if n in named}
@@ -171,7 +172,7 @@ class _Sharing:
 
 
 def _with_names(expr: Any, names: Mapping[Any, tir.Var]) -> Any:
-    """An expression over the names of its parts; what has a name is not looked into."""
+    """An expression over the names of its parts; bound subexpressions are not visited."""
     made: dict[Any, Any] = {}
     for node in post_order(expr, below=lambda n: () if n in names else _parts(n)):
         made[node] = names[node] if node in names else rebuild(node, made)
@@ -179,12 +180,12 @@ def _with_names(expr: Any, names: Mapping[Any, tir.Var]) -> Any:
 
 
 def _parts(node: Any) -> Sequence[Any]:
-    """What an expression is computed from. A buffer stays what it is: its sizes are computed where it is allocated."""
+    """The operands of an expression. A buffer is unchanged: its sizes are computed where it is allocated."""
     return () if isinstance(node, Buffer) else children(node)
 
 
 def _computed_by(statement: st.Stmt) -> Iterator[PrimExpr]:
-    """The expressions that a statement computes by itself."""
+    """The expressions that a statement itself computes."""
     match statement:
         case st.BufferStore(value=value, indices=indices):
             yield from (*indices, value)

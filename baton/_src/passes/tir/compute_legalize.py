@@ -1,4 +1,4 @@
-"""Arithmetic in types that processors cannot compute in is done in a wider one; memory keeps the narrow type.
+"""Compute in a wider type where processors have no arithmetic for a type; memory keeps the narrow type.
 
     C[i] = A[i] + B[i]      ->      C[i] = bfloat16(float32(A[i]) + float32(B[i]))
 
@@ -60,7 +60,7 @@ class FP8ComputeLegalize(PrimFuncPass):
 
 
 class _Widened(Visitor):
-    """Expressions of a narrow type come out in the wide one."""
+    """Computes expressions of a narrow type in the wide one."""
 
     def __init__(self, is_narrow: Callable[[DataType], bool], wide: DataType) -> None:
         super().__init__()

@@ -1,8 +1,8 @@
-"""FlattenBuffer: accesses have one index, in the buffer's memory as a row of elements.
+"""FlattenBuffer: accesses have one index, into the buffer's memory as a flat array.
 
     A: (4, 8); A[i, j] = ...        ->      A_1 = T.decl_buffer((32,), data=A.data); A_1[i * 8 + j] = ...
 
-Parameters keep their shapes, which callers are checked by; the flat buffers show their memory. Buffers of conditions
+Parameters keep their shapes, against which callers are checked; flat buffers alias their memory. Buffers of bools
 become buffers of bytes. Indices keep their type (`flatten_buffers`, for code generation, makes them 64 bits wide).
 """
 
@@ -48,7 +48,7 @@ class _Flattening:
     def __init__(self, analyzer: Analyzer) -> None:
         self.analyzer = analyzer
         self.flat: dict[Any, Buffer] = {}
-        """Of the buffers that have been met."""
+        """The flat buffers of the buffers visited so far."""
 
     def rule(self, node: Any) -> Any:
         match node:
@@ -69,7 +69,7 @@ class _Flattening:
                 return None
 
     def flattened(self, buffer: Buffer) -> Buffer:
-        """The same memory over one dim, from the pointer on."""
+        """The same memory over one dim, starting at the pointer."""
         if buffer not in self.flat:
             self.flat[buffer] = self._one_dim(buffer)
         return self.flat[buffer]
@@ -85,7 +85,7 @@ class _Flattening:
         return buffer.with_fields(dtype=dtype, shape=(count,), strides=(), elem_offset=None, axis_separators=())
 
     def place(self, buffer: Buffer, indices: tuple[PrimExpr, ...]) -> PrimExpr:
-        """The index of an element, as wide as the widest of its indices and dims."""
+        """The flat index of an element, as wide as the widest of its indices and dims."""
         if _is_row(buffer):
             return indices[0]
         parts = [*indices, *buffer.shape, *buffer.strides]
@@ -95,7 +95,7 @@ class _Flattening:
 
 
 def _is_row(buffer: Buffer) -> bool:
-    """Whether an index is an element's distance from the pointer already."""
+    """Whether an index already is the offset of an element from the pointer."""
     return len(buffer.shape) == 1 and not buffer.strides and buffer.elem_offset is None
 
 

@@ -53,7 +53,7 @@ def flatten_buffers(body: st.Stmt) -> st.Stmt:
 
 
 def flat_block(block: st.Block, flattened: Callable[[Buffer], Buffer], place: Place) -> st.Block:
-    """A block that says what it allocates, reads and writes of the flat buffers; `place` gives an element's index.
+    """A block whose allocations and regions refer to the flat buffers; `place` gives an element's index.
 
     Its axes and its init stay. A view has the memory of another buffer only once it is lowered: `DiagnosticError`
     (`tir-view`).
@@ -69,7 +69,7 @@ def flat_block(block: st.Block, flattened: Callable[[Buffer], Buffer], place: Pl
 
 
 def _flat_region(region: BufferRegion, flat: Buffer, place: Place) -> BufferRegion:
-    """From the first element of a box to its last: what lies between them is covered, too."""
+    """The range from the first element of a box to its last, including the elements between rows."""
     first = place(region.buffer, tuple(r.min for r in region.region))
     corner = tuple(ops.subtract(r.extent, 1) for r in region.region)
     distance = place(region.buffer.with_fields(elem_offset=None), corner)
@@ -87,7 +87,7 @@ def flat_buffer(buffer: Buffer) -> Buffer:
 
 
 def element_count(buffer: Buffer) -> PrimExpr:
-    """How many elements lie from the data pointer to the last element."""
+    """The number of elements from the data pointer to the last element."""
     if not buffer.shape:
         return tir.IntImm(INT64, 1)
     if not buffer.strides:
@@ -104,7 +104,7 @@ def element_count(buffer: Buffer) -> PrimExpr:
 
 
 def flat_index(buffer: Buffer, indices: tuple[PrimExpr, ...], dtype: DataType = INT64) -> PrimExpr:
-    """The distance in elements from the data pointer, computed in `dtype`."""
+    """The offset in elements from the data pointer, computed in `dtype`."""
     strides: list[PrimExpr] = [_of_type(s, dtype) for s in buffer.strides]
     if not strides:
         step: PrimExpr = tir.IntImm(dtype, 1)

@@ -2,7 +2,8 @@
 
     substitute_and_fold(body, {i: IntImm("int64", 0)})
 
-Only what needs no proof: `x * 1`, `0 + x`, literals, `Ramp + scalar`. (`tir.arith` has the simplifier with bounds.)
+Only foldings that need no proof: `x * 1`, `0 + x`, literals, `Ramp + scalar`. (`tir.arith` has the simplifier with
+bounds.)
 """
 
 from __future__ import annotations
@@ -106,7 +107,7 @@ _RULES: dict[type, Callable[[Any], Node | None]] = {
     **dict.fromkeys((tir.And, tir.Or), _fold_logical),
     tir.Cast: _fold_cast,
 }
-"""By class, which is most of the work: nearly all nodes have nothing to fold."""
+"""Rules by node class, for speed: nearly all nodes have nothing to fold."""
 
 
 def substitute_and_fold(root: Any, replacements: Mapping[Any, Any]) -> Any:
@@ -129,12 +130,14 @@ def substitute_and_fold(root: Any, replacements: Mapping[Any, Any]) -> Any:
 
 
 class Template:
-    """Something folded, to be repeated with other values for some variables: what depends on them is found once."""
+    """A folded expression that is instantiated repeatedly with other values for some variables: the parts that depend
+    on them are determined once.
+    """
 
     def __init__(self, root: Any, variables: Collection[Any]) -> None:
         self._root = root
         self._above: list[Node] = []
-        """What has one of the variables in it, children first; the variables themselves are not here."""
+        """Nodes that contain one of the variables, children first; without the variables themselves."""
         depending = set(variables)
         for item in post_order(root):
             if item not in depending and any(child in depending for child in children(item)):

@@ -1,4 +1,4 @@
-"""HoistExpression, HoistIfThenElse: loop invariants are decided, or computed, before the loop.
+"""HoistExpression, HoistIfThenElse: evaluate loop-invariant conditions and values before the loop.
 
     for i:                                      if n > 4: for i: A[i] = 1
         if n > 4: A[i] = 1              ->      else: for i: A[i] = 0
@@ -6,8 +6,9 @@
 
     for i: x = n * 3; A[i] = x          ->      x = n * 3; for i: A[i] = x
 
-Only what reads no memory, calls nothing with effects and cannot fail: it is then computed where the loop, or a
-condition around it, would have left it out. What stands among several statements stays there, as in TVM.
+Only expressions that read no memory, call nothing with effects and cannot fail, since they are then computed even if
+the loop, or a condition around them, would have skipped them. Conditions and values within a sequence of statements
+stay, as in TVM.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from baton._src.transform.context import PassContext
 from baton._src.values.dtype import BOOL
 
 MOST = 4
-"""Conditions that one loop is written out by: each doubles it."""
+"""Most conditions hoisted from one loop: each doubles its code."""
 
 
 class HoistedConditionals(enum.Flag):
@@ -57,7 +58,7 @@ class HoistedLetBindings(enum.Flag):
 
     Never = 0
     RequiredByConditional = 1
-    """Those that hoisted conditions mention."""
+    """Values used by hoisted conditions."""
     LetStmt = 2
     LetExpr = 4
     All = 7
@@ -119,12 +120,14 @@ class _Hoisting:
         return isinstance(node, st.For) or launch
 
     def _below(self, node: Any) -> Sequence[Any]:
-        """What conditions and values go out of: not one of several statements, nor what attributes are about."""
+        """The nodes from which conditions and values may be hoisted: not from a sequence of statements, nor from the
+        nodes of attributes.
+        """
         about = isinstance(node, st.AttrStmt) and isinstance(node.node, tir.IterVar | tir.Var)
         return () if isinstance(node, st.SeqStmt) or (about and not self._is_loop(node)) else children(node)
 
     def _before(self, loop: Loop) -> st.Stmt | None:
-        """What is known before a loop, then the loop."""
+        """The definitions known before a loop, then the loop."""
         inner, bound = self._without_lets(loop)
         found = self._decided(inner, MOST)
         for let in reversed(bound):
@@ -134,7 +137,7 @@ class _Hoisting:
     # ---------------------------------------------------------------------------------------- values
 
     def _without_lets(self, loop: Loop) -> tuple[Loop, list[Any]]:
-        """The loop without the values that go before it, and these, in the order in which they are computed."""
+        """The loop without the values hoisted from it, and these, in order of computation."""
         inside = _defined_in(loop)
         bound: list[Any] = []
         wanted = self._wanted(loop)
@@ -158,7 +161,7 @@ class _Hoisting:
         return bool(own & self.lets or let.var in wanted) and _may_move(let.value)
 
     def _wanted(self, loop: Loop) -> set[Any]:
-        """The variables that conditions mention, and those that these are computed from."""
+        """The variables that conditions use, and those that these depend on."""
         if HoistedLetBindings.RequiredByConditional not in self.lets:
             return set()
         found = {n for c in self._asked(loop.body) for n in post_order(c) if isinstance(n, tir.Var)}
@@ -170,7 +173,7 @@ class _Hoisting:
     # ------------------------------------------------------------------------------------ conditions
 
     def _decided(self, loop: st.Stmt, most: int) -> st.Stmt:
-        """The loop once for a condition that holds and once for one that does not."""
+        """The loop once with the condition true and once with it false."""
         condition = next(self._candidates(loop), None) if most and self._is_loop(loop) else None
         if condition is None:
             return loop
@@ -187,7 +190,7 @@ class _Hoisting:
                 yield condition
 
     def _asked(self, body: st.Stmt) -> Iterator[PrimExpr]:
-        """The conditions in a loop that are of the kinds to hoist."""
+        """The conditions in a loop of the kinds to hoist."""
         for node in post_order(body, below=self._below):
             for kind, condition in _conditions(node):
                 if kind in self.conditions and condition.dtype.lanes == 1:
@@ -213,7 +216,7 @@ def _chooses(node: tir.Call) -> bool:
 
 
 def _may_move(expr: PrimExpr) -> bool:
-    """Whether an expression is what it is at any place, and computing it cannot fail."""
+    """Whether an expression has the same value anywhere, and computing it cannot fail."""
     divided = (n.b for n in post_order(expr) if isinstance(n, (tir.Div, tir.Mod, tir.FloorDiv, tir.FloorMod)))
     return is_stable(expr) and all(isinstance(b, (tir.IntImm, tir.FloatImm)) and b.value != 0 for b in divided)
 
@@ -223,7 +226,7 @@ def _defined_in(loop: Loop) -> set[Any]:
 
 
 def _with_condition(loop: st.Stmt, condition: PrimExpr, value: int) -> st.Stmt:
-    """The loop where the condition is known."""
+    """The loop simplified under a known condition."""
     known = tir.IntImm(BOOL, value)
 
     def rule(node: Any) -> Any:

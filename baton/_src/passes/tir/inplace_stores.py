@@ -1,7 +1,7 @@
-"""Whether a statement may store its result in the memory of an operand that is not needed after it.
+"""Whether a statement may store its result in the memory of an operand that is dead afterwards.
 
-for i in 64: B[i] = exp(A[i])                      each element is read where it is then stored: it may
-for k in 4: for i in 64: B[i] = A[i] + 1           stored several times: not after the first
+for i in 64: B[i] = exp(A[i])                      each element is read where it is then stored: it may for k in 4: for
+i in 64: B[i] = A[i] + 1           stored several times: not after the first
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ _OPAQUE = ("extern_scope", "volatile_scope")
 
 
 def stores_in_place(statement: st.Stmt, target: tir.Var, source: tir.Var) -> bool:
-    """Whether one store fills the target, no element twice, and of the source loads the element it stores only."""
+    """Whether one store writes every element of the target once, and reads of the source only the element that it
+    stores.
+    """
     nodes = post_order(statement, below=_without_buffers)
     stores = [n for n in nodes if isinstance(n, st.BufferStore)]
     into = [store for store in stores if store.buffer.data is target]

@@ -4,8 +4,8 @@
         if likely(i < 8): B[i] = A[i]   ->
         else: B[i] = 0                      for i in 2: B[i + 8] = 0
 
-The condition may also mention variables of loops inside: where it holds for all of their values, it is gone; the rest
-of the iterations keep it. By default conditions marked `likely` count, in loops with symbolic extents; the setting
+The condition may also depend on inner loops: it is removed from iterations in which it holds for all of their values,
+and kept in the others. By default conditions marked `likely` count, in loops with symbolic extents; the setting
 `tir.LoopPartition` makes loops with constant extents (`partition_const_loop`) take part, and keeps loops of one
 iteration (`no_unroll_loop_with_extent_one`). In loops with a hint (the pragma `loop_partition_hint`) all comparisons
 count; those that nothing splits are unrolled, if `unroll_loop_with_partition_hint_no_interval` says so.
@@ -41,7 +41,7 @@ _OPTIONS = (
 )
 
 MOST = 4
-"""Partitions of one loop: each condition makes at most one more."""
+"""Most partitions of one loop: each condition adds at most one."""
 _TRUE = tir.IntImm("bool", 1)
 
 
@@ -62,16 +62,17 @@ def _is_hint(node: st.AttrStmt) -> bool:
 
 
 class _Change(NamedTuple):
-    """A condition that certainly holds on one side of a value of the loop's variable."""
+    """A condition that certainly holds on one side of a value of the loop variable."""
 
     place: PrimExpr
     condition: PrimExpr
     holds_before: bool
-    """Below the place, else from it on."""
+    """Whether it holds below the value; else it holds from it on."""
 
     def holds_in(self, part: int, number: int) -> bool:
-        """Whether it holds in this part of the loop, being the change with this number: part `number` ends at its
-        place or is empty, parts behind begin there or later or are empty."""
+        """Whether it holds in part `part` of the loop, where it is change number `number`: that part ends at its value
+        or is empty, later parts begin there or later or are empty.
+        """
         return part == number if self.holds_before else part > number
 
 
@@ -124,7 +125,7 @@ class _Partition:
         return distinct(st.SeqStmt(tuple(made))) if len(made) > 1 else None
 
     def part(self, loop: st.For, begin: PrimExpr, end: PrimExpr, body: st.Stmt) -> list[st.Stmt]:
-        """The iterations between two ends, nothing if there are none. One is no loop unless units are kept."""
+        """The iterations between two bounds, possibly none. A single one is not a loop unless unit loops are kept."""
         first = Analyzer().simplify(begin)
         extent = Analyzer().simplify(ops.subtract(end, begin))
         if isinstance(extent, tir.IntImm) and extent.value <= 0:
@@ -136,7 +137,9 @@ class _Partition:
 
 
 def _changes(loop: st.For, is_hinted: bool) -> list[_Change]:
-    """Where conditions on the loop's variable change, in order of the program: likely ones, with a hint all."""
+    """The values at which conditions on the loop variable change, in program order: of likely conditions, or all with a
+    hint.
+    """
     nodes = post_order(loop.body)
     inner = {n.loop_var: Range(n.min, n.extent) for n in nodes if isinstance(n, st.For)}
     own = {n.var for n in nodes if isinstance(n, st.LetStmt | tir.Let)}
@@ -150,7 +153,7 @@ def _changes(loop: st.For, is_hinted: bool) -> list[_Change]:
 
 
 def _conditions(nodes: list[Any], is_hinted: bool) -> list[tir.CompareOp]:
-    """The comparisons that count; none that `ignore_loop_partition` stands before."""
+    """The comparisons that count, except those under `ignore_loop_partition`."""
     marks = [n for n in nodes if isinstance(n, tir.Call) and _name(n) == "tir.ignore_loop_partition"]
     ignored = {below for mark in marks for below in post_order(mark.args[0])}
     if is_hinted:
@@ -200,7 +203,7 @@ def _name(call: tir.Call) -> str:
 
 
 def _without_marks(body: st.Stmt) -> st.Stmt:
-    """Likely conditions and hints have done their work."""
+    """Remove likely conditions and hints, which are no longer needed."""
 
     def rule(node: Any) -> Any:
         if isinstance(node, tir.Call) and _name(node) == "tir.likely":

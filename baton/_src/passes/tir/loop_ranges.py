@@ -1,4 +1,4 @@
-"""What the loops and blocks of a kernel say of their variables, at every place inside."""
+"""The ranges of loop and axis variables at every point of a kernel."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Loop annotations carried out, one kind a pass, and selects that read memory.
+"""Lower loop annotations, one kind per pass, and selects that read memory.
 
     VectorizeLoop, ConvertForLoopsToSerial, InjectVirtualThread, RewriteUnsafeSelect
 
-`VectorizeLoop` makes one vector of a whole loop, which is what the mark means; `lower_prim_func` cuts it to the
-target's registers instead.
+`VectorizeLoop` makes one vector of a whole loop, as the annotation specifies; `lower_prim_func` splits loops into
+vectors of the target's registers instead.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def _vectorized(node: Any, enabled: bool) -> Any:
 
 
 def _wide(loop: st.For, stmt: st.Stmt) -> st.Stmt | None:
-    """A statement of a loop's body for all iterations at once; None if there is no vector for it."""
+    """A statement of a loop's body for all iterations at once; None if it cannot be vectorised."""
     assert isinstance(loop.extent, tir.IntImm)
     try:
         made = Widening(loop.loop_var, loop.min, loop.extent.value).statement(stmt)
@@ -77,7 +77,7 @@ def _wide(loop: st.For, stmt: st.Stmt) -> st.Stmt | None:
 
 
 def _in_turn(serial: st.For, statements: Sequence[st.Stmt]) -> st.Stmt:
-    """Statements as vectors where they can be, the others in loops between them: iterations need not each other."""
+    """Statements as vectors where possible, with loops for the others in between: iterations are independent."""
     done: list[st.Stmt] = []
     for is_serial, group in itertools.groupby(
         ((s, _wide(serial, s)) for s in statements), lambda pair: pair[1] is None
@@ -93,13 +93,14 @@ def _in_turn(serial: st.For, statements: Sequence[st.Stmt]) -> st.Stmt:
 
 
 def _says_what_it_does(stmt: st.Stmt) -> bool:
-    """Whether loads and stores are all that a statement does: calls may depend on their order."""
+    """Whether a statement consists of loads and stores only: calls may depend on their order."""
     return all(is_pure_call(n, Effect.READ) for n in post_order(stmt) if isinstance(n, tir.Call))
 
 
 def _has_masks(stmt: st.Stmt) -> bool:
-    """Whether statements run, or operands are computed, for some lanes only: TIR has no words for that (only code
-    generation has)."""
+    """Whether statements run, or operands are computed, for some lanes only: TIR cannot express that (only code
+    generation can).
+    """
     return any(_condition(n).dtype.lanes > 1 for n in post_order(stmt) if _condition(n) is not None)
 
 
@@ -128,7 +129,7 @@ class ConvertForLoopsToSerial(PrimFuncPass):
 
 @dataclass(frozen=True)
 class InjectVirtualThread(PrimFuncPass):
-    """Virtual threads (`vthread`) run one after the other, each a whole iteration of a serial loop."""
+    """Virtual threads (`vthread`) become iterations of a serial loop."""
 
     def body(self, body: st.Stmt, function: PrimFunc, ctx: PassContext) -> st.Stmt:
         def rule(node: Any) -> Any:

@@ -6,9 +6,9 @@ A block's axes are replaced by their values; its predicate becomes a condition; 
     for i: for k: block(vi = i, vk = k) { init: C[vi] = 0; C[vi] += A[vi, vk] }
     ->  for i: C[i] = 0; for k: C[i] += A[i, k]
 
-so it also runs where the reduced axis is empty. Where other statements stand between loop and block, or one loop runs
-over a reduced and another axis (they were fused), it stays inside under the condition that every reduced axis is at
-its start. `tir.reductions` says what begins a reduction.
+so it also runs if the reduced axis is empty. If other statements are between loop and block, or one loop covers a
+reduced and another axis (they were fused), it stays inside under the condition that every reduced axis is at its start.
+`tir.reductions` determines where a reduction begins.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class _Lowering:
         self.open_loops: list[st.For] = []
         """Loops around the current statement."""
         self.initialised: set[st.Block] = set()
-        """Blocks whose initialisation has been written in front of a loop."""
+        """Blocks whose initialisation was already placed before a loop."""
 
     def lower(self, stmt: st.Stmt) -> st.Stmt:
         match stmt:
@@ -62,7 +62,7 @@ class _Lowering:
                 return stmt
 
     def _chain(self, stmt: Any) -> st.Stmt:
-        """Statements with one body, nested as deep as they like."""
+        """A chain of nested statements with one body each, of any depth."""
         outer = []
         while isinstance(stmt, (st.While, st.LetStmt, st.AttrStmt, st.AssertStmt, st.Allocate, st.DeclBuffer)):
             if isinstance(stmt, st.AttrStmt) and launched_axis(stmt) is not None:
@@ -118,7 +118,7 @@ class _Lowering:
 
 
 def allocate(buffer: Buffer, body: st.Stmt) -> st.Stmt:
-    """Memory for `buffer` during `body`: with strides more than its elements."""
+    """Allocate `buffer` around `body`: with strides, more than its elements."""
     plain = not buffer.strides and buffer.elem_offset is None
     extents = buffer.shape if plain else (ops.max(element_count(buffer), 1),)
     return st.Allocate(buffer.data, dtype=buffer.dtype, extents=extents, body=body)

@@ -1,9 +1,10 @@
-"""LowerIntrin: floor division and its remainder as C has them, which round towards 0.
+"""LowerIntrin: express floor division and remainder by C's operators, which round towards 0.
 
 floordiv(i, 8), floormod(i, 8)   ->   truncdiv(i, 8), truncmod(i, 8)                                  i is not negative
 floordiv(x, y)                   ->   select(x mod y has y's sign or is 0, truncdiv(x, y), truncdiv(x, y) - 1)
 
-Functions such as exp stay: code generation has them for every target. Hints that a condition is likely go.
+Functions such as exp stay: code generation supports them for every target. Hints that a condition is likely are
+removed.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from baton._src.transform.context import PassContext
 
 @dataclass(frozen=True)
 class LowerIntrin(PrimFuncPass):
-    """See the module. Loops and axes tell what is not negative."""
+    """See the module. The ranges of loops and axes show what is not negative."""
 
     def body(self, body: st.Stmt, function: PrimFunc, ctx: PassContext) -> st.Stmt:
         analyzer = with_ranges(body)

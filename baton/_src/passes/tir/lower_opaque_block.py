@@ -1,4 +1,5 @@
-"""LowerOpaqueBlock: blocks without axes become what is in them; loops become what code generation takes, as in TVM.
+"""LowerOpaqueBlock: replace blocks without axes by their contents, and loops by what code generation supports, as in
+TVM.
 
     for i in T.thread_binding(8, "threadIdx.x"):        with T.launch_thread("threadIdx.x", 8) as i:
         for u in range(1):                                  C_data = T.allocate([4], "float32")
@@ -6,8 +7,8 @@
                 C = T.alloc_buffer((4,))                    C[0] = A[i]
                 C[u] = A[i]
 
-Predicates become conditions, annotations that begin with `pragma_` attributes around the loop or block, by name.
-Loops of one iteration without annotations are none.
+Predicates become conditions, annotations that begin with `pragma_` attributes around the loop or block, by name. Loops
+of one iteration without annotations are removed.
 """
 
 from __future__ import annotations
@@ -93,7 +94,7 @@ def _with_pragmas(owner: PrimExpr, annotations: Mapping[str, Any], body: st.Stmt
 
 
 def _allocated(buffer: Buffer, body: st.Stmt, alignment: Alignment) -> st.Stmt:
-    """Memory for `buffer` during `body`, with what rows are aligned to in the annotation."""
+    """Allocate `buffer` around `body`, with the row alignment in the annotation."""
     entries = [[-1, axis, factor, offset] for axis, (factor, offset) in alignment.items()]
     annotations = {BUFFER_DIM_ALIGN: entries} if entries else None
     body = st.DeclBuffer(buffer, body)
@@ -101,7 +102,7 @@ def _allocated(buffer: Buffer, body: st.Stmt, alignment: Alignment) -> st.Stmt:
 
 
 def _extents(buffer: Buffer) -> tuple[PrimExpr, ...]:
-    """The shape with the gaps between rows: what one stride holds of the next."""
+    """The shape including the gaps between rows: the extent of an axis is the ratio of its strides."""
     if not buffer.strides and buffer.elem_offset is None:
         return buffer.shape
     steps = [d.value for d in buffer.strides if isinstance(d, tir.IntImm)]

@@ -1,4 +1,4 @@
-"""From a scheduled PrimFunc to plain loops over flat memory, which is what code generation takes.
+"""Lower a scheduled PrimFunc to plain loops over flat memory, the input of code generation.
 
 Params afterwards are those of the C signature (`tir.kernel_abi`): a data pointer for each buffer, scalars, then the
 shape variables as int64. There is no buffer map; the attribute `buffer_extents` keeps the element count behind each
@@ -31,10 +31,10 @@ LEAVE_IF_FAULT = INTRINSICS["tir.leave_if_fault"]
 
 
 def lower_prim_func(func: PrimFunc, target: Target, unscheduled: PrimFunc | None = None) -> PrimFunc:
-    """`func` as plain loops. A function without buffer map (a native entry) goes the same way.
+    """`func` as plain loops; also for a function without buffer map (a native entry).
 
-    `unscheduled` is the kernel that `func` was made of: what it needs no checks for, `func` does not. Without it, sizes
-    are taken to be right: a schedule's own indices are more than a prover should be asked for.
+    `unscheduled` is the kernel before scheduling: `func` needs exactly its checks. Without it, sizes are assumed to be
+    right: the indices of a schedule are too many to prove.
     """
     body = lower_blocks(with_private_buffers(with_aligned_buffers(func.body)))
     abi = kernel_abi(func).params
@@ -69,7 +69,7 @@ def lower_prim_func(func: PrimFunc, target: Target, unscheduled: PrimFunc | None
 
 
 def _renamed_sizes(unscheduled: PrimFunc, func: PrimFunc) -> dict[Any, PrimExpr]:
-    """The sizes of `unscheduled` as `func` has them: scheduling may have made them wider, which are other variables."""
+    """The sizes of `unscheduled` in terms of `func`: scheduling may have widened them to other variables."""
     shapes = ((b.shape, func.buffer_map[p].shape) for p, b in unscheduled.buffer_map.items() if p in func.buffer_map)
     dims = (pair for old, new in shapes for pair in zip(old, new))
     return {

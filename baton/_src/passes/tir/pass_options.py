@@ -1,4 +1,4 @@
-"""Options of passes over kernels, which scripts give as a dict in the configuration of a `PassContext`."""
+"""Options of TIR passes, given as a dict in the configuration of a `PassContext`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from baton._src.transform.context import PassContext
 
 
 def options_of(ctx: PassContext, setting: str, known: tuple[str, ...]) -> dict[str, Any]:
-    """What is given as `setting`, by name, numbers as Python's. Error `pass-option`: there is none of that name."""
+    """The options given as `setting`, by name, with Python numbers. Error `pass-option`: an unknown name."""
     given = ctx.setting(setting) or {}
     for name in given:
         if name not in known:

@@ -1,6 +1,6 @@
-"""The base of the passes over kernels that scripts run by name (`tvm.tir.transform`), and those about whole functions.
+"""The base class of TIR passes that scripts run by name (`tvm.tir.transform`), and the passes on whole functions.
 
-`lower_prim_func` does not use them: it takes the same steps in one go, on one function.
+`lower_prim_func` does not use them: it performs the same steps directly, on one function.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from baton._src.transform.passes import FunctionPass, Pass
 
 
 class PrimFuncPass(FunctionPass):
-    """Treats each kernel of a module by itself. Most passes rewrite its body and nothing else."""
+    """Transforms each kernel of a module separately. Most passes only rewrite its body."""
 
     function_class: ClassVar[type] = PrimFunc
 
@@ -51,7 +51,7 @@ class Apply(PrimFuncPass):
 
 @dataclass(frozen=True)
 class Filter(Pass):
-    """Only those kernels for which `fcond(function)` holds."""
+    """Keep only the kernels for which `fcond(function)` holds."""
 
     fcond: Callable[[PrimFunc], bool]
     guarded = False
@@ -75,7 +75,8 @@ class BindTarget(PrimFuncPass):
 @dataclass(frozen=True)
 class AnnotateEntryFunc(Pass):
     """The only function of a module, or the only one that callers see (`global_symbol`), if it is a kernel, is marked
-    as the entry (`tir.is_entry_func`). Of a module of several kernels that callers see none is."""
+    as the entry (`tir.is_entry_func`); none is if callers see several.
+    """
 
     def run(self, module: IRModule, ctx: PassContext) -> IRModule:
         functions = module.functions

@@ -1,11 +1,11 @@
-"""Buffers that each iteration of a parallel loop fills anew are memory of its own: iterations run at the same time.
+"""Privatise buffers that each iteration of a parallel loop fills anew, since iterations run concurrently.
 
     tmp = alloc (8,); parallel i: { for j: tmp[j] = A[i, j]; for j: B[i, j] = tmp[7 - j] }
     ->  parallel i: { tmp = alloc (8,); for j: tmp[j] = A[i, j]; for j: B[i, j] = tmp[7 - j] }
 
-Buffers of which each iteration writes elements of its own stay where they are: one for all needs no more memory.
-Where iterations share elements of a buffer that only they use, and it is not proved that each fills it before it reads,
-they run in turn.
+Buffers of which each iteration writes different elements stay: sharing them needs no more memory. If iterations share
+elements of a buffer that only they use, and it is not proven that each fills it before reading it, the loop becomes
+serial.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from baton._src.tir.iteration_conflicts import conflicts
 
 
 def with_private_buffers(body: st.Stmt) -> st.Stmt:
-    """`body` with buffers of blocks around parallel loops allocated inside, where iterations would share elements."""
+    """`body` with buffers of blocks around parallel loops allocated inside them, if iterations would share elements."""
     suspects = _suspects(body)
     if not suspects:
         return body
@@ -51,7 +51,7 @@ def with_private_buffers(body: st.Stmt) -> st.Stmt:
 
 
 def _suspects(body: st.Stmt) -> dict[Buffer, st.For]:
-    """Buffers that blocks allocate, of which iterations of a parallel loop inside may access the same elements."""
+    """Buffers of blocks of which iterations of an inner parallel loop may access the same elements."""
     found: dict[Buffer, st.For] = {}
     pending: list[tuple[st.Stmt, dict[Any, Buffer], dict[Any, Range]]] = [(body, {}, {})]
     while pending:

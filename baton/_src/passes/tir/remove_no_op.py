@@ -1,8 +1,8 @@
-"""RemoveNoOp: statements that do nothing are gone, and what then has nothing inside.
+"""RemoveNoOp: remove statements that do nothing, and statements whose bodies become empty.
 
     for i in range(4): A[i] = A[i]          ->      nothing
 
-With the passes that take out one kind of statement: assertions, assumptions, stores of undefined values.
+Also the passes that remove one kind of statement: assertions, assumptions, stores of undefined values.
 """
 
 from __future__ import annotations
@@ -29,8 +29,9 @@ from baton._src.transform.context import PassContext
 
 @dataclass(frozen=True)
 class RemoveNoOp(PrimFuncPass):
-    """See the module's docstring. The setting `tir.RemoveNoOp` says how hard TVM's prover is to try; its options are
-    checked by name, the meaning does not depend on them."""
+    """See the module's docstring. The setting `tir.RemoveNoOp` sets the effort of TVM's prover; its option names are
+    checked, but results do not depend on them.
+    """
 
     def body(self, body: st.Stmt, function: PrimFunc, ctx: PassContext) -> st.Stmt:
         options_of(ctx, "tir.RemoveNoOp", ("use_dataflow_analysis", "max_simplification_steps"))
@@ -41,7 +42,7 @@ class RemoveNoOp(PrimFuncPass):
 
 @dataclass(frozen=True)
 class SkipAssert(PrimFuncPass):
-    """No assertion is checked."""
+    """Remove assertions."""
 
     def body(self, body: st.Stmt, function: PrimFunc, ctx: PassContext) -> st.Stmt:
         found: st.Stmt = rewrite(body, lambda n: n.body if isinstance(n, st.AssertStmt) else None)
@@ -50,7 +51,7 @@ class SkipAssert(PrimFuncPass):
 
 @dataclass(frozen=True)
 class RemoveAssume(PrimFuncPass):
-    """`T.assume(...)`, which only informs, is gone."""
+    """Remove `T.assume(...)`, which only informs."""
 
     def body(self, body: st.Stmt, function: PrimFunc, ctx: PassContext) -> st.Stmt:
         def rule(node: Any) -> Any:
@@ -61,7 +62,7 @@ class RemoveAssume(PrimFuncPass):
 
 @dataclass(frozen=True)
 class RemoveStoreUndef(PrimFuncPass):
-    """Stores of `T.undef()`, which may leave anything, leave what is there."""
+    """Remove stores of `T.undef()`, which may store anything."""
 
     def body(self, body: st.Stmt, function: PrimFunc, ctx: PassContext) -> st.Stmt:
         def rule(node: Any) -> Any:
@@ -77,7 +78,7 @@ def without_no_ops(body: st.Stmt) -> st.Stmt:
 
 
 def _never_runs(node: Any, ranges: Analyzer) -> st.Stmt | None:
-    """What stands for a loop that has no iterations wherever the loops around are; None for others."""
+    """The replacement of a loop that never has iterations; None for others."""
     if isinstance(node, st.For) and ranges.prove(ops.less_equal(node.extent, 0)):
         return begun(node) or NOTHING  # an empty reduction gives the identity
     return None
@@ -89,7 +90,7 @@ def is_nothing(stmt: st.Stmt | None) -> bool:
 
 
 def _rule(node: Any) -> st.Stmt | None:
-    """What a statement whose parts have been cleaned up becomes; None: it stays."""
+    """The replacement of a statement whose parts have been cleaned up; None if it stays."""
     match node:
         case st.SeqStmt():
             return _sequence(node)
@@ -122,7 +123,7 @@ def _rule(node: Any) -> st.Stmt | None:
 
 
 def _effects(*exprs: PrimExpr) -> st.Stmt:
-    """Statements that compute those of the expressions whose computing does something."""
+    """Statements that evaluate those of the expressions that have effects."""
     kept = [st.Evaluate(expr) for expr in exprs if not is_pure(expr)]
     return st.stmt_seq(*kept) if kept else NOTHING
 

@@ -2,7 +2,7 @@
 
 B[i] = T.Select(i >= 4, A[i - 4], 0)        ->      B[i] = T.if_then_else(i >= 4, A[i - 4], 0)
 
-Others stay, as vectors are quicker without a choice. (`RewriteUnsafeSelect` changes all that read memory.)
+Others stay, since vectors are faster without branches. (`RewriteUnsafeSelect` changes all that read memory.)
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def _loads(node: tir.Select) -> set[Any]:
 
 
 def _is_inside(access: Access) -> bool:
-    """Whether indices are certainly in range wherever the access may happen."""
+    """Whether indices are provably in range wherever the access may happen."""
     scope, node = AccessScope(access.path), access.node
     pairs = zip(node.indices, node.buffer.shape)
     return all(scope.is_inside(scope.resolved(index), scope.resolved(extent)) for index, extent in pairs)

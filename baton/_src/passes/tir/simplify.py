@@ -1,8 +1,7 @@
-"""Simplify: integer expressions in canonical form, conditions that are decided by the loops and conditions around them
-gone.
+"""Simplify: canonicalise integer expressions, and remove conditions that enclosing loops and conditions decide.
 
-    for i in range(8):
-        if i < 10: B[i * 4 // 4] = A[i + 0]         ->      B[i] = A[i]
+for i in range(8):
+    if i < 10: B[i * 4 // 4] = A[i + 0]         ->      B[i] = A[i]
 """
 
 from __future__ import annotations
@@ -38,8 +37,9 @@ NOTHING = st.Evaluate(tir.IntImm("int32", 0))
 
 @dataclass(frozen=True)
 class Simplify(PrimFuncPass):
-    """See the module's docstring. The setting `tir.Simplify` says how hard TVM's prover is to try; its options are
-    checked by name, the meaning does not depend on them."""
+    """See the module's docstring. The setting `tir.Simplify` sets the effort of TVM's prover; its option names are
+    checked, but results do not depend on them.
+    """
 
     def body(self, body: st.Stmt, function: PrimFunc, ctx: PassContext) -> st.Stmt:
         options_of(ctx, "tir.Simplify", _OPTIONS)
@@ -54,7 +54,7 @@ class RenormalizeSplitPattern(Simplify):
 def simplified(body: st.Stmt, function: PrimFunc | None = None) -> st.Stmt:
     """`body` with everything simplified; sizes in the shapes of `function`'s parameters are at least 0.
 
-    Indices are taken not to overflow, sums of integers that are read from memory wrap.
+    Indices are assumed not to overflow; sums of integers read from memory wrap.
     """
     analyzer = Analyzer()
     analyzer.let_data_wrap()
@@ -65,14 +65,14 @@ def simplified(body: st.Stmt, function: PrimFunc | None = None) -> st.Stmt:
 
 
 def is_stable(expr: PrimExpr) -> bool:
-    """Whether the value stays what it is while statements run: it reads no memory and calls nothing with effects."""
+    """Whether the value cannot change while statements run: it reads no memory and calls nothing with effects."""
     return not any(
         isinstance(n, tir.BufferLoad) or (isinstance(n, tir.Call) and not is_pure_call(n)) for n in post_order(expr)
     )
 
 
 def is_pure(expr: PrimExpr) -> bool:
-    """Whether evaluating does nothing but give a value."""
+    """Whether evaluation has no effects."""
     return all(not isinstance(n, tir.Call) or is_pure_call(n, Effect.READ) for n in post_order(expr))
 
 
@@ -144,7 +144,7 @@ class _Simplifier:
         return node.with_fields(iter_values=values, predicate=predicate, block=(yield self._other(node.block)))
 
     def _other(self, node: st.Stmt) -> Task[Any]:
-        """A statement without a rule of its own: its parts, simplified."""
+        """A statement without its own rule: its parts, simplified."""
         changed: dict[Any, Any] = {}
         for part in children(node):
             if isinstance(part, st.Stmt):

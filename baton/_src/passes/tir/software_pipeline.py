@@ -1,4 +1,4 @@
-"""InjectSoftwarePipeline: parts of a loop's iterations run ahead of others, as its annotations say.
+"""InjectSoftwarePipeline: overlap the parts of a loop's iterations, according to its annotations.
 
 for i in range(8, annotations={"software_pipeline_stage": [0, 1], "software_pipeline_order": [0, 1]}):
     load(b, i); use(b, i)
@@ -7,9 +7,9 @@ load(b[0], 0)
 for i in range(7): load(b[(i + 1) % 2], i + 1); use(b[i % 2], i)
 use(b[1], 7)
 
-A part of stage `s` runs `s` iterations late; the order tells which place each part has in an iteration of the result.
+A part of stage `s` runs `s` iterations late; the order gives the position of each part in an iteration of the result.
 Buffers of the loop's own block that live over several stages have a version for each. Stages for asynchronous copies
-(`software_pipeline_async_stages`) change nothing: what CPUs copy is there.
+(`software_pipeline_async_stages`) have no effect: on CPUs copies are synchronous.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class InjectSoftwarePipeline(PrimFuncPass):
 
 
 def _injected(stmt: st.Stmt) -> st.Stmt:
-    """The statement with its outermost annotated loops as pipelines; a part of one may hold others."""
+    """The statement with its outermost annotated loops pipelined; a part of one may contain others."""
     outermost = post_order(stmt, below=lambda node: () if _is_annotated(node) else children(node))
     found: st.Stmt = substitute(stmt, {loop: _Pipeline(loop).statement() for loop in outermost if _is_annotated(loop)})
     return found
@@ -87,7 +87,9 @@ class _Pipeline:
         return given
 
     def _check_dependences(self, order: Sequence[int]) -> None:
-        """What one part writes and a later one uses stays in that order, over iterations too if it outlives one."""
+        """Check that a part that uses what an earlier one writes still runs after it, also across iterations if the
+        memory outlives one.
+        """
         for late, (reads, writes) in enumerate(self.access):
             for early in range(late):
                 known, made = self.access[early]
@@ -129,7 +131,7 @@ class _Pipeline:
         return st.BlockRealize((), _TRUE, st.Block((), reads, writes, "", found, alloc_buffers=buffers))
 
     def _step(self, time: PrimExpr, first: int, last: int, is_full: bool) -> list[st.Stmt]:
-        """The parts of stages `first` to `last` at a time, each in the iteration it has come to."""
+        """One step of the pipeline: the parts of stages `first` to `last`, each in its current iteration."""
         found = []
         for number in self.sequence:
             stage = self.stages[number]
@@ -140,12 +142,12 @@ class _Pipeline:
         return found
 
     def _drain(self, time: PrimExpr, late: int) -> list[st.Stmt]:
-        """The parts that are left when `late` iterations have passed since the last one began."""
+        """The parts that remain `late` iterations after the last one began."""
         parts = self._step(time, late + 1, self.last, True)
         return [_only_if(ops.greater_equal(time, self.last), part) for part in parts]
 
     def _part(self, number: int, iteration: PrimExpr) -> st.Stmt:
-        """A part in an iteration, over the versions of buffers that belong to it."""
+        """A part in one iteration, on the versions of buffers for that iteration."""
         value = Analyzer().simplify(ops.add(self.loop.min, iteration))
         moved: st.Stmt = rewrite(self.parts[number], lambda node: self._redirected(node, iteration))
         found: st.Stmt = substitute_and_fold(moved, {self.loop.loop_var: value})
@@ -172,7 +174,7 @@ class _Pipeline:
 
 
 def _parts(loop: st.For) -> tuple[list[st.Stmt], list[Buffer]]:
-    """The statements of the loop's body, those of blocks without axes opened, and the buffers of these blocks."""
+    """The statements of the loop's body, with blocks without axes flattened, and the buffers of these blocks."""
     own: list[Buffer] = []
 
     def opened(stmt: st.Stmt) -> list[st.Stmt]:
@@ -191,7 +193,7 @@ def _parts(loop: st.For) -> tuple[list[st.Stmt], list[Buffer]]:
 
 
 def _accessed(part: st.Stmt) -> tuple[set[tir.Var], set[tir.Var]]:
-    """The memory that a statement reads and writes, by pointer; what it has from a pointer may be either."""
+    """The memory that a statement reads and writes, by pointer; accesses through pointers count as both."""
     blocks = [n for n in post_order(part) if isinstance(n, st.Block)]
     held = {pointer for pointer in pointer_arguments(part) if pointer.dtype == HANDLE}
     reads, writes = ({r.buffer.data for r in regions} | held for regions in access_regions(part))

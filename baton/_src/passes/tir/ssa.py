@@ -1,6 +1,6 @@
-"""Every variable defined once: whether it is so, and a form where it is.
+"""Single definitions: verify that every variable is defined once, and convert functions to that form.
 
-A statement that stands in two places counts twice: variables that two loops share become two.
+A statement that occurs in two places counts twice: a variable shared by two loops becomes two.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def defined_by(node: Any) -> list[tir.Var]:
 
 
 def _declared(node: Any) -> list[Buffer]:
-    """The buffers that a statement declares: each stays one buffer where its pointer is renamed."""
+    """The buffers that a statement declares: each stays a single buffer where its pointer is renamed."""
     match node:
         case st.DeclBuffer():
             return [node.buffer]
@@ -76,7 +76,7 @@ def converted(body: st.Stmt, function: PrimFunc) -> st.Stmt:
 
 
 def distinct(stmt: st.Stmt, known: Iterable[tir.Var] = ()) -> st.Stmt:
-    """A statement with every variable defined once, and none of those that are `known` outside."""
+    """A statement in which every variable is defined once, and none of those `known` outside is."""
     found: st.Stmt = run(_renamed(stmt, {}, set(known)))
     return found
 

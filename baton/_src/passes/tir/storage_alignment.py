@@ -1,4 +1,4 @@
-"""Buffers whose rows begin at aligned places, as blocks ask for in the annotation `buffer_dim_align`.
+"""Align the rows of buffers as blocks request by the annotation `buffer_dim_align`.
 
     T.block_attr({"buffer_dim_align": [[0, 0, 8, 1]]}); C: (4, 8)       ->      C has the strides (9, 1)
 
@@ -25,8 +25,9 @@ Alignment = dict[int, tuple[int, int]]
 
 
 def alignments(body: st.Stmt) -> dict[tir.Var, Alignment]:
-    """What the blocks in `body` ask for, by the pointer of the buffer. Entries for axes or buffers that later steps
-    took away ask for nothing: where elements lie changes no result."""
+    """The alignments that the blocks in `body` request, by the pointer of the buffer. Entries for axes or buffers that
+    later steps removed are ignored: alignment changes no result.
+    """
     found: dict[tir.Var, Alignment] = {}
     for block in _blocks(body):
         if BUFFER_DIM_ALIGN in block.annotations:
@@ -49,7 +50,7 @@ def _entries(block: st.Block) -> Iterator[tuple[Buffer, int, int, int]]:
 
 
 def aligned_strides(shape: tuple[PrimExpr, ...], alignment: Alignment) -> tuple[PrimExpr, ...]:
-    """The smallest strides of rows of `shape` that are aligned so."""
+    """The smallest strides of `shape` with these alignments."""
     strides: list[PrimExpr] = []
     step: PrimExpr = tir.literal(1, shape[0].dtype)
     simplify = Analyzer().simplify
@@ -64,7 +65,7 @@ def aligned_strides(shape: tuple[PrimExpr, ...], alignment: Alignment) -> tuple[
 
 
 def with_aligned_buffers(body: st.Stmt) -> st.Stmt:
-    """`body` with the strides that its blocks ask for, of the buffers that its blocks allocate."""
+    """`body` with the requested strides in the buffers that its blocks allocate."""
     wanted = alignments(body)
     if not wanted:
         return body

@@ -1,10 +1,10 @@
-"""StorageRewrite: allocations whose live ranges do not overlap share memory, and results take that of an operand.
+"""StorageRewrite: allocations whose live ranges do not overlap share memory, and results may reuse that of an operand.
 
     alloc A; alloc B; alloc C; A = ...; B = f(A); C = g(B)      ->      alloc A; alloc B; A = ...; B = f(A); A = g(B)
 
-Where f and g read an element in order to store the same one, all three share the memory of A. Of allocations made one
-right after the other, with constant extents, the same dtype and scope. Takes bodies without blocks
-(`LowerOpaqueBlock`) whose accesses have one index (`FlattenBuffer`).
+If f and g store the element that they read, all three share the memory of A. Only for adjacent allocations with
+constant extents and the same dtype and scope. Takes bodies without blocks (`LowerOpaqueBlock`) whose accesses have one
+index (`FlattenBuffer`).
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class StorageRewrite(PrimFuncPass):
 
 
 def _chain(first: st.Allocate) -> tuple[list[st.Allocate], st.Stmt]:
-    """Allocations with nothing but declarations of buffers between them, and what is inside of them all."""
+    """Adjacent allocations, with only buffer declarations in between, and the body inside them."""
     chain: list[st.Allocate] = []
     node: st.Stmt = first
     while isinstance(node, st.Allocate | st.DeclBuffer):
@@ -72,7 +72,7 @@ def _shared(chain: list[st.Allocate], body: st.Stmt) -> dict[Any, tuple[Any, int
     sizes: dict[Any, int] = {}
     owners: dict[Any, Any] = {}
     last: dict[Any, Any] = {}
-    """By owner of memory: whose it was until now."""
+    """The latest user of each piece of memory."""
 
     def may_take(owner: Any, var: Any, size: int) -> bool:
         end, begin = lives[last[owner]][1], lives[var][0]
@@ -99,7 +99,7 @@ def _size(alloc: st.Allocate) -> int | None:
 
 
 def _lives(body: st.Stmt, wanted: set[Any]) -> dict[Any, tuple[int, int]]:
-    """The first and the last statement of `body` that mention each pointer. Where there is one statement, all meet."""
+    """The first and the last statement of `body` that use each pointer. If there is only one statement, all overlap."""
     statements = body.seq if isinstance(body, st.SeqStmt) else (body,)
     found: dict[Any, tuple[int, int]] = {}
     for place, statement in enumerate(statements):

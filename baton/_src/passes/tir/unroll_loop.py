@@ -1,9 +1,9 @@
-"""UnrollLoop: loops marked `UNROLLED` written out, and serial ones that are small enough.
+"""UnrollLoop: unroll loops marked `UNROLLED`, and serial loops that are small enough.
 
     for i in T.unroll(2): B[i] = A[i]        ->        B[0] = A[0]; B[1] = A[1]
 
-What is small enough the options of `tir.UnrollLoop` say, and for a loop and all inside the pragmas on it
-(`pragma_auto_unroll_max_step`, `pragma_unroll_explicit`). Only loops without other loops left in them are.
+The limits are the options of `tir.UnrollLoop`; pragmas (`pragma_auto_unroll_max_step`, `pragma_unroll_explicit`)
+override them for a loop and its body. Only loops with no remaining inner loops are unrolled.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ class UnrollOptions:
     """The options of `tir.UnrollLoop`."""
 
     auto_max_step: int = 0
-    """Loops of at most so many stores and calls, all iterations together, are written out."""
+    """Loops of at most this many stores and calls, over all iterations, are unrolled."""
     auto_max_depth: int = 8
-    """Loops of at most so many levels of written out ones inside are."""
+    """Most levels of unrolled loops inside an unrolled loop."""
     auto_max_extent: int = 0
-    """Loops of at most so many iterations are, too; if it is 1, also around loops that are left."""
+    """Loops of at most this many iterations are unrolled, too; if it is 1, also around loops that remain."""
     explicit_unroll: bool = True
-    """Without, loops are marked only: code generation may unroll them."""
+    """If False, loops are only marked, and code generation may unroll them."""
 
     def under(self, pragma: str, value: Any) -> UnrollOptions:
         """The options under a pragma."""
@@ -54,7 +54,7 @@ class UnrollOptions:
 
 @dataclass(frozen=True)
 class UnrollLoop(PrimFuncPass):
-    """See the module. Variables that the written out iterations define are several variables then."""
+    """See the module. Variables defined in unrolled iterations become distinct variables."""
 
     def body(self, body: st.Stmt, function: PrimFunc, ctx: PassContext) -> st.Stmt:
         known = tuple(field.name for field in fields(UnrollOptions))
@@ -74,7 +74,7 @@ class UnrollLoop(PrimFuncPass):
 
 
 def _options_of_loops(body: st.Stmt, options: UnrollOptions) -> dict[st.For, UnrollOptions]:
-    """What holds for each loop, by the pragmas around it and on it."""
+    """The options for each loop, given the pragmas around it and on it."""
     found: dict[st.For, UnrollOptions] = {}
     pending: list[tuple[Any, UnrollOptions]] = [(body, options)]
     while pending:
@@ -91,7 +91,7 @@ def _options_of_loops(body: st.Stmt, options: UnrollOptions) -> dict[st.For, Unr
 
 @dataclass(frozen=True)
 class _Size:
-    """Stores and calls of a statement, levels of loops in it that are written out, whether others are left."""
+    """Stores and calls of a statement, its levels of unrolled loops, and whether other loops remain."""
 
     steps: int = 0
     depth: int = 0
@@ -99,7 +99,7 @@ class _Size:
 
 
 def _chosen(body: st.Stmt, options: Mapping[st.For, UnrollOptions]) -> tuple[set[tir.Var], set[tir.Var]]:
-    """The loops to be written out, and those to be marked, by their variables."""
+    """The loops to unroll, and those to mark, by their variables."""
     written: set[tir.Var] = set()
     marked: set[tir.Var] = set()
     sizes: dict[Any, _Size] = {}
@@ -125,7 +125,7 @@ def _chosen(body: st.Stmt, options: Mapping[st.For, UnrollOptions]) -> tuple[set
 
 
 def _extent(loop: st.For) -> int | None:
-    """How often the loop runs; None if a run tells."""
+    """The number of iterations; None if it is known only at run time."""
     if isinstance(loop.extent, tir.IntImm):
         return loop.extent.value
     if loop.kind is UNROLLED:
@@ -141,7 +141,7 @@ def _is_small(loop: st.For, extent: int, size: _Size, options: UnrollOptions) ->
 
 
 def _is_no_loop(extent: int, options: UnrollOptions) -> bool:
-    """Whether there is one iteration, and those are written out whatever is inside."""
+    """Whether it has one iteration, and such loops are always unrolled."""
     return extent <= 1 == options.auto_max_extent
 
 

@@ -14,7 +14,7 @@ LIMIT = 256
 
 
 def unroll_loops(body: st.Stmt) -> st.Stmt:
-    """`body` with marked loops written out."""
+    """`body` with marked loops unrolled."""
 
     def rule(node: Any) -> Any:
         if not isinstance(node, st.For) or node.kind is not st.ForKind.UNROLLED:

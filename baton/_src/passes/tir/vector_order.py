@@ -3,8 +3,8 @@
     for i in vectorized(63): B[i + 1] = B[i] + A[i]        iteration i reads what iteration i - 1 wrote
 
 A vector runs a statement for all its lanes before the next statement: access `a` of lane i and a later access `b` of a
-lane j < i change places. That matters where both mean one element and one of them writes. Found are elements whose
-distance is known: indices that are linear in the loop's variable and otherwise equal but for a number.
+lane j < i are reordered. That matters if both access one element and one of them writes. Recognised are elements at a
+known distance: indices that are linear in the loop variable and otherwise equal up to a constant.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.arith.canonical import canonical
 
 _TRIED = 64
-"""So many iterations are looked at where two indices grow differently."""
+"""Iterations examined when two indices have different strides."""
 
 
 @dataclass(frozen=True)
 class _Access:
-    """The element `scale * i + offset` of what a group of accesses has in common."""
+    """The element `scale * i + offset` relative to the common part of a group of accesses."""
 
     scale: int
     offset: int
@@ -35,14 +35,14 @@ class _Access:
 
 @dataclass
 class _Places:
-    """When an access first and last happens, in the order of the loop's body."""
+    """The first and last position of an access in the order of the loop's body."""
 
     first: int
     last: int = field(default=0)
 
 
 def lanes_need_each_other(loop: st.For, lanes: int) -> bool:
-    """Whether iterations within one of the loop's vectors certainly do (flat indices)."""
+    """Whether iterations within one vector of the loop certainly depend on each other (flat indices)."""
     nodes = post_order(loop.body)
     stored = {n.buffer.data for n in nodes if isinstance(n, st.BufferStore)}
     own = {n.buffer_var for n in nodes if isinstance(n, st.Allocate)}
@@ -58,7 +58,7 @@ def lanes_need_each_other(loop: st.For, lanes: int) -> bool:
 
 
 def _grouped(loop: st.For, reached: list[Any]) -> dict[Any, dict[_Access, _Places]]:
-    """Accesses by buffer and by the part of the index that is neither a number nor the loop's variable."""
+    """Accesses by buffer and by the part of the index that is neither constant nor the loop variable."""
     analyzer = Analyzer()
     number = analyzer.atom(loop.loop_var)
     groups: dict[Any, dict[_Access, _Places]] = {}
@@ -77,7 +77,7 @@ def _grouped(loop: st.For, reached: list[Any]) -> dict[Any, dict[_Access, _Place
 
 
 def _any_swapped(loop: st.For, found: dict[_Access, _Places], lanes: int, repeats: bool) -> bool:
-    """Whether two accesses of one element, one of them writing, change places; `repeats`: in any order."""
+    """Whether two accesses of one element, one of them writing, are reordered; `repeats`: in any order."""
     for one, its in found.items():
         for other, others in found.items():
             later = repeats or its.first < others.last
@@ -87,7 +87,7 @@ def _any_swapped(loop: st.For, found: dict[_Access, _Places], lanes: int, repeat
 
 
 def _swap(loop: st.For, before: _Access, after: _Access, lanes: int) -> bool:
-    """Whether `before` of some lane means the element of `after` of a lane in front of it."""
+    """Whether `before` of some lane accesses the element of `after` of an earlier lane."""
     extent = loop.extent.value if isinstance(loop.extent, tir.IntImm) else _TRIED
     if before.scale == after.scale:
         distance, rest = divmod(after.offset - before.offset, before.scale) if before.scale else (0, 0)

@@ -1,15 +1,15 @@
 """Loops marked `VECTORIZED` become loops over vectors.
 
-The extent may be anything, symbolic too: full vectors of the target's width come first, then a tail. The tail of a
-constant extent is one narrower vector where its length is a power of two; otherwise one masked vector where masks are
-cheap (AVX-512, SVE), else a serial loop.
+The extent may be any expression: full vectors of the target's width come first, then a tail. The tail of a constant
+extent is one narrower vector where its length is a power of two; otherwise one masked vector where masks are cheap
+(AVX-512, SVE), else a serial loop.
 
     for i in vectorized(n): C[i] = A[i] + 1
     ->  for o in range(n // 16): C[ramp(o * 16, 1, 16)] = A[ramp(o * 16, 1, 16)] + 1
         if n % 16 > 0: where ramp(n // 16 * 16, 1, 16) < n: C[...] = A[...] + 1
 
-A loop that cannot be vectorised as it stands (a store whose place does not depend on the loop, a bound or a call that
-does, iterations that need each other's results) stays a serial loop: the mark is a wish about speed.
+A loop that cannot be vectorised (a store whose index does not depend on the loop, a bound or a call that does,
+iterations that depend on each other) stays a serial loop: the annotation is only a hint.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
 
 UNROLL_VECTORS = 8
-"""Up to this many vectors of a constant extent are written out instead of looped over."""
+"""Up to this many vectors of a constant extent are unrolled instead of looped over."""
 
 
 def vectorize_loops(body: st.Stmt, target: Target) -> st.Stmt:
@@ -46,7 +46,7 @@ def vectorize_loops(body: st.Stmt, target: Target) -> st.Stmt:
 
 
 def vector_lanes(loop: st.For, target: Target) -> int:
-    """Lanes such that the widest element the loop loads or stores fills a register; 8-bit types do not rule."""
+    """The number of lanes for which the widest loaded or stored element fills a register; 8-bit types are ignored."""
     bits = 8
     for item in post_order(loop.body):
         if isinstance(item, (tir.BufferLoad, st.BufferStore)):

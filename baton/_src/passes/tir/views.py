@@ -1,7 +1,7 @@
-"""Views that a block has of regions of other buffers (`T.match_buffer(A[0:4, j:j + 4], ...)`) are resolved.
+"""Resolve the views of a block into other buffers (`T.match_buffer(A[0:4, j:j + 4], ...)`).
 
-Their accesses become accesses of the buffer they show; what they leave open (strides, offset, dims given as variables)
-gets the value it has there, and their pointer is that of the buffer.
+Their accesses become accesses of the underlying buffer; unspecified strides, offset and dims (given as variables) get
+their values, and the pointer is that of the buffer.
 """
 
 from __future__ import annotations
@@ -21,7 +21,9 @@ from baton._src.tir.vector_rows import runs_past_row
 
 
 def view_as_source(body: st.Stmt, match: st.MatchBufferRegion) -> st.Stmt:
-    """Accesses of a view become accesses of the buffer it shows: the last axes line up, the others start."""
+    """Replace accesses of a view by accesses of its buffer: the last axes correspond, the others are at the region's
+    start.
+    """
     view, source = match.buffer, match.source
     if len(view.shape) > len(source.region):
         raise _unfit(view, f"has more axes than {source.buffer.name}")
@@ -61,7 +63,7 @@ def _opened(stated: PrimExpr | None) -> PrimExpr | None:
 
 
 def _strides_of(view: Buffer, buffer: Buffer, missing: int) -> dict[tir.Var, PrimExpr]:
-    """The strides a view leaves open; those it states have to be the buffer's."""
+    """The values of strides that a view leaves open; those it states must be the buffer's."""
     if not view.strides:
         return {}
     found: dict[tir.Var, PrimExpr] = {}
@@ -75,7 +77,7 @@ def _strides_of(view: Buffer, buffer: Buffer, missing: int) -> dict[tir.Var, Pri
 
 
 def strides_of(buffer: Buffer) -> list[PrimExpr]:
-    """The distances of a buffer's elements along each axis; compact where it does not say."""
+    """The strides of a buffer; compact if it does not state them."""
     if buffer.strides:
         return list(buffer.strides)
     if not buffer.shape:
@@ -87,7 +89,7 @@ def strides_of(buffer: Buffer) -> list[PrimExpr]:
 
 
 def _place_of(view: Buffer, source: BufferRegion, used: set[tir.Var]) -> dict[tir.Var, PrimExpr]:
-    """The offset a view leaves open, and its pointer, where they are used by themselves."""
+    """The values of the offset that a view leaves open, and of its pointer, where they are used directly."""
     if view.data in used:
         _require_same_steps(view, source.buffer, "used through its pointer")
     place = source.buffer.offset_of([r.min for r in source.region])[0]
@@ -103,7 +105,7 @@ def _place_of(view: Buffer, source: BufferRegion, used: set[tir.Var]) -> dict[ti
 
 
 def _require_same_steps(view: Buffer, buffer: Buffer, how: str) -> None:
-    """To whom counts its elements, a view that states no strides is compact: so they must lie in the buffer."""
+    """Check that a view without strides, which counts as compact, is contiguous in its buffer."""
     if view.strides:
         return
     prover = Analyzer()

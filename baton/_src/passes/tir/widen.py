@@ -1,7 +1,7 @@
 """One iteration variable becomes a vector of consecutive values; everything that depends on it grows lanes.
 
-What does not depend on it stays scalar. Buffers allocated inside get one element a lane, lane by lane next to each
-other, so that accumulators inside a vectorised loop become vector registers.
+Expressions that do not depend on it stay scalar. Buffers allocated inside get one element per lane, with lanes
+contiguous, so that accumulators inside a vectorised loop become vector registers.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from baton._src.tir.intrinsics import Effect, Intrinsic
 
 
 class CannotVectorize(Exception):
-    """The loop has to stay as it is; says why."""
+    """The loop cannot be vectorised; says why."""
 
 
 def broadcast(expr: PrimExpr, lanes: int) -> PrimExpr:
@@ -37,11 +37,11 @@ class Widening:
         self.values: dict[tir.Var, PrimExpr] = {var: tir.Ramp(base, one, lanes)}
         """Variables that have become vectors."""
         self.private: dict[tir.Var, None] = {}
-        """Pointers of buffers with an element a lane."""
+        """Pointers of buffers with one element per lane."""
         self.wide: dict[Buffer, Buffer] = {}
         """These buffers, with room for all lanes."""
         self.depth = 0
-        """Vector conditions around."""
+        """Nesting depth of vector conditions."""
 
     # ------------------------------------------------------------------------------------------ statements
 
@@ -93,7 +93,7 @@ class Widening:
         return st.BufferStore(buffer, broadcast(value, self.lanes), (index,))
 
     def own_part(self, buffer: Buffer) -> Buffer:
-        """A private buffer with an element a lane."""
+        """A private buffer with one element per lane."""
         if buffer not in self.wide:
             *outer, last = buffer.shape
             self.wide[buffer] = buffer.with_fields(
@@ -134,7 +134,7 @@ class Widening:
         return found
 
     def _independent(self, expr: PrimExpr) -> PrimExpr:
-        """A vector, which must be the same in all lanes."""
+        """A value that must be the same in all lanes."""
         for n in post_order(expr):
             private = isinstance(n, tir.BufferLoad) and n.buffer.data in self.private
             if private or (isinstance(n, tir.Var) and n in self.values):
