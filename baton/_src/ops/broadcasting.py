@@ -33,13 +33,15 @@ def check_scalar(call: OpCall[Any], position: int) -> None:
         call.fail(f"{call.op.inputs[position].name} must be a scalar, got {show_shape(given.shape, given.ndim)}")
 
 
-def check_number(call: OpCall[Any], name: str, value: float, dtype: DataType) -> None:
-    """An attribute that a dtype of integers cannot hold is an error."""
-    if dtype.kind not in ("int", "uint"):
-        return
-    bits = dtype.bits - (dtype.kind == "int")
-    if not (-(1 << bits) if dtype.kind == "int" else 0) <= value < 1 << bits:
-        call.fail(f"{name} is {value}, which {dtype} cannot hold", code="op-attribute")
+def check_floats(call: OpCall[Any], *positions: int) -> None:
+    """Operands of integers or bools where floats belong are an error."""
+    for position in positions:
+        given = operand(call, position)
+        if not given.dtype.is_void and not given.dtype.is_float:
+            name = call.op.inputs[position].name
+            call.fail(
+                f"{name} must hold floating-point elements, got {given.dtype}", code="op-dtype", help="astype first"
+            )
 
 
 def same_dtype(call: OpCall[Any], operands: Sequence[TensorInfo]) -> DataType:

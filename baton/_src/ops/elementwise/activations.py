@@ -18,6 +18,7 @@ from baton._src.ir.attrs import Attrs, NoAttrs, attr, attrs
 from baton._src.ir.op_def import Fusion, Gradient, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info
 from baton._src.ops import kernel_words as k
+from baton._src.ops.broadcasting import check_floats
 from baton._src.ops.elementwise.special_functions import erf, softplus
 from baton._src.ops.layouts import follows_input
 from baton._src.ops.precision import computed_wide
@@ -180,10 +181,8 @@ ROWS = (
 
 def infer(call: OpCall[Any]) -> Info:
     """The operand itself; floats only."""
-    x = call.tensor(0)
-    if not x.dtype.is_void and not x.dtype.is_float:
-        call.fail(f"takes floating-point elements, got {x.dtype}", code="op-dtype", help="astype first")
-    return x
+    check_floats(call, 0)
+    return call.tensor(0)
 
 
 def _infer_any(call: OpCall[Any]) -> Info:

@@ -16,6 +16,7 @@ from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.dims import DimMath, show_shape
+from baton._src.ops.elementwise.casts import convert
 from baton._src.ops.layout_names import layout_over
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.windows import both_sides, padded, steps, window_extent
@@ -82,15 +83,16 @@ def compute(inputs: Any, a: DilationAttrs, out: Any) -> Any:
         tap = {"I": at["C"], "H": taps[0].var, "W": taps[1].var}
         for i, letter in enumerate("HW"):
             at[letter] = at[letter] * a.strides[i] + taps[i].var * a.dilations[i]
-        value = source(*order.indices(at)) + w(*(tap[letter] for letter in a.kernel_layout))
-        return k.reduce_max(k.cast(out.dtype, value), taps)
+        pixel, element = source(*order.indices(at)), w(*(tap[letter] for letter in a.kernel_layout))
+        return k.reduce_max(k.cast(out.dtype, pixel) + k.cast(out.dtype, element), taps)
 
     return k.compute(out.shape, body, "dilation2d")
 
 
 def reference(inputs: Any, a: DilationAttrs) -> Any:
     """Tap by tap."""
-    x, w = inputs
+    dtype = k.DataType(inputs[0].dtype) if a.out_dtype.is_void else a.out_dtype
+    x, w = (convert(v, dtype) for v in inputs)
     if a.data_layout == "NHWC":
         x, w = np.moveaxis(x, 3, 1), np.moveaxis(w, 2, 0)
     p = a.padding
@@ -103,7 +105,7 @@ def reference(inputs: Any, a: DilationAttrs) -> Any:
         value = x[:, :, rows, columns] + w[None, :, i, j, None, None]
         found = value if found is None else np.maximum(found, value)
     found = found if a.data_layout == "NCHW" else np.moveaxis(found, 1, 3)
-    return np.ascontiguousarray(found).astype(inputs[0].dtype if a.out_dtype.is_void else a.out_dtype.numpy)
+    return np.ascontiguousarray(found)
 
 
 DILATION2D = OpDef(

@@ -44,18 +44,18 @@ def infer_elements(call: OpCall[GatherAttrs]) -> Info:
         normal_axis(call, call.attrs.axis, x.ndim)
         if at.ndim not in (-1, x.ndim):
             call.fail(f"indices must have the rank of the data, {x.ndim}, got {show_shape(at.shape, at.ndim)}")
-        _check_covered(call, x, at)
+        check_covered(call, at, "indices", from_front(call.attrs.axis, x.ndim))
     return TensorInfo(at.shape, x.dtype, at.ndim, x.vdevice, at.shape_var)
 
 
-def _check_covered(call: OpCall[GatherAttrs], x: TensorInfo, at: TensorInfo) -> None:
-    """Along the other axes there is an element of the data for each index, unless there are no indices at all."""
-    if x.shape is None or at.shape is None or 0 in at.shape:
+def check_covered(call: OpCall[Any], given: TensorInfo, name: str, axis: int) -> None:
+    """Along all axes but `axis` the data reaches as far as what is `given` beside it, unless that is empty."""
+    x, math = call.tensor(0), DimMath(call.prover)
+    if x.shape is None or given.shape is None or 0 in given.shape:
         return
-    axis = from_front(call.attrs.axis, x.ndim)
-    for n, (have, want) in enumerate(zip(x.shape, at.shape)):
-        if n != axis and isinstance(have, int) and isinstance(want, int) and have < want:
-            call.fail(f"axis {n} of the indices {show_shape(at.shape)} is longer than that of the data, {have}")
+    for n, (have, want) in enumerate(zip(x.shape, given.shape)):
+        if n != axis and math.at_most(want, have) is False:
+            call.fail(f"axis {n} of the {name} {show_shape(given.shape)} is longer than that of the data, {have}")
 
 
 def compute_elements(inputs: Any, a: GatherAttrs, out: Any) -> Any:

@@ -22,7 +22,7 @@ from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import from_front, normal_axis
 from baton._src.ops.dims import DimMath, show_shape
-from baton._src.ops.index.gathering import from_either_end
+from baton._src.ops.index.gathering import check_covered, from_either_end
 from baton._src.ops.index.take import indices_info
 from baton._src.ops.loop_nests import both, load, loops, store
 from baton._src.ops.precision import is_narrow
@@ -81,6 +81,8 @@ def infer_elements(call: OpCall[ScatterAttrs]) -> Info:
     if at.shape is not None and updates.shape is not None:
         if any(math.equal(p, q) is False for p, q in zip(at.shape, updates.shape)):
             call.fail(f"indices {show_shape(at.shape)} and updates {show_shape(updates.shape)} differ")
+    if x.ndim >= 0:
+        check_covered(call, updates, "updates", from_front(call.attrs.axis, x.ndim))
     return x
 
 

@@ -16,6 +16,7 @@ from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.loop_nests import both, let, load, loop, loops, store, when
+from baton._src.ops.precision import accumulator
 from baton._src.ops.samples import Arr, Sample
 from baton._src.te.computation import extern
 from baton._src.tir import expr as tir
@@ -58,9 +59,14 @@ def infer_search(call: OpCall[SearchAttrs]) -> Info:
     return TensorInfo(values.shape, call.attrs.dtype, values.ndim, values.vdevice, values.shape_var)
 
 
+def _compared_in(*dtypes: DataType) -> DataType:
+    """The dtype that holds the numbers of a row and the values, as NumPy chooses it."""
+    return DataType(np.result_type(*(accumulator(d).numpy for d in dtypes)))
+
+
 def search(row: k.Tensor, values: k.Tensor, right: bool, dtype: Any) -> k.Tensor:
     """A binary search an element."""
-    length = k.index(row.shape[-1])
+    length, kept = k.index(row.shape[-1]), _compared_in(row.dtype, values.dtype)
     steps = length.value.bit_length() if isinstance(length, tir.IntImm) else HALVINGS
 
     def body(ins: Any, outs: Any) -> Stmt:
@@ -72,7 +78,7 @@ def search(row: k.Tensor, values: k.Tensor, right: bool, dtype: Any) -> k.Tensor
             outer = i[:-1] if row.ndim > 1 else ()
 
             def at(middle: Any) -> Stmt:
-                element, value = k.wide(load(ordered, *outer, middle)), k.wide(load(wanted, *i))
+                element, value = (k.cast(kept, v) for v in (load(ordered, *outer, middle), load(wanted, *i)))
                 before = tir.LE(element, value) if right else tir.LT(element, value)
                 return when(before, store(cursor, low, middle + k.index(1)), store(cursor, high, middle))
 
@@ -94,6 +100,8 @@ def search(row: k.Tensor, values: k.Tensor, right: bool, dtype: Any) -> k.Tensor
 
 def reference_search(row: Any, values: Any, right: bool, dtype: Any) -> Any:
     """`numpy.searchsorted`, row by row."""
+    kept = _compared_in(DataType(row.dtype), DataType(values.dtype)).numpy
+    row, values = row.astype(kept), values.astype(kept)
     side: Any = "right" if right else "left"
     if row.ndim == 1:
         return np.asarray(np.searchsorted(row, values, side)).astype(dtype)

@@ -17,8 +17,8 @@ from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
 from baton._src.ir.tensor_info import Info
 from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import from_front, normal_axis
-from baton._src.ops.broadcasting import check_number
 from baton._src.ops.dims import DimMath, show_shape
+from baton._src.ops.fill_values import as_element, check_fill
 from baton._src.ops.samples import Arr, Sample
 
 
@@ -35,7 +35,7 @@ def infer_mask(call: OpCall[MaskAttrs]) -> Info:
     x, lengths = call.tensor(0), call.tensor(1)
     if call.attrs.axis not in (0, 1):
         call.fail(f"axis must be 0 or 1, got {call.attrs.axis}", code="op-attribute")
-    check_number(call, "mask_value", call.attrs.mask_value, x.dtype)
+    check_fill(call, "mask_value", call.attrs.mask_value, x.dtype)
     if 0 <= x.ndim < 2:
         call.fail(f"the data needs an axis of time and one of the batch, got {show_shape(x.shape, x.ndim)}")
     if lengths.ndim not in (-1, 1):
@@ -50,8 +50,7 @@ def infer_mask(call: OpCall[MaskAttrs]) -> Info:
 def compute_mask(inputs: Any, a: MaskAttrs, out: Any) -> Any:
     """A comparison an element."""
     x, lengths = inputs
-    kind = float if x.dtype.is_float else bool if x.dtype.is_bool else int
-    behind = k.const(kind(a.mask_value), x.dtype)
+    behind = k.const(as_element(a.mask_value, x.dtype), x.dtype)
 
     def body(*i: Any) -> Any:
         valid = i[a.axis] < k.cast("int64", lengths(i[1 - a.axis]))

@@ -135,6 +135,8 @@ def infer_unravel(call: OpCall[Any]) -> Info:
         return TensorInfo(None, at.dtype, at.ndim + 1 if at.ndim >= 0 else -1, at.vdevice)
     if len(shape.shape) != 1:
         call.fail(f"the shape must be a tensor of rank 1, got {show_shape(shape.shape)}")
+    if shape.shape[0] == 0:
+        call.fail("the shape must have elements: nothing has a position in a scalar")
     return TensorInfo((shape.shape[0], *at.shape), at.dtype, vdevice=at.vdevice)
 
 

@@ -14,6 +14,7 @@ from baton._src.ir.attrs import NoAttrs
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
+from baton._src.ops.broadcasting import check_floats
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.loop_nests import both, let, load, loop, loops, store, when
 from baton._src.ops.samples import Arr, Sample
@@ -24,8 +25,7 @@ from baton._src.tir.stmt import Stmt
 def infer(call: OpCall[NoAttrs]) -> Info:
     """The dims ahead of the matrices."""
     x = call.tensor(0)
-    if not x.dtype.is_void and not x.dtype.is_float:
-        call.fail(f"takes floating-point matrices, got {x.dtype}", code="op-dtype", help="astype first")
+    check_floats(call, 0)
     if x.ndim in (0, 1):
         call.fail(f"takes square matrices, got {show_shape(x.shape, x.ndim)}")
     if x.shape is None:

@@ -17,7 +17,7 @@ from baton._src.ir.attrs import Attrs, attr, attrs
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo, TupleInfo
 from baton._src.ops import kernel_words as k
-from baton._src.ops.broadcasting import same_dtype
+from baton._src.ops.broadcasting import check_floats, same_dtype
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.samples import Arr, Sample
 
@@ -47,16 +47,11 @@ class StftAttrs(Attrs):
         return self.n_fft // 2 + 1 if self.onesided else self.n_fft
 
 
-def _check_real(call: OpCall[Any], x: TensorInfo) -> None:
-    if not x.dtype.is_void and not x.dtype.is_float:
-        call.fail(f"takes floating-point elements, got {x.dtype}", code="op-dtype", help="astype first")
-
-
 def infer_dft(call: OpCall[DftAttrs]) -> Info:
     """Both parts as they are given."""
     re, im = call.tensor(0), call.tensor(1)
     same_dtype(call, (re, im))
-    _check_real(call, re)
+    check_floats(call, 0, 1)
     if re.ndim == 0:
         call.fail("needs an axis to transform")
     math = DimMath(call.prover)
@@ -88,7 +83,7 @@ def compute_dft(inputs: Any, a: DftAttrs, out: Any) -> Any:
         axis = k.reduce_axis(re.shape[-1], "t")
 
         def body(*i: Any) -> Any:
-            place = i[-1] * axis.var % count
+            place = i[-1] * axis.var % k.divisor(count)
             x, y = (k.cast(_LONG, v(*i[:-1], axis.var)) for v in (re, im))
             c, s = cosines(place), sines(place)
             return k.reduce_sum(x * c - y * s if is_real else x * s + y * c, [axis])
@@ -125,7 +120,7 @@ def gradient_dft(b: Any, args: Any, a: DftAttrs, out: Any, grad: Any) -> list[An
 def infer_stft(call: OpCall[StftAttrs]) -> Info:
     """(rows, frequencies, frames, 2)"""
     x, window, a = call.tensor(0), call.tensor(1), call.attrs
-    _check_real(call, x)
+    check_floats(call, 0)
     if a.n_fft < 1 or a.hop_length < 1:
         call.fail(f"n_fft {a.n_fft} and hop_length {a.hop_length} must be positive", code="op-attribute")
     if a.win_length != a.n_fft:

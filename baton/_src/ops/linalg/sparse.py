@@ -24,9 +24,10 @@ from baton._src.ops import kernel_words as k
 from baton._src.ops.broadcasting import same_dtype
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.loop_nests import both, let, load, loop, loops, store
+from baton._src.ops.precision import computed_wide
 from baton._src.ops.samples import Arr, Sample
 from baton._src.te.computation import extern
-from baton._src.tir.stmt import Stmt
+from baton._src.tir.stmt import Evaluate, Stmt
 
 _NO_SLOPE = NotApplicable("Relay does not offer it")
 _ONE = k.index(1)
@@ -45,6 +46,8 @@ def _check_sparse(call: OpCall[Any], first: int, ranks: tuple[int, ...] = (1, 3)
     if data.ndim != -1 and data.ndim not in ranks:
         kinds = "(count) for CSR" + (" or (count, rows, columns) for BSR" if 3 in ranks else "")
         call.fail(f"the elements must have shape {kinds}, got {show_shape(data.shape, data.ndim)}")
+    if data.shape is not None and 0 in data.shape[1:]:
+        call.fail(f"the blocks must have rows and columns, got {show_shape(data.shape)}")
     for t in (indices, starts):
         if t.ndim not in (-1, 1):
             call.fail(f"indices and indptr must have rank 1, got {show_shape(t.shape, t.ndim)}")
@@ -70,7 +73,7 @@ def infer_dense(call: OpCall[SparseDenseAttrs]) -> Info:
         return TensorInfo(None, dtype, 2)
     if data.ndim == 3 and data.shape is not None:
         rows, columns, wide = DimMath(call.prover).multiply(rows, data.shape[1]), x.shape[1], data.shape[2]
-        if isinstance(columns, int) and isinstance(wide, int) and columns % (wide or 1):
+        if isinstance(columns, int) and isinstance(wide, int) and columns % wide:
             call.fail(f"{columns} columns of the dense operand are no multiple of blocks of {wide}")
     return TensorInfo((rows, x.shape[0]) if call.attrs.sparse_lhs else (x.shape[0], rows), dtype)
 
@@ -113,18 +116,20 @@ def compute_dense(inputs: Any, a: SparseDenseAttrs, out: Any) -> Any:
 def as_dense(data: Any, indices: Any, starts: Any, columns: int) -> Any:
     """The matrix itself."""
     high, wide = data.shape[1:] if data.ndim == 3 else (1, 1)
-    found = np.zeros(((len(starts) - 1) * high, columns), data.dtype)
-    for block in range(len(starts) - 1):
-        for e in range(starts[block], starts[block + 1]):
-            place = slice(block * high, (block + 1) * high), slice(indices[e] * wide, (indices[e] + 1) * wide)
-            found[place] += data[e]
-    return found
+    found = np.zeros((len(starts) - 1, high, columns // wide, wide), data.dtype)
+    blocks = data.reshape(-1, high, wide)
+    for row, (low, end) in enumerate(zip(starts[:-1].tolist(), starts[1:].tolist())):
+        for e in range(low, end):
+            if not (0 <= e < len(blocks) and 0 <= indices[e] < found.shape[2]):
+                raise IndexError(f"element {e} of {len(blocks)} is no element of {found.shape[2]} columns")
+            found[row, :, indices[e]] += blocks[e]
+    return found.reshape(-1, columns) if found.size else np.zeros((len(found) * high, columns), data.dtype)
 
 
 def reference_dense(inputs: Any, a: SparseDenseAttrs) -> Any:
     """A product with the matrix itself."""
     x, data, indices, starts = inputs
-    product = x @ as_dense(data, indices, starts, x.shape[1]).T
+    product = computed_wide(lambda dense, values: dense @ as_dense(values, indices, starts, x.shape[1]).T, x, data)
     return np.ascontiguousarray(product.T) if a.sparse_lhs else product
 
 
@@ -212,8 +217,18 @@ def compute_transpose(inputs: Any, a: NoAttrs, out: Any) -> Any:
 
             return let("low", number(load(begins, m)), stretch)
 
+        def ascend(m: Any) -> Stmt:
+            end = number(load(begins, m + _ONE))
+            return Evaluate(k.within(number(load(begins, m)), end + _ONE, "a row begins at {0}, the next before {1}"))
+
+        def is_end(n: Any, wanted: Any) -> Stmt:
+            end = number(load(begins, n))
+            return Evaluate(k.within(end - wanted, _ONE, "rows begin or end at {0}, not where the elements do", end))
+
+        checks = is_end(k.index(0), k.index(0)), is_end(rows, k.index(data.shape[0])), loop(rows, ascend, "a")
         blank = loop(starts.shape[0], lambda n: store(ends, [n], k.const(0, starts.dtype)), "z")
-        return both(blank, loop(data.shape[0], count, "c"), loop(rows, sums, "s"), loop(rows, row, "m"))
+        counted = loop(data.shape[0], count, "c"), loop(rows, sums, "s")
+        return both(*checks, blank, *counted, loop(rows, row, "m"))
 
     shapes = [k.dims(t.shape) for t in (data, indices, starts)] + [k.dims(starts.shape)]
     made = extern(shapes, inputs, body, "sparse_transpose", [data.dtype, indices.dtype, starts.dtype, "int64"])
@@ -222,12 +237,16 @@ def compute_transpose(inputs: Any, a: NoAttrs, out: Any) -> Any:
 
 def reference_transpose(inputs: Any, a: NoAttrs) -> Any:
     """A stable sort by column."""
-    data, indices, starts = inputs
-    rows = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-    ranked = np.argsort(indices, kind="stable")
-    counts = np.bincount(indices, minlength=len(starts) - 1)
-    ends = np.concatenate([[0], np.cumsum(counts)]).astype(starts.dtype)
-    return data[ranked], rows[ranked].astype(indices.dtype), ends
+    data, indices, starts = inputs[0], inputs[1].astype(np.int64), inputs[2].astype(np.int64)
+    size, lengths = len(starts) - 1, np.diff(starts)
+    if starts[0] != 0 or starts[-1] != len(data) or (lengths < 0).any():
+        raise ValueError(f"rows that begin at {starts} do not hold {len(data)} elements in order")
+    if (indices < 0).any() or (indices >= size).any():
+        raise IndexError(f"the columns {indices} are not all from 0 to {size - 1}")
+    rows, ranked = np.repeat(np.arange(size), lengths), np.argsort(indices, kind="stable")
+    counts = np.bincount(indices, minlength=size)
+    ends = np.concatenate([[0], np.cumsum(counts)])
+    return data[ranked], rows[ranked].astype(inputs[1].dtype), ends.astype(inputs[2].dtype)
 
 
 def triple(make: Any, matrix: Any) -> list[Any]:

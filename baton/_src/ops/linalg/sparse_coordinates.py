@@ -11,6 +11,7 @@ many there will be depends on the elements, so NumPy answers when it runs. Sourc
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from baton._src.ops.dims import show_shape
 from baton._src.ops.samples import Arr, Sample
 from baton._src.tir.expr import AnyDim
 from baton._src.values.dtype import BOOL
+from baton._src.values.tensor import AnyArray
 
 _NO_SLOPE = NotApplicable("Relay does not offer it")
 _LONG = "int64"
@@ -52,36 +54,47 @@ def infer_reshape(call: OpCall[Any]) -> Info:
     _check(call, (2, 1, 1), (0, 1, 2))
     indices, old, new = (call.tensor(n) for n in range(3))
     _check_rank(call, old)
+    if new.shape == (0,):
+        call.fail("new_shape must have elements: a sparse tensor has axes")
     if indices.shape is None or new.shape is None:
         return TupleInfo((TensorInfo(None, indices.dtype, 2), new))
     return TupleInfo((TensorInfo((indices.shape[0], new.shape[0]), indices.dtype), new))
 
 
 def compute_reshape(inputs: Any, attributes: Any, out: Any) -> Any:
-    """The new shape; then every index as the number of its element, and back."""
+    """The new shape, which has as many elements; then every index as the number of its element, and back."""
     indices, old, new = inputs
-    total = _product("elements", old, lambda n: old(n))
-    known = _product("known", new, lambda n: k.select(new(n) < k.const(0, new.dtype), k.const(1, new.dtype), new(n)))
+    none, one = k.const(0, _LONG), k.const(1, _LONG)
+    wanted = k.compute(new.shape, lambda n: k.cast(_LONG, new(n)), "wanted")
+    total = _product("elements", old, old)
+    known = _product("known", new, lambda n: k.select(wanted(n) < none, one, wanted(n)))
 
     def resolved(n: Any) -> Any:
-        size = k.cast(_LONG, new(n))
-        return k.select(size < k.const(0, _LONG), total() // k.tir.Max(known(), k.const(1, _LONG)), size)
+        return k.select(wanted(n) < none, total() // k.tir.Max(known(), one), wanted(n))
 
     shape = k.compute(new.shape, resolved, "new_shape")
+    size = _product("new_elements", new, shape)
     before, after = _strides(old, lambda n: k.cast(_LONG, old(n))), _strides(new, shape)
     axis = k.reduce_axis(old.shape[0], "r")
-    flat = k.compute(
-        indices.shape[:1],
-        lambda i: k.reduce_sum(k.cast(_LONG, indices(i, axis.var)) * before(axis.var), [axis]),
-        "flat",
-    )
+
+    def number(i: Any) -> Any:
+        extent = k.cast(_LONG, old(axis.var))
+        at = k.within(
+            k.cast(_LONG, indices(i, axis.var)), extent, "coordinate {0} is out of range for an extent of {1}"
+        )
+        return k.reduce_sum(at * before(axis.var), [axis])
+
+    def checked(n: Any) -> Any:
+        same = k.within(total() - size(), one, "the new shape has {0} elements, not those of the old one", size())
+        return k.cast(new.dtype, shape(n) + same)
+
+    flat = k.compute(indices.shape[:1], number, "flat")
 
     def place(i: Any, n: Any) -> Any:
-        one = k.const(1, _LONG)
         return k.cast(indices.dtype, flat(i) // k.tir.Max(after(n), one) % k.tir.Max(shape(n), one))
 
     places = k.compute((indices.shape[0], new.shape[0]), place, "new_indices")
-    return places, k.compute(new.shape, lambda n: k.cast(new.dtype, shape(n)), "resolved")
+    return places, k.compute(new.shape, checked, "resolved")
 
 
 def _product(name: str, sizes: k.Tensor, element: Any) -> k.Tensor:
@@ -101,13 +114,21 @@ def _strides(sizes: k.Tensor, size: Any) -> k.Tensor:
 
 def reference_reshape(inputs: Any, attributes: Any) -> Any:
     """NumPy's numbers of elements."""
-    indices, old, new = inputs
-    wanted = new.astype(np.int64)
-    if (wanted < 0).any():
-        wanted[wanted < 0] = np.prod(old, dtype=np.int64) // np.prod(wanted[wanted >= 0], dtype=np.int64)
-    flat = np.ravel_multi_index(tuple(indices.T.astype(np.int64)), tuple(old))
-    places = np.stack(np.unravel_index(flat, tuple(wanted)), axis=1)
-    return places.astype(indices.dtype), wanted.astype(new.dtype)
+    indices, old, new = (x.astype(np.int64) for x in inputs)
+    total = math.prod(old)
+    wanted = np.where(new < 0, total // max(math.prod(new[new >= 0]), 1), new)
+    if math.prod(wanted) != total:
+        raise ValueError(f"{inputs[2]} has other elements than the {total} of {inputs[1]}")
+    if (indices < 0).any() or (indices >= old).any():
+        raise IndexError(f"coordinates lie outside of a tensor of shape {inputs[1]}")
+    flat = indices @ _steps(old)
+    places = flat[:, None] // np.maximum(_steps(wanted), 1) % np.maximum(wanted, 1)
+    return places.astype(inputs[0].dtype), wanted.astype(inputs[2].dtype)
+
+
+def _steps(shape: AnyArray) -> AnyArray:
+    """How many elements one step along each axis passes."""
+    return np.array([math.prod(shape[n + 1 :]) for n in range(len(shape))], np.int64)
 
 
 SPARSE_RESHAPE: OpDef[Any] = OpDef(

@@ -18,7 +18,7 @@ from baton._src.ir.attrs import Attrs, attr, attrs
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
-from baton._src.ops.broadcasting import same_dtype, same_vdevice
+from baton._src.ops.broadcasting import check_floats, same_dtype, same_vdevice
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.nn.softmax import softmax
 from baton._src.ops.precision import wide
@@ -40,6 +40,7 @@ def infer(call: OpCall[AttentionAttrs]) -> Info:
     q, keys, v = (call.tensor(i) for i in range(3))
     bias = (call.tensor(3),) if len(call.args) > 3 else ()
     dtype, device = same_dtype(call, (q, keys, v)), same_vdevice(call, (q, keys, v, *bias))
+    check_floats(call, *range(3 + len(bias)))
     if call.attrs.causal_mask not in (None, "TopLeft", "BottomRight"):
         call.fail(f"causal_mask {call.attrs.causal_mask!r} is neither TopLeft nor BottomRight", code="op-attribute")
     for name, t in (("query", q), ("key", keys), ("value", v)):
@@ -119,7 +120,7 @@ def compute(inputs: Any, a: AttentionAttrs, out: Any) -> Any:
 def head_of_keys(q: k.Tensor, keys: k.Tensor) -> Callable[[Any], Any]:
     """Gives the head of keys and values that a head of queries uses."""
     group = k.index(q.shape[2]) // k.index(keys.shape[2])
-    return lambda h: h if k.is_one(group) else h // group
+    return lambda h: h if k.is_one(group) else h // k.divisor(group)
 
 
 def sum_or_one(total: Any, keys: Any) -> Any:

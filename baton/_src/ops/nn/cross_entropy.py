@@ -13,7 +13,7 @@ import numpy as np
 from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
-from baton._src.ops.broadcasting import same_dtype, same_vdevice
+from baton._src.ops.broadcasting import check_floats, same_dtype, same_vdevice
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.precision import computed_wide
 from baton._src.ops.reduce.folds import fold_compute
@@ -24,8 +24,7 @@ def infer_entropy(call: OpCall[Any]) -> Info:
     """A scalar, from two tensors of one shape."""
     a, b = call.tensor(0), call.tensor(1)
     dtype, device = same_dtype(call, (a, b)), same_vdevice(call, (a, b))
-    if not dtype.is_void and not dtype.is_float:
-        call.fail(f"takes floating-point elements, got {dtype}", code="op-dtype", help="astype first")
+    check_floats(call, 0, 1)
     if a.shape is not None and b.shape is not None:
         math = DimMath(call.prover)
         if len(a.shape) != len(b.shape) or any(math.equal(x, y) is False for x, y in zip(a.shape, b.shape)):

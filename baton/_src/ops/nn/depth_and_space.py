@@ -108,7 +108,7 @@ def compute_to_depth(inputs: Any, a: Any, out: Any) -> Any:
 
     def body(*i: Any) -> Any:
         at = order.split(i)
-        channels = k.index(x.shape[order.position("C")])
+        channels = k.divisor(x.shape[order.position("C")])
         place = at["C"] // channels
         read = {"N": at["N"], "C": at["C"] % channels, "H": at["H"] * b + place // b, "W": at["W"] * b + place % b}
         return x(*order.indices(read))

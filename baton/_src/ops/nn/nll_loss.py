@@ -16,7 +16,7 @@ from baton._src.ir.attrs import Attrs, attr, attrs
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
-from baton._src.ops.broadcasting import check_operand, same_dtype
+from baton._src.ops.broadcasting import check_floats, check_operand, same_dtype
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.precision import wide
 from baton._src.ops.reduce.folds import fold_compute
@@ -38,8 +38,7 @@ def infer_nll(call: OpCall[NllLossAttrs]) -> Info:
     a, x, t = call.attrs, call.tensor(0), call.tensor(1)
     if a.reduction not in ("mean", "sum", "none"):
         call.fail(f"reduction {a.reduction!r} is not one of mean, sum, none", code="op-attribute")
-    if not x.dtype.is_void and not x.dtype.is_float:
-        call.fail(f"predictions must be floating-point, got {x.dtype}", code="op-dtype", help="astype first")
+    check_floats(call, 0)
     if not t.dtype.is_void and not t.dtype.is_int:
         call.fail(f"targets must be integers, got {t.dtype}", code="op-dtype")
     if x.ndim == 0:
@@ -98,6 +97,7 @@ def reference_nll(inputs: Any, a: NllLossAttrs) -> Any:
     """The definition."""
     x, t = wide(inputs[0]), np.asarray(inputs[1])
     classes = x if x.ndim == 1 else np.moveaxis(x, 1, -1)
+    _check_targets(t, classes.shape[-1], a)
     counts = t != a.ignore_index
     safe = np.where(counts, t, 0)
     weights = wide(inputs[2])[safe] if len(inputs) > 2 else np.ones(t.shape, x.dtype)
@@ -111,9 +111,15 @@ def reference_nll(inputs: Any, a: NllLossAttrs) -> Any:
         return np.asarray(total / np.sum(weights) if a.reduction == "mean" else total).astype(inputs[0].dtype)
 
 
+def _check_targets(t: Any, classes: int, a: NllLossAttrs) -> None:
+    outside = (t != a.ignore_index) & ((t < 0) | (t >= classes))
+    if outside.any():
+        raise IndexError(f"target {t[outside].flat[0]} is out of range for {classes} classes")
+
+
 def gradient_nll(b: Any, args: Any, a: NllLossAttrs, out: Any, grad: Any) -> list[Any]:
     """-1 where a target is, weighed, divided by the sum of the weights that count; the weights' by the product rule."""
-    found, hot, step = to_predictions(b, grad, args, a)
+    found, hot, step = _to_predictions(b, grad, args, a)
     pieces = [found, None]
     if len(args) > 2:
         info = args[0].struct_info
@@ -124,13 +130,14 @@ def gradient_nll(b: Any, args: Any, a: NllLossAttrs, out: Any, grad: Any) -> lis
     return pieces
 
 
-def to_predictions(b: Any, grad: Any, args: Any, a: NllLossAttrs) -> tuple[Any, Any, Any]:
+def _to_predictions(b: Any, grad: Any, args: Any, a: NllLossAttrs) -> tuple[Any, Any, Any]:
     """The gradient for the predictions; 1 where a target is that counts; the gradient of one unit of weight."""
     x, t, *weights = args
     info = x.struct_info
     axis = 0 if info.ndim == 1 else 1
     hot = _one_hot(b, x, t, axis)
-    counts = b.op("astype", b.op("not_equal", t, b.const(a.ignore_index, t.struct_info.dtype)), dtype=info.dtype)
+    numbers = b.op("astype", t, dtype="int64")  # the ignored one may be none that targets can hold
+    counts = b.op("astype", b.op("not_equal", numbers, b.const(a.ignore_index, "int64")), dtype=info.dtype)
     hot = b.op("multiply", hot, b.op("expand_dims", counts, axis=(axis,)))
     others = tuple(n for n in range(info.ndim) if n != axis)
     weighed = hot
@@ -170,21 +177,45 @@ def _classes(x: Any) -> Any:
     return None if dims is None else dims[0 if info.ndim == 1 else 1]
 
 
-def decompose_nll_backward(b: Any, args: Any, a: NllLossAttrs, out: Any) -> Any:
-    """In terms of 1 where the target is; not while the number of classes is unknown."""
-    return None if _classes(args[1]) is None else to_predictions(b, args[0], args[1:], a)[0]
-
-
 def infer_nll_backward(call: OpCall[NllLossAttrs]) -> Info:
     """The predictions' own type. The gradient has the type of the loss."""
     check_operand(call, 0, infer_nll(replace(call, args=call.args[1:])))
     return call.tensor(1)
 
 
+def compute_nll_backward(inputs: Any, a: NllLossAttrs, out: Any) -> Any:
+    """Weights of the targets, what is divided by their sum, and that at the targets' places."""
+    grad, x, t, *rest = inputs
+    weights, kept, axis = [w for w in rest if w is not None], k.sum_dtype(x.dtype), min(x.ndim - 1, 1)
+    ignored = k.index(a.ignore_index)
+
+    def weight(*i: Any) -> Any:
+        target = k.within(k.index(t(*i)), k.index(x.shape[axis]), "target {0} is out of range for {1} classes")
+        value = weights[0](target) if weights else k.tir.GE(target, k.index(0))
+        return k.if_then_else(k.tir.EQ(k.index(t(*i)), ignored), k.const(0, kept), k.cast(kept, value))
+
+    weighed = k.compute(t.shape, weight, "weights")
+    count = fold_compute(weighed, tuple(range(t.ndim)), False, k.reduce_sum, "weight_sum")
+
+    def slope(*i: Any) -> Any:
+        step = k.cast(kept, grad(*i) if a.reduction == "none" else grad()) * weighed(*i)
+        return k.const(0, kept) - (step / count() if a.reduction == "mean" else step)
+
+    slopes = k.compute(t.shape, slope, "slopes")
+
+    def body(*i: Any) -> Any:
+        at = (*i[:axis], *i[axis + 1 :])
+        is_target = k.tir.EQ(k.index(t(*at)), i[axis])
+        return k.cast(out.dtype, k.select(is_target, slopes(*at), k.const(0, kept)))
+
+    return k.compute(x.shape, body, "nll_loss_backward")
+
+
 def reference_nll_backward(inputs: Any, a: NllLossAttrs) -> Any:
     """-weight at the target's place, times the gradient, divided by the weights that count for the mean."""
     grad, x, t = (np.asarray(i) for i in inputs[:3])
     depth = x.shape[0] if x.ndim == 1 else x.shape[1]
+    _check_targets(t, depth, a)
     weights = np.asarray(inputs[3]) if len(inputs) > 3 else np.ones(depth, x.dtype)
     counted = np.where(t == a.ignore_index, 0, weights[np.where(t == a.ignore_index, 0, t)])
     step = -grad * counted / (counted.sum() if a.reduction == "mean" else 1)
@@ -227,8 +258,7 @@ NLL_LOSS_BACKWARD = OpDef(
         Input("weights", "of the classes", optional=True),
     ),
     infer=infer_nll_backward,
-    compute=NotApplicable("decomposed"),
-    decompose=decompose_nll_backward,
+    compute=compute_nll_backward,
     reference=reference_nll_backward,
     gradient=NotApplicable("of second order"),
     fusion=Fusion.OPAQUE,

@@ -15,8 +15,10 @@ from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
-from baton._src.ops.broadcasting import check_number, check_scalar
+from baton._src.ops.broadcasting import check_scalar
 from baton._src.ops.dims import DimMath, show_shape
+from baton._src.ops.elementwise.casts import convert
+from baton._src.ops.fill_values import as_element, check_fill
 from baton._src.ops.layouts import per_axis
 from baton._src.ops.linear_axes import known_extents, transposed
 from baton._src.ops.samples import Arr, Sample
@@ -64,7 +66,7 @@ def infer(call: OpCall[PadAttrs]) -> Info:
     if len(call.args) > 1:
         check_scalar(call, 1)
     elif a.pad_mode == "constant":
-        check_number(call, "pad_value", a.pad_value, call.tensor(0).dtype)
+        check_fill(call, "pad_value", a.pad_value, call.tensor(0).dtype)
     return padded(call)
 
 
@@ -109,7 +111,7 @@ def mirrored(index: Any, dim: Any, width: int, mode: str) -> Any:
 
 def compute(inputs: Any, a: PadAttrs, out: Any) -> Any:
     """One stage: inside the data, outside the fill value (or its mirror image)."""
-    x = inputs[0]
+    x, *others = inputs
 
     def body(*indices: Any) -> Any:
         places = [i - before if before else i for i, (before, _) in zip(indices, a.pad_width)]
@@ -120,36 +122,28 @@ def compute(inputs: Any, a: PadAttrs, out: Any) -> Any:
         for i, d, (before, after) in zip(indices, x.shape, a.pad_width):
             inside += [i >= k.index(before)] if before > 0 else []
             inside += [i < k.index(d) + before] if after > 0 else []
-        fill = inputs[1]() if len(inputs) > 1 else k.const(_number(a.pad_value, x.dtype), x.dtype)
+        fill = k.cast(x.dtype, others[0]()) if others else k.const(as_element(a.pad_value, x.dtype), x.dtype)
         return k.if_then_else(k.all_of(inside), x(*places), fill) if inside else x(*places)
 
     with default_tag(PAD_TAG):
         return k.compute(out.shape, body, _STAGES.get(a.pad_mode, "pad"))
 
 
-def _number(value: Any, dtype: Any) -> Any:
-    return float(value) if dtype.is_float else int(value)
-
-
 def reference(inputs: Any, a: PadAttrs) -> Any:
-    """`numpy.pad`."""
+    """`numpy.pad`; then what negative widths crop is cut off."""
     x = inputs[0]
-    cut = tuple(slice(max(0, -b), d - max(0, -e)) for d, (b, e) in zip(x.shape, a.pad_width))
     width = [(max(0, b), max(0, e)) for b, e in a.pad_width]
+    if not width:
+        return x  # NumPy takes no empty widths
     if a.pad_mode == "constant":
-        fill = (
-            np.asarray(inputs[1]) if len(inputs) > 1 else np.asarray(_number(a.pad_value, np_dtype(x))).astype(x.dtype)
-        )
-        result = np.full([d + b + e for d, (b, e) in zip(x[cut].shape, width)], fill, x.dtype)
-        result[tuple(slice(b, b + d) for d, (b, _) in zip(x[cut].shape, width))] = x[cut]
-        return result
-    mode: Any = "wrap" if a.pad_mode == "circular" else a.pad_mode
-    return np.pad(x[cut], width, mode=mode) if width else x  # NumPy takes no empty widths
-
-
-def np_dtype(x: Any) -> Any:
-    """Its dtype as baton's."""
-    return k.DataType(x.dtype)
+        dtype = k.DataType(x.dtype)
+        fill = convert(inputs[1], dtype) if len(inputs) > 1 else as_element(a.pad_value, dtype)
+        bordered = np.pad(x, width, constant_values=np.asarray(fill, x.dtype))
+    else:
+        mode: Any = "wrap" if a.pad_mode == "circular" else a.pad_mode
+        bordered = np.pad(x, width, mode=mode)
+    cut = tuple(slice(max(0, -b), d - max(0, -e)) for d, (b, e) in zip(bordered.shape, a.pad_width))
+    return np.ascontiguousarray(bordered[cut])
 
 
 def gradient(b: Any, args: Any, a: PadAttrs, out: Any, grad: Any) -> list[Any]:
@@ -287,7 +281,7 @@ def infer_dilate(call: OpCall[DilateAttrs]) -> Info:
         call.fail(f"strides has {len(a.strides)} numbers, the data has rank {x.ndim}")
     if x.shape is None:
         return TensorInfo(None, x.dtype, len(a.strides), x.vdevice)
-    check_number(call, "dilation_value", a.dilation_value, x.dtype)
+    check_fill(call, "dilation_value", a.dilation_value, x.dtype)
     math = DimMath(call.prover)
     if any(s > 1 and math.at_most(1, d) is False for d, s in zip(x.shape, a.strides)):
         call.fail(f"{show_shape(x.shape)} has no elements that strides {a.strides} could move apart")
@@ -298,13 +292,12 @@ def infer_dilate(call: OpCall[DilateAttrs]) -> Info:
 def compute_dilate(inputs: Any, a: DilateAttrs, out: Any) -> Any:
     """Elements where every index is a multiple of its stride."""
     (x,) = inputs
+    between = as_element(a.dilation_value, x.dtype)
 
     def body(*i: Any) -> Any:
         on = [k.tir.EQ(j % s, k.index(0)) for j, s in zip(i, a.strides) if s > 1]
         value = x(*(j // s if s > 1 else j for j, s in zip(i, a.strides)))
-        return (
-            k.if_then_else(k.all_of(on), value, k.const(_number(a.dilation_value, x.dtype), x.dtype)) if on else value
-        )
+        return k.if_then_else(k.all_of(on), value, k.const(between, x.dtype)) if on else value
 
     with default_tag(DILATE_TAG):
         return k.compute(out.shape, body, "DilatedInput")
@@ -313,7 +306,8 @@ def compute_dilate(inputs: Any, a: DilateAttrs, out: Any) -> Any:
 def reference_dilate(inputs: Any, a: DilateAttrs) -> Any:
     """Strided assignment."""
     x = inputs[0]
-    result = np.full([(d - 1) * s + 1 for d, s in zip(x.shape, a.strides)], a.dilation_value, x.dtype)
+    between = as_element(a.dilation_value, k.DataType(x.dtype))
+    result = np.full([(d - 1) * s + 1 for d, s in zip(x.shape, a.strides)], between, x.dtype)
     result[tuple(slice(None, None, s) for s in a.strides)] = x
     return result
 

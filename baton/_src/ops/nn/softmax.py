@@ -15,6 +15,7 @@ from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info
 from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import from_front, normal_axis
+from baton._src.ops.broadcasting import check_floats
 from baton._src.ops.layouts import follows_input
 from baton._src.ops.precision import computed_wide
 from baton._src.ops.reduce.folds import kept_indices
@@ -31,8 +32,7 @@ class SoftmaxAttrs(Attrs):
 def infer(call: OpCall[SoftmaxAttrs]) -> Info:
     """The operand itself."""
     x = call.tensor(0)
-    if not x.dtype.is_void and not x.dtype.is_float:
-        call.fail(f"takes floating-point elements, got {x.dtype}", code="op-dtype", help="astype first")
+    check_floats(call, 0)
     if x.ndim >= 0:
         normal_axis(call, call.attrs.axis, x.ndim)
     return x

@@ -23,7 +23,13 @@ from baton._src.ops.elementwise.unary import UNARY
 from baton._src.ops.nn.pooling.pooling import POOLING
 from baton._src.ops.nn.softmax import SOFTMAX
 from baton._src.ops.quant.affine import DequantizeAttrs, QuantizeAttrs, reference_dequantize, reference_quantize
-from baton._src.ops.quant.requantize import RequantizeAttrs, check_parameters, reference_requantize, scalars
+from baton._src.ops.quant.requantize import (
+    RequantizeAttrs,
+    check_parameter,
+    check_parameters,
+    reference_requantize,
+    scalars,
+)
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.shape.joining import CONCAT, ConcatAttrs
 from baton._src.values.dtype import FLOAT32, DataType
@@ -178,10 +184,14 @@ def infer_concatenate(call: OpCall[ConcatAttrs]) -> Info:
     if len(set(counts)) != 1 or counts[0] < 1:
         call.fail("takes tuples of tensors, scales and zero points, as many of each", code="op-argument")
     check_parameters(call, (3, 4))
-    for position in (1, 2):
-        fields = getattr(call.args[position], "fields", ())
-        if any(isinstance(v, TensorInfo) and v.ndim > 0 for v in fields):
-            call.fail(f"{call.op.inputs[position].name} must be scalars, one for each part")
+    for name, infos in zip(("data", "scale", "zero point"), call.args[:3]):
+        for n, v in enumerate(infos.fields if isinstance(infos, TupleInfo) else ()):
+            if not isinstance(v, TensorInfo):
+                call.fail(f"{name} {n} must be a tensor", code="op-argument")
+            if name != "data":
+                check_parameter(call, f"{name} {n}", v)
+            elif not v.dtype.is_void and not v.dtype.is_int:
+                call.fail(f"data {n} must be quantised, got {v.dtype}", code="op-dtype", help="qnn.quantize first")
     return CONCAT.infer(OpCall(call.op, call.args[:1], call.attrs, call.prover, (), call.span))
 
 

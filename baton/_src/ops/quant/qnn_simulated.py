@@ -20,6 +20,7 @@ from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info
 from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import from_front, normal_axis
+from baton._src.ops.broadcasting import check_floats
 from baton._src.ops.dims import show_shape
 from baton._src.ops.quant.parameters import check_lengths, np_along, parameter_at
 from baton._src.ops.samples import Arr, Sample
@@ -43,8 +44,7 @@ class SimulatedAttrs(Attrs):
 def infer(call: OpCall[SimulatedAttrs]) -> Info:
     """The data's own type."""
     x, code = call.tensor(0), call.tensor(1)
-    if not x.dtype.is_void and not x.dtype.is_float:
-        call.fail(f"takes floating-point data, got {x.dtype}", code="op-dtype")
+    check_floats(call, 0)
     if code.ndim not in (-1, 0) or not (code.dtype.is_void or code.dtype.is_int):
         call.fail(f"{call.op.inputs[1].name} must be an integer scalar, got {show_shape(code.shape, code.ndim)}")
     if x.ndim > 0:

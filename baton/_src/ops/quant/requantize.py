@@ -16,7 +16,7 @@ import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
-from baton._src.ir.tensor_info import Info
+from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import from_front, normal_axis
 from baton._src.ops.broadcasting import like
@@ -76,11 +76,15 @@ class RequantizeAttrs(Attrs):
 def check_parameters(call: OpCall[Any], positions: Any, vectors: bool = False) -> None:
     """Scales are floats, zero points integers; scalars, or vectors where allowed."""
     for position in positions:
-        v, name = call.tensor(position), call.op.inputs[position].name
-        if v.ndim > (1 if vectors else 0):
-            call.fail(f"{name} must be a scalar{' or a vector' if vectors else ''}, got {show_shape(v.shape, v.ndim)}")
-        if not v.dtype.is_void and v.dtype.is_float != name.endswith("scale"):
-            call.fail(f"{name} has dtype {v.dtype}", code="op-dtype", help="scales are floats, zero points integers")
+        check_parameter(call, call.op.inputs[position].name, call.tensor(position), vectors)
+
+
+def check_parameter(call: OpCall[Any], name: str, v: TensorInfo, vectors: bool = False) -> None:
+    """The same of one of them, which errors call `name`."""
+    if v.ndim > (1 if vectors else 0):
+        call.fail(f"{name} must be a scalar{' or a vector' if vectors else ''}, got {show_shape(v.shape, v.ndim)}")
+    if not (v.dtype.is_void or (v.dtype.is_float if "scale" in name else v.dtype.is_int)):
+        call.fail(f"{name} has dtype {v.dtype}", code="op-dtype", help="scales are floats, zero points integers")
 
 
 def infer_requantize(call: OpCall[RequantizeAttrs]) -> Info:

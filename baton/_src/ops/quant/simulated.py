@@ -16,7 +16,7 @@ from baton._src.ir.attrs import Attrs, attr, attrs
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info
 from baton._src.ops import kernel_words as k
-from baton._src.ops.broadcasting import check_scalar
+from baton._src.ops.broadcasting import check_floats, check_scalar
 from baton._src.ops.samples import Arr, Sample
 
 INPUT, WEIGHT = 1, 2
@@ -35,8 +35,7 @@ class SimulatedQuantizeAttrs(Attrs):
 def infer(call: OpCall[SimulatedQuantizeAttrs]) -> Info:
     """The data's own type."""
     x = call.tensor(0)
-    if not x.dtype.is_void and not x.dtype.is_float:
-        call.fail(f"takes floating-point data, got {x.dtype}", code="op-dtype")
+    check_floats(call, 0)
     for position in (1, 2, 3):
         check_scalar(call, position)
     return x

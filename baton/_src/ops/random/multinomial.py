@@ -14,7 +14,10 @@ import numpy as np
 from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo
+from baton._src.ops.broadcasting import check_floats
 from baton._src.ops.dims import DimMath, show_shape
+from baton._src.ops.index.take import TakeAttrs
+from baton._src.ops.index.take import reference as reference_take
 from baton._src.ops.precision import wide
 from baton._src.ops.samples import Arr, Sample
 from baton._src.values.dtype import DataType
@@ -36,8 +39,7 @@ def infer(call: OpCall[MultinomialAttrs]) -> Info:
         x, name = call.tensor(position), call.op.inputs[position].name
         if x.ndim not in (-1, 2):
             call.fail(f"{name} must have rank 2, got {show_shape(x.shape, x.ndim)}")
-        if position < 2 and not x.dtype.is_void and not x.dtype.is_float:
-            call.fail(f"{name} must be floating-point, got {x.dtype}", code="op-dtype", help="astype first")
+    check_floats(call, 0, 1)
     uniform, indices = call.tensor(1), call.tensor(2)
     if not indices.dtype.is_void and not indices.dtype.is_int:
         call.fail(f"sample_indices must be integers, got {indices.dtype}", code="op-dtype")
@@ -48,6 +50,9 @@ def infer(call: OpCall[MultinomialAttrs]) -> Info:
         x = call.tensor(position)
         if x.shape is not None and DimMath(call.prover).equal(x.shape[1], 1) is False:
             call.fail(f"{call.op.inputs[position].name} must have shape (n, 1), got {show_shape(x.shape)}")
+    prob = call.tensor(0)
+    if prob.shape is not None and DimMath(call.prover).at_most(1, prob.shape[1]) is False:
+        call.fail(f"prob {show_shape(prob.shape)} has no classes to draw from")
     if uniform.shape is None:
         return TensorInfo(None, call.attrs.dtype, 2, uniform.vdevice)
     return TensorInfo((uniform.shape[0], 1), call.attrs.dtype, vdevice=uniform.vdevice)
@@ -56,22 +61,18 @@ def infer(call: OpCall[MultinomialAttrs]) -> Info:
 def reference(inputs: Any, a: MultinomialAttrs) -> Any:
     """A search in the cumulative sums."""
     prob, uniform, indices = inputs
-    sums = np.cumsum(wide(prob), axis=1)
-    rows = sums[indices.reshape(-1)]
-    below = np.sum(rows <= wide(uniform).reshape(-1, 1), axis=1, keepdims=True)
-    return np.minimum(below, prob.shape[1] - 1).astype(a.dtype.numpy)
+    sums = np.cumsum(wide(prob), axis=1)[:, :-1]  # the last class is what the others leave
+    rows = reference_take((sums, indices.reshape(-1)), TakeAttrs(0, mode="fast"))
+    return np.sum(rows <= wide(uniform).reshape(-1, 1), axis=1, keepdims=True).astype(a.dtype.numpy)
 
 
 def decompose(b: Any, args: Any, a: MultinomialAttrs, out: Any) -> Any:
     """The number of cumulative sums that are not above the uniform number."""
     prob, uniform, indices = args
-    sums = b.op("cumsum", prob, axis=1)
-    rows = b.op("take", sums, b.op("squeeze", indices, axis=(1,)), axis=0)
+    sums = b.op("strided_slice", b.op("cumsum", prob, axis=1), (1,), (0,), (-1,))
+    rows = b.op("take", sums, b.op("squeeze", indices, axis=(1,)), axis=0, mode="fast")
     below = b.op("astype", b.op("less_equal", *_of_one_dtype(b, prob, rows, uniform)), dtype=a.dtype)
-    total = b.op("sum", below, axis=(1,), keepdims=True)
-    ones = b.op("ones_like", prob, dtype=a.dtype)
-    last = b.op("sum", b.op("take", ones, b.const(0, "int64"), axis=0), axis=(0,), keepdims=True)
-    return b.op("minimum", total, b.op("subtract", last, b.const(1, a.dtype)))
+    return b.op("sum", below, axis=(1,), keepdims=True)
 
 
 def _of_one_dtype(b: Any, prob: Any, rows: Any, uniform: Any) -> tuple[Any, Any]:

@@ -1,15 +1,15 @@
 """Folds over axes: sum, mean, prod, max, min, all, any. Rows become OpDefs.
 
-`axis` None folds everything; `keepdims` leaves folded axes with extent 1; Relay's `exclude` folds the axes *not* named.
-Dtype kept (mean of integers truncates); sums of 16-bit floats are kept in float32. The largest of no elements is the
-least value there is (-inf of floats), the smallest the greatest. Source: facts relax-ops-passes-vm §1, relay-language
-§6 level 4.
+`axis` None folds everything (in Relay an empty list does, too); `keepdims` leaves folded axes with extent 1; Relay's
+`exclude` folds the axes *not* named. Dtype kept (mean of integers truncates); sums of 16-bit floats are kept in
+float32. The largest of no elements is the least value there is (-inf of floats), the smallest the greatest. Source:
+facts relax-ops-passes-vm §1, relay-language §6 level 4.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,6 +39,12 @@ class ReduceAttrs(Attrs):
     def __post_init__(self) -> None:
         set_attr(self, "axis", as_axes(self.axis))
         set_attr(self, "keepdims", bool(self.keepdims))
+
+    @classmethod
+    def said_in_relay(cls, given: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Relay folds all axes where the list of them is empty; Relax and NumPy none."""
+        is_empty = isinstance(given.get("axis"), Sequence) and not given["axis"]
+        return {**given, "axis": None, "exclude": False} if is_empty else given
 
 
 @dataclass(frozen=True)
@@ -202,7 +208,7 @@ def _range(dtype: np.dtype[Any]) -> tuple[float, float]:
     return (-np.inf, np.inf) if known is None else (known.min, known.max)
 
 
-def _np_mean(x: Any, axis: Any, keepdims: bool) -> Any:
+def average(x: Any, axis: Any, keepdims: bool = False) -> Any:
     """NumPy's; of integers cut off, and 0 of none, as kernels divide."""
     if not np.issubdtype(x.dtype, np.integer):
         return np.mean(x, axis=axis, keepdims=keepdims)
@@ -307,7 +313,7 @@ def fold_samples(dtypes: tuple[str, ...], record: type[ReduceAttrs] = ReduceAttr
 
 ROWS = (
     Row("sum", k.reduce_sum, _np_sum, gradient=_sum_gradient),
-    Row("mean", k.reduce_sum, _np_mean, divides=True, gradient=_mean_gradient),
+    Row("mean", k.reduce_sum, average, divides=True, gradient=_mean_gradient),
     Row("prod", k.reduce_product, _np_prod, gradient=_prod_gradient),
     Row("max", k.reduce_max, greatest, gradient=_extremum_gradient),
     Row("min", k.reduce_min, _np_min, gradient=_extremum_gradient),

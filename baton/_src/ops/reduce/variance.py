@@ -15,6 +15,7 @@ from baton._src.ir.attrs import attr, attrs
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
+from baton._src.ops.broadcasting import check_floats
 from baton._src.ops.dims import show_shape
 from baton._src.ops.layouts import folds
 from baton._src.ops.precision import computed_wide
@@ -92,8 +93,7 @@ def _reference(inputs: Any, attributes: Any, root: bool = False) -> Any:
 
 def _infer(call: OpCall[Any]) -> Info:
     x = call.tensor(0)
-    if not x.dtype.is_void and not x.dtype.is_float:
-        call.fail(f"takes floating-point elements, got {x.dtype}", code="op-dtype", help="astype first")
+    check_floats(call, 0)
     if len(call.args) > 1:
         _check_mean(call, x, call.tensor(1))
     return infer_fold(call)
@@ -125,7 +125,8 @@ def relay_variance(
 ) -> Any:
     """TVM's order: the mean comes last."""
     operands = (data,) if with_mean is None else (data, with_mean)
-    return make(*operands, axis=axis, keepdims=keepdims, exclude=exclude, unbiased=unbiased)
+    said = VarianceAttrs.said_in_relay({"axis": axis, "keepdims": keepdims, "exclude": exclude})
+    return make(*operands, **said, unbiased=unbiased)
 
 
 def _about_samples() -> tuple[Sample, ...]:

@@ -18,8 +18,8 @@ from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
 from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
 from baton._src.ir.tensor_info import Dim, Info, TensorInfo
 from baton._src.ops import kernel_words as k
-from baton._src.ops.broadcasting import check_number
 from baton._src.ops.dims import DimMath, show_shape
+from baton._src.ops.fill_values import as_element, check_fill
 from baton._src.ops.row_major import split_index
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.shape.reshape import compute as compute_reshape
@@ -68,7 +68,7 @@ def infer_to_batch(call: OpCall[SpaceToBatchAttrs]) -> Info:
     """The batch times the block; the spatial axes, padded, divided by it."""
     x, a = call.tensor(0), call.attrs
     _check(call, x, a.paddings)
-    check_number(call, "pad_value", a.pad_value, x.dtype)
+    check_fill(call, "pad_value", a.pad_value, x.dtype)
     if x.shape is None:
         return x
     math_, shape = DimMath(call.prover), list(x.shape)
@@ -84,7 +84,7 @@ def infer_to_batch(call: OpCall[SpaceToBatchAttrs]) -> Info:
 def compute_to_batch(inputs: Any, a: SpaceToBatchAttrs, out: Any) -> Any:
     """The batch index gives the position in the block."""
     (x,) = inputs
-    spatial = len(a.block_shape)
+    spatial, fill = len(a.block_shape), as_element(a.pad_value, x.dtype)
 
     def body(*i: Any) -> Any:
         places = split_index(i[0] // k.divisor(x.shape[0]), a.block_shape)
@@ -97,7 +97,7 @@ def compute_to_batch(inputs: Any, a: SpaceToBatchAttrs, out: Any) -> Any:
                 tests += [k.tir.GE(at, k.index(0)), k.tir.LT(at, k.index(x.shape[1 + axis]))]
             where.append(at)
         value = x(*where, *i[1 + spatial :])
-        return k.if_then_else(k.all_of(tests), value, k.const(a.pad_value, x.dtype)) if tests else value
+        return k.if_then_else(k.all_of(tests), value, k.const(fill, x.dtype)) if tests else value
 
     return k.compute(out.shape, body, "space_to_batch_nd")
 
@@ -107,7 +107,7 @@ def reference_to_batch(inputs: Any, a: SpaceToBatchAttrs) -> Any:
     x, block = inputs[0], a.block_shape
     count = len(block)
     widths = [(0, 0), *a.paddings, *[(0, 0)] * (x.ndim - 1 - count)]
-    padded = np.pad(x, widths, constant_values=np.asarray(a.pad_value, x.dtype))
+    padded = np.pad(x, widths, constant_values=as_element(a.pad_value, k.DataType(x.dtype)))
     cut = [padded.shape[0]]
     for d, b in zip(padded.shape[1 : 1 + count], block):
         cut += [d // b, b]

@@ -20,6 +20,7 @@ from baton._src.ops.axes import from_front, normal_axis
 from baton._src.ops.broadcasting import same_dtype, same_vdevice
 from baton._src.ops.dims import DimMath, is_any, show_shape
 from baton._src.ops.layouts import follows_input
+from baton._src.ops.row_major import split_index
 from baton._src.ops.samples import Arr, Sample
 
 
@@ -141,15 +142,7 @@ def _flat(x: k.Tensor) -> k.Tensor:
     for dim in x.shape:
         total = total * k.index(dim)
 
-    def body(i: Any) -> Any:
-        found: list[Any] = []
-        rest = i
-        for dim in reversed(x.shape):
-            found.insert(0, rest % k.index(dim))
-            rest = rest // k.index(dim)
-        return x(*found)
-
-    return k.compute((total,), body, "flat")
+    return k.compute((total,), lambda i: x(*split_index(i, x.shape)), "flat")
 
 
 def starts_of(extents: Sequence[Any]) -> list[Any]:

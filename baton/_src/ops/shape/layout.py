@@ -17,6 +17,7 @@ from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.dims import DimMath, as_dims, show_shape
+from baton._src.ops.fill_values import as_element, check_fill
 from baton._src.ops.layout_names import AxisOrder, parse_layout
 from baton._src.ops.loop_nests import both, load, loops, store
 from baton._src.ops.samples import Arr, Sample
@@ -173,6 +174,8 @@ def new_shape(index_map: Any, shape: Any) -> list[Any]:
 def infer_map(call: OpCall[MapAttrs]) -> Info:
     """The range of the map."""
     x = call.tensor(0)
+    if call.attrs.pad_value is not None:
+        check_fill(call, "pad_value", call.attrs.pad_value, x.dtype)
     if x.shape is None:
         return TensorInfo(None, x.dtype, -1, x.vdevice)
     shape = new_shape(call.attrs.index_map, x.shape)
@@ -193,7 +196,7 @@ def compute_map(inputs: Any, a: MapAttrs, out: Any) -> Any:
         moved = loops(x.shape, move)
         if a.pad_value is None:
             return moved
-        blank = k.const(getattr(a.pad_value, "value", a.pad_value), x.dtype)
+        blank = k.const(as_element(a.pad_value, x.dtype), x.dtype)
         return both(loops(out.shape, lambda *i: store(outs[0], i, blank), "p"), moved)
 
     return extern(k.dims(out.shape), [x], body, "layout_transform", x.dtype)
@@ -202,7 +205,7 @@ def compute_map(inputs: Any, a: MapAttrs, out: Any) -> Any:
 def reference_map(inputs: Any, a: MapAttrs) -> Any:
     """Element by element."""
     x = inputs[0]
-    pad = 0 if a.pad_value is None else getattr(a.pad_value, "value", a.pad_value)
+    pad = 0 if a.pad_value is None else as_element(a.pad_value, k.DataType(x.dtype))
     found = np.full(tuple(int(d) for d in new_shape(a.index_map, x.shape)), pad, x.dtype)
     for i in np.ndindex(x.shape):
         found[tuple(v.value for v in mapped(a.index_map, [k.index(n) for n in i]))] = x[i]

@@ -18,11 +18,10 @@ from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo, TupleInfo
 from baton._src.ops import kernel_words as k
-from baton._src.ops.broadcasting import same_dtype
+from baton._src.ops.broadcasting import check_floats, same_dtype
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.loop_nests import both, let, load, loop, loops, store, when
 from baton._src.ops.samples import Arr, Sample
-from baton._src.ops.vision.valid_counts import check_floating
 from baton._src.te.computation import extern
 from baton._src.tir.stmt import Stmt
 from baton._src.values.dtype import INT32
@@ -53,7 +52,7 @@ def infer_prior(call: OpCall[PriorAttrs]) -> Info:
     x, a = call.tensor(0), call.attrs
     if x.ndim not in (-1, 4):
         call.fail(f"the data must have rank 4, got {show_shape(x.shape, x.ndim)}")
-    check_floating(call)
+    check_floats(call, 0)
     if any(r <= 0 for r in a.ratios):
         call.fail(f"ratios must be positive, got {a.ratios}", code="op-attribute")
     if not a.sizes or not a.ratios or len(a.steps) != 2 or len(a.offsets) != 2:
@@ -76,7 +75,7 @@ def compute_prior(inputs: Any, a: PriorAttrs, out: Any) -> Any:
     (x,) = inputs
     real = "float32"
     height, width = (k.cast(real, k.index(d)) for d in x.shape[2:4])
-    columns, forms = k.index(x.shape[3]), _forms(a)
+    columns, forms = k.divisor(x.shape[3]), _forms(a)
 
     def chosen(which: Any, values: list[Any]) -> Any:
         found = values[-1]
@@ -111,8 +110,8 @@ def reference_prior(inputs: Any, a: PriorAttrs) -> Any:
         y, x = (i + a.offsets[0]) * steps[0], (j + a.offsets[1]) * steps[1]
         for w, h in _forms(a):
             found.append((x - w * height / width, y - h, x + w * height / width, y + h))
-    boxes = np.asarray(found, inputs[0].dtype).reshape(1, -1, 4)
-    return np.clip(boxes, 0, 1) if a.clip else boxes
+    boxes = np.asarray(found, "float32").reshape(1, -1, 4)
+    return (np.clip(boxes, 0, 1) if a.clip else boxes).astype(inputs[0].dtype)
 
 
 @attrs
@@ -128,6 +127,11 @@ class TransformAttrs(Attrs):
         set_attr(self, "variances", tuple(float(getattr(v, "value", v)) for v in self.variances))
 
 
+def _first_class(a: TransformAttrs) -> int:
+    """0 is the background's."""
+    return 0 if a.keep_background else 1
+
+
 def infer_transform(call: OpCall[TransformAttrs]) -> Info:
     """(batch, anchors, 6) rows, and how many count."""
     x = call.tensor(0)
@@ -135,14 +139,16 @@ def infer_transform(call: OpCall[TransformAttrs]) -> Info:
         t = call.tensor(position)
         if t.ndim not in (-1, rank):
             call.fail(f"{name} must have rank {rank}, got {show_shape(t.shape, t.ndim)}")
-    check_floating(call, range(3))
+    check_floats(call, 0, 1, 2)
     same_dtype(call, [call.tensor(position) for position in range(3)])
     if len(call.attrs.variances) != 4:
         call.fail(f"variances must be four numbers, got {call.attrs.variances}", code="op-attribute")
     if x.shape is None:
         return TupleInfo((TensorInfo(None, x.dtype, 3), TensorInfo(None, INT32, 1)))
-    batch, _, anchors = x.shape
+    batch, classes, anchors = x.shape
     math_ = DimMath(call.prover)
+    if math_.at_most(_first_class(call.attrs) + 1, classes) is False:
+        call.fail(f"cls_prob {show_shape(x.shape)} has no class beside the background")
     for position, dims in ((1, (batch, math_.multiply(anchors, 4))), (2, (anchors, 4))):
         shape, name = call.tensor(position).shape, call.op.inputs[position].name
         if shape is not None and any(math_.equal(given, dim) is False for given, dim in zip(shape[-2:], dims)):
@@ -156,7 +162,7 @@ def infer_transform(call: OpCall[TransformAttrs]) -> Info:
 
 def _best(x: k.Tensor, a: TransformAttrs) -> k.Tensor:
     """The best class of every anchor (the first of equals), from 1 on unless the background counts."""
-    first = 0 if a.keep_background else 1
+    first = _first_class(a)
     other = k.reduce_axis(k.index(x.shape[1]) - first, "c")
     rival = k.reduce_axis(k.index(x.shape[1]) - first, "d")
 
@@ -229,7 +235,7 @@ def compute_transform(inputs: Any, a: TransformAttrs, out: Any) -> Any:
 def reference_transform(inputs: Any, a: TransformAttrs) -> Any:
     """Anchor by anchor."""
     x, offsets, anchors = inputs
-    first = 0 if a.keep_background else 1
+    first = _first_class(a)
     rows = np.full((x.shape[0], x.shape[2], 6), -1, x.dtype)
     count = np.zeros(x.shape[:1], _INT)
     variances = np.asarray(a.variances, x.dtype)

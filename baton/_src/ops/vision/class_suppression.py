@@ -20,12 +20,12 @@ from baton._src.ir.attrs import Attrs, attr, attrs
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo, TupleInfo
 from baton._src.ops import kernel_words as k
+from baton._src.ops.broadcasting import check_floats
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.index.merge_sort import order
 from baton._src.ops.loop_nests import both, let, load, loop, loops, store, when
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.vision.box_overlap import overlap, overlap_of_arrays
-from baton._src.ops.vision.valid_counts import check_floating
 from baton._src.te.computation import extern
 from baton._src.tir.stmt import Stmt
 from baton._src.values.dtype import INT64
@@ -52,7 +52,7 @@ def infer(call: OpCall[AllClassAttrs]) -> Info:
         t = call.tensor(position)
         if t.ndim not in (-1, rank):
             call.fail(f"{call.op.inputs[position].name} must have rank {rank}, got {show_shape(t.shape, t.ndim)}")
-    check_floating(call, (0, 1))
+    check_floats(call, 0, 1)
     if scores.shape is None:
         ranks = ((2, INT64), (1, INT64)) if is_onnx else ((3, INT64), (2, scores.dtype), (1, INT64))
         return TupleInfo(tuple(TensorInfo(None, dtype, rank) for rank, dtype in ranks))

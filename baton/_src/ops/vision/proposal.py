@@ -22,7 +22,7 @@ from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
-from baton._src.ops.broadcasting import same_dtype
+from baton._src.ops.broadcasting import check_floats, same_dtype
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.index.merge_sort import order
 from baton._src.ops.loop_nests import both, let, load, loop, store, when
@@ -71,8 +71,7 @@ def infer(call: OpCall[ProposalAttrs]) -> Info:
     """`rpn_post_nms_top_n` rows an image."""
     scores, offsets, sizes = (call.tensor(n) for n in range(3))
     dtype = same_dtype(call, (scores, offsets, sizes))
-    if not dtype.is_void and not dtype.is_float:
-        call.fail(f"takes floating-point operands, got {dtype}", code="op-dtype")
+    check_floats(call, 0, 1, 2)
     for position, rank in enumerate((4, 4, 2)):
         t = call.tensor(position)
         if t.ndim not in (-1, rank):
@@ -90,6 +89,8 @@ def infer(call: OpCall[ProposalAttrs]) -> Info:
             call.fail(f"{name} {show_shape(t.shape)} does not fit cls_prob {show_shape(scores.shape)}")
     if scores.shape is None:
         return TensorInfo(None, dtype, 2)
+    if any(extents.at_most(1, dim) is False for dim in scores.shape[2:]):
+        call.fail(f"cls_prob {show_shape(scores.shape)} has no cells to propose boxes in")
     return TensorInfo((extents.multiply(scores.shape[0], call.attrs.rpn_post_nms_top_n), 5), dtype)
 
 
@@ -117,7 +118,7 @@ class _Candidates:
 
     def cell(self, p: Any) -> tuple[Any, Any]:
         """Row and column of the cell of a box."""
-        columns = k.index(self.scores.shape[3])
+        columns = k.divisor(self.scores.shape[3])
         return p // self.per_cell // columns, p // self.per_cell % columns
 
     def anchor(self, which: Any, side: int) -> Any:

@@ -19,6 +19,7 @@ from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
+from baton._src.ops.broadcasting import check_floats
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.layouts import anchor
 from baton._src.ops.loop_nests import both, let, load, loop, loops, store, when
@@ -69,8 +70,7 @@ def infer(call: OpCall[Any]) -> Info:
     for t, rank, name in ((x, 4, "data"), (rois, 2, "rois")):
         if t.ndim not in (-1, rank):
             call.fail(f"{name} must have rank {rank}, got {show_shape(t.shape, t.ndim)}")
-        if not t.dtype.is_void and not t.dtype.is_float:
-            call.fail(f"{name} must hold floating-point elements, got {t.dtype}", code="op-dtype")
+    check_floats(call, 0, 1)
     if x.shape is None or rois.shape is None:
         return TensorInfo(None, x.dtype, 4, x.vdevice)
     if DimMath(call.prover).equal(rois.shape[1], 5) is False:

@@ -47,16 +47,16 @@ def compute(inputs: Any, a: ReorgAttrs, out: Any) -> Any:
     (x,) = inputs
     s = k.index(a.stride)
     channels, height, width = (k.index(d) for d in x.shape[1:])
-    outer = channels // (s * s)
+    outer, size = k.divisor(channels // (s * s)), k.divisor(height * width)
     rows, columns = (k.index(d) for d in out.shape[2:])
 
     def body(b: Any, c: Any, i: Any, j: Any) -> Any:
         flat = (c * rows + i) * columns + j
-        plane, row, column = flat // (height * width), flat // width % height, flat % width
+        plane, row, column = flat // size, flat // k.divisor(width) % k.divisor(height), flat % k.divisor(width)
         block, inner = plane // outer, plane % outer
         down, across = row * s + block // s, column * s + block % s
         place = (inner * (height * s) + down) * (width * s) + across
-        return x(b, place // (height * width), place // width % height, place % width)
+        return x(b, place // size, place // k.divisor(width) % k.divisor(height), place % k.divisor(width))
 
     return k.compute(out.shape, body, "yolo_reorg")
 

@@ -16,6 +16,7 @@ from baton._src.ir.attrs import Attrs, attr, attrs
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo, TupleInfo
 from baton._src.ops import kernel_words as k
+from baton._src.ops.broadcasting import check_floats
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.loop_nests import both, let, load, loop, loops, store, when
 from baton._src.ops.samples import Arr, Sample
@@ -24,7 +25,6 @@ from baton._src.ops.vision.valid_counts import (
     GET_VALID_COUNTS,
     as_scalar,
     check_columns,
-    check_floating,
     check_ranks,
     sampled_boxes,
 )
@@ -51,7 +51,7 @@ class SuppressionAttrs(Attrs):
 def infer_suppression(call: OpCall[SuppressionAttrs]) -> Info:
     """The indices and their number, or the boxes."""
     x, a = check_ranks(call, (3, 1, 2, 0, 0)), call.attrs
-    check_floating(call)
+    check_floats(call, 0)
     check_columns(call, score_index=a.score_index, id_index=max(a.id_index, 0))
     check_columns(call, 4, coord_start=a.coord_start)
     _check_counts(call, x)
@@ -104,7 +104,8 @@ class _Suppression:
     kept: Any
 
     def image(self, b: Any) -> Stmt:
-        total: Any = k.cast("int64", load(self.counts, b))
+        counted = k.maximum(k.index(load(self.counts, b)), k.index(0))
+        total: Any = k.within(counted, k.index(self.data.shape[1]) + k.index(1), "valid_count {0} is not under {1}")
         best = k.minimum(total, k.index(self.a.top_k)) if self.a.top_k > 0 else total
 
         def all_steps(looked_at: Any) -> Stmt:
@@ -186,7 +187,7 @@ def _indices_first(chosen: k.Tensor, places: k.Tensor) -> Any:
 
         def keep(b: Any, j: Any) -> Stmt:
             at = k.cast("int64", load(number, b, zero))
-            put = store(found, (b, at), load(where, b, k.cast("int64", load(taken, b, j))))
+            put = store(found, (b, at), k.cast(_INT, load(where, b, k.cast("int64", load(taken, b, j)))))
             more = store(number, (b, zero), load(number, b, zero) + k.const(1, _INT))
             return when(load(taken, b, j) >= k.const(0, _INT), both(put, more))
 
@@ -229,6 +230,8 @@ def _rows_first(rows: k.Tensor, chosen: k.Tensor) -> Any:
 def reference_suppression(inputs: Any, a: SuppressionAttrs) -> Any:
     """Box by box."""
     x, count, places, most, threshold = inputs
+    if (count > x.shape[1]).any():
+        raise IndexError(f"valid_count {count} of {x.shape[1]} boxes")
     rows, chosen = np.full_like(x, -1), np.full(x.shape[:2], -1, _INT)
     for b, image in enumerate(x):
         order = np.argsort(-image[: max(count[b], 0), a.score_index], kind="stable")

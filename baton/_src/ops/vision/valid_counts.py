@@ -6,7 +6,6 @@ threshold and its class, if there is one, is not negative. Source: facts relay-l
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -15,6 +14,7 @@ from baton._src.ir.attrs import Attrs, attr, attrs
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo, TupleInfo
 from baton._src.ops import kernel_words as k
+from baton._src.ops.broadcasting import check_floats
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.loop_nests import both, let, load, loop, loops, store, when
 from baton._src.ops.samples import Arr, Sample
@@ -43,15 +43,6 @@ def check_ranks(call: OpCall[Any], ranks: tuple[int, ...]) -> TensorInfo:
     return call.tensor(0)
 
 
-def check_floating(call: OpCall[Any], positions: Iterable[int] = (0,)) -> None:
-    """Operands must hold floats: corners are scaled and divided."""
-    for position in positions:
-        t = call.tensor(position)
-        if not t.dtype.is_void and not t.dtype.is_float:
-            name = call.op.inputs[position].name
-            call.fail(f"{name} must hold floating-point elements, got {t.dtype}", code="op-dtype", help="astype first")
-
-
 def check_columns(call: OpCall[Any], width: int = 1, /, **places: int) -> None:
     """Where things stand in the rows of the first operand: `width` numbers from each place must lie in the row."""
     x, math = call.tensor(0), DimMath(call.prover)
@@ -65,7 +56,7 @@ def check_columns(call: OpCall[Any], width: int = 1, /, **places: int) -> None:
 def infer_counts(call: OpCall[ValidCountsAttrs]) -> Info:
     """How many count, the rows, where they stood."""
     x = check_ranks(call, (3, 0))
-    check_floating(call)
+    check_floats(call, 0)
     check_columns(call, score_index=call.attrs.score_index, id_index=max(call.attrs.id_index, 0))
     if x.shape is None:
         return TupleInfo((TensorInfo(None, INT32, 1), x, TensorInfo(None, INT32, 2)))

@@ -58,6 +58,7 @@ def normalise_geometry(a: Any, kernel_channels: str) -> None:
     set_attr(a, "strides", steps(a.strides, count, "strides"))
     set_attr(a, "dilation", steps(a.dilation, count, "dilation"))
     set_attr(a, "padding", both_sides(a.padding, count))
+    set_attr(a, "groups", steps(a.groups, 1, "groups")[0])
     if a.kernel_size is not None:
         set_attr(a, "kernel_size", per_axis(a.kernel_size, count, "kernel_size"))
     set_attr(a, "data_layout", a.data_layout or f"NC{letters}")
@@ -260,7 +261,7 @@ def _data_channel(out: Any, channel: Any, groups: int, outputs: Any, inner: Any,
     if depthwise and k.is_one(each):
         return out
     flat = out.flat() if isinstance(out, Split) else out
-    group = flat if k.is_one(each) else flat // each
+    group = flat if k.is_one(each) else flat // k.divisor(each)
     if depthwise:
         return group
     if isinstance(out, Split) and isinstance(channel, Split) and out.block == channel.block:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from baton._src.ir.attrs import attr, attrs
+from baton._src.ir.attrs import attr, attrs, set_attr
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
@@ -24,6 +24,7 @@ from baton._src.ops.linalg.products import rounded
 from baton._src.ops.nn.convolution.convolution import Conv2DAttrs
 from baton._src.ops.nn.convolution.convolution import infer as infer_convolution
 from baton._src.ops.samples import Arr, Sample
+from baton._src.ops.windows import steps
 
 _REAL = "float32"
 _KERNELS = {"NCHW": "OIHW", "NHWC": "HWIO"}
@@ -34,6 +35,10 @@ class DeformableAttrs(Conv2DAttrs):
     """A convolution's geometry, and the groups of channels that move together."""
 
     deformable_groups: int = attr(1, "channels are moved in so many groups")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        set_attr(self, "deformable_groups", steps(self.deformable_groups, 1, "deformable_groups")[0])
 
 
 def infer(call: OpCall[DeformableAttrs]) -> Info:
@@ -80,7 +85,7 @@ def compute(inputs: Any, a: DeformableAttrs, out: Any) -> Any:
     each = channels // k.index(a.deformable_groups)
 
     def seen(n: Any, c: Any, p: Any, q: Any, i: Any, j: Any) -> Any:
-        tap = (c // each * height + p) * width + q
+        tap = (c // k.divisor(each) * height + p) * width + q
         moves = [
             k.cast(_REAL, offset(*_at(layout, N=n, C=tap * k.index(2) + k.index(axis), H=i, W=j))) for axis in (0, 1)
         ]
@@ -103,7 +108,7 @@ def compute(inputs: Any, a: DeformableAttrs, out: Any) -> Any:
     def body(*indices: Any) -> Any:
         o = dict(zip(layout, indices))
         channel, p, q = (axis.var for axis in axes)
-        read = channel if a.groups == 1 else o["C"] // outputs * inner + channel
+        read = channel if a.groups == 1 else o["C"] // k.divisor(outputs) * inner + channel
         weight = k.cast(_REAL, w(*_at(a.kernel_layout, O=o["C"], I=channel, H=p, W=q)))
         return k.reduce_sum(patches(o["N"], read, p, q, o["H"], o["W"]) * weight, axes)
 

@@ -97,8 +97,10 @@ def reference(inputs: Any, a: SparseConvAttrs) -> Any:
     border = a.kernel_size[0] // 2
     padded = np.pad(image, ((0, 0), (border, border), (border, border), (0, 0)))
     taps = [padded[:, i : i + height, j : j + width] for i, j in np.ndindex(*a.kernel_size)]
-    windows = np.concatenate(taps, axis=-1).reshape(n * height * width, -1)
-    found = reference_dense((windows, *sparse), SparseDenseAttrs()).reshape(n, height, width, -1)
+    windows = np.concatenate(taps, axis=-1)
+    rows = windows.reshape(n * height * width, windows.shape[-1])
+    product = reference_dense((rows, *sparse), SparseDenseAttrs())
+    found = product.reshape(n, height, width, product.shape[-1])
     return np.ascontiguousarray(found.transpose(["NHWC".index(letter) for letter in a.layout]))
 
 
@@ -133,5 +135,5 @@ SPARSE_CONV2D = OpDef(
             atol=1e-5,
         ),
     ),
-    summary="A convolution over 2 spatial axes with a sparse kernel.",
+    summary="2D convolution with a sparse kernel.",
 )

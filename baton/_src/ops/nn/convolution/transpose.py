@@ -115,6 +115,8 @@ def infer(call: OpCall[Any]) -> Info:
     extents = data.canonical(math, x.shape)
     if "I" in weights and math.equal(extents["C"], weights["I"]) is False:
         call.fail(f"the data has {extents['C']} channels, the kernel takes {weights['I']}")
+    if math.divides(a.groups, extents["C"]) is False:
+        call.fail(f"{extents['C']} channels cannot be divided into {a.groups} groups")
     channels = a.channels if "I" not in weights else math.multiply(weights["O"], a.groups)
     result: dict[str, Dim] = {"N": extents["N"], "C": channels}
     for i, letter in enumerate(SPATIAL[a.spatial]):
@@ -188,9 +190,9 @@ def compute(inputs: Any, attributes: Any, out: Any) -> Any:
     def body(*indices: Any) -> Any:
         at = result.split(indices)
         output = at["C"].flat() if hasattr(at["C"], "flat") else at["C"]
-        group = k.index(0) if a.groups == 1 else output // each
+        group = k.index(0) if a.groups == 1 else output // k.divisor(each)
         read = {"N": at["N"], "C": channel.var if a.groups == 1 else group * inner + channel.var}
-        weight = {"I": read["C"], "O": at["C"] if a.groups == 1 else output % each}
+        weight = {"I": read["C"], "O": at["C"] if a.groups == 1 else output % k.divisor(each)}
         for i, letter in enumerate(letters):
             step = taps[i].var if a.dilation[i] == 1 else taps[i].var * a.dilation[i]
             read[letter] = at[letter] + step

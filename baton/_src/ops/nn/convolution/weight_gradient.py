@@ -78,7 +78,7 @@ def compute(inputs: Any, a: Conv2DAttrs, out: Any) -> Any:
     def body(*indices: Any) -> Any:
         at = kernel.split(indices)
         n, i, j = (axes[letter].var for letter in "NHW")
-        channel = at["I"] if a.groups == 1 else at["O"] // each * inner + at["I"]
+        channel = at["I"] if a.groups == 1 else at["O"] // k.divisor(each) * inner + at["I"]
         places = {
             letter: place * k.index(a.strides[m]) + at[letter] * k.index(a.dilation[m])
             for m, (letter, place) in enumerate((("H", i), ("W", j)))
@@ -102,7 +102,7 @@ def reference(inputs: Any, a: Conv2DAttrs) -> Any:
     slope = slope.reshape(n, a.groups, o // a.groups, rows, columns)
     x = x.reshape(n, a.groups, x.shape[1] // a.groups, *x.shape[2:])
     found = np.zeros((o, x.shape[2], *a.kernel_size), kept)
-    for r, c in np.ndindex(*a.kernel_size):
+    for r, c in np.ndindex(*a.kernel_size) if slope.size else ():
         ends: Any = tuple(
             slice(t * d, t * d + (e - 1) * s + 1, s)
             for t, d, e, s in zip((r, c), a.dilation, (rows, columns), a.strides)

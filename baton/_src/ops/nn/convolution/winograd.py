@@ -20,6 +20,7 @@ from baton._src.ir.attrs import Attrs, attr, attrs
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
+from baton._src.ops.broadcasting import check_floats
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.layout_names import layout_over
 from baton._src.ops.linalg.products import product_dtype, rounded
@@ -86,6 +87,7 @@ def _table(matrix: AnyArray, dtype: Any, name: str) -> k.Tensor:
 def infer_weight(call: OpCall[WeightTransformAttrs]) -> Info:
     """(n, n, O, I)"""
     w, m = call.tensor(0), call.attrs.tile_size
+    check_floats(call, 0)
     if w.ndim not in (-1, 4):
         call.fail(f"the kernel must have rank 4, got {show_shape(w.shape, w.ndim)}")
     if w.shape is None:
@@ -125,6 +127,8 @@ def infer(call: OpCall[WinogradAttrs]) -> Info:
     if a.groups != 1:
         call.fail("takes one group", code="op-attribute", help="nn.conv2d takes several")
     dtype = product_dtype(call, x, u, a.out_dtype)
+    if dtype.is_int or dtype.is_bool:
+        call.fail(f"multiplies by fractions, so the result cannot be {dtype}", code="op-dtype", help="use nn.conv2d")
     for t in (x, u):
         if t.ndim not in (-1, 4):
             call.fail(f"data and kernel must have rank 4, got {show_shape(t.shape, t.ndim)}")

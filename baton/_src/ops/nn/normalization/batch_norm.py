@@ -18,7 +18,7 @@ from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo, TupleInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import from_front, normal_axis
-from baton._src.ops.broadcasting import same_dtype
+from baton._src.ops.broadcasting import check_floats, same_dtype
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.layouts import follows_input
 from baton._src.ops.nn.normalization.normalized import standardised, through_statistics
@@ -46,8 +46,7 @@ _NAMES = ("gamma", "beta", "moving_mean", "moving_var")
 def infer(call: OpCall[BatchNormAttrs]) -> Info:
     """(the data, and two vectors of channels)."""
     x = call.tensor(0)
-    if not x.dtype.is_void and not x.dtype.is_float:
-        call.fail(f"takes floating-point data, got {x.dtype}", code="op-dtype", help="astype first")
+    check_floats(call, 0)
     same_dtype(call, [call.tensor(i) for i in range(len(_NAMES) + 1)])
     math = DimMath(call.prover)
     channels = None

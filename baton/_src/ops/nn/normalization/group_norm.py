@@ -16,10 +16,10 @@ from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import as_axes, from_front, normal_axes, normal_axis
+from baton._src.ops.broadcasting import check_floats
 from baton._src.ops.dims import DimMath
 from baton._src.ops.layouts import follows_input
 from baton._src.ops.nn.normalization.normalized import (
-    check_float,
     check_weights,
     inverse_deviation,
     norm_sample,
@@ -73,7 +73,7 @@ def _group_axes(a: Any, ndim: int) -> tuple[int, tuple[int, ...]]:
 def infer_group(call: OpCall[GroupNormAttrs]) -> Info:
     """The data itself."""
     x, a = call.tensor(0), call.attrs
-    check_float(call, x)
+    check_floats(call, 0)
     if x.ndim >= 0:
         channel, axes = _checked_channel(call, x.ndim), _group_axes(a, x.ndim)[1]
         if channel in axes:
@@ -210,7 +210,7 @@ class InstanceNormAttrs(Attrs):
 def infer_instance(call: OpCall[InstanceNormAttrs]) -> Info:
     """The data itself."""
     x = call.tensor(0)
-    check_float(call, x)
+    check_floats(call, 0)
     if x.ndim >= 0:
         channel = _checked_channel(call, x.ndim)
         check_weights(call, None if x.shape is None else (x.shape[channel],), 1, (1, 2))

@@ -17,9 +17,9 @@ from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import as_axes, from_front, normal_axes
+from baton._src.ops.broadcasting import check_floats
 from baton._src.ops.layouts import follows_input
 from baton._src.ops.nn.normalization.normalized import (
-    check_float,
     check_weights,
     inverse_deviation,
     norm_sample,
@@ -55,7 +55,7 @@ def _layer_axes(a: LayerNormAttrs, ndim: int) -> tuple[int, ...]:
 def infer_layer(call: OpCall[LayerNormAttrs]) -> Info:
     """The data itself."""
     x = call.tensor(0)
-    check_float(call, x)
+    check_floats(call, 0)
     given = (call.attrs.axis,) if call.attrs.axes is None else call.attrs.axes
     if x.ndim >= 0:
         axes = normal_axes(call, given, x.ndim, "axes")
@@ -144,7 +144,7 @@ class RmsNormAttrs(Attrs):
 def infer_rms(call: OpCall[RmsNormAttrs]) -> Info:
     """The data itself."""
     x = call.tensor(0)
-    check_float(call, x)
+    check_floats(call, 0)
     if x.ndim >= 0:
         axes = normal_axes(call, call.attrs.axes, x.ndim, "axes")
         check_weights(call, None if x.shape is None else tuple(x.shape[i] for i in axes), len(axes), (1,))

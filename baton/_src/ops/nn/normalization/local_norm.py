@@ -15,10 +15,8 @@ from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
 from baton._src.ir.tensor_info import Info
 from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import as_axes, from_front, normal_axes, normal_axis
+from baton._src.ops.broadcasting import check_floats
 from baton._src.ops.layouts import follows_input
-from baton._src.ops.nn.normalization.normalized import (
-    check_float,
-)
 from baton._src.ops.precision import wide
 from baton._src.ops.reduce.folds import fold_compute
 from baton._src.ops.samples import Arr, Sample
@@ -38,7 +36,7 @@ class L2NormalizeAttrs(Attrs):
 def infer_l2(call: OpCall[L2NormalizeAttrs]) -> Info:
     """The data itself."""
     x = call.tensor(0)
-    check_float(call, x)
+    check_floats(call, 0)
     if x.ndim >= 0 and call.attrs.axis is not None:
         normal_axes(call, call.attrs.axis, x.ndim)
     return x
@@ -113,7 +111,7 @@ class LrnAttrs(Attrs):
 def infer_lrn(call: OpCall[LrnAttrs]) -> Info:
     """The data itself."""
     x = call.tensor(0)
-    check_float(call, x)
+    check_floats(call, 0)
     if x.ndim >= 0:
         normal_axis(call, call.attrs.axis, x.ndim)
     if call.attrs.size < 1:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from baton._src.ir.op_def import OpCall
-from baton._src.ir.tensor_info import Dim, TensorInfo
+from baton._src.ir.tensor_info import Dim
 from baton._src.ops import kernel_words as k
 from baton._src.ops.broadcasting import same_dtype
 from baton._src.ops.dims import DimMath, show_shape
@@ -16,12 +16,6 @@ from baton._src.ops.precision import wide
 from baton._src.ops.reduce.folds import count_of
 from baton._src.ops.reduce.variance import centred_squares, mean_stage
 from baton._src.ops.samples import Arr, Sample
-
-
-def check_float(call: OpCall[Any], x: TensorInfo) -> None:
-    """Floats only."""
-    if not x.dtype.is_void and not x.dtype.is_float:
-        call.fail(f"takes floating-point data, got {x.dtype}", code="op-dtype", help="astype first")
 
 
 def check_weights(call: OpCall[Any], expected: tuple[Dim, ...] | None, rank: int, positions: Sequence[int]) -> None:

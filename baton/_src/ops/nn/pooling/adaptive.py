@@ -22,7 +22,7 @@ from baton._src.ops.means import refuse_bools, summing_dtype
 from baton._src.ops.nn.pooling.adaptive_gradient import gradient_max, gradient_mean
 from baton._src.ops.nn.pooling.pooling import pool_orders, pooled_info
 from baton._src.ops.precision import computed_wide
-from baton._src.ops.reduce.folds import greatest
+from baton._src.ops.reduce.folds import average, greatest
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.windows import SPATIAL
 from baton._src.support.diagnostics import fail
@@ -205,7 +205,7 @@ def reference_max(inputs: Any, a: Any) -> Any:
 
 def reference_mean(inputs: Any, a: Any) -> Any:
     """Window by window."""
-    return _reference(inputs, a, np.mean)
+    return _reference(inputs, a, average)
 
 
 def _samples(record: Any, spatial: int, is_global: bool) -> tuple[Sample, ...]:

@@ -19,7 +19,7 @@ import numpy as np
 from baton._src.ir.op_def import Fusion, Gradient, Input, OpCall, OpDef
 from baton._src.ir.tensor_info import Info
 from baton._src.ops import kernel_words as k
-from baton._src.ops.broadcasting import check_operand
+from baton._src.ops.broadcasting import check_floats, check_operand
 from baton._src.ops.canonical_axes import from_canonical, to_canonical
 from baton._src.ops.nn.pooling.pooling import (
     Pool1DAttrs,
@@ -41,6 +41,12 @@ def infer(call: OpCall[Any]) -> Info:
     x = call.tensor(1)
     check_operand(call, 0, infer_pool(replace(call, args=(x,))))
     return x
+
+
+def infer_mean(call: OpCall[Any]) -> Info:
+    """The same; shares of a gradient are fractions."""
+    check_floats(call, 0, 1)
+    return infer(call)
 
 
 def infer_picked(call: OpCall[Any]) -> Info:
@@ -238,7 +244,7 @@ def _define(kind: str, spatial: int, record: Any) -> OpDef[Any]:
         f"grad.{kind}_pool{spatial}d_backward",
         record,
         inputs=(Input("output_grad", "the gradient of the result", relay_name="out_grad"), Input("data", "the images")),
-        infer=infer,
+        infer=infer if is_max else infer_mean,
         compute=compute_max if is_max else compute_mean,
         reference=lambda inputs, a: _reference(inputs, a, is_max),
         gradient=_again(f"grad.max_pool{spatial}d_picked" if is_max else f"nn.avg_pool{spatial}d"),

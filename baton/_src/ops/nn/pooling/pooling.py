@@ -24,6 +24,7 @@ from baton._src.ops.layout_names import AxisOrder, layout_over
 from baton._src.ops.layouts import anchor
 from baton._src.ops.means import refuse_bools, summing_dtype
 from baton._src.ops.precision import computed_wide
+from baton._src.ops.reduce.folds import greatest
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.windows import SPATIAL, both_sides, padded, steps, window_extent, windows
 from baton._src.te.tag import default_tag
@@ -234,7 +235,7 @@ def _pool(x: Any, a: Any, is_max: bool) -> Any:
         window = canonical[np.ix_(range(canonical.shape[0]), range(canonical.shape[1]), *picks)]
         flat = window.reshape(*canonical.shape[:2], math.prod(window.shape[2:]))
         if is_max:
-            value = flat.max(axis=-1) if flat.shape[-1] else np.full(canonical.shape[:2], -np.inf)
+            value = greatest(flat, axis=-1)
         else:
             value = flat.sum(axis=-1) / max(count, 1)
             value = np.trunc(value) if np.issubdtype(canonical.dtype, np.integer) else value

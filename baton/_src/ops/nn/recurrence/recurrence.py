@@ -23,7 +23,7 @@ import numpy as np
 from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
 from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo, TupleInfo
-from baton._src.ops.broadcasting import same_dtype
+from baton._src.ops.broadcasting import check_floats, same_dtype
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.nn.recurrence.kernel import recurrence_kernel
 from baton._src.ops.precision import wide
@@ -87,6 +87,7 @@ def infer(call: OpCall[RecurrenceAttrs]) -> Info:
             call.fail(f"{name} must have rank {rank}, got {show_shape(x.shape, x.ndim)}")
     shared = [x for n, x in zip(a.extras, _others(call)) if n != "lengths" and isinstance(x, TensorInfo)]
     same_dtype(call, [projected, weight, hidden, *shared])
+    check_floats(call, 0, 1, 2)
     dims = DimMath(call.prover)
     if projected.shape is not None and hidden.shape is not None:
         steps, batch = projected.shape[:2]

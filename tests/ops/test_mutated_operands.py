@@ -1,0 +1,68 @@
+"""Every operator on operands that its samples do not have: its rule refuses them, or they mean what it declares."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+from baton._src.ir.op_def import NotApplicable, OpDef
+from baton._src.ops.catalogue import CATALOGUE
+from baton._src.support.diagnostics import DiagnosticError
+from tests.at_length import at_length, seeds_at_length
+from tests.ops.mutations import mutated
+from tests.ops.sampled_calls import SampledCall
+
+BY_CONTENT = {
+    *("gather_elements", "gather_nd", "relay_gather_nd", "index_tensor", "adv_index", "index_put", "unravel_index"),
+    *("scatter_elements", "scatter_nd", "relay_scatter_nd", "reverse_sequence", "invert_permutation", "take"),
+    *("nn.nll_loss", "grad.nll_loss_backward", "multinomial_from_uniform", "sparse_reshape", "sparse_to_dense"),
+    *("nn.sparse_dense", "nn.sparse_add", "nn.sparse_transpose", "nn.sparse_conv2d"),
+    *("image.crop_and_resize", "vision.roi_align", "vision.roi_pool", "vision.non_max_suppression"),
+}
+"""Operators with indices, lengths or counts among their operands: references refuse those that name nothing."""
+JUDGED = [d for d in CATALOGUE if d.samples and d.samples() and not isinstance(d.reference, NotApplicable)]
+
+
+def _judge(definition: OpDef[Any], seed: int, count: int) -> int:
+    """How many of so many mutated calls the rule takes; the reference gives what the rule declares of each."""
+    assert definition.samples is not None
+    rng, samples, taken = np.random.default_rng(seed), definition.samples(), 0
+    for _ in range(count):
+        call = SampledCall(definition, mutated(rng, samples), symbolic=False)
+        try:
+            declared = call.infer()
+        except DiagnosticError:
+            continue
+        taken += 1
+        try:
+            with np.errstate(all="ignore"), warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of means of nothing
+                found = call.reference()
+        except (IndexError, ValueError):
+            assert definition.name in BY_CONTENT, call.infos
+            continue
+        call.check_declared(declared, found)
+    return taken
+
+
+@pytest.mark.parametrize("definition", JUDGED, ids=lambda d: d.name)
+def test_mutated_operands_are_refused_or_meant(definition: OpDef[Any]) -> None:
+    """Guards rules that take what has no meaning: kernels of such calls read beside their operands, references failed
+    in NumPy's words or gave other shapes and dtypes than were declared."""
+    _judge(definition, 0, 40)
+
+
+def test_rules_are_not_merely_strict() -> None:
+    """Guards the test above: a rule that refused everything would pass it."""
+    assert sum(_judge(d, 0, 20) for d in JUDGED) > 5 * len(JUDGED)
+
+
+@pytest.mark.fuzz
+@pytest.mark.parametrize("seed", seeds_at_length(3))
+def test_many_mutated_operands(seed: int) -> None:
+    """The same, of others in each run."""
+    for definition in JUDGED:
+        _judge(definition, seed, at_length(300))
