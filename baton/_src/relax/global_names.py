@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
+from baton._src.ir.structural import structural_equal
 from baton._src.ir.traverse import substitute
 from baton._src.support.diagnostics import fail
 
@@ -25,7 +27,7 @@ def normalize_global_vars(module: IRModule) -> IRModule:
     taken = set(public.values())
     renamed: dict[GlobalVar, GlobalVar] = {}
     for var in module.functions:
-        name = public[var] if var in public else _free_name(var.name_hint, taken)
+        name = public[var] if var in public else free_name(var.name_hint, taken)
         taken.add(name)
         if name != var.name_hint:
             renamed[var] = var.with_fields(name_hint=name)
@@ -37,7 +39,27 @@ def normalize_global_vars(module: IRModule) -> IRModule:
     return module.with_functions(functions)
 
 
-def _free_name(hint: str, taken: set[str]) -> str:
+def names_beside(module: IRModule, added: Mapping[GlobalVar, Any]) -> dict[GlobalVar, GlobalVar]:
+    """The variable of each of the functions `added` next to those of the module: another one where the name is taken.
+
+    A function that the module has under this name already is that one.
+    """
+    known = {var.name_hint: var for var in module.functions}
+    taken = set(known)
+    found: dict[GlobalVar, GlobalVar] = {}
+    for var, function in added.items():
+        other = known.get(var.name_hint)
+        if other is not None and (other is var or structural_equal(module.functions[other], function)):
+            found[var] = other
+            continue
+        name = free_name(var.name_hint, taken)
+        taken.add(name)
+        found[var] = var if name == var.name_hint else var.with_fields(name_hint=name)
+    return found
+
+
+def free_name(hint: str, taken: set[str]) -> str:
+    """`hint`, or the first of `hint1`, `hint2`, ... that is not `taken`."""
     name, count = hint, 0
     while name in taken:
         count += 1

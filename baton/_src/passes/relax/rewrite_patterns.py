@@ -16,7 +16,7 @@ from typing import Any
 
 from baton._src.analysis.bindings import get_var2val, used_vars
 from baton._src.analysis.exposure import Exposure, gives_fresh_results
-from baton._src.analysis.purity import may_write
+from baton._src.analysis.purity import contains_impure_call, may_write
 from baton._src.ir.module import IRModule
 from baton._src.ir.structural import structural_equal
 from baton._src.ir.traverse import post_order, substitute
@@ -183,10 +183,15 @@ def rewrite_bindings(
     ctx: PatternContext,
     rewriter: Callable[[Mapping[DFPattern, Var], Mapping[Var, Any]], Mapping[Var, Any]],
     func: Function,
+    *,
+    everywhere: bool = False,
 ) -> Function:
-    """`func` with variables of its dataflow blocks bound to what `rewriter(matchings, bindings)` returns."""
+    """`func` with variables of its dataflow blocks bound to what `rewriter(matchings, bindings)` returns.
+
+    With `everywhere`, other blocks without effects are rewritten, too, and `bindings` are those of the block.
+    """
     for _ in range(MOST_ROUNDS):
-        blocks = _BlockRewriter(ctx, rewriter, func)
+        blocks = _BlockRewriter(ctx, rewriter, func, everywhere)
         found = blocks.function(func)
         if found is func:
             return func
@@ -197,33 +202,41 @@ def rewrite_bindings(
 class _BlockRewriter(BindingRewriter):
     """One round: the matches of each block that the rewriter accepts and that do not overlap with earlier ones."""
 
-    def __init__(self, ctx: PatternContext, rewriter: Any, func: Function) -> None:
+    def __init__(self, ctx: PatternContext, rewriter: Any, func: Function, everywhere: bool) -> None:
         super().__init__()
         self.ctx, self.rewriter, self.all_values = ctx, rewriter, get_var2val(func)
+        self.everywhere = everywhere
         self.counts_users = any(edge.only for edge in ctx.edges)
 
     def leave_block(self, block: BindingBlock, bindings: list[Binding]) -> Any:
         found = super().leave_block(block, bindings)
-        if not isinstance(block, DataflowBlock) or not found:
+        if not found or not self._is_free_of_effects(block):
             return found
         changed = self._changes(block)
         if not changed:
             return found
         made = [VarBinding(b.var, changed[b.var], b.span) if b.var in changed else b for b in found[0].bindings]
-        return (DataflowBlock(in_order(made), block.span),)
+        return (type(block)(in_order(made), block.span),)
 
-    def _changes(self, block: DataflowBlock) -> dict[Var, Any]:
+    def _is_free_of_effects(self, block: BindingBlock) -> bool:
+        if isinstance(block, DataflowBlock):
+            return True
+        return self.everywhere and not any(contains_impure_call(b.value) for b in block.bindings)
+
+    def _changes(self, block: BindingBlock) -> dict[Var, Any]:
         """What variables are to be bound to now."""
+        # Outside of dataflow blocks there may be effects between this block and what others bind.
+        values = {b.var: b.value for b in block.bindings} if self.everywhere else self.all_values
         changed: dict[Var, Any] = {}
         closed: set[Var] = set()
         for matched in match_block(self.ctx.patterns, self.ctx.edges, block, closed):
             if not closed.isdisjoint(matched.values()):
                 continue
-            made = self.rewriter(matched, self.all_values)
+            made = self.rewriter(matched, values)
             new = {v: e for v, e in made.items() if not structural_equal(self.all_values.get(v), e)}
             changed.update(new)
             closed.update(new)
             if self.counts_users:  # whose operands have other users now
-                values = [*new.values(), *(self.all_values[v] for v in new if v in self.all_values)]
-                closed.update(n for n in post_order(values) if isinstance(n, Var))
+                concerned = [*new.values(), *(self.all_values[v] for v in new if v in self.all_values)]
+                closed.update(n for n in post_order(concerned) if isinstance(n, Var))
         return changed

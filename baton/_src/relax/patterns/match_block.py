@@ -1,4 +1,4 @@
-"""Matching patterns joined by edges against a dataflow block.
+"""Matching patterns joined by edges against a block of bindings without effects.
 
 Backtracking over the variables of the block. An edge to a pattern that is already placed leaves only the users, or the
 operands, of its variable as candidates, so a connected set of patterns costs the block's size times that of the
@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence, Set
 from typing import Any
 
 from baton._src.ir.traverse import post_order
-from baton._src.relax.nodes import Call, DataflowBlock, DataflowVar, MatchCast, Tuple, TupleGetItem, Var, VarBinding
+from baton._src.relax.nodes import BindingBlock, Call, DataflowVar, MatchCast, Tuple, TupleGetItem, Var, VarBinding
 from baton._src.relax.patterns.match import Found, Matcher
 from baton._src.relax.patterns.nodes import DFPattern
 
@@ -19,7 +19,7 @@ from baton._src.relax.patterns.nodes import DFPattern
 class _Block:
     """What is bound in a block, and who uses it."""
 
-    def __init__(self, block: DataflowBlock) -> None:
+    def __init__(self, block: BindingBlock) -> None:
         self.values: dict[Any, Any] = {}
         self.users: dict[Any, list[Var]] = {}
         self.operands: dict[Any, list[Any]] = {}
@@ -33,7 +33,7 @@ class _Block:
 
 
 def match_block(
-    patterns: Sequence[DFPattern], edges: Sequence[Any], block: DataflowBlock, closed: Set[Var] = frozenset()
+    patterns: Sequence[DFPattern], edges: Sequence[Any], block: BindingBlock, closed: Set[Var] = frozenset()
 ) -> Iterator[dict[DFPattern, Var]]:
     """Every way to place the patterns on different variables so that all edges hold; none is placed on those that are
     `closed`, a set that may grow meanwhile."""
