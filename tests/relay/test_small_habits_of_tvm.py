@@ -254,3 +254,37 @@ def test_numbers_are_conditions_of_where() -> None:
         run = relay.create_executor(kind).evaluate(relay.Function([c, x], relay.where(c, x, relay.negative(x))))
         found = run(np.array([0, 0.5, -2, np.nan], "float32"), np.ones(4, "float32"))
         assert found.numpy().tolist() == [-1, 1, 1, 1]
+
+
+FOLDS = ["sum", "mean", "variance", "std", "max", "min", "prod", "argmax", "argmin"]
+
+
+@pytest.mark.parametrize("name", FOLDS)
+def test_an_empty_list_of_axes_is_all_of_them(name: str) -> None:
+    """Relax and NumPy fold nothing then."""
+    x = relay.var("x", shape=(2, 3))
+    empty: list[Any] = [(), []]
+    for axis in empty:
+        call = relay.transform.InferTypeLocal
+        whole, kept = (getattr(relay, name)(x, axis=axis, keepdims=keepdims) for keepdims in (False, True))
+        assert (call(whole).concrete_shape, call(kept).concrete_shape) == ((), (1, 1))
+        assert call(getattr(relay, name)(x, axis=axis, exclude=True)).concrete_shape == ()
+    text = f"fn(%x: Tensor[(2, 3), float32]) {{ {name}(%x, axis=[]) }}"
+    assert relay.parse_expr(text).body.checked_type.concrete_shape == ()
+
+
+@pytest.mark.parametrize("norm", ["instance_norm", "l2_normalize"])
+def test_statistics_over_no_axes_read_back(norm: str) -> None:
+    """What SimplifyInference writes means the same when its text is read."""
+    x, g = relay.var("x", shape=(2, 3)), relay.var("g", shape=(3,))
+    norms = {
+        "instance_norm": lambda: relay.nn.instance_norm(x, g, g),
+        "l2_normalize": lambda: relay.nn.l2_normalize(x, 1e-5, []),
+    }
+    before = baton.IRModule.from_expr(norms[norm]())
+    after = relay.parse(relay.transform.SimplifyInference()(relay.transform.InferType()(before)).astext())
+    inputs = [np.array([[1, -2, 3], [4, 5, -6]], "float32"), np.array([1, 2, 3], "float32")][
+        : len(before["main"].params)
+    ]
+    found = [relay.create_executor("debug", m).evaluate()(*inputs).numpy() for m in (before, after)]
+    np.testing.assert_allclose(*found)

@@ -11,7 +11,7 @@ other language leave it out. `__post_init__` normalises (an int stride to a pair
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
 T = TypeVar("T")
@@ -118,6 +118,11 @@ class Attrs:
     def with_attrs(self, **changes: Any) -> Any:
         """A copy with some attributes changed."""
         return dataclasses.replace(self, **changes)  # type: ignore[type-var]  # the same
+
+    @classmethod
+    def said_in_relay(cls, given: Mapping[str, Any]) -> Mapping[str, Any]:
+        """What a Relay program says, in the terms of both languages: a record overrides it if they differ."""
+        return given
 
     @classmethod
     def accepts(cls, name: str) -> bool:

@@ -266,7 +266,8 @@ def _derived(definition: OpDef[Any], make: Maker) -> Callable[..., Any]:
             name = "layout" if "layout" in shape.parameters else "data_layout"
             given["out_layout"] = given.get(name) or shape.parameters[name].default
         values = tuple(given.pop(name, default) for name, default in operands)
-        return located(make.call(definition, values, given))
+        said = definition.attrs.said_in_relay(given) if make.language == "relay" else given
+        return located(make.call(definition, values, said))
 
     vars(builder)["__signature__"] = shape
     return builder

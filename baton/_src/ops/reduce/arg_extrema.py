@@ -55,7 +55,8 @@ class RelayArgAttrs(Attrs):
     select_last_index: bool = attr(False, "the last of equal elements wins")
 
     def __post_init__(self) -> None:
-        set_attr(self, "axis", as_axes(self.axis))
+        set_attr(self, "axis", as_axes(self.axis) or None)
+        set_attr(self, "exclude", bool(self.exclude and self.axis))
 
 
 def _define(name: str, is_max: bool, dtype: DataType, record: Any) -> OpDef[Any]:

@@ -173,7 +173,7 @@ class AttributeReader:
                 self._cursor.error(f"{op.name}: {name} must be {wanted}, got {values[name]!r}", place)
                 return NO_ATTRS
         try:
-            return record(**values)
+            return record(**record.said_in_relay(values))
         except DiagnosticError as error:
             self._cursor.errors.extend(d.at(span) for d in error.diagnostics)
         except (TypeError, ValueError, LookupError, AttributeError, OverflowError) as wrong:

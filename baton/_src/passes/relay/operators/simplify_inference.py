@@ -8,7 +8,7 @@ decomposition (`OpDef.decompose`).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -64,10 +64,16 @@ def _batch_norm(build: Build, call: Call) -> Any:
 
 def _normalized(build: Build, x: Any, axes: tuple[int, ...], epsilon: float) -> Any:
     """(x - mean) / sqrt(variance + epsilon) over `axes`."""
-    mean = build.op("mean", x, axis=axes, keepdims=True)
-    variance = build.op("variance", x, mean, axis=axes, keepdims=True)
+    over = _over(x, axes)
+    mean = build.op("mean", x, **over, keepdims=True)
+    variance = build.op("variance", x, mean, **over, keepdims=True)
     deviation = build.op("sqrt", build.op("add", variance, epsilon))
     return build.op("divide", build.op("subtract", x, mean), deviation)
+
+
+def _over(x: Any, axes: Sequence[int]) -> dict[str, Any]:
+    """Attributes of a fold over `axes`. An empty list would fold all of them, in Relay's text."""
+    return {"axis": axes} if axes else {"axis": tuple(range(len(x.checked_type.shape))), "exclude": True}
 
 
 def _along(build: Build, vector: Any, axis: int, rank: int) -> Any:
@@ -114,7 +120,9 @@ def _group_norm(build: Build, call: Call) -> Any:
 
 def _l2_normalize(build: Build, call: Call) -> Any:
     x = call.args[0]
-    square = build.op("sum", build.op("multiply", x, x), axis=call.attrs.axis, keepdims=True)
+    axes = call.attrs.axis
+    over = {"axis": None} if axes is None else _over(x, axes)
+    square = build.op("sum", build.op("multiply", x, x), **over, keepdims=True)
     return build.op("divide", x, build.op("sqrt", build.op("maximum", square, call.attrs.eps)))
 
 
