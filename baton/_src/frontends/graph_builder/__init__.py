@@ -1,6 +1,6 @@
-"""What importers write programs with, whichever language they are for.
+"""The builder with which importers write programs, for either language.
 
-`graph` is the builder; `value` is what flows between a model's nodes, `operands` what a call may be given; `folding`
-computes calls on constants; `language` says what differs between the languages, `relax_graph` and `relay_graph` are
-the two answers (`relay_dims`, `relay_rewrites`: what Relay needs besides).
+`graph` is the builder; `value` represents the values between a model's nodes, `operands` the operands of calls;
+`folding` evaluates calls on constants; `language` is the interface to the languages, implemented by `relax_graph` and
+`relay_graph` (with `relay_dims`, `relay_rewrites` for Relay).
 """

@@ -1,4 +1,4 @@
-"""Sizes that ought to be equal: which of them says most plainly what all of them are."""
+"""Sizes that should be equal: choose the simplest expression for all of them."""
 
 from __future__ import annotations
 
@@ -13,14 +13,17 @@ from baton._src.tir.evaluate import evaluate
 from baton._src.tir.expr import Max, Var
 
 PROBES = (5040, 240, 32, 8)
-"""Sizes to try where two computed ones may agree: of halves and patches, and below the usual limits of lengths."""
+"""Sizes to try when two computed ones may be equal: multiples of common divisors, and values below common length
+limits.
+"""
 
 
 def plainest(dims: tuple[Dim, ...], prover: Analyzer) -> Dim | None:
-    """What dims that ought to be equal are called: a number, else the one variable among computed dims, else what
-    all are but for `max(0, length)` (the length of a range, which may be empty; of a tensor never), else the first
-    of several that are computed from the same sizes, else None. Sizes computed from the same ones that are never
-    equal (`n // 2` and `n // 5`) are no such dims: one of them is 1 in some run, and is repeated there."""
+    """The expression to use for dims that should be equal: a constant, else the only variable among computed dims, else
+    the expression common to all except for `max(0, length)` (the length of a range may be zero; that of a tensor is not
+    negative), else the first of several computed from the same sizes, else None. Sizes computed from the same ones that
+    are never equal (`n // 2` and `n // 5`) do not qualify: one of them is 1 in some run, and is broadcast there.
+    """
     others = [d for d in dims if not (isinstance(d, int) and d == 1)]
     numbers = [d for d in others if isinstance(d, int)]
     if numbers:
@@ -39,7 +42,7 @@ def plainest(dims: tuple[Dim, ...], prover: Analyzer) -> Dim | None:
 
 
 def _meet(dims: Sequence[Dim], symbols: Sequence[Var]) -> bool:
-    """Whether these sizes are all equal in some run: one with sizes that divide well, small ones or large ones."""
+    """Whether these sizes are all equal for some of the `PROBES`."""
     for size in PROBES:
         values = {v: size * (k + 1) for k, v in enumerate(symbols)}
         if len({evaluate(d, values) if isinstance(d, PrimExpr) else d for d in dims}) == 1:

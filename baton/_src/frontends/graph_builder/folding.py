@@ -1,4 +1,4 @@
-"""Calls on constants alone, computed while a model is imported: by the operator's NumPy meaning."""
+"""Evaluate calls on constants while importing, by the operator's NumPy reference."""
 
 from __future__ import annotations
 
@@ -14,12 +14,13 @@ from baton._src.support.diagnostics import fail
 from baton._src.values.tensor import AnyArray
 
 FOLD_LIMIT = 1 << 22
-"""Calls on constants are computed while importing if the operands have at most this many elements together."""
+"""Calls on constants are evaluated while importing if their operands have at most this many elements in total."""
 
 
 def folded(definition: OpDef[Any], operands: Sequence[Operand], attrs: Any) -> tuple[AnyArray, ...] | None:
-    """The results of a call; None if it is left to the program. `DiagnosticError` (`op-index`) for an index of what
-    there is not."""
+    """The results of a call; None if it is left to the program. `DiagnosticError` (`op-index`) for an index out of
+    range.
+    """
     known = [constant_of(o) for o in operands]
     if any(k is None for k in known) or isinstance(definition.reference, NotApplicable) or not definition.pure:
         return None
@@ -35,5 +36,5 @@ def folded(definition: OpDef[Any], operands: Sequence[Operand], attrs: Any) -> t
 
 
 def _is_quantised_weight(definition: OpDef[Any], operands: Sequence[Operand]) -> bool:
-    """Whether a call makes floats of a matrix of integers: products may want the integers, and files are smaller."""
+    """Whether a call converts an integer matrix to floats: products may use the integers, and files stay smaller."""
     return definition.name == "dequantize" and isinstance(operands[0], Value) and operands[0].rank > 1

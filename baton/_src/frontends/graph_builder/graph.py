@@ -38,22 +38,22 @@ from baton._src.values.tensor import AnyArray
 
 
 class GraphBuilder:
-    """Writes calls; keeps the info of every value."""
+    """Writes calls, and keeps the info of every value."""
 
     def __init__(self, language: Language) -> None:
         self.language = language
         self.prover = Analyzer()
         self.made: list[Value] = []
-        """Values whose expression was made on demand in the innermost open arm; it is not visible outside."""
+        """Values whose expression was created in the innermost open branch; it is not visible outside."""
         self.origins: dict[Var, frozenset[str]] = {}
-        """The inputs of the model whose values decide a size that only a run tells."""
+        """The model inputs whose values determine each size known only at run time."""
         self.counted: list[Value] = []
-        """Values whose elements were named in the innermost open arm; the names mean nothing outside."""
+        """Values whose elements were named in the innermost open branch; the names are not valid outside."""
         self.hint = ""
         """The node being converted, for names of bindings and messages."""
 
     def input(self, name: str, info: TensorInfo, shown: str | None = None) -> Value:
-        """A parameter of the program; `shown` is what the program calls it, if that is not `name`."""
+        """A parameter of the program; `shown` is its name in the program, if that is not `name`."""
         return Value(info, expr=self.language.input(shown or name, info), sources=frozenset({name}))
 
     def constant(self, array: Any, dtype: object = None) -> Value:
@@ -78,14 +78,14 @@ class GraphBuilder:
         return Value(TensorInfo(found.shape, DataType(dtype)), dims=contents.reshape(found.shape), sources=sources)
 
     def expr(self, value: Value) -> Any:
-        """The expression of a value, made now if it was a constant or a shape so far."""
+        """The expression of a value, created now if it was a constant or a shape so far."""
         if value.expr is None:
             value.expr = self._materialise(value)
             self.made.append(value)
         return value.expr
 
     def _origins(self, dims: Iterable[Dim]) -> frozenset[str]:
-        """The inputs whose values decide these sizes."""
+        """The inputs whose values determine these sizes."""
         found: frozenset[str] = frozenset()
         for dim in dims if self.origins else ():
             if isinstance(dim, PrimExpr):
@@ -95,8 +95,9 @@ class GraphBuilder:
     def numbers(self, value: Value) -> AnyArray | None:
         """The elements of a small integer tensor as ints and symbolic sizes, read at run time if nothing else will do.
 
-        None where that cannot be: the number of elements is open, or the language has no names for sizes. Unlike
-        `Value.contents` these may be negative, which sizes never are: what counts from an end has to say so before.
+        None if that is not possible: the number of elements is unknown, or the language cannot name sizes. Unlike
+        `Value.contents` these may be negative, whereas symbolic sizes are assumed not to be: positions that count from
+        an end must be normalised first.
         """
         contents = value.contents()
         if contents is not None or value.counted is not None:
@@ -134,7 +135,7 @@ class GraphBuilder:
         return self._named(zip(found, infos, strict=True), sources)
 
     def _named(self, results: Iterable[tuple[Any, TensorInfo]], sources: frozenset[str]) -> list[Value]:
-        """Results whose rank is known, with names for the sizes that are not."""
+        """Results of known rank, with names for their unknown sizes."""
         values = []
         for result, plain in results:
             expr, info = self.language.named(result, plain)
@@ -144,7 +145,7 @@ class GraphBuilder:
         return values
 
     def rehearse(self, infos: list[TensorInfo], run: Callable[[list[Value]], list[Value]]) -> list[Value]:
-        """What `run` makes of values with these infos; only the infos of the results mean anything."""
+        """The results of `run` on values with these infos; only the infos of the results are meaningful."""
         outputs: list[Value] = []
 
         def write(exprs: list[Any]) -> None:
@@ -206,7 +207,7 @@ class GraphBuilder:
     def call_many(self, op: str, *operands: Operand, **attributes: Any) -> tuple[Value, ...]:
         """A call; one value a result. `op` is a neutral name of the catalogue.
 
-        `attributes` may name operands too that are host scalars (the bounds of a clip, the corners of a slice).
+        `attributes` may also contain operands that are host scalars (the bounds of a clip, the corners of a slice).
         """
         definition = CATALOGUE.get(op)
         given = list(operands)
@@ -227,18 +228,20 @@ class GraphBuilder:
         return tuple(self._named(zip(exprs, map(tensor_of, fields), strict=True), sources))
 
     def packed(self, name: str, *operands: Value | int | str, results: Sequence[TensorInfo]) -> tuple[Value, ...]:
-        """A call of the VM's function `name`, which no operator stands for; what it gives is as `results` say."""
+        """A call of the VM's function `name`, for which there is no operator; `results` are the infos of its
+        results.
+        """
         args = [self.expr(o) if isinstance(o, Value) else o for o in operands]
         exprs = self.language.packed(name, args, results)
         sources = sources_of([o for o in operands if isinstance(o, Value)])
         return tuple(self._named(zip(exprs, results, strict=True), sources))
 
     def demand(self, condition: Value, told: str) -> None:
-        """Unless `condition` (one truth value) holds, the call is to end with an error that says what is `told`."""
+        """Make the program raise an error with the message `told` unless `condition` (one truth value) holds."""
         self.language.demand(self.expr(self.reshape(condition, ()) if condition.rank else condition), told)
 
     def of_shape(self, value: Value, dims: tuple[Dim, ...]) -> Value:
-        """`value` with dims that ought to be its own; those that cannot be shown to be are checked at run time."""
+        """`value` with the given dims, which should be its own; those not provably equal are checked at run time."""
         own = value.shape or ()
         if len(own) == len(dims) and all(self.prover.equal(a, b) for a, b in zip(own, dims)):
             return value
@@ -277,7 +280,9 @@ class GraphBuilder:
         return self.call("reshape", self._counted(value, wanted), wanted)
 
     def _counted(self, value: Value, wanted: tuple[Dim, ...]) -> Value:
-        """`value`, checked at run time to have as many elements as the new shape: flat where that cannot be shown."""
+        """`value`, checked at run time to have as many elements as the new shape; flattened where that is not
+        provable.
+        """
         if value.shape is None or value.array is not None:
             return value
         definition = CATALOGUE.get("reshape")
@@ -306,6 +311,6 @@ def _is_empty(sizes: Sequence[Dim]) -> bool:
 
 
 def count_of(sizes: Sequence[Dim]) -> int:
-    """How many elements there are; -1, which a reshape finds out unless other axes are empty, where that is open."""
+    """The number of elements; -1 if it is unknown, which a reshape can infer unless other axes are empty."""
     known = [size for size in sizes if isinstance(size, int)]
     return math.prod(known) if len(known) == len(sizes) else -1

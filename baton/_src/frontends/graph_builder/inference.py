@@ -1,8 +1,8 @@
-"""What a converter's call gives, by its operator's own rule; operands whose sizes ought to be equal are made so first.
+"""Infer the result of a converter's call by the operator's rule, after unifying sizes of operands that should be equal.
 
     x: (seq, 8), m: (min(seq, 512), 8), add(x, m)   ->   (seq, 8)
 
-What cannot be shown to be equal is checked at run time.
+Equalities that cannot be proven are checked at run time.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from baton._src.tir.arith.analyzer import Analyzer
 
 
 class SizeChecks(Protocol):
-    """Whoever knows what is equal, and checks the rest at run time: the builder."""
+    """The interface to equalities of sizes and their run-time checks: implemented by the builder."""
 
     prover: Analyzer
     hint: str
 
     def of_shape(self, value: Value, dims: tuple[Dim, ...]) -> Value:
-        """`value` with dims that ought to be its own."""
+        """`value` with the given dims, which should be its own."""
 
 
 def inferred(
     g: SizeChecks, definition: OpDef[Any], given: list[Operand], attrs: Any
 ) -> tuple[list[Operand], tuple[Info, ...], Info]:
-    """The operands, their infos and the result's; sizes that ought to be equal are made so first, where needed."""
+    """The operands, their infos and the result's, after unifying sizes where necessary."""
     values = tuple(known_of(o) for o in given)
 
     def infer(operands: list[Operand]) -> tuple[list[Operand], tuple[Info, ...], Info]:
@@ -50,8 +50,9 @@ def inferred(
 
 
 def _agree(g: SizeChecks, operands: list[Operand]) -> list[Operand]:
-    """Operands whose dims ought to be equal but cannot be shown to be, such as `seq` and the `min(seq, 512)` of a
-    slice, get the plainer of the two, checked at run time."""
+    """Operands whose dims should be equal but are not provably so, such as `seq` and the `min(seq, 512)` of a slice,
+    get the simpler of the two, checked at run time.
+    """
     values = [o for o in operands if isinstance(o, Value)]
     if len(values) != len(operands) or any(v.shape is None for v in values):
         return operands
@@ -62,7 +63,9 @@ def _agree(g: SizeChecks, operands: list[Operand]) -> list[Operand]:
 
 
 def _aligned(g: SizeChecks, parts: Operand, axis: int) -> Operand:
-    """Tensors to be joined, their other sizes checked at run time to be what those of the plainest are."""
+    """Tensors to be concatenated, with their other sizes checked at run time to be those of the simplest
+    expressions.
+    """
     values = [p for p in parts if isinstance(p, Value)] if isinstance(parts, (tuple, list)) else []
     shapes = [v.shape for v in values if v.shape is not None]
     if not values or len(shapes) != len(values) or len({len(s) for s in shapes}) != 1:

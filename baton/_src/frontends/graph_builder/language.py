@@ -1,4 +1,4 @@
-"""`Language`: what an importer asks of Relax and of Relay, each in its own way."""
+"""`Language`: the interface of importers to Relax and Relay."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from baton._src.tir.expr import Var
 from baton._src.values.tensor import AnyArray
 
 Arm = Callable[[], list[tuple[Any, TensorInfo]]]
-"""Writes one way to go on; its results."""
+"""Writes one branch and returns its results."""
 
 
 class Language(Protocol):
-    """What the two languages do differently."""
+    """The operations that differ between the two languages."""
 
     name: str
 
@@ -33,7 +33,7 @@ class Language(Protocol):
         ...
 
     def packed(self, name: str, args: Sequence[Any], infos: Sequence[TensorInfo]) -> Sequence[Any]:
-        """A call of the VM's function `name`; a tuple if it gives several. `args`: expressions, ints and strs."""
+        """A call of the VM's function `name`; a tuple if it has several results. `args`: expressions, ints and strs."""
         ...
 
     def shape_tensor(self, dims: Sequence[Dim]) -> Any:
@@ -51,25 +51,27 @@ class Language(Protocol):
         ...
 
     def demand(self, condition: Any, told: str) -> None:
-        """Unless `condition` (a rank-0 bool tensor) holds, the call ends with an error that says what is `told`."""
+        """Raise an error with the message `told` at run time unless `condition` (a rank-0 bool tensor) holds."""
         ...
 
     def match(self, expr: Any, info: TensorInfo, hint: str) -> Any:
-        """`expr`, an operand of the node `hint`, which is to have the shape of `info`: checked at run time."""
+        """`expr`, an operand of the node `hint`, checked at run time to have the shape of `info`."""
         ...
 
     def named(self, expr: Any, info: TensorInfo) -> tuple[Any, TensorInfo]:
-        """A result of unknown shape with new names for its sizes, where the language has such names."""
+        """A result of unknown shape with new names for its sizes, if the language supports them."""
         ...
 
     def numbers(self, expr: Any, count: int) -> list[Var] | None:
-        """The elements of a rank-1 int64 tensor, computed at run time, as symbolic sizes; None where there are none."""
+        """The elements of a rank-1 int64 tensor, computed at run time, as symbolic sizes; None if the language has
+        none.
+        """
         ...
 
     def rewrite(self, name: str) -> Callable[..., Value] | None:
-        """How to say the neutral operator `name` in terms of others, where the language lacks it."""
+        """The expansion of the neutral operator `name` by others, if the language lacks it."""
         ...
 
     def rehearse(self, infos: Sequence[TensorInfo], run: Callable[[list[Any]], None]) -> None:
-        """Call `run` with variables of these infos and forget whatever it emits."""
+        """Call `run` with variables of these infos and discard what it emits."""
         ...

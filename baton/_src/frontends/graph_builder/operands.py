@@ -1,4 +1,4 @@
-"""What a converter's call may be given: tensors, host scalars, tuples, shapes; and what is known of them."""
+"""The operands of a converter's call (tensors, host scalars, tuples, shapes), and what is known about them."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def tensors_in(operands: Iterable[Operand]) -> Iterator[Value]:
 
 
 def dims_of(info: Info) -> Sequence[Dim]:
-    """The sizes that stand in an info."""
+    """The sizes in an info."""
     match info:
         case TensorInfo(shape=dims) | ShapeInfo(values=dims):
             return dims or ()
@@ -70,7 +70,7 @@ def as_int(dim: Any) -> Any:
 
 
 def tensor_of(info: Info) -> TensorInfo:
-    """A tensor's info, for a result that is nothing else."""
+    """The info of a result that must be a tensor."""
     return info if isinstance(info, TensorInfo) else TensorInfo()
 
 
@@ -87,7 +87,7 @@ def prim_of(value: Any) -> PrimInfo:
 
 
 def constant_of(operand: Operand) -> Any:
-    """The array, numbers or sizes that an operand certainly is; None where only a run tells."""
+    """The array, numbers or sizes of an operand; None if they are known only at run time."""
     if isinstance(operand, Value):
         return operand.array
     if isinstance(operand, Scalars):
@@ -104,13 +104,13 @@ def constant_of(operand: Operand) -> Any:
 
 
 def known_of(operand: Operand) -> Any:
-    """What `infer` may look at: small constants and shapes."""
+    """The values that `infer` may inspect: small constants and shapes."""
     found = constant_of(operand)
     return found if (isinstance(found, np.ndarray) and found.size <= SMALL) or isinstance(found, tuple) else None
 
 
 def size_of(known: Any) -> int:
-    """How many elements a constant has."""
+    """The number of elements of a constant."""
     if isinstance(known, np.ndarray):
         return known.size
     return sum(size_of(k) for k in known) if isinstance(known, list) else 1

@@ -51,7 +51,7 @@ class RelaxGraph:
         self.block = ExitStack()
         self.dataflow = dataflow
         self.sizes = 0
-        """How many sizes that only a run tells have been named."""
+        """The number of run-time sizes that have been named."""
 
     def input(self, name: str, info: TensorInfo) -> Var:
         var = Var(name, from_info(info))
@@ -68,7 +68,7 @@ class RelaxGraph:
         return self
 
     def __exit__(self, *error: Any) -> None:
-        """End what a wrong model left open: nothing that is built later stands inside this function."""
+        """Close what an invalid model left open, so that later programs are not built inside this function."""
         self.block.__exit__(*error)
         self.function.__exit__(*error)
 
@@ -143,7 +143,7 @@ class RelaxGraph:
         self._function_body(params, write)
 
     def _body(self, write: Callable[[], Any]) -> SeqExpr:
-        """What `write` emits, and its result. Where it fails, what it has emitted is gone."""
+        """The bindings that `write` emits, and its result. If it fails, its bindings are discarded."""
         self.builder.begin_binding_block()
         try:
             result = write()

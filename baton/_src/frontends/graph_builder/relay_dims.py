@@ -1,4 +1,4 @@
-"""Sizes that a model leaves open, in Relay: `?` in types, read from a tensor's shape where they are computed with.
+"""Symbolic sizes of a model in Relay: `?` in types, read from a tensor's shape where computations need them.
 
 input x: (n, 1, 8, 8);  reshape(y, (n * 2, 256))   ->   dyn.reshape(%y, concatenate((shape_of(%x)[0] * 2, [256])))
 """
@@ -39,7 +39,9 @@ class OpenSizes:
         self._places: dict[Any, tuple[Expr, int]] = {}
 
     def note(self, tensor: Expr, dims: Sequence[Dim]) -> None:
-        """A parameter, or what only a run tells the sizes of; `dims` say what these are called."""
+        """Record where the sizes `dims` can be read: from a parameter, or a value whose sizes are known only at run
+        time.
+        """
         for axis, dim in enumerate(dims):
             if isinstance(dim, tir.Var):
                 self._places.setdefault(dim, (tensor, axis))
@@ -71,7 +73,7 @@ class OpenSizes:
         return getattr(R, operation)(self._number(dim.a), self._number(dim.b))
 
     def settled(self, call: Call, hint: str) -> Call:
-        """A call whose target shape is symbolic, so that Relay can say it: with a -1, or by its dynamic form."""
+        """A call whose target shape is symbolic, in a form that Relay supports: with a -1, or as a dynamic operator."""
         for name in call.attrs.names if call.attrs is not None else ():
             target = getattr(call.attrs, name)
             if not isinstance(target, tuple):
@@ -92,7 +94,7 @@ class OpenSizes:
         return call
 
     def _slice(self, call: Call) -> Call:
-        """A slice between corners that are computed from sizes."""
+        """A slice with bounds computed from sizes."""
         a = call.attrs
         begin, end = self.tensor(a.begin), self.tensor(a.end)
         strides = relay_constant(np.array(a.strides or [1] * len(a.begin), "int64"))

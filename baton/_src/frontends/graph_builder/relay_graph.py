@@ -1,10 +1,10 @@
 """`RelayGraph`: a model's graph becomes one Relay function `main`, a DAG of calls.
 
-What is not needed for a result is not in the function, so what is demanded of a run becomes part of one:
+A Relay function contains only what its result needs, so a run-time check becomes part of a result:
 
     %out  ->  take(expand_dims(%out, 0), take([0], condition ? 0 : 1))
 
-`take` in its mode "fast" makes an error of an index out of range, which names the place of the call: the demand.
+`take` in mode "fast" raises an error for an index out of range, which names the source position of the call.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class RelayGraph:
         return var
 
     def start(self) -> None:
-        """Nothing to open: a function is made of its result."""
+        """Nothing to do: a function is built from its result."""
 
     def constant(self, content: AnyArray) -> Constant:
         return Constant(array(content))
@@ -77,7 +77,7 @@ class RelayGraph:
         self._demands.append((condition, told))
 
     def guarded(self, exprs: Sequence[Any], since: int = 0) -> list[Any]:
-        """Results that are computed only if all is as demanded `since` there were so many demands."""
+        """Results that are computed only if all checks added `since` that many hold."""
         own = self._demands[since:]
         del self._demands[since:]
         if not own or not exprs:
@@ -140,19 +140,19 @@ class RelayGraph:
 
 
 def _zero_or_error(condition: Any, told: str) -> Any:
-    """0 where the condition holds; elsewhere an error at the place `told`."""
+    """0 if the condition holds; otherwise an error that names `told`."""
     index = R.where(condition, relay_constant(np.int64(0)), relay_constant(np.int64(1)))
     taken = R.take(relay_constant(np.zeros(1, "int64")), index, axis=0, mode="fast")
     return Call(taken.op, taken.args, taken.attrs, span=Span(Source(told), 0, 0, 0, 0))
 
 
 def _placed(call: Call, node: str) -> Call:
-    """A call that was made for `node` of the model: what goes wrong in a run names it."""
+    """A call made for `node` of the model: run-time errors name it."""
     return Call(call.op, call.args, call.attrs, span=node_place(node))
 
 
 def _either(a: TensorInfo, b: TensorInfo) -> TensorInfo:
-    """What is known of a tensor that is one of two."""
+    """The info of a tensor that is one of two."""
     if a.dtype != b.dtype or (a.ndim != b.ndim and min(a.ndim, b.ndim) >= 0):
         shown = [f"{i.dtype} of rank {i.ndim}" if i.ndim >= 0 else f"{i.dtype} of open rank" for i in (a, b)]
         message = f"the branches of a conditional return {' and '.join(shown)}; Relay needs the same dtype and rank"
@@ -166,7 +166,7 @@ def _dims(info: TensorInfo) -> tuple[PrimExpr, ...]:
 
 
 def _relay_arguments(definition: OpDef[Any], args: list[Any], attrs: Any) -> tuple[list[Any], Any]:
-    """Arguments and attributes as Relay has them: operands that only Relax passes become attributes."""
+    """Arguments and attributes in Relay's form: operands that only Relax takes become attributes."""
     kept = []
     for operand, arg in zip_longest(definition.inputs, args):
         if isinstance(arg, (ShapeInfo, Scalars)) and operand is not None and "relay" not in operand.languages:

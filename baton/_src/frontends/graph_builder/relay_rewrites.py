@@ -1,4 +1,4 @@
-"""Neutral operators that Relay lacks, in terms of those it has."""
+"""Express neutral operators that Relay lacks by its own."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from baton._src.support.diagnostics import fail
 
 
 def _matmul(g: GraphBuilder, a: Value, b: Value) -> Value:
-    """Relay has a product of matrices and one of equal batches of them; everything else is reshaped to these."""
+    """Relay has products of matrices and of equal batches of them; other products are reshaped to these."""
     if a.shape is None or b.shape is None:
         raise fail("import-relay", f"{g.hint}: a matrix product needs operands of known rank")
     if len(a.shape) == 1:
@@ -44,7 +44,7 @@ def _batch(a: tuple[Dim, ...], b: tuple[Dim, ...]) -> tuple[Dim, ...]:
 
 
 def _arg_extremum(op: str) -> Callable[..., Value]:
-    """Relay's answer in int32; the neutral operator's is int64."""
+    """Relay returns int32; the neutral operator returns int64."""
 
     def rewrite(g: GraphBuilder, x: Value, axis: int, keepdims: bool = False) -> Value:
         return g.cast(g.call(op, x, axis=(axis,), keepdims=keepdims), "int64")
@@ -70,7 +70,7 @@ def _half_of(g: GraphBuilder, x: Value, inner: Value) -> Value:
 
 
 def _coordinates_first(g: GraphBuilder, indices: Value) -> Value:
-    """Relay keeps the coordinates of a point in the first axis, ONNX and Relax in the last."""
+    """Relay stores the coordinates of a point in the first axis, ONNX and Relax in the last."""
     if indices.rank < 0:
         raise fail("import-relay", f"{g.hint}: the rank of the indices must be known")
     return g.transpose(indices, (indices.rank - 1, *range(indices.rank - 1)))
@@ -98,7 +98,7 @@ def _nonzero(g: GraphBuilder, x: Value) -> Value:
 
 
 def _pad(g: GraphBuilder, x: Value, pad_value: float = 0.0, **attributes: Any) -> Value:
-    """Relay's number for the border is an operand."""
+    """In Relay the pad value is an operand."""
     return g.call_many("nn.pad", x, g.scalar(pad_value, x), **attributes)[0]
 
 

@@ -1,4 +1,4 @@
-"""Non-maximum suppression as a loop over sorted boxes: a box stays if no better one that stays overlaps it too much."""
+"""Non-maximum suppression as a loop over sorted boxes: a box is kept if no better kept box overlaps it too much."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from baton._src.values.dtype import BOOL, INT64
 def greedy_choice(
     g: GraphBuilder, corners: Sequence[Value], alive: Value, overlap_limit: Value, limit: Value | None = None
 ) -> Value:
-    """bool [images, classes, boxes]: which of the boxes stay that are `alive`, the best first along the last axis.
+    """bool [images, classes, boxes]: which of the `alive` boxes, sorted best first along the last axis, are kept.
 
-    `corners`: top, left, bottom, right, of the same shape. Boxes drop out whose overlap (the common area over that of
-    both) with a better one is greater than `overlap_limit`; no more than `limit` stay of an image and class. The state
-    of the loop is (go on?, i, alive, kept).
+    `corners`: top, left, bottom, right, of the same shape. Boxes are dropped whose overlap (intersection over union)
+    with a better one exceeds `overlap_limit`; at most `limit` are kept per image and class. The state of the loop is
+    (go on?, i, alive, kept).
     """
     shape = alive.known_shape()
     top, left, bottom, right = corners

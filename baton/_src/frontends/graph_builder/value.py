@@ -1,4 +1,4 @@
-"""What flows between the nodes of a model while it is imported."""
+"""The values between the nodes of a model while it is imported."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from baton._src.values.meaning import PLAIN, Meaning
 from baton._src.values.tensor import AnyArray
 
 SMALL = 1024
-"""Constants up to this many elements are looked into as shapes and axes."""
+"""Constants of up to this many elements are inspected as shapes and axes."""
 
 
 def described(info: TensorInfo) -> str:
-    """A tensor as messages name it: `float32 (n, 4)`."""
+    """A tensor in error messages: `float32 (n, 4)`."""
     return f"{info.dtype} {'of unknown shape' if info.shape is None else show_shape(info.shape)}"
 
 
 @dataclass(slots=True, eq=False)
 class Value:
-    """A tensor of the graph. At least one of `expr`, `array` and `dims` is there; the builder makes `expr` on demand.
+    """A tensor of the graph. At least one of `expr`, `array` and `dims` is set; the builder creates `expr` on demand.
 
     `array`: a constant. `dims`: an integer tensor of rank 0 or 1 whose elements are known, possibly symbolic (the
     result of Shape and what is computed from it): an object array of ints and PrimExprs. `items`: a tensor sequence
@@ -42,9 +42,9 @@ class Value:
     stack: Value | None = None
     sources: frozenset[str] = frozenset()
     counted: AnyArray | None = None
-    """Names for the elements, which a run reads when it gets here: `GraphBuilder.numbers`."""
+    """Names for the elements, which are read at run time at this point: `GraphBuilder.numbers`."""
     meaning: Meaning = PLAIN
-    """What the numbers stand for at the border of the model, where that is not themselves."""
+    """What the numbers represent at the interface of the model, if not themselves."""
 
     def __str__(self) -> str:
         return described(self.info)
@@ -64,7 +64,7 @@ class Value:
         return self.info.shape
 
     def known_shape(self) -> tuple[Dim, ...]:
-        """The dims of a value that was made with a known rank."""
+        """The dims of a value that is known to have a rank."""
         if self.info.shape is None:
             raise InternalError("an importer made a value of unknown rank where it needs the dims")
         return self.info.shape

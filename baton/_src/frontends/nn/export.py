@@ -1,5 +1,6 @@
-"""From a module and what its inputs look like to an IRModule: one function a method, inputs first, then effects, then
-parameters."""
+"""Export a module, given the specification of its inputs, to an IRModule: one function per method, with inputs first,
+then effects, then parameters.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ _exporting: ContextVar[Exporter | None] = ContextVar("exporter", default=None)
 
 
 class Exported(Protocol):
-    """What is asked of a module (`module.Module`) when it is exported, besides its methods."""
+    """The interface of a module (`module.Module`) for export, besides its methods."""
 
     def named_parameters(self) -> Iterator[tuple[str, Parameter]]: ...
     def named_of(self, kind: type) -> Iterator[tuple[str, Any]]: ...
@@ -45,7 +46,7 @@ class Exporter:
 
     @staticmethod
     def current() -> Exporter:
-        """The exporter at work."""
+        """The active exporter."""
         found = _exporting.get()
         if found is None:
             raise fail("nn-outside", "no module is being exported", help="call it from forward")
@@ -79,13 +80,13 @@ class Exporter:
 
 
 def exported_effects() -> list[Effect]:
-    """What keeps prints in order in the model that is being exported, if anything does."""
+    """The effects that order prints in the model being exported, if there are any."""
     found = _exporting.get()
     return [] if found is None or found.io_effect is None else [found.io_effect]
 
 
 class _Method:
-    """One function in the making. Shape variables of inputs and of parameters are known apart, as in TVM."""
+    """One function under construction. Shape variables of inputs and of parameters are kept apart, as in TVM."""
 
     def __init__(
         self, builder: BlockBuilder, spec: specs.MethodSpec, parameters: list[tuple[str, Parameter]], effects: Named
@@ -93,9 +94,9 @@ class _Method:
         self.builder, self.spec, self.parameters, self.effects = builder, spec, parameters, effects
         self.dims: dict[str, tir.Var] = {}
         self.unpacking: list[Callable[[], None]] = []
-        """What takes packed effects and parameters apart, once the inputs are known."""
+        """Unpacks effects and parameters, once the inputs are known."""
         self.withheld: dict[Var, tuple[str, str]] = {}
-        """What the modes pass on to no function: the mode and, for messages, what it is."""
+        """Effects and parameters that the modes do not pass: the mode and, for messages, what it is."""
 
     def emit(self, name: str) -> None:
         """Add the function under this name."""
@@ -119,7 +120,7 @@ class _Method:
             self._check_withheld(name, builder.get()[made])
 
     def _check_withheld(self, name: str, function: Any) -> None:
-        """Error `nn-export`: the method needs what its modes keep from it."""
+        """Error `nn-export`: the method uses something that its modes do not pass."""
         for var in free_vars(function):
             if var in self.withheld:
                 mode, what = self.withheld[var]
@@ -187,7 +188,7 @@ class _Method:
         return self.dims.setdefault(name, tir.Var(name, "int64"))
 
     def _argument(self, var: Any, name: str, spec: Any) -> Any:
-        """What the method gets for an input."""
+        """The argument of the method for an input."""
         if isinstance(spec, specs.Tensor):
             return Tensor(_expr=var)
         if isinstance(spec, specs.Tuple):

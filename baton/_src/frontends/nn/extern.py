@@ -1,11 +1,11 @@
-"""Functions from outside in `nn` models: `nn.ExternModule`, and those that TVM compiles or links, which baton refuses.
+"""External functions in `nn` models: `nn.ExternModule`; the variants that TVM compiles or links are refused.
 
 class Kernels(nn.ExternModule):
     def load(self):
         return None                  # the function is registered by `register_func`
 
-kernels = Kernels({"my.double": lambda x: nn.Tensor.placeholder(x.shape, x.dtype)})
-y = kernels["my.double"](x)          # in forward: R.call_dps_packed("my.double", (x,), ...)
+kernels = Kernels({"my.double": lambda x: nn.Tensor.placeholder(x.shape, x.dtype)}) y = kernels["my.double"](x)
+# in forward: R.call_dps_packed("my.double", (x,), ...)
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from baton._src.support.diagnostics import fail
 
 
 class ExternModule:
-    """Packed functions by name, each with a function that says what it gives from what it gets."""
+    """Packed functions by name, each with a function that computes its result's type from its arguments."""
 
     def __init__(self, symbols: Mapping[str, Callable[..., Any]]) -> None:
         self.symbols = dict(symbols)
@@ -30,12 +30,12 @@ class ExternModule:
         return lambda *args: extern(func_name, args, infer(*args))
 
     def load(self) -> Any:
-        """What the executable is to be linked with; for subclasses to say."""
+        """The module to link with the executable; defined by subclasses."""
         raise NotImplementedError(f"{type(self).__name__} does not say where its functions come from")
 
 
 class ObjectModule(ExternModule):
-    """Functions of a file of machine code: refused."""
+    """Functions of an object file: refused."""
 
     def __init__(self, symbols: Mapping[str, Callable[..., Any]], filepath: Any) -> None:
         raise _foreign("ObjectModule", f"the machine code of {filepath}")
@@ -57,5 +57,5 @@ def _foreign(what: str, which: str) -> Exception:
 
 
 def add_extern(mod: ExternModule) -> None:
-    """Make `mod` one of the external modules that `export_tvm(..., allow_extern=True)` gives."""
+    """Add `mod` to the external modules that `export_tvm(..., allow_extern=True)` returns."""
     Exporter.current().extern_modules.append(mod)

@@ -1,4 +1,4 @@
-"""Operators of `nn.op` that diffusion models need beside the usual ones: resizing, embeddings of time steps."""
+"""Further operators of `nn.op` for diffusion models: resizing, embeddings of time steps."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def interpolate(
     recompute_scale_factor: bool | None = None, antialias: bool | None = None, data_layout: str = "NCHW",
     name: str = "interpolate",
 ) -> Any:  # fmt: skip
-    """An image in another size: `size`, or its own times `scale_factor`."""
+    """Resize an image to `size`, or by `scale_factor`."""
     if recompute_scale_factor is not None or antialias is not None:
         raise fail("nn-tensor", "recompute_scale_factor and antialias are not supported", kind=ValueError)
     if size is None:

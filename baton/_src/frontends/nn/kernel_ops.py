@@ -1,4 +1,4 @@
-"""Operators of `nn.op` that call code of one's own: te functions, kernels, packed functions, debugging functions."""
+"""Operators of `nn.op` that call custom code: te functions, kernels, packed functions, debugging functions."""
 
 from __future__ import annotations
 
@@ -26,25 +26,28 @@ def tensor_expr_op(
 
 
 def tensor_ir_op(func: PrimFunc, name_hint: str, args: Any, out: Any) -> Any:
-    """A kernel on the tensors of `args`; dims among them are passed behind the results, which look like `out`."""
+    """Call a kernel on the tensors of `args`; dims among them are passed after the results, which have the type of
+    `out`.
+    """
     var, tensors, scalars = _kernel(func, name_hint, args)
     return wrap_nested(call_tir(var, tensors, _infos(out), scalars), name_hint)
 
 
 def tensor_ir_inplace_op(func: PrimFunc, name_hint: str, args: Any, inplace_indices: Any, out: Any) -> Any:
-    """As `tensor_ir_op`; result i is written into argument `inplace_indices[i]` (-1: fresh memory)."""
+    """Like `tensor_ir_op`, but result i is written into argument `inplace_indices[i]` (-1: newly allocated)."""
     var, tensors, scalars = _kernel(func, name_hint, args)
     return wrap_nested(call_tir_inplace(var, tensors, inplace_indices, _infos(out), scalars), name_hint)
 
 
 def extern(name: str, args: Sequence[Any], out: Any) -> Any:
-    """A packed function that writes into results that look like `out`."""
+    """Call a packed function that writes into results of the type of `out`."""
     return wrap_nested(call_dps_packed(name, [_as_expr(a) for a in args], _infos(out)), name)
 
 
 def debug_func(name: str, *args: Any, _line_info: str | None = None) -> None:
-    """Call a packed function when the model runs, with the place of this line first. Errors: `RuntimeError` unless
-    the module is exported with `debug=True`."""
+    """Call a packed function when the model runs, with the source position as its first argument. Errors:
+    `RuntimeError` unless the module is exported with `debug=True`.
+    """
     io = Exporter.current().io_effect
     if io is None:
         raise fail("nn-export", f"{name} is a debugging function", help="export the module with debug=True")
@@ -80,7 +83,7 @@ def _infos(out: Any) -> Any:
 
 
 def _as_expr(value: Any) -> Any:
-    """What packed functions get: tensors, and Python's numbers, strings and tuples as Relax's."""
+    """An argument of a packed function as a Relax expression: tensors, numbers, strings and tuples."""
     if isinstance(value, (Tensor, Object)):
         return value._expr
     if isinstance(value, GraphExpr):

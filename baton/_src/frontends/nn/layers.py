@@ -35,7 +35,7 @@ class Linear(Module):
 
 
 class MultiLinear(Linear):
-    """Several linear layers of one input, their weights one below the other; gives a tuple."""
+    """Several linear layers on one input, with their weights concatenated; returns a tuple."""
 
     def __init__(
         self, in_features: Any, out_features: Sequence[int], bias: bool = True, dtype: str | None = None,
@@ -51,7 +51,7 @@ class MultiLinear(Linear):
 
 
 class Embedding(Module):
-    """Rows of a table; weight (num, dim)."""
+    """A lookup table; weight (num, dim)."""
 
     def __init__(self, num: Any, dim: Any, dtype: str | None = None) -> None:
         self.num, self.dim = num, dim
@@ -81,7 +81,7 @@ class LayerNorm(Module):
 
 
 class RMSNorm(Module):
-    """Division by the root of the mean of squares along axes."""
+    """Division by the root mean square along axes."""
 
     def __init__(
         self, hidden_size: int, axes: Any, epsilon: float = 1e-5, bias: bool = True, dtype: str | None = None
@@ -203,7 +203,7 @@ class ConvTranspose1D(_Convolution):
 
 
 class ReLU(Module):
-    """Elements, negative ones as 0."""
+    """Rectified linear unit: max(x, 0)."""
 
     def forward(self, x: Tensor) -> Any:
         """max(x, 0)."""
@@ -219,7 +219,7 @@ class SiLU(Module):
 
 
 class GELU(Module):
-    """x times the normal distribution's share below x."""
+    """Gaussian error linear unit: x * P(X <= x) for a standard normal X."""
 
     def forward(self, x: Tensor) -> Any:
         """x * P(X <= x) for a standard normal X."""
@@ -227,7 +227,7 @@ class GELU(Module):
 
 
 class Identity(Module):
-    """What it is given."""
+    """Returns its input."""
 
     def forward(self, x: Tensor) -> Tensor:
         """The input itself."""

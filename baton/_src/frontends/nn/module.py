@@ -17,11 +17,11 @@ from baton._src.support.diagnostics import fail
 class Module(SubroutineMixin):
     """The base of models: define `__init__` and `forward`; then `export_tvm`.
 
-    Of a class with `define_subroutine = True` every `forward` is a private function, which is called where it is.
+    If a class sets `define_subroutine = True`, its `forward` becomes a private function that is called at each use.
     """
 
     compiled: ClassVar[Callable[..., Any]]
-    """What `jit` does; the driver's to give."""
+    """The implementation of `jit`, provided by the driver."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         forward = getattr(self, "forward", None)
@@ -34,7 +34,7 @@ class Module(SubroutineMixin):
         return ((n, v) for n, v in vars(self).items() if isinstance(v, (Module, Parameter, Effect)))
 
     def named_of(self, kind: type, prefix: str = "") -> Iterator[tuple[str, Any]]:
-        """Everything of a class inside, with its path, which begins with `prefix`; what is shared is named once."""
+        """All members of a class, with their paths, which begin with `prefix`; shared ones are named once."""
         seen: set[int] = set()
         pending: list[tuple[str, Any]] = [(prefix, self)]
         while pending:
@@ -57,7 +57,7 @@ class Module(SubroutineMixin):
         return (p for _, p in self.named_parameters())
 
     def effects(self) -> list[Effect]:
-        """The effects of the module and of all modules inside it; where prints are kept in order, that first."""
+        """The effects of the module and of all modules inside it; the one that orders prints, if any, comes first."""
         return [*exported_effects(), *(effect for _, effect in self.named_of(Effect))]
 
     def state_dict(self, *, prefix: str = "", destination: dict[str, Any] | None = None) -> dict[str, Parameter]:
@@ -67,7 +67,7 @@ class Module(SubroutineMixin):
         return found
 
     def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True) -> tuple[list[str], list[str]]:
-        """Take values (parameters or tensors) by path; gives the paths missing and those unknown."""
+        """Set values (parameters or tensors) by path; returns the missing and the unknown paths."""
         own = dict(self.named_parameters())
         missing, unknown = sorted(own.keys() - state_dict.keys()), sorted(state_dict.keys() - own.keys())
         if strict and (missing or unknown):
@@ -82,7 +82,7 @@ class Module(SubroutineMixin):
         return missing, unknown
 
     def to(self, dtype: str | None = None) -> None:
-        """Change the dtype of every parameter and effect, and of layers that say their own."""
+        """Change the dtype of every parameter and effect, and of layers with a dtype of their own."""
         for _, inside in self.named_children():
             inside.to(dtype)
         if dtype is not None and isinstance(getattr(self, "dtype", None), str):
@@ -93,9 +93,9 @@ class Module(SubroutineMixin):
     ) -> tuple[IRModule, list[tuple[str, Parameter]]] | tuple[IRModule, list[tuple[str, Parameter]], list[Any]]:
         """The methods that `spec` names as functions of a module, and the parameters in the order functions take them.
 
-        `spec` is `{"forward": {"x": nn.spec.Tensor((1, "n"), "float32")}}`. With `debug` functions have a further
-        input and result that keep prints in order; with `allow_extern` the third result is the list of external
-        modules (`nn.add_extern`). Errors: `ValueError` for external modules without it.
+        `spec` is `{"forward": {"x": nn.spec.Tensor((1, "n"), "float32")}}`. With `debug`, functions have a further
+        input and result that keep prints in order; with `allow_extern` the third result is the list of external modules
+        (`nn.add_extern`). Errors: `ValueError` for external modules without it.
         """
         exporter = Exporter(debug)
         module, parameters = exporter.build(ModuleSpec.from_raw(spec, self))
@@ -109,8 +109,8 @@ class Module(SubroutineMixin):
         self, spec: Any, device: Any = "cpu", pipeline: Any = "default_build", out_format: str = "torch",
         debug: bool = False,
     ) -> Any:  # fmt: skip
-        """The model compiled: with `out_format="torch"` functions by name that take and give tensors of PyTorch, with
-        `"raw"` the specification, the virtual machine, and the parameters' values.
+        """Compile the model: with `out_format="torch"` returns functions by name over PyTorch tensors, with `"raw"` the
+        specification, the virtual machine, and the parameters' values.
         """
         return self.compiled(self, spec, device, pipeline, out_format, debug)
 
@@ -141,7 +141,7 @@ class ModuleList(Module):
         self.modules.append(module)
 
     def forward(self, x: Any) -> Any:
-        """One module after the other."""
+        """Apply the modules one after the other."""
         for module in self.modules:
             x = module(x)
         return x

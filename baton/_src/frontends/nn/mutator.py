@@ -7,7 +7,7 @@
 
     model = Halve().visit_module("", model)
 
-Names are paths from the model. What a method returns takes the place of what it was given.
+Names are paths from the model. The return value of a method replaces its argument.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ from baton._src.frontends.nn.tensor import Parameter
 
 
 class Mutator:
-    """See the module. Without methods of your own it changes nothing."""
+    """See the module. The base class changes nothing."""
 
     def visit_module(self, name: str, node: Any) -> Any:
-        """A module that is no list."""
+        """Visit a module that is not a list."""
         return self.visit(name, node)
 
     def visit_modulelist(self, name: str, node: Any) -> Any:
-        """A list of modules."""
+        """Visit a list of modules."""
         return self.visit(name, node)
 
     def visit_param(self, name: str, node: Any) -> Any:
-        """A parameter."""
+        """Visit a parameter."""
         return node
 
     def visit_effect(self, name: str, node: Any) -> Any:
-        """An effect."""
+        """Visit an effect."""
         return node
 
     def visit(self, name: str, node: Any) -> Any:
-        """Everything directly inside of `node`; gives `node`."""
+        """Visit everything directly inside `node`; returns `node`."""
         if isinstance(node, ModuleList):
             for place, inside in enumerate(list(node)):
                 node[place] = self._visited(_path(name, str(place)), inside)

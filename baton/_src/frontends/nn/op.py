@@ -1,4 +1,4 @@
-"""The functional operators (`tvm.relax.frontend.nn.op`): each binds one operator in the function exported."""
+"""The functional operators (`tvm.relax.frontend.nn.op`): each binds one operator in the function being exported."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ def _binary(kind: str, hint: str = "") -> Callable[[Any, Any], Tensor]:
 
 
 def maximum(x1: Any, x2: Any, name: str = "maximum") -> Tensor:
-    """The larger of two elements."""
+    """Elementwise maximum."""
     return binary("maximum", x1, x2, name)
 
 
 def minimum(x1: Any, x2: Any, name: str = "minimum") -> Tensor:
-    """The smaller of two elements."""
+    """Elementwise minimum."""
     return binary("minimum", x1, x2, name)
 
 
@@ -72,7 +72,7 @@ def softmax(x: Tensor, axis: int = -1, name: str = "softmax") -> Any:
 
 
 def matmul(a: Tensor, b: Tensor, out_dtype: str | None = None, name: str = "matmul") -> Any:
-    """Products of matrices."""
+    """Matrix product."""
     return emit(_RELAX.matmul(a._expr, b._expr, out_dtype=out_dtype), name)
 
 
@@ -92,12 +92,12 @@ def min(x: Tensor, axis: Any = None, keepdims: bool = False, name: str = "min") 
 
 
 def concat(x: Sequence[Tensor], dim: int, name: str = "concat") -> Any:
-    """Tensors one behind the other along an axis."""
+    """Concatenate tensors along an axis."""
     return emit(_RELAX.concat(list(unwrap(x)), axis=dim), name)
 
 
 def split(ary: Tensor, indices_or_sections: Any, axis: int = 0, name: str = "split") -> tuple[Tensor, ...]:
-    """Parts along an axis."""
+    """Split a tensor along an axis."""
     found: tuple[Tensor, ...] = emit(_RELAX.split(ary._expr, indices_or_sections, axis=axis), name)
     return found
 
@@ -108,7 +108,7 @@ def reshape(x: Tensor, shape: Sequence[Any], name: str = "reshape") -> Any:
 
 
 def permute_dims(x: Tensor, axes: Any = None, name: str | None = None) -> Any:
-    """The axes in another order; reversed without `axes`."""
+    """Permute the axes; without `axes`, reverse them."""
     if name is None:
         beside = str(getattr(x._expr, "name_hint", ""))
         name = beside.replace("linear", "matmul") if "linear" in beside else "permute_dims"
@@ -121,49 +121,49 @@ def permute(x: Tensor, axes: Any = None, name: str = "permute") -> Any:
 
 
 def broadcast_to(x: Tensor, shape: Sequence[Any], name: str = "broadcast_to") -> Any:
-    """Repeated along axes of extent one."""
+    """Broadcast to a shape."""
     return emit(_RELAX.broadcast_to(x._expr, tuple(shape)), name)
 
 
 def squeeze(x: Tensor, axis: Any = -1, name: str = "squeeze") -> Any:
-    """Without an axis of extent one."""
+    """Remove an axis of extent one."""
     return emit(_RELAX.squeeze(x._expr, axis=axis), name)
 
 
 def unsqueeze(x: Tensor, dim: int, name: str = "unsqueeze") -> Any:
-    """With a new axis of extent one."""
+    """Insert an axis of extent one."""
     return emit(_RELAX.expand_dims(x._expr, axis=dim), name)
 
 
 def repeat(x: Tensor, repeats: int, axis: int | None = None, name: str = "repeat") -> Any:
-    """Every element several times."""
+    """Repeat every element."""
     return emit(_RELAX.repeat(x._expr, repeats, axis=axis), name)
 
 
 def take(x: Tensor, indices: Tensor, axis: int | None = None, name: str = "take") -> Any:
-    """Elements or slices by their indices."""
+    """Take elements or slices by index."""
     return emit(_RELAX.take(x._expr, indices._expr, axis=axis), name)
 
 
 def astype(x: Tensor, dtype: str, name: str = "astype") -> Tensor:
-    """Every element converted."""
+    """Convert the elements to a dtype."""
     return x.astype(dtype)
 
 
 def where(condition: Tensor, x1: Tensor, x2: Tensor, name: str = "where") -> Any:
-    """Elements of `x1` where the condition holds, else of `x2`."""
+    """Select `x1` where the condition holds, else `x2`."""
     return emit(_RELAX.where(condition.astype("bool")._expr, x1._expr, x2._expr), name)
 
 
 def full(shape: Sequence[Any], fill_value: Any, dtype: str = "float32", name: str = "full") -> Any:
-    """A tensor of one value: a number, a literal of TIR, or a tensor without axes."""
+    """A tensor filled with one value: a number, a TIR literal, or a tensor without axes."""
     number = fill_value.value if isinstance(fill_value, (IntImm, FloatImm)) else fill_value
     value = number._expr if isinstance(number, Tensor) else const(number, dtype)
     return emit(_RELAX.full(tuple(shape), value, dtype=dtype), name)
 
 
 def arange(start: Any, end: Any = None, step: Any = 1, dtype: str | None = "float32", name: str = "arange") -> Any:
-    """The numbers from `start` (0, if there is no `end`) up to `end`, which is not among them."""
+    """The numbers from `start` (0, if there is no `end`) up to, but excluding, `end`."""
     return emit(_RELAX.arange(start, end, step, dtype), name)
 
 
@@ -178,7 +178,7 @@ def ones(shape: Sequence[Any], dtype: str = "float32", name: str = "ones") -> An
 
 
 def triu(x: Tensor, diagonal: int = 0, name: str = "triu") -> Any:
-    """The upper triangle, zeros elsewhere."""
+    """The upper triangle; zeros elsewhere."""
     return emit(_RELAX.triu(x._expr, k=diagonal), name)
 
 
@@ -186,7 +186,7 @@ def layer_norm(
     x: Tensor, normalized_shape: Any, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5,
     name: str = "layer_norm",
 ) -> Any:  # fmt: skip
-    """Mean zero and variance one over the last axes, scaled and shifted."""
+    """Normalize to mean 0 and variance 1 over the last axes, then scale and shift."""
     extents = [normalized_shape] if not isinstance(normalized_shape, (list, tuple)) else list(normalized_shape)
     axes = list(range(-len(extents), 0))
     scale = weight._expr if weight is not None else const(np.ones(extents), x.dtype)
@@ -195,7 +195,7 @@ def layer_norm(
 
 
 def rms_norm(x: Tensor, weight: Tensor, axes: Any, epsilon: float = 1e-5, name: str = "rms_norm") -> Any:
-    """Divided by the root of the mean of squares along axes, scaled."""
+    """Divide by the root mean square along axes, then scale."""
     return emit(_RELAX.nn.rms_norm(x._expr, weight._expr, axes=axes, epsilon=epsilon), name)
 
 
@@ -203,7 +203,9 @@ def group_norm(
     x: Tensor, num_groups: int, weight: Tensor | None, bias: Tensor | None, eps: float = 1e-5, channel_axis: int = 1,
     axes: Sequence[int] | None = None, name: str = "group_norm",
 ) -> Any:  # fmt: skip
-    """Mean zero and variance one over groups of channels and `axes` (all behind the second), scaled and shifted."""
+    """Normalize to mean 0 and variance 1 over groups of channels and `axes` (all after the second), then scale and
+    shift.
+    """
     channels = x.shape[channel_axis]
     scale = weight._expr if weight is not None else const(np.ones(channels), x.dtype)
     shift = bias._expr if bias is not None else const(np.zeros(channels), x.dtype)
@@ -275,22 +277,22 @@ def scaled_dot_product_attention(
 
 
 def chunk(x: Tensor, chunks: int, dim: int = 0, name: str = "chunk") -> Any:
-    """Parts of one size along an axis."""
+    """Split into equal parts along an axis."""
     return emit(_RELAX.split(x._expr, chunks, dim), name)
 
 
 def empty(shape: Sequence[Any], dtype: str = "float32", name: str = "empty") -> Any:
-    """A tensor whose elements are not set."""
+    """An uninitialised tensor."""
     return emit(alloc_tensor(ShapeExpr(list(shape)), dtype, 0), name)
 
 
 def pad(x: Tensor, pad: Sequence[int], mode: str = "constant", value: float = 0, name: str = "pad") -> Any:
-    """A border around the data."""
+    """Pad the borders of the data."""
     return emit(_RELAX.nn.pad(x._expr, pad_width=pad, pad_mode=mode, pad_value=float(value)), name)
 
 
 def relu6(x: Tensor, name: str = "relu6") -> Any:
-    """Elements limited to 0 and 6."""
+    """Clip the elements to [0, 6]."""
     return emit(_RELAX.clip(x._expr, 0, 6), name)
 
 

@@ -1,4 +1,4 @@
-"""Operators of `nn.op` along an axis in order: running sums, sorting, the largest, draws from distributions."""
+"""Ordering operators of `nn.op`: running sums, sorting, top-k, sampling."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def cumsum(
 
 
 def sort(x: Tensor, axis: int = -1, descending: bool = False, name: str = "sort") -> Any:
-    """Sorted along an axis."""
+    """Sort along an axis."""
     return emit(_RELAX.sort(x._expr, axis=axis, descending=descending), name)
 
 
@@ -45,8 +45,9 @@ def multinomial_from_uniform(
     prob: Tensor, uniform_sample: Tensor, sample_indices: Tensor | None = None, dtype: str = "int64",
     name: str = "multinomial_from_uniform",
 ) -> Any:  # fmt: skip
-    """Draws from the distributions in the rows of `prob`, one for each uniform number; row i for number i unless
-    `sample_indices` says otherwise."""
+    """Sample from the distributions in the rows of `prob`, once for each uniform number; number i samples row i unless
+    `sample_indices` says otherwise.
+    """
     if sample_indices is None:
         count = uniform_sample.shape[0]
         if not isinstance(count, int) or prob.shape[0] != count:

@@ -1,7 +1,7 @@
-"""Operators of `nn.op` that draw from the likeliest entries of distributions (nucleus and top-k sampling).
+"""Sampling operators of `nn.op` for nucleus (top-p) and top-k sampling.
 
-Of a row of probabilities in descending order the first entries stay: those up to where their sum reaches `top_p`, no
-more than `top_k`, and at least one. Rows are (batch, vocab), `top_p` and `top_k` (batch, 1).
+Of a row of probabilities in descending order the first entries are kept: those up to where their sum reaches `top_p`,
+at most `top_k`, and at least one. Rows are (batch, vocab), `top_p` and `top_k` (batch, 1).
 """
 
 from __future__ import annotations
@@ -22,8 +22,9 @@ def sample_top_p_top_k_from_sorted_prob(
     sorted_prob: Tensor, sorted_index: Tensor, top_p: Tensor, top_k: Tensor, uniform_sample: Tensor,
     sample_indices: Tensor | None = None,
 ) -> Any:  # fmt: skip
-    """For each of n uniform numbers (n, 1) the index drawn, (n, 1): from row i for number i, unless `sample_indices`,
-    (n, 1), names the rows. `sorted_index` are the indices before the rows were sorted."""
+    """For each of n uniform numbers (n, 1) the sampled index, (n, 1): from row i for number i, unless `sample_indices`,
+    (n, 1), names the rows. `sorted_index` are the indices before the rows were sorted.
+    """
     count = uniform_sample.shape[0]
     if sample_indices is None and (not isinstance(count, int) or sorted_prob.shape[0] != count):
         message = f"{count} numbers for {sorted_prob.shape[0]} distributions"
@@ -37,7 +38,7 @@ def sample_top_p_top_k_from_sorted_prob(
 
 
 def renormalize_top_p_top_k_prob(prob: Tensor, sorted_prob: Tensor, top_p: Tensor, top_k: Tensor) -> Any:
-    """The rows of `prob`, which are not sorted, with zeros for what does not stay; their sums are 1 again."""
+    """The rows of `prob`, which are not sorted, with dropped entries set to zero and the sums normalised to 1."""
     _, last, _ = _likeliest(sorted_prob, top_p, top_k)
     least = _picked(sorted_prob._expr, last, sorted_prob, prob.dtype)
     kept = _R.where(_R.greater_equal(prob._expr, least), prob._expr, const(0, prob.dtype))
@@ -45,7 +46,7 @@ def renormalize_top_p_top_k_prob(prob: Tensor, sorted_prob: Tensor, top_p: Tenso
 
 
 def _likeliest(sorted_prob: Tensor, top_p: Tensor, top_k: Tensor) -> tuple[Any, Any, Any]:
-    """Running sums of the rows; the place of the last entry that stays, and the sum up to it, as columns."""
+    """Running sums of the rows, the index of the last kept entry, and the sum up to it, as columns."""
     sums = _bound(_R.cumsum(sorted_prob._expr, axis=1), "sums")
     place = _places(sorted_prob)
     more = _R.less(_R.add(place, const(1, "int64")), _R.astype(top_k._expr, "int64"))

@@ -1,4 +1,4 @@
-"""What the inputs of exported methods look like (`tvm.relax.frontend.nn.spec`)."""
+"""Specifications of the inputs of exported methods (`tvm.relax.frontend.nn.spec`)."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from baton._src.support.diagnostics import fail
 from baton._src.tir.expr import Var
 
 MODES = ("plain", "packed", "none")
-"""How parameters and effects are passed: one by one, as one tuple, not at all."""
+"""How parameters and effects are passed: individually, as one tuple, or not at all."""
 
 
 class Int:
-    """A whole number given when running, as a shape of one dim; `forward` sees the dim."""
+    """An integer given at run time, passed as a shape of one dim; `forward` sees the dim."""
 
     def __repr__(self) -> str:
         return "int"
@@ -33,7 +33,7 @@ class Tensor:
 
 
 class Object:
-    """Any other value; `object_type` makes what `forward` sees of it: `object_type(_expr=..., _name=...)`."""
+    """Any other value; `forward` sees `object_type(_expr=..., _name=...)`."""
 
     def __init__(self, object_type: type) -> None:
         self.object_type = object_type
@@ -43,7 +43,7 @@ class Object:
 
 
 class Tuple:
-    """Several inputs as one."""
+    """Several inputs as one tuple."""
 
     def __init__(self, name: str, elements: Sequence[Any]) -> None:
         if not isinstance(elements, (list, tuple)):

@@ -1,4 +1,4 @@
-"""Modules that become private functions, called where the module is (`define_subroutine`).
+"""Modules that become private functions, called where the module is used (`define_subroutine`).
 
     class Layer(nn.Module):
         define_subroutine = True
@@ -6,9 +6,9 @@
 
     R.function main:  y = layer(x, weight)          layer, private: what forward does
 
-A function takes what `forward` takes, then the module's parameters, then the state of its effects, then a shape of the
-shape variables that none of these shows. What is no value of the program (numbers, strings, None) is written into the
-function. Modules that do the same share one function, whichever classes and instances they are.
+A function takes what `forward` takes, then the module's parameters, then the state of its effects, then the shape
+variables that none of these determines, as a shape. Arguments that are no values of the program (numbers, strings,
+None) become constants of the function. Modules with equal functions share one, whatever their classes.
 """
 
 from __future__ import annotations
@@ -34,13 +34,15 @@ from baton._src.relax.struct_info import ShapeStructInfo
 from baton._src.support.diagnostics import fail
 
 _entered: ContextVar[tuple[SubroutineMixin, ...]] = ContextVar("subroutines", default=())
-"""The modules whose functions are being written: what `forward` calls of itself (`super().forward`) is a part of it."""
+"""The modules whose functions are being built: calls that `forward` makes to itself (`super().forward`) are part of
+it.
+"""
 
 
 class SubroutineMixin:
-    """What makes `forward` a function of its own, in `frontend.nn.Module` and `testing.nn.Module` alike.
+    """Turns `forward` into a separate function, in `frontend.nn.Module` and `testing.nn.Module` alike.
 
-    A class that defines `forward` has it wrapped: a call writes the function, unless it is being written already.
+    The `forward` of a subclass is wrapped: a call builds the function, unless it is being built already.
     """
 
     define_subroutine: bool = False
@@ -62,7 +64,7 @@ class SubroutineMixin:
 
 
 def _dispatching(forward: Callable[..., Any]) -> Callable[..., Any]:
-    """`forward`, or a call of the function that it is written as."""
+    """`forward`, or a call of the function built from it."""
 
     @functools.wraps(forward)
     def dispatch(self: SubroutineMixin, *args: Any, **kwargs: Any) -> Any:
@@ -75,9 +77,9 @@ def _dispatching(forward: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _Subroutine:
-    """The function of one call of a module: what it takes, and what is passed for that.
+    """The function of one call of a module: its parameters, and the arguments passed for them.
 
-    Where there are effects it gives a tuple: what `forward` gives, then their states.
+    If there are effects it returns a tuple: the result of `forward`, then their states.
     """
 
     def __init__(self, module: SubroutineMixin, builder: BlockBuilder) -> None:
@@ -87,7 +89,7 @@ class _Subroutine:
         self.passed: list[Any] = []
 
     def call(self, given: inspect.BoundArguments, forward: Callable[..., Any]) -> Any:
-        """What `forward` gives, by a call of the function that holds it."""
+        """The result of `forward`, as a call of its function."""
         for name, value in given.arguments.items():
             given.arguments[name] = self._input(name, value)
         effects = self.module.effects()
@@ -105,7 +107,7 @@ class _Subroutine:
     def _written(
         self, forward: Callable[[], Any], effects: list[Effect], states: list[list[Var]]
     ) -> tuple[GlobalVar, list[Any]]:
-        """The function, and what it gives as Python has it: the result, then the states of the effects."""
+        """The function, and its results as Python values: the result, then the states of the effects."""
         builder, dataflow = self.builder, self.builder.current_block_is_dataflow()
         token = _entered.set((*_entered.get(), self.module))
         try:
@@ -134,7 +136,7 @@ class _Subroutine:
         return self.params[-1]
 
     def _input(self, name: str, value: Any) -> Any:
-        """What `forward` sees of an argument: parameters in place of the values inside."""
+        """An argument of `forward` with parameters in place of its values."""
         match value:
             case Tensor():
                 return Tensor(_expr=self._param(name, value._expr))
@@ -153,7 +155,7 @@ class _Subroutine:
 
     @contextmanager
     def _own_parameters(self) -> Iterator[None]:
-        """The module's parameters as the function's, as long as it is written. Variables stand for themselves."""
+        """While the function is built, the module's parameters are its own. Variables represent themselves."""
         changed: list[tuple[Parameter, Any]] = []
         for parameter in self.module.parameters():
             if not isinstance(parameter, Parameter):
@@ -169,7 +171,7 @@ class _Subroutine:
                 parameter._expr = before
 
     def _take_shape_variables(self) -> None:
-        """Pass on the shape variables of the caller that are mentioned, and that no parameter shows."""
+        """Pass the caller's shape variables that are used and that no parameter determines."""
         bindings = [binding for _, block, _ in self.builder.normalizer.frame.blocks for binding in block]
         own = {v for binding in bindings for v in defined_symbolic_vars(binding)}
         found = [v for v in unshown_shape_vars([*self.params, *bindings], self.params) if v not in own]
@@ -178,7 +180,7 @@ class _Subroutine:
             self.passed.append(ShapeExpr(found))
 
     def _output(self, value: Var, like: Any) -> Any:
-        """The value of a call as `forward` gave it: `like`, which is the function's own."""
+        """The result of a call in the structure of `like`, the result inside the function."""
         match like:
             case Tensor():
                 return Tensor(_expr=value)

@@ -18,17 +18,17 @@ _default = {"dtype": "float32"}
 
 
 def default_dtype() -> str:
-    """The dtype of parameters that say none (`get_default_dtype`)."""
+    """The dtype of parameters that specify none (`get_default_dtype`)."""
     return _default["dtype"]
 
 
 def set_default_dtype(dtype: str) -> None:
-    """Let parameters that say no dtype have this one."""
+    """Set the dtype of parameters that specify none."""
     _default["dtype"] = str(DataType(dtype))
 
 
 class Object:
-    """A value that is no tensor, in the function being built."""
+    """A value other than a tensor in the function being built."""
 
     def __init__(self, *, _expr: Any, _name: str) -> None:
         self._expr = _expr if isinstance(_expr, Var) else builder_for(_name).emit(_expr, _name)
@@ -65,7 +65,7 @@ class Tensor:
 
     @property
     def struct_info(self) -> TensorStructInfo:
-        """What is known of the value."""
+        """The StructInfo of the value."""
         found = self._expr.struct_info
         if not isinstance(found, TensorStructInfo):
             raise fail("nn-tensor", f"{self._expr!r} is not a tensor")
@@ -73,7 +73,7 @@ class Tensor:
 
     @property
     def shape(self) -> list[Any]:
-        """The dims: ints where they are numbers."""
+        """The dims; ints if they are constant."""
         found = self.struct_info.shape
         if not isinstance(found, ShapeExpr):
             raise fail("nn-tensor", f"the shape of {self._expr!r} is not known")
@@ -127,11 +127,11 @@ class Tensor:
         return binary("greater_equal", self, other)
 
     def maximum(self, other: Any) -> Tensor:
-        """The larger of two elements."""
+        """Elementwise maximum."""
         return binary("maximum", self, other)
 
     def minimum(self, other: Any) -> Tensor:
-        """The smaller of two elements."""
+        """Elementwise minimum."""
         return binary("minimum", self, other)
 
     def astype(self, dtype: str) -> Tensor:
@@ -144,12 +144,12 @@ class Tensor:
         return _tensor(_RELAX.reshape(self._expr, tuple(target)), "reshape")
 
     def permute_dims(self, *axes: Any) -> Tensor:
-        """The axes in another order; reversed without arguments."""
+        """Permute the axes; without arguments, reverse them."""
         order = axes[0] if len(axes) == 1 and isinstance(axes[0], (list, tuple)) else axes
         return _tensor(_RELAX.permute_dims(self._expr, axes=tuple(order) or None), "permute_dims")
 
     def expand(self, *shape: Any) -> Tensor:
-        """Repeated along axes of extent one."""
+        """Broadcast along axes of extent one."""
         target = shape[0] if len(shape) == 1 and isinstance(shape[0], (list, tuple)) else shape
         return _tensor(_RELAX.broadcast_to(self._expr, tuple(target)), "broadcast_to")
 
@@ -228,7 +228,7 @@ def wrap(value: Any, name: str) -> Any:
 
 
 def unwrap(value: Any) -> Any:
-    """What Relax's builders take."""
+    """The form that Relax's builders take."""
     if isinstance(value, (list, tuple)):
         return tuple(unwrap(item) for item in value)
     return value._expr if isinstance(value, (Tensor, Object)) else value
@@ -240,7 +240,7 @@ def wrap_nested(expr: Any, name: str) -> Any:
 
 
 def binary(name: str, a: Any, b: Any, hint: str | None = None) -> Tensor:
-    """An operator of two tensors; a number, also a literal of TIR, takes the other's dtype."""
+    """Apply an operator to two tensors; a number, or a TIR literal, takes the other's dtype."""
     beside = a if isinstance(a, Tensor) else b
     left, right = (_operand(x, beside) for x in (a, b))
     found: Tensor = emit(getattr(_RELAX, name)(left, right), hint or name)

@@ -1,2 +1,3 @@
-"""Parts of language models (`tvm.relax.frontend.nn.llm`): `kv_cache` caches of keys and values in pages,
-`position_embedding` rotary embeddings."""
+"""Building blocks of language models (`tvm.relax.frontend.nn.llm`): `kv_cache` paged KV caches, `position_embedding`
+rotary embeddings.
+"""

@@ -1,4 +1,4 @@
-"""Caches of keys and values in pages, as models use them (`tvm.relax.frontend.nn.llm.kv_cache`).
+"""Paged KV caches for models (`tvm.relax.frontend.nn.llm.kv_cache`).
 
     def create(self, max_batch_size: tir.Var, ..., page_size: tir.Var) -> PagedKVCache:
         return TIRPagedKVCache(max_batch_size, ..., rope_mode=RopeMode.NORMAL, ..., dtype="float32", target=target)
@@ -6,8 +6,8 @@
     def forward(self, x: Tensor, cache: PagedKVCache) -> Tensor:
         return cache.attention_with_fused_qkv(layer, qkv(x), heads)
 
-The cache is an object of the virtual machine (`runtime/vm/builtins/paged_cache`), which stores and attends in NumPy:
-unlike TVM's constructors, these compile no kernels for it. Scripts manage its sequences by
+The cache is an object of the virtual machine (`runtime/vm/builtins/paged_cache`), implemented with NumPy: unlike TVM's
+constructors, these compile no kernels for it. Scripts manage its sequences by
 `get_global_func("vm.builtin.kv_state_add_sequence")` and the like.
 """
 
@@ -33,9 +33,9 @@ _NAME = "attention_with_fused_qkv"
 
 
 class RopeMode(enum.IntEnum):
-    """Whether the cache embeds positions: not at all, before keys are stored, or whenever it attends.
+    """Where position embeddings are applied: not at all, before keys are stored, or during attention.
 
-    The last two mean the same here: keys are stored with their positions.
+    The last two are the same here: keys are stored with their positions.
     """
 
     NONE = 0
@@ -44,13 +44,13 @@ class RopeMode(enum.IntEnum):
 
 
 class PagedKVCache(Object):
-    """A cache that a function gets, or makes."""
+    """A cache that a function takes as an argument, or creates."""
 
     def attention_with_fused_qkv(
         self, layer_id: int, qkv: Tensor, num_qo_heads: int, attn_score_scaling_factor: float = 1.0,
         sm_scale: float | None = None,
     ) -> Tensor:  # fmt: skip
-        """Append the keys and values of new tokens, and attend to all of their sequences.
+        """Append the keys and values of new tokens, and compute the attention of the queries to their whole sequences.
 
         qkv (batch, length, queries + 2 keys, size) -> (batch, length, num_qo_heads, size). Scores are multiplied by
         `attn_score_scaling_factor` / sqrt(size), or by `sm_scale` instead.
@@ -66,7 +66,7 @@ class PagedKVCache(Object):
         return Tensor(_expr=builder_for(_NAME).emit(call, _NAME)).reshape(batch, length, num_qo_heads, size)
 
     def get_query_positions(self, total_length: Size) -> Tensor:
-        """Where in their sequences the new tokens stand: int32 (total_length,)."""
+        """The positions of the new tokens in their sequences: int32 (total_length,)."""
         info = TensorStructInfo((total_length,), "int32")
         call = call_pure_packed("vm.builtin.attention_kv_cache_get_query_positions", self._expr, sinfo_args=[info])
         return Tensor(_expr=builder_for("get_query_positions").emit(call, "query_positions"))
@@ -119,7 +119,7 @@ class TIRPagedKVCache(PagedKVCache):
 
 
 def _partition(layers: ShapeExpr | Sequence[int], count: int) -> ShapeExpr:
-    """The borders between groups of layers, which are `count` together."""
+    """The boundaries between groups of layers, `count` layers in total."""
     found = layers if isinstance(layers, ShapeExpr) else ShapeExpr(list(layers))
     first, last = found.values[0], found.values[-1]
     if isinstance(first, IntImm) and isinstance(last, IntImm) and last.value - first.value != count:
@@ -129,7 +129,7 @@ def _partition(layers: ShapeExpr | Sequence[int], count: int) -> ShapeExpr:
 
 
 class FlashInferPagedKVCache(PagedKVCache):
-    """A cache that a library for GPUs attends to: refused, whatever its arguments."""
+    """A cache for FlashInfer, a GPU library: refused, whatever its arguments."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         raise fail("nn-cache", "FlashInfer is for GPUs", help="use TIRPagedKVCache", kind=NotImplementedError)

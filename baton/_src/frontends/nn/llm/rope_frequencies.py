@@ -1,7 +1,7 @@
-"""Frequencies of rotary position embeddings, one kind of scaling a function.
+"""Frequencies of rotary position embeddings, one function per kind of scaling.
 
-Each gives, for a position `s` and an element `d` of `d_range`, the cosine and the sine that the element is rotated by,
-and what the variables in them stand for.
+Each gives, for a position `s` and an element `d` of `d_range`, the cosine and sine of its rotation, and the values of
+the variables in them.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ _SCALED: Mapping[str, tuple[Callable[..., Frequency], tuple[str, ...]]] = {
 
 
 def switch_rope_freq_func(rope_scaling: Mapping[str, Any]) -> Callable[..., Frequency]:
-    """The function of frequencies that a model's configuration asks for. Errors: `ValueError`: no such `rope_type`."""
+    """The frequency function for a model's configuration. Errors: `ValueError`: unknown `rope_type`."""
     if "rope_type" not in rope_scaling:
         return rope_freq_default
     kind = rope_scaling["rope_type"]
