@@ -1,4 +1,5 @@
-"""Importers of ONNX files and PyTorch programs, and models written as modules (`nn`). None knows another.
+"""Importers of ONNX files and PyTorch programs, and models written as modules (`nn`). They are independent of each
+other.
 
-`graph_builder` is what both importers write programs with.
+`graph_builder` is the builder that both importers use.
 """

@@ -93,7 +93,7 @@ class GraphBuilder:
         return found
 
     def numbers(self, value: Value) -> AnyArray | None:
-        """The elements of a small integer tensor as ints and symbolic sizes, read at run time if nothing else will do.
+        """The elements of a small integer tensor as ints and symbolic sizes, read at run time if necessary.
 
         None if that is not possible: the number of elements is unknown, or the language cannot name sizes. Unlike
         `Value.contents` these may be negative, whereas symbolic sizes are assumed not to be: positions that count from

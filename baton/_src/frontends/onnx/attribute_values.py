@@ -14,11 +14,11 @@ _FIELDS = {
     1: "f", 2: "i", 3: "s", 4: "t", 5: "g", 6: "floats", 7: "ints", 8: "strings", 10: "graphs", 11: "sparse_tensor",
     13: "tp",
 }  # fmt: skip
-"""Where ONNX's kinds of attributes keep their content."""
+"""The fields in which ONNX's kinds of attributes store their content."""
 
 
 def value_of(attribute: Any, folder: ModelFolder | None, with_strings: bool) -> Any:
-    """Numbers, str, lists of them, arrays of tensors (sparse ones are made dense); graphs and types as they are.
+    """Numbers, str, lists of them, arrays of tensors (sparse ones are made dense); graphs and types unchanged.
 
     Tensors of strings are refused (`onnx-dtype`) unless `with_strings`. `folder` is that of external data.
     """

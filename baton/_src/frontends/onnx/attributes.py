@@ -1,6 +1,7 @@
-"""A node's attributes against ONNX's definition of its operator: those it has, their types, and their values.
+"""Check a node's attributes against ONNX's definition of its operator: their names, types, and values.
 
-What converters compare with one value would else take any other for the second one, and a misspelt name for none.
+Otherwise a converter that compares an attribute with one value would take any other value for the alternative, and a
+misspelt name for a missing attribute.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ FLAGS = frozenset({
     "rotary_interleaved", "saturate", "select_last_index", "sorted", "storage_order", "training_mode", "transA",
     "transB", "transBatchA", "transBatchB", "unidirectional", "upper", "use_sparse_mixer", "zeros",
 })  # fmt: skip
-"""Attributes that are 0 or 1. Of other numbers some tools read each as the one, some as the other."""
+"""Attributes that must be 0 or 1. Tools interpret other numbers differently."""
 POSITIVE = frozenset({"blocksize", "group", "hidden_size", "num_groups", "num_outputs", "offset_group", "p", "size"})
-"""Attributes that are 1 or more."""
+"""Attributes that must be 1 or more."""
 NOT_NEGATIVE = frozenset({"softcap"})
-"""Attributes that are 0.0 or more."""
+"""Attributes that must be 0.0 or more."""
 CHOICES: dict[str, dict[str, tuple[object, ...]]] = {
     "auto_pad": {"": ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID")},
     "approximate": {"Gelu": ("none", "tanh")},
@@ -51,11 +52,11 @@ CHOICES: dict[str, dict[str, tuple[object, ...]]] = {
         "ScatterElements": ("none", "add", "mul", "min", "max"), "ScatterND": ("none", "add", "mul", "min", "max"),
     },
 }  # fmt: skip
-"""The values of an attribute by operator; "" stands for all that have it."""
+"""The allowed values of an attribute by operator; "" means all operators that have it."""
 
 
 def check_values(operator: str, attributes: Iterable[Any]) -> None:
-    """Refuse attributes (protos) whose values mean nothing (`onnx-node`), whatever the operator's domain."""
+    """Refuse attributes (protos) with invalid values (`onnx-node`), whatever the operator's domain."""
     for attribute in attributes:
         _check_value(operator, attribute)
 
@@ -64,7 +65,7 @@ def check_attributes(domain: str, operator: str, attributes: Iterable[Any], vers
     """Refuse attributes (protos) that the operator does not have or that are of another type than ONNX says, and nodes
     without one they need (`onnx-node`), and operators that came with later versions of their domain (`onnx-opset`).
 
-    Operators that ONNX does not define are not looked at.
+    Operators that ONNX does not define are not checked.
     """
     defined = _defined(domain, operator, version)
     if defined is None:

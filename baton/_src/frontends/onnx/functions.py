@@ -1,4 +1,4 @@
-"""Operators that are defined by other operators: functions of a model, and those of ONNX's own standard."""
+"""Operators defined by other operators: functions of a model, and function operators of the ONNX standard."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ BEFORE_ONNX: dict[str, dict[str, int]] = {
     "LinearAttention": {"state_window": 0},
     "CausalConvWithState": {"state_window": 0, "dilation": 1, "channels_last": 0, "ndim": 1},
 }
-"""Operators that `com.microsoft` had before ONNX: with these values of what only they have, the meaning is the same."""
+"""Operators that `com.microsoft` had before ONNX did: with these values of their extra attributes, the meaning is the
+same.
+"""
 
 EXPANDED: frozenset[tuple[str, str]] = frozenset(
     [
@@ -30,7 +32,9 @@ EXPANDED: frozenset[tuple[str, str]] = frozenset(
         *(("com.microsoft", name) for name in BEFORE_ONNX),
     ]
 )  # fmt: skip
-"""(domain, operator) of what is imported as the body that ONNX's standard gives it (the `onnx` package has it)."""
+"""(domain, operator) of the operators that are imported by their function body in the ONNX standard (from the `onnx`
+package).
+"""
 
 
 def body_of(proto: Any, opset: int, operands: Sequence[Value | None]) -> tuple[list[Any], Any]:
@@ -115,7 +119,7 @@ class Expanded:
     """The body of a function as the nodes of one call: with attributes, the caller's or the function's own, in place of
     references to them, and without the operands `left_out`, which the caller does not give.
 
-    A reference to an attribute that neither has is left out: the operator's default holds.
+    A reference to an attribute that neither has is dropped: the operator's default applies.
     """
 
     def __init__(self, function: Any, given: Iterable[Any], left_out: AbstractSet[str] = frozenset()) -> None:

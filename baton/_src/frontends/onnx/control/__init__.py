@@ -1,1 +1,1 @@
-"""Converters of what repeats, branches, and holds tensors: If, Loop, Scan, sequences, optionals."""
+"""Converters of control flow and containers: If, Loop, Scan, sequences, optionals."""

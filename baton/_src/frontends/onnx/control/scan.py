@@ -14,7 +14,7 @@ from baton._src.ir.tensor_info import Dim
 
 
 def scan(node: OnnxNode) -> Sequence[Value]:
-    """Every scanned input's axis is walked; states are carried."""
+    """Iterate over an axis of every scanned input; states are carried."""
     if node.opset < 9:
         return _of_batches(node)
     body, g = node.attr("body"), node.graph
@@ -82,7 +82,7 @@ def _first_steps(node: OnnxNode, sequence: Value, length: int, steps: int) -> Va
 
 
 def _with_zeros(node: OnnxNode, collected: Value, length: int, steps: int) -> Value:
-    """What a batch has collected, with zeros for the steps that it does not take."""
+    """The collected outputs of a batch, with zeros for the steps that it does not take."""
     if length == steps:
         return collected
     widths = (0, steps - length) + (0, 0) * (collected.rank - 1)

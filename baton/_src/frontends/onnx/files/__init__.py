@@ -1,1 +1,1 @@
-"""How models are read: `reader` opens them without trusting them; `large_files` leaves large weights where they lie."""
+"""Reading models: `reader` opens them without trusting them; `large_files` leaves large weights in the file."""

@@ -1,9 +1,8 @@
-"""Large ONNX files without copies: the model apart from its weights is parsed, the weights are left where they lie.
+"""Read large ONNX files without copies: parse the model without its weights, which stay in the file.
 
-ONNX's own parser copies every weight at least twice, which is most of the time it takes to read a model. Here the
-file is mapped, and a copy of its messages is made in which a tensor of the graph with much raw data says instead that
-its data is "external", at its offset in this very file: `reader.read_tensor` reads external data straight into its
-array.
+ONNX's own parser copies every weight at least twice, which is most of the time it takes to read a model. Here the file
+is mapped, and a copy of its messages is made in which each large tensor of the graph declares its data as "external",
+at its offset in the same file: `reader.read_tensor` reads external data straight into its array.
 
 The wire format of protocol buffers: a message is a sequence of fields, each a key (number * 8 + kind) and content; kind
 0 is a varint, 1 eight bytes, 5 four bytes, 2 a length and as many bytes. Messages in messages are of kind 2. A field
@@ -18,9 +17,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 LARGE = 1 << 20
-"""Bytes of a file from which on this pays."""
+"""Least size of a file, in bytes, for which this pays."""
 LEFT = 1 << 12
-"""Bytes of a tensor that are left in the file."""
+"""Least size of a tensor, in bytes, whose data is left in the file."""
 
 _GRAPH, _INITIALIZER = 7, 5
 _RAW_DATA, _EXTERNAL_DATA, _DATA_LOCATION = 9, 13, 14
@@ -28,7 +27,7 @@ _EXTERNAL = 1
 
 
 class Malformed(ValueError):
-    """This is no message; ONNX's own parser will say what is wrong."""
+    """This is not a protocol buffer message; ONNX's own parser will report the error."""
 
 
 def without_weights(path: Path) -> bytes:

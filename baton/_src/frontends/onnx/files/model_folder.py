@@ -1,4 +1,4 @@
-"""Where the external data of an ONNX model may lie."""
+"""The folders in which external data of an ONNX model may be."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from pathlib import Path
 class ModelFolder:
     """The folder of a model's path and, where that is a link, the folder of the file that it leads to.
 
-    Caches of downloads keep files under their hashes in one folder and link to them from others: links beside the
-    model may lead where its own does, and nowhere else.
+    Download caches keep files under their hashes in one folder and link to them from others: links next to the model
+    may point to the folder its own link points to, and nowhere else.
     """
 
     path: Path

@@ -1,4 +1,6 @@
-"""Names of a damaged file that are no text: protobuf hands them over as bytes, which nothing behind expects."""
+"""Names of a damaged file that are not valid text: protobuf returns them as bytes, which the importer does not
+expect.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,7 @@ def check_names(model: Any) -> None:
 
 
 def _names(model: Any) -> Iterator[str | bytes]:
-    """All that a model, its functions and the graphs inside them are looked up by."""
+    """All names by which parts of a model, its functions and their subgraphs are looked up."""
     pending = [model.graph]
     yield from (entry.domain for entry in model.opset_import)
     yield from _declared(model.graph)
@@ -34,7 +36,7 @@ def _names(model: Any) -> Iterator[str | bytes]:
 
 
 def _declared(graph: Any) -> Iterator[str | bytes]:
-    """The names of a graph's inputs, outputs and weights, and of open sizes."""
+    """The names of a graph's inputs, outputs, weights, and symbolic sizes."""
     yield from (tensor.name for tensor in graph.initializer)
     for value in (*graph.input, *graph.output):
         yield value.name

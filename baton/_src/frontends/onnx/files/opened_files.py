@@ -1,4 +1,4 @@
-"""Which files a model's tensors were read from, for whoever wants to know whether they changed since."""
+"""Record the files from which a model's tensors were read, so that later changes can be detected."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def noting_files() -> Iterator[set[Path]]:
 
 
 def note_file(path: Path) -> None:
-    """Say that `path`, as the model's own path says it, is read."""
+    """Record that `path`, as written in the model's own path, is read."""
     noted = _noted.get()
     if noted is not None:
         noted.add(path)

@@ -21,7 +21,7 @@ from baton._src.values.dtype import DataType
 from baton._src.values.tensor import AnyArray
 
 MAX_TENSOR_BYTES = 1 << 36
-"""No single tensor of a model may claim more (64 GiB): a few bytes of a crafted file must not ask for the machine."""
+"""Largest size that a tensor of a model may claim (64 GiB): a small crafted file must not exhaust the memory."""
 
 
 def onnx_library() -> Any:
@@ -37,8 +37,8 @@ def onnx_library() -> Any:
 def read_model(source: object) -> tuple[Any, ModelFolder | None]:
     """A `ModelProto` and the folder its external data lies in, from a path, bytes or a `ModelProto`.
 
-    A file's ending says its form, as to `onnx.load`: text of protocol buffers (.textproto), JSON (.onnxjson), ONNX's
-    own text (.onnxtxt), or bytes. Bytes that are given are bytes of protocol buffers.
+    A file's extension gives its format, as for `onnx.load`: text of protocol buffers (.textproto), JSON (.onnxjson),
+    ONNX's own text (.onnxtxt), or bytes. Bytes that are given are bytes of protocol buffers.
 
     Raises `DiagnosticError`: `onnx-file` (missing, truncated, not ONNX), `onnx-external` (data outside the folder).
     """
@@ -61,7 +61,7 @@ def read_model(source: object) -> tuple[Any, ModelFolder | None]:
 
 
 def save_named(model: Any, path: str) -> None:
-    """Write a copy of `model` in which every node has a name: its operator's and its place, where it had none."""
+    """Write a copy of `model` in which every node has a name; unnamed ones get their operator's name and a number."""
     copy = type(model)()
     copy.CopyFrom(model)
     for place, node in enumerate(copy.graph.node):
@@ -70,7 +70,7 @@ def save_named(model: Any, path: str) -> None:
 
 
 def _messages(path: Path) -> bytes:
-    """What is to be parsed of a file: all of a small one, the model without its weights of a large one."""
+    """The bytes of a file to parse: all of a small file, a large one without its weights."""
     if path.stat().st_size < LARGE:
         return path.read_bytes()
     try:

@@ -1,4 +1,4 @@
-"""Sparse tensors of ONNX models, which become dense: numbers, and the places in a tensor of zeros where they stand."""
+"""Sparse tensors of ONNX models (values and their positions), which become dense."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Converters of operators on images and on boxes in them."""
+"""Converters of image and bounding box operators."""

@@ -1,4 +1,4 @@
-"""What object detectors end with: non-maximum suppression and pooling of regions."""
+"""Object detection: non-maximum suppression and region pooling."""
 
 from __future__ import annotations
 

@@ -20,9 +20,11 @@ from baton._src.values.tensor import AnyArray
 
 METHODS = {"nearest": "nearest_neighbor", "linear": "linear", "cubic": "cubic"}
 PLAIN = ("half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel")
-"""The coordinate modes that the catalogue's operators mean the same by."""
+"""Coordinate modes with the same meaning in the catalogue's operators."""
 EXACT = 64
-"""Open sizes times fractions of at most this denominator stay expressions; other products are numbers of a run."""
+"""Largest denominator for which products of symbolic sizes and fractions stay expressions; other products are computed
+at run time.
+"""
 
 
 def resize(node: OnnxNode) -> Value:
@@ -164,7 +166,7 @@ def _sampled(node: OnnxNode, style: Style, changed: list[Axis]) -> Value:
 
 
 def _is_scaled(node: OnnxNode, axis: Axis) -> bool:
-    """Whether the axis is sampled anew: also where it keeps its size by a scale that is not 1 (3 by 1.2 are 3)."""
+    """Whether the axis is resampled, also if it keeps its size with a scale other than 1 (3 by 1.2 is 3)."""
     if not math.isnan(axis.scale) and axis.scale != 1:
         return True
     return not node.graph.prover.equal(axis.after, axis.before)
@@ -181,7 +183,7 @@ def _is_plain(node: OnnxNode, style: Style, changed: list[Axis]) -> bool:
 
 
 def _is_ratio(axis: Axis) -> bool:
-    """Whether the scale is the ratio of the sizes, which the catalogue's operators take it for."""
+    """Whether the scale equals the ratio of the sizes, as the catalogue's operators assume."""
     if math.isnan(axis.scale):
         return axis.computed is None
     if isinstance(axis.before, int) and isinstance(axis.after, int):

@@ -1,8 +1,8 @@
 """One axis of a Resize: where each element of the result lies in the source, and what it takes from there.
 
-Of an axis whose sizes and scale are known all of it is worked out while importing: nearest is a selection of indices,
-any other method a product with a matrix of weights. Otherwise a run computes the places, and takes as many neighbours
-as the method has (two, or four for cubic). Source: ONNX Resize-19.
+If the sizes and scale of an axis are known, everything is computed while importing: nearest is a selection of indices,
+any other method a product with a matrix of weights. Otherwise positions are computed at run time, from as many
+neighbours as the method uses (two, or four for cubic). Source: ONNX Resize-19.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ class Axis:
     before: Dim
     after: Dim
     scale: float
-    """NaN where it is the ratio of the sizes, or a run tells it."""
+    """NaN if it is the ratio of the sizes, or known only at run time."""
     box: tuple[float, float]
     computed: Value | None = None
-    """The scale that a run tells."""
+    """The scale, if it is computed at run time."""
 
 
 @dataclass(frozen=True, slots=True)

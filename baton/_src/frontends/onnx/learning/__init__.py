@@ -1,1 +1,1 @@
-"""Converters of the domains `ai.onnx.ml`, what scikit-learn's models become, and `ai.onnx.preview.training`."""
+"""Converters of the domains `ai.onnx.ml` (exported scikit-learn models) and `ai.onnx.preview.training`."""

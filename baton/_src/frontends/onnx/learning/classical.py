@@ -1,4 +1,4 @@
-"""The domain `ai.onnx.ml` apart from its trees: what scikit-learn's scalers, encoders and linear models become."""
+"""The domain `ai.onnx.ml` without its trees: exported scalers, encoders and linear models of scikit-learn."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def binarizer(node: OnnxNode) -> Value:
 
 
 def imputer(node: OnnxNode) -> Value:
-    """Another number for what stands for none: NaN, or a number that says so."""
+    """Replace missing values (NaN, or a given number) by another number."""
     g, x = node.graph, node[0]
     kind = "int64" if x.dtype.is_int else "float"
     missing = node.attr(f"replaced_value_{kind}", 0)
