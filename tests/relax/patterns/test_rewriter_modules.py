@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from baton import relax
+from baton import relax, tir
 from baton._src.ir.module import IRModule
 from baton._src.relax.interpreter import Interpreter
 from baton._src.relax.well_formed import well_formed
@@ -202,3 +202,38 @@ def main(a: R.Tensor((3,), "float32"), b: R.Tensor((3,), "float32"), c: R.Tensor
     rewriter = dpl.TupleRewriter(fields, lambda e, m: relax.Tuple(reversed_difference(m[x], m[y], m[z])))
     assert rewriter(before) is before
     assert Interpreter(before, table(inc=lambda x: None))["main"](X, X, X)
+
+
+@pytest.mark.parametrize("made", [lambda x: R.astype(x, "float16"), lambda x: R.reshape(x, (3, 1))])
+def test_replacements_of_another_type_are_refused(made: Any) -> None:
+    """The users of `total` are written for a float32 of three elements; modules were ill-formed."""
+    x, y = wildcard(), wildcard()
+    pattern = is_op("relax.add")(x, y)
+    with pytest.raises(DiagnosticError, match="the rewriter replaces total"):
+        dpl.rewrite_call(pattern, lambda expr, found: made(found[x]), Products["main"])
+    one = dpl.TupleRewriter([pattern], lambda expr, found: relax.Tuple([made(found[x])]))
+    with pytest.raises(DiagnosticError, match="the value of total is"):
+        one(Products)
+
+
+@pytest.mark.rule("RELAX-DPL-1")
+def test_sizes_of_a_struct_info_pattern_are_any_sizes_that_agree() -> None:
+    """`n` stands for the size found, the same one in every operand; only sizes written so matched."""
+    n, m = (tir.Var(name, "int64") for name in "nm")
+    square, rows = (relax.TensorStructInfo(shape, "float32") for shape in ([n, n], [n, m]))
+    vector = relax.TensorStructInfo([n], "float32")
+
+    def matches(first: Any, shape: Any, second: Any = None, other: Any = None) -> bool:
+        x = relax.Var("x", relax.TensorStructInfo(shape, "float32"))
+        if second is None:
+            return wildcard().has_struct_info(first).match(x)
+        y = relax.Var("y", relax.TensorStructInfo(other, "float32"))
+        pair = is_tuple([wildcard().has_struct_info(first), wildcard().has_struct_info(second)])
+        return pair.match(relax.Tuple([x, y]))
+
+    k = tir.Var("k", "int64")
+    assert matches(rows, [k, 4])
+    assert matches(square, [k, k])
+    assert not matches(square, [k, 4])
+    assert matches(rows, [2, 3], vector, [2])
+    assert not matches(rows, [2, 3], vector, [3])

@@ -24,6 +24,9 @@ from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.passes.relax.bindings.dead_code_elimination import remove_all_unused
 from baton._src.passes.relax.bindings.topological_sort import in_order
 from baton._src.relax.block_builder import BlockBuilder
+from baton._src.relax.check.compatibility import check_compatibility
+from baton._src.relax.check.dims import Answer
+from baton._src.relax.check.report import described
 from baton._src.relax.nodes import (
     Binding,
     BindingBlock,
@@ -43,6 +46,7 @@ from baton._src.relax.patterns.match import extract
 from baton._src.relax.patterns.match_block import match_block
 from baton._src.relax.patterns.nodes import DFPattern, OrPattern
 from baton._src.support.diagnostics import fail
+from baton._src.tir.arith.analyzer import Analyzer
 
 MOST_ROUNDS = 1000
 """Of rewriting one expression or block again; more is a circle."""
@@ -74,6 +78,17 @@ def _endless() -> Exception:
     )
 
 
+def _require_fit(var: Var, value: Any) -> None:
+    """Error `api` if `value`, made by a rewriter, cannot be what `var` is: its users were written for that."""
+    if check_compatibility(value.struct_info, var.struct_info, Analyzer()) is Answer.NO:
+        raise fail(
+            "api",
+            f"the rewriter replaces {var.name_hint}, {described(var.struct_info)}, by {described(value.struct_info)}",
+            span=var.span,
+            help="convert the replacement to what was there: R.astype, R.reshape",
+        )
+
+
 class _CallRewriter(BindingRewriter):
     """One round. Matches reach over no write: what read a tensor before it cannot be computed from it afterwards."""
 
@@ -98,6 +113,8 @@ class _CallRewriter(BindingRewriter):
         for _ in range(MOST_ROUNDS):
             made = self._once(binding.var, value)
             if made is value:
+                if value is not binding.value:
+                    _require_fit(binding.var, value)
                 return value
             value = self.normalized(self._flattened(made))
             self.changed_used = True

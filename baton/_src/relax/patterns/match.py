@@ -14,7 +14,8 @@ from typing import Any
 from baton._src.ir.expr import GlobalVar, Op
 from baton._src.ir.structural import structural_equal
 from baton._src.relax.check.base_check import BaseCheckResult, struct_info_base_check
-from baton._src.relax.check.erase import erase_struct_info
+from baton._src.relax.check.erase import erase_struct_info, substitute_info
+from baton._src.relax.check.shape_map import map_parameters
 from baton._src.relax.nodes import (
     Call,
     Constant,
@@ -59,7 +60,7 @@ class Matcher:
             return
         for whole in self._by_class(pattern, expr, found):
             result = {**whole, pattern: expr}
-            if self._constraints_hold(pattern, result):
+            if self._constraints_hold(pattern, result) and self._sizes_agree(pattern, result):
                 yield result
 
     def value(self, expr: Any) -> Any:
@@ -201,8 +202,7 @@ class Matcher:
             case p.AttrPattern():
                 return _has_attrs(self.value(expr), pattern.attrs)
             case p.StructInfoPattern():
-                wanted = pattern.struct_info
-                return info is not None and struct_info_base_check(wanted, info, self.analyzer) is BaseCheckResult.PASS
+                return info is not None  # `_sizes_agree` compares it
             case p.TypePattern():
                 return info is not None and structural_equal(erase_struct_info(info), pattern.type)
             case p.DataTypePattern():
@@ -224,6 +224,17 @@ class Matcher:
             if first is None or any(s is None or not self._same_dims(s, first) for s in shapes[1:]):
                 return False
         return True
+
+    def _sizes_agree(self, pattern: p.DFPattern, found: Found) -> bool:
+        """Whether what matched has the StructInfos said, with one size for each variable that stands alone in them."""
+        if not isinstance(pattern, p.StructInfoPattern):
+            return True
+        said = [
+            (one.struct_info, expr.struct_info_) for one, expr in found.items() if isinstance(one, p.StructInfoPattern)
+        ]
+        sizes = map_parameters(said)
+        wanted = [(substitute_info(info, sizes, self.analyzer), have) for info, have in said]
+        return all(struct_info_base_check(w, have, self.analyzer) is BaseCheckResult.PASS for w, have in wanted)
 
 
 def dims_of(info: Any) -> Sequence[Any] | None:

@@ -57,7 +57,10 @@ class DFPattern:
         return AttrPattern(self, dict(attrs))
 
     def has_struct_info(self, struct_info: StructInfo) -> StructInfoPattern:
-        """This pattern, and its StructInfo is `struct_info` or more exact."""
+        """This pattern, and its StructInfo is `struct_info` or more exact.
+
+        Shape variables that stand alone in it are any sizes, the same ones wherever they occur in a pattern.
+        """
         return StructInfoPattern(self, struct_info)
 
     def has_type(self, ttype: Any) -> TypePattern:
