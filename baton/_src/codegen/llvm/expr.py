@@ -14,7 +14,7 @@ from typing import Any, TypeGuard
 
 from baton._src.codegen.llvm.arithmetic import binary, cast, compare
 from baton._src.codegen.llvm.float_ranges import fits
-from baton._src.codegen.llvm.memory import MemoryReader, computed_places
+from baton._src.codegen.llvm.memory import MemoryAccess, computed_places
 from baton._src.codegen.llvm.operands import is_harmless, operands
 from baton._src.codegen.llvm.text import FunctionText
 from baton._src.codegen.llvm.types import literal_text, register_type
@@ -29,7 +29,7 @@ from baton._src.values.whole_numbers import whole_dtype
 Handler = Callable[[Any, Any], str]
 
 
-class ExprWriter(MemoryReader):
+class ExprWriter(MemoryAccess):
     """Writes expressions into one function. `env` gives variables their operands."""
 
     def __init__(self, text: FunctionText, features: Collection[str], intrinsics: dict[str, Handler]) -> None:

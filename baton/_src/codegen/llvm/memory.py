@@ -1,8 +1,8 @@
-"""How memory is addressed and read: one element, a run of neighbours, every few elements, or any of them (a gather).
+"""How memory is addressed, read and written: one element, a run of neighbours, every few elements, or any of them.
 
     A[i], A[ramp(i, 1, 8)], A[ramp(i, 2, 8)], A[i of 8 lanes]
 
-Nothing is read for lanes that are masked off.
+Nothing is read or written for lanes that are masked off.
 """
 
 from __future__ import annotations
@@ -10,22 +10,24 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Sequence
 
-from baton._src.codegen.llvm.padded import from_memory
+from baton._src.codegen.llvm.padded import from_memory, to_memory
 from baton._src.codegen.llvm.strided import LARGEST_MASKED_STRIDE, LARGEST_STRIDE, masked_strided_load, strided_load
 from baton._src.codegen.llvm.text import FunctionText, with_lanes
 from baton._src.codegen.llvm.types import byte_size, memory_type, register_type
 from baton._src.codegen.llvm.vectors import memory_align, vector_suffix, zero_of
 from baton._src.ir.expr import PrimExpr
+from baton._src.support.diagnostics import InternalError
 from baton._src.tir import expr as tir
 from baton._src.tir.buffer import Buffer
+from baton._src.tir.stmt import BufferStore
 from baton._src.values.dtype import DataType
 
 _INDEX = DataType("int64")
 """The type of addresses; narrower index arithmetic wraps around in its own type."""
 
 
-class MemoryReader(ABC):
-    """Reads memory for one function. Subclasses emit the operands."""
+class MemoryAccess(ABC):
+    """Reads and writes memory for one function. Subclasses emit the operands."""
 
     def __init__(self, text: FunctionText, features: Collection[str]) -> None:
         self.f = text
@@ -124,7 +126,7 @@ class MemoryReader(ABC):
     def _load_run(self, buffer: Buffer, index: tir.Ramp, wide: str, lanes: int) -> str:
         address = self.pointer(buffer, index.base)
         align = memory_align(buffer.dtype)
-        if self.mask is None or self.is_whole(buffer, index):
+        if self.mask is None or self._is_whole(buffer, index):
             return self.f.value(f"load {wide}, ptr {address}, align {align}")
         return self.f.intrinsic(
             f"llvm.masked.load.{vector_suffix(wide)}.p0",
@@ -134,15 +136,6 @@ class MemoryReader(ABC):
             (f"<{lanes} x i1>", self.mask),
             (wide, "zeroinitializer"),
         )
-
-    def is_whole(self, buffer: Buffer, index: PrimExpr) -> bool:
-        """Whether all lanes of a run lie in a buffer on the stack, so that inactive lanes may be accessed too.
-
-        Masked accesses would prevent LLVM from keeping such a buffer in registers.
-        """
-        if not isinstance(index, tir.Ramp) or not isinstance(index.base, tir.IntImm):
-            return False
-        return 0 <= index.base.value <= self.stack.get(buffer.data, -1) - index.lanes
 
     def _strided(self, buffer: Buffer, index: PrimExpr, kind: str, lanes: int) -> str | None:
         """Load every second to eighth element without a gather; None if that does not pay."""
@@ -168,6 +161,60 @@ class MemoryReader(ABC):
             (f"<{lanes} x i1>", self.mask or "splat (i1 true)"),
             (wide, "zeroinitializer"),
         )
+
+    # ------------------------------------------------------------------------------------------ writing
+
+    def store(self, stmt: BufferStore) -> None:
+        """Write one element, or a vector of them."""
+        (index,) = stmt.indices
+        operand = self.emit(stmt.value)
+        dtype, lanes = stmt.buffer.dtype.element, index.dtype.lanes
+        kind = memory_type(dtype)
+        wide = with_lanes(kind, stmt.value.dtype.lanes)
+        operand = to_memory(self.f, stmt.value.dtype, operand)
+        align = memory_align(dtype)
+        if lanes == 1:
+            if self.mask is not None:
+                raise InternalError("code generation: a scalar store under a vector mask")
+            self.f.line(f"store {wide} {operand}, ptr {self.pointer(stmt.buffer, index)}, align {align}")
+        elif isinstance(index, tir.Ramp) and _is_one(index.stride):
+            self._store_run(stmt.buffer, index, wide, operand, align)
+        else:
+            places = self.addresses(stmt.buffer, index, kind, lanes)
+            self._scatter(wide, operand, places, align, lanes)
+
+    def _scatter(self, wide: str, operand: str, places: str, align: int, lanes: int) -> None:
+        name = self.f.module.declare(
+            f"llvm.masked.scatter.{vector_suffix(wide)}.v{lanes}p0",
+            "void",
+            (wide, f"<{lanes} x ptr>", "i32", f"<{lanes} x i1>"),
+        )
+        mask = self.mask or "splat (i1 true)"
+        self.f.line(f"call void {name}({wide} {operand}, <{lanes} x ptr> {places}, i32 {align}, <{lanes} x i1> {mask})")
+
+    def _store_run(self, buffer: Buffer, index: tir.Ramp, wide: str, operand: str, align: int) -> None:
+        lanes, address = index.lanes, self.pointer(buffer, index.base)
+        if self.mask is None:
+            self.f.line(f"store {wide} {operand}, ptr {address}, align {align}")
+            return
+        if self._is_whole(buffer, index):
+            old = self.f.value(f"load {wide}, ptr {address}, align {align}")
+            chosen = self.f.value(f"select <{lanes} x i1> {self.mask}, {wide} {operand}, {wide} {old}")
+            self.f.line(f"store {wide} {chosen}, ptr {address}, align {align}")
+            return
+        name = self.f.module.declare(
+            f"llvm.masked.store.{vector_suffix(wide)}.p0", "void", (wide, "ptr", "i32", f"<{lanes} x i1>")
+        )
+        self.f.line(f"call void {name}({wide} {operand}, ptr {address}, i32 {align}, <{lanes} x i1> {self.mask})")
+
+    def _is_whole(self, buffer: Buffer, index: tir.Ramp) -> bool:
+        """Whether all lanes of a run lie in a buffer on the stack, so that inactive lanes may be accessed too.
+
+        Masked accesses would prevent LLVM from keeping such a buffer in registers.
+        """
+        if not isinstance(index.base, tir.IntImm):
+            return False
+        return 0 <= index.base.value <= self.stack.get(buffer.data, -1) - index.lanes
 
 
 def computed_places(indices: Sequence[PrimExpr]) -> list[PrimExpr]:

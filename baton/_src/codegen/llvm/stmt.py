@@ -7,17 +7,14 @@ with loads and stores restricted to those lanes.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from baton._src.codegen.llvm.bounds import check_bounds, check_index
 from baton._src.codegen.llvm.expr import ExprWriter
 from baton._src.codegen.llvm.fault import leave_if_fault, leave_with_fault
 from baton._src.codegen.llvm.intrinsics import HANDLERS, call_c
-from baton._src.codegen.llvm.padded import to_memory
 from baton._src.codegen.llvm.parallel import parallel_loop
-from baton._src.codegen.llvm.text import FunctionText, with_lanes
+from baton._src.codegen.llvm.text import FunctionText
 from baton._src.codegen.llvm.types import byte_size, memory_type, register_type
-from baton._src.codegen.llvm.vectors import memory_align, vector_suffix
 from baton._src.ir.expr import GlobalVar, Op, PrimExpr
 from baton._src.support.diagnostics import InternalError, fail
 from baton._src.tir import expr as tir
@@ -112,48 +109,10 @@ class StmtWriter:
     # ------------------------------------------------------------------------------------------- memory
 
     def _store(self, stmt: st.BufferStore) -> None:
-        (index,) = stmt.indices
         self.e.memo = {}
         if self.context.checked:
-            check_bounds(self, stmt.buffer, index)
-        operand = self.e.emit(stmt.value)
-        dtype, lanes = stmt.buffer.dtype.element, index.dtype.lanes
-        kind = memory_type(dtype)
-        value_lanes = stmt.value.dtype.lanes
-        wide = with_lanes(kind, value_lanes)
-        operand = to_memory(self.f, stmt.value.dtype, operand)
-        align = memory_align(dtype)
-        if lanes == 1:
-            if self.e.mask is not None:
-                raise InternalError("code generation: a scalar store under a vector mask")
-            self.f.line(f"store {wide} {operand}, ptr {self.e.pointer(stmt.buffer, index)}, align {align}")
-            return
-        if isinstance(index, tir.Ramp) and isinstance(index.stride, tir.IntImm) and index.stride.value == 1:
-            self._store_run(stmt.buffer, index, wide, operand, align, lanes)
-            return
-        places = self.e.addresses(stmt.buffer, index, kind, lanes)
-        name = self.f.module.declare(
-            f"llvm.masked.scatter.{vector_suffix(wide)}.v{lanes}p0",
-            "void",
-            (wide, f"<{lanes} x ptr>", "i32", f"<{lanes} x i1>"),
-        )
-        mask = self.e.mask or "splat (i1 true)"
-        self.f.line(f"call void {name}({wide} {operand}, <{lanes} x ptr> {places}, i32 {align}, <{lanes} x i1> {mask})")
-
-    def _store_run(self, buffer: Any, index: tir.Ramp, wide: str, operand: str, align: int, lanes: int) -> None:
-        address = self.e.pointer(buffer, index.base)
-        if self.e.mask is None:
-            self.f.line(f"store {wide} {operand}, ptr {address}, align {align}")
-            return
-        if self.e.is_whole(buffer, index):
-            old = self.f.value(f"load {wide}, ptr {address}, align {align}")
-            chosen = self.f.value(f"select <{lanes} x i1> {self.e.mask}, {wide} {operand}, {wide} {old}")
-            self.f.line(f"store {wide} {chosen}, ptr {address}, align {align}")
-            return
-        name = self.f.module.declare(
-            f"llvm.masked.store.{vector_suffix(wide)}.p0", "void", (wide, "ptr", "i32", f"<{lanes} x i1>")
-        )
-        self.f.line(f"call void {name}({wide} {operand}, ptr {address}, i32 {align}, <{lanes} x i1> {self.e.mask})")
+            check_bounds(self, stmt.buffer, stmt.indices[0])
+        self.e.store(stmt)
 
     def _allocate(self, stmt: st.Allocate) -> None:
         """Stack memory if small and constant, else workspace for the time of the body; 64-byte aligned."""
