@@ -176,3 +176,33 @@ def test_machines_agree_in_corners(body: Any, arrays: list[Any]) -> None:
     pairs = zip(one, other) if isinstance(one, (list, tuple)) else [(one, other)]
     for left, right in pairs:
         np.testing.assert_array_equal(left.numpy(), right.numpy())
+
+
+UNTYPED = relay.var("weight")
+FITS_NO_WEIGHT: dict[str, Callable[[], Any]] = {
+    "nn.bias_add: axis 9": lambda: relay.nn.bias_add(variable(2, 3), UNTYPED, axis=9),
+    "nn.prelu: axis 9": lambda: relay.nn.prelu(variable(2, 3), UNTYPED, axis=9),
+    "nn.batch_norm: axis 9": lambda: relay.nn.batch_norm(variable(2, 3), *[UNTYPED] * 4, axis=9)[0],
+    "nn.layer_norm: ax": lambda: relay.nn.layer_norm(variable(2, 3), UNTYPED, UNTYPED, axis=9),
+    "nn.dense: takes data of rank 1": lambda: relay.nn.dense(variable(), UNTYPED, units=3),
+    "nn.matmul: takes data of rank 1": lambda: relay.nn.matmul(variable(), UNTYPED, units=3),
+}
+
+
+@pytest.mark.rule("RELAY-REL-4", rejects=True)
+@pytest.mark.parametrize("says", FITS_NO_WEIGHT)
+def test_data_that_no_weight_fits(says: str) -> None:
+    """The call is wrong before the weights have types; it waited for them."""
+    with pytest.raises(DiagnosticError, match=says):
+        relay.transform.InferType()(module_of(FITS_NO_WEIGHT[says]()))
+
+
+def test_an_entry_that_leaves_types_open_names_the_call() -> None:
+    module = module_of(relay.nn.conv2d(IMAGE, UNTYPED, channels=4))
+    with pytest.raises(DiagnosticError, match=r"nn\.conv2d needs the types of all its operands, or attributes"):
+        relay.build(module, "llvm")
+
+
+def test_places_of_strided_set_are_known() -> None:
+    with pytest.raises(DiagnosticError, match="strided_set: begin, end and strides are numbers or constants"):
+        relay.strided_set(variable(4, 6), variable(2, 6), relay.var("begin", shape=(2,), dtype="int32"), [4, 6])

@@ -11,15 +11,16 @@ from typing import Any
 from baton._src.ir.expr import GlobalVar, Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.node import set_note
-from baton._src.ir.types import FuncType
+from baton._src.ir.types import FuncType, TypeVar
 from baton._src.lower.relay_to_relax.binding_emitter import BindingEmitter
 from baton._src.lower.relay_to_relax.scope_lowering import ScopeLowering
 from baton._src.lower.relay_to_relax.types import TypeLowering
 from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relay.check.infer_type import infer_type
 from baton._src.relay.check.show import show_type
+from baton._src.relay.check.substitute import leaves
 from baton._src.relay.expressions import walk
-from baton._src.relay.nodes import Function, RefCreate, RefRead, RefWrite
+from baton._src.relay.nodes import Call, Function, RefCreate, RefRead, RefWrite
 from baton._src.support.diagnostics import fail
 from baton._src.support.trampoline import run
 
@@ -35,7 +36,7 @@ def lower(module: IRModule) -> IRModule:
     others = {v: f for v, f in typed.functions.items() if not isinstance(f, Function)}
     builder = BlockBuilder(IRModule(others, None, typed.attrs, typed.global_infos))
     for var in functions:
-        _check_entry(var, schemes[var.name_hint])
+        _check_entry(var, functions[var])
         set_note(names[var.name_hint], "struct_info_", types.function(schemes[var.name_hint], pure))
     for var, function in functions.items():
         emitter = BindingEmitter(types, names, schemes, pure, typed.type_definitions)
@@ -60,8 +61,22 @@ def _has_effects(function: Function) -> bool:
     return False
 
 
-def _check_entry(var: GlobalVar, type_: Any) -> None:
+def _check_entry(var: GlobalVar, function: Function) -> None:
     """`main` is called from outside, so it must not be polymorphic."""
-    if var.name_hint == "main" and isinstance(type_, FuncType) and type_.type_params:
-        message = f"@main is polymorphic, so it cannot be compiled as an entry: its type is {show_type(type_)}"
-        raise fail("relay-infer", message, span=var.span, help="annotate the parameters of @main")
+    type_ = function.checked_type
+    if var.name_hint != "main" or not isinstance(type_, FuncType) or not type_.type_params:
+        return
+    message = f"@main is polymorphic, so it cannot be compiled as an entry: its type is {show_type(type_)}"
+    span, help = var.span, "annotate the parameters of @main"
+    undecided = next(filter(_is_undecided, walk(function)), None)
+    if undecided is not None:
+        span, help = undecided.span or span, f"{help}: {undecided.op.name} needs the types of all its operands"
+        if undecided.op.definition.infer_inputs is not None:
+            help += ", or attributes that tell the shapes of its weights, such as channels and kernel_size, or units"
+    raise fail("relay-infer", message, span=span, help=help)
+
+
+def _is_undecided(node: Any) -> bool:
+    """Whether it is a call of an operator whose type is left to the callers of the function."""
+    is_operator = isinstance(node, Call) and isinstance(node.op, Op)
+    return is_operator and any(isinstance(leaf, TypeVar) for leaf in leaves(node.checked_type))

@@ -67,6 +67,8 @@ def infer(call: OpCall[Any]) -> Info:
     """As matmul; with `units` the result is known before the weight is."""
     a, b = call.tensor(0), call.tensor(1)
     units = getattr(call.attrs, "units", None)
+    if a.ndim == 0:
+        call.fail("takes data of rank 1 or more, got a scalar", help="reshape or expand_dims it")
     if b.shape is None and units is not None and a.shape is not None and not _swaps(call.attrs)[0]:
         dtype = product_dtype(call, a, b, call.attrs.out_dtype)
         return TensorInfo((*a.shape[:-1], units), dtype if not dtype.is_void else a.dtype)

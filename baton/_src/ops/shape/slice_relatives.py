@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs
+from baton._src.ir.expr import BaseExpr
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
@@ -26,6 +27,7 @@ from baton._src.ops.shape.slicing import (
     python_slices,
     to_relax,
 )
+from baton._src.support.diagnostics import fail
 from baton._src.tir.arith.analyzer import Analyzer
 
 
@@ -155,6 +157,9 @@ def _list(value: Any) -> Any:
     if value is None:
         return None
     data = getattr(value, "data", value)
+    if isinstance(data, BaseExpr):
+        help = "scatter_nd writes to places that a run tells"
+        raise fail("op-argument", "strided_set: begin, end and strides are numbers or constants", help=help)
     return tuple(int(x) for x in np.asarray(getattr(data, "data", data)).reshape(-1))
 
 

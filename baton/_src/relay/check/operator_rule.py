@@ -121,6 +121,7 @@ class OperatorRule:
         infos = tuple(TensorInfo() if _is_unknown(t) else to_info(t) for t in known)
         try:
             call = OpCall(op.definition, infos, attrs or _defaults(op), self._prover, tuple(constants), span)
+            op.definition.infer(call)  # what is wrong with the data alone stays wrong, whatever the weights will be
             found = rule(call)
         except _CONTENTS as error:
             raise unfit(op, attrs, error, span) from error
