@@ -128,12 +128,22 @@ def listed(name: str, *items: str) -> Any:
     return body(name, nodes, name)
 
 
-def test_arms_that_give_sequences() -> None:
-    behind = [helper.make_node("ConcatFromSequence", ["q"], ["y"], axis=1)]
-    model = chosen(listed("t", "Neg", "x"), listed("e", "Abs", "x"), behind)
+@pytest.mark.parametrize("fewer", [("Abs", "x"), ("Abs",)])
+def test_arms_that_give_sequences(fewer: tuple[str, ...]) -> None:
+    """Of one length, or of two, in onnxruntime's reading."""
+    behind = [
+        helper.make_node("ConcatFromSequence", ["q"], ["y"], axis=1),
+        helper.make_node("SequenceLength", ["q"], ["count"]),
+    ]
+    model = chosen(listed("t", "Neg", "x"), listed("e", *fewer), behind)
+    model.graph.output.append(helper.make_empty_tensor_value_info("count"))
     program = baton.compile(model, num_threads=1)
     for flag in (True, False):
         feed = {"x": X, "c": np.array(flag)}
-        assert_as_onnxruntime(program.run(feed), onnxruntime_outputs(model, feed))
-    with pytest.raises(baton.DiagnosticError, match="its branches produce sequences of different lengths"):
-        baton.compile(chosen(listed("t", "Neg", "x"), listed("e", "Abs"), behind))
+        assert_as_onnxruntime([np.asarray(o) for o in program.run(feed)], onnxruntime_outputs(model, feed))
+
+
+def test_an_arm_that_gives_a_tensor_for_a_sequence() -> None:
+    arms = (listed("t", "Neg", "x"), body("e", [helper.make_node("Abs", ["x"], ["e"])], "e"))
+    with pytest.raises(baton.DiagnosticError, match="produces a sequence, the other one a tensor"):
+        baton.compile(chosen(*arms, [helper.make_node("ConcatFromSequence", ["q"], ["y"], axis=1)]))

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+import onnx.inliner
 import pytest
 from onnx import helper
 
@@ -102,3 +103,22 @@ def test_operands_left_out(given: list[str]) -> None:
     model.graph.initializer.append(weight("low", np.float32(-1)))
     expected = [[-1, 8]] if "low" in given else X
     np.testing.assert_array_equal(baton.compile(model).run({"x": X})[0], expected)
+
+
+def test_a_function_of_another_opset_than_the_model() -> None:
+    """Where an operator changed in between ONNX forbids it, and onnxruntime reads it as of the model's opset: it was
+    read as of the function's. Other operators may be of either opset."""
+    for op, refused in (("Softmax", True), ("Relu", False)):
+        bent = function("Bend", [helper.make_node(op, ["a"], ["b"], name="inner")])
+        bent.opset_import[0].version = 11 if refused else 20
+        model = model_with([bent], [helper.make_node("Bend", ["x"], ["y"], domain="acme", name="outer")])
+        if not refused:
+            np.testing.assert_array_equal(baton.compile(model).run({"x": X})[0], [[0, 8]])
+            continue
+        with pytest.raises(
+            baton.DiagnosticError, match=r"node 'outer': its function uses Softmax of opset 11"
+        ) as error:
+            baton.compile(model)
+        assert "onnx.inliner" in str(error.value)
+        inlined = onnx.inliner.inline_local_functions(model, convert_version=True)
+        np.testing.assert_allclose(baton.compile(inlined).run({"x": X})[0], [[0, 1]], atol=1e-6)

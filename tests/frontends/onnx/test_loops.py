@@ -156,3 +156,21 @@ def test_a_condition_that_is_a_constant(go_on: bool) -> None:
     times = 3 if go_on else 1
     np.testing.assert_array_equal(y, np.full(2, 2.0**times))
     assert z.shape == (times, 2)
+
+
+def test_a_loop_that_is_known_not_to_run() -> None:
+    """What it would have collected has the shape of its body's output; it was refused."""
+    inputs = [
+        helper.make_tensor_value_info(n, kind, [])
+        for n, kind in (("i", TensorProto.INT64), ("on", TensorProto.BOOL), ("before", TensorProto.FLOAT))
+    ]
+    nodes = [helper.make_node("Add", ["before", "x"], ["row"]), helper.make_node("ReduceSum", ["row"], ["after"])]
+    nodes[1].attribute.append(helper.make_attribute("keepdims", 0))
+    nodes.append(helper.make_node("Identity", ["on"], ["further"]))
+    body = helper.make_graph(
+        nodes, "body", inputs, [helper.make_empty_tensor_value_info(n) for n in ("further", "after", "row")]
+    )
+    node = helper.make_node("Loop", ["count", "", "start"], ["y", "z"], body=body)
+    weights = [weight("count", np.int64(0)), weight("start", np.float32(3))]
+    y, z = baton.compile(model_of([node], [("x", [2, 3])], ("y", "z"), weights)).run({"x": np.ones((2, 3), "float32")})
+    assert (float(y), z.shape) == (3, (0, 2, 3))

@@ -20,6 +20,7 @@ SCORES, LABELS = ("x", (3, 5)), ("labels", ((4,), WHOLE))
     ("Concat", ["", "x"], [("x", (2, 3))], {"axis": 0}, "Concat node 'the_node': input 0 has no name"),
     ("Sum", ["x", "", "x"], [("x", (2, 3))], {}, "Sum node 'the_node': input 1 has no name"),
     ("Max", ["x", ""], [("x", (2, 3))], {}, "Max node 'the_node': input 1 has no name"),
+    ("Min", [], [("x", (2, 3))], {}, "Min node 'the_node': it has no inputs"),
     ("Clip", ["x", "low"], [("x", (2, 3)), ("low", (3,))], {}, r"input 1 is float32 \(3,\), it must be a scalar"),
     ("Trilu", ["x"], [("x", (3,))], {}, r"input 0 is float32 \(3,\), it must have 2 or more axes"),
     ("Reshape", ["x", "shape"], [("x", (3,)), ("shape", ((), WHOLE))], {}, "input 1 is int64 .., it must have 1 axes"),

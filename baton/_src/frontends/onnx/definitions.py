@@ -31,6 +31,12 @@ def definition(domain: str, operator: str, version: int) -> Any:
     )
 
 
+def changed_between(domain: str, operator: str, version: int, other: int) -> bool:
+    """Whether an operator is defined in two ways in two versions of its domain."""
+    one, two = (definition(domain, operator, v) for v in (version, other))
+    return one is not None and two is not None and one.since_version != two.since_version
+
+
 def _first_version(domain: str, operator: str) -> int | None:
     """The first version that has the operator, None if none has."""
     return min((s.since_version for s in _history().get((domain, operator), ())), default=None)

@@ -13,7 +13,7 @@ from baton._src.frontends.graph_builder.graph import GraphBuilder
 from baton._src.frontends.graph_builder.value import Value, described
 from baton._src.frontends.onnx.files.reader import STRING, dtype_of
 from baton._src.frontends.onnx.learning.dictionaries import keys_wanted
-from baton._src.frontends.onnx.strings import ModelStrings
+from baton._src.frontends.onnx.strings import ModelStrings, string_constant
 from baton._src.ir.tensor_info import Dim, TensorInfo
 from baton._src.ops.dims import show_shape
 from baton._src.support.diagnostics import fail
@@ -66,7 +66,7 @@ class Inputs:
             if name not in declared:
                 known = ", ".join(i.name for i in graph.input if i.name not in weights)
                 raise fail("onnx-input", f"the model has no input {name!r} to bind", help=f"its inputs: {known}")
-            found[name] = self.numbered(array) if name in strings else self.builder.constant(array)
+            found[name] = self._constant(array, holds_strings=name in strings)
             info, kept = declared[name], found[name].array
             array = array if kept is None else kept
             if array.dtype != info.dtype.numpy or info.ndim not in (-1, array.ndim):
@@ -74,10 +74,11 @@ class Inputs:
                 raise fail("onnx-input", f"{name!r} is {wanted}, but is bound to {given}")
         return found
 
-    def numbered(self, content: AnyArray) -> Value:
-        """A constant of strings."""
+    def _constant(self, content: AnyArray, *, holds_strings: bool) -> Value:
+        if not holds_strings:
+            return self.builder.constant(content)
         assert self.strings is not None
-        return replace(self.builder.constant(self.strings.numbered(content)), meaning=STRING_IDS)
+        return string_constant(self.builder, self.strings, content)
 
     def declare(self, declared: Any, nodes: Iterable[Any]) -> tuple[Value, Value]:
         """(the program's input, what `nodes` see by its name): a sequence is a tensor that stacks its items, a

@@ -10,10 +10,9 @@ from baton._src.frontends.graph_builder.graph import GraphBuilder
 from baton._src.frontends.graph_builder.operands import sources_of
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.files.reader import WITHOUT_STRINGS
-from baton._src.frontends.onnx.strings import ModelStrings
+from baton._src.frontends.onnx.strings import ModelStrings, string_constant
 from baton._src.ir.tensor_info import Dim, TensorInfo
 from baton._src.support.diagnostics import Diagnostic, DiagnosticError
-from baton._src.values.meaning import STRING_IDS
 from baton._src.values.tensor import AnyArray
 
 NOTHING = Value(TensorInfo())
@@ -81,9 +80,7 @@ class OnnxNode:
         """A constant of strings: their numbers."""
         if self.known_strings is None:
             self.fail("strings are not supported", code="onnx-dtype", help=WITHOUT_STRINGS)
-        found = self.graph.constant(self.known_strings.numbered(content))
-        found.meaning = STRING_IDS
-        return found
+        return string_constant(self.graph, self.known_strings, content)
 
     def constant_tensor(self, content: AnyArray) -> Value:
         """A constant from an attribute that is a tensor, of numbers or of strings."""

@@ -63,6 +63,8 @@ def check_operands(node: OnnxNode) -> None:
             node.fail(
                 f"it has {count} {what}, {most} at most are defined in opset {node.opset}", help="see ONNX's table"
             )
+    if len(node.inputs) <= found.listed_from < MANY:
+        node.fail("it has no inputs", help=f"{node.op_type} takes a list of one tensor or more")
     if None in node.inputs[found.listed_from :]:
         place = node.inputs.index(None, found.listed_from)
         node.fail(f"input {place} has no name", help=f"{node.op_type} takes a list of tensors: delete it, or name it")

@@ -8,10 +8,12 @@ without a border that numbers the strings of a run (`baton.compile` makes one) i
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from baton._src.frontends.graph_builder.graph import GraphBuilder
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.files.reader import STRING, WITHOUT_STRINGS
 from baton._src.support.diagnostics import Diagnostic, DiagnosticError, fail
@@ -57,6 +59,11 @@ def read_strings(tensor: Any) -> AnyArray:
     array = np.empty(len(found), dtype=object)
     array[:] = found
     return array.reshape(shape)
+
+
+def string_constant(builder: GraphBuilder, strings: ModelStrings, content: Any) -> Value:
+    """A constant of strings: their numbers."""
+    return replace(builder.constant(strings.numbered(content)), meaning=STRING_IDS)
 
 
 def check_operator(op_type: str, title: str, inputs: Sequence[Value | None]) -> None:

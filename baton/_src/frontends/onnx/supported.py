@@ -38,7 +38,7 @@ def called(proto: Any, name: str) -> FunctionKey:
 def check_supported(graph: Any, functions: Mapping[FunctionKey, Any]) -> None:
     """`UnsupportedOperatorError` for the operators of a graph (or function) that nothing converts."""
     missing: dict[str, list[str]] = {}
-    for proto in _all_nodes(graph, functions):
+    for proto in all_nodes(graph, functions):
         if called(proto, proto.op_type) in functions or (proto.domain, proto.op_type) in EXPANDED:
             continue
         if proto.op_type not in DOMAINS.get(proto.domain, ()):
@@ -48,7 +48,7 @@ def check_supported(graph: Any, functions: Mapping[FunctionKey, Any]) -> None:
         raise UnsupportedOperatorError([_unsupported(name, nodes) for name, nodes in sorted(missing.items())])
 
 
-def _all_nodes(graph: Any, functions: Mapping[FunctionKey, Any]) -> Iterator[Any]:
+def all_nodes(graph: Any, functions: Mapping[FunctionKey, Any]) -> Iterator[Any]:
     """The nodes of a graph, of the subgraphs in it, and of the functions that are called, each once."""
     pending, left = [graph], dict(functions)
     while pending:

@@ -1,7 +1,7 @@
 """If.
 
 Exporters write arms for sizes that never come: an arm whose shapes do not fit, where those of the other one do, fails
-in the run that takes it. Of a sequence an arm gives the items, as many as the other arm.
+in the run that takes it. Of a sequence an arm gives the items; if the other arm has more or fewer, one tensor of them.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 
 from baton._src.frontends.graph_builder.value import Value
+from baton._src.frontends.onnx.control.stacks import stack_of
 from baton._src.frontends.onnx.node import Converter, DynamicValueError, OnnxNode
 from baton._src.ir.tensor_info import TensorInfo
 from baton._src.support.diagnostics import DiagnosticError
@@ -57,12 +58,23 @@ class _Arm:
     name: str
     finish: Finish
     counts: list[int | None] = field(default_factory=list)
+    stacked: frozenset[int] = frozenset()
+    """The sequences among its results that are to be one tensor each, since the other arm's are of other lengths."""
 
     def write(self) -> list[Value]:
         """The tensors that the arm gives."""
         found = self.finish(self.node.run_graph(self.node.needed(self.name), {}))
+        found = [self._in_one(v) if k in self.stacked else v for k, v in enumerate(found)]
         self.counts = [_item_count(v) for v in found]
         return [part for v in found for part in _tensors(v)]
+
+    def _in_one(self, sequence: Value) -> Value:
+        if sequence.stack is not None:
+            return sequence
+        if not sequence.items:
+            self.node.fail("one of its branches produces an empty sequence, the other one does not")
+        stack = stack_of(self.node, sequence.items, "its branches produce sequences of different lengths")
+        return Value(TensorInfo(), stack=stack)
 
     def rehearsed(self) -> list[TensorInfo] | None:
         """What its tensors are; None if it cannot be imported."""
@@ -123,19 +135,36 @@ def _branched(node: OnnxNode, finish: Finish) -> list[Value]:
         found = otherwise.write()
         if len(then.counts) != len(otherwise.counts):
             node.fail(f"its then_branch gives {len(then.counts)} outputs, its else_branch {len(otherwise.counts)}")
-        if then.counts != otherwise.counts:
-            node.fail(
-                "its branches produce sequences of different lengths",
-                help="make both produce the same number of tensors",
-            )
+        if unlike := _of_unlike_lengths(node, then.counts, otherwise.counts):
+            raise _UnlikeLengths(unlike)
         return found
 
-    try:
-        found = node.graph.branch(condition, then.write, write_alike)
-    except DiagnosticError as error:
-        found = _with_one_arm(condition, then, otherwise, error)
+    while True:
+        try:
+            found = node.graph.branch(condition, then.write, write_alike)
+            break
+        except _UnlikeLengths as error:
+            then.stacked = otherwise.stacked = error.places
+        except DiagnosticError as error:
+            found = _with_one_arm(condition, then, otherwise, error)
+            break
     left = iter(found)
     return [_result(left, count) for count in then.counts]
+
+
+class _UnlikeLengths(Exception):
+    """Sequences at these places of the results have other lengths in the other arm."""
+
+    def __init__(self, places: frozenset[int]) -> None:
+        super().__init__(places)
+        self.places = places
+
+
+def _of_unlike_lengths(node: OnnxNode, counts: list[int | None], others: list[int | None]) -> frozenset[int]:
+    unlike = frozenset(k for k, (a, b) in enumerate(zip(counts, others, strict=True)) if a != b)
+    if any(counts[k] is None or others[k] is None for k in unlike):
+        node.fail("one of its branches produces a sequence, the other one a tensor", code="onnx-graph")
+    return unlike
 
 
 BRANCHES: dict[str, Converter] = {"If": if_}

@@ -83,7 +83,7 @@ def _stacked(node: OnnxNode, position: Value | None) -> Value | None:
     if node[0].stack is not None or position is None or position.array is not None:
         return node[0].stack
     items = _items(node)
-    return stack_of(node, items) if items else None
+    return stack_of(node, items, "its position is computed at run time") if items else None
 
 
 def length(node: OnnxNode) -> Value:

@@ -18,13 +18,12 @@ def sizes_of(node: OnnxNode, stack: Value) -> tuple[Dim, ...]:
     return stack.shape
 
 
-def stack_of(node: OnnxNode, items: tuple[Value, ...]) -> Value:
-    """Items that are known one by one, for a position that only a run tells."""
+def stack_of(node: OnnxNode, items: tuple[Value, ...], reason: str) -> Value:
+    """Items that are known one by one as one tensor, for a `reason` that the error names if their shapes differ."""
     shapes = [sizes_of(node, item) for item in items]
     for shape in shapes[1:]:
         if len(shape) != len(shapes[0]) or not all(map(node.graph.prover.equal, shape, shapes[0])):
-            help = "let the items have one shape, or the position be a constant"
-            node.fail("its position is computed at run time, and items differ in shape", code="onnx-dynamic", help=help)
+            node.fail(f"{reason}, and items differ in shape", code="onnx-dynamic", help="let the items have one shape")
     return in_one(node, items, 0)
 
 
