@@ -1,4 +1,5 @@
-"""Whether a primitive of a schedule is given what it takes: its declaration says loops, blocks, numbers or texts.
+"""Check the kinds of arguments of a schedule's primitives against their declarations: loops, blocks, numbers or
+strings.
 
 sch.vectorize(block)     ->  vectorize takes a loop as `loop`, not the block 'C'
 sch.split(i, 4)          ->  split takes several as `factors`, not 4

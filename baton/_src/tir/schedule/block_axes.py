@@ -1,4 +1,4 @@
-"""The axes of a block anew: other axes by a map of indices, axes padded to multiples.
+"""Change the axes of a block: transform them by an index map, or pad them to multiples.
 
 transform_block_layout:  loops and axes (i, j) of a block become those the map says, e.g. (i * 10 + j,)
 pad_einsum:              axes of a product rounded up; operands are copied with zeros around, the result is cut out
@@ -56,7 +56,7 @@ def reorder_axes(root: st.Stmt, name: str, order: Sequence[int]) -> st.Stmt:
 
 
 def without_regions(root: st.Stmt, name: str, kind: str, numbers: Sequence[int]) -> st.Stmt:
-    """The block without some of the regions that it says it reads or writes."""
+    """The block without some of its declared read or write regions."""
     if kind not in ("read", "write"):
         raise refuse(f'a block has regions it reads ("read") and writes ("write"), none of kind {kind!r}')
     block = find_block(root, name).block
@@ -68,7 +68,7 @@ def without_regions(root: st.Stmt, name: str, kind: str, numbers: Sequence[int])
 
 
 def with_region(root: st.Stmt, name: str, number: int, kind: str, bounds: IndexMap) -> st.Stmt:
-    """The block saying it accesses another box of a buffer: the map of its axes gives begin and end of each dim."""
+    """The block with another declared region of a buffer: the map of its axes gives begin and end of each dim."""
     if kind not in ("read", "write"):
         raise refuse(f'a block has regions it reads ("read") and writes ("write"), none of kind {kind!r}')
     block = find_block(root, name).block
@@ -88,7 +88,7 @@ def with_region(root: st.Stmt, name: str, number: int, kind: str, bounds: IndexM
 
 
 def transform_block_layout(root: st.Stmt, name: str, index_map: IndexMap) -> st.Stmt:
-    """The block over the axes that the map makes of its own; the map must be one to one."""
+    """The block over the axes that the map computes from its own; the map must be bijective."""
     realize = find_block(root, name)
     block = realize.block
     loops = _own_loops(root, realize, "transform_block_layout")
@@ -185,7 +185,7 @@ def _same(one: PrimExpr, other: PrimExpr) -> bool:
 
 
 def _copied(target: Buffer, source: Buffer, pads: bool) -> st.Stmt:
-    """`target` filled from `source`: with zeros where that ends, or with its beginning."""
+    """`target` filled from `source`: padded with zeros beyond its end, or only its beginning."""
     axes = [IterVar(Range(tir.IntImm(d.dtype, 0), d), tir.Var(f"v{n}", d.dtype)) for n, d in enumerate(target.shape)]
     at = tuple(axis.var for axis in axes)
     value: Any = tir.BufferLoad(source, at)
@@ -201,7 +201,9 @@ def _copied(target: Buffer, source: Buffer, pads: bool) -> st.Stmt:
 
 
 def unsafe_set_dtype(root: st.Stmt, buffer: Buffer, dtype: Any) -> st.Stmt:
-    """A buffer of the function's own with elements of another dtype: stored rounded, loaded back."""
+    """Change the dtype of a buffer that the function allocates: elements are rounded when stored, converted back when
+    loaded.
+    """
     if not any(isinstance(n, st.Block) and buffer in n.alloc_buffers for n in post_order(root)):
         raise refuse(f"{buffer.name} is not a buffer of the function's own: its dtype is part of the signature")
     new = decl_buffer(buffer.shape, dtype, buffer.name, scope=buffer.scope())

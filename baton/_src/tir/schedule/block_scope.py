@@ -1,4 +1,4 @@
-"""What blocks side by side depend on: who reads or overwrites what an earlier one has written or read.
+"""Dependencies between the blocks in one scope: which blocks read or overwrite what earlier ones wrote or read.
 
 block B writes T; block C reads T, writes U        ->        Dependency(B, C, RAW)
 """
@@ -18,7 +18,7 @@ from baton._src.tir.schedule.tree import blocks_directly_in, realizes, refuse
 
 
 class DepKind(IntEnum):
-    """Why a block must not run before another."""
+    """The reason why a block must run after another."""
 
     RAW = 0
     """It reads what the other writes."""
@@ -45,11 +45,11 @@ class BlockScope:
     dependencies: Sequence[Dependency]
 
     def get_deps_by_src(self, block: StmtSRef) -> list[Dependency]:
-        """What depends on the block."""
+        """The dependencies of other blocks on this block."""
         return [found for found in self.dependencies if found.src == block]
 
     def get_deps_by_dst(self, block: StmtSRef) -> list[Dependency]:
-        """What the block depends on."""
+        """The dependencies of this block on others."""
         return [found for found in self.dependencies if found.dst == block]
 
 
@@ -63,7 +63,7 @@ def block_scope(state: ScheduleState, scope: StmtSRef) -> BlockScope:
 
 
 def _kinds(src: Any, dst: Any) -> list[DepKind]:
-    """Why one block depends on another."""
+    """The kinds of dependency of one block on another."""
     written, read = {w.buffer for w in src.writes}, {r.buffer for r in src.reads}
     writes, reads = {w.buffer for w in dst.writes}, {r.buffer for r in dst.reads}
     found = {DepKind.RAW: written & reads, DepKind.WAW: written & writes, DepKind.WAR: read & writes}

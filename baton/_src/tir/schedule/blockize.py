@@ -1,4 +1,4 @@
-"""A loop nest as a block of its own: what is below a loop becomes one unit, with axes for what is outside.
+"""Turn a loop nest into a block: the body of a loop becomes one unit, with axes for the outer part.
 
 for i0, j0: for i1 in 4, j1 in 4: block C (vi = i0 * 4 + i1, vj = j0 * 4 + j1): C[vi, vj] = 0
     ->  for i0, j0: block C_o (vi_o = i0, vj_o = j0): for i1, j1: block C (vi_i = i1, vj_i = j1):
@@ -40,7 +40,7 @@ class _Axis:
 def blockize(root: st.Stmt, var: tir.Var, preserve_unit_iters: bool = True) -> tuple[st.Stmt, str]:
     """The loop over `var` and all below it as a block `<name>_o`. Only one block may be inside, without condition.
 
-    Axes that run over one value only, outside and inside, are 0 in the block unless `preserve_unit_iters`.
+    Axes with a single value, outside and inside, are 0 in the block unless `preserve_unit_iters`.
     """
     loop = find_loop(root, var)
     inside = realizes(loop)
@@ -104,7 +104,7 @@ def _divided(value: PrimExpr, inner: dict[tir.Var, Range], name: str) -> tuple[P
 
 
 def _initialisation(block: st.Block, axes: list[tuple[IterVar, PrimExpr]], ranges: dict[tir.Var, Range]) -> st.Stmt:
-    """The start of a reduction for all that the outer block covers, over the data-parallel loops inside."""
+    """The initialisation of a reduction for all elements of the outer block, over the data-parallel loops inside."""
     assert block.init is not None
     mentioned = set(post_order(block.init))
     iters: dict[Any, IterVar] = {}

@@ -1,4 +1,4 @@
-"""A buffer kept in another form: its loads and stores, and the blocks that allocate it, told anew."""
+"""Replace a buffer by one in another form: rewrite its loads, stores and the blocks that allocate it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ IF_THEN_ELSE = INTRINSICS["tir.if_then_else"]
 
 
 def with_places(root: st.Stmt, old: Buffer, new: Buffer, place: Callable[[Indices], Indices]) -> st.Stmt:
-    """`root` with the elements of `old` in `new`, each at the `place` of its indices. Errors as in `with_accesses`."""
+    """`root` with each element of `old` stored in `new` at the `place` of its indices. Errors as in `with_accesses`."""
 
     def load(node: tir.BufferLoad) -> PrimExpr:
         return tir.BufferLoad(new, place(node.indices))
@@ -40,7 +40,7 @@ def with_accesses(
 ) -> st.Stmt:
     """`root` with `new` in place of `old`, its loads and stores replaced by what the functions give.
 
-    Error `schedule`: a region of the buffer is matched, or its pointer is used, either of which keeps its form.
+    Error `schedule`: a region of the buffer is matched, or its pointer is used, which fixes its form.
     """
     if any(argument is old.data for argument in pointer_arguments(root)):
         raise refuse(f"the pointer of {old.name} is used: its layout cannot be changed")

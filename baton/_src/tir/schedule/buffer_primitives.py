@@ -1,4 +1,4 @@
-"""Primitives of `Schedule` about buffers: copies of them, how they lie in memory, and what a block says it accesses."""
+"""Primitives of `Schedule` on buffers: copies, memory layout, and the declared access regions of blocks."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from baton._src.tir.text.printer import node_text
 
 
 class BufferPrimitives:
-    """What `Schedule` is built on; `func` is the function as it stands.
+    """A base class of `Schedule`; `func` is the current function.
 
-    A buffer is given by its number among those that the block reads or writes, by itself or by name; where both are
-    meant, as ("read" or "write", number). Primitives find numbers (see `recording`).
+    A buffer is given by its number among those that the block reads or writes, by itself or by name; where either is
+    possible, as ("read" or "write", number). Primitives find numbers (see `recording`).
     """
 
     func: PrimFunc
@@ -62,32 +62,33 @@ class BufferPrimitives:
 
     @recorded
     def cache_inplace(self, block: BlockRV | str, read_buffer_index: Any, storage_scope: str) -> list[BlockRV]:
-        """Let a block change a copy of a buffer that it reads and writes; returns the blocks that copy, to and fro."""
+        """Let a block modify a copy of a buffer that it reads and writes; returns the two copying blocks."""
         body, names = cached_indices.cache_inplace(self.func.body, block_name(block), read_buffer_index, storage_scope)
         self._set(body)
         return [BlockRV(name) for name in names]
 
     @recorded
     def cache_index(self, block: BlockRV | str, storage_scope: str, cse_thresh: int = 0) -> list[BlockRV]:
-        """Compute the indices of a block's loads beforehand, those that occur more than `cse_thresh` times; returns the
-        blocks that do."""
+        """Precompute those indices of a block's loads that occur more than `cse_thresh` times; returns the blocks that
+        compute them.
+        """
         body, names = cached_indices.cache_index(self.func.body, block_name(block), storage_scope, int(cse_thresh))
         self._set(body)
         return [BlockRV(name) for name in names]
 
     @recorded
     def rolling_buffer(self, block: BlockRV | str, write_buffer_index: int) -> None:
-        """Keep what windows of successive iterations have in common, in a buffer as large as one window."""
+        """Keep the overlap of windows of successive iterations, in a buffer as large as one window."""
         self._set(rolling.rolling_buffer(self.func.body, block_name(block), int(write_buffer_index)))
 
     @recorded
     def set_scope(self, block: BlockRV | str, buffer_index: Any, storage_scope: str) -> None:
-        """Where a buffer that the block writes is stored."""
+        """Set the storage scope of a buffer that the block writes."""
         self._set(cache.set_scope(self.func.body, block_name(block), buffer_index, storage_scope))
 
     @recorded
     def storage_align(self, block: BlockRV | str, buffer_index: int, axis: int, factor: int, offset: int) -> None:
-        """Distances between neighbours of an axis, in a buffer the block writes, at `offset` modulo `factor`."""
+        """Make the stride of an axis of a buffer that the block writes equal to `offset` modulo `factor`."""
         self._set(layout.storage_align(self.func.body, block_name(block), buffer_index, axis, factor, offset))
 
     @recorded
@@ -100,11 +101,11 @@ class BufferPrimitives:
         *,
         assume_injective_transform: bool = False,
     ) -> None:
-        """Lay a buffer out anew: `buffer` is ("read" or "write", number), a name, or the buffer.
+        """Change the layout of a buffer: `buffer` is ("read" or "write", number), a name, or the buffer.
 
         `pad_value` (a number, or a function of the new indices) is stored into padding that the layout adds, if the
-        block writes the buffer; nothing reads it but who is given the buffer. Without one, a layout that adds padding
-        is refused unless `assume_injective_transform`.
+        block writes the buffer; only users of the buffer outside the function can read it. Without one, a layout that
+        adds padding is refused unless `assume_injective_transform`.
         """
         found = self._buffer(block, buffer)
         axes = self._block(block).iter_vars
@@ -157,7 +158,7 @@ class BufferPrimitives:
 
     @recorded
     def read_at(self, loop: LoopRV, block: BlockRV | str, read_buffer_index: int, storage_scope: str) -> BlockRV:
-        """Read a buffer through a copy that each iteration of the loop makes of what it needs."""
+        """Read a buffer through a copy of the part that each iteration of the loop needs."""
         body, name = cache.cache_read(self.func.body, block_name(block), read_buffer_index, storage_scope)
         self._set(compute_at.compute_at(body, name, loop.var))
         return BlockRV(name)
@@ -172,8 +173,8 @@ class BufferPrimitives:
     def annotate_buffer_access(
         self, block: BlockRV | str, buffer_index: int, buf_type: str, gen_new_ranges: Callable[..., Any]
     ) -> None:
-        """Let the block say it accesses another box of a buffer: `gen_new_ranges(*axes)` gives (begin, end) or an index
-        for each dim. What the block does stays as it is.
+        """Declare another access region of a buffer: `gen_new_ranges(*axes)` returns (begin, end) or an index for each
+        dim. The computation of the block does not change.
         """
 
         def bounds(*axes: Any) -> list[Any]:

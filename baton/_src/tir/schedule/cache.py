@@ -1,4 +1,4 @@
-"""Copies of a buffer in another storage scope: read through one, or written to one first."""
+"""Copies of a buffer in another storage scope: reads through a copy, or writes to a copy first."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _uses(regions: tuple[BufferRegion, ...], buffer: Buffer) -> bool:
 
 @dataclass(frozen=True)
 class Spot:
-    """Where a copy is made: next to `statement`, which stands in `around` (a loop, or the enclosing block's body)."""
+    """The place of a copy: next to `statement`, which is inside `around` (a loop, or the enclosing block's body)."""
 
     block: st.Block
     """The block around all of it, which allocates the copy."""
@@ -101,7 +101,7 @@ class Spot:
 
     @property
     def is_whole(self) -> bool:
-        """Whether all that the function does with the buffer happens here, once."""
+        """Whether all uses of the buffer in the function are here, once."""
         return self.block.name_hint == "root" and not self.loops
 
 
@@ -146,7 +146,7 @@ def _clipped(part: Range, dim: PrimExpr, analyzer: Analyzer) -> Range:
 
 
 def _require_filled(realize: st.BlockRealize, spot: Spot, buffer: Buffer, box: list[Range]) -> None:
-    """All of the box is written before it is copied back, or nobody else has anything in it."""
+    """Require that the whole box is written before it is copied back, or that nothing else is stored in it."""
     require_unconditional(realize)
     axes = {axis.var for axis in realize.block.iter_vars}
     stores = [n.indices for n in post_order(realize.block.body) if isinstance(n, st.BufferStore) and n.buffer is buffer]
@@ -166,7 +166,7 @@ def _require_filled(realize: st.BlockRealize, spot: Spot, buffer: Buffer, box: l
 
 
 def _are_places_of_own(indices: tuple[PrimExpr, ...], axes: set[tir.Var]) -> bool:
-    """Whether each index is an axis, an own one, plus what the block does not change."""
+    """Whether each index is a distinct axis, plus something the block does not change."""
     found: list[tir.Var] = []
     for index in indices:
         mentioned = [n for n in dict.fromkeys(post_order(index)) if n in axes]

@@ -1,4 +1,4 @@
-"""Indices that a block computes, computed beforehand and kept; copies of buffers that a block changes in place.
+"""Precompute the indices of a block; copy buffers that a block modifies in place.
 
 for i: block B: B[vi] = A[f(vi)]   ->   for i: block index: I[vi] = f(vi);  for i: block B: B[vi] = A[I[vi]]
 """
@@ -23,7 +23,7 @@ from baton._src.tir.schedule.reindex import axes_in
 from baton._src.tir.schedule.tree import find_block, path_to, refreshed, refuse, replace, replace_buffer
 
 Depends = Callable[[st.BlockRealize], bool]
-"""Whether a block has to stay on its side of a copy."""
+"""Whether a block must stay on its side of a copy."""
 
 
 def cache_index(root: st.Stmt, name: str, scope: str, threshold: int = 0) -> tuple[st.Stmt, list[str]]:

@@ -36,7 +36,7 @@ from baton._src.tir.text.printer import node_text
 
 
 def compute_at(root: st.Stmt, name: str, var: tir.Var, unit_loops: bool = False, index: int = -1) -> st.Stmt:
-    """The block, for the region that the body of the loop reads, inside the loop, before its readers there.
+    """Move the block into the loop, before its readers there, restricted to the region that the loop body reads.
 
     With `unit_loops` every axis of the block has a loop, in order; else axes of one iteration have none.
     """
@@ -57,7 +57,7 @@ def compute_at(root: st.Stmt, name: str, var: tir.Var, unit_loops: bool = False,
 
 
 def reverse_compute_at(root: st.Stmt, name: str, var: tir.Var, unit_loops: bool = False, index: int = -1) -> st.Stmt:
-    """The block, for the region that the body of the loop writes, last thing inside the loop."""
+    """Move the block to the end of the loop, restricted to the region that the loop body writes."""
     realize = find_block(root, name)
     _require_complete(realize)
     read = {r.buffer for r in realize.block.reads}
@@ -76,7 +76,9 @@ def reverse_compute_at(root: st.Stmt, name: str, var: tir.Var, unit_loops: bool 
 
 
 def _require_finished(root: st.Stmt, realize: st.BlockRealize, writers: list[st.BlockRealize], var: tir.Var) -> None:
-    """An iteration of the loop makes all that the block, for what it makes, reads: nothing later or in part."""
+    """Require that an iteration of the loop completes everything the block reads for its part: nothing is computed
+    later or partially.
+    """
     block = realize.block
     reduces = any(axis.iter_type != "spatial" for axis in block.iter_vars)
     outside = [n.loop_var for n in path_to(root, find_loop(root, var)) if isinstance(n, st.For)]
@@ -100,7 +102,9 @@ def _require_finished(root: st.Stmt, realize: st.BlockRealize, writers: list[st.
 
 
 def _require_covered(root: st.Stmt, realize: st.BlockRealize, writers: list[st.BlockRealize]) -> None:
-    """All that the block goes over is made in some iteration: it runs for nothing else once it is moved."""
+    """Require that everything the block covers is computed in some iteration: after the move it runs for nothing
+    else.
+    """
     block = realize.block
     require_whole(root, realize, block.iter_vars)
     for region in block.reads:
@@ -147,7 +151,7 @@ def _conditions_on_axes(realize: st.BlockRealize) -> list[PrimExpr]:
 
 
 def _require_only_writer(root: st.Stmt, realize: st.BlockRealize) -> None:
-    """No other block makes part of the same buffers: moved past it, the block could overwrite what that one made."""
+    """Require that no other block writes parts of the same buffers: moved past it, the block could overwrite them."""
     name, written = realize.block.name_hint, {w.buffer for w in realize.block.writes}
     around = path_to(root, realize)
     others = [r for r in realizes(root) if computes(r.block) and r not in around and _touches(r.block.writes, written)]
@@ -182,7 +186,7 @@ def _moved(
 
 
 def _require_in_scope(root: st.Stmt, realize: st.BlockRealize, var: tir.Var) -> None:
-    """The block stays inside the block that it is part of, whose buffers and axes nobody outside knows."""
+    """Require that the block stays inside its enclosing block, whose buffers and axes are not visible outside."""
     scopes = [item for item in path_to(root, realize)[:-1] if isinstance(item, st.Block)]
     if scopes and scopes[-1] not in path_to(root, find_loop(root, var)):
         inner, outer = realize.block.name_hint, scopes[-1].name_hint
@@ -190,8 +194,9 @@ def _require_in_scope(root: st.Stmt, realize: st.BlockRealize, var: tir.Var) -> 
 
 
 def _place(parts: list[st.Stmt], block: st.Block, index: int) -> int:
-    """Where among statements a block may stand: behind those that make what it reads, before those that read what it
-    makes. `index` -1 is the last such place, -2 the first."""
+    """The positions a block may take among statements: after those that compute what it reads, before those that read
+    its results. `index` -1 is the last such place, -2 the first.
+    """
     written = {w.buffer for w in block.writes}
     inside = [[r.block for r in realizes(part)] for part in parts]
     makers = [n for n, blocks in enumerate(inside) if any(overwritten(block.reads, block, b) for b in blocks)]
@@ -212,7 +217,7 @@ def _nest(
     unit_loops: bool,
     around: dict[tir.Var, Range],
 ) -> st.Stmt:
-    """Loops over the part of the block's axes that `wanted` asks for; axes it does not fix run over their range."""
+    """Loops over the part of the block's axes given by `wanted`; axes it does not fix run over their whole range."""
     block = realize.block
     ranges: dict[tir.Var, Range] = {}
     for region in wanted:

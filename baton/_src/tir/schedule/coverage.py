@@ -1,7 +1,9 @@
-"""Whether what a block makes may be copied: it runs for all of its axes' domains, and from a beginning of its own.
+"""Whether the results of a block may be copied: it must cover all of its axes' domains, and start from its own
+initialisation.
 
-After `loop_partition` a block runs for a part; primitives that go through its axes anew (copies, reductions in two
-steps) would make more than it did. After `decompose_reduction` it goes on from what another block has stored.
+After `loop_partition` a block covers only a part; primitives that iterate over its axes again (copies, two-step
+reductions) would compute more than it did. After `decompose_reduction` it accumulates into values that another block
+stored.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from baton._src.values.dtype import INT64
 
 
 def require_whole(root: st.Stmt, realize: st.BlockRealize, axes: Sequence[IterVar]) -> None:
-    """Refuse a block that does not run for every value of these axes of it."""
+    """Refuse a block that does not run for every value of these axes."""
     require_unconditional(realize)
     extents: dict[tir.Var, PrimExpr] = {}
     for item in path_to(root, realize)[:-1]:
@@ -40,7 +42,7 @@ def require_whole(root: st.Stmt, realize: st.BlockRealize, axes: Sequence[IterVa
 
 
 def require_once(realize: st.BlockRealize, loops: Sequence[st.For]) -> None:
-    """Refuse a block that the loops run more than once for the same values of its axes: its sums would go on."""
+    """Refuse a block that the loops run more than once for the same values of its axes: it would accumulate again."""
     extents = {item.loop_var: item.extent for item in loops}
     groups = [group for group in _groups(realize, realize.block.iter_vars) if group[0] & set(extents)]
     idle = set(extents).difference(*(used for used, _ in groups))
@@ -73,7 +75,7 @@ def _allowed(predicate: PrimExpr, loops: set[tir.Var]) -> list[PrimExpr]:
 
 
 def require_unconditional(realize: st.BlockRealize) -> None:
-    """Refuse a block whose condition leaves out more than what lies outside of its axes' domains."""
+    """Refuse a block whose condition excludes more than what lies outside its axes' domains."""
     parts = own_conditions(realize)
     if parts:
         condition = node_text(parts[0])
@@ -81,7 +83,7 @@ def require_unconditional(realize: st.BlockRealize) -> None:
 
 
 def own_conditions(realize: st.BlockRealize) -> list[PrimExpr]:
-    """The conditions of a block that do more than keep its axes in their domains, as conditions on loops."""
+    """The conditions of a block beyond those that keep its axes in their domains, as conditions on loops."""
     pairs = list(zip(realize.iter_values, realize.block.iter_vars))
     groups = _groups(realize, realize.block.iter_vars)
     found: list[PrimExpr] = []
@@ -95,7 +97,9 @@ def own_conditions(realize: st.BlockRealize) -> list[PrimExpr]:
 
 
 def require_own_start(root: st.Stmt, realize: st.BlockRealize, buffer: Buffer) -> None:
-    """Refuse a block that goes on from what is in the buffer, or that another one goes on from: copies begin empty."""
+    """Refuse a block that accumulates into existing values of the buffer, or whose values another block accumulates
+    into: copies begin empty.
+    """
     name = realize.block.name_hint
     if realize.block.init is None and _loads(realize.block.body, buffer):
         raise refuse(

@@ -1,9 +1,9 @@
-"""Tensor intrinsics that come with the compiler: dot products of bytes, by the names of TVM's for x86 and ARM.
+"""Built-in tensor intrinsics: dot products of bytes, under TVM's names for x86 and ARM.
 
 C[i] = C[i] + A[0] * B[i, 0] + .. + A[3] * B[i, 3]        i < 16 (x86) or i < 4 (ARM), C in words of 32 bits
 
-Each is computed as the target can: names choose the tile and the dtypes, not the instruction. So sums are exact where
-the instruction that gave its name to `dot_16x4_avx512` saturates.
+Each uses the best code for the target: names select the tile and the dtypes, not the instruction. So sums are exact
+where the instruction after which `dot_16x4_avx512` is named saturates.
 """
 
 from __future__ import annotations

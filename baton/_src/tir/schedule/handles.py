@@ -1,4 +1,4 @@
-"""What the primitives of a schedule are given and give: blocks by name, loops by variable."""
+"""Arguments and results of a schedule's primitives: blocks by name, loops by variable."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class ExprRV(int):
 
 
 class RemovedHandles:
-    """The handles that a schedule was told to forget (`remove_rv`): each by itself, not others of the same block."""
+    """The handles removed by `remove_rv`: individually, other handles of the same block stay valid."""
 
     def __init__(self) -> None:
         self._by_id: dict[int, Any] = {}
@@ -52,14 +52,14 @@ class RemovedHandles:
         return made
 
     def add(self, handle: Any) -> None:
-        """Forget a handle. Error `schedule`: it is none, or was forgotten before."""
+        """Remove a handle. Error `schedule`: it is not a handle, or was removed before."""
         if not isinstance(handle, BlockRV | LoopRV | ExprRV):
             raise refuse(f"remove_rv takes a block, loop or number that the schedule gave, not {handle!r}")
         self.require_kept("remove_rv", handle)
         self._by_id[id(handle)] = handle
 
     def require_kept(self, primitive: str, given: Any) -> None:
-        """Refuse arguments among which such a handle is."""
+        """Refuse arguments that contain a removed handle."""
         if not self._by_id:
             return
         if isinstance(given, list | tuple):

@@ -1,4 +1,4 @@
-"""Whether the iterations of a loop may run at the same time: none goes on from another one, or stores what it uses."""
+"""Whether the iterations of a loop may run concurrently: none depends on another one, or stores what it uses."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from baton._src.tir.schedule.tree import path_to, realizes, refuse
 
 
 def require_independent(loop: st.For, root: st.Stmt) -> None:
-    """Refuse a parallel or vectorised loop (in `root`) whose iterations go on from one another, and one that threads
-    run whose axes they cannot share."""
+    """Refuse a parallel or vectorised loop (in `root`) whose iterations depend on each other, and one bound to threads
+    whose axes they cannot share.
+    """
     if loop.kind in (st.ForKind.PARALLEL, st.ForKind.VECTORIZED):
         _require_axes_shared(loop, ("spatial",))
         if not _runs_once(loop):
@@ -42,8 +43,9 @@ def _require_axes_shared(loop: st.For, kinds: Sequence[str]) -> None:
 
 
 def require_order_kept(before: Sequence[st.For], after: Sequence[st.For]) -> None:
-    """Refuse another order of nested loops where axes of a block go on from their earlier values: such a loop may only
-    change places with one whose iterations are independent."""
+    """Refuse to reorder loops that carry axes with dependent values: such a loop may only be interchanged with one
+    whose iterations are independent.
+    """
     body = before[-1].body
     for outer, inner in itertools.combinations(before, 2):
         if after.index(outer) < after.index(inner) or _runs_once(outer) or _runs_once(inner):
@@ -78,9 +80,10 @@ def _carried_in_order(loop: st.For, body: st.Stmt) -> str | None:
 
 
 def _require_elements_apart(loop: st.For, root: st.Stmt) -> None:
-    """Refuse a loop of which one iteration stores elements that another one accesses, unless nobody else uses the
-    buffer: lowering then gives each iteration its own, or lets them run in turn (`passes.tir.private_memory`). Blocks
-    that go on from what their earlier instances left have one buffer for all of these."""
+    """Refuse a loop of which one iteration stores elements that another one accesses, unless the buffer has no other
+    uses: lowering then privatises it, or makes the loop serial (`passes.tir.private_memory`). Blocks that accumulate
+    into what earlier instances stored share one buffer.
+    """
     domains = {n.loop_var: Range(n.min, n.extent) for n in path_to(root, loop)[:-1] if isinstance(n, st.For)}
     going_on = {r.block.name_hint for r in realizes(loop) if any(a.iter_type == "opaque" for a in r.block.iter_vars)}
     for store, other in conflicts(loop, domains):

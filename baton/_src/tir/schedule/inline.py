@@ -1,4 +1,4 @@
-"""Inlining: a block's value computed where it is read. `reverse_inline` has the other direction."""
+"""Inlining: compute a block's value where it is read. `reverse_inline` has the other direction."""
 
 from __future__ import annotations
 
@@ -59,14 +59,14 @@ def compute_inline(root: st.Stmt, name: str, params: set[Buffer]) -> st.Stmt:
 
 
 def _only_values(block: st.Block, store: st.BufferStore) -> dict[tir.Var, PrimExpr]:
-    """Where the axes are that no index of the store names."""
+    """The single values of axes that no index of the store uses."""
     reason = f"block {block.name_hint} stores several values in one element, over "
     idle = [axis for axis in block.iter_vars if axis.var not in store.indices]
     return {axis.var: only_value(axis, f"{reason}{axis.var.name}") for axis in idle}
 
 
 def only_value(axis: tir.IterVar, reason: str) -> PrimExpr:
-    """Where an axis is that the other block knows nothing of; refused for the reason if it goes over more."""
+    """The single value of an axis that the other block does not have; refused with the reason if it has more."""
     if axis.dom is None or not ops.is_const(axis.dom.extent, 1):
         raise refuse(reason)
     return axis.dom.min
@@ -90,7 +90,7 @@ def _require_same_scope(root: st.Stmt, realize: st.BlockRealize, readers: list[s
 def require_unchanged(
     root: st.Stmt, realize: st.BlockRealize, to: list[st.BlockRealize], used: Sequence[BufferRegion]
 ) -> None:
-    """Nothing between a block and where its computation goes writes these regions."""
+    """Require that nothing between a block and the new place of its computation writes these regions."""
     for passed in blocks_passed(root, realize, to):
         changed = overwritten(used, realize.block, passed.block)
         if changed is not None:

@@ -1,8 +1,8 @@
-"""The primitives of schedules as kinds of instructions: their names in traces, and which of their arguments are what.
+"""The primitives of schedules as instruction kinds: their names in traces, and the roles of their arguments.
 
     sch.split(l1, factors=[None, 4])    ->    Split, inputs [l1, None, 4], attrs [True, False]
 
-Inputs are handles and what may have been sampled; attrs are known when a schedule is written.
+Inputs are handles and values that may be sampled; attrs are known when a schedule is written.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ GIVING_LISTS = frozenset([
     "get_loops", "get_child_blocks", "get_producers", "get_consumers", "get_output_blocks", "sample_perfect_tile",
     "sample_partitioned_tile", "split", "loop_partition", "cache_inplace", "cache_index",
 ])  # fmt: skip
-"""Primitives that return a list, of one too."""
+"""Primitives that return a list, even of a single item."""
 _OWN_NAMES: Mapping[str, str] = {"rfactor": "RFactor", "unsafe_set_dtype": "UnsafeSetDType"}
 _ACCESSES = ("read", "write")
 """`buffer` is two attrs: its number, and how the block accesses it, as a number."""
@@ -99,12 +99,12 @@ class InstructionKind:
 
     @property
     def is_postproc(self) -> bool:
-        """Whether it ends what tuning chooses; steps behind it are the same for all choices."""
+        """Whether it ends the choices of tuning; later steps are the same for all choices."""
         return self.primitive == "enter_postproc"
 
     @property
     def is_pure(self) -> bool:
-        """Whether it leaves the program alone."""
+        """Whether it leaves the program unchanged."""
         return self.primitive.startswith(("get_", "sample_"))
 
     def packed(self, arguments: Mapping[str, Any]) -> tuple[list[Any], list[Any]]:

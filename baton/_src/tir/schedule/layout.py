@@ -1,4 +1,4 @@
-"""How buffers lie in memory: another order of elements, aligned rows, copies in the order a block goes through them."""
+"""The memory layout of buffers: index maps, padding, aligned rows."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def buffer_of(root: st.Stmt, name: str, index: int, which: str) -> Buffer:
 
 
 def transform_layout(func: PrimFunc, buffer: Buffer, index_map: IndexMap) -> PrimFunc:
-    """The function with `buffer` laid out by the map, wherever it is used; a parameter's shape changes with it."""
+    """The function with `buffer` in the layout of the map, at all of its uses; a parameter's shape changes with it."""
     if buffer.strides or buffer.elem_offset is not None:
         raise refuse(f"{buffer.name} has strides or an offset: its layout cannot be changed")
     shape = tuple(simplify(d) for d in index_map.map_shape(buffer.shape))
@@ -51,7 +51,7 @@ def transform_layout(func: PrimFunc, buffer: Buffer, index_map: IndexMap) -> Pri
 
 
 def require_no_padding(buffer: Buffer, index_map: IndexMap) -> None:
-    """Refuse a map that leaves places of the new layout empty."""
+    """Refuse a map that leaves elements of the new layout unused."""
     _, empty = index_map.non_surjective_inverse(buffer.shape)
     if not ops.is_const(empty, 0):
         raise refuse(
@@ -63,7 +63,7 @@ def require_no_padding(buffer: Buffer, index_map: IndexMap) -> None:
 def with_padding(
     func: PrimFunc, name: str, buffer: Buffer, index_map: IndexMap, old_shape: Any, value: Any
 ) -> PrimFunc:
-    """The function with `value` stored where no element of `buffer` lies, in front of the block that writes it."""
+    """The function with `value` stored in the padding of `buffer`, before the block that writes it."""
     back, empty = index_map.non_surjective_inverse(old_shape)
     if isinstance(empty, tir.IntImm):
         return func  # one to one: there is no padding
@@ -86,8 +86,9 @@ def with_padding(
 
 
 def storage_align(root: st.Stmt, name: str, index: int, axis: int, factor: int, offset: int) -> st.Stmt:
-    """The block asks for neighbours along `axis` of the buffer it writes to lie `offset` modulo `factor` apart: where
-    buffers are made smaller or lowered they get such strides."""
+    """Annotate the block so that the stride of `axis` of the buffer it writes is `offset` modulo `factor`: compaction
+    and lowering then choose such strides.
+    """
     buffer = buffer_of(root, name, index, "write")
     rank = len(buffer.shape)
     place = axis + rank if axis < 0 else axis

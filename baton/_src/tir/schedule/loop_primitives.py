@@ -1,4 +1,4 @@
-"""Primitives of `Schedule` that change loops: how they are nested, how their iterations run, what is noted of them."""
+"""Primitives of `Schedule` on loops: their nesting, how their iterations run, their annotations."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from baton._src.tir.schedule.tree import find_block, find_loop, refuse, replace
 
 
 class LoopPrimitives:
-    """What `Schedule` is built on; `func` is the function as it stands."""
+    """A base class of `Schedule`; `func` is the current function."""
 
     func: PrimFunc
 
@@ -24,7 +24,7 @@ class LoopPrimitives:
         raise NotImplementedError
 
     def get(self, rand_var_or_sref: BlockRV | LoopRV | ExprRV | str) -> Any:
-        """The `Block`, `For` or number behind a handle."""
+        """The `Block`, `For` or number that a handle refers to."""
         raise NotImplementedError
 
     @recorded
@@ -35,9 +35,9 @@ class LoopPrimitives:
         preserve_unit_iters: bool = True,
         disable_predication: bool = False,
     ) -> list[LoopRV]:
-        """Nested loops of these extents; one factor may be None. Extents that are not known to divide are guarded, with
-        `disable_predication` as well: nothing runs beyond the end. Axes are bound to 0 in place of loops of one
-        iteration unless `preserve_unit_iters`.
+        """Split a loop into nested loops of these extents; one factor may be None. Extents not known to divide are
+        guarded, also with `disable_predication`: nothing runs beyond the end. Loops of one iteration are replaced by 0
+        in axis bindings unless `preserve_unit_iters`.
         """
         del disable_predication
         body, made = nests.split(self.func.body, loop.var, factors, preserve_unit_iters)
@@ -46,35 +46,36 @@ class LoopPrimitives:
 
     @recorded
     def fuse(self, *loops: LoopRV, preserve_unit_iters: bool = True) -> LoopRV:
-        """Perfectly nested loops as one. Axes are bound to 0 in place of loops of one iteration unless
-        `preserve_unit_iters`."""
+        """Fuse perfectly nested loops. Loops of one iteration are replaced by 0 in axis bindings unless
+        `preserve_unit_iters`.
+        """
         body, made = nests.fuse(self.func.body, [h.var for h in loops], preserve_unit_iters)
         self._set(body)
         return LoopRV(made)
 
     @recorded
     def reorder(self, *ordered_loops: LoopRV) -> None:
-        """Loops of one chain in this order."""
+        """Reorder loops of one chain."""
         self._set(nests.reorder(self.func.body, [h.var for h in ordered_loops]))
 
     @recorded
     def vectorize(self, loop: LoopRV) -> None:
-        """Compute the iterations in vector registers."""
+        """Vectorise a loop."""
         self._set(nests.set_kind(self.func.body, loop.var, st.ForKind.VECTORIZED))
 
     @recorded
     def parallel(self, loop: LoopRV) -> None:
-        """Share the iterations between threads."""
+        """Run the iterations of a loop in parallel."""
         self._set(nests.set_kind(self.func.body, loop.var, st.ForKind.PARALLEL))
 
     @recorded
     def unroll(self, loop: LoopRV) -> None:
-        """Write the iterations out."""
+        """Unroll a loop."""
         self._set(nests.set_kind(self.func.body, loop.var, st.ForKind.UNROLLED))
 
     @recorded
     def bind(self, loop: LoopRV, thread_axis: str) -> None:
-        """Let GPU threads run the iterations (or the virtual ones, `vthread`). On CPUs they run in turn."""
+        """Bind a loop to GPU threads (or virtual ones, `vthread`). On CPUs its iterations run serially."""
         if thread_axis not in THREAD_TAGS:
             raise refuse(f"{thread_axis!r} names no threads", help=f"there are: {', '.join(sorted(THREAD_TAGS))}")
         self._set(nests.bind(self.func.body, loop.var, thread_axis))
@@ -95,7 +96,7 @@ class LoopPrimitives:
 
     @recorded
     def add_unit_loop(self, block_or_loop: BlockRV | LoopRV | str) -> LoopRV:
-        """A loop of one iteration around a block or loop."""
+        """Add a loop of one iteration around a block or loop."""
         target: st.For | st.BlockRealize
         if isinstance(block_or_loop, LoopRV):
             target = find_loop(self.func.body, block_or_loop.var)

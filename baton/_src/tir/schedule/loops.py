@@ -1,4 +1,4 @@
-"""Loops: split, fuse, reorder, and how their iterations run."""
+"""Split, fuse, reorder and annotate loops."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from baton._src.tir.schedule.tree import find_loop, path_to, refuse, replace, si
 def split(
     root: st.Stmt, var: tir.Var, factors: Sequence[Any], preserve_unit_iters: bool = True
 ) -> tuple[st.Stmt, list[tir.Var]]:
-    """One loop as several nested ones; a None among the factors is what is left (rounded up, under a condition).
+    """Split one loop into several nested ones; a None among the factors is inferred (rounded up, under a condition).
 
-    Loops of one iteration stay in what axes are bound to if `preserve_unit_iters`.
+    Loops of one iteration stay in the bindings of axes if `preserve_unit_iters`.
     """
     loop = without_thread(find_loop(root, var))
     if loop.annotations:
@@ -58,12 +58,12 @@ def split(
 
 
 def is_nonnegative(number: PrimExpr, domains: Mapping[tir.Var, Range]) -> bool:
-    """Whether a number is certainly not negative, for variables in their ranges."""
+    """Whether a number is provably not negative, for variables in their ranges."""
     return Analyzer.over(domains).is_nonnegative(number)
 
 
 def without_thread(loop: st.For) -> st.For:
-    """The loop, unless threads run it: which would run the loops made of it is for the script to say."""
+    """The loop, refused if it is bound to threads: the script must say which of the new loops is."""
     if loop.kind is st.ForKind.THREAD_BINDING:
         raise refuse(f"the loop over {loop.loop_var.name} is bound to threads", help="bind the loops that come of it")
     return loop
@@ -142,7 +142,7 @@ def fuse(root: st.Stmt, variables: Sequence[tir.Var], preserve_unit_iters: bool 
 
 
 def reorder(root: st.Stmt, variables: Sequence[tir.Var]) -> st.Stmt:
-    """The given loops in the given order; they must form one chain with nothing else between them."""
+    """Reorder the given loops; they must form one chain with nothing else between them."""
     loops = [find_loop(root, v) for v in variables]
     if len(set(loops)) < len(loops):
         raise refuse(f"reorder takes each loop once, not {', '.join(v.name for v in variables)}")
@@ -172,7 +172,9 @@ def reorder(root: st.Stmt, variables: Sequence[tir.Var]) -> st.Stmt:
 
 
 def set_kind(root: st.Stmt, var: tir.Var, kind: st.ForKind) -> st.Stmt:
-    """How the iterations run. Parallel and vectorised iterations must be independent: of data-parallel axes only."""
+    """Set how the iterations run. Parallel and vectorised iterations must be independent: of data-parallel axes
+    only.
+    """
     loop = find_loop(root, var)
     made = loop.with_fields(kind=kind, thread_binding=None)
     found = replace(root, {loop: made})
@@ -181,7 +183,7 @@ def set_kind(root: st.Stmt, var: tir.Var, kind: st.ForKind) -> st.Stmt:
 
 
 def bind(root: st.Stmt, var: tir.Var, thread: str) -> st.Stmt:
-    """Let threads run the iterations: of data-parallel axes, and those of one group of threads of reductions, too."""
+    """Bind a loop to threads: over data-parallel axes, or for one group of threads also over reductions."""
     loop = find_loop(root, var)
     axis = tir.IterVar(None, tir.Var(thread, var.dtype), tir.IterVar.ThreadIndex, thread)
     made = loop.with_fields(kind=st.ForKind.THREAD_BINDING, thread_binding=axis)

@@ -1,7 +1,7 @@
-"""Whether one block writes what another one reads, element by element as far as their regions tell.
+"""Whether one block writes what another one reads, by comparing their regions element by element.
 
-Two rows of a buffer are two things where the rows' numbers certainly differ: a step of a scan reads the row before its
-own, so what it reads is not changed by what it writes.
+Rows of a buffer are distinct if their indices provably differ: a step of a scan reads the row before its own, so its
+writes do not change what it reads.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def overwritten(regions: Iterable[BufferRegion], block: st.Block, other: st.Bloc
 
 
 def _are_apart(one: BufferRegion, other: BufferRegion, own: set[tir.Var]) -> bool:
-    """Whether some dim, told without the blocks' own axes, has no element in common."""
+    """Whether the regions are provably disjoint in some dim, without using the blocks' own axes."""
     analyzer = Analyzer()
     for a, b in zip(one.region, other.region):
         if any(n in own for part in (a, b) for n in (*post_order(part.min), *post_order(part.extent))):

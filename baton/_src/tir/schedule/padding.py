@@ -1,4 +1,4 @@
-"""Padding in two steps: the pad value everywhere, then the data where there is some.
+"""Decompose a padding into two steps: fill with the pad value, then copy the data.
 
 P[i] = A[i - 1] if 1 <= i < n + 1 else 0      ->      P[i] = 0 for all i; then P[i] = A[i - 1] where 1 <= i < n + 1
 """
@@ -24,7 +24,7 @@ from baton._src.tir.schedule.tree import (
 
 
 def decompose_padding(root: st.Stmt, name: str, var: tir.Var) -> tuple[st.Stmt, str]:
-    """The pad value as the block `<name>_pad_const` in front of the loop over `var`; the block then takes data only."""
+    """Store the pad value in a block `<name>_pad_const` before the loop over `var`; the block then copies only data."""
     realize = find_block(root, name)
     block = realize.block
     store = only_store(block)

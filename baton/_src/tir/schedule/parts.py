@@ -1,4 +1,4 @@
-"""Loops taken apart and put together: partitions of one loop, several loops as one.
+"""Partition one loop into several, and merge several into one.
 
 loop_partition: for i in 10  ->  for i in 4; for i in 6 (from 4 on)         merge: for i: A; for j: B  ->  for i: A; B
 """
@@ -30,9 +30,10 @@ from baton._src.tir.schedule.tree import (
 def loop_partition(
     root: st.Stmt, var: tir.Var, factors: Sequence[Any], preserve_unit_iters: bool = True
 ) -> tuple[st.Stmt, list[tir.Var]]:
-    """The loop as several in a row, of these extents; one may be None (what is left). They must cover it exactly.
+    """Partition the loop into consecutive ones of these extents; one may be None (inferred). They must cover it
+    exactly.
 
-    Loops of one iteration stay in what axes are bound to if `preserve_unit_iters`.
+    Loops of one iteration stay in the bindings of axes if `preserve_unit_iters`.
     """
     loop = without_thread(find_loop(root, var))
     if sum(f is None for f in factors) > 1 or not factors:
@@ -68,7 +69,7 @@ def loop_partition(
 
 
 def _without_starts(body: st.Stmt, own: tir.Var, around: dict[tir.Var, Range]) -> st.Stmt:
-    """Reductions over the loop begin in its first partition: a later one goes on without initialisation."""
+    """Reductions over the loop are initialised in its first partition: later ones continue without initialisation."""
     analyzer = Analyzer.over(around)
     for node in post_order(body):
         if isinstance(node, st.For):
@@ -97,7 +98,7 @@ def _without_starts(body: st.Stmt, own: tir.Var, around: dict[tir.Var, Range]) -
 
 
 def _with_own_variables(body: st.Stmt) -> st.Stmt:
-    """A copy whose loops, axes and buffers are its own."""
+    """A copy with fresh loop variables, axes and buffers."""
     renamed = fresh_loop_variables(body)
     for node in post_order(body):
         match node:
@@ -114,7 +115,7 @@ def _with_own_variables(body: st.Stmt) -> st.Stmt:
 
 
 def merge(root: st.Stmt, variables: Sequence[tir.Var]) -> tuple[st.Stmt, tir.Var]:
-    """Loops of nests that stand in a row as one loop: each nest is a chain of loops down to the one given."""
+    """Merge consecutive loop nests into one loop: each nest is a chain of loops down to the given one."""
     if len(variables) < 2:
         raise refuse("merge takes two loops or more")
     loops = [find_loop(root, v) for v in variables]
@@ -158,7 +159,7 @@ def _alike(one: st.For, other: st.For) -> bool:
 
 
 def _check_independent(bodies: Sequence[st.Stmt], variables: Sequence[tir.Var]) -> None:
-    """Iteration i of a later nest may need only what iteration i of the earlier ones has made."""
+    """Require that iteration i of a later nest depends only on iteration i of earlier ones."""
     touched = [_accesses(b) for b in bodies]
     for number, (reads, writes) in enumerate(touched):
         for other_reads, other_writes in touched[number + 1 :]:

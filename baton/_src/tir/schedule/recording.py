@@ -1,4 +1,4 @@
-"""Primitives of schedules write down what they were given and gave: the schedule's trace.
+"""Record the arguments and results of primitives in the schedule's trace.
 
 What is named stands for a handle (`compute_inline("B")` looks block B up first) or for a number (a buffer by name).
 """
@@ -23,7 +23,7 @@ _WRITTEN = ("write_buffer_index", "buffer_index")
 
 
 def recorded(primitive: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[Any, P], R]:
-    """A primitive of `Schedule` that writes itself down; primitives used inside others do not."""
+    """A primitive of `Schedule` that is recorded; primitives called by others are not."""
     kind, declared = KINDS[primitive.__name__], inspect.signature(primitive)
     check = argument_checker(primitive)
 
@@ -56,7 +56,7 @@ def recorded(primitive: Callable[Concatenate[Any, P], R]) -> Callable[Concatenat
 
 
 def _settle(schedule: Any, arguments: dict[str, Any]) -> None:
-    """Blocks and buffers that are named become handles and numbers."""
+    """Replace names of blocks and buffers by handles and numbers."""
     for name, value in arguments.items():
         if name in _BLOCKS and isinstance(value, str):
             arguments[name] = schedule.get_block(value)

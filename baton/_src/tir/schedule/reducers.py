@@ -1,11 +1,11 @@
-"""What a block reduces by: its update taken apart into what is there, what is taken in, and how both are combined.
+"""Analyse the reduction of a block: the accumulated value, the new term, and how they are combined.
 
     C[i] = C[i] + A[i, k]                                               + of A[i, k]
     v0 = Select(V[i] >= x, I[i], k); v1 = Select(V[i] >= x, V[i], x)    the larger of V[i] and x = A[i, k], and its k
     I[i] = v0; V[i] = v1
 
-Several values are reduced each by itself, or chosen together by comparing one of them (argmin, argmax), ties by an
-index or by who comes first.
+Several values are reduced separately, or selected together by comparing one of them (argmin, argmax); ties are broken
+by an index or by order.
 """
 
 from __future__ import annotations
@@ -35,12 +35,14 @@ _LARGEST, _SMALLEST = (lowest, min_value), (highest, max_value)
 _FIRST_KEPT: dict[type, tuple[Callable[[Any], PrimExpr], ...]] = {
     tir.GE: _LARGEST, tir.GT: _LARGEST, tir.LE: _SMALLEST, tir.LT: _SMALLEST,
 }  # fmt: skip
-"""Comparisons of what is there with what comes that keep the former, and where such choices start."""
+"""Comparisons of the accumulated value with the new term that keep the former, and the initial values of such
+selections.
+"""
 
 
 @dataclass(frozen=True)
 class Reducer:
-    """A block's reduction. `stores`: where each value is kept, all at the same indices."""
+    """A block's reduction. `stores`: the place of each accumulated value, all at the same indices."""
 
     stores: tuple[st.BufferStore, ...]
     sources: tuple[PrimExpr, ...]
@@ -49,12 +51,12 @@ class Reducer:
 
     @property
     def indices(self) -> tuple[PrimExpr, ...]:
-        """Where the values are kept."""
+        """The indices of the accumulated values."""
         return self.stores[0].indices
 
 
 def reducer_of(block: st.Block) -> Reducer:
-    """The reduction of a block; refuses blocks that do not reduce, or by something that is not known."""
+    """The reduction of a block; refuses blocks that do not reduce, or whose combination is not recognised."""
     name = block.name_hint
     stores, values = _updates(block.body)
     begun = st.stmt_list(block.init) if block.init is not None else []

@@ -1,4 +1,4 @@
-"""Reductions: the initialisation as a block of its own."""
+"""Split the initialisation of a reduction into a separate block."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ from baton._src.tir.schedule.tree import find_block, find_loop, path_to, refresh
 
 
 def decompose_reduction(root: st.Stmt, name: str, var: tir.Var) -> tuple[st.Stmt, str]:
-    """The block's initialisation, as the block `<name>_init` in front of the loop over `var`; what is left is called
-    `<name>_update`."""
+    """Move the block's initialisation to a block `<name>_init` before the loop over `var`; the remaining block is
+    called `<name>_update`.
+    """
     realize, loop = find_block(root, name), find_loop(root, var)
     outer = [item for item in path_to(root, loop)[:-1] if isinstance(item, st.For)]
     below = [item for item in path_to(loop, realize) if isinstance(item, st.For)]
@@ -79,7 +80,7 @@ def _init_block(
 
 
 def _update(block: st.Block) -> st.Block:
-    """The block without its initialisation: it reads what it adds to."""
+    """The block without its initialisation: it now reads what it accumulates into."""
     own_reads = {r.buffer for r in block.reads}
     reads = (*(w for w in block.writes if w.buffer not in own_reads), *block.reads)
     return block.with_fields(init=None, reads=reads, name_hint=f"{block.name_hint}_update")

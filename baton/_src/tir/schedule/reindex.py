@@ -1,4 +1,4 @@
-"""Copies of a buffer in the order a block goes through it, or by a map of the block's axes.
+"""Copies of a buffer in the order in which a block accesses it, or by a map of the block's axes.
 
 for i, j: block B: B[vi, vj] = A[vj, vi]
     ->  for ax0, ax1: A_reindex[ax0, ax1] = A[ax1, ax0];  for i, j: block B: B[vi, vj] = A_reindex[vi, vj]
@@ -29,7 +29,7 @@ from baton._src.tir.schedule.tree import find_block, refreshed, refuse, simplify
 
 
 def reindex(root: st.Stmt, name: str, index: int, which: str) -> tuple[st.Stmt, str]:
-    """A copy of a buffer in the order of the block's axes, which the block then reads or writes instead."""
+    """Copy a buffer in the order of the block's axes; the block then reads or writes the copy."""
     realize = find_block(root, name)
     block = realize.block
     buffer = buffer_of(root, name, index, which)
@@ -42,10 +42,9 @@ def reindex(root: st.Stmt, name: str, index: int, which: str) -> tuple[st.Stmt, 
 def reindex_cache(
     root: st.Stmt, name: str, index: int, which: str, scope: str, index_map: IndexMap
 ) -> tuple[st.Stmt, str]:
-    """A copy of a buffer, indexed by a map of the block's axes, which the block then reads or writes instead.
+    """Copy a buffer, indexed by a map of the block's axes; the block then reads or writes the copy.
 
-    Where the block accesses the buffer must follow from where it accesses the copy, or the copy would hold several
-    elements in one place.
+    The index in the copy must determine the index in the buffer, or one element of the copy would represent several.
     """
     realize = find_block(root, name)
     block = realize.block
@@ -76,7 +75,7 @@ def _check_determined(
 
 
 def _size(place: PrimExpr, domains: dict[tir.Var, Range], name: str) -> PrimExpr:
-    """How many elements an axis of the copy has."""
+    """The number of elements along an axis of the copy."""
     span = eval_set(place, domains)
     if span.max is None or not (isinstance(span.min, tir.IntImm) and span.min.value >= 0):
         raise refuse(f"how far the map reaches over the axes of block {name} is not known")
@@ -104,7 +103,7 @@ Place = tuple[Buffer, tuple[PrimExpr, ...]]
 def _through(
     root: st.Stmt, realize: st.BlockRealize, axes: list[IterVar], original: Place, copy: Place, which: str
 ) -> tuple[st.Stmt, str]:
-    """The block with the copy instead of the original, and next to it the nest over `axes` that copies."""
+    """The block on the copy instead of the original, and next to it the nest over `axes` that copies."""
     changed = rewrite(realize.block, _redirected(original[0], *copy))
     moved = realize.with_fields(block=refreshed(changed))
     source, target = (copy, original) if which == "write" else (original, copy)

@@ -1,4 +1,4 @@
-"""Inlining backwards: a reader's computation moved to where the value it reads is made."""
+"""Reverse inlining: move a consumer's computation to the producer of the value it reads."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from baton._src.tir.schedule.tree import (
 
 
 def reverse_compute_inline(root: st.Stmt, name: str, params: set[Buffer]) -> st.Stmt:
-    """Let the block that makes a value apply what block `name` does to it, element by element."""
+    """Let the producer of a value apply the computation of block `name`, element by element."""
     realize = find_block(root, name)
     consumer, store = realize.block, only_store(realize.block)
     if consumer.init is not None or any(iv.iter_type != "spatial" for iv in consumer.iter_vars):
@@ -60,7 +60,7 @@ def reverse_compute_inline(root: st.Stmt, name: str, params: set[Buffer]) -> st.
 
 
 def _producer(root: st.Stmt, realize: st.BlockRealize, params: set[Buffer]) -> st.BlockRealize:
-    """The one block that makes what the consumer reads, element by element."""
+    """The single block that computes what the consumer reads, element by element."""
     name, reads = realize.block.name_hint, {r.buffer for r in realize.block.reads}
     writers = {r.block.body.buffer: r for r in realizes(root) if isinstance(r.block.body, st.BufferStore)}
     sources = [w for b, w in writers.items() if w is not realize and b in reads]
@@ -91,7 +91,7 @@ def _read(root: st.Stmt, realize: st.BlockRealize, buffer: Buffer) -> tuple[tir.
 
 
 def _within(producer: st.BlockRealize, made: st.BufferStore, axes: list[tir.IterVar], name: str) -> st.BlockRealize:
-    """The producer, run only for what the consumer's axes go over: that must be part of what it makes."""
+    """The producer, restricted to what the consumer's axes cover: that must be part of what it computes."""
     block = producer.block
     values = {axis.var: value for axis, value in zip(block.iter_vars, producer.iter_values)}
     narrowed: dict[PrimExpr, Range] = {}
@@ -111,7 +111,7 @@ def _within(producer: st.BlockRealize, made: st.BufferStore, axes: list[tir.Iter
 
 
 def _require_unread(root: st.Stmt, realize: st.BlockRealize, producer: st.BlockRealize) -> None:
-    """Nothing between a block and its producer reads what is there before the block runs."""
+    """Require that nothing between a block and its producer reads the buffer before the block runs."""
     written = {w.buffer for w in realize.block.writes}
     for passed in blocks_passed(root, realize, [producer]):
         if passed is not producer and any(r.buffer in written for r in passed.block.reads):

@@ -3,7 +3,7 @@
     for i, ko, ki: C[i] += A[i, ko * 4 + ki]
 ->  for i, ko, ki: C_rf[i, ki] += A[i, ko * 4 + ki]; for i, ki: C[i] += C_rf[i, ki]
 
-The first nest has loops of its own; those around the combination are the ones that were there.
+The first nest has new loops; the combination keeps the original ones.
 """
 
 from __future__ import annotations
@@ -39,8 +39,9 @@ _TRUE = tir.IntImm("bool", 1)
 def rfactor(
     root: st.Stmt, name: str, var: tir.Var, factor_axis: int, *, over_axes: bool = False
 ) -> tuple[st.Stmt, str]:
-    """The reduction in two steps; the new block is `<name>_rf`. With `over_axes`, the block `name` is in a nest of
-    loops over its axes, whatever the loops were before."""
+    """Split a reduction into two steps; the new block is `<name>_rf`. With `over_axes`, the block `name` gets a new
+    nest of loops over its axes.
+    """
     realize = find_block(root, name)
     loop = find_loop(root, var)
     path = path_to(root, realize)
@@ -73,7 +74,7 @@ def rfactor(
 
 
 def _require_alone(path: list[st.Stmt], name: str) -> None:
-    """Nothing else stands in the loops around: it would run before the partial results are combined."""
+    """Require that the loops around contain nothing else: it would run before the partial results are combined."""
     outer = max(i for i, item in enumerate(path[:-1]) if isinstance(item, st.Block))
     inside = itertools.dropwhile(lambda item: not isinstance(item, st.For), path[outer + 1 :])
     if not all(isinstance(item, st.For | st.BlockRealize) for item in inside):
@@ -91,7 +92,7 @@ def find_scope(root: st.Stmt, block: st.Block) -> st.Block:
 
 
 def flat(body: st.Stmt) -> st.Stmt:
-    """A sequence without sequences directly in it."""
+    """A sequence with directly nested sequences flattened."""
     if not isinstance(body, st.SeqStmt):
         return body
     return st.SeqStmt(tuple(part for s in body.seq for part in (s.seq if isinstance(s, st.SeqStmt) else (s,))))

@@ -1,4 +1,4 @@
-"""Rolling buffers: windows that move on keep what they have in common, in a buffer as large as one window.
+"""Rolling buffers: keep the overlap of successive windows in a buffer as large as one window.
 
 for i: {for r in 3: B[i + r] = ..; C[i] = B[i] + B[i + 1] + B[i + 2]}
     ->  for i: {for r in 3: if i == 0 or i + r >= i + 2: B[(i + r) % 3] = ..; C[i] = B[i % 3] + ...}
@@ -48,8 +48,9 @@ class _Window:
 
 
 def rolling_buffer(root: st.Stmt, name: str, index: int) -> st.Stmt:
-    """The buffer that a block writes for later blocks of an iteration, as large as the window of an iteration; what the
-    one before has made is not made again."""
+    """Shrink the buffer that a block writes for later blocks of an iteration to the window of an iteration; elements of
+    the previous window are not recomputed.
+    """
     realize = find_block(root, name)
     buffer = buffer_of(root, name, index, "write")
     others = [r for r in realizes(root) if r is not realize and _uses(r.block, buffer)]
@@ -124,7 +125,7 @@ def _along(loop: st.For, axis: int, part: Range, inner: set[tir.Var]) -> _Window
 
 
 def _require_boxes(realize: st.BlockRealize, buffer: Buffer, window: _Window, inside: Sequence[st.Stmt]) -> None:
-    """Each iteration makes every element of its window, each from its indices alone: so did the one before."""
+    """Require that each iteration computes every element of its window from the element's indices alone."""
     block = realize.block
     require_unconditional(realize)
     if any(isinstance(item, st.IfThenElse) for item in inside):
@@ -143,7 +144,7 @@ def _require_boxes(realize: st.BlockRealize, buffer: Buffer, window: _Window, in
 
 
 def _require_within(loop: st.For, buffer: Buffer, window: _Window) -> None:
-    """What is read in an iteration lies in its window: the rest is overwritten, or is not made yet."""
+    """Require that reads of an iteration lie in its window: other elements are overwritten, or not computed yet."""
     start = ops.add(ops.multiply(window.loop.loop_var, window.step), window.begin)
     for region in point_regions(without_blocks(loop.body))[0]:
         if region.buffer is not buffer:
@@ -156,7 +157,7 @@ def _require_within(loop: st.For, buffer: Buffer, window: _Window) -> None:
 
 
 def _require_one_thread(outside: Sequence[st.For], buffer: Buffer) -> None:
-    """Each thread's windows would lie where those of the others do."""
+    """Refuse loops whose threads would share one window."""
     for loop in outside:
         if loop.kind in (st.ForKind.PARALLEL, st.ForKind.VECTORIZED):
             raise refuse(
@@ -166,7 +167,7 @@ def _require_one_thread(outside: Sequence[st.For], buffer: Buffer) -> None:
 
 
 def _made_once(realize: st.BlockRealize, buffer: Buffer, window: _Window) -> st.BlockRealize:
-    """The block for elements only that the iteration before did not make; its axes go on from one another."""
+    """The block restricted to elements that the previous iteration did not compute; its axes are then sequential."""
     stores = [n for n in post_order(realize.block.body) if isinstance(n, st.BufferStore) and n.buffer is buffer]
     values = {axis.var: value for axis, value in zip(realize.block.iter_vars, realize.iter_values)}
     places = {simplify(substitute(store.indices[window.axis], values)) for store in stores}

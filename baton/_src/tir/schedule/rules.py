@@ -1,4 +1,4 @@
-"""The primitive that leaves a kernel's loops to the schedule rules, with answers to what they leave open."""
+"""The primitive that leaves a kernel's loops to the schedule rules, with values for their tunable choices."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class RulePrimitives:
 
     @recorded
     def schedule_by_rule(self, *, decision: Mapping[str, int] | None = None) -> None:
-        """Let the rule for the target schedule the kernel when it is compiled; `decision` answers, by name, what the
-        rule leaves open. A rule takes an answer only if it is among those that it offers for this kernel.
+        """Let the rule for the target schedule the kernel when it is compiled; `decision` gives values, by name, for
+        its tunable choices. A value is used only if the rule offers it for this kernel.
         """
         if self.func.loops_chosen:
             raise refuse("the kernel's loops were changed already: a rule takes kernels as they were written")

@@ -1,6 +1,6 @@
-"""Primitives of `Schedule` that draw at random: factors of loops, candidates, places to compute a block at.
+"""Sampling primitives of `Schedule`: factors of loops, candidates, compute locations of blocks.
 
-What was drawn is the instruction's decision in the trace; given as `decision`, it is taken instead of a draw.
+The sample is the instruction's decision in the trace; if `decision` is given, it is used instead.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class SamplePrimitives:
     def sample_perfect_tile(
         self, loop: LoopRV, n: int, max_innermost_factor: int = 16, decision: Sequence[int] | None = None
     ) -> list[ExprRV]:
-        """Random factors of the loop's extent, `n` of them, the last one not too large."""
+        """`n` random factors of the loop's extent, the last one bounded."""
         extent = self._extent_to_tile(loop)
         self.decision = chosen = sampling.perfect_tile(self._random, extent, n, max_innermost_factor, decision)
         return [ExprRV(factor) for factor in chosen]
@@ -52,7 +52,7 @@ class SamplePrimitives:
         innerpart_factor: int = 1,
         decision: Sequence[int] | None = None,
     ) -> list[ExprRV]:
-        """Random factors of the loop's extent, `n` of them; those from `partition_pos` on have the given product."""
+        """`n` random factors of the loop's extent; those from `partition_pos` on have the given product."""
         extent = self._extent_to_tile(loop)
         self.decision = chosen = sampling.partitioned_tile(
             self._random, extent, n, partition_pos, innerpart_factor, decision
@@ -69,13 +69,13 @@ class SamplePrimitives:
     def sample_categorical(
         self, candidates: Sequence[int], probs: Sequence[float], decision: int | None = None
     ) -> ExprRV:
-        """One of the candidates, drawn by their probabilities."""
+        """One of the candidates, sampled with their probabilities."""
         self.decision = sampling.categorical(self._random, candidates, probs, decision)
         return ExprRV(candidates[self.decision])
 
     @recorded
     def sample_compute_location(self, block: BlockRV | str, decision: int | None = None) -> LoopRV | None:
-        """Where the block could be computed (`compute_at` takes it): under a loop, or for None where it is.
+        """A location where the block can be computed, for `compute_at`: a loop, or None for its current place.
 
         Decisions are TVM's: the number of a loop around the block's first reader, -1 for None, -2 for an `InlineRV`.
         """
@@ -100,7 +100,7 @@ class SamplePrimitives:
         return True
 
     def seed(self, seed: int) -> None:
-        """Start the random choices anew."""
+        """Restart the random generator."""
         self._random.seed(seed)
 
     def fork_seed(self) -> int:

@@ -1,4 +1,4 @@
-"""Random choices of schedules: factors of a loop, one of several candidates. A given decision is taken instead."""
+"""Random choices of schedules: factors of a loop, one of several candidates. A given decision replaces the sample."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def partitioned_tile(
 
 
 def categorical(rng: random.Random, candidates: Sequence[int], probs: Sequence[float], decision: int | None) -> int:
-    """The index of one of the candidates, drawn by their probabilities."""
+    """The index of one of the candidates, sampled with their probabilities."""
     if not candidates or len(candidates) != len(probs) or min(probs) < 0 or sum(probs) <= 0:
         raise refuse(f"{len(candidates)} candidates need as many probabilities, got {list(probs)}")
     if decision is not None:

@@ -8,8 +8,8 @@
     sch.vectorize(j)
     sch.func
 
-Each primitive checks that it keeps the meaning and raises `DiagnosticError` (`schedule`) if it cannot tell. Blocks
-are named; a loop handle stays valid until a primitive replaces the loop.
+Each primitive checks that it preserves the meaning, and raises `DiagnosticError` (`schedule`) if that cannot be proven.
+Blocks are named; a loop handle stays valid until a primitive replaces the loop.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _RENDER_LEVELS = ("detail", "fast", "none")
 
 
 class Schedule(LoopPrimitives, BufferPrimitives, TilePrimitives, SamplePrimitives, RulePrimitives):
-    """See the module. `func` is the function as it stands now."""
+    """See the module. `func` is the current function."""
 
     def __init__(self, mod: PrimFunc | IRModule, func_name: str | None = None, **options: Any) -> None:
         unknown = set(options) - _OPTIONS
@@ -66,7 +66,7 @@ class Schedule(LoopPrimitives, BufferPrimitives, TilePrimitives, SamplePrimitive
         self.func: PrimFunc = found.with_fields(body=_with_unique_names(found.body))
         self.trace = Trace()
         self.depth = 0
-        """How many primitives are at work: those used inside others are not recorded."""
+        """The nesting depth of primitives: those called by others are not recorded."""
         self.decision: Any = None
         self.removed = RemovedHandles()
         self._random = random.Random(options.get("seed"))
@@ -78,7 +78,7 @@ class Schedule(LoopPrimitives, BufferPrimitives, TilePrimitives, SamplePrimitive
 
     @property
     def mod(self) -> IRModule:
-        """The module with the function as it stands."""
+        """The module with the current function."""
         if self._module is None:
             return IRModule({self._name: self.func})
         return self._module.with_function(self._module.get_global_var(self._name), self.func)
@@ -89,7 +89,7 @@ class Schedule(LoopPrimitives, BufferPrimitives, TilePrimitives, SamplePrimitive
         return self.mod.get_global_var(self._name)
 
     def work_on(self, func_name: str) -> None:
-        """Go on with another function of the module."""
+        """Switch to another function of the module."""
         if func_name == self._name:
             return
         self._module = self.mod
@@ -100,11 +100,11 @@ class Schedule(LoopPrimitives, BufferPrimitives, TilePrimitives, SamplePrimitive
         self.func = found.with_fields(body=_with_unique_names(found.body))
 
     def show(self, *args: Any, **kwargs: Any) -> None:
-        """Print the module as it stands, with the options of its own `show`."""
+        """Print the current module, with the options of its own `show`."""
         self.mod.show(*args, **kwargs)
 
     def show_in(self, error: ScheduleError, primitive: str, given: Sequence[Any]) -> None:
-        """Let an error show the program, the loops and blocks that the primitive was given underlined."""
+        """Add the program to an error, with the loops and blocks given to the primitive underlined."""
         if self.error_render_level != "detail":
             return
         loops = {h.var for h in given if isinstance(h, LoopRV)}
@@ -119,7 +119,7 @@ class Schedule(LoopPrimitives, BufferPrimitives, TilePrimitives, SamplePrimitive
             error.program = lambda: f"{primitive} was refused in\n\n{marked_script(func, name, marked)}"
 
     def copy(self) -> Schedule:
-        """An independent schedule from here on."""
+        """An independent copy of the schedule."""
         level = self.error_render_level
         made = Schedule(self.mod, self._name, error_render_level=level)
         made._module = self._module
@@ -132,7 +132,7 @@ class Schedule(LoopPrimitives, BufferPrimitives, TilePrimitives, SamplePrimitive
 
     @recorded
     def get_block(self, name: str, func_name: str | None = None) -> BlockRV:
-        """The block called `name`, of the function that is worked on or of another."""
+        """The block called `name`, of the current function or of another."""
         if func_name is not None:
             self.work_on(func_name)
         find_block(self.func.body, name)
@@ -168,13 +168,13 @@ class Schedule(LoopPrimitives, BufferPrimitives, TilePrimitives, SamplePrimitive
         return [BlockRV(b.name_hint) for b in self._beside(block) if written & {r.buffer for r in b.reads}]
 
     def _beside(self, block: BlockRV | str) -> list[st.Block]:
-        """The other blocks directly inside the block that this one is in."""
+        """The other blocks directly inside the enclosing block."""
         realize = find_block(self.func.body, _name(block))
         around = [n for n in path_to(self.func.body, realize) if isinstance(n, st.Block)]
         return [r.block for r in blocks_directly_in(around[-1]) if r is not realize] if around else []
 
     def get(self, rand_var_or_sref: BlockRV | LoopRV | ExprRV | str) -> Any:
-        """The `Block`, `For` or number behind a handle."""
+        """The `Block`, `For` or number that a handle refers to."""
         self.removed.require_kept("get", rand_var_or_sref)
         if isinstance(rand_var_or_sref, ExprRV):
             return IntImm("int32", int(rand_var_or_sref))
@@ -184,20 +184,20 @@ class Schedule(LoopPrimitives, BufferPrimitives, TilePrimitives, SamplePrimitive
 
     @property
     def state(self) -> ScheduleState:
-        """The program as it stands, as a tree of references."""
+        """The current program as a tree of references."""
         return ScheduleState(self.mod, self.func.body)
 
     def get_sref(self, rand_var_or_stmt: BlockRV | LoopRV | st.Block | st.For) -> StmtSRef:
-        """The reference of a block or loop in the program as it stands."""
+        """The reference of a block or loop in the current program."""
         given = rand_var_or_stmt
         return self.state.get_sref(self.get(given) if isinstance(given, BlockRV | LoopRV) else given)
 
     def remove_rv(self, rand_var: BlockRV | LoopRV | ExprRV) -> None:
-        """Forget a handle: whatever is given it from here on refuses it. Others of the same block or loop remain."""
+        """Invalidate a handle: primitives refuse it from now on. Other handles of the same block or loop stay valid."""
         self.removed.add(rand_var)
 
     def realize(self, block: BlockRV | str) -> st.BlockRealize:
-        """A block with what its axes are bound to, and its condition."""
+        """A block with its axis bindings and its condition."""
         self.removed.require_kept("realize", block)
         return find_block(self.func.body, _name(block))
 
@@ -205,12 +205,12 @@ class Schedule(LoopPrimitives, BufferPrimitives, TilePrimitives, SamplePrimitive
 
     @recorded
     def compute_inline(self, block: BlockRV | str) -> None:
-        """Compute an elementwise block where it is read."""
+        """Inline an elementwise block into its readers."""
         self._set(inline.compute_inline(self.func.body, _name(block), self._params()), loops_chosen=False)
 
     @recorded
     def reverse_compute_inline(self, block: BlockRV | str) -> None:
-        """Apply an elementwise block where its input is made."""
+        """Inline an elementwise block into the producer of its input."""
         self._set(
             reverse_inline.reverse_compute_inline(self.func.body, _name(block), self._params()), loops_chosen=False
         )
@@ -219,8 +219,9 @@ class Schedule(LoopPrimitives, BufferPrimitives, TilePrimitives, SamplePrimitive
     def compute_at(
         self, block: BlockRV | str, loop: LoopRV | None, preserve_unit_loops: bool = False, index: int = -1
     ) -> None:
-        """Compute what an iteration of the loop needs of a block, inside it. (Without a loop it stays where it is;
-        where sampling chose so, it is inlined.)"""
+        """Move a block into a loop, for what each iteration needs of it. (Without a loop it stays; if sampling chose
+        so, it is inlined.)
+        """
         if loop is None:
             return
         if isinstance(loop, InlineRV):
@@ -232,19 +233,21 @@ class Schedule(LoopPrimitives, BufferPrimitives, TilePrimitives, SamplePrimitive
     def reverse_compute_at(
         self, block: BlockRV | str, loop: LoopRV, preserve_unit_loops: bool = False, index: int = -1
     ) -> None:
-        """Compute a block for what an iteration of the loop has made, inside it."""
+        """Move a block into a loop, for what each iteration computes."""
         self._set(compute_at.reverse_compute_at(self.func.body, _name(block), loop.var, preserve_unit_loops, index))
 
     @recorded
     def decompose_reduction(self, block: BlockRV | str, loop: LoopRV) -> BlockRV:
-        """The initialisation of a reduction as a block in front of a loop."""
+        """Move the initialisation of a reduction to a block before a loop."""
         body, name = reduction.decompose_reduction(self.func.body, _name(block), loop.var)
         self._set(body)
         return BlockRV(name)
 
     @recorded
     def rfactor(self, loop: LoopRV, factor_axis: int) -> BlockRV:
-        """Reduce each iteration of the loop by itself, and then those results; returns the block of the former."""
+        """Reduce each iteration of the loop separately, then combine the partial results; returns the block of the
+        former.
+        """
         return self._rfactored(loop, factor_axis)
 
     def rfactor_over_axes(self, loop: LoopRV, factor_axis: int) -> BlockRV:
@@ -264,19 +267,19 @@ class Schedule(LoopPrimitives, BufferPrimitives, TilePrimitives, SamplePrimitive
 
     @recorded
     def enter_postproc(self) -> None:
-        """From here on come steps that tuning takes after its choices; nothing changes."""
+        """Mark that the following steps are postprocessing, after the choices of tuning; nothing changes."""
 
     def _params(self) -> set[Buffer]:
         return set(self.func.buffer_map.values())
 
     def _set(self, body: st.Stmt, loops_chosen: bool = True) -> None:
-        """Go on with `body`. A kernel whose loops were chosen here is compiled as it stands, not by the rules."""
+        """Continue with `body`. A kernel whose loops were scheduled here is compiled unchanged, not by the rules."""
         func = self.func.with_fields(body=_with_unique_names(body))
         self.func = func.with_fields(loops_chosen=True) if loops_chosen else func
 
 
 def _with_unique_names(body: st.Stmt) -> st.Stmt:
-    """Blocks have names of their own (the first keeps its)."""
+    """The body with unique block names (the first keeps its name)."""
     taken: set[str] = set()
 
     def rule(node: Any) -> Any:

@@ -1,7 +1,7 @@
 """The program of a schedule as a tree of references (`Schedule.state`, `Schedule.get_sref`).
 
-baton's schedules name blocks and loops and look them up; these are views of the program as it stands, for scripts that
-walk it. They do not follow later primitives.
+baton's schedules refer to blocks and loops by name; these are views of the current program, for scripts that traverse
+it. They do not follow later primitives.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from baton._src.tir.schedule.tree import path_to, refuse
 
 
 class ScheduleDebugMask(IntFlag):
-    """What TVM's schedules check after each primitive. Every primitive of baton's is checked, whatever is asked for."""
+    """The checks of TVM's schedules after each primitive. baton checks every primitive in any case."""
 
     VERIFY_SREF_TREE = 1
     VERIFY_CACHED_FLAGS = 2

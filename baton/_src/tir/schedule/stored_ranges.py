@@ -1,6 +1,6 @@
-"""What a block stores, and whether that is all that a reader of it goes over.
+"""The range that a block stores, and whether it covers what a reader iterates over.
 
-A padding goes over more than the block it reads: run only where that block stores, it would leave out its border.
+A padding iterates over more than its producer stores: restricted to that range, it would omit its border.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from baton._src.values.dtype import INT64
 
 
 def stored(block: st.Block, store: st.BufferStore) -> list[Range]:
-    """What each index of a block's store goes over; refused if it may leave out places between."""
+    """The range of each index of a block's store; refused if it may skip elements."""
     found = detect_iter_map(store.indices, {axis.var: domain(axis) for axis in block.iter_vars})
     pieces = [piece for index in found.indices for piece in index.args]
     if found.errors or not all(ops.is_const(piece.scale, 1) for piece in pieces):
@@ -26,7 +26,7 @@ def stored(block: st.Block, store: st.BufferStore) -> list[Range]:
 
 
 def require_within(axis: IterVar, name: str, whole: Range, producer: st.Block) -> None:
-    """Refuse block `name` where an axis of it goes over more than the `whole` that its producer stores there."""
+    """Refuse block `name` if one of its axes exceeds the `whole` that its producer stores there."""
     (low, high), (start, end) = ends(whole), ends(domain(axis))
     if not (ordered(low, start) and ordered(end, high)):
         raise refuse(
@@ -37,19 +37,19 @@ def require_within(axis: IterVar, name: str, whole: Range, producer: st.Block) -
 
 
 def domain(axis: IterVar) -> Range:
-    """Where an axis of a block goes."""
+    """The range of an axis of a block."""
     assert axis.dom is not None
     return axis.dom
 
 
 def ends(over: Range) -> tuple[PrimExpr, PrimExpr]:
-    """The first value, and the one behind the last."""
+    """The first value, and the one after the last."""
     simplify = Analyzer().simplify
     return simplify(over.min), simplify(ops.add(over.min, over.extent))
 
 
 def ordered(a: PrimExpr, b: PrimExpr) -> bool:
-    """Whether a <= b for certain, in whatever widths they are."""
+    """Whether a <= b provably, whatever their widths."""
     if a.dtype != b.dtype:
         a, b = ops.cast(INT64, a), ops.cast(INT64, b)
     return Analyzer().prove(a <= b)

@@ -1,11 +1,12 @@
-"""Tensorize: a block computed by an intrinsic that was registered with what it means.
+"""Tensorize: compute a block by a registered intrinsic.
 
     TensorIntrin.register("dot4", description, implementation)
 
 Both are PrimFuncs of the same buffer parameters. The description is one nest of loops around one block; the tile to be
 replaced must be the same computation: loops of the same extents, the same statement, each buffer accessed as the
-description accesses its parameter, from some corner on. The implementation's body then stands there, each parameter
-naming the region of the tile. A description with `T.init` stands for whole reductions, their start included.
+description accesses its parameter, from some corner on. The implementation's body replaces it, with each parameter
+denoting the region of the tile. A description with `T.init` represents whole reductions, including their
+initialisation.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ class TensorIntrin:
 
     @staticmethod
     def register(name: str, desc: PrimFunc, impl: PrimFunc, override: bool = False) -> TensorIntrin:
-        """Make an intrinsic known by name; a taken name only with `override`."""
+        """Register an intrinsic under a name; an existing name only with `override`."""
         if name in TensorIntrin.registered and not override:
             raise fail("schedule", f"a tensor intrinsic {name!r} is registered already", help="pass override=True")
         found = TensorIntrin.registered[name] = TensorIntrin(desc, impl)
@@ -60,7 +61,7 @@ class TensorIntrin:
 
 
 def tensorize(root: st.Stmt, name: str, intrinsic: TensorIntrin) -> st.Stmt:
-    """The block `name`, whose body is the tile, with the implementation for its body."""
+    """Replace the body of the block `name`, which is the tile, by the implementation."""
     realize = find_block(root, name)
     block = realize.block
     match = _Match(name)

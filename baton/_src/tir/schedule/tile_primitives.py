@@ -1,4 +1,4 @@
-"""Primitives of `Schedule` that treat tiles, axes and parts of loops as a whole."""
+"""Primitives of `Schedule` on tiles, axes and parts of loops."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from baton._src.tir.text.printer import node_text
 
 
 class TilePrimitives:
-    """What `Schedule` is built on; `func` is the function as it stands."""
+    """A base class of `Schedule`; `func` is the current function."""
 
     func: PrimFunc
 
@@ -31,7 +31,7 @@ class TilePrimitives:
 
     @recorded
     def blockize(self, target: LoopRV, preserve_unit_iters: bool = True) -> BlockRV:
-        """What is below the loop as a block of its own; returns that block."""
+        """Turn the body of a loop into a block; returns that block."""
         if not isinstance(target, LoopRV):
             raise refuse("blockize takes a loop: several blocks as one are not implemented", help="give the loop above")
         body, name = blockize.blockize(self.func.body, target.var, preserve_unit_iters)
@@ -42,7 +42,7 @@ class TilePrimitives:
     def tensorize(
         self, block_or_loop: BlockRV | LoopRV | str, tensor_intrin: str, preserve_unit_iters: bool = True
     ) -> None:
-        """Let a tile (a block, or what is below a loop) be computed by a registered intrinsic."""
+        """Compute a tile (a block, or the body of a loop) by a registered intrinsic."""
         intrinsic = TensorIntrin.get(tensor_intrin)
         assert intrinsic is not None
         body = self.func.body
@@ -53,48 +53,48 @@ class TilePrimitives:
         self._set(tensorize.tensorize(body, name, intrinsic))
 
     def tensorize_by(self, block: BlockRV | str, intrinsic: TensorIntrin) -> None:
-        """`tensorize` of a block by an intrinsic that has no name; traces do not hold it."""
+        """`tensorize` of a block by an intrinsic without a name; traces do not record it."""
         self._set(tensorize.tensorize(self.func.body, block_name(block), intrinsic))
 
     @recorded
     def pad_einsum(self, block: BlockRV | str, padding: Sequence[int]) -> None:
-        """A sum of products with its axes rounded up to multiples, over copies with zeros around."""
+        """Round up the axes of a sum of products to multiples, on copies padded with zeros."""
         self._set(block_axes.pad_einsum(self.func.body, block_name(block), padding))
 
     @recorded
     def transform_block_layout(self, block: BlockRV | str, index_map: Any) -> None:
-        """The block over other axes and loops, as the map of its axes says."""
+        """Change the axes and loops of a block by an index map."""
         axes = find_block(self.func.body, block_name(block)).block.iter_vars
         chosen = index_map_of(index_map, len(axes), str(axes[0].var.dtype) if axes else "int64", node_text)
         self._set(block_axes.transform_block_layout(self.func.body, block_name(block), chosen))
 
     @recorded
     def reorder_block_iter_var(self, block: BlockRV | str, new_order: Sequence[int]) -> None:
-        """The block's axes in another order; loops stay."""
+        """Reorder the axes of a block; loops stay."""
         self._set(block_axes.reorder_axes(self.func.body, block_name(block), [int(n) for n in new_order]))
 
     @recorded
     def unsafe_hide_buffer_access(self, block: BlockRV | str, buf_type: str, buf_index_array: Sequence[int]) -> None:
-        """Leave regions out of what the block says it reads ("read") or writes ("write")."""
+        """Remove declared read ("read") or write ("write") regions of a block."""
         numbers = [int(n) for n in buf_index_array]
         self._set(block_axes.without_regions(self.func.body, block_name(block), buf_type, numbers))
 
     @recorded
     def get_output_blocks(self, scope_block: BlockRV | str) -> list[BlockRV]:
-        """The blocks inside that write memory from outside of the function."""
+        """The blocks inside that write memory visible outside the function."""
         own = {b for r in realizes(self.func.body) for b in r.block.alloc_buffers}
         inside = realizes(find_block(self.func.body, block_name(scope_block)).block.body)
         return [BlockRV(r.block.name_hint) for r in inside if any(w.buffer not in own for w in r.block.writes)]
 
     @recorded
     def decompose_padding(self, block: BlockRV | str, loop: LoopRV) -> BlockRV:
-        """The pad value as a block in front of the loop; the block itself then only takes data."""
+        """Store the pad value in a block before the loop; the block itself then only copies data."""
         body, name = padding.decompose_padding(self.func.body, block_name(block), loop.var)
         self._set(body)
         return BlockRV(name)
 
     def can_decompose_padding(self, block: BlockRV | str, loop: LoopRV) -> bool:
-        """Whether `decompose_padding` can treat the block so."""
+        """Whether `decompose_padding` applies to the block."""
         try:
             padding.decompose_padding(self.func.body, block_name(block), loop.var)
         except DiagnosticError:
@@ -103,28 +103,29 @@ class TilePrimitives:
 
     @recorded
     def loop_partition(self, loop: LoopRV, factors: Sequence[Any], preserve_unit_iters: bool = True) -> list[LoopRV]:
-        """The loop as several in a row, of these extents; one may be None. Axes are not bound to loops of one iteration
-        unless `preserve_unit_iters`."""
+        """Partition the loop into consecutive ones of these extents; one may be None. Axes are not bound to loops of
+        one iteration unless `preserve_unit_iters`.
+        """
         body, made = parts.loop_partition(self.func.body, loop.var, factors, preserve_unit_iters)
         self._set(body)
         return [LoopRV(v) for v in made]
 
     @recorded
     def merge(self, *loops: LoopRV) -> LoopRV:
-        """Loops of nests in a row as one loop over all of their bodies."""
+        """Merge the loops of consecutive nests into one over all of their bodies."""
         body, made = parts.merge(self.func.body, [loop.var for loop in loops])
         self._set(body)
         return LoopRV(made)
 
     @recorded
     def unsafe_set_dtype(self, block: BlockRV | str, buffer_index: Any, dtype: str) -> None:
-        """A buffer that the block writes with another dtype: values are rounded to it."""
+        """Change the dtype of a buffer that the block writes: values are rounded to it."""
         found = self._buffer(block, ("write", buffer_index))
         self._set(block_axes.unsafe_set_dtype(self.func.body, found, dtype))
 
     @recorded
     def set_axis_separator(self, block: BlockRV | str, buffer: Any, axis_separators: Sequence[int] | None) -> None:
-        """Between which axes a buffer's memory is split; memory of CPUs is flat, so code does not depend on it."""
+        """Set between which axes a buffer's memory is split; memory of CPUs is flat, so the code does not change."""
         found = self._buffer(block, buffer)
         wanted = [int(getattr(a, "value", a)) for a in axis_separators or ()]
         if any(not 0 < a < found.ndim for a in wanted) or sorted(wanted) != wanted:

@@ -1,4 +1,4 @@
-"""What was done to a schedule, step by step: printed, and done again to another one.
+"""The trace of a schedule: its steps, which can be printed and replayed on another schedule.
 
 trace = sch.trace
 print(trace)                                # the Python that does the same
@@ -17,7 +17,7 @@ from baton._src.tir.schedule.instruction_kinds import InstructionKind
 
 @dataclass(frozen=True, eq=False)
 class Instruction:
-    """One primitive: its kind, what it was given (handles and numbers; what was known beforehand), what it gave."""
+    """One primitive: its kind, its inputs (handles and numbers), its attributes, and its outputs."""
 
     kind: InstructionKind
     inputs: Sequence[Any]
@@ -25,7 +25,7 @@ class Instruction:
     outputs: Sequence[Any]
 
     def apply(self, sch: Any, inputs: Sequence[Any], attrs: Sequence[Any], decision: Any) -> tuple[Any, ...]:
-        """Take the step on a schedule; what it gives."""
+        """Apply the step to a schedule; returns its outputs."""
         named = self.kind.unpacked(list(inputs), list(attrs))
         spread = named.pop(self.kind.repeated() or "", ())
         if decision is not None:
@@ -37,7 +37,7 @@ DecisionProvider = Callable[[Instruction, Sequence[Any], Sequence[Any], Any], An
 
 
 class Trace:
-    """The instructions of a schedule in order, and what its samplings chose."""
+    """The instructions of a schedule in order, and the decisions of its samplings."""
 
     def __init__(self, insts: Iterable[Instruction] = (), decisions: Mapping[Instruction, Any] | None = None) -> None:
         self.insts: list[Instruction] = list(insts)
@@ -54,23 +54,24 @@ class Trace:
             self.decisions[inst] = decision
 
     def pop(self) -> Instruction | None:
-        """Take the last step away, if there is one."""
+        """Remove the last step, if there is one."""
         if not self.insts:
             return None
         self.decisions.pop(self.insts[-1], None)
         return self.insts.pop()
 
     def with_decision(self, inst: Instruction, decision: Any, remove_postproc: bool = True) -> Trace:
-        """The same steps with another choice, without those behind `enter_postproc` unless `remove_postproc=False`."""
+        """The same steps with another decision, without those after `enter_postproc` unless `remove_postproc=False`."""
         return Trace(self._steps(remove_postproc), {**self.decisions, inst: decision})
 
     def before_postproc(self) -> list[Instruction]:
-        """The steps before `enter_postproc`: those that were chosen."""
+        """The steps before `enter_postproc`."""
         return self._steps(remove_postproc=True)
 
     def simplified(self, remove_postproc: bool = True) -> Trace:
-        """Without steps that leave the program alone and whose results nobody uses, and those behind `enter_postproc`
-        unless `remove_postproc=False`."""
+        """The trace without steps that change nothing and whose results are not used, and without those after
+        `enter_postproc` unless `remove_postproc=False`.
+        """
         used: set[int] = set()
         kept: list[Instruction] = []
         for inst in reversed(self._steps(remove_postproc)):
@@ -83,9 +84,9 @@ class Trace:
     def apply_to_schedule(
         self, sch: Any, remove_postproc: bool = False, decision_provider: DecisionProvider | None = None
     ) -> None:
-        """Take the same steps on another schedule of the same function (or one that has such blocks and loops).
+        """Apply the same steps to another schedule of the same function (or one with such blocks and loops).
 
-        `decision_provider(inst, inputs, attrs, decision)` may choose what a sampling gives.
+        `decision_provider(inst, inputs, attrs, decision)` may choose the result of a sampling.
         """
         known: dict[int, Any] = {}
         for inst in self._steps(remove_postproc):
@@ -110,7 +111,7 @@ class Trace:
 
     @staticmethod
     def apply_json_to_schedule(json_obj: Any, sch: Any) -> None:
-        """Take the steps that `as_json` wrote on a schedule. Error `schedule`: the data is none of it."""
+        """Apply the steps that `as_json` wrote to a schedule. Error `schedule`: the data is not such a trace."""
         known: dict[str, Any] = {"None": None}
         for (kind, inputs, attrs, outputs), decision in trace_texts.steps_of_json(json_obj):
             found = Instruction(InstructionKind.get(kind), trace_texts.from_json(inputs, known), attrs, outputs)
@@ -136,7 +137,7 @@ class Trace:
 
 
 def as_tuple(result: Any) -> tuple[Any, ...]:
-    """What a primitive gives, as several."""
+    """The outputs of a primitive as a tuple."""
     if result is None:
         return ()
     return tuple(result) if isinstance(result, (list, tuple)) else (result,)

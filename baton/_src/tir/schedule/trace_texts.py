@@ -22,7 +22,7 @@ Step = tuple[str, list[Any], list[Any], list[str]]
 
 
 class Recorded(Protocol):
-    """What a trace holds of a step."""
+    """The record of a step in a trace."""
 
     @property
     def kind(self) -> InstructionKind: ...
@@ -35,7 +35,7 @@ class Recorded(Protocol):
 
 
 class Names:
-    """What steps gave so far, by name."""
+    """The outputs of the steps so far, by name."""
 
     def __init__(self) -> None:
         self._of: dict[int, str] = {}
@@ -60,7 +60,7 @@ class Names:
 # ------------------------------------------------------------------------------------------------------------- Python
 
 _LEFT_OUT: Mapping[str, Any] = {"consumer_blocks": []}
-"""Arguments that are written only where they say something."""
+"""Arguments that are only written if they differ from the default."""
 
 
 def as_python(inst: Recorded, decision: Any, names: Names) -> str:

@@ -1,4 +1,4 @@
-"""Finding statements in a PrimFunc's body, and replacing them."""
+"""Find and replace statements in a PrimFunc's body."""
 
 from __future__ import annotations
 
@@ -44,7 +44,9 @@ def find_block(root: st.Stmt, name: str) -> st.BlockRealize:
 
 
 def computes(block: st.Block) -> bool:
-    """Whether the block does something itself: one without axes around others, as the root is, only holds them."""
+    """Whether the block computes something itself: one without axes around others, such as the root, only contains
+    them.
+    """
     return bool(block.iter_vars) or not any(isinstance(n, st.Block) for n in post_order(block.body))
 
 
@@ -137,7 +139,7 @@ def with_condition(realize: st.BlockRealize, condition: PrimExpr) -> st.BlockRea
 
 
 def refreshed(block: st.Block) -> st.Block:
-    """The block with reads and writes as its body has them."""
+    """The block with the read and write regions of its body."""
     reads, writes = access_regions(block.body, block.init)
     own = block.alloc_buffers
     return block.with_fields(
