@@ -39,6 +39,16 @@ def test_refused(operator: str, inputs: list[str], declared: Any, attributes: di
         baton.compile(model_of([node], declared, opset=23))
 
 
+def test_a_tensor_where_a_sequence_is_wanted() -> None:
+    """What the onnx package says about the types of a body's operands was an error of Python's."""
+    declared = helper.make_tensor_value_info("e", TensorProto.FLOAT, [2])
+    body = helper.make_graph([helper.make_node("Neg", ["e"], ["n"])], "body", [declared], [declared])
+    body.output[0].name = "n"
+    node = helper.make_node("SequenceMap", ["x"], ["y"], body=body, name="the_node")
+    with pytest.raises(baton.DiagnosticError, match=r"the_node.*no body for it with the operands float32 \(3, 2\)"):
+        baton.compile(model_of([node], [("x", (3, 2))]))
+
+
 def test_labels_and_scores_of_other_lengths_fail_when_they_run() -> None:
     """Their open sizes have two names: the body that ONNX gives the operator would leave out the last scores."""
     node = helper.make_node("NegativeLogLikelihoodLoss", ["x", "labels"], ["y"], name="the_node")

@@ -170,7 +170,9 @@ class Nodes:
             if called(inner, inner.op_type) in self.functions or version is None or outer is None or version == outer:
                 continue
             if changed_between(inner.domain, inner.op_type, version, outer):
-                told = f"its function uses {inner.op_type} of opset {version}, and opset {outer}, the model's, has another"
+                told = (
+                    f"its function uses {inner.op_type} of opset {version}; in the model's, {outer}, it is another one"
+                )
                 help = "inline it: onnx.inliner.inline_local_functions(model, convert_version=True)"
                 node.fail(told, code="onnx-opset", help=help)
 
