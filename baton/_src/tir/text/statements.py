@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
-from baton._src.ir.target import Target
 from baton._src.ir.traverse import post_order
 from baton._src.support.trampoline import Task
 from baton._src.tir import operators
 from baton._src.tir.buffer import Buffer
-from baton._src.tir.expr import BufferLoad, CommReducer, IntImm, IterVar, Var
+from baton._src.tir.expr import BufferLoad, IntImm, Var
 from baton._src.tir.stmt import (
     Allocate,
     AllocateConst,
@@ -31,14 +30,8 @@ from baton._src.tir.stmt import (
 )
 from baton._src.tir.text.blocks import axis_lines, region_text
 from baton._src.tir.text.buffers import buffer_args
-from baton._src.tir.text.expressions import (
-    expression_text,
-    is_plain_call,
-    number_text,
-    reducer_text,
-    returned,
-    string_text,
-)
+from baton._src.tir.text.expressions import expression_text, is_plain_call, returned, string_text
+from baton._src.tir.text.heads import attr_text, declared_text, memory_text, scope_text, value_text
 from baton._src.tir.text.names import Names
 from baton._src.tir.thread_axes import launched_axis
 from baton._src.values.dtype import BOOL
@@ -85,21 +78,7 @@ class StatementPrinter:
 
     def value(self, content: Any) -> str:
         """An attribute or annotation as a Python literal."""
-        if isinstance(content, PrimExpr):
-            return self.expr(content)
-        if isinstance(content, bool) or content is None:
-            return f"T.bool({content})" if content is not None else "None"
-        if isinstance(content, str):
-            return string_text(content)
-        if isinstance(content, Target):
-            return f"T.target({self.value(content.export())})"
-        if isinstance(content, CommReducer):
-            return reducer_text(content, self.names)
-        if isinstance(content, dict):
-            return "{" + ", ".join(f"{string_text(k)}: {self.value(v)}" for k, v in content.items()) + "}"
-        if isinstance(content, (list, tuple)):
-            return "[" + ", ".join(self.value(v) for v in content) + "]"
-        return repr(content)
+        return value_text(content, self.names)
 
     def define(self, buffer: Buffer) -> None:
         """Name a buffer; its pointer is `name.data` from here on."""
@@ -150,36 +129,18 @@ class StatementPrinter:
             case AttrStmt():
                 launched = launched_axis(node)
                 place = f"{self.names.of(launched.var)} = " if launched is not None else ""
-                self.line(f"{place}{self._attr(node)}")
+                self.line(f"{place}{attr_text(node, self.names)}")
             case AssertStmt():
                 self.line(f"assert {self.expr(node.condition)}, {self.expr(node.message)}")
             case Allocate() | AllocateConst():
-                self.line(f"{self.names.of(node.buffer_var)} = {self._memory(node)}")
+                self.line(f"{self.names.of(node.buffer_var)} = {memory_text(node, self.names)}")
                 self.declare_waiting(node.buffer_var)
             case DeclBuffer():
-                self.line(f"{self.names.of(node.buffer)} = {self._decl_buffer(node.buffer)}")
+                self.line(f"{self.names.of(node.buffer)} = {declared_text(node.buffer, self.names)}")
             case _:
                 return None
         found: Stmt = node.body
         return found
-
-    def _scoped(self, node: Any) -> str:
-        match node:
-            case LetStmt():
-                kind = f', dtype="{node.var.dtype}"' if node.var.dtype != node.value.dtype else ""
-                return f"with T.LetStmt({self.expr(node.value)}{kind}) as {self.names.of(node.var)}:"
-            case AttrStmt():
-                launched = launched_axis(node)
-                given = f" as {self.names.of(launched.var)}" if launched is not None else ""
-                return f"with {self._attr(node)}{given}:"
-            case AssertStmt():
-                return f"with T.Assert({self.expr(node.condition)}, {self.expr(node.message)}):"
-            case Allocate() | AllocateConst():
-                return f"with {self._memory(node)} as {self.names.of(node.buffer_var)}:"
-            case DeclBuffer():
-                return f"with {self._decl_buffer(node.buffer)} as {self.names.of(node.buffer)}:"
-            case _:
-                return "with T.seq():"
 
     def _evaluated(self, value: PrimExpr) -> str:
         """An expression for its effect: `return x`, the call of an intrinsic by itself, else `T.evaluate(x)`."""
@@ -213,7 +174,7 @@ class StatementPrinter:
                 self.line("with T.seq():")
                 yield self.nested(node)
             case LetStmt() | AttrStmt() | AssertStmt() | Allocate() | AllocateConst() | DeclBuffer():
-                self.line(self._scoped(node))
+                self.line(scope_text(node, self.names))
                 if isinstance(node, (LetStmt, Allocate, AllocateConst)):
                     outer, self.indent = self.indent, self.indent + "    "
                     self.declare_waiting(node.var if isinstance(node, LetStmt) else node.buffer_var)
@@ -221,37 +182,6 @@ class StatementPrinter:
                 yield self.nested(node.body)
             case _:
                 self.line(f"# {type(node).__name__}")
-
-    def _attr(self, node: AttrStmt) -> str:
-        owner = node.node
-        if launched_axis(node) is not None:
-            return f'T.launch_thread("{owner.thread_tag}", {self.expr(node.value)})'
-        if isinstance(owner, Buffer):
-            shown = self.names.of(owner)
-        elif isinstance(owner, IterVar):
-            dom = "None" if owner.dom is None else f"({self.expr(owner.dom.min)}, {self.expr(owner.dom.extent)})"
-            shown = f'T.iter_var({self.names.of(owner.var)}, {dom}, "{owner.kind_name}", "{owner.thread_tag}")'
-        else:
-            shown = self.value(owner)
-        return f'T.attr({shown}, "{node.attr_key}", {self.expr(node.value)})'
-
-    def _memory(self, node: Allocate | AllocateConst) -> str:
-        extents = ", ".join(self.expr(e) for e in node.extents)
-        if isinstance(node, AllocateConst):
-            numbers = ", ".join(number_text(n, node.dtype) for n in node.data.numpy().reshape(-1).tolist())
-            options = f", annotations={self.value(node.annotations)}" if node.annotations else ""
-            return f'T.allocate_const([{numbers}], "{node.dtype}", [{extents}]{options})'
-        shown = [f"[{extents}]", f'"{node.dtype}"', f'"{node.buffer_var.scope or "global"}"']
-        if not (node.condition is None or (isinstance(node.condition, IntImm) and node.condition.value)):
-            shown.append(f"condition={self.expr(node.condition)}")
-        if node.annotations:
-            shown.append(f"annotations={self.value(node.annotations)}")
-        return f"T.allocate({', '.join(shown)})"
-
-    def _decl_buffer(self, buffer: Buffer) -> str:
-        dims, options = buffer_args(buffer, self.expr)
-        pointer = f"data={self.expr(buffer.data)}"
-        return f"T.decl_buffer({', '.join([dims, *options, pointer])})"
 
     def alloc_buffer(self, buffer: Buffer) -> None:
         """The line of a buffer that a block allocates."""
