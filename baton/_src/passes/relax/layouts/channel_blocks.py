@@ -110,9 +110,7 @@ class _Planner:
         if shape[1] == 1 and call.attrs.groups > 1 and not _is_known(sizes[1]):
             return WORTHWHILE  # on plain lines of unknown length, depthwise ones are not scheduled
         moved = sizes[0][1] * points[0] + sizes[1][1] * points[1]
-        steps = (*call.attrs.strides, *call.attrs.dilation)
-        could = shape[2:] == (3, 3) and call.attrs.groups == 1 and all(s == 1 for s in steps)
-        share = BY_WINOGRAD if self.winograd and could and min(shape[:2]) >= FEWEST else DIRECTLY
+        share = BY_WINOGRAD if self.winograd and _has_unit_steps(call) and min(shape[:2]) >= FEWEST else DIRECTLY
         return WORTHWHILE if share * int(np.prod(shape)) * points[1] > MOVING * moved else 1
 
     def leader(self, var: Var) -> Var:
@@ -167,7 +165,17 @@ class _Planner:
         # Groups of whole blocks; smaller ones would leave lanes empty.
         apart = a.groups > 1 and inputs % self.lanes == 0 and outputs // a.groups % self.lanes == 0
         whole = _is_known(map_shape(call.struct_info)) or dtypes == ("float32",) * 3
-        return whole and (a.groups == 1 or depthwise or apart) and block_of_channels(outputs, self.lanes) is not None
+        known = whole and (a.groups == 1 or depthwise or apart) and block_of_channels(outputs, self.lanes) is not None
+        return known and (depthwise or not self._wastes_lanes(call))
+
+    def _wastes_lanes(self, call: Call) -> bool:
+        """Whether blocks fill half of each vector, and no cheaper algorithm makes up for it. Vectors of points, in the
+        plain layout, are full; for maps of unknown extents only blocks have a schedule.
+        """
+        if block_of_channels(call.args[1].data.shape[0], self.lanes) == self.lanes:
+            return False
+        known = _is_known(map_shape(call.struct_info)) and _dtype(call.struct_info) == "float32"
+        return known and not (self.winograd and _has_unit_steps(call))
 
     def _joins(self, call: Call) -> bool:
         fields = call.args[0].fields if isinstance(call.args[0], Tuple) else ()
@@ -193,6 +201,12 @@ class _Planner:
             elif not isinstance(arg, Var) or map_shape(arg.struct_info) is None or _channels(arg) != channels:
                 return False
         return all(_channels(a) == channels for a in inside)
+
+
+def _has_unit_steps(call: Call) -> bool:
+    """Whether a convolution is one that Winograd's algorithm computes."""
+    steps = (*call.attrs.strides, *call.attrs.dilation)
+    return call.args[1].data.shape[2:] == (3, 3) and call.attrs.groups == 1 and all(s == 1 for s in steps)
 
 
 def _folds_map(attrs: Any) -> bool:
