@@ -54,7 +54,7 @@ class TensorIntrin:
             raise _refuse(
                 self.name,
                 "computes whole reductions only, and loops outside of the tile reduce, too",
-                "give (body, reset, update), or take the axis of those loops into the tile",
+                "give (body, reset, update), or include the axis of those loops in the tile",
             )
         described = self._description()
         assert isinstance(described.body, BlockRealize)

@@ -112,7 +112,7 @@ REFUSED: dict[str, tuple[Any, Callable[[Any], None], str]] = {
     "a copy of what the block goes on from": (
         accumulated,
         lambda s: s.reindex(s.get_block("sum"), ("read", 0)),
-        "goes on from what is in C",
+        "accumulates into C",
     ),
     "computed before who reads the old values": (
         used_before,

@@ -112,7 +112,7 @@ REFUSED: dict[str, tuple[bool, Change, str]] = {
     "a sum begun outside": (
         False,
         lambda s: (s.blockize(loop(s, "C", 2)), s.cache_write("C", 0, "local")),
-        "goes on from what is in",
+        "accumulates into",
     ),
     "a start over fused axes": (False, fused_then_decomposed, "runs a reduced and another axis"),
     "partial sums over fused axes": (False, fused_then_factored, "would not begin anew"),
@@ -170,7 +170,7 @@ def test_whole_copies_in_loops_over_elements(parallel_first: bool) -> None:
 def test_copies_of_what_another_block_goes_on_from() -> None:
     s = Schedule(matmul())
     s.loop_partition(loop(s, "C", 2), [2, None])
-    with pytest.raises(DiagnosticError, match="C_1 goes on from"):
+    with pytest.raises(DiagnosticError, match="C_1 accumulates into"):
         s.cache_write("C", 0, "local")
 
 

@@ -95,7 +95,7 @@ class CompiledGraph:
                 "torch-option",
                 f"freeze: a weight of shape {tuple(tensor.shape)} was made under torch.inference_mode(), "
                 "where PyTorch does not count changes",
-                help="make or load the model outside of inference_mode, and only call it there",
+                help="create or load the model outside inference_mode, and only call it inside",
             )
         return Frozen(place, tensor.detach(), tensor._version)
 

@@ -183,7 +183,7 @@ class VMCompiler:
     def get_exec(self) -> Executable:
         """The executable; `DiagnosticError` (`api`) before `lower`."""
         if self._compiled is None:
-            raise fail("api", "nothing was compiled yet", help="call lower(module, target) first")
+            raise fail("api", "nothing has been compiled yet", help="call lower(module, target) first")
         return self._compiled
 
 

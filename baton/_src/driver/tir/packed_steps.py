@@ -62,8 +62,8 @@ def _refuse(symbol: str, call: Call, why: str) -> NoReturn:
         "kernel-call",
         f"{symbol} calls the packed function {call.args[0] if call.args else ''} {why}",
         span=call.span,
-        help="packed functions are called between the loops of a kernel, on its buffers, numbers and texts; "
-        "functions of C libraries are called anywhere, by T.call_extern",
+        help="packed functions can be called between the loops of a kernel, on its buffers, numbers and strings; "
+        "functions of C libraries can be called anywhere, by T.call_extern",
     )
 
 

@@ -61,7 +61,11 @@ def ran(run: Run, references: References) -> Times:
     """How long calls take; `DiagnosticError`: the task is for another machine, or results differ."""
     target = chosen_target(Target(run.target))
     if Place.of(target).target != run.place:
-        raise fail("tuning-machine", "this machine is not the one the kernel is tuned for", help="use workers like it")
+        raise fail(
+            "tuning-machine",
+            "this machine is not of the kind the kernel is tuned for",
+            help="use workers of the same kind",
+        )
     arrays = made_up(parse_text(run.kernel), run.shapes)
     way = _compiled(parse_text(run.way), run, target)
     _check(way, arrays, references.results(run.kernel, lambda kernel: _compiled(kernel, run, target), arrays))

@@ -85,7 +85,11 @@ def measured(trial: Trial, workshop: Workshop) -> Outcome:
     task = trial.task
     target = Target(task.target)
     if Place.of(target, task.threads).target != task.place:
-        raise fail("tuning-machine", "this machine is not the one the model is tuned for", help="use workers like it")
+        raise fail(
+            "tuning-machine",
+            "this machine is not of the kind the model is tuned for",
+            help="use workers of the same kind",
+        )
     func = parse_text(task.text)
     ways = [workshop.way(func, task, record, target) for record in (trial.base, trial.other)]
     arrays = made_up(func, task.shapes)

@@ -112,7 +112,7 @@ def tune(
     if path is None:
         raise fail(
             "tuning-off",
-            "BATON_TUNING=0 turns the database off, so that no result could be kept",
+            "BATON_TUNING=0 turns the database off, so results could not be kept",
             help="name a database",
         )
     end = time.monotonic() + seconds

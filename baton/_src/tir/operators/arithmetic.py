@@ -73,7 +73,7 @@ def divide(a: Any, b: Any) -> PrimExpr:
             "tir-division",
             f"a / b of {x.dtype} is ambiguous",
             span=x.span or y.span,
-            help="use a // b (floordiv) or tir.truncdiv(a, b); cast to float first for a true quotient",
+            help="use a // b (floordiv) or tir.truncdiv(a, b); cast to float first for true division",
         )
     return div(x, y)
 

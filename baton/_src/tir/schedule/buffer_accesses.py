@@ -43,7 +43,7 @@ def with_accesses(
     Error `schedule`: a region of the buffer is matched, or its pointer is used, which fixes its form.
     """
     if any(argument is old.data for argument in pointer_arguments(root)):
-        raise refuse(f"the pointer of {old.name} is used: its layout cannot be changed")
+        raise refuse(f"the pointer of {old.name} is used, so its layout cannot change")
 
     def rule(node: Any) -> Any:
         match node:

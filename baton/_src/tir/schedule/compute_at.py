@@ -130,7 +130,7 @@ def _require_complete(realize: st.BlockRealize) -> None:
     loaded = {n.buffer for n in post_order(block.body) if isinstance(n, tir.BufferLoad)}
     if block.init is None and written & loaded:
         raise refuse(
-            f"block {block.name_hint} goes on from what is in {(written & loaded).pop().name}: it must not run twice",
+            f"block {block.name_hint} accumulates into {(written & loaded).pop().name}: it must not run twice",
             help="move it before decompose_reduction",
         )
 

@@ -103,14 +103,14 @@ def require_own_start(root: st.Stmt, realize: st.BlockRealize, buffer: Buffer) -
     name = realize.block.name_hint
     if realize.block.init is None and _loads(realize.block.body, buffer):
         raise refuse(
-            f"block {name} goes on from what is in {buffer.name}: a copy would begin empty",
+            f"block {name} accumulates into {buffer.name}: a copy would begin empty",
             help="make the copy before decompose_reduction",
         )
     for other in realizes(root):
         store = other.block.body
         updates = isinstance(store, st.BufferStore) and store.buffer is buffer and other.block.init is None
         if updates and other is not realize and _loads(store, buffer):
-            raise refuse(f"block {other.block.name_hint} goes on from what block {name} writes to {buffer.name}")
+            raise refuse(f"block {other.block.name_hint} accumulates into what block {name} writes to {buffer.name}")
 
 
 def _loads(body: st.Stmt, buffer: Buffer) -> bool:

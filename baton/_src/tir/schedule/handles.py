@@ -68,7 +68,7 @@ class RemovedHandles:
         elif id(given) in self._by_id:
             raise refuse(
                 f"{primitive} was given {_shown(given)}, which remove_rv has removed",
-                help="look it up anew: get_block and get_loops give other handles",
+                help="get a new handle with get_block or get_loops",
             )
 
 

@@ -56,7 +56,7 @@ def require_no_padding(buffer: Buffer, index_map: IndexMap) -> None:
     if not ops.is_const(empty, 0):
         raise refuse(
             f"the layout has padding, of which nothing says what {buffer.name} holds there: {empty}",
-            help="give pad_value, or assume_injective_transform=True if nobody looks",
+            help="give pad_value, or assume_injective_transform=True if nothing reads the padding",
         )
 
 

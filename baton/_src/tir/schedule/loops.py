@@ -29,7 +29,7 @@ def split(
     dtype = var.dtype
     sizes: list[PrimExpr | None] = [None if f is None else ops.cast(dtype, ops.convert(f)) for f in factors]
     if sum(s is None for s in sizes) > 1:
-        raise refuse("split takes one None at most")
+        raise refuse("split takes at most one None")
     if any(isinstance(s, tir.IntImm) and s.value < 1 for s in sizes):
         raise refuse(f"factors are 1 or more, not {list(factors)}")
     known: PrimExpr = tir.IntImm(dtype, 1)
@@ -46,7 +46,7 @@ def split(
     if None not in sizes and not is_nonnegative(gap, domains_around(root, loop)):
         raise refuse(
             f"the factors {list(factors)} may cover fewer iterations than the loop over {var.name} has, {loop.extent}",
-            help="leave one factor None: it becomes what is left",
+            help="leave one factor None: it is inferred",
         )
     if not (isinstance(gap, tir.IntImm) and gap.value == 0):
         body = under_condition(body, ops.build("less", place, loop.extent))
@@ -65,7 +65,7 @@ def is_nonnegative(number: PrimExpr, domains: Mapping[tir.Var, Range]) -> bool:
 def without_thread(loop: st.For) -> st.For:
     """The loop, refused if it is bound to threads: the script must say which of the new loops is."""
     if loop.kind is st.ForKind.THREAD_BINDING:
-        raise refuse(f"the loop over {loop.loop_var.name} is bound to threads", help="bind the loops that come of it")
+        raise refuse(f"the loop over {loop.loop_var.name} is bound to threads", help="bind the new loops instead")
     return loop
 
 

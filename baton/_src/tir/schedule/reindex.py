@@ -70,7 +70,7 @@ def _check_determined(
     if not listed and invert(places, [tir.Var(f"p{n}", p.dtype) for n, p in enumerate(places)], domains) is None:
         raise refuse(
             f"the map does not tell which element of {buffer.name} a place of the copy is for, in block {name}",
-            help="map the axes one to one, or give the indices of the buffer themselves",
+            help="use a bijective map of the axes, or the buffer's own indices",
         )
 
 
@@ -110,7 +110,9 @@ def _through(
     nest = _copy_of_axes(axes, source, target, copy[0].name)
     buffer, indices = original
     if which == "read" and any(region.buffer is buffer for region in realize.block.writes):
-        raise refuse(f"block {realize.block.name_hint} goes on from what is in {buffer.name}: it would go on in a copy")
+        raise refuse(
+            f"block {realize.block.name_hint} accumulates into {buffer.name}, and would accumulate into a copy"
+        )
     if which == "read" and not _always_inside(axes, indices, buffer):
         raise refuse(
             f"block {realize.block.name_hint} reads {buffer.name} at places outside of it, "

@@ -22,9 +22,9 @@ class RulePrimitives:
         its tunable choices. A value is used only if the rule offers it for this kernel.
         """
         if self.func.loops_chosen:
-            raise refuse("the kernel's loops were changed already: a rule takes kernels as they were written")
+            raise refuse("the kernel's loops were changed already: a rule only schedules unchanged kernels")
         answers = dict(decision or {})
         if not all(type(answer) is int for answer in answers.values()):
-            raise refuse(f"answers to what a rule leaves open are numbers by name, not {answers!r}")
+            raise refuse(f"decisions for a rule are numbers by name, not {answers!r}")
         self.decision = answers
         self.func = self.func.with_attr(CHOICES, answers)

@@ -62,7 +62,7 @@ class Schedule(LoopPrimitives, BufferPrimitives, TilePrimitives, SamplePrimitive
             self._module = mod
             found = mod[self._name]
         if not isinstance(found, PrimFunc):
-            raise refuse("a Schedule is made of a PrimFunc or a module with one")
+            raise refuse("a Schedule needs a PrimFunc or a module with one")
         self.func: PrimFunc = found.with_fields(body=_with_unique_names(found.body))
         self.trace = Trace()
         self.depth = 0

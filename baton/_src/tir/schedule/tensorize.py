@@ -247,7 +247,7 @@ class _Match:
         return BufferRegion(buffer, tuple(Range(c, s) for c, s in zip(corner, sizes)))
 
     def _differs(self, why: str, help: str | None = None) -> Exception:
-        return refuse(f"block {self.name} is not what the intrinsic computes: {why}", help)
+        return refuse(f"block {self.name} does not match the intrinsic's description: {why}", help)
 
 
 def _same_number(one: PrimExpr, other: PrimExpr) -> bool:

@@ -121,7 +121,7 @@ def _input_to_json(value: Any, names: Names) -> Any:
     if isinstance(value, str) or _is_map(value):
         return f'"{_attr_to_json(value)}"'
     if isinstance(value, (BlockRV, LoopRV)):
-        raise fail("schedule", f"{value!r} cannot be written as JSON", help="use handles that the trace has made")
+        raise fail("schedule", f"{value!r} cannot be written as JSON", help="use handles created in the trace")
     return _attr_to_json(value)
 
 

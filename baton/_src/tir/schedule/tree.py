@@ -65,7 +65,7 @@ def find_loop(root: st.Stmt, var: tir.Var) -> st.For:
         if isinstance(item, st.For) and item.loop_var is var:
             return item
     raise refuse(
-        f"the loop over {var.name} is gone", help="an earlier primitive replaced it: use the loops it returned"
+        f"the loop over {var.name} is gone", help="an earlier primitive replaced it: use the loops that it returned"
     )
 
 

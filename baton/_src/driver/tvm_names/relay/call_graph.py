@@ -72,7 +72,7 @@ def extract_intermediate_expr(mod: IRModule, expr_id: int) -> IRModule:
     typed = infer_type(mod)
     seen = [n for n in walk(typed["main"].body) if isinstance(n, (Call, Tuple, TupleGetItem))]
     if not 0 <= expr_id < len(seen):
-        raise fail("api", f"main has {len(seen)} expressions, there is no number {expr_id}")
+        raise fail("api", f"main has {len(seen)} expressions, there is no expression {expr_id}")
     found = seen[expr_id]
     called = reachable(call_graph(typed), [typed.get_global_var(v.name_hint) for v in global_vars(found)])
     functions = {var: typed[var] for var in typed.functions if var in called}

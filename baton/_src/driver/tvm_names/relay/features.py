@@ -126,7 +126,7 @@ def get_calibration_data(mod: IRModule, data: Mapping[str, Any]) -> dict[GlobalV
     main = mod["main"]
     missing = [p.name_hint for p in main.params if p.name_hint not in data]
     if missing:
-        raise fail("api", f"no data is given for {', '.join(missing)} of main", help="give an array for each parameter")
+        raise fail("api", f"no data is given for {', '.join(missing)} of main", help="pass an array for each parameter")
     watched = Tuple([Tuple([Tuple(call.args), call]) for call in calls.values()])
     run = Interpreter(mod).evaluate(Function(main.params, watched))
     results = run(*[data[p.name_hint] for p in main.params])

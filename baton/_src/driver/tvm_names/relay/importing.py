@@ -57,7 +57,7 @@ def infer_value(input_val: Any, params: Mapping[str, Any], mod: IRModule | None 
     free = [node for node in walk(input_val) if isinstance(node, Var)]
     missing = sorted(node.name_hint for node in free if node.name_hint not in params)
     if missing:
-        raise fail("api", f"the value depends on {', '.join(missing)}", help="give them in params")
+        raise fail("api", f"the value depends on {', '.join(missing)}", help="pass them in params")
     known = {node: Constant(array(np.asarray(params[node.name_hint]))) for node in free}
     whole = IRModule(mod.functions if mod is not None else {}, mod.type_definitions if mod is not None else {})
     whole["main"] = Function([], replace(input_val, known))

@@ -27,7 +27,7 @@ def add(commands: Any) -> None:
     _add_output(parser)
     _add_building(parser)
     _add_passes(parser)
-    parser.add_argument("-v", "--verbose", action="count", default=0, help="accepted; errors say all there is to say")
+    parser.add_argument("-v", "--verbose", action="count", default=0, help="accepted, without effect")
 
 
 def _add_output(parser: argparse.ArgumentParser) -> None:

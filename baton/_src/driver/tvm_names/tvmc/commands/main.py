@@ -19,7 +19,7 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="tvmc", description="TVM compiler driver, on baton", epilog="TVMC - TVM driver command-line interface"
     )
-    parser.add_argument("-v", "--verbose", action="count", default=0, help="accepted; errors say all there is to say")
+    parser.add_argument("-v", "--verbose", action="count", default=0, help="accepted, without effect")
     parser.add_argument("--version", action="version", version=API_VERSION)
     commands = parser.add_subparsers(title="commands")
     for command in (micro, run_package, tune_model, compile_model):
