@@ -10,6 +10,7 @@ __getattr__, __dir__, __all__ = attach(
     {
         **names("te.schedule", "create_schedule Schedule"),
         **names("te.stage", "Stage"),
+        **names("te.stage_facts", "Split Fuse"),
         **renamed(
             "te.auto_inline",
             AutoInlineElemWise="auto_inline_elem_wise",

@@ -56,7 +56,7 @@ def _size(dim: Any) -> int:
 
 def placeholder(shape: Any, dtype: object = None, name: str = "placeholder") -> Tensor:
     """A tensor that comes from outside (of float32 unless told otherwise)."""
-    return Tensor(dims(shape), DataType("float32" if dtype is None else dtype), PlaceholderOp(name))
+    return PlaceholderOp(name, dims(shape), DataType("float32" if dtype is None else dtype)).output(0)
 
 
 def reduce_axis(dom: Any, name: str = "rv", thread_tag: str = "", span: Span | None = None) -> IterVar:

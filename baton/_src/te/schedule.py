@@ -31,12 +31,14 @@ class Schedule:
     stages: list[Stage] = field(default_factory=list)
     structure: list[tuple[Any, ...]] = field(default_factory=list)
     """Stages that were added, in order: (primitive, of which stage or tensor, the new stage, arguments...)."""
+    groups: list[Group] = field(default_factory=list)
     answers: Mapping[str, int] | None = None
     """Answers to what the rule leaves open that schedules the tensors if nothing is said here; tuning gives them."""
 
     def __post_init__(self) -> None:
         self.stages = [Stage(op) for op in _operations(self.outputs)]
         for stage in list(self.stages):
+            stage.is_output = stage.op in self.outputs
             for op, place in stage.op.steps.items() if isinstance(stage.op, ScanOp) else ():
                 self[op].leave_out(op.axis[place])
 
@@ -62,6 +64,7 @@ class Schedule:
         given = list(readers) if isinstance(readers, (list, tuple)) else [readers]
         axes = (IterVar(domain(extent), Var(f"ax{i}", extent.dtype)) for i, extent in enumerate(tensor.shape))
         made = Stage(ComputeOp(f"{tensor.name}.{scope}", tuple(axes), (), ()), copies=stage)
+        made.copied_to = scope
         self.stages.insert(self.stages.index(stage) + 1, made)
         self.structure.append(("cache_read", tensor, made, scope, [self[r].op for r in given]))
         stage.history.append(("cache_read", scope))
@@ -80,6 +83,7 @@ class Schedule:
         spatial, reduced = (tuple(map(_again, axes)) for axes in (stage.op.axis, stage.op.reduce_axis))
         op = replace(stage.op, name=f"{tensor.name}.{scope}", axis=spatial, reduce_axis=reduced)
         made = Stage(op, copies=stage)
+        made.copied_to = scope
         stage.leaf_iter_vars = list(stage.op.axis)
         stage.root_axes = list(stage.op.axis)
         self.stages.insert(self.stages.index(stage), made)
@@ -109,7 +113,16 @@ class Schedule:
     def create_group(self, outputs: Any, inputs: Any, include_inputs: bool = False) -> Group:
         """The stages between tensors (one or several), to be placed together."""
         ends, starts = ([t] if isinstance(t, Tensor) else list(t) for t in (outputs, inputs))
-        return grouped(self.stages, ends, starts, include_inputs)
+        found = grouped(self.stages, ends, starts, include_inputs)
+        for stage in found.stages:
+            stage.group = found
+        self.groups.append(found)
+        return found
+
+    @property
+    def stage_map(self) -> dict[Operation, Stage]:
+        """The stages by what they compute, and by what they computed at first."""
+        return {op: stage for stage in self.stages for op in (stage.origin, stage.op)}
 
     def _partial(self, stage: Stage, axis: IterVar, factor_axis: int) -> Stage:
         """The stage of the partial results, before `stage`."""

@@ -11,6 +11,7 @@ from typing import Any
 
 from baton._src.ir.expr import Range
 from baton._src.support.diagnostics import DiagnosticError, fail
+from baton._src.te.stage_facts import StageFacts
 from baton._src.te.tensor import ComputeOp, Operation, Tensor
 from baton._src.te.tensor_intrin import TensorIntrin
 from baton._src.tir import operators
@@ -21,8 +22,8 @@ AXIS_SEPARATOR = IndexMap.AXIS_SEPARATOR
 """Marks, in a map of `Stage.transform_layout`, a separation between groups of axes."""
 
 
-@dataclass
-class Stage:
+@dataclass(eq=False)
+class Stage(StageFacts):
     """One computation: its current axes (`leaf_iter_vars`) and the primitives applied to it."""
 
     op: Operation

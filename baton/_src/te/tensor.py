@@ -12,22 +12,36 @@ from baton._src.tir.expr import IterVar, ProducerLoad, StringImm
 from baton._src.values.dtype import DataType
 
 
+class Same:
+    """What is told from others by identity."""
+
+    def same_as(self, other: object) -> bool:
+        """Whether both are one object (TVM's spelling of `is`)."""
+        return self is other
+
+
 @dataclass(frozen=True, eq=False)
-class PlaceholderOp:
+class PlaceholderOp(Same):
     """A tensor that comes from outside."""
 
     name: str
+    shape: tuple[PrimExpr, ...]
+    dtype: DataType
     attrs: dict[str, Any] = field(default_factory=dict)
     tag: ClassVar[str] = ""
     input_tensors: ClassVar[tuple[Tensor, ...]] = ()
     num_outputs: ClassVar[int] = 1
+
+    def output(self, index: int) -> Tensor:
+        """The tensor."""
+        return Tensor(self.shape, self.dtype, self, index)
 
     def __repr__(self) -> str:
         return f"placeholder({self.name})"
 
 
 @dataclass(frozen=True, eq=False)
-class ComputeOp:
+class ComputeOp(Same):
     """`body[i]` over `axis`: an elementwise expression or a `Reduce` (several bodies: a tuple reduction)."""
 
     name: str
@@ -60,7 +74,7 @@ class ComputeOp:
 
 
 @dataclass(frozen=True, eq=False)
-class ExternOp:
+class ExternOp(Same):
     """A tensor (or several) written by a TIR statement built by hand: sorts, scans, scatters."""
 
     name: str
@@ -98,7 +112,7 @@ class ExternOp:
 
 
 @dataclass(frozen=True, eq=False)
-class ScanOp:
+class ScanOp(Same):
     """Tensors computed along their first axis, each step from the ones before (`te.scan`)."""
 
     name: str
@@ -135,15 +149,23 @@ Operation = PlaceholderOp | ComputeOp | ExternOp | ScanOp
 
 
 @dataclass(frozen=True, eq=False)
-class Tensor(Operators):
+class Tensor(Same, Operators):
     """One output of an operation. Indexing gives a scalar expression; arithmetic on whole tensors is elementwise with
     NumPy's broadcasting (see `te.arithmetic`). Fewer indices than dims give a slice that takes the rest: `A[i][j]`.
+
+    Tensors are equal if they are the same output of the same operation: `B.op.output(0) == B`.
     """
 
     shape: tuple[PrimExpr, ...]
     dtype: DataType
     op: PlaceholderOp | ComputeOp | ExternOp | ScanOp
     value_index: int = 0
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Tensor) and self.op is other.op and self.value_index == other.value_index
+
+    def __hash__(self) -> int:
+        return hash((self.op, self.value_index))
 
     @property
     def ndim(self) -> int:
