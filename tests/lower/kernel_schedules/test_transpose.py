@@ -93,6 +93,19 @@ def test_short_axes_are_interleaved(count: int, target: Target) -> None:
         np.testing.assert_array_equal(out, data.transpose(0, 2, 1))
 
 
+@pytest.mark.parametrize("size", [4, 5, 9, 16, 37])
+@pytest.mark.parametrize("target", TARGETS, ids=["one", "threads", "sse"])
+def test_axes_shorter_than_a_vector_are_interleaved(size: int, target: Target) -> None:
+    """Guards vectors that are as long as the axis has room for, and single elements behind them."""
+    a = placeholder((3, 2, size), "float32", "a")
+    func = create_prim_func([a, compute((3, size, 2), lambda c, i, j: a[c, j, i], "t")])
+    decision = decide(func, target)
+    assert decision.rule == "transpose", decision.declined
+    data, out = random_array((3, 2, size), "float32", 1), np.zeros((3, size, 2), "float32")
+    assert call(build(decision.func, target, checked=True), decision.func, data, out) is None
+    np.testing.assert_array_equal(out, data.transpose(0, 2, 1))
+
+
 def test_one_axis_taken_apart() -> None:
     """Guards channels out of blocks over a map of open size."""
     n, size = Var("n", "int64"), Var("p", "int64")

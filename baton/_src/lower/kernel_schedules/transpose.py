@@ -13,7 +13,7 @@ Where the result has j = 2, 4 or 8 adjacent elements for each i, that many vecto
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
@@ -123,8 +123,9 @@ def _movement(stage: Stage, target: Target) -> _Movement | Declined:
     if bits not in ({32}, {64}) or any(load.buffer.strides for load in loads):
         return Declined("not made of whole registers")
     move = _Movement(stage, loads, across, along, target.lanes(bits.pop()))
-    if _is_interleaved(move):
-        return move
+    short = replace(move, lanes=_whole_vector(across, move.lanes))
+    if _is_interleaved(short):
+        return short
     if move.lanes < 4 or any(a.size is not None and a.size < move.lanes for a in (along, across)):
         return Declined("smaller than a square of registers")
     return move
@@ -158,8 +159,13 @@ def _is_unlike(load: tir.BufferLoad, across: Axis, along: Axis) -> bool:
     return any(isinstance(n, tir.BufferLoad) for n in nodes) or any(depends(i, across.var) for i in load.indices[:-1])
 
 
+def _whole_vector(axis: Axis, lanes: int) -> int:
+    """The longest vector, of at most `lanes` elements, that fits into an axis."""
+    return lanes if axis.size is None else min(lanes, 1 << (max(1, axis.size).bit_length() - 1))
+
+
 def _is_interleaved(move: _Movement) -> bool:
-    beside = move.across is move.stage.spatial[-2] and (move.across.size or move.lanes) >= move.lanes >= 4
+    beside = move.across is move.stage.spatial[-2] and move.lanes >= 4
     return move.is_plain and move.along.size in INTERLEAVED and beside
 
 
@@ -179,7 +185,7 @@ def _emit(move: _Movement, target: Target) -> st.Stmt:
         loop(tail[1], ops.floormod(wide, lanes), move.store(move.value(*place), *place), VECTORIZED),
     )
     body = squares if _divides(move.along, move.lanes) else sequence(squares, beside)
-    work = ops.multiply(ops.add(wide, i64(1)), i64(max(1, expression_cost(move.stage.value))))
+    work = ops.multiply(ops.add(wide, i64(1)), i64(move.lanes * max(1, expression_cost(move.stage.value) // 4)))
     parts = [parallel_rows((*move.others, Axis(row, rows)), work, body, target.num_cores)]
     if not _divides(move.across, move.lanes):
         low, j = index_var("i"), index_var("j")
