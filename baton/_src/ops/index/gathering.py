@@ -49,12 +49,13 @@ def infer_elements(call: OpCall[GatherAttrs]) -> Info:
 
 
 def check_covered(call: OpCall[Any], given: TensorInfo, name: str, axis: int) -> None:
-    """Along all axes but `axis` the data reaches as far as what is `given` beside it, unless that is empty."""
-    x, math = call.tensor(0), DimMath(call.prover)
+    """Along all axes but `axis` the data reaches as far as what is `given` beside it, unless that is empty: kernels
+    look where sizes are known only when they run."""
+    x = call.tensor(0)
     if x.shape is None or given.shape is None or 0 in given.shape:
         return
     for n, (have, want) in enumerate(zip(x.shape, given.shape)):
-        if n != axis and math.at_most(want, have) is False:
+        if n != axis and isinstance(have, int) and isinstance(want, int) and have < want:
             call.fail(f"axis {n} of the {name} {show_shape(given.shape)} is longer than that of the data, {have}")
 
 
