@@ -12,22 +12,21 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
+from baton._src.ir.attrs import Attrs, attr, attrs
 from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
 from baton._src.ir.tensor_info import Dim, Info, TensorInfo
 from baton._src.ops import kernel_words as k
-from baton._src.ops.broadcasting import same_vdevice
 from baton._src.ops.dims import DimMath, show_shape
-from baton._src.ops.layout_names import AxisOrder, Split, layout_over
+from baton._src.ops.layout_names import AxisOrder, Split
 from baton._src.ops.layouts import anchor
-from baton._src.ops.linalg.products import product_dtype, rounded
+from baton._src.ops.linalg.products import rounded
 from baton._src.ops.nn.convolution.depth_multiplier import decompose, depth_multiplier
+from baton._src.ops.nn.convolution.geometry import Extents, infer_extents, normalise_geometry, orders
 from baton._src.ops.nn.convolution.gradient import gradient
 from baton._src.ops.nn.convolution.reference import convolve
 from baton._src.ops.precision import accumulator
 from baton._src.ops.samples import Arr, Sample
-from baton._src.ops.windows import SPATIAL, both_sides, padded, per_axis, steps, window_extent, windows
-from baton._src.values.dtype import VOID, DataType
+from baton._src.ops.windows import SPATIAL, padded, window_extent, windows
 
 
 @attrs
@@ -49,22 +48,6 @@ class ConvAttrs(Attrs):
 
     def __post_init__(self) -> None:
         normalise_geometry(self, "OI")
-
-
-def normalise_geometry(a: Any, kernel_channels: str) -> None:
-    """One number for each spatial axis; both sides of the border; layouts spelled out."""
-    count = a.spatial
-    letters = SPATIAL[count]
-    set_attr(a, "strides", steps(a.strides, count, "strides"))
-    set_attr(a, "dilation", steps(a.dilation, count, "dilation"))
-    set_attr(a, "padding", both_sides(a.padding, count))
-    set_attr(a, "groups", steps(a.groups, 1, "groups")[0])
-    if a.kernel_size is not None:
-        set_attr(a, "kernel_size", per_axis(a.kernel_size, count, "kernel_size"))
-    set_attr(a, "data_layout", a.data_layout or f"NC{letters}")
-    set_attr(a, "kernel_layout", a.kernel_layout or f"{kernel_channels}{letters}")
-    set_attr(a, "out_layout", a.out_layout or "")
-    set_attr(a, "out_dtype", DataType(a.out_dtype or VOID))
 
 
 @attrs
@@ -95,78 +78,31 @@ class Conv3DAttrs(ConvAttrs):
     kernel_layout: str = attr("OIDHW", "layout of the kernel")
 
 
-def orders(attributes: Any) -> tuple[AxisOrder, AxisOrder, AxisOrder]:
-    """The layouts of data, kernel and result."""
-    letters = SPATIAL[attributes.spatial]
-    data = layout_over(attributes.data_layout, "NC" + letters, "data_layout")
-    kernel = layout_over(attributes.kernel_layout, "OI" + letters, "kernel_layout", nested=True)
-    out = layout_over(attributes.out_layout or attributes.data_layout, "NC" + letters, "out_layout")
-    return data, kernel, out
-
-
-def check_ranks(call: OpCall[Any], data: AxisOrder, kernel: AxisOrder) -> None:
-    """Operands must have the ranks their layouts say."""
-    for position, order in enumerate((data, kernel)):
-        x = call.tensor(position)
-        if x.ndim not in (-1, order.rank):
-            call.fail(
-                f"{call.op.inputs[position].name} has rank {x.ndim}, but its layout {order.name} has {order.rank} axes",
-                help=f"reshape it, or say how it lies: {('data_layout', 'kernel_layout')[position]}",
-            )
-
-
 def infer(call: OpCall[Any]) -> Info:
-    """The result's shape from the formula; an unknown kernel is no obstacle if `channels` and `kernel_size` are
-    given.
-    """
+    """The result's shape from the formula."""
+    return infer_extents(call, _result)
+
+
+def _result(call: OpCall[Any], math: DimMath, data: Extents, weights: Extents) -> Extents:
     a = call.attrs
-    data, kernel, out = orders(a)
-    x, w = call.tensor(0), call.tensor(1)
-    check_ranks(call, data, kernel)
-    dtype = x.dtype if w.dtype.is_void and a.out_dtype.is_void else product_dtype(call, x, w, a.out_dtype)
-    device = same_vdevice(call, (x, w))
-    math = DimMath(call.prover)
-    weights = kernel_extents(call, math, kernel)
-    if x.shape is None or weights is None:
-        return TensorInfo(None, dtype, out.rank, device)
-    extents = data.canonical(math, x.shape)
     if depth_multiplier(a, weights) > 1:
-        weights |= {"O": a.channels, "I": 1}
-    _check_channels(call, math, extents, weights)
-    letters = SPATIAL[a.spatial]
-    result: dict[str, Dim] = {"N": extents["N"], "C": weights["O"]}
-    for i, letter in enumerate(letters):
+        weights = {**weights, "O": a.channels, "I": 1}
+    _check_channels(call, math, data, weights)
+    result: Extents = {"N": data["N"], "C": weights["O"]}
+    for i, letter in enumerate(SPATIAL[a.spatial]):
         begin, end = a.padding[i], a.padding[i + a.spatial]
-        size = window_extent(math, extents[letter], weights[letter], a.strides[i], a.dilation[i], begin, end)
+        size = window_extent(math, data[letter], weights[letter], a.strides[i], a.dilation[i], begin, end)
         if isinstance(size, int) and size <= 0:
+            shapes = [show_shape(call.tensor(n).shape) for n in (0, 1)]
             call.fail(
-                f"the kernel {show_shape(w.shape)} is larger than the padded data {show_shape(x.shape)}",
+                f"the kernel {shapes[1]} is larger than the padded data {shapes[0]}",
                 help=f"pad more than {a.padding}, use a smaller kernel, or see whether the layouts are the data's",
             )
         result[letter] = size
-    return TensorInfo(out.physical(math, result), dtype, vdevice=device)
+    return result
 
 
-def kernel_extents(call: OpCall[Any], math: DimMath, kernel: AxisOrder) -> dict[str, Dim] | None:
-    """O, I and spatial extents of the kernel, from its type or else from the attributes; None if unknown."""
-    a, w = call.attrs, call.tensor(1)
-    letters = SPATIAL[a.spatial]
-    if w.shape is None:
-        if a.channels is None or a.kernel_size is None:
-            return None
-        return {"O": a.channels, **dict(zip(letters, a.kernel_size))}
-    found = kernel.canonical(math, w.shape)
-    if a.kernel_size is not None:
-        for letter, size in zip(letters, a.kernel_size):
-            if math.equal(found[letter], size) is False:
-                call.fail(
-                    f"kernel_size is {a.kernel_size}, but the kernel has shape {show_shape(w.shape)}",
-                    help=f"leave kernel_size out, or give a kernel of that size; its layout is {kernel.name}",
-                )
-    return found
-
-
-def _check_channels(call: OpCall[Any], math: DimMath, data: dict[str, Dim], kernel: dict[str, Dim]) -> None:
+def _check_channels(call: OpCall[Any], math: DimMath, data: Extents, kernel: Extents) -> None:
     groups = call.attrs.groups
     if call.attrs.channels is not None and math.equal(kernel["O"], call.attrs.channels) is False:
         call.fail(

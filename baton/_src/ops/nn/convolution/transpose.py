@@ -14,12 +14,11 @@ from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
 from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
 from baton._src.ir.tensor_info import Dim, Info, TensorInfo
 from baton._src.ops import kernel_words as k
-from baton._src.ops.broadcasting import same_vdevice
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.layout_names import AxisOrder
 from baton._src.ops.layouts import anchor
-from baton._src.ops.linalg.products import product_dtype, rounded
-from baton._src.ops.nn.convolution.convolution import check_ranks, kernel_extents, normalise_geometry, orders
+from baton._src.ops.linalg.products import rounded
+from baton._src.ops.nn.convolution.geometry import Extents, infer_extents, normalise_geometry, orders
 from baton._src.ops.nn.convolution.reference import convolve_transposed
 from baton._src.ops.precision import accumulator
 from baton._src.ops.samples import Arr, Sample
@@ -102,37 +101,32 @@ def relay_builder(
 
 def infer(call: OpCall[Any]) -> Info:
     """The result's shape from the formula."""
+    return infer_extents(call, _result)
+
+
+def _result(call: OpCall[Any], math: DimMath, data: Extents, weights: Extents) -> Extents:
     a = call.attrs
-    data, kernel, out = orders(a)
-    check_ranks(call, data, kernel)
-    x, w = call.tensor(0), call.tensor(1)
-    dtype = x.dtype if w.dtype.is_void and a.out_dtype.is_void else product_dtype(call, x, w, a.out_dtype)
-    device = same_vdevice(call, (x, w))
-    math = DimMath(call.prover)
-    weights = kernel_extents(call, math, kernel)
-    if x.shape is None or weights is None:
-        return TensorInfo(None, dtype, out.rank, device)
-    extents = data.canonical(math, x.shape)
-    if "I" in weights and math.equal(extents["C"], weights["I"]) is False:
-        call.fail(f"the data has {extents['C']} channels, the kernel takes {weights['I']}")
-    if math.divides(a.groups, extents["C"]) is False:
-        call.fail(f"{extents['C']} channels cannot be divided into {a.groups} groups")
+    if "I" in weights and math.equal(data["C"], weights["I"]) is False:
+        call.fail(f"the data has {data['C']} channels, the kernel takes {weights['I']}")
+    if math.divides(a.groups, data["C"]) is False:
+        call.fail(f"{data['C']} channels cannot be divided into {a.groups} groups")
     channels = a.channels if "I" not in weights else math.multiply(weights["O"], a.groups)
-    result: dict[str, Dim] = {"N": extents["N"], "C": channels}
+    result: Extents = {"N": data["N"], "C": channels}
     for i, letter in enumerate(SPATIAL[a.spatial]):
         if a.output_padding[i] >= max(a.strides[i], a.dilation[i]) and a.output_padding[i]:
             call.fail(f"output_padding {a.output_padding} must be smaller than strides or dilation")
-        spread = math.multiply(math.subtract(extents[letter], 1), a.strides[i])
+        spread = math.multiply(math.subtract(data[letter], 1), a.strides[i])
         reach = math.multiply(math.subtract(weights[letter], 1), a.dilation[i])
         extra = 1 + a.output_padding[i] - a.padding[i] - a.padding[i + a.spatial]
         size = math.add(math.add(spread, reach), extra)
-        if 0 in (extents[letter], weights[letter]) or math.at_most(0, size) is False:
+        if 0 in (data[letter], weights[letter]) or math.at_most(0, size) is False:
+            shapes = [show_shape(call.tensor(n).shape) for n in (0, 1)]
             call.fail(
-                f"the data {show_shape(x.shape)} and the kernel {show_shape(w.shape)} leave no extent {letter}",
+                f"the data {shapes[0]} and the kernel {shapes[1]} leave no extent {letter}",
                 help=f"both need elements, and padding {a.padding} may cut no more than there are",
             )
         result[letter] = size
-    return TensorInfo(out.physical(math, result), dtype, vdevice=device)
+    return result
 
 
 def infer_inputs(call: OpCall[Any]) -> Sequence[TensorInfo | None]:

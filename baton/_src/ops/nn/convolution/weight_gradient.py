@@ -19,7 +19,8 @@ from baton._src.ops.broadcasting import same_vdevice
 from baton._src.ops.canonical_axes import from_canonical, to_canonical
 from baton._src.ops.dims import DimMath
 from baton._src.ops.linalg.products import product_dtype, result_dtype, rounded
-from baton._src.ops.nn.convolution.convolution import Conv2DAttrs, orders
+from baton._src.ops.nn.convolution.convolution import Conv2DAttrs
+from baton._src.ops.nn.convolution.geometry import orders
 from baton._src.ops.precision import accumulator
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.windows import padded, window_extent

@@ -24,7 +24,8 @@ from baton._src.ops.broadcasting import check_floats
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.layout_names import layout_over
 from baton._src.ops.linalg.products import product_dtype, rounded
-from baton._src.ops.nn.convolution.convolution import Conv2DAttrs, normalise_geometry
+from baton._src.ops.nn.convolution.convolution import Conv2DAttrs
+from baton._src.ops.nn.convolution.geometry import normalise_geometry
 from baton._src.ops.precision import accumulator
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.windows import padded, window_extent

@@ -1,0 +1,96 @@
+"""The geometry of convolutions: strides, borders and groups as the attributes spell them, layouts, extents of kernels.
+
+Convolutions, transposed and deformable ones and their gradients share it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from baton._src.ir.attrs import set_attr
+from baton._src.ir.op_def import OpCall
+from baton._src.ir.tensor_info import Dim, Info, TensorInfo
+from baton._src.ops.broadcasting import same_vdevice
+from baton._src.ops.dims import DimMath, show_shape
+from baton._src.ops.layout_names import AxisOrder, layout_over
+from baton._src.ops.linalg.products import product_dtype
+from baton._src.ops.windows import SPATIAL, both_sides, per_axis, steps
+from baton._src.values.dtype import VOID, DataType
+
+Extents = dict[str, Dim]
+"""By the letters of a layout."""
+Rule = Callable[[OpCall[Any], DimMath, Extents, Extents], Extents]
+"""The extents of a result by those of the data and the kernel."""
+
+
+def normalise_geometry(a: Any, kernel_channels: str) -> None:
+    """One number for each spatial axis; both sides of the border; layouts spelled out."""
+    count = a.spatial
+    letters = SPATIAL[count]
+    set_attr(a, "strides", steps(a.strides, count, "strides"))
+    set_attr(a, "dilation", steps(a.dilation, count, "dilation"))
+    set_attr(a, "padding", both_sides(a.padding, count))
+    set_attr(a, "groups", steps(a.groups, 1, "groups")[0])
+    if a.kernel_size is not None:
+        set_attr(a, "kernel_size", per_axis(a.kernel_size, count, "kernel_size"))
+    set_attr(a, "data_layout", a.data_layout or f"NC{letters}")
+    set_attr(a, "kernel_layout", a.kernel_layout or f"{kernel_channels}{letters}")
+    set_attr(a, "out_layout", a.out_layout or "")
+    set_attr(a, "out_dtype", DataType(a.out_dtype or VOID))
+
+
+def orders(attributes: Any) -> tuple[AxisOrder, AxisOrder, AxisOrder]:
+    """The layouts of data, kernel and result."""
+    letters = SPATIAL[attributes.spatial]
+    data = layout_over(attributes.data_layout, "NC" + letters, "data_layout")
+    kernel = layout_over(attributes.kernel_layout, "OI" + letters, "kernel_layout", nested=True)
+    out = layout_over(attributes.out_layout or attributes.data_layout, "NC" + letters, "out_layout")
+    return data, kernel, out
+
+
+def infer_extents(call: OpCall[Any], rule: Rule) -> Info:
+    """The result of data and kernel: its extents by `rule`, none where those of an operand are unknown. (An unknown
+    kernel is no obstacle if `channels` and `kernel_size` are given.)
+    """
+    a, x, w = call.attrs, call.tensor(0), call.tensor(1)
+    data, kernel, out = orders(a)
+    _check_ranks(call, data, kernel)
+    dtype = x.dtype if w.dtype.is_void and a.out_dtype.is_void else product_dtype(call, x, w, a.out_dtype)
+    device = same_vdevice(call, (x, w))
+    math = DimMath(call.prover)
+    weights = _kernel_extents(call, math, kernel)
+    if x.shape is None or weights is None:
+        return TensorInfo(None, dtype, out.rank, device)
+    extents = rule(call, math, data.canonical(math, x.shape), weights)
+    return TensorInfo(out.physical(math, extents), dtype, vdevice=device)
+
+
+def _check_ranks(call: OpCall[Any], data: AxisOrder, kernel: AxisOrder) -> None:
+    """Operands must have the ranks their layouts say."""
+    for position, order in enumerate((data, kernel)):
+        x = call.tensor(position)
+        if x.ndim not in (-1, order.rank):
+            call.fail(
+                f"{call.op.inputs[position].name} has rank {x.ndim}, but its layout {order.name} has {order.rank} axes",
+                help=f"reshape it, or say how it lies: {('data_layout', 'kernel_layout')[position]}",
+            )
+
+
+def _kernel_extents(call: OpCall[Any], math: DimMath, kernel: AxisOrder) -> Extents | None:
+    """O, I and spatial extents of the kernel, from its type or else from the attributes; None if unknown."""
+    a, w = call.attrs, call.tensor(1)
+    letters = SPATIAL[a.spatial]
+    if w.shape is None:
+        if a.channels is None or a.kernel_size is None:
+            return None
+        return {"O": a.channels, **dict(zip(letters, a.kernel_size))}
+    found = kernel.canonical(math, w.shape)
+    if a.kernel_size is not None:
+        for letter, size in zip(letters, a.kernel_size):
+            if math.equal(found[letter], size) is False:
+                call.fail(
+                    f"kernel_size is {a.kernel_size}, but the kernel has shape {show_shape(w.shape)}",
+                    help=f"leave kernel_size out, or give a kernel of that size; its layout is {kernel.name}",
+                )
+    return found
