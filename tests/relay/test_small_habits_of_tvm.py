@@ -32,6 +32,8 @@ def test_copies_between_devices_name_both() -> None:
     for copy in (relay.device_copy, relay.op.device_copy, relay.op.tensor.device_copy):
         made = copy(x, src_device=baton.cpu(), dst_device=baton.cpu(0))
         assert (made.attrs.src_virtual_device, made.attrs.dst_virtual_device) == (baton.cpu(), baton.cpu(0))
+    module = relay.transform.InferType()(baton.IRModule.from_expr(made))
+    baton.ir.assert_structural_equal(relay.parse(module.astext()), module)
     run = relay.create_executor("graph").evaluate(relay.Function([x], made))
     np.testing.assert_array_equal(run(np.ones(2, "float32")).numpy(), [1, 1])
 

@@ -110,6 +110,19 @@ def _name(module: IRModule, function: object) -> GlobalVar:
     return next(v for v, f in module.functions.items() if f is function)
 
 
+def test_kernels_with_lets_and_tuples() -> None:
+    """A flattened kernel shared bindings with the one that it was made from, so neither had all of them."""
+    module = read_module(
+        "def @main(%x: Tensor[(2, 3), float32]) { %0 = split(%x, indices_or_sections=3, axis=1); "
+        "%1 = (%0.0, (%0.1, (%0.2, %x)), ()); %2 = %1.1; (concatenate((%1.0, %2.0, (%2.1).0), axis=1), %2) }"
+    )
+    expected = plain(relay.create_executor("debug", module).evaluate()(X))
+    after = ManifestAlloc()(infer_type(ToANormalForm()(FuseOps(fuse_opt_level=2)(module))))
+    assert structural_equal(after, infer_type(read_module(astext(after))))
+    for kind in ("debug", "vm"):
+        assert same(plain(relay.create_executor(kind, after).evaluate()(X)), expected)
+
+
 @pytest.mark.rule("RELAY-PASS-33")
 @pytest.mark.parametrize("fused", [False, True], ids=["operators", "fused"])
 @pytest.mark.parametrize("name", PROGRAMS)

@@ -8,6 +8,7 @@ levels 1, 3 and 10.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from baton._src.ops.broadcasting import like
 from baton._src.ops.elementwise.casts import convert
 from baton._src.ops.layouts import follows_input
 from baton._src.ops.samples import Arr, Sample
+from baton._src.values.device import KINDS, Device
 from baton._src.values.dtype import DataType
 
 _NO_RELAY = NotApplicable("Relax's own")
@@ -42,6 +44,17 @@ class DeviceCopyAttrs(Attrs):
 
     src_virtual_device: Any = attr(None, "where the data is")
     dst_virtual_device: Any = attr(None, "where it goes")
+
+    def __post_init__(self) -> None:
+        for name in ("src_virtual_device", "dst_virtual_device"):
+            set_attr(self, name, _read_back(getattr(self, name)))
+
+
+def _read_back(device: Any) -> Any:
+    """A Device, where `device` is the text of one (`cpu(0)`, from a program's text); names of kinds stay."""
+    found = re.fullmatch(r"(\w+)\((\d+)\)", device) if isinstance(device, str) else None
+    numbers = [number for number, kind in KINDS.items() if found is not None and kind == found[1]]
+    return Device(numbers[0], int(found[2])) if found is not None and numbers else device
 
 
 @attrs

@@ -15,7 +15,8 @@ from baton._src.relay.nodes import Call, Function, RefCreate, RefRead, RefWrite
 
 
 class Effects:
-    """Effects within a module. A call of an unknown function counts as effectful if the module has effects at all.
+    """Effects within a module. A call of an unknown function (a parameter, a local variable) counts as effectful if the
+    module has effects at all, and so does calling a global that makes such a call: @map(%f, ...) does what %f does.
     Without `creation`, creating a reference is no effect: an unused one is not observable.
     """
 
@@ -23,14 +24,18 @@ class Effects:
         self._creation = creation
         self._own: dict[str, bool] = {}
         calls: dict[str, set[str]] = {}
-        self.anywhere = False
+        calls_unknown: set[str] = set()
         for var, function in module.functions.items():
             if isinstance(function, Function):
                 nodes = walk(function)
                 self._own[var.name_hint] = any(self._is_primitive(n) for n in nodes)
                 calls[var.name_hint] = {n.name_hint for n in nodes if isinstance(n, GlobalVar)}
+                if any(map(_calls_unknown, nodes)):
+                    calls_unknown.add(var.name_hint)
         self.anywhere = any(self._own.values())
         changed = self.anywhere
+        if self.anywhere:
+            self._own |= dict.fromkeys(calls_unknown, True)
         while changed:
             changed = False
             for name, called in calls.items():
@@ -66,6 +71,11 @@ def is_primitive_effect(node: Any) -> bool:
         return True
     definition = getattr(getattr(node, "op", None), "definition", None)
     return isinstance(node, Call) and definition is not None and (definition.stateful or not definition.pure)
+
+
+def _calls_unknown(node: Any) -> bool:
+    """Whether a call's callee is known only when running. The body of a literal lies in the function that calls it."""
+    return isinstance(node, Call) and not isinstance(node.op, (Op, Constructor, GlobalVar, Function))
 
 
 def evaluated_parts(node: Any) -> tuple[Any, ...]:

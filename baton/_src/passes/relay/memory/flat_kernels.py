@@ -9,6 +9,7 @@ import numpy as np
 
 from baton._src.ir.node import Node, set_note
 from baton._src.ir.types import FuncType, TensorType, TupleType
+from baton._src.passes.relay.fresh_copy import fresh_copy
 from baton._src.relay.expressions import replace
 from baton._src.relay.nodes import Call, Constant, Function, Tuple, Var
 from baton._src.tir.expr import IntImm
@@ -85,7 +86,8 @@ def typed(made: N, type_: Any) -> N:
 
 
 def flat_function(function: Function) -> Function:
-    """A primitive function over tensors, with tuples flattened."""
+    """A primitive function over tensors, with tuples flattened. It shares no binding with `function`."""
+    function = fresh_copy(function)
     params: list[Var] = []
     parts = {p: _structured(p.checked_type_ or p.type_annotation, params) for p in function.params}
     type_ = FuncType(tuple(p.checked_type for p in params), function.checked_type.ret_type)
