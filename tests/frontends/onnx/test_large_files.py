@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from baton import relax
 from baton._src.frontends.onnx.files import large_files, reader
 from baton._src.frontends.onnx.files.large_files import Malformed, without_weights
 from baton._src.frontends.onnx.files.reader import read_model, read_tensor
@@ -91,3 +93,22 @@ def test_small_files_are_parsed_as_they_are(tmp_path: Path) -> None:
     path.write_bytes(model(weight()).SerializeToString())
     assert path.stat().st_size < large_files.LARGE
     assert read_model(path)[0].graph.initializer[0].HasField("raw_data")
+
+
+def test_weights_of_a_parsed_model_are_copied_one_by_one() -> None:
+    """Guards memory: all weights were held as the parser's bytes while each was copied into its constant."""
+    count, content = 16, np.zeros((256, 256), "float32")
+    weights = [numpy_helper.from_array(content + k, f"w{k}") for k in range(count)]
+    names = ["x", *(f"y{k}" for k in range(count))]
+    nodes = [helper.make_node("Add", [names[k], f"w{k}"], [names[k + 1]]) for k in range(count)]
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, content.shape)
+    outputs = [helper.make_empty_tensor_value_info(names[-1])]
+    given = helper.make_model(helper.make_graph(nodes, "sum", [x], outputs, weights), ir_version=8)
+    relax.frontend.onnx.from_onnx(given)  # what is loaded on first use is there now
+    tracemalloc.start()
+    try:
+        relax.frontend.onnx.from_onnx(given)
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert most < 1.5 * count * content.nbytes

@@ -171,7 +171,8 @@ def read_tensor(tensor: Any, folder: ModelFolder | None) -> AnyArray:
         array: AnyArray = onnx.numpy_helper.to_array(tensor)
     except (ValueError, TypeError, BufferError) as error:
         raise fail("onnx-file", f"tensor {name!r} is damaged: {error}") from error
-    return np.ascontiguousarray(array.astype(dtype.numpy, copy=False)).reshape(shape)
+    # Of the parser's bytes a copy is made now: a constant may not keep them, and would copy once all tensors are read.
+    return np.require(array, dtype.numpy, ["C_CONTIGUOUS", "WRITEABLE"]).reshape(shape)
 
 
 def _external(tensor: Any, folder: ModelFolder | None, dtype: DataType, shape: tuple[int, ...]) -> AnyArray:
