@@ -1,13 +1,13 @@
 """Names under which operators tell passes and code generation something about a block.
 
-They lie below both: what compiles kernels takes no operator in.
+They are in a layer below both: the kernel compiler does not import operators.
 """
 
 from __future__ import annotations
 
 WINDOWS = "tir.windows"
-"""How many windows there are along axes of open size. None at all is a fault, as it is an error where sizes are known:
-nobody meant a window that is larger than the padded data.
+"""The number of windows along axes of symbolic size. Zero windows are a fault, as they are an error for known sizes: a
+window larger than the padded data is never intended.
 """
 
 BUFFER_DIM_ALIGN = "buffer_dim_align"

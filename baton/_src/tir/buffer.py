@@ -66,7 +66,7 @@ class Buffer(Node):
             init_field(self, key, content)
 
     def scope(self) -> str:
-        """Where it lives."""
+        """The storage scope."""
         return self.data.scope or "global"
 
     @property
@@ -74,7 +74,7 @@ class Buffer(Node):
         return len(self.shape)
 
     def __getitem__(self, indices: Any) -> Any:
-        """`A[i, j]` an element, `A[i, 0:4]` a region, `A[i, 0:8:2]` a vector (a `Ramp` as index)."""
+        """`A[i, j]` is an element, `A[i, 0:4]` a region, `A[i, 0:8:2]` a vector (a `Ramp` as index)."""
         found = tuple(indices) if isinstance(indices, (tuple, list)) else (indices,)
         slices = [i for i in found if isinstance(i, slice)]
         if slices and all(i.step is None for i in slices):

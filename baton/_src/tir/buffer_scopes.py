@@ -1,9 +1,9 @@
-"""Which loops and blocks are around all accesses of a buffer, and which of those may allocate it anew each time.
+"""The loops and blocks around all accesses of a buffer, and which of those may allocate it in each iteration.
 
     for i in 16: { for j in 8: C[i * 8 + j] = ...; for j in 8: ... = C[i * 8 + j] }      C: inside of the loop over i
 
-A loop whose iterations go on from what earlier ones have stored has the buffer outside: sums over a reduced axis,
-windows that move, whatever is read before the iteration has certainly stored it.
+The buffer must be outside a loop whose iterations depend on what earlier ones stored in it: sums over a reduced axis,
+sliding windows, anything read before the iteration has certainly stored it.
 """
 
 from __future__ import annotations
@@ -28,13 +28,14 @@ Scope = st.For | st.Block
 
 def access_scopes(body: st.Stmt) -> dict[Buffer, Scope | None]:
     """For each buffer the innermost loop or block around all of its accesses, None if nothing is. Reductions, and
-    blocks that go on from what earlier iterations have made, access it from outside of the loops they go along."""
+    blocks that depend on earlier iterations, access it from outside the loops that carry them.
+    """
     return {a.buffer: a.scopes[-1] if a.scopes else None for a in accesses(body, {}).values()}
 
 
 @dataclass
 class Accesses:
-    """Of one buffer, from the first in order of the program."""
+    """The accesses of one buffer, in program order."""
 
     buffer: Buffer
     scopes: list[Scope]
@@ -45,7 +46,7 @@ class Accesses:
     """Around the first one, in terms of loops."""
 
     def may_be_inside(self) -> list[Scope]:
-        """Those of `scopes` that may allocate the buffer anew each time, with what is around them."""
+        """Those of `scopes` that may allocate the buffer in each iteration, with their contexts."""
         found = [*self.scopes]
         while found and isinstance(found[-1], st.For) and self._goes_on(found[-1]):
             found.pop()
@@ -103,13 +104,13 @@ def _covers(outer: Sequence[Range], inner: Sequence[Range], analyzer: Analyzer) 
 
 
 class _Place(NamedTuple):
-    """Where a statement or expression stands."""
+    """The context of a statement or expression."""
 
     scopes: tuple[Scope, ...] = ()
     carried: tuple[Scope, ...] | None = None
-    """Within a block that goes on from earlier iterations: the scopes around the loops it goes along."""
+    """Within a block that depends on earlier iterations: the scopes around the loops that carry the dependence."""
     reduced: tuple[Scope, ...] | None = None
-    """Within a block that reduces: the scopes around the loops it goes along."""
+    """Within a reduction block: the scopes around the loops that carry the reduction."""
     conditions: tuple[PrimExpr, ...] = ()
 
     def inside(self, scope: Scope) -> _Place:
@@ -130,7 +131,7 @@ class _Place(NamedTuple):
 
 
 def _outside(scopes: tuple[Scope, ...], realize: st.BlockRealize, kind: str) -> tuple[Scope, ...] | None:
-    """The scopes around the first loop that an axis of this kind goes along; None if none does."""
+    """The scopes around the outermost loop that carries an axis of this kind; None if none does."""
     pairs = zip(realize.block.iter_vars, realize.iter_values)
     along = {n for axis, value in pairs if axis.iter_type == kind for n in post_order(value)}
     found = tuple(takewhile(lambda scope: not (isinstance(scope, st.For) and scope.loop_var in along), scopes))

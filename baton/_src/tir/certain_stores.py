@@ -1,7 +1,7 @@
-"""What a statement certainly stores of a buffer, for whoever wants to know whether a read finds it there.
+"""The elements of a buffer that a statement certainly stores, to determine whether a later read finds them.
 
-`tir.regions` tells boxes around all that may be stored; in between there may be holes: every second element, a
-diagonal, whatever a condition leaves out. Here are the boxes of single stores that have none.
+`tir.regions` gives boxes around everything that may be stored; they may have holes: every second element, a diagonal,
+elements excluded by a condition. This module gives the boxes of single stores without holes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Box = tuple[Range, ...]
 
 
 class _Around(NamedTuple):
-    """What stands around a statement."""
+    """The context of a statement."""
 
     loops: dict[Any, Range]
     values: dict[Any, PrimExpr]
@@ -29,8 +29,8 @@ class _Around(NamedTuple):
 
 
 def certain_stores(body: st.Stmt, buffer: Buffer) -> list[Box]:
-    """A box for each store whose elements make up one, over all loops inside. That a store stays within the buffer is
-    no condition: nothing is read outside.
+    """A box for each store that fills one, over all inner loops. The box may exceed the buffer: nothing is read outside
+    it.
     """
     found: list[Box] = []
     pending = [(body, _Around({}, {}, ()))]
@@ -70,7 +70,7 @@ def _box(store: st.BufferStore, around: _Around) -> Box | None:
 
 
 def _dense(index: IterSumExpr, analyzer: Analyzer) -> Range | None:
-    """The range of an index without holes: no step is wider than what smaller ones cover."""
+    """The range of an index without holes: no stride exceeds the range covered by smaller ones."""
     span: PrimExpr = ops.const(1, index.base.dtype)
     left = [*index.args]
     while left:

@@ -1,4 +1,4 @@
-"""Whether a PrimFunc is well formed: every finding at once, each naming the node and the way out.
+"""Check whether a PrimFunc is well-formed: all errors are reported together, each with the node and a fix.
 
 Checked: variables are defined before they are used, within their scope, and once; buffers lie in memory that exists,
 are indexed with as many integers as they have dims, and hold what is stored; conditions are bool; loops range over
@@ -44,7 +44,7 @@ from baton._src.values.dtype import HANDLE
 
 
 def check_prim_func(func: PrimFunc, name: str = "") -> list[Diagnostic]:
-    """Every finding about `func`, in program order; empty if it is well formed."""
+    """All errors of `func`, in program order; empty if it is well-formed."""
     checker = _Checker(name or str(func.attrs.get("global_symbol", "")))
     checker.function(func)
     return checker.findings
@@ -74,13 +74,13 @@ class _Checker(ExpressionChecker):
         self.constants: set[Any] = set()
         """Pointers to numbers that are only read."""
         self.own_memory: set[Any] = set()
-        """What the innermost block allocates for itself: no other statement sees it written."""
+        """Buffers that the innermost block allocates: writes to them are not visible outside."""
 
     # -------------------------------------------------------------------------------------------- scopes
 
     @contextmanager
     def scope(self, crumb: str = "") -> Iterator[None]:
-        """Definitions inside end with it."""
+        """Definitions inside end with the scope."""
         mark, loops, hidden, writable = len(self.log), self.loop_vars, self.hidden_loop_vars, self.writable
         own = self.own_memory
         self.loop_vars = set(loops)
@@ -140,7 +140,7 @@ class _Checker(ExpressionChecker):
             yield self.stmt(node)
 
     def chain(self, node: Stmt) -> Task[None]:
-        """Statements that hold for the rest of their scope, however many follow each other."""
+        """Statements that enclose the rest of their scope, in a loop, however many follow each other."""
         with self.scope():
             current: Stmt = node
             while isinstance(current, (LetStmt, AttrStmt, AssertStmt, Allocate, AllocateConst, DeclBuffer)):
@@ -264,7 +264,9 @@ class _Checker(ExpressionChecker):
             self.define(match.buffer.data, match)
 
     def limit_writes(self, block: Block, allocated: set[Any]) -> None:
-        """From here on only what the block lists may be written. A root block lists nothing and limits nothing."""
+        """From here on only the regions that the block lists may be written. A root block that lists nothing has no
+        limits.
+        """
         if not block.iter_vars and not block.writes:
             return
         listed = {w.buffer for w in block.writes} | set(block.alloc_buffers)

@@ -1,4 +1,4 @@
-"""Whether the expressions of a PrimFunc are well-formed where they stand; `check` walks the statements around them."""
+"""Check whether the expressions of a PrimFunc are well-formed in their context; `check` traverses the statements."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from baton._src.tir.intrinsics import Result, definition, misfit, result_dtype
 
 
 class ExpressionChecker:
-    """What was found wrong, and the variables that are defined at the place that is looked at."""
+    """The errors found, and the variables defined at the current point."""
 
     def __init__(self) -> None:
         self.crumbs: list[str] = []
         self.findings: list[Diagnostic] = []
         self.defined: set[Any] = set()
         self.log: list[Any] = []
-        """What was defined, in order: a scope ends by undoing it."""
+        """The definitions in order: the end of a scope undoes them."""
         self.ever: set[Any] = set()
-        """Every variable defined so far, in scope or not: one variable is defined once."""
+        """All variables defined so far, in scope or not: each may be defined only once."""
         self.hidden_loop_vars: set[Any] = set()
         """Loop variables outside the innermost block with axes."""
 
     def report(self, code: str, node: Any, message: str, help: str | None = None) -> None:
-        """Note that `node` is wrong."""
+        """Record an error at `node`."""
         crumbs = tuple(reversed(self.crumbs))
         span = getattr(node, "span", None)
         self.findings.append(Diagnostic(code, message, span=span, breadcrumbs=crumbs, help=help))
 
     def define(self, var: Any, node: Any) -> None:
-        """Note a definition."""
+        """Record a definition."""
         if var in self.ever:
             self.report("tir-redefined", node, f"the variable {var.name} is defined twice", "make a new Var each time")
         self.ever.add(var)

@@ -33,13 +33,13 @@ def infinity(dtype: object) -> PrimExpr:
 
 
 def lowest(dtype: object) -> PrimExpr:
-    """What is not above any value of the dtype: -inf, or the smallest value where there are no infinities."""
+    """A lower bound of all values of the dtype: -inf, or the smallest value if there are no infinities."""
     kind = DataType(dtype)
     return operators.const(-math.inf, kind) if _has_infinity(kind) else min_value(kind)
 
 
 def highest(dtype: object) -> PrimExpr:
-    """What is not below any value of the dtype: +inf, or the largest value where there are no infinities."""
+    """An upper bound of all values of the dtype: +inf, or the largest value if there are no infinities."""
     kind = DataType(dtype)
     return operators.const(math.inf, kind) if _has_infinity(kind) else max_value(kind)
 

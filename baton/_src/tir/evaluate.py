@@ -32,8 +32,8 @@ from baton._src.tir.vector_rows import runs_past_row
 def evaluate(expr: PrimExpr, values: Mapping[Var, Any] | None = None, *, exact: bool = False) -> Any:
     """The value of an expression without buffers, for given values of its variables.
 
-    `exact`: sums, products and their like are those of whole numbers, which do not wrap around as those of kernels do.
-    Raises `DiagnosticError` (`division-by-zero`).
+    `exact`: integer arithmetic is exact, and does not wrap around as in kernels. Raises `DiagnosticError`
+    (`division-by-zero`).
     """
     compiler = ExprCompiler(exact=exact)
     for var in values or ():
@@ -106,9 +106,9 @@ class ExprCompiler:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """While closures run: NumPy's warnings off, and room for expressions that are deeper than Python's limit.
+        """While closures run: disable NumPy's warnings, and raise the recursion limit for deep expressions.
 
-        Calls between Python functions live on the heap, so the limit may be raised to the depth of the program.
+        Calls between Python functions use the heap, so the limit may be raised to the depth of the program.
         """
         limit = sys.getrecursionlimit()
         sys.setrecursionlimit(limit + 2 * max(self.depth.values(), default=0))
@@ -196,7 +196,7 @@ class ExprCompiler:
     # ------------------------------------------------------------------------------------------ buffers
 
     def view(self, buffer: Buffer) -> Run:
-        """The NumPy view of a buffer: made when first used, forgotten when its memory changes."""
+        """The NumPy view of a buffer: created on first use, dropped when its memory changes."""
         slot, memory = self.slot(buffer), self.expr(buffer.data)
         shape = [self.expr(d) for d in buffer.shape]
         strides = [self.expr(s) for s in buffer.strides]

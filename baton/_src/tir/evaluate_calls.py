@@ -24,7 +24,7 @@ _EXACT_SHIFTS = {"tir.shift_left": shifted_left, "tir.shift_right": shifted_righ
 
 
 class Compiler(Protocol):
-    """What compiles the parts of calls."""
+    """The interface that compiles the arguments of calls."""
 
     @property
     def functions(self) -> Mapping[str, Any]:
@@ -32,7 +32,7 @@ class Compiler(Protocol):
 
     @property
     def exact(self) -> bool:
-        """Whether integers are whole numbers, which do not wrap around."""
+        """Whether integer arithmetic is exact, without wrapping around."""
 
     def expr(self, node: Any) -> Run:
         """The closure of an expression."""
@@ -45,7 +45,7 @@ class Compiler(Protocol):
 
 
 class Returned(Exception):
-    """Leaves a function from inside."""
+    """Raised to return from a function."""
 
     def __init__(self, value: Any) -> None:
         super().__init__()

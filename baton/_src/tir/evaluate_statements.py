@@ -173,7 +173,7 @@ class StmtCompiler(ExprCompiler):
         return run
 
     def _at_start(self, nest: Stmt) -> Run:
-        """What begins the reduction of an empty loop, if the loops outside that carry it, too, are at their start."""
+        """The condition under which the reduction of an empty loop begins, given that outer loops may carry it, too."""
         realize, run_nest = only_block(nest), self.stmt(nest)
         assert realize is not None
         pairs = zip(realize.block.iter_vars, realize.iter_values)

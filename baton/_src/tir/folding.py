@@ -1,4 +1,4 @@
-"""Arithmetic on literals: what `1 + 2` folds to, in the dtype's own arithmetic (integers wrap, floats round).
+"""Constant folding: arithmetic on literals in the dtype's own arithmetic (integers wrap, floats round).
 
 Every function returns None where it does not fold: not literals, or an operation without a value (division by zero).
 """

@@ -1,10 +1,10 @@
-"""Each access to memory of a kernel, with all that decides whether it runs: loops, conditions, definitions.
+"""The memory accesses of a kernel, each with the loops, conditions and definitions that decide whether it runs.
 
     for i in range(8):
         if i < 4: B[i] = T.if_then_else(i > 0, A[i - 1], 0)     ->  B[i] under i in [0, 8), i < 4;  A[i - 1] also i > 0
 
-A `Select` counts as a condition too (what it does not choose has no part in the result), unless what is asked for are
-the accesses that happen where both of its values are computed.
+A `Select` counts as a condition too (the value it does not select has no effect on the result), unless the accesses are
+requested that happen because both of its values are computed.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from baton._src.tir.intrinsics import Effect, definition
 from baton._src.tir.thread_axes import thread_loop
 
 MOST_VISITS = 1 << 16
-"""Expressions visited in one kernel. One part stands under several conditions, so there may be very many."""
+"""Most expressions visited in one kernel. A part may occur under several conditions, so there may be very many."""
 _POINTERS = frozenset({"tir.address_of", "tir.prefetch"})
 
 
 @dataclass(frozen=True, eq=False)
 class Path:
-    """What holds where a statement or expression is evaluated; from outside to inside."""
+    """The conditions under which a statement or expression is evaluated, from outside to inside."""
 
     loops: tuple[st.For, ...] = ()
     conditions: tuple[PrimExpr, ...] = ()

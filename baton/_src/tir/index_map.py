@@ -1,4 +1,4 @@
-"""`IndexMap`: where elements go when the layout of a buffer changes, as indices in terms of indices (`tvm.tir`).
+"""`IndexMap`: how a layout change moves the elements of a buffer: new indices in terms of old ones (`tvm.tir`).
 
     IndexMap.from_func(lambda n, c: (n, c // 4, c % 4))      (n, c) -> (n, c // 4, c % 4)
 
@@ -33,14 +33,14 @@ from baton._src.values.tensor import NDArray, array
 
 _CODE = "index-map"
 _ASSUMED_SIZE = 16
-"""How far an axis of open size is looked at."""
+"""Assumed extent of an axis of symbolic size."""
 
 
 @node
 class IndexMap(Node):
     """`initial_indices` are the old indices, `final_indices` the new ones in terms of them.
 
-    `inverse_index_map` may tell the way back, for maps that are not inverted by themselves (`i ^ j`).
+    `inverse_index_map` may give the inverse of maps that cannot be inverted automatically (`i ^ j`).
     """
 
     initial_indices: tuple[Var, ...] = binder()
@@ -53,7 +53,7 @@ class IndexMap(Node):
         init_field(self, "inverse_index_map", inverse_index_map)
 
     AXIS_SEPARATOR = "axis_separator"
-    """What a mapping function gives between axes that are to lie apart (`from_func_with_separators`)."""
+    """Marks, in the result of a mapping function, a separation between axes (`from_func_with_separators`)."""
 
     @staticmethod
     def from_func(
@@ -79,9 +79,9 @@ class IndexMap(Node):
         *,
         index_dtype: str = "int64",
     ) -> tuple[IndexMap, list[int]]:
-        """The map, and the new axes in front of which a separator stands.
+        """The map, and the new axes that are preceded by a separator.
 
-        `inverse_index_map`: the way back (a function of the new indices, or a map), where it is not found.
+        `inverse_index_map`: the inverse (a function of the new indices, or a map), if it cannot be computed.
         """
         variables = [Var(name, index_dtype) for name in _names(mapping_function, ndim)]
         given = mapping_function(*variables)
@@ -134,7 +134,7 @@ class IndexMap(Node):
         raise fail(_CODE, f"{self._title()}: the greatest {index} is not known, so its axis has no size")
 
     def map_ndarray(self, arr_src: Any) -> NDArray:
-        """An array rearranged; places that no element goes to hold zero."""
+        """Rearrange an array; elements of the new layout without a source are zero."""
         source = np.asarray(getattr(arr_src, "data", arr_src))
         result = np.zeros([int(evaluate(d, {})) for d in self.map_shape(source.shape)], source.dtype)
         for place in np.ndindex(source.shape):
@@ -143,7 +143,7 @@ class IndexMap(Node):
         return array(result)
 
     def inverse(self, shape: Sequence[Any]) -> IndexMap:
-        """Back from the new indices to the old ones. Error `index-map`: the map is not one to one onto its range."""
+        """The map from the new indices to the old ones. Error `index-map`: the map is not bijective onto its range."""
         variables, old = self._inverted(shape)
         there = self.map_shape(shape)
         if not Analyzer().can_prove_equal(_count(shape), _count(there)):
@@ -151,7 +151,7 @@ class IndexMap(Node):
         return IndexMap(tuple(variables), tuple(old))
 
     def non_surjective_inverse(self, shape: Sequence[Any]) -> tuple[IndexMap, PrimExpr]:
-        """Back to the old indices, and the condition on the new ones under which no element came there."""
+        """The map back to the old indices, and the condition on the new ones that holds for padding."""
         variables, old = self._inverted(shape)
         empty: Any = IntImm("bool", 0)
         analyzer, there = Analyzer(), self.map_shape(shape)
@@ -167,7 +167,7 @@ class IndexMap(Node):
         return IndexMap(tuple(variables), tuple(old)), empty
 
     def is_equivalent_to(self, other_map: IndexMap) -> bool:
-        """Whether both send every element to the same place."""
+        """Whether both map every element to the same position."""
         if len(self.initial_indices) != len(other_map.initial_indices):
             return False
         if len(self.final_indices) != len(other_map.final_indices):
@@ -188,7 +188,7 @@ class IndexMap(Node):
         return variables, self.inverse_index_map.map_indices(variables)
 
     def _expect_told_inverse(self, shape: Sequence[Any]) -> None:
-        """Hold the inverse that was told against the map, at up to a thousand places evenly apart."""
+        """Check the given inverse against the map, at up to a thousand evenly spaced points."""
         assert self.inverse_index_map is not None
         there_and_back = self.inverse_index_map.map_indices(self.final_indices)
         sizes = [dim.value if isinstance(dim, IntImm) else _ASSUMED_SIZE for dim in self._matched(shape)]
@@ -232,7 +232,7 @@ def _count(shape: Sequence[Any]) -> PrimExpr:
 
 
 def _rises(index: PrimExpr, domains: Container[PrimExpr]) -> bool:
-    """Whether an index never falls where one of the old ones rises."""
+    """Whether an index is monotonically non-decreasing in the old ones."""
     return all(_keeps_order(part) or not any(one in domains for one in post_order(part)) for part in post_order(index))
 
 
@@ -305,7 +305,7 @@ def index_map_of(mapping: Any, ndim: int, dtype: str, scalar: Callable[[PrimExpr
 
 
 def index_map_from_text(text: str, dtype: str = "int64") -> IndexMap:
-    """The inverse of `index_map_text`: `T.index_map(lambda i, j: (j, i // 4))`. Nothing of the text is run."""
+    """The inverse of `index_map_text`: `T.index_map(lambda i, j: (j, i // 4))`. The text is not executed."""
     try:
         tree: Any = ast.parse(text.strip().removeprefix("T.index_map(").removesuffix(")"), mode="eval").body
         variables = {a.arg: Var(a.arg, dtype) for a in tree.args.args}

@@ -1,8 +1,8 @@
 """The oracle of TIR: runs a PrimFunc over NumPy arrays, one statement at a time, in program order.
 
-Every kind of loop runs serially, blocks run as they are written (axes bound, predicate, init at the start of the
-reduce axes), accesses are checked against the buffers' shapes, and fresh memory is filled with NaN (integers with a
-conspicuous pattern), so that a read before a write shows. Compiled code is tested against this.
+Every kind of loop runs serially, blocks run literally (axes bound, predicate, init at the start of the reduce axes),
+accesses are checked against the buffers' shapes, and fresh memory is filled with NaN (integers with a conspicuous
+pattern), so that a read before a write becomes visible. Compiled code is tested against this.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ def run_prim_func(
     """Run `func`; arrays given for buffers are changed in place. Returns what the function returns, else None.
 
     `arguments` follow `func.params`: arrays for buffers (NumPy, the buffer's dtype and shape), numbers for scalars.
-    Shape variables are read off the arrays; they may also be given behind, as in the kernel's C signature.
-    `functions` are the PrimFuncs and external functions it may call, by name; those get their pointers as uint8 arrays.
-    Raises `DiagnosticError`: `argument-count` and `value-mismatch` for arguments that do not fit, `tir-bounds` for
-    accesses outside a buffer.
+    Shape variables are read from the arrays; they may also be given after the arguments, as in the kernel's C
+    signature. `functions` are the PrimFuncs and external functions it may call, by name; those get their pointers as
+    uint8 arrays. Raises `DiagnosticError`: `argument-count` and `value-mismatch` for arguments that do not fit,
+    `tir-bounds` for accesses outside a buffer.
     """
     if len(arguments) < len(func.params):
         raise fail("argument-count", f"the function takes {len(func.params)} arguments, got {len(arguments)}")
@@ -127,7 +127,7 @@ class _ArgumentBinding:
         self.values[owner] = value
 
     def checks(self) -> list[Callable[[Env], None]]:
-        """What remains to be checked once every variable is bound."""
+        """The checks that remain once every variable is bound."""
         return [self._check(self.compiler.expr(dim), size, what) for dim, size, what in self.pending]
 
     def _check(self, dim: Run, size: int, what: str) -> Callable[[Env], None]:
@@ -139,7 +139,7 @@ class _ArgumentBinding:
         return check
 
     def copy_back(self) -> None:
-        """Give back what was written to copies of arrays that are not contiguous."""
+        """Copy what was written back to arrays that are not contiguous."""
         for array, flat in self.copies:
             array[...] = flat.reshape(array.shape)
 

@@ -1,5 +1,5 @@
-"""What TIR's intrinsics mean over NumPy, where NumPy has no function for it: on scalars or arrays (lanes) of the
-operands' dtypes.
+"""NumPy references of TIR intrinsics for which NumPy has no function: on scalars or arrays (lanes) of the operands'
+dtypes.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def rsqrt(x: Any) -> Any:
 
 
 def count_leading_zeros(x: Any) -> Any:
-    """How many bits above the highest one that is set are not; all of them in 0."""
+    """The number of zero bits above the highest one bit; all bits for 0."""
     array = np.asarray(x)
     bits = array.dtype.itemsize * 8
     counts = [bits - (int(v) & ((1 << bits) - 1)).bit_length() for v in array.reshape(-1)]

@@ -1,7 +1,7 @@
-"""The table of TIR's intrinsics: what `tir.exp`, `tir.if_then_else`, `tir.call_extern`, ... are and mean.
+"""The table of TIR's intrinsics: `tir.exp`, `tir.if_then_else`, `tir.call_extern`, ...
 
-A row says name, number of operands, which operands it takes, the dtype of its result, its meaning over NumPy and its
-effect. `INTRINSICS["tir.exp"]` is the interned `Op` whose `definition` is the row. Names follow TVM v0.19.
+A row gives the name, the number and kinds of operands, the result dtype, the NumPy reference and the effect.
+`INTRINSICS["tir.exp"]` is the interned `Op` whose `definition` is the row. Names follow TVM v0.19.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ NumPyFunction = Callable[..., Any]
 
 
 class Operands(Enum):
-    """What an intrinsic takes."""
+    """The kinds of operands an intrinsic takes."""
 
     FLOAT = "floats"
     INT = "integers"
@@ -53,7 +53,7 @@ class Result(Enum):
 
 
 class Effect(Enum):
-    """What else a call does: only a pure call may be moved, merged or dropped."""
+    """The effect of a call: only a pure call may be moved, merged or dropped."""
 
     PURE = "pure"
     READ = "reads memory"
@@ -260,7 +260,7 @@ def result_dtype(row: Intrinsic, args: Sequence[Any]) -> DataType | None:
 
 
 def misfit(row: Intrinsic, args: Sequence[Any]) -> str | None:
-    """What is wrong with the operands' dtypes, in words; None if they fit."""
+    """Why the operands' dtypes do not fit; None if they do."""
     for place, arg in enumerate(args):
         dtype: DataType = arg.dtype
         exponent = row.name == "tir.ldexp" and place == 1
@@ -285,7 +285,7 @@ def intrinsic(name: str) -> Op:
 
 
 OWN_INTRINSICS: dict[str, Op] = {}
-"""Those that scripts made by registering something for them."""
+"""Intrinsics that scripts created by registering something for them."""
 
 
 def own_intrinsic(name: str) -> Op:

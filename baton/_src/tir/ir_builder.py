@@ -1,4 +1,4 @@
-"""Statements built by calls, one after the other and scope in scope (`tvm.tir.ir_builder`)."""
+"""Build statements by calls, with nested scopes (`tvm.tir.ir_builder`)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from baton._src.tir.stmt import (
 from baton._src.values.dtype import DataType
 
 Wrap = Callable[[Stmt], Stmt]
-"""A statement around all that follows it in its scope: an allocation, a let."""
+"""A statement that encloses everything that follows it in its scope: an allocation, a let."""
 
 _KINDS = {
     "serial": ForKind.SERIAL,
@@ -39,9 +39,9 @@ _KINDS = {
 
 
 class BufferVar:
-    """Memory as the builder gives it: `x[i]` is a load, `x[i] = value` emits a store.
+    """A buffer of the builder: `x[i]` is a load, `x[i] = value` emits a store.
 
-    One index into a buffer of several axes counts the elements in row-major order.
+    A single index into a buffer of several axes is row-major.
     """
 
     def __init__(self, builder: IRBuilder, buffer: Buffer, content_type: object) -> None:
@@ -86,7 +86,7 @@ class IRBuilder:
         self.nidx = 0
 
     def emit(self, stmt: Any) -> None:
-        """A statement at the end of the scope; a function is given what follows and makes a statement around it."""
+        """Append a statement to the scope; a function is applied to the statements that follow it."""
         if isinstance(stmt, PrimExpr):
             stmt = Evaluate(stmt)
         if not isinstance(stmt, Stmt) and (isinstance(stmt, Node) or not callable(stmt)):
@@ -94,7 +94,7 @@ class IRBuilder:
         self._scopes[-1].append(stmt)
 
     def get(self) -> Stmt:
-        """All that was built; the builder is done with it."""
+        """The complete statement; the builder cannot be used afterwards."""
         if len(self._scopes) != 1:
             raise RuntimeError("cannot call get inside construction scope")
         return _joined(self._scopes.pop())
@@ -109,7 +109,7 @@ class IRBuilder:
         self.emit(lambda body: AttrStmt(node, attr_key, held, body))
 
     def let(self, var_name: str, value: PrimExpr) -> Var:
-        """A variable that stands for `value` in the rest of the scope."""
+        """A variable bound to `value` in the rest of the scope."""
         var = Var(var_name, value.dtype)
         self.emit(lambda body: LetStmt(var, value, body))
         return var
@@ -124,7 +124,7 @@ class IRBuilder:
         return BufferVar(self, buffer, dtype)
 
     def pointer(self, content_type: object, name: str = "ptr", scope: str = "") -> BufferVar:
-        """Memory that somebody else allocates."""
+        """A buffer that is allocated elsewhere."""
         return BufferVar(self, decl_buffer([1], content_type, name, scope=scope), content_type)
 
     def buffer_ptr(self, buf: Buffer) -> BufferVar:
@@ -132,7 +132,7 @@ class IRBuilder:
         return BufferVar(self, buf, buf.dtype)
 
     def likely(self, expr: PrimExpr) -> PrimExpr:
-        """A condition that mostly holds."""
+        """A condition that usually holds."""
         return likely(expr)
 
     # ----------------------------------------------------------------------------------------------- scopes
@@ -152,15 +152,15 @@ class IRBuilder:
         return self._scope(var, lambda body: For(var, first, extent, _KINDS[kind], body))
 
     def while_loop(self, condition: PrimExpr) -> AbstractContextManager[None]:
-        """A loop as long as `condition` holds."""
+        """A loop that runs while `condition` holds."""
         return self._scope(None, lambda body: While(condition, body))
 
     def if_scope(self, cond: Any) -> AbstractContextManager[None]:
-        """What is done only if `cond` holds."""
+        """Statements that run if `cond` holds."""
         return self._scope(None, lambda body: IfThenElse(cond, body, None))
 
     def else_scope(self) -> AbstractContextManager[None]:
-        """What is done if the condition of the `if_scope` just before does not hold."""
+        """Statements that run if the condition of the preceding `if_scope` does not hold."""
         last = self._scopes[-1][-1] if self._scopes[-1] else None
         if not isinstance(last, IfThenElse) or last.else_case is not None:
             raise RuntimeError("else_scope can only follow an if_scope")
@@ -169,7 +169,7 @@ class IRBuilder:
         return self._scope(None, lambda body: IfThenElse(branch.condition, branch.then_case, body))
 
     def new_scope(self) -> AbstractContextManager[None]:
-        """Where allocations and annotations end."""
+        """A scope that ends allocations and annotations."""
         return self._scope(None, lambda body: body)
 
     @contextmanager

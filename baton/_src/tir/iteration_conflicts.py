@@ -1,10 +1,10 @@
-"""Whether two iterations of a loop access one element of memory, one of them storing it: they must not run together.
+"""Whether two iterations of a loop access the same element, one of them storing it: they must not run concurrently.
 
     for i: A[i] = A[i - 1] + 1                  iteration 2 reads what iteration 1 stores: a conflict
     for i: for j in 4: A[i * 4 + j] = 0         no element is stored by two iterations
 
-Apart is what is proved to be: by the bounds of an index in two iterations, by indices that tell the iteration, or by
-looking at all iterations. All else counts as a conflict.
+Accesses are disjoint only if proven so: by the bounds of an index in two iterations, by indices that determine the
+iteration, or by enumerating all iterations. Everything else counts as a conflict.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def conflicts(loop: st.For, around: Domains, among: Collection[tir.Var] | None =
 
 
 def _is_repeated(access: Access, other: Access) -> bool:
-    """Whether an access tells nothing new: a load of what is loaded or stored as well, and the like."""
+    """Whether an access adds nothing: a load of what is also loaded or stored elsewhere, and the like."""
     same_place = access.buffer is other.buffer and access.loops == other.loops and access.is_store <= other.is_store
     same_times = set(other.conditions) <= set(access.conditions)
     return same_place and same_times and structural_equal(access.indices, other.indices)
@@ -75,7 +75,7 @@ def _are_apart(loop: st.For, around: Domains, store: Access, other: Access, stor
 
 
 def _is_lasting(indices: Indices, stored: Collection[tir.Var]) -> bool:
-    """Whether indices are the same whenever they are computed for the same iteration."""
+    """Whether indices have the same value whenever they are computed in an iteration."""
     nodes = post_order(list(indices))
     changing = any(isinstance(n, tir.BufferLoad) and n.buffer.data in stored for n in nodes)
     return not changing and all(_is_arithmetic(n) for n in nodes if isinstance(n, tir.Call))
@@ -123,7 +123,7 @@ def _is_apart_later(
 
 
 def _tell_iteration(loop: st.For, around: Domains, one: tuple[Access, Indices], other: tuple[Access, Indices]) -> bool:
-    """Whether the indices that both have alike tell which iteration it is."""
+    """Whether the indices that both accesses share determine the iteration."""
     paired = _paired_loops(one, other)
     alike = [a for a, b in zip(one[1], other[1]) if structural_equal(a, substitute(b, paired))]
     domains = {**around, loop.loop_var: Range(loop.min, loop.extent), **one[0].loops}
@@ -131,7 +131,7 @@ def _tell_iteration(loop: st.For, around: Domains, one: tuple[Access, Indices], 
 
 
 def _paired_loops(one: tuple[Access, Indices], other: tuple[Access, Indices]) -> dict[Any, Any]:
-    """The loops of the second access that go as those of the first, in order of use."""
+    """The loops of the second access that correspond to those of the first, in order of use."""
     first, second = (
         [n for n in dict.fromkeys(post_order(list(indices))) if n in access.loops] for access, indices in (one, other)
     )
@@ -143,7 +143,7 @@ def _paired_loops(one: tuple[Access, Indices], other: tuple[Access, Indices]) ->
 
 
 def _is_told(var: tir.Var, indices: Indices, domains: Domains) -> bool:
-    """Whether the values of the indices tell that of the variable."""
+    """Whether the values of the indices determine that of the variable."""
     telling = [index for index in indices if _mentions(index, var)]
     if any(_has_all_of(var, chosen, domains) for chosen in (telling, *([index] for index in telling))):
         return True
@@ -161,7 +161,7 @@ def _is_told(var: tir.Var, indices: Indices, domains: Domains) -> bool:
 
 
 def _has_all_of(var: tir.Var, indices: Indices, domains: Domains) -> bool:
-    """Whether the indices are sums of pieces of loops, among them all of this one's."""
+    """Whether the indices are sums of pieces of loops, including all pieces of this one."""
     mentioned = set(post_order(list(indices)))
     used = {v: domain for v, domain in domains.items() if v in mentioned}
     if var not in used:
@@ -198,7 +198,7 @@ def _with(index: PrimExpr, part: PrimExpr, whole: tir.Var) -> PrimExpr:
 
 
 def _differ_at_all_points(loop: st.For, around: Domains, store: Access, other: Access) -> bool:
-    """Whether it is seen from all iterations, where they are few and their indices known."""
+    """Whether enumerating all iterations shows it, if they are few and their indices known."""
     outside = _mentioned(around, [(a.indices, a.conditions, tuple(a.loops.values())) for a in (store, other)])
     try:
         sides = [_elements(loop, outside, access) for access in (store, other)]
@@ -218,7 +218,7 @@ def _differ_at_all_points(loop: st.For, around: Domains, store: Access, other: A
 
 
 def _elements(loop: st.For, outside: Domains, access: Access) -> tuple[Any, Any]:
-    """The elements accessed, a row each, and by which iterations."""
+    """The accessed elements, one per row, and the iterations that access them."""
     points = Points({})
     inside = _mentioned(access.loops, (access.indices, access.conditions))
     for var, domain in {**outside, loop.loop_var: Range(loop.min, loop.extent), **inside}.items():
@@ -233,7 +233,7 @@ def _elements(loop: st.For, outside: Domains, access: Access) -> tuple[Any, Any]
 
 
 def _mentioned(loops: Domains, exprs: Any) -> Domains:
-    """The loops, outermost first, that expressions or the bounds of those loops mention."""
+    """The loops, outermost first, that expressions or the bounds of those loops depend on."""
     found: dict[tir.Var, Range] = {}
     used = set(post_order(exprs))
     for var, domain in reversed([*loops.items()]):

@@ -1,4 +1,4 @@
-"""Integer expressions at many iterations of loops at once: exact, or nothing is said.
+"""Evaluate integer expressions at many iterations of loops at once: exactly, or not at all.
 
     points = Points({})
     points.loop(i, 0, 8); points.loop(j, 0, i + 1)          one column a pair (i, j): all, or (of many) chosen ones
@@ -20,13 +20,13 @@ from baton._src.tir import expr as tir
 from baton._src.tir.intrinsics import Operands, definition
 
 MOST = 1 << 12
-"""Columns."""
+"""Most columns."""
 _SAFE = 1 << 31
-"""Products of two integers below it do not overflow here."""
+"""Bound below which products of two integers do not overflow."""
 
 
 class Unknown(Exception):
-    """The value is not known when a kernel is compiled."""
+    """The value is not known at compile time."""
 
 
 class Points:
@@ -48,7 +48,7 @@ class Points:
         self.columns[var] = np.int64(value)
 
     def loop(self, var: tir.Var, begin: PrimExpr, extent: PrimExpr) -> None:
-        """A loop inside of those before: columns where it does not run disappear."""
+        """An inner loop: columns for which it does not run are dropped."""
         first, length = (np.broadcast_to(self.value(e), self.count) for e in (begin, extent))
         self.keep(length > 0)
         first, length = first[length > 0], length[length > 0]
@@ -62,7 +62,7 @@ class Points:
         self.keep(np.tile(steps, len(first)) < np.repeat(length, len(steps)))
 
     def keep(self, chosen: Any) -> None:
-        """Only the columns of which it is true."""
+        """Keep only the columns for which the condition holds."""
         mask = np.broadcast_to(chosen, self.count)
         if not mask.all():
             self.columns = {v: c[mask] if np.ndim(c) else c for v, c in self.columns.items()}
@@ -74,7 +74,7 @@ class Points:
         self.count *= times
 
     def _steps(self, length: int, first: int) -> Any:
-        """The iterations of a loop that are looked at, counted from its first one."""
+        """The iterations of a loop that are examined, counted from its first one."""
         room = max(MOST // self.count, 1)
         if length <= room:
             return np.arange(length, dtype=np.int64)

@@ -1,8 +1,8 @@
-"""A name for what a kernel computes: equal kernels have equal digests, in every process; unequal ones never do.
+"""A content hash of kernels: equal kernels have equal digests, in every process; unequal ones never do.
 
 `structural_hash` is 64 bits and meant for tables that compare afterwards. A digest stands for the kernel itself in a
-cache on disk, so it is a cryptographic hash of everything that decides the code: classes and values of all nodes,
-variables by the order in which they are met. Names do not count (unless `names`), nor does `global_symbol`.
+cache on disk, so it is a cryptographic hash of everything that determines the code: classes and values of all nodes,
+variables by order of first occurrence. Names do not count (unless `names`), nor does `global_symbol`.
 
 Parts that are equal are numbered once, whether they are one object or copies, so the digest depends on contents alone.
 """
@@ -29,7 +29,7 @@ _NOT_CONTENT = ("global_symbol",)
 
 @dataclass(frozen=True, slots=True)
 class KernelDigest:
-    """`name` is the hash, in hexadecimal; `size` roughly how much there is to compile."""
+    """`name` is the hash, in hexadecimal; `size` a rough measure of the compile time."""
 
     name: str
     size: int

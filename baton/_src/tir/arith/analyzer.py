@@ -1,4 +1,4 @@
-"""`Analyzer`: what can be said of integer expressions: simpler forms, equality, bounds, remainders, proofs.
+"""`Analyzer`: analysis of integer expressions: simplification, equality, bounds, remainders, proofs.
 
     analyzer = Analyzer()
     analyzer.bind(i, Range(0, 8))
@@ -7,7 +7,7 @@
     with analyzer.constrained(n > 4):
         analyzer.prove(n >= 5)               # True
 
-int32 and int64 expressions are taken not to overflow. Nothing is assumed of a variable's sign unless it is a
+int32 and int64 expressions are assumed not to overflow. Nothing is assumed about a variable's sign unless it is a
 `SizeVar`, bound to a range, marked, or constrained. Answers are sound: "unknown" is None or False, never a guess.
 """
 
@@ -160,7 +160,7 @@ class Analyzer:
         )
 
     def modular_set(self, expr: Any) -> ModularSet:
-        """What the expression is modulo something."""
+        """The expression modulo something, as far as known."""
         return ModularSet(*modular.modular_set(self._ctx, self._poly(expr)))
 
     def _poly(self, expr: Any) -> Poly:
@@ -193,7 +193,7 @@ class Analyzer:
     # ---------------------------------------------------------------------------------------------- facts
 
     def update(self, var: Var, info: ConstIntBound | ModularSet, override: bool = False) -> None:
-        """Note constant bounds of a variable, or what it is modulo something."""
+        """Add constant bounds of a variable, or its remainder modulo something."""
         index = self.atom(var)
         if isinstance(info, ModularSet):
             self._ctx.facts.modular[index] = (info.coeff, info.base)
@@ -233,7 +233,7 @@ class Analyzer:
         return p.as_constant(limit) is None and not self._ctx.atoms.has_data(limit)
 
     def mark_nonnegative(self, *variables: Var) -> None:
-        """Note that variables are >= 0 (shape variables)."""
+        """Assume that variables are >= 0 (shape variables)."""
         for var in variables:
             self._ctx.facts.narrow(self.atom(var), 0, math.inf)
         self._ctx.forget()
@@ -243,7 +243,7 @@ class Analyzer:
         return self._ctx.atoms.intern(("var", var), "var", (), var.dtype, lambda: var)
 
     def let_data_wrap(self) -> None:
-        """From here on integers read from memory may be any: what is computed of them wraps (see `wrapping`)."""
+        """From here on integers read from memory may have any value: arithmetic on them wraps (see `wrapping`)."""
         self._ctx.atoms.wraps = True
 
     def mark_data(self, var: Var, value: Any) -> None:
@@ -252,13 +252,13 @@ class Analyzer:
             self._ctx.atoms.data_variables.add(self.atom(var))
 
     def assume(self, condition: Any) -> None:
-        """From here on, `condition` holds."""
+        """Assume that `condition` holds from here on."""
         assume(self._ctx, canonical(self._ctx, operators.convert(condition)))
         self._ctx.forget()
 
     @contextmanager
     def scope(self) -> Iterator[None]:
-        """What is noted inside is forgotten at the end."""
+        """A scope at whose end facts added inside are dropped."""
         outer = self._ctx.facts
         self._ctx.facts = outer.copy()
         try:
@@ -269,7 +269,7 @@ class Analyzer:
 
     @contextmanager
     def constrained(self, condition: Any) -> Iterator[None]:
-        """Inside, `condition` holds."""
+        """Within the `with` block, `condition` is assumed to hold."""
         with self.scope():
             self.assume(condition)
             yield

@@ -1,4 +1,4 @@
-"""How an `Analyzer` answers and is asked, under TVM's names: bounds, remainders, kinds of proofs and rewrites."""
+"""Result and option types of `Analyzer`, under TVM's names: bounds, remainders, kinds of proofs and rewrites."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ModularSet:
 
 
 class ProofStrength(IntEnum):
-    """How hard a proof is tried, in TVM."""
+    """The effort of a proof, in TVM."""
 
     DEFAULT = 0
     SYMBOLIC_BOUND = 1

@@ -1,4 +1,4 @@
-"""What follows when a condition is taken to hold: bounds, definitions and remainders of its variables, as facts."""
+"""Derive facts from an assumed condition: bounds, definitions and remainders of its variables."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from baton._src.tir.arith.polynomial import Poly
 
 
 def assume(context: Context, condition: Poly) -> None:
-    """Note that a condition holds, and what follows of it for single variables."""
+    """Add the fact that a condition holds, and what it implies for single variables."""
     if p.as_constant(condition) is not None:
         return
     atom = context.atoms[next(iter(condition))[0]]

@@ -1,7 +1,7 @@
-"""Atoms: what polynomials are made of. Variables, quotients, remainders, extrema, conditions, and anything opaque.
+"""Atoms, the indeterminates of polynomials: variables, quotients, remainders, extrema, conditions, opaque expressions.
 
-Atoms are interned: equal keys give one number, so equality of polynomials is equality of dicts. Each carries the
-expression it stands for, made when it is interned, so that turning a polynomial back into an expression never recurses.
+Atoms are interned: equal keys give one number, so equality of polynomials is equality of dicts. Each stores its
+expression, built when it is interned, so that converting a polynomial back to an expression never recurses.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class DoesNotFit(Exception):
 
 
 class AtomTable:
-    """All atoms met, by key and by number."""
+    """All atoms interned so far, by key and by number."""
 
     def __init__(self) -> None:
         self.atoms: list[Atom] = []

@@ -1,7 +1,7 @@
-"""Taking expressions apart: every scalar expression becomes a polynomial over atoms, without recursion.
+"""Convert scalar expressions to polynomials over atoms, without recursion.
 
-int32 and int64 expressions are taken as integers that do not overflow (they are sizes and indices; `wrapping` has what
-is different for data); everything else (floats, narrow or unsigned integers, loads, calls) is opaque with simplified
+int32 and int64 expressions are treated as integers that do not overflow (they are sizes and indices; `wrapping` has the
+exceptions for data); everything else (floats, narrow or unsigned integers, loads, calls) is opaque with simplified
 operands. Chains a + b + c + ... are summed in one step, however long.
 """
 
@@ -35,7 +35,7 @@ def is_index(dtype: DataType) -> bool:
 
 
 def canonical(ctx: Context, expr: PrimExpr) -> Poly:
-    """The canonical form of `expr` under the present facts."""
+    """The canonical form of `expr` under the current facts."""
     memo = ctx.memo
     found = memo.get(expr)
     if found is not None:
@@ -120,7 +120,7 @@ def _literal(ctx: Context, node: IntImm) -> Poly:
 
 
 def opaque(ctx: Context, node: Any) -> Poly:
-    """A node that is not taken apart; two of them are one atom if their operands are equal."""
+    """A node that is not decomposed; two of them are the same atom if their operands are equal."""
     memo, atoms = ctx.memo, ctx.atoms
     if isinstance(node, (tir.AnyDim, tir.Let, tir.Reduce)) or (isinstance(node, Call) and not _is_repeatable(node)):
         identity: Any = ("once", node)

@@ -1,9 +1,9 @@
-"""`detect_common_subexpr`: what an expression computes several times.
+"""`detect_common_subexpr`: find subexpressions that are computed several times.
 
     detect_common_subexpr((x + y) * (x + y) * (y + x), 2)      # {x + y: 3}
 
-Values that are equal once simplified are one. What loads or calls is not counted, nor what contains it: it need not
-give the same twice.
+Subexpressions that are equal after simplification count as one. Loads and calls are not counted, nor expressions that
+contain them: their values may change.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is known: ranges of variables, remainders, definitions, conditions that hold. Facts are copied, never shared.
+"""Known facts: ranges of variables, remainders, definitions, conditions that hold. Facts are copied, never shared.
 
 The canonical form of an expression depends on them; `Context` bundles them with the atoms and the caches.
 """
@@ -20,7 +20,7 @@ EVERYTHING: Interval = (-math.inf, math.inf)
 
 @dataclass(slots=True)
 class Facts:
-    """Known of atoms, by number."""
+    """The facts about atoms, by number."""
 
     bounds: dict[int, Interval] = field(default_factory=dict)
     lower: dict[int, tuple[Poly, ...]] = field(default_factory=dict)
@@ -53,7 +53,7 @@ class Facts:
 
 
 class Context:
-    """Atoms, facts and what was concluded from them so far."""
+    """Atoms, facts and the conclusions from them so far."""
 
     def __init__(self) -> None:
         self.atoms = AtomTable()
@@ -62,9 +62,9 @@ class Context:
         """Canonical forms of expressions, under the present facts."""
         self.bound_memo: dict[int, Interval] = {}
         self.fuel = 0
-        """What is left of the effort allowed for one proof."""
+        """The remaining effort for one proof."""
 
     def forget(self) -> None:
-        """Drop conclusions: the facts have changed."""
+        """Drop conclusions, because the facts have changed."""
         self.memo.clear()
         self.bound_memo.clear()

@@ -1,4 +1,4 @@
-"""Sets of integers as intervals with symbolic ends: what an index can be while some variables run over ranges.
+"""Sets of integers as intervals with symbolic ends: the values of an index while some variables run over ranges.
 
 eval_set(i * 8 + j, {j: Range(0, 8)})      # [i*8, i*8 + 7]
 """
@@ -25,7 +25,7 @@ _MAX_STEPS = 64
 
 POS_INF_VAR = Var("pos_inf", "handle")
 NEG_INF_VAR = Var("neg_inf", "handle")
-"""What stands for an end that a set does not have, where TVM shows one."""
+"""The variables that represent missing ends, as in TVM."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class IntSet:
 
     @staticmethod
     def vector(vec: PrimExpr) -> IntSet:
-        """What the lanes of a vector lie between."""
+        """The interval that contains the lanes of a vector."""
         if isinstance(vec, Ramp):
             last = vec.base + vec.stride * (vec.lanes - 1)
             ends = (last, vec.base) if Analyzer().prove(vec.stride < 0) else (vec.base, last)
@@ -73,7 +73,7 @@ class IntSet:
         return IntSet.single_point(vec.value if isinstance(vec, Broadcast) else vec)
 
     def extent(self) -> PrimExpr | None:
-        """How many integers it has."""
+        """The number of integers in the set."""
         if self.min is None or self.max is None:
             return None
         found: PrimExpr = Analyzer().simplify(self.max - self.min + 1)

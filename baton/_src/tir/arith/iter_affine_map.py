@@ -2,8 +2,8 @@
 
 detect_iter_map([i * 8 + j], {i: Range(0, 4), j: Range(0, 8)}).indices     one iterator of extent 32, made of i and j
 
-An index is a sum of pieces `(loop // lower) % extent * scale`, and a constant. `tir.arith.iter_map` takes it apart and
-inverts maps; here are the classes and functions scripts know.
+An index is a sum of pieces `(loop // lower) % extent * scale`, and a constant. `tir.arith.iter_map` decomposes and
+inverts maps; this module has the classes and functions that scripts use.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from baton._src.tir.expr import IntImm, Var, literal
 
 
 class IterMapExpr(PrimExpr):
-    """What indices are as maps of iterators."""
+    """Base class of indices as maps of iterators."""
 
     __slots__ = ()
 
@@ -57,7 +57,7 @@ class IterSumExpr(IterMapExpr):
 
 
 class IterMapLevel(enum.IntEnum):
-    """What is asked of a map: every place of the range once, every place, or nothing."""
+    """The required property of a map: bijective, surjective, or none."""
 
     Bijective = 0
     Surjective = 1

@@ -1,4 +1,4 @@
-"""Fused and split loop indices: whether indices map loops one to one, and the inverse of such a map.
+"""Fused and split loop indices: whether indices are a bijective map of loops, and its inverse.
 
     [i*8 + j] for i < n, j < 8           one to one onto [0, 8n);  i = k // 8, j = k % 8
     [f // 12, f % 12] for f < 12 * n     one to one onto n x 12;   f = a * 12 + b
@@ -43,7 +43,7 @@ class _Piece:
 
 
 class _Map:
-    """The loops of one question."""
+    """The loops of one query."""
 
     def __init__(self, domains: Mapping[Var, Range], analyzer: Analyzer) -> None:
         self.ctx: Context = analyzer.context
@@ -182,7 +182,7 @@ def invert(
 
 
 def _join(parts: list[tuple[_Piece, Poly]], extent: Poly) -> Poly | None:
-    """A loop put together from its pieces; None if a piece is missing or occurs twice."""
+    """A loop reassembled from its pieces; None if a piece is missing or occurs twice."""
     total: Poly = {}
     lower = p.ONE
     rest = list(parts)

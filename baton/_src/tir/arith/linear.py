@@ -1,4 +1,4 @@
-"""Expressions that are linear in some variables: their coefficients, and what conditions say of the variables."""
+"""Expressions that are linear in some variables: their coefficients, and bounds that conditions imply."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def deduce_bound(
 ) -> IntSet:
     """The values of `var` with which a comparison certainly holds, whatever the variables of `relax_map` are.
 
-    `hint_map` says where variables lie. What cannot be told is the empty set.
+    `hint_map` gives ranges of variables. If nothing can be derived, the result is the empty set.
     """
     nothing = IntervalSet(1, 0)
     if isinstance(cond, tir.Call) and cond.op is intrinsic("likely"):

@@ -3,9 +3,9 @@
 solve_linear_inequalities([x >= 0, x <= y, y < 10], [x, y])      x in [0, 10), y in [0, 10), and the relation x <= y
     ..., deskew_range=True                                       with new variables, whose ranges start at 0
 
-Variables are eliminated in their order: each lower bound of one together with each upper bound says something of the
-variables after it. Back from the last one, each gets the smallest range that its bounds give. Nothing is lost: what the
-ranges do not say is among the relations.
+Variables are eliminated in their order: each lower bound of one combined with each upper bound constrains the variables
+after it. Going back from the last one, each gets the smallest range that its bounds imply. Nothing is lost: constraints
+that the ranges do not imply are among the relations.
 """
 
 from __future__ import annotations
@@ -80,9 +80,9 @@ def solve_linear_inequalities(
 ) -> IntConstraints | IntConstraintsTransform:
     """Ranges of the variables (default: all) for which relations hold that are linear with numbers as coefficients.
 
-    A range may start at an expression of the variables after its own. What ranges do not say is among the relations of
-    the result, which are `False` if nothing satisfies the system. With `deskew_range` the result is in new variables,
-    whose ranges start at 0.
+    A range may start at an expression of the variables after its own. Constraints that the ranges do not imply are
+    among the relations of the result, which are `False` if the system has no solution. With `deskew_range` the result
+    is in new variables, whose ranges start at 0.
     """
     given = constraints(equations, variables, ranges)
     bounds, others = _eliminated(given)
@@ -151,7 +151,7 @@ def _put(rows: list[Row], row: Row) -> None:
 
 
 def _combined(low: Row, high: Row, place: int) -> Row:
-    """What a lower and an upper bound of one variable say of the others."""
+    """The constraint on other variables that a lower and an upper bound of one variable imply."""
     a, b = low[0][place], -high[0][place]
     common = math.gcd(a, b)
     by_low, by_high = b // common, a // common

@@ -47,10 +47,10 @@ class IntConstraintsTransform:
 def solve_linear_equations(
     equations: Any, variables: Sequence[Var] | None = None, ranges: Mapping[Var, Range] | None = None
 ) -> IntConstraintsTransform:
-    """All solutions of the relations that are linear equations with numbers as coefficients; others are carried over.
+    """All solutions of the relations that are linear equations with numbers as coefficients; other relations are kept.
 
-    `variables` are those to solve for (default: all). What the new variables have to satisfy besides their ranges
-    (where ranges of the given ones bound them) is among the relations of `dst`: `False` if nothing does.
+    `variables` are those to solve for (default: all). Further constraints on the new variables (from ranges of the
+    given ones) are among the relations of `dst`: `False` if there is no solution.
     """
     given = constraints(equations, variables, ranges)
     rows, sides, others = _split(given)

@@ -1,7 +1,7 @@
 """Polynomials with integer coefficients over numbered atoms: the canonical form of index expressions.
 
-A monomial is the sorted tuple of its atoms' numbers (repeated for powers; `()` is the constant term); a polynomial
-maps monomials to coefficients, never 0. Values are plain dicts for speed; nobody changes one after it is returned.
+A monomial is the sorted tuple of its atoms' numbers (repeated for powers; `()` is the constant term); a polynomial maps
+monomials to coefficients, never 0. Values are plain dicts for speed, and are never modified after they are returned.
 """
 
 from __future__ import annotations

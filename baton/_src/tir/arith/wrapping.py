@@ -1,12 +1,12 @@
-"""Integers read from memory may be any: sums of them wrap, and what holds of integers need not hold of them.
+"""Integers read from memory may have any value: their sums wrap, so laws of integer arithmetic need not hold.
 
     A[i] + 1 > A[i]         not always, for int32
     A[i] - 5 >= B[i]        is not B[i] + 5 <= A[i]
     (A[i] + A[i]) + A[i]    is A[i] * 3, wrapped or not
 
 Indices do not overflow, so `Analyzer` reasons in integers. Where it rewrites programs with such data
-(`AtomTable.wraps`), sums and products of them are still one polynomial; comparisons, quotients and extrema are left as
-they are written unless no part of them can overflow.
+(`AtomTable.wraps`), sums and products of them are still one polynomial; comparisons, quotients and extrema are left
+unchanged unless no part of them can overflow.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from baton._src.tir.arith.facts import Context
 from baton._src.tir.arith.polynomial import Poly
 
 _LIMIT = 1 << 30
-"""Both sides of a comparison may be moved about if their values are smaller than this."""
+"""Comparisons may be rearranged if the values on both sides are smaller than this."""
 
 
 def is_exact(ctx: Context, *operands: Poly) -> bool:
