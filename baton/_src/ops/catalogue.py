@@ -118,8 +118,9 @@ from baton._src.ops.shape.triangles import TRIANGLES
 from baton._src.ops.vision.anchors import ANCHORS
 from baton._src.ops.vision.class_suppression import ALL_CLASS_SUPPRESSION
 from baton._src.ops.vision.proposal import PROPOSAL
-from baton._src.ops.vision.regions import REGIONS
 from baton._src.ops.vision.reorganisation import YOLO_REORG
+from baton._src.ops.vision.roi_align import ROI_ALIGN
+from baton._src.ops.vision.roi_pool import ROI_POOL
 from baton._src.ops.vision.suppression import SUPPRESSION
 from baton._src.ops.vm.destination_passing import DESTINATION_PASSING
 from baton._src.support.diagnostics import DiagnosticError, fail
@@ -229,7 +230,15 @@ NN: tuple[OpDef[Any], ...] = (
     FIFO_BUFFER,
 )
 IMAGE: tuple[OpDef[Any], ...] = (*RESIZES, *UPSAMPLINGS, *DYNAMIC_RESIZES, DILATION2D)
-VISION: tuple[OpDef[Any], ...] = (*ANCHORS, *REGIONS, *SUPPRESSION, ALL_CLASS_SUPPRESSION, PROPOSAL, YOLO_REORG)
+VISION: tuple[OpDef[Any], ...] = (
+    *ANCHORS,
+    ROI_ALIGN,
+    ROI_POOL,
+    *SUPPRESSION,
+    ALL_CLASS_SUPPRESSION,
+    PROPOSAL,
+    YOLO_REORG,
+)
 OTHERS: tuple[OpDef[Any], ...] = (*AFFINE, *COPIES, MULTINOMIAL_FROM_UNIFORM, *STORAGES, *DESTINATION_PASSING)
 
 
