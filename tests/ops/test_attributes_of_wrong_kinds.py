@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from baton._src.ir.op_def import OpDef
-from baton._src.ops.builders import RELAX, make_attrs
+from baton._src.ops.builders import RELAX
+from baton._src.ops.call_maker import make_attrs
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.ops.samples import Arr, Sample, Shape, concrete
 from baton._src.relax.check.context import Context

@@ -14,7 +14,8 @@ import pytest
 from baton._src.ir.attrs import NO_ATTRS
 from baton._src.ir.op_def import NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import TensorInfo
-from baton._src.ops.builders import RELAX, RELAY, make_attrs, operands_of
+from baton._src.ops.builders import RELAX, RELAY
+from baton._src.ops.call_maker import make_attrs, operands_of
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.ops.samples import Arr
 from baton._src.ops.syntax import build_relax, build_relay, call_global

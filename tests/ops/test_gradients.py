@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from baton._src.ir.op_def import NotApplicable, OpDef
-from baton._src.ops.builders import Maker
+from baton._src.ops.call_maker import Maker
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.ops.samples import Arr
 from baton._src.relax import nodes as relax

@@ -11,7 +11,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 import baton
 from baton import relax
-from baton._src.ops.builders import Maker
+from baton._src.ops.call_maker import Maker
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.ops.nn.recurrence.gradient import SLOPES
 from baton._src.ops.nn.recurrence.recurrence import ACTIVATIONS, COUNTS, GATES, RECURRENCE, RecurrenceAttrs

@@ -8,7 +8,7 @@ import pytest
 
 from baton._src.ir.op_def import OpCall
 from baton._src.ir.tensor_info import PrimInfo, ShapeInfo, TensorInfo, TupleInfo
-from baton._src.ops.builders import make_attrs
+from baton._src.ops.call_maker import make_attrs
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.tir.expr import AnyDim, Var

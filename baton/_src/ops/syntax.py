@@ -8,7 +8,8 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from baton._src.ir.expr import GlobalVar, GraphExpr
-from baton._src.ops.builders import Maker, located
+from baton._src.ops.builders import located
+from baton._src.ops.call_maker import Maker
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.ops.tuple_wrapper import TupleWrapper
 from baton._src.relax import nodes as relax

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from baton._src.ops.builders import Maker
+from baton._src.ops.call_maker import Maker
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.relax import nodes as relax
 from baton._src.relax.struct_info import TensorStructInfo, TupleStructInfo

@@ -23,7 +23,7 @@ from baton._src.ir.expr import Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.op_def import NotApplicable, OpDef
 from baton._src.ir.traverse import post_order, substitute, with_fresh_binders
-from baton._src.ops.builders import Maker
+from baton._src.ops.call_maker import Maker
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.passes.relax.bindings.dead_code_elimination import remove_all_unused
 from baton._src.passes.relax.te_gradients import operator_gradient, te_gradient

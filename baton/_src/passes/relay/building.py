@@ -13,7 +13,7 @@ from baton._src.ir.expr import Op
 from baton._src.ir.node import set_note
 from baton._src.ir.tensor_info import TensorInfo
 from baton._src.ir.types import TensorType, TupleType, TypeVar
-from baton._src.ops.builders import make_attrs
+from baton._src.ops.call_maker import make_attrs
 from baton._src.ops.catalogue import CATALOGUE, Catalogue
 from baton._src.relay.check.solver import Solver
 from baton._src.relay.check.substitute import leaves

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from baton._src.driver.wiring import wire
-from baton._src.ops.builders import make_attrs
+from baton._src.ops.call_maker import make_attrs
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.relay.nodes import Call
 from baton._src.relay.reference_calls import call_reference

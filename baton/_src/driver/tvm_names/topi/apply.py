@@ -9,7 +9,8 @@ from baton._src.driver.tvm_names.topi.matched_operands import matched
 from baton._src.driver.tvm_names.topi.tagging import tag_of
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, PrimInfo, ShapeInfo, TensorInfo, TupleInfo
-from baton._src.ops.builders import make_attrs, signature
+from baton._src.ops.builders import signature
+from baton._src.ops.call_maker import make_attrs
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.support.diagnostics import fail
 from baton._src.te.computation import compute, placeholder

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from baton._src.ir.target import Target
-from baton._src.ops.builders import make_attrs
+from baton._src.ops.call_maker import make_attrs
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.support.diagnostics import fail
 

@@ -24,7 +24,7 @@ import numpy as np
 from baton._src.ir.cpu import has_byte_dots
 from baton._src.ir.module import IRModule
 from baton._src.ir.target import Target
-from baton._src.ops.builders import Maker
+from baton._src.ops.call_maker import Maker
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.passes.relax.layouts.channel_blocks import (

@@ -20,7 +20,7 @@ from baton._src.analysis.liveness import alias_sets, may_alias
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import post_order
-from baton._src.ops.builders import Maker
+from baton._src.ops.call_maker import Maker
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.passes.shared.kernel_stages import kernel_stages

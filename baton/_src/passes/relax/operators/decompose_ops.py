@@ -19,7 +19,8 @@ from baton._src.ir.expr import Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.op_def import OpDef
 from baton._src.ir.tensor_info import TensorInfo
-from baton._src.ops.builders import RELAX, Maker
+from baton._src.ops.builders import RELAX
+from baton._src.ops.call_maker import Maker
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.passes.relax.operators.decomposing import DecomposingRewriter

@@ -15,7 +15,8 @@ from typing import Any
 from baton._src.analysis.exposure import Exposure
 from baton._src.ir.module import IRModule
 from baton._src.ir.op_def import NotApplicable, OpDef
-from baton._src.ops.builders import RELAX, Maker
+from baton._src.ops.builders import RELAX
+from baton._src.ops.call_maker import Maker
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.relax.info import to_info

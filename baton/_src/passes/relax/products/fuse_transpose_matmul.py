@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ir.module import IRModule
-from baton._src.ops.builders import Maker
+from baton._src.ops.call_maker import Maker
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.passes.relax.rewrite_patterns import rewrite_call
 from baton._src.relax.nodes import Function

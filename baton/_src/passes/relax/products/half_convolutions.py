@@ -23,7 +23,7 @@ from baton._src.ir.cpu import has_bfloat16_dots
 from baton._src.ir.expr import Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.target import Target
-from baton._src.ops.builders import Maker
+from baton._src.ops.call_maker import Maker
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.relax.nodes import Binding, Call, Constant, DataflowVar, Function, Var, VarBinding

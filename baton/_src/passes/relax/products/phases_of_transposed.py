@@ -23,7 +23,7 @@ import numpy as np
 
 from baton._src.ir.expr import Op, PrimExpr
 from baton._src.ir.module import IRModule
-from baton._src.ops.builders import Maker
+from baton._src.ops.call_maker import Maker
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.ops.nn.convolution.transpose import ConvTransposeAttrs
 from baton._src.ops.windows import SPATIAL
