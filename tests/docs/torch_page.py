@@ -116,8 +116,8 @@ with torch.inference_mode():
 - An operator of your own (`torch.library`) is refused by name until
   `exported.run_decompositions({torch.ops.mine.op.default: function})` defines it by PyTorch's operators; `from_fx` and
   `from_pytorch` take converters (`custom_convert_map`).
-- Not supported: quantised tensors (`torch.qint8`) as inputs, packed sequences, `lstsq`, `topk` with a `k` that depends
-  on elements, integer inputs of exported programs that stay open.
+- Not supported: quantised tensors (`torch.qint8`) as inputs, packed sequences, `lstsq`, integer inputs of exported
+  programs that stay open.
 """
 
 

@@ -123,7 +123,7 @@ def test_inverses() -> None:
 
 def test_numbers_that_a_mask_picks() -> None:
     """Both parts of a result have one length, which a run finds."""
-    picked = of_parts_of(lambda z: (z[z.real > 0] * 2, z.masked_select(z.imag > 0)))
+    picked = of_parts_of(lambda z: (z[z.real > 0] * 2, z.masked_select(z.imag > 0), (z * z.real.relu()).nonzero()))
     exported, inputs, expected = exported_cases([(picked, (floats(3, 4, 2),))])
     check(exported, inputs, expected, "picked", level=0)
 

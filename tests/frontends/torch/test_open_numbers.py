@@ -52,6 +52,7 @@ def every_other(x: Any, begin: int) -> Any:
     [
         (lambda x, n: x * n + torch.full((n, 1, 1), 2.0)[:1] / n, [(2,), (3,), (5,)]),
         (written, [(1,), (2,), (5,)]),
+        (lambda x, n: (*x.topk(n, 1), *x.topk(n - 1, 2, largest=False), x.topk(0)[0]), [(2,), (3,), (4,)]),
         (lambda x, n: (x[:, n:] + 1, x[:, :n] * 2, x[:, -n:] * 3), [(2,), (3,), (6,), (9,)]),
         (lambda x, n: (x[:, n:] + 1, x[:, :n] * 2, x[:, n] * 3), [(-1,), (-2,), (-3,)]),
         (
@@ -73,6 +74,7 @@ def every_other(x: Any, begin: int) -> Any:
     ids=[
         "arithmetic",
         "cache",
+        "greatest",
         "slices",
         "from the end",
         "middle",
@@ -123,8 +125,14 @@ def test_cache_that_the_module_keeps() -> None:
         lambda x: torch.arange(x.shape[3]) / x.shape[3],
         lambda x: torch.eye(x.shape[2], x.shape[3]) * x,
         lambda x: (x.diagonal(0, 2, 3) * 2, x[0, 0].diagonal(-1) + 1, (x @ x.mT).diagonal(1, 2, 3) - 1),
+        lambda x: (x.var(correction=1.5), *torch.var_mean(x, (2, 3), correction=0.5)),
+        lambda x: (functional.adaptive_avg_pool2d(x, (None, 1)), functional.adaptive_avg_pool2d(x, (None, None))),
+        lambda x: functional.embedding_bag((x[0, 0] > 0).long(), torch.eye(2)),
     ],
-    ids=["corners", "half", "cubic", "strided", "of a constant", "powers", "means", "cut", "places", "eye", "diagonal"],
+    ids=[
+        *("corners", "half", "cubic", "strided", "of a constant", "powers", "means", "cut", "places", "eye"),
+        *("diagonal", "variance", "kept", "bags"),
+    ],
 )
 def test_numbers_computed_from_sizes(function: Callable[..., Any]) -> None:
     """Quotients, roots and products with floats are numbers of the program; what is rounded is a size again."""

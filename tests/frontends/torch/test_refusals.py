@@ -37,7 +37,7 @@ def test_all_unsupported_operators_at_once() -> None:
     class Strange(nn.Module):
         def forward(self, x: Any) -> Any:
             y = torch.special.airy_ai(x)
-            return torch.special.hermite_polynomial_h(y, 2) + torch.special.airy_ai(y) + torch.relu(x)
+            return torch.special.hermite_polynomial_h(y, x) + torch.special.airy_ai(y) + torch.relu(x)
 
     error = refusal(Strange(), ROWS)
     assert [d.code for d in error.diagnostics] == ["torch-unsupported-op"] * 2

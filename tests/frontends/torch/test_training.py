@@ -21,9 +21,10 @@ class Bags(nn.Module):
         super().__init__()
         self.means = nn.EmbeddingBag(10, 4, mode="mean")
         self.sums = nn.EmbeddingBag(10, 4, mode="sum", padding_idx=3)
+        self.greatest = nn.EmbeddingBag(10, 4, mode="max", padding_idx=2)
 
     def forward(self, words: Any) -> Any:
-        return self.means(words) * self.sums(words)
+        return self.means(words) * self.sums(words) + self.greatest(words)
 
 
 def pooled() -> nn.Module:
@@ -41,6 +42,12 @@ def turned() -> nn.Module:
     )  # fmt: skip
 
 
+def lengths_apart() -> nn.Module:
+    """Weights as directions and lengths."""
+    norm = nn.utils.parametrizations.weight_norm
+    return nn.Sequential(norm(nn.Conv2d(3, 4, 3)), norm(nn.ConvTranspose2d(4, 2, 2), dim=1), norm(nn.Linear(8, 3)))
+
+
 @pytest.mark.parametrize(
     ("make", "given"),
     [
@@ -49,8 +56,9 @@ def turned() -> nn.Module:
         (lambda: nn.Conv3d(2, 3, 2, stride=2, padding=1), floats(1, 2, 4, 5, 6)),
         (lambda: nn.TransformerEncoderLayer(16, 2, 32, dropout=0.0, batch_first=True), ROWS),
         (Bags, ints(3, 4, low=0, high=10)),
+        (lengths_apart, floats(2, 3, 5, 9)),
     ],
-    ids=["pooled", "turned", "volume", "attention", "bags"],
+    ids=["pooled", "turned", "volume", "attention", "bags", "lengths"],
 )
 def test_gradients(make: Callable[[], nn.Module], given: Any) -> None:
     torch._dynamo.reset()

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 import torch.ao.quantization.fx._decomposed
 
-from tests.frontends.torch.cases.inputs import INF, Case, floats, ints
+from tests.frontends.torch.cases.inputs import INF, UNIT, Case, N, floats, ints
 
 NAN = float("nan")
 EDGES = torch.tensor([0.5, 1, 2, 3.3, -0.5, -1, 0, 1e5, INF, -INF, NAN, 1e-6, -2.7, 1.999, 171.5])
@@ -17,6 +17,18 @@ COUNTS, DIVISORS = ints(4, 5, low=-50, high=50), torch.tensor([0, 6, -8, 45, 7])
 
 SPREAD = torch.tensor([0.0, 0.3, -0.7, 5, -19.9, 20.1, 60, -60, INF, NAN, 1e-6])
 MATRIX, POWERS, PAIR = floats(4, 4), ints(4, low=-3, high=4), floats(2, 4, 4)
+
+ORTHOGONAL = [
+    *(f"{shift}chebyshev_polynomial_{kind}" for shift in ("", "shifted_") for kind in "tuvw"),
+    *("hermite_polynomial_h", "hermite_polynomial_he", "laguerre_polynomial_l", "legendre_polynomial_p"),
+]
+
+
+def orthogonal(x: Any, n: Any) -> Any:
+    """Polynomials of several degrees, one of them less than none."""
+    found = [getattr(torch.special, name)(x, degree) for name in ORTHOGONAL for degree in (-1, 0, 1, 5)]
+    return *found, torch.special.legendre_polynomial_p(n, 2), torch.special.shifted_chebyshev_polynomial_w(x / 2, 20)
+
 
 FUNCTIONS: list[Case] = [
     (lambda x: (torch.lgamma(x), torch.lgamma(x.double())), (EDGES,)),
@@ -151,6 +163,7 @@ FUNCTIONS += [
     ),
     (lambda x: (x.clone().resize_(2, 3), x[0].clone().resize_as_(x[0, :2])), (TABLE,)),
     (lambda x: torch.nonzero_static(x, size=2), (torch.tensor(3.0),)),
+    (orthogonal, (UNIT * 1.5, N)),
 ]
 
 WEIGHT = ints(5, 6, low=-127, high=128, dtype=torch.int8)

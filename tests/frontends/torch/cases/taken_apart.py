@@ -97,6 +97,7 @@ MORE_IN_TERMS_OF_PYTORCH: list[Case] = [
     ),
     (lambda e, x: (torch.searchsorted(e, x), torch.searchsorted(e[0], x, right=True)), (UNIT.sort()[0], UNIT)),
     (lambda x: x.scatter(1, torch.tensor([[0], [1]]), 2.0, reduce="add"), (UNIT,)),
+    (functional.rrelu, (X,)),
     (lambda n: (torch.einsum("ij->i", n), torch.einsum("ij,kj->ik", n, n)), (N.to(torch.uint8),)),
 ]
 

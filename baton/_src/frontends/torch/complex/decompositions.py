@@ -78,6 +78,7 @@ IN_PARTS: dict[str, Function] = {
     **{f"aten.ne.{kind}": o.looked_at("ne", "logical_or") for kind in ("Tensor", "Scalar")},
     **{f"aten.logical_{name}.default": o.as_truth(f"logical_{name}") for name in ("not", "and", "or", "xor")},
     **{f"aten.{name}.{kind}": o.as_truth(name) for name in ("any", "all") for kind in ("default", "dim", "dims")},
+    "aten.nonzero.default": o.as_truth("nonzero"),
     **{f"aten.pow.{kind}": o.power for kind in ("Tensor_Tensor", "Tensor_Scalar", "Scalar")},
     "aten.convolution.default": o.convolved,
     "aten.addmm.default": o.product_added,

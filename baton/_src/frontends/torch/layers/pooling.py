@@ -178,8 +178,10 @@ def adaptive(kind: str, rank: int) -> Converter:
     def convert(node: AtenNode, x: Value, size: Sequence[Dim | None]) -> Value:
         g, own = node.graph, node.sizes(x)[-rank:]
         wanted = tuple(o if s is None else s for o, s in zip(own, size, strict=True))
-        if all(isinstance(w, int) and w == 1 for w in wanted):
-            return g.call({"avg": "mean"}.get(kind, kind), x, axis=tuple(range(x.rank - rank, x.rank)), keepdims=True)
+        pooled = [a for a in range(rank) if not g.prover.equal(own[a], wanted[a])]
+        if all(isinstance(wanted[a], int) and wanted[a] == 1 for a in pooled):
+            axes = tuple(x.rank - rank + a for a in pooled)
+            return g.call({"avg": "mean"}.get(kind, kind), x, axis=axes, keepdims=True) if axes else x
         sizes = tuple(node.known(w, "the size of the result") for w in wanted)
         image = batched(node, x, rank)
         found = g.call(f"nn.adaptive_{kind}_pool{rank}d", image, output_size=sizes, layout=LAYOUTS[rank][0])

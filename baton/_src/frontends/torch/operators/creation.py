@@ -69,15 +69,24 @@ def arange(node: AtenNode, *bounds: Scalar, **_: Any) -> Value:
             start, step = int(start), int(step)
         count = node.known(node.results[0].shape[0], "the number of elements")
         return node.graph.constant((start + np.arange(count) * np.asarray(step)).astype(dtype.numpy))
+    g = node.graph
+    if isinstance(step, int) and step > 0:
+        return g.call("arange", start=start, stop=end, step=step, dtype=dtype)
+    if isinstance(step, PrimExpr) and isinstance(start, (int, PrimExpr)) and isinstance(end, (int, PrimExpr)):
+        return _wide_steps(node, start, end, step)
     if not isinstance(step, int):
         node.fail(f"steps of {step} are not known when importing", code="torch-dynamic")
-    g = node.graph
-    if step > 0:
-        return g.call("arange", start=start, stop=end, step=step, dtype=dtype)
     if isinstance(start, (float, Real)) or isinstance(end, (float, Real)):
         node.fail("counting down between floats known only at run time is not supported", code="torch-dynamic")
     places = g.call("arange", start=0, stop=(start - end - step - 1) // -step, step=1, dtype=dtype)
     return g.call("add", node.tensor(start, dtype), g.call("multiply", places, g.scalar(step, places)))
+
+
+def _wide_steps(node: AtenNode, start: Dim, end: Dim, step: PrimExpr) -> Value:
+    """Steps as wide as a size, which is not negative."""
+    g = node.graph
+    places = g.call("arange", start=0, stop=(end - start + step - 1) // step, step=1, dtype=node.dtype)
+    return g.call("add", node.tensor(start, node.dtype), g.call("multiply", places, node.tensor(step, node.dtype)))
 
 
 def linspace(node: AtenNode, start: Scalar, end: Scalar, steps: Dim, **_: Any) -> Value:

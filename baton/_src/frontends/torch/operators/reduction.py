@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from baton._src.frontends.graph_builder.value import Value
-from baton._src.frontends.torch.node import AtenNode, Converter, Scalar
-from baton._src.ir.expr import PrimExpr
-from baton._src.tir.operators import max as tir_max
+from baton._src.frontends.torch.node import AtenNode, Converter
+from baton._src.ir.tensor_info import Dim
+from baton._src.values.dtype import DataType
 
 Axes = Sequence[int] | int | None
 
@@ -104,17 +104,17 @@ def moments(node: AtenNode, x: Value, dims: Axes, correction: float, keepdim: bo
     mean = reduced(node, "mean", x, axes, True)
     centred = g.call("subtract", x, mean)
     total = reduced(node, "sum", g.call("multiply", centred, centred), axes, keepdim)
-    found = g.call("divide", total, node.tensor(_at_least_zero(count - correction), x.dtype))
+    found = g.call("divide", total, _divisor(node, count, correction, x.dtype))
     plain = mean if keepdim or not x.rank else g.call("squeeze", mean, axis=axes)
     return g.call("sqrt", found) if root else found, plain
 
 
-def _at_least_zero(number: Any) -> Scalar:
+def _divisor(node: AtenNode, count: Dim, correction: float, dtype: DataType) -> Value:
     """Fewer elements than are corrected for leave nothing to divide by: the variance is no number."""
-    if isinstance(number, PrimExpr):
-        return tir_max(number, 0)
-    found: Scalar = max(number, 0)
-    return found
+    if isinstance(count, int):
+        return node.tensor(max(count - correction, 0), dtype)
+    left = node.graph.call("subtract", node.tensor(count, dtype), node.tensor(correction, dtype))
+    return node.graph.call("maximum", left, node.tensor(0, dtype))
 
 
 def vector_norm(node: AtenNode, x: Value, order: Any = 2, dims: Axes = None, keepdim: bool = False, **_: Any) -> Value:

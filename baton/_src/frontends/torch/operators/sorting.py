@@ -6,7 +6,7 @@ from typing import Any
 
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.torch.node import AtenNode, Converter
-from baton._src.frontends.torch.operators.shape import unsqueeze
+from baton._src.frontends.torch.operators.shape import cut, unsqueeze
 from baton._src.ir.tensor_info import Dim
 
 
@@ -29,13 +29,13 @@ def argsort(node: AtenNode, x: Value, dim: int = -1, descending: bool = False, *
 
 
 def topk(node: AtenNode, x: Value, k: Dim, dim: int, largest: bool, is_sorted: bool) -> tuple[Value, ...]:
+    """(the `k` greatest or least elements, in order, their places); all are sorted where only a run tells how many."""
     g, axis = node.graph, node.axis(dim, x.rank)
-    count = node.known(k, "how many are wanted")
     if not x.rank:
         return x, g.constant(0, "int64")
-    options = {"k": count, "axis": axis, "ret_type": "both", "dtype": "int64"}
-    if not count:
-        node.fail("k is 0: there is no element to find")
+    if not isinstance(k, int) or k == 0:
+        return tuple(cut(node, part, axis, 0, k) for part in sort(node, x, axis, bool(largest)))
+    options = {"k": k, "axis": axis, "ret_type": "both", "dtype": "int64"}
     return g.call_many("topk", x, largest=bool(largest), is_ascend=not largest, **options)
 
 

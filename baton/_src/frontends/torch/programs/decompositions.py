@@ -42,6 +42,7 @@ from baton._src.frontends.torch.programs.matrices import (
     solution_by_cholesky,
     solution_by_triangle,
 )
+from baton._src.frontends.torch.programs.orthogonal import FAMILIES, polynomial_of_degree
 from baton._src.frontends.torch.programs.quantized import QUANTIZED, whole_product
 from baton._src.frontends.torch.programs.region_pools import position_sensitive_pool
 from baton._src.frontends.torch.programs.segments import (
@@ -66,9 +67,11 @@ from baton._src.frontends.torch.programs.whole_layers import (
     embedding_bag,
     embedding_bag_backward,
     encoder_layer,
+    leaky_relu_between,
     margins_of_labels,
     pairwise_distances,
     trilinear,
+    weight_norm_backward,
 )
 from baton._src.frontends.torch.programs.whole_operators import (
     batches_added,
@@ -147,6 +150,8 @@ OURS: dict[str, Callable[..., Any]] = {
     "aten.as_strided.default": strided,
     "aten.as_strided_scatter.default": strided_written,
     "aten._embedding_bag_backward.default": embedding_bag_backward,
+    "aten._weight_norm_interface_backward.default": weight_norm_backward,
+    "aten.rrelu_with_noise_functional.default": leaky_relu_between,
     "aten._trilinear.default": trilinear,
     "aten.grid_sampler_2d_backward.default": grid_sampler_backward,
     "aten.addbmm.default": batches_added,
@@ -190,6 +195,7 @@ OURS: dict[str, Callable[..., Any]] = {
     "aten.special_scaled_modified_bessel_k1.default": second_modified_bessel(1, scaled=True),
     "aten.special_spherical_bessel_j0.default": in_float64(spherical_bessel),
     "aten.special_erfcx.default": in_float64(scaled_erfc),
+    **{f"aten.special_{name}.n_scalar": polynomial_of_degree(name) for name in FAMILIES},
     "aten.special_ndtri.default": in_float64(normal_quantile),
     "aten.polygamma.default": polygamma,
     "aten.special_zeta.default": hurwitz_zeta,

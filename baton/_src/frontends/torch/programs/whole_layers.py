@@ -75,7 +75,8 @@ def embedding_bag(
     weight: Any, indices: Any, offsets: Any, scale_grad_by_freq: bool = False, mode: int = 0, sparse: bool = False,
     per_sample_weights: Any = None, include_last_offset: bool = False, padding_idx: int = -1,
 ) -> tuple[Any, Any, Any, Any]:  # fmt: skip
-    """Sums (mode 0), means (1) or maxima (2) of rows, which bag every index is in, how many count there, -."""
+    """Sums (mode 0), means (1) or maxima (2) of rows, which bag every index is in, how many count there, and the rows
+    where maxima are."""
     torch = torch_library()
     starts = offsets[:-1] if include_last_offset else offsets
     places = torch.arange(indices.shape[0], dtype=starts.dtype)
@@ -86,8 +87,11 @@ def embedding_bag(
     start = weight.new_zeros(starts.shape[0], weight.shape[1])
     if mode == 2:
         seen = rows.masked_fill(counted[:, None] == 0, -math.inf)
-        found = (start - math.inf).scatter_reduce(0, bags[:, None].expand_as(rows), seen, "amax")
-        return found.masked_fill(sizes[:, None] == 0, 0.0), bags, sizes, bags
+        wide = bags[:, None].expand_as(rows)
+        found = (start - math.inf).scatter_reduce(0, wide, seen, "amax")
+        first = torch.where(seen == found[bags], torch.arange(indices.shape[0])[:, None], indices.shape[0] - 1)
+        first = torch.full_like(start, indices.shape[0] - 1, dtype=torch.int64).scatter_reduce(0, wide, first, "amin")
+        return found.masked_fill(sizes[:, None] == 0, 0.0), bags, sizes, indices[first]
     if per_sample_weights is not None:
         rows = rows * per_sample_weights[:, None]
     total = start.index_add(0, bags, rows * counted[:, None].to(rows.dtype))
@@ -98,9 +102,14 @@ def embedding_bag_backward(
     grad: Any, indices: Any, offsets: Any, offset2bag: Any, bag_size: Any, maximum_indices: Any, num_weights: Any,
     scale_grad_by_freq: bool, mode: int, sparse: bool, per_sample_weights: Any, padding_idx: int = -1,
 ) -> Any:  # fmt: skip
-    """What every row of the weight has given to sums (mode 0) and means (1)."""
-    if sparse or scale_grad_by_freq or mode == 2:
+    """What every row of the weight has given to sums (mode 0), means (1) and maxima (2)."""
+    if sparse or scale_grad_by_freq:
         return NotImplemented
+    if mode == 2:
+        counted = grad.masked_fill(bag_size[:, None] == 0, 0.0)
+        return grad.new_zeros(num_weights, grad.shape[1]).scatter_add(
+            0, maximum_indices.to(torch_library().int64), counted
+        )
     rows = grad[offset2bag]
     if mode == 1:
         rows = rows / bag_size.clamp(min=1)[offset2bag][:, None].to(rows.dtype)
@@ -166,3 +175,18 @@ def margins_of_labels(x: Any, target: Any, reduction: int) -> tuple[Any, Any]:
     losses = (torch.where(counted, near, 0).sum((1, 2)) / classes).reshape(x.shape[:-1])
     found = (losses, losses.mean(), losses.sum())[reduction]
     return found, is_label.to(x.dtype).reshape(target.shape)
+
+
+def weight_norm_backward(grad: Any, v: Any, g: Any, norms: Any, dim: int) -> tuple[Any, Any]:
+    """What becomes of the direction v and the length g of a weight g * v / |v|, whose norms keep one axis of v."""
+    along = (grad * v).sum([a for a in range(v.dim()) if a != dim % v.dim()], keepdim=True)
+    return g / norms * (grad - v * along / (norms * norms)), along / norms
+
+
+def leaky_relu_between(
+    x: Any, noise: Any, lower: float = 0.125, upper: float = 1 / 3, training: bool = False, generator: Any = None
+) -> Any:
+    """(`rrelu`, whose slope is the middle one where nothing is drawn, the noise as it is)"""
+    if training:
+        return NotImplemented
+    return torch_library().nn.functional.leaky_relu(x, (lower + upper) / 2), noise.clone()
