@@ -174,3 +174,34 @@ def test_a_loop_that_is_known_not_to_run() -> None:
     weights = [weight("count", np.int64(0)), weight("start", np.float32(3))]
     y, z = baton.compile(model_of([node], [("x", [2, 3])], ("y", "z"), weights)).run({"x": np.ones((2, 3), "float32")})
     assert (float(y), z.shape) == (3, (0, 2, 3))
+
+
+def _scan(*inputs: str, **attributes: Any) -> Any:
+    """Sums of a state and each row, and their doubles."""
+    declared = [helper.make_tensor_value_info(n, TensorProto.FLOAT, None) for n in ("state", "row")]
+    nodes = [helper.make_node("Add", ["state", "row"], ["sum"]), helper.make_node("Add", ["sum", "sum"], ["double"])]
+    body = helper.make_graph(
+        nodes, "body", declared, [helper.make_empty_tensor_value_info(n) for n in ("sum", "double")]
+    )
+    return helper.make_node("Scan", inputs, ["y", "z"], body=body, num_scan_inputs=1, name="the_node", **attributes)
+
+
+def test_a_scan_of_no_steps() -> None:
+    """The state stays; nothing is collected. (onnxruntime fails.)"""
+    model = model_of([_scan("start", "x")], [("start", [3]), ("x", [0, 3])], ("y", "z"))
+    y, z = baton.compile(model).run({"start": np.ones(3, "float32"), "x": np.zeros((0, 3), "float32")})
+    np.testing.assert_array_equal(y, [1, 1, 1])
+    assert z.shape == (0, 3)
+
+
+@pytest.mark.parametrize(("inputs", "attributes", "told"), [
+    (("x", "start"), {}, "a scanned input has no axes"),
+    (("start", "x"), {"scan_input_axes": [2]}, "scan_input_axes 2 is out of range for rank 2"),
+    (("start", "x"), {"scan_input_axes": [0, 1]}, r"its scan_input_axes are \[0, 1\]"),
+    (("start", "x"), {"scan_output_directions": [0, 1]}, r"its scan_output_directions are \[0, 1\]"),
+])  # fmt: skip
+def test_scans_that_do_not_fit(inputs: Any, attributes: dict[str, Any], told: str) -> None:
+    model = model_of([_scan(*inputs, **attributes)], [("start", []), ("x", [4, 3])], ("y", "z"))
+    with pytest.raises(baton.DiagnosticError, match=told) as error:
+        baton.compile(model)
+    assert "Scan node 'the_node'" in str(error.value)

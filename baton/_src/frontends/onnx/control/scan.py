@@ -10,7 +10,7 @@ import numpy as np
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.control.loops import UNROLL_NODES, check_body, in_one, repeated
 from baton._src.frontends.onnx.node import Converter, OnnxNode
-from baton._src.ir.tensor_info import Dim
+from baton._src.ir.tensor_info import Dim, TensorInfo
 
 
 def scan(node: OnnxNode) -> Sequence[Value]:
@@ -24,27 +24,40 @@ def scan(node: OnnxNode) -> Sequence[Value]:
         node.fail(f"num_scan_inputs is {count}, of {len(inputs)} inputs")
     check_body(node, body, len(inputs), len(inputs) - count)
     states, sequences = inputs[: len(inputs) - count], inputs[len(inputs) - count :]
-    axes = list(node.attr("scan_input_axes") or [0] * count)
-    backward = list(node.attr("scan_input_directions") or [0] * count)
-    shape = sequences[0].shape
-    if shape is None:
-        node.fail("the rank of the scanned inputs must be known", code="onnx-dynamic")
-    steps = shape[int(axes[0])]
-    sequences = [_of_steps(node, s, int(a), steps) for s, a in zip(sequences, axes, strict=True)]
+    for sequence in sequences:
+        if sequence.rank < 0:
+            node.fail("the rank of the scanned inputs must be known", code="onnx-dynamic")
+        if sequence.rank == 0:
+            node.fail("a scanned input has no axes", code="op-shape", help="its first inputs are states")
+    given = _one_each(node, "scan_input_axes", count)
+    axes = [node.place(a, s.rank, "scan_input_axes") for a, s in zip(given, sequences, strict=True)]
+    backward = _one_each(node, "scan_input_directions", count)
+    steps = sequences[0].known_shape()[axes[0]]
+    sequences = [_of_steps(node, s, a, steps) for s, a in zip(sequences, axes, strict=True)]
 
     def run_body(i: Value, states: list[Value]) -> list[Value]:
         last = g.call("subtract", g.dims(steps), g.constant(np.int64(1)))
         parts = [
-            g.call("take", s, g.call("subtract", last, i) if back else i, axis=int(a))
+            g.call("take", s, g.call("subtract", last, i) if back else i, axis=a)
             for s, a, back in zip(sequences, axes, backward, strict=True)
         ]
         return node.run_graph(body, dict(zip([v.name for v in body.input], [*states, *parts], strict=True)))
 
+    if steps == 0:
+        return [*states, *_of_no_steps(node, states, sequences, axes)]
     if isinstance(steps, int) and steps * len(body.node) <= UNROLL_NODES:
         return _scanned_at_once(node, states, steps, run_body)
     true = g.constant(np.array(True))
     outputs = repeated(node, g.dims(steps), true, states, lambda i, inner: [true, *run_body(i, inner)])
     return [*outputs[: len(states)], *_turned(node, outputs[len(states) :])]
+
+
+def _one_each(node: OnnxNode, name: str, count: int) -> list[int]:
+    """A list of integers with one for each of so many; zeros by default."""
+    found = node.ints(name) or (0,) * count
+    if len(found) != count:
+        node.fail(f"its {name} are {list(found)}", help=f"{count} are needed")
+    return list(found)
 
 
 def _of_batches(node: OnnxNode) -> Sequence[Value]:
@@ -91,10 +104,8 @@ def _with_zeros(node: OnnxNode, collected: Value, length: int, steps: int) -> Va
 
 def _of_steps(node: OnnxNode, sequence: Value, axis: int, steps: Dim) -> Value:
     """A sequence to be scanned, checked to be as long as the others."""
-    if sequence.shape is None:
-        node.fail("the rank of the scanned inputs must be known", code="onnx-dynamic")
-    dims = list(sequence.shape)
-    dims[node.place(axis, len(dims))] = steps
+    dims = list(sequence.known_shape())
+    dims[axis] = steps
     return node.graph.of_shape(sequence, tuple(dims))
 
 
@@ -111,24 +122,41 @@ def _scanned_at_once(
     return [*states, *_stacked(node, collected)]
 
 
+def _of_no_steps(node: OnnxNode, states: list[Value], sequences: list[Value], axes: list[int]) -> list[Value]:
+    """What nothing was collected in: the shapes are those that the body would give; open sizes are 0."""
+    g, body = node.graph, node.attr("body")
+    rows = [s.known_shape()[:a] + s.known_shape()[a + 1 :] for s, a in zip(sequences, axes, strict=True)]
+    operands = [*(s.info for s in states), *(TensorInfo(r, s.dtype) for r, s in zip(rows, sequences, strict=True))]
+    names = [v.name for v in body.input]
+    found = g.rehearse(operands, lambda inner: node.run_graph(body, dict(zip(names, inner, strict=True))))[
+        len(states) :
+    ]
+    empty = []
+    for value, axis in zip(found, _one_each(node, "scan_output_axes", len(found)), strict=True):
+        if value.shape is None:
+            node.fail("the ranks of what its body returns must be known", code="onnx-dynamic")
+        sizes = [d if isinstance(d, int) else 0 for d in value.shape]
+        sizes.insert(node.place(axis, value.rank + 1), 0)
+        empty.append(g.constant(np.zeros(sizes, value.dtype.numpy)))
+    return empty
+
+
 def _turned(node: OnnxNode, collected: list[Value]) -> list[Value]:
     """Outputs collected along their first axis, in the direction and along the axis that the node asks for."""
     g, found = node.graph, []
-    axes = list(node.attr("scan_output_axes") or [0] * len(collected))
-    backward = list(node.attr("scan_output_directions") or [0] * len(collected))
+    axes, backward = (_one_each(node, f"scan_output_{name}", len(collected)) for name in ("axes", "directions"))
     for value, axis, back in zip(collected, axes, backward, strict=True):
         turned = g.call("flip", value, axis=0) if back else value
         order = list(range(1, value.rank))
-        order.insert(node.place(int(axis), value.rank), 0)
+        order.insert(node.place(axis, value.rank), 0)
         found.append(g.transpose(turned, order))
     return found
 
 
 def _stacked(node: OnnxNode, collected: list[list[Value]]) -> list[Value]:
-    axes = list(node.attr("scan_output_axes") or [0] * len(collected))
-    backward = list(node.attr("scan_output_directions") or [0] * len(collected))
+    axes, backward = (_one_each(node, f"scan_output_{name}", len(collected)) for name in ("axes", "directions"))
     return [
-        in_one(node, values[::-1] if back else values, int(axis))
+        in_one(node, values[::-1] if back else values, axis)
         for values, axis, back in zip(collected, axes, backward, strict=True)
     ]
 
