@@ -62,6 +62,7 @@ from baton._src.ops.nn.convolution.winograd import WINOGRAD_CONVOLUTION
 from baton._src.ops.nn.correlation import CORRELATION
 from baton._src.ops.nn.cross_entropy import CROSS_ENTROPIES
 from baton._src.ops.nn.depth_and_space import DEPTH_AND_SPACE
+from baton._src.ops.nn.dilation import DILATE
 from baton._src.ops.nn.dropout import DROPOUT
 from baton._src.ops.nn.dynamic_padding import DYN_PAD
 from baton._src.ops.nn.fifo import FIFO_BUFFER
@@ -211,6 +212,7 @@ NN: tuple[OpDef[Any], ...] = (
     L2_NORMALIZE,
     LRN,
     *PADDINGS,
+    DILATE,
     DYN_PAD,
     *ATTENTIONS,
     ATTENTION_VAR_LEN,

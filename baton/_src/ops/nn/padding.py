@@ -1,4 +1,4 @@
-"""Borders: nn.pad (constant, edge, reflect), nn.mirror_pad, nn.dilate.
+"""Borders: nn.pad (constant, edge, reflect), nn.mirror_pad.
 
 `pad_width` gives (before, after) for every axis: nested pairs in Relay, a flat list in Relax. Relay takes the fill
 value as a scalar tensor, Relax as an attribute; a negative width crops. `reflect` mirrors without repeating the edge,
@@ -23,7 +23,7 @@ from baton._src.ops.layouts import per_axis
 from baton._src.ops.linear_axes import known_extents, transposed
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.shape.targets import is_computed
-from baton._src.te.tag import DILATE_TAG, PAD_TAG, default_tag
+from baton._src.te.tag import PAD_TAG, default_tag
 
 Pairs = tuple[tuple[int, int], ...]
 
@@ -263,73 +263,4 @@ MIRROR_PAD = OpDef(
 )
 
 
-@attrs
-class DilateAttrs(Attrs):
-    """Distances."""
-
-    strides: Any = attr(doc="distance of neighbours along every axis")
-    dilation_value: float = attr(0.0, "what lies between")
-
-    def __post_init__(self) -> None:
-        set_attr(self, "strides", tuple(int(s) for s in self.strides))
-
-
-def infer_dilate(call: OpCall[DilateAttrs]) -> Info:
-    """(extent - 1) * stride + 1 along every axis."""
-    x, a = call.tensor(0), call.attrs
-    if x.ndim not in (-1, len(a.strides)):
-        call.fail(f"strides has {len(a.strides)} numbers, the data has rank {x.ndim}")
-    if x.shape is None:
-        return TensorInfo(None, x.dtype, len(a.strides), x.vdevice)
-    check_fill(call, "dilation_value", a.dilation_value, x.dtype)
-    math = DimMath(call.prover)
-    if any(s > 1 and math.at_most(1, d) is False for d, s in zip(x.shape, a.strides)):
-        call.fail(f"{show_shape(x.shape)} has no elements that strides {a.strides} could move apart")
-    shape = (math.add(math.multiply(math.subtract(d, 1), s), 1) for d, s in zip(x.shape, a.strides))
-    return TensorInfo(tuple(shape), x.dtype, vdevice=x.vdevice)
-
-
-def compute_dilate(inputs: Any, a: DilateAttrs, out: Any) -> Any:
-    """Elements where every index is a multiple of its stride."""
-    (x,) = inputs
-    between = as_element(a.dilation_value, x.dtype)
-
-    def body(*i: Any) -> Any:
-        on = [k.tir.EQ(j % s, k.index(0)) for j, s in zip(i, a.strides) if s > 1]
-        value = x(*(j // s if s > 1 else j for j, s in zip(i, a.strides)))
-        return k.if_then_else(k.all_of(on), value, k.const(between, x.dtype)) if on else value
-
-    with default_tag(DILATE_TAG):
-        return k.compute(out.shape, body, "DilatedInput")
-
-
-def reference_dilate(inputs: Any, a: DilateAttrs) -> Any:
-    """Strided assignment."""
-    x = inputs[0]
-    between = as_element(a.dilation_value, k.DataType(x.dtype))
-    result = np.full([(d - 1) * s + 1 for d, s in zip(x.shape, a.strides)], between, x.dtype)
-    result[tuple(slice(None, None, s) for s in a.strides)] = x
-    return result
-
-
-def gradient_dilate(b: Any, args: Any, a: DilateAttrs, out: Any, grad: Any) -> list[Any]:
-    """The elements that were moved apart, without what lies between them."""
-    rank = len(a.strides)
-    return [b.op("strided_slice", grad, tuple(range(rank)), (0,) * rank, out.struct_info.shape.values, a.strides)]
-
-
-DILATE = OpDef(
-    "nn.dilate",
-    DilateAttrs,
-    inputs=(Input("data"),),
-    infer=infer_dilate,
-    compute=compute_dilate,
-    reference=reference_dilate,
-    gradient=gradient_dilate,
-    fusion=Fusion.INJECTIVE,
-    in_relax=False,
-    samples=lambda: (Sample((Arr(("n", 4)),), DilateAttrs((2, 1))),),
-    summary="Insert copies of a constant between the elements (dilation).",
-)
-
-PADDINGS: tuple[OpDef[Any], ...] = (PAD, PAD_FILLED, MIRROR_PAD, DILATE)
+PADDINGS: tuple[OpDef[Any], ...] = (PAD, PAD_FILLED, MIRROR_PAD)

@@ -1,0 +1,91 @@
+"""nn.dilate: the elements of a tensor moved apart, with a constant between them.
+
+    x (d0, d1), strides (s0, s1)  ->  ((d0 - 1) * s0 + 1, (d1 - 1) * s1 + 1)
+
+Source: facts relay-language §6 level 10.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
+from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
+from baton._src.ir.tensor_info import Info, TensorInfo
+from baton._src.ops import kernel_words as k
+from baton._src.ops.dims import DimMath, show_shape
+from baton._src.ops.fill_values import as_element, check_fill
+from baton._src.ops.samples import Arr, Sample
+from baton._src.te.tag import DILATE_TAG, default_tag
+
+
+@attrs
+class DilateAttrs(Attrs):
+    """Distances."""
+
+    strides: Any = attr(doc="distance of neighbours along every axis")
+    dilation_value: float = attr(0.0, "what lies between")
+
+    def __post_init__(self) -> None:
+        set_attr(self, "strides", tuple(int(s) for s in self.strides))
+
+
+def infer(call: OpCall[DilateAttrs]) -> Info:
+    """(extent - 1) * stride + 1 along every axis."""
+    x, a = call.tensor(0), call.attrs
+    if x.ndim not in (-1, len(a.strides)):
+        call.fail(f"strides has {len(a.strides)} numbers, the data has rank {x.ndim}")
+    if x.shape is None:
+        return TensorInfo(None, x.dtype, len(a.strides), x.vdevice)
+    check_fill(call, "dilation_value", a.dilation_value, x.dtype)
+    math = DimMath(call.prover)
+    if any(s > 1 and math.at_most(1, d) is False for d, s in zip(x.shape, a.strides)):
+        call.fail(f"{show_shape(x.shape)} has no elements that strides {a.strides} could move apart")
+    shape = (math.add(math.multiply(math.subtract(d, 1), s), 1) for d, s in zip(x.shape, a.strides))
+    return TensorInfo(tuple(shape), x.dtype, vdevice=x.vdevice)
+
+
+def compute(inputs: Any, a: DilateAttrs, out: Any) -> Any:
+    """Elements where every index is a multiple of its stride."""
+    (x,) = inputs
+    between = as_element(a.dilation_value, x.dtype)
+
+    def body(*i: Any) -> Any:
+        on = [k.tir.EQ(j % s, k.index(0)) for j, s in zip(i, a.strides) if s > 1]
+        value = x(*(j // s if s > 1 else j for j, s in zip(i, a.strides)))
+        return k.if_then_else(k.all_of(on), value, k.const(between, x.dtype)) if on else value
+
+    with default_tag(DILATE_TAG):
+        return k.compute(out.shape, body, "DilatedInput")
+
+
+def reference(inputs: Any, a: DilateAttrs) -> Any:
+    """Strided assignment."""
+    x = inputs[0]
+    between = as_element(a.dilation_value, k.DataType(x.dtype))
+    result = np.full([(d - 1) * s + 1 for d, s in zip(x.shape, a.strides)], between, x.dtype)
+    result[tuple(slice(None, None, s) for s in a.strides)] = x
+    return result
+
+
+def gradient(b: Any, args: Any, a: DilateAttrs, out: Any, grad: Any) -> list[Any]:
+    """The elements that were moved apart, without what lies between them."""
+    rank = len(a.strides)
+    return [b.op("strided_slice", grad, tuple(range(rank)), (0,) * rank, out.struct_info.shape.values, a.strides)]
+
+
+DILATE = OpDef(
+    "nn.dilate",
+    DilateAttrs,
+    inputs=(Input("data"),),
+    infer=infer,
+    compute=compute,
+    reference=reference,
+    gradient=gradient,
+    fusion=Fusion.INJECTIVE,
+    in_relax=False,
+    samples=lambda: (Sample((Arr(("n", 4)),), DilateAttrs((2, 1))),),
+    summary="Insert copies of a constant between the elements (dilation).",
+)
