@@ -47,6 +47,7 @@ from baton._src.ops.linalg.matmul import MATMUL
 from baton._src.ops.linalg.packed_dense import CONTRIB_DENSE_PACK
 from baton._src.ops.linalg.sparse import SPARSE
 from baton._src.ops.linalg.sparse_coordinates import SPARSE_COORDINATES
+from baton._src.ops.linalg.sparse_transpose import SPARSE_TRANSPOSE
 from baton._src.ops.memory.copies import COPIES
 from baton._src.ops.memory.storages import STORAGES
 from baton._src.ops.nn.attention import ATTENTIONS
@@ -136,6 +137,7 @@ LINALG: tuple[OpDef[Any], ...] = (
     BATCH_MATMUL,
     DETERMINANT,
     *SPARSE,
+    SPARSE_TRANSPOSE,
     *SPARSE_COORDINATES,
     *EINSUMS,
     *FOURIER,

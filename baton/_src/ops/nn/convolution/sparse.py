@@ -18,14 +18,8 @@ from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.broadcasting import same_dtype
 from baton._src.ops.dims import DimMath, show_shape
-from baton._src.ops.linalg.sparse import (
-    SPARSE_DENSE,
-    SparseDenseAttrs,
-    bsr_sample,
-    compute_dense,
-    reference_dense,
-    triple,
-)
+from baton._src.ops.linalg.sparse import SPARSE_DENSE, SparseDenseAttrs, compute_dense, reference_dense
+from baton._src.ops.linalg.sparse_matrices import bsr_sample, triple
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.windows import per_axis
 from baton._src.tir.expr import AnyDim
