@@ -10,5 +10,6 @@ __getattr__, __dir__, __all__ = attach(
         **names("driver.artifacts", "Module load_module"),
         **names("driver.tvm_names.containers", "enabled"),
         **names("runtime.timing", "BenchmarkResult"),
+        **names("runtime.module_face", "ModulePropertyMask"),
     },
 )

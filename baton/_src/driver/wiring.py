@@ -11,7 +11,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from baton._src.ir.expr import GlobalVar, Op
+from baton._src.ir.expr import GlobalVar, GraphExpr, Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.node import Node
 from baton._src.ir.structural import structural_equal
@@ -23,6 +23,7 @@ from baton._src.passes.relax.bindings.inline_private_functions import inline_fun
 from baton._src.passes.relax.interfaces.bind_params import BindParams, BindSymbolicVars
 from baton._src.relax import nodes as relax
 from baton._src.relax.check.base_check import BaseCheckResult, struct_info_base_check
+from baton._src.relax.check.erase import erase_struct_info
 from baton._src.relax.check.own_info import own_info
 from baton._src.relax.special_ops import SPECIAL_OPS
 from baton._src.relax.struct_info import StructInfo
@@ -54,6 +55,7 @@ def wire() -> None:
         owner.build = staticmethod(build)
     # A plain function set on the class becomes a method: the callee is its first argument.
     GlobalVar.call = staticmethod(call_global)
+    GraphExpr.static_type = staticmethod(erase_struct_info)
     Constructor.call = staticmethod(relay.Call)
     Op.lookup = staticmethod(operator_named)
     Op.listing = staticmethod(operator_names)

@@ -151,9 +151,15 @@ class GraphExpr(BaseExpr):
     checked_type_: Any = note(kw_only=True, default=None)
     struct_info_: Any = note(kw_only=True, default=None)
 
+    static_type: ClassVar[Callable[[Any], Any]]
+    """The type that says as much of a value's kind as its StructInfo does; bound by `driver.wiring`."""
+
     @property
     def checked_type(self) -> Any:
-        """The inferred Relay type; an error if inference has not run."""
+        """The inferred Relay type, of a Relax expression that of its StructInfo; an error if neither is known."""
+        info = self.struct_info_ if self.struct_info_ is not None else self.own_info()
+        if self.checked_type_ is None and info is not None:
+            return type(self).static_type(info)
         if self.checked_type_ is None:
             message = "the type of this expression is not known yet"
             raise fail("relay-unchecked", message, help="run InferType first", kind=ValueError)

@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from enum import IntFlag
 from typing import Any, ClassVar
 
 from baton._src.support.diagnostics import DiagnosticError
+
+
+class ModulePropertyMask(IntFlag):
+    """What a module can do, by TVM's numbers."""
+
+    BINARY_SERIALIZABLE = 1
+    RUNNABLE = 2
+    DSO_EXPORTABLE = 4
 
 
 class ModuleFace:
@@ -21,6 +30,12 @@ class ModuleFace:
 
     def __getitem__(self, name: str) -> Callable[..., Any]:
         raise NotImplementedError
+
+    def get_property_mask(self) -> ModulePropertyMask:
+        """What the module can do, as one number."""
+        found = ModulePropertyMask.RUNNABLE if self.is_runnable else ModulePropertyMask(0)
+        found |= ModulePropertyMask.BINARY_SERIALIZABLE if self.is_binary_serializable else ModulePropertyMask(0)
+        return found | (ModulePropertyMask.DSO_EXPORTABLE if self.is_dso_exportable else ModulePropertyMask(0))
 
     def get_function(self, name: str, query_imports: bool = False) -> Callable[..., Any]:
         """The function `name`; `AttributeError` if there is none. Nothing is imported, so there is nothing to query."""

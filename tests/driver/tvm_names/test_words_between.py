@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import baton as tvm
-from baton import arith, relay, te, tir
+from baton import arith, relax, relay, te, tir
 from baton.auto_scheduler import utils
 from baton.contrib import cc, graph_executor
 from baton.driver import build_module
@@ -147,3 +147,28 @@ def test_specs_of_examples() -> None:
     ((first, second), count) = nn.spec.MethodSpec.from_raw(raw, forward).as_inputs()
     assert first.shape[0] is second.shape[0]
     assert (first.dtype, second.dtype, count.name, count.dtype) == ("float32", "int32", "count", "int64")
+
+
+def test_types_of_relax_expressions() -> None:
+    """Guards `checked_type` of Relax: it asked to run InferType, which is a pass of Relay."""
+    x = relax.Var("x", relax.TensorStructInfo([tir.Var("n", "int64"), 4], "float32"))
+    assert x.checked_type == relax.analysis.get_static_type(x.struct_info)
+    assert (x.checked_type.ndim, x.checked_type.dtype) == (2, "float32")
+    assert isinstance(relax.Tuple([x]).checked_type, tvm.ir.TupleType)
+    with pytest.raises(ValueError, match="not known yet"):
+        _ = relax.op.add(x, x).checked_type
+
+
+def test_what_modules_can_do() -> None:
+    """Guards get_property_mask and clear_imports, which were missing."""
+    b = te.placeholder((4,), name="b")
+    kernels = [
+        tvm.build([b, te.compute((4,), lambda i: b[i] + 1)], target="llvm", name=name) for name in ("one", "two")
+    ]
+    first, second = kernels
+    mask = tvm.runtime.module.ModulePropertyMask
+    assert first.get_property_mask() == mask.RUNNABLE | mask.DSO_EXPORTABLE
+    first.import_module(second)
+    assert first.imported_modules == [second]
+    first.clear_imports()
+    assert first.imported_modules == []

@@ -76,6 +76,10 @@ class KernelModule(ModuleFace):
             raise fail("api", f"a kernel module imports modules that tvm.build made, got {module!r}")
         self.imported_modules.append(module)
 
+    def clear_imports(self) -> None:
+        """Import none of the modules any more."""
+        self.imported_modules.clear()
+
     def get_source(self, fmt: str = "") -> str:
         """The code as text (`Executable.get_source`)."""
         return self.executable.get_source(fmt)
