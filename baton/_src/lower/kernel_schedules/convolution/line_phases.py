@@ -20,7 +20,15 @@ from baton._src.lower.kernel_schedules.choices import tuned
 from baton._src.lower.kernel_schedules.convolution.conv2d import roles_of
 from baton._src.lower.kernel_schedules.convolution.conv_costs import Plan, by_line_phases, count
 from baton._src.lower.kernel_schedules.convolution.conv_window import read_windows, with_border_inside
-from baton._src.lower.kernel_schedules.convolution.line_pieces import Lines, Packed, Piece, pack, pieces_of
+from baton._src.lower.kernel_schedules.convolution.line_pieces import (
+    Lines,
+    Packed,
+    Piece,
+    over_lines,
+    pack,
+    pieces_of,
+    sees_every_line,
+)
 from baton._src.lower.kernel_schedules.products.tiles import Accumulators, tile_shape
 from baton._src.lower.kernel_schedules.shared.affine import depends
 from baton._src.lower.kernel_schedules.shared.anchors import Anchored, find_anchor
@@ -209,19 +217,28 @@ class _Tile:
         self.rows, self.first, self.start = rows, first, start
         self.vectors = -(-piece.points // conv.lanes)
         self.acc = Accumulators.of(rows, self.vectors * conv.lanes, conv.anchored.stage.buffer.dtype)
-        self.line = index_var("line")
 
     def emit(self) -> st.Stmt:
-        conv, init = self.conv, self.conv.anchored.stage.init
+        init = self.conv.anchored.stage.init
         assert init is not None
         value = init
 
         def zero(row: int, vector: int, at: PrimExpr, lane: tir.Var) -> st.Stmt:
             return st.BufferStore(self.acc.buffer, value, (self.acc.at(row, at),))
 
-        taps = [part for tap in range(conv.window.taps) for part in self._each(self._updated_by(tap))]
-        lines = loop(self.line, product([a.extent for a in conv.inner]), sequence(*taps))
-        return allocated(self.acc.buffer, sequence(*self._each(zero), lines, *self._each(self._store)))
+        return allocated(self.acc.buffer, sequence(*self._each(zero), self._lines(), *self._each(self._store)))
+
+    def _lines(self) -> st.Stmt:
+        """All lines, in one loop if the output line sees all of them."""
+        conv = self.conv
+        if not sees_every_line(conv):
+            return over_lines(conv, lambda line, where: self._line(line))
+        line = index_var("line")
+        return loop(line, product([a.extent for a in conv.inner]), self._line(line))
+
+    def _line(self, line: PrimExpr) -> st.Stmt:
+        taps = range(self.conv.window.taps)
+        return sequence(*(part for tap in taps for part in self._each(self._updated_by(tap, line))))
 
     def _each(self, body: Vector) -> list[st.Stmt]:
         """`body` for every row and vector."""
@@ -233,14 +250,14 @@ class _Tile:
                 parts.append(loop(lane, lanes, body(row, vector, at, lane), VECTORIZED))
         return parts
 
-    def _updated_by(self, tap: int) -> Vector:
+    def _updated_by(self, tap: int, line: PrimExpr) -> Vector:
         conv, acc = self.conv, self.acc
         shift, phase = divmod(tap * conv.window.dilation, conv.window.stride)
 
         def one(row: int, vector: int, at: PrimExpr, lane: tir.Var) -> st.Stmt:
-            place = ops.add(self.packed.at(self.line, phase, shift + vector * conv.lanes), lane)
+            place = ops.add(self.packed.at(line, phase, shift + vector * conv.lanes), lane)
             seen = tir.BufferLoad(self.packed.buffer, (place,))
-            term = tir.Mul(_weight(conv, ops.add(self.first, i64(row)), self.line, tap), seen)
+            term = tir.Mul(_weight(conv, ops.add(self.first, i64(row)), line, tap), seen)
             return st.BufferStore(acc.buffer, tir.Add(acc.load(row, at), term), (acc.at(row, at),))
 
         return one

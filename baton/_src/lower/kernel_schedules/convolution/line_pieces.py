@@ -13,6 +13,7 @@ from functools import cached_property
 from itertools import groupby
 
 from baton._src.ir.expr import PrimExpr
+from baton._src.ir.structural import structural_equal
 from baton._src.lower.kernel_schedules.convolution.conv_window import Window
 from baton._src.lower.kernel_schedules.shared.affine import joined
 from baton._src.lower.kernel_schedules.shared.anchors import Anchored
@@ -22,7 +23,6 @@ from baton._src.lower.kernel_schedules.shared.loops import (
     index_var,
     local_buffer,
     loop,
-    nest,
     product,
     sequence,
 )
@@ -161,38 +161,35 @@ def pieces_of(window: Window, wide: int) -> list[Piece]:
 
 
 def pack(conv: Lines, piece: Piece, packed: Packed, start: PrimExpr) -> st.Stmt:
-    """Take apart every line that the piece sees; lines outside are zeros."""
-    axes = [Axis(tir.Var(a.var.name, a.var.dtype), a.extent) for a in conv.inner]
-    where: dict[tir.Var, PrimExpr] = {old.var: new.var for old, new in zip(conv.inner, axes)}
+    """Take apart every line that the piece sees."""
+    return over_lines(conv, lambda line, where: copied_line(conv.source, piece, packed, line, start, where))
+
+
+def over_lines(conv: Lines, body: Callable[[PrimExpr, dict[tir.Var, PrimExpr]], st.Stmt]) -> st.Stmt:
+    """`body` for every line of the input that an output line sees, given its number and the axes of the sum. Lines are
+    numbered in the order of weights; those outside of the input are left out.
+    """
+    ranges = {w.tap.var: w.range_at(as_int64(w.axis.var)) for w in conv.others if w.tap is not None}
+    where: dict[tir.Var, PrimExpr] = {}
+    loops: list[tuple[tir.Var, PrimExpr]] = []
     line: PrimExpr = i64(0)
-    for axis in axes:
-        line = ops.add(ops.multiply(line, as_int64(axis.extent)), as_int64(axis.var))
-    body = copied_line(conv.source, piece, packed, line, start, where)
-    inside = _inside(conv, where)
-    if inside is not None:
-        lane = index_var("v")
-        empty = st.BufferStore(
-            packed.buffer, ops.const(0, packed.buffer.dtype), (ops.add(packed.at(line, min(packed.slots), 0), lane),)
-        )
-        body = st.IfThenElse(inside, body, loop(lane, len(packed.slots) * packed.pitch, empty, VECTORIZED))
-    return nest(axes, body)
-
-
-def _inside(conv: Lines, where: dict[tir.Var, PrimExpr]) -> PrimExpr | None:
-    """Whether the line that taps see exists; None if every one does."""
-    found: PrimExpr | None = None
-    for window in conv.others:
-        reach = (window.taps - 1) * window.dilation - window.begin
-        last = window.axis.size
-        if window.begin <= 0 and last is not None and (last - 1) * window.stride + reach < window.size:
-            continue
-        at = ops.multiply(as_int64(window.axis.var), i64(window.stride))
-        if window.tap is not None:
-            at = ops.add(at, ops.multiply(as_int64(where[window.tap.var]), i64(window.dilation)))
-        at = ops.subtract(at, i64(window.begin))
-        here = ops.logical_and(tir.GE(at, i64(0)), tir.LT(at, i64(window.size)))
-        found = here if found is None else ops.logical_and(found, here)
+    for axis in conv.inner:
+        first, last = ranges.get(axis.var, (i64(0), as_int64(axis.extent)))
+        own = index_var(axis.var.name)
+        at = ops.add(first, own)
+        loops.append((own, ops.subtract(last, first)))
+        where[axis.var] = ops.cast(axis.var.dtype, at)
+        line = ops.add(ops.multiply(line, as_int64(axis.extent)), at)
+    found = body(line, where)
+    for own, extent in reversed(loops):
+        found = loop(own, extent, found)
     return found
+
+
+def sees_every_line(conv: Lines) -> bool:
+    """Whether no output line sees lines outside of the input."""
+    whole = ((i64(0), i64(w.taps)) for w in conv.others)
+    return all(structural_equal(w.range_at(as_int64(w.axis.var)), every) for w, every in zip(conv.others, whole))
 
 
 def copied_line(
