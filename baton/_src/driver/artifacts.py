@@ -1,4 +1,4 @@
-"""`runtime.load_module`: what `export_library` wrote, ready to run."""
+"""`runtime.load_module`: load what `export_library` wrote."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from baton._src.driver.tir.kernel_module import KERNELS, KernelModule
 from baton._src.runtime.executable.executable import Executable, load_executable
 
 Module = Executable | KernelModule | GraphExecutorFactory
-"""What holds compiled code, for `isinstance` and annotations."""
+"""The classes that hold compiled code, for `isinstance` and annotations."""
 
 
 def load_module(path: str | Path, fmt: str = "") -> Any:
-    """The library at `path`, as what made it gave it: a factory (``lib["default"](device)``) of `relay.build`, kernels
-    of `tvm.build`, an executable of `relax.build`."""
+    """Load the library at `path` as the object that wrote it: a factory (``lib["default"](device)``) of `relay.build`,
+    kernels of `tvm.build`, an executable of `relax.build`.
+    """
     executable = attach_operators(load_executable(path), "llvm")
     if executable.facts.get("kind") == KERNELS:
         return KernelModule(executable)

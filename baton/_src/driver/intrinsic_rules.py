@@ -1,10 +1,10 @@
-"""Rules of a script's own for TIR's intrinsics, as TVM has them in its registry of operators.
+"""Custom lowering rules of scripts for TIR intrinsics, as in TVM's operator registry.
 
     tvm.ir.register_intrin_lowering("tir.exp", "llvm", lambda op: tir.call_pure_extern("float32", "expf", op.args[0]))
     tvm.ir.register_op_attr("tir.mylog", "llvm.FLowerIntrinsic", rule)
 
-A rule takes a call and gives what is computed in its place, in all kernels that are compiled from then on. An intrinsic
-that there is none of becomes one by registering something for it.
+A rule takes a call and returns its replacement, for all kernels compiled from then on. Registering something for an
+unknown intrinsic creates it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Rule = Callable[[Call], PrimExpr | None]
 KEYS = ("llvm.FLowerIntrinsic", "default.FLowerIntrinsic")
 """The columns of rules, those for the target before those for all."""
 _LONGEST = 32
-"""Rules that follow each other at a call, each for what the one before gave."""
+"""Most rules applied one after another to a call."""
 
 
 def register_intrin_lowering(op_name: str, target: str, *, f: Rule | None = None, level: int = 10) -> Any:
@@ -44,9 +44,9 @@ def register_intrinsic_attr(op_name: str, attr_key: str, value: Any = None, leve
 
 
 def with_own_intrinsics(functions: Mapping[str, PrimFunc]) -> dict[str, PrimFunc]:
-    """The kernels as the rules that were registered have them.
+    """The kernels after applying the registered rules.
 
-    Error `tir-intrinsic`: a script's own intrinsic has no rule, or a rule gives what it takes again and again.
+    Error `tir-intrinsic`: a script's own intrinsic has no rule, or a rule does not terminate.
     """
     if FILLED.isdisjoint(KEYS) and not OWN_INTRINSICS:
         return dict(functions)
@@ -54,7 +54,7 @@ def with_own_intrinsics(functions: Mapping[str, PrimFunc]) -> dict[str, PrimFunc
 
 
 def _lowered(node: Any) -> Any:
-    """What a node becomes; None: it stays."""
+    """The replacement of a node; None if it stays."""
     if not isinstance(node, Call) or not isinstance(node.op, Op):
         return None
     found: Any = node

@@ -1,4 +1,4 @@
-"""The schedule rules as code generation takes them: a function, and what stands for it in the keys of its cache."""
+"""The schedule rules in the form code generation takes: a function, and its identification in cache keys."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from baton._src.tir.prim_func import CHOICES, PrimFunc, as_scheduled
 from baton._src.transform.context import PassContext
 
 SOURCES = ("lower/kernel_schedules", "passes/shared", "transform", "te")
-"""What the rules are made of, beyond what code generation names itself."""
+"""The sources of the rules, beyond those that code generation lists itself."""
 
 
 def scheduler(target: Target) -> Scheduler:

@@ -1,7 +1,7 @@
-"""`find_pass(name)`: the pass that `required=["InferType"]` of a user's pass means.
+"""`find_pass(name)`: find the pass that a user's pass names by `required=["InferType"]`.
 
-Every pass stands in a module below `passes.relax` or `passes.relay`; they are looked through, which happens rarely.
-A name that both languages have means the one of the module it is run on.
+Every pass is in a module below `passes.relax` or `passes.relay`; they are searched, which happens rarely. A name in
+both languages refers to the language of the module it runs on.
 """
 
 from __future__ import annotations

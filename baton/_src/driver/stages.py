@@ -1,4 +1,4 @@
-"""What is remembered of a compilation, for those who look in."""
+"""Records of a compilation, for inspection."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:  # a model that was loaded has none, and gets by without the c
 
 @dataclass(frozen=True)
 class Options:
-    """What a user says of a compilation; `keep_stages`: whether the program after every pass is remembered."""
+    """A user's options of a compilation; `keep_stages`: whether the program after every pass is kept."""
 
     opt_level: int = 3
     exec_mode: str = "compiled"
@@ -21,7 +21,9 @@ class Options:
 
 @dataclass
 class Stages:
-    """What `inspect` shows: the module after each step, and what became of each kernel. Texts are made when asked."""
+    """The records that `inspect` shows: the module after each step, and the schedule of each kernel. Texts are created
+    on request.
+    """
 
     keep: bool = False
     modules: dict[str, IRModule] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""What users say for a target, as a `Target` that code can be made for."""
+"""Convert what users give as a target to a `Target` that is supported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`compile`: from a file, a module or a function to a `Model`."""
+"""`compile`: compile a file, a module or a function to a `Model`."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from baton._src.transform.context import PassContext
 from baton._src.values.tensor import NDArray
 
 _LARGE = 1 << 25
-"""Bytes of constants from which on their remains are collected at once."""
+"""Bytes of constants above which their remnants are collected at once."""
 
 
 def compile_program(

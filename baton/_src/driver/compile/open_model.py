@@ -11,7 +11,7 @@ from baton._src.support.diagnostics import fail
 
 _ZIP = b"PK\x03\x04"
 _MODELS = (".pt2", ".pt", ".pth")
-"""Zips that are models of PyTorch, or are refused as such."""
+"""File extensions of zip files that are PyTorch models, or are refused as such."""
 
 
 def open_model(path: str | Path, num_threads: int | None = None, keep_stages: bool = False) -> Model:

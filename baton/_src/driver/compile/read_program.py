@@ -1,4 +1,4 @@
-"""Reads a model, from any of the accepted kinds, as a Relax module and its parameters."""
+"""Read a model in any of the accepted forms as a Relax module and its parameters."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _TEXTS = "baton._src.driver.compile.read_text"
 _RELAY = "baton._src.lower.relay_to_relax.module"
 _TORCH = "baton._src.frontends.torch.relax_graph"
 _ARCHIVE = "baton._src.frontends.torch.programs.archive"
-"""What most models have no need of is imported by those that do."""
+"""Imported only by the models that need it."""
 _ONNX_FILES = (".onnx", ".onnxtxt", ".onnxtext", ".onnxjson", ".textproto", ".txtpb", ".pbtxt", ".prototxt")
-"""How files of ONNX end: of bytes, and of text that `onnx.save` writes."""
+"""Extensions of ONNX files: binary, and text as `onnx.save` writes it."""
 _PICKLES = (".pt", ".pth", ".ckpt", ".bin", ".pkl")
-"""How files end that PyTorch's `torch.save` and `torch.jit.save` write."""
+"""Extensions of files that PyTorch's `torch.save` and `torch.jit.save` write."""
 
 
 def read_program(

@@ -24,7 +24,7 @@ def read_relay(path: Path) -> IRModule:
 
 
 def read_script(path: Path) -> Any:
-    """The module or function that a file with TVMScript defines; nothing in it is run. Raises `DiagnosticError`."""
+    """The module or function that a TVMScript file defines; the file is not executed. Raises `DiagnosticError`."""
     return from_source(read_file(path), script_roots(RELAX_TEXT, SCRIPT_NAMES), name=str(path))
 
 

@@ -1,4 +1,4 @@
-"""Imports and runs the compiler with Python's garbage collector held back, which would take a tenth of the time.
+"""Import and run the compiler with Python's garbage collector suspended, which would take a tenth of the time.
 
 Objects made by importing stay, so the collector need not scan them; what compiling leaves is collected afterwards.
 """

@@ -1,5 +1,5 @@
-"""The border of a model that takes or returns strings, dictionaries or sequences: inside there are only tensors of
-numbers.
+"""The interface of a model that takes or returns strings, dictionaries or sequences: the program itself only has
+numeric tensors.
 
 A string is represented by its index among the strings of the model; other strings of a run get the next numbers, so
 that they can be compared and returned.

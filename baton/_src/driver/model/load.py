@@ -1,4 +1,4 @@
-"""`load`: from an artifact to a `Model`, without the compiler.
+"""`load`: load an artifact as a `Model`, without the compiler.
 
 Importing the compiler takes ten times as long as loading; only programs that compile operators at run time need it, and
 they import it then.

@@ -34,7 +34,7 @@ from baton._src.values.tensor import AnyArray, NDArray
 
 @dataclass(frozen=True)
 class KernelFacts:
-    """One kernel: how often a run calls it, and what it does."""
+    """One kernel: how often a run calls it, and what it computes."""
 
     name: str
     calls: int
@@ -52,8 +52,8 @@ def _threads(given: Any) -> int | None:
 class Model:
     """A compiled model. Safe to call from several threads at once.
 
-    `inputs` and `outputs` say names, dtypes and shapes (symbolic dims by name); `num_threads` limits the
-    threads of each call (None: as many as there are cores).
+    `inputs` and `outputs` give names, dtypes and shapes (symbolic dims by name); `num_threads` limits the threads of
+    each call (None: as many as there are cores).
     """
 
     def __init__(
@@ -127,7 +127,7 @@ class Model:
         return self._run(arrays, num_threads)
 
     def run_arrays(self, arrays: Sequence[AnyArray]) -> list[Any]:
-        """The outputs for NumPy arrays in order: the fastest way in."""
+        """The outputs for NumPy arrays in order: the fastest way to call a model."""
         return self._run(arrays, None)
 
     def _run(self, arrays: Sequence[Any], num_threads: int | None) -> list[Any]:

@@ -1,1 +1,1 @@
-"""From a Relax module to an executable, and compiling operators while it runs."""
+"""Build executables from Relax modules, and compile operators at run time."""

@@ -1,4 +1,4 @@
-"""From a Relax module to an executable: passes, lowering, scheduling, code generation."""
+"""Build an executable from a Relax module: passes, lowering, scheduling, code generation."""
 
 from __future__ import annotations
 
@@ -76,9 +76,10 @@ def relax_build(
 
 @contextmanager
 def _told_of_programs(module: IRModule) -> Iterator[None]:
-    """What breaks over a program that is not well-formed says what is wrong with the program.
+    """If a build fails because the program is not well-formed, report what is wrong with the program.
 
-    It is looked at only then: scripts are judged when they are read, so only programs built node by node can be so.
+    This is only checked after a failure: scripts are checked when they are parsed, so only programs built node by node
+    can be ill-formed.
     """
     try:
         yield
@@ -92,9 +93,7 @@ def _told_of_programs(module: IRModule) -> Iterator[None]:
 
 
 def _with_an_entry(module: IRModule) -> IRModule:
-    """A module with private functions only is well-formed while it is made, but not to be built: nothing could be
-    called.
-    """
+    """Refuse a module with private functions only: it is well-formed, but nothing in it could be called."""
     findings = Findings()
     check_entry(module, findings)
     if findings.diagnostics:
@@ -103,7 +102,7 @@ def _with_an_entry(module: IRModule) -> IRModule:
 
 
 def _with_safe_kernels(module: IRModule) -> IRModule:
-    """The user's own kernels touch no memory that is not theirs: those that certainly would are refused."""
+    """Refuse user kernels that certainly access memory outside their buffers."""
     kernels = {v: f for v, f in module.functions.items() if isinstance(f, PrimFunc)}
     faults = [d for v, f in kernels.items() for d in outside_indices(f, v.name_hint)]
     if faults:

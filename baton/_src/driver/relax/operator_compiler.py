@@ -1,7 +1,7 @@
-"""Operators whose rank or dtype was unknown when compiling: compiled when first called, and remembered.
+"""Operators whose rank or dtype was unknown when compiling: compiled on first use, and cached.
 
-The key is (operator, attributes, shapes and dtypes of the arguments). What cannot be compiled (no kernel, results whose
-shape depends on the data) is answered by the operator's NumPy meaning.
+The key is (operator, attributes, shapes and dtypes of the arguments). Operators that cannot be compiled (no kernel,
+results whose shape depends on the data) are evaluated by their NumPy reference.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class OperatorCompiler:
 
 
 def _reference(definition: OpDef[Any], attrs: Any, info: StructInfo | None) -> Callable[..., Any]:
-    """The operator's meaning over NumPy; `info` is what it makes of such arguments."""
+    """The operator's NumPy reference; `info` is its result type for such arguments."""
     reference = definition.reference
     if isinstance(reference, NotApplicable):
         raise fail("operator-reference", f"{definition.name} cannot be run: {reference.why}")

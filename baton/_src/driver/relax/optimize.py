@@ -24,10 +24,10 @@ PREPARE: tuple[Pass, ...] = (
     LambdaLift(),  # the VM calls functions of the module only
 )
 PLAIN: tuple[Pass, ...] = (LegalizeOps(),)
-"""What a program needs to run at all."""
+"""The passes that a program needs to run at all."""
 
 LAYOUTS: tuple[Pass, ...] = (TransformWeights(), PackWeights())
-"""What schedules want prepared; kernels are final here."""
+"""The passes that prepare operands for schedules; kernels are final here."""
 
 LOWERING = "default_build"
 """TVM's name for what comes before code generation; here that is `default`, and lowering plans memory itself."""
@@ -51,7 +51,7 @@ def optimize(module: IRModule, target: Target, pipeline: Any, note: Note) -> IRM
 
 
 _NEEDED = {p.name for p in (*PREPARE, *PLAIN)}
-"""Passes that run at every optimisation level: nothing runs without them."""
+"""Passes that run at every optimisation level: programs do not run without them."""
 
 
 def _passes(pipeline: Any) -> tuple[Callable[[IRModule], IRModule], ...]:

@@ -1,4 +1,4 @@
-"""Parameters bound to constants by name."""
+"""Bind parameters to constants by name."""
 
 from __future__ import annotations
 

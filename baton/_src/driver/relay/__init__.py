@@ -1,1 +1,1 @@
-"""TVM's ways to build and run Relay, all of them over the executable that `driver/relax` builds."""
+"""TVM's ways to build and run Relay, all over the executable that `driver/relax` builds."""

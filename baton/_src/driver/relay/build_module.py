@@ -59,7 +59,7 @@ class BuildModule:
         params: Mapping[str, Any] | None = None,
         mod_name: str = "default",
     ) -> tuple[str, GraphExecutorFactory, dict[str, NDArray]]:
-        """Compile; `(graph as JSON, library, bound parameters)`. The options are those of `relay.build`."""
+        """Compile; returns `(graph as JSON, library, bound parameters)`. The options are those of `relay.build`."""
         module = as_relay_module(mod)
         given = self._given(params)
         name = mod_name or "default"
@@ -81,7 +81,7 @@ class BuildModule:
         return self._built().get_graph_json()
 
     def get_module(self) -> GraphExecutorFactory:
-        """What was built: `module["default"](device)` is an instance to run."""
+        """The compiled factory: `module["default"](device)` is an instance to run."""
         return self._built()
 
     def get_lib(self) -> Executable:

@@ -1,4 +1,4 @@
-"""From a Relay module to an executable: Relay's own passes, then lowered to Relax, then the one way there is."""
+"""Build an executable from a Relay module: Relay's passes, lowering to Relax, then the Relax build."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`create_executor`: one interface to evaluate Relay expressions, by any of four executors."""
+"""`create_executor`: evaluate Relay expressions by any of four executors, with the same interface."""
 
 from __future__ import annotations
 
@@ -102,7 +102,9 @@ class Executor:
         return values
 
     def _interpreted(self, target: Any, values: Mapping[Any, Any] | None = None) -> Any:
-        """The value of `target`. Types are inferred first: the interpreter would run what other executors refuse."""
+        """The value of `target`. Types are inferred first: the interpreter would run programs that other executors
+        refuse.
+        """
         return Interpreter(settle(self.module)).evaluate(infer_expr(settle(target), self.module), values)
 
     def _compiled(self, target: Any) -> Callable[..., Any]:

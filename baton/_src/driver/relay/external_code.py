@@ -1,11 +1,11 @@
-"""Functions for external compilers: handed to the code generator that a script registered, called at run time.
+"""Functions for external compilers: compiled by the code generator that a script registered, called at run time.
 
     @tvm.register_func("relay.ext.mine")
     def generate(function): ...     gives a module that has function.attrs["global_symbol"], or a callable
 
 The code is called with the arguments (the tensors of tuples one by one), then the results to fill. A function whose
-compiler has no such generator is left alone: `CheckCompilers` refuses it. The code is no part of files: who loads one
-registers `relay.ext.<compiler>.<symbol>` as a packed function.
+compiler has no such generator is left alone: `CheckCompilers` refuses it. The code is not part of saved files: register
+`relay.ext.<compiler>.<symbol>` as a packed function before loading one.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Which Relay programs a graph executor can run: first-order, without control flow, of known shapes (RELAY-EXEC-2).
 
-A program that only becomes straight by evaluating what is known of it is one, too: an LSTM whose cell is a local
-function, say.
+This includes programs that partial evaluation reduces to that form: for example, an LSTM whose cell is a local
+function.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`relay.quantize.quantize(mod, params, dataset)`: a float model as one that multiplies bytes.
+"""`relay.quantize.quantize(mod, params, dataset)`: quantise a float model to int8.
 
 The passes are in `passes/relay/quantize`; here they get a compiler, which calibration over a data set needs.
 """

@@ -1,1 +1,1 @@
-"""`tvm.build`: compiles single kernels, and makes them callable from Python."""
+"""`tvm.build`: compile single kernels, and make them callable from Python."""

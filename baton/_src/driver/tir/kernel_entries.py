@@ -1,4 +1,4 @@
-"""Makes kernels callable from Python: compact parameters, and a buffer for the value it returns.
+"""Make kernels callable from Python: compact parameters, and a buffer for the return value.
 
 Tensors that kernels are given are compact, so strides and offsets that a parameter leaves open are those of a compact
 array. Native kernels return nothing: `return x` of a kernel writes into a buffer of one element behind its parameters.

@@ -1,4 +1,4 @@
-"""Kernels that call packed functions, taken apart: native code calls no functions of Python.
+"""Split kernels that call packed functions into steps: native code cannot call Python functions.
 
     with T.block("B"):                         step 1   the packed function "my.f" on (A, B)
         T.call_packed("my.f", A.data, B.data)

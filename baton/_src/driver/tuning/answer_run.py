@@ -1,4 +1,4 @@
-"""Answering a `Run` in this process: compile the way, hold its results against the kernel's, measure it.
+"""Answer a `Run` in this process: compile the variant, compare its results with the kernel's, measure it.
 
 A `LibraryRun` is answered likewise, by what its file holds.
 """

@@ -1,4 +1,4 @@
-"""What there is to tune in a program: its kernels as schedules met them, and how long a run spends in each."""
+"""The tunable kernels of a program, as they were before scheduling, and the time a run spends in each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who measures: a child process of this one, or the workers of a Dask cluster, each with a child process of its own.
+"""Where measurements run: in a child process, or on the workers of a Dask cluster, each with its own child process.
 
 with measurer(address=None) as ask:
     outcomes = ask.all(trials)          one for each, in order; what went wrong is in the outcome

@@ -1,4 +1,4 @@
-"""Running one way of computing a kernel in another process: the request (`Run`), the answer (`Times`), the `Runner`.
+"""Run one variant of a kernel in another process: the request (`Run`), the answer (`Times`), the `Runner`.
 
 with Runner() as runner:
     times = runner.run(Run.of(kernel, way, target, Timing(repeat=3)))

@@ -1,4 +1,5 @@
-"""The search for one kernel: from the rule's choices, one choice at a time, as long as something gets better.
+"""The search for one kernel: start from the rule's defaults, and change one choice at a time while that improves the
+time.
 
 Every candidate is measured in turns with the best one so far. What is left in the end is measured once more against
 the rule's own choices, for longer, and only then believed.

@@ -1,4 +1,4 @@
-"""What is measured: one kernel as text, so that other processes and machines can make it again; no pickles.
+"""A measurement task: one kernel as text, so that other processes and machines can rebuild it without pickles.
 
 A `Task` is the kernel before scheduling and the shapes of its arguments; a `Trial` asks for a task to be measured with
 two records in turn; an `Outcome` is the answer. All three are JSON on their way.

@@ -1,4 +1,4 @@
-"""Measuring one trial in this process: make the kernel twice, compare what it computes, time both in turn.
+"""Measure one trial in this process: compile both variants of the kernel, compare their results, time them alternately.
 
 Each way gets its own copies of the same arguments, as many as it takes to leave the second-level cache: weights come
 from memory in a program, too.

@@ -1,4 +1,4 @@
-"""`tune`: measure what schedule rules leave open in a model's kernels, and remember what is measurably better.
+"""`tune`: measure alternatives to the tunable choices in a model's kernels, and record what is measurably better.
 
     report = baton.tune("model.onnx", seconds=120)
     print(report)

@@ -1,4 +1,5 @@
-"""`python -m baton._src.driver.tuning.worker`: measuring. A line in is a trial or run, a line out its answer.
+"""`python -m baton._src.driver.tuning.worker`: the measuring process. Each input line is a trial or run, each output
+line its answer.
 
 What crashes or hangs here costs one candidate: whoever waits for the line ends the process and starts another.
 """

@@ -1,1 +1,3 @@
-"""What TVM's names need beyond a re-export: operators, devices, functions, texts, test helpers."""
+"""Implementations behind TVM's names where a re-export does not suffice: operators, devices, functions, texts, test
+helpers.
+"""

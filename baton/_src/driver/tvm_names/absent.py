@@ -1,4 +1,6 @@
-"""What TVM v0.19 has and baton does not, by path below `tvm`, and why: the text of the errors that scripts get."""
+"""Names of TVM v0.19 that baton does not have, by path below `tvm`, with the reasons: the text of the errors that
+scripts get.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`tvm.testing.CompareBeforeAfter`: a test written as what stands before a pass and what is expected after it.
+"""`tvm.testing.CompareBeforeAfter`: a test written as a program before a pass and the expected program after it.
 
 class TestFold(tvm.testing.CompareBeforeAfter):
     transform = tvm.tir.transform.Simplify()

@@ -1,4 +1,4 @@
-"""Small values that TVM wraps and Python has: `tvm.runtime.String`."""
+"""Values for which TVM has wrappers of Python types: `tvm.runtime.String`."""
 
 from __future__ import annotations
 

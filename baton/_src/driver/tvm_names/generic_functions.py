@@ -1,4 +1,4 @@
-"""Functions that mean something else for other targets (`tvm.target.generic_func`).
+"""Functions with different implementations for different targets (`tvm.target.generic_func`).
 
 @tvm.target.generic_func
 def width(x): ...                      # where nothing else is registered

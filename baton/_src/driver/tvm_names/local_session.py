@@ -1,4 +1,4 @@
-"""`tvm.rpc.LocalSession`: the remote session that is this process, as scripts for boards are tried out with.
+"""`tvm.rpc.LocalSession`: an RPC session to this process itself, with which scripts for boards are tried out.
 
 Files are uploaded to a folder of the session, and loaded from there.
 """

@@ -1,4 +1,5 @@
-"""Names of parameters that Relay's text cannot say, beside it: `l.weight` of PyTorch, `data:0` of TensorFlow.
+"""Names of parameters that Relay's text cannot express, stored beside it: `l.weight` of PyTorch, `data:0` of
+TensorFlow.
 
 Scripts set inputs and bind weights by these names; the text calls such parameters `%l_weight`, and numbers namesakes.
 """

@@ -1,4 +1,4 @@
-"""`tvm.ir.Range(begin, end)`: the node has a minimum and an extent, TVM's constructor takes where it ends."""
+"""`tvm.ir.Range(begin, end)`: the node stores a minimum and an extent, but TVM's constructor takes begin and end."""
 
 from __future__ import annotations
 

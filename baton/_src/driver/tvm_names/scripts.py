@@ -1,4 +1,4 @@
-"""TVMScript from text, and printed: `tvm.script.from_source`, `tvm.script.highlight.cprint`."""
+"""Parse and print TVMScript: `tvm.script.from_source`, `tvm.script.highlight.cprint`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Modules of TVM v0.19 that baton does not split off: their names are served by the package they lie in.
+"""Modules of TVM v0.19 that baton does not have separately: their names are served by the enclosing package.
 
 `from tvm.relay.op.nn.nn import conv2d` finds `relay.op.nn.conv2d`, and so does `relay.op.nn.nn.conv2d`. Only modules
 whose name is not also that of something else in the package are served: an import binds the module under its name.

@@ -1,4 +1,4 @@
-"""What this build of the compiler has in it (`tvm.support`)."""
+"""Information about this build of the compiler (`tvm.support`)."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The parts of `tvm.contrib` that are small tools of Python."""
+"""The parts of `tvm.contrib` that are small Python tools."""

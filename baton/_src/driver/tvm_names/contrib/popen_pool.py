@@ -1,4 +1,4 @@
-"""Functions run in processes of their own, which may crash or hang (`tvm.contrib.popen_pool`).
+"""Run functions in worker processes, which may crash or hang (`tvm.contrib.popen_pool`).
 
     worker = PopenWorker(); worker.send(function, (1, 2), timeout=5); worker.recv()
     pool = PopenPoolExecutor(max_workers=2); pool.submit(function, 1).result()

@@ -1,4 +1,4 @@
-"""The process behind a `PopenWorker`: it reads calls from its standard input and writes what they gave.
+"""The process behind a `PopenWorker`: it reads calls from its standard input and writes their results.
 
     python -m baton._src.driver.tvm_names.contrib.popen_worker
 

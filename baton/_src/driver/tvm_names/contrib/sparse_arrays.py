@@ -1,4 +1,4 @@
-"""Sparse matrices in rows of pairs (CSR), as values and as te placeholders (`tvm.contrib.sparse`)."""
+"""Sparse matrices in compressed row format (CSR), as values and as te placeholders (`tvm.contrib.sparse`)."""
 
 from __future__ import annotations
 

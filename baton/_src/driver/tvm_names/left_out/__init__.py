@@ -1,1 +1,1 @@
-"""Tables of what is left out of TVM, and why: a file for each of its large packages. `absent` reads them."""
+"""Tables of TVM's names that are left out, and why: a file for each of its large packages. `absent` reads them."""

@@ -1,4 +1,4 @@
-"""Why parts of TVM are left out, in words that several of its packages share."""
+"""Reasons for leaving out parts of TVM that several of its packages share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""AttachExternModules: the functions that external modules of an `nn` model bring can be called.
+"""AttachExternModules: make the functions of an `nn` model's external modules callable.
 
     module, params, extern_modules = model.export_tvm(spec, allow_extern=True)
     module = relax.transform.AttachExternModules(extern_modules)(module)

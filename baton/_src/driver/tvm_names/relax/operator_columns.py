@@ -1,4 +1,4 @@
-"""Columns of TVM's registry that scripts fill for operators of Relax.
+"""Attributes of Relax operators in TVM's registry that scripts set.
 
 register_op_attr("relax.add", "FLegalize", lambda builder, call: builder.call_te(mine, *call.args))
 """

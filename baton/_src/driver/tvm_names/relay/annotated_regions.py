@@ -1,4 +1,4 @@
-"""`relay.analysis.AnnotatedRegionSet`: the regions between marks such as `compiler_begin` and `compiler_end`."""
+"""`relay.analysis.AnnotatedRegionSet`: the regions between annotations such as `compiler_begin` and `compiler_end`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `relay.backend` has beside building: names of functions in generated code, code of a graph, the interpreter."""
+"""Other parts of `relay.backend`: names of functions in generated code, graph code generation, the interpreter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`tvm.relay.analysis.CallGraph`, and functions that take parts out of modules."""
+"""`tvm.relay.analysis.CallGraph`, and functions that extract parts of modules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`relay.analysis`: on which device each expression of a program with device marks is.
+"""`relay.analysis`: the device of each expression of a program with device annotations.
 
 Code of this compiler runs on CPUs; these serve programs that name other devices, and those who look at them.
 """

@@ -1,4 +1,4 @@
-"""`relay.analysis`: kinds of expressions, depth, what is computed on fake quantised data, what parts are given."""
+"""`relay.analysis`: kinds of expressions, depth, computations on fake-quantised data, values of subexpressions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What importers to Relay are written with (`tvm.relay.frontend.common`): types, shapes and values of expressions."""
+"""Helpers for writing importers to Relay (`tvm.relay.frontend.common`): types, shapes and values of expressions."""
 
 from __future__ import annotations
 

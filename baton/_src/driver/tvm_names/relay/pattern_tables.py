@@ -1,4 +1,4 @@
-"""Tables of patterns by the name of the compiler they are for: what `MergeComposite` is given."""
+"""Pattern tables for `MergeComposite`, by the name of the external compiler."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Relay's virtual machine, measured (`tvm.runtime.profiler_vm`)."""
+"""Profiling Relay's virtual machine (`tvm.runtime.profiler_vm`)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from baton._src.values.device import CPU, Device
 
 
 def enabled() -> bool:
-    """Whether there is a machine to profile with."""
+    """Whether profiling is available."""
     return True
 
 

@@ -1,4 +1,5 @@
-"""What programs of `relay.testing.to_python` are made of: operators on tensors, constructors, matches, references.
+"""The names that programs written by `relay.testing.to_python` use: operators on tensors, constructors, matches,
+references.
 
 Tensors are `NDArray`s, tuples are tuples, data are `ADT`s, references are `RefCell`s, functions are Python's functions.
 An operator is computed by its definition over NumPy.

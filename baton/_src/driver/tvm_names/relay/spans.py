@@ -1,4 +1,4 @@
-"""Places in source texts of Relay programs: whether every expression has one, and older spellings."""
+"""Source spans of Relay programs: whether every expression has one, and older spellings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pictures of Relay programs: as text, or in Graphviz's language (`tvm.contrib.relay_viz`).
+"""Draw Relay programs as text or in Graphviz's language (`tvm.contrib.relay_viz`).
 
     RelayVisualizer(mod).render()                                   # printed
     RelayVisualizer(mod, params, DotPlotter()).render("model")      # model_main.gv, ...; `dot -Tsvg` draws it

@@ -1,4 +1,4 @@
-"""Questions about kernels under TVM's names (`tvm.tir.analysis`)."""
+"""Analyses of kernels under TVM's names (`tvm.tir.analysis`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Layouts of tensors by name, and what goes from one to another: `tvm.tir.layout("NCHW16c")`.
+"""Named tensor layouts and conversions between them: `tvm.tir.layout("NCHW16c")`.
 
 A capital letter is an axis, a small one with a number the inner part of the axis it belongs to.
 """

@@ -1,4 +1,4 @@
-"""Kinds of scalar expressions that TVM has classes for: constants, and what calls do."""
+"""Kinds of scalar expressions for which TVM has classes: constants, and effects of calls."""
 
 from __future__ import annotations
 

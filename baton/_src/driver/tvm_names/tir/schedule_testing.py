@@ -1,4 +1,4 @@
-"""What tests of schedules compare with (`tvm.tir.schedule.testing`)."""
+"""Helpers for testing schedules (`tvm.tir.schedule.testing`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The computation of an operator, applied to `te` tensors: what every function of `tvm.topi` comes down to."""
+"""Apply the computation of an operator to `te` tensors: the basis of every function of `tvm.topi`."""
 
 from __future__ import annotations
 

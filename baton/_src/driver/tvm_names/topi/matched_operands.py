@@ -1,4 +1,4 @@
-"""Two operands of an elementwise function, in one dtype: scalars beside tensors, and tensors of different dtypes.
+"""Convert two operands of an elementwise function to one dtype: scalars with tensors, tensors of different dtypes.
 
 topi applies the arithmetic of expressions to elements, so a function of tensors has the dtype that the same function of
 their elements has: `topi.add(x, 1.5)` that of `x[0] + 1.5`, `topi.add(halves, ints)` float16.

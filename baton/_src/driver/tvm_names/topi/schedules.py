@@ -1,5 +1,5 @@
-"""`tvm.topi.generic`: a schedule for what a topi function computes. The loops are those of te.create_schedule; what is
-quicker for a target is chosen when the kernel is built.
+"""`tvm.topi.generic`: a schedule for the computation of a topi function. The loops are those of te.create_schedule;
+faster ones for the target are chosen when the kernel is built.
 
 s = topi.generic.schedule_injective(b);  tvm.build(s, [a, b], target="llvm")
 """

@@ -1,4 +1,6 @@
-"""`topi.utils`: which places of an axis a slice `[b:e:s]` takes, and where it puts them. Bounds and steps may vary."""
+"""`topi.utils`: which elements of an axis a slice `[b:e:s]` takes, and their positions in the result. Bounds and steps
+may vary.
+"""
 
 from __future__ import annotations
 

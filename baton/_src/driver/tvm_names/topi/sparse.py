@@ -1,4 +1,4 @@
-"""`tvm.topi.sparse`: products with matrices in rows of pairs (CSR)."""
+"""`tvm.topi.sparse`: products with matrices in compressed row format (CSR)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`tvm.topi.testing`: what operators compute, over NumPy, by TVM's names: the references of the catalogue.
+"""`tvm.topi.testing`: NumPy references of operators by TVM's names, taken from the catalogue.
 
 topi.testing.conv2d_nchw_python(a, w, 1, 1);  topi.testing.softmax_python(a, axis=-1)
 """

@@ -1,4 +1,4 @@
-"""More of `tvm.topi.testing`: what moves elements to other places, over NumPy."""
+"""More of `tvm.topi.testing`: NumPy references of operators that move elements."""
 
 from __future__ import annotations
 

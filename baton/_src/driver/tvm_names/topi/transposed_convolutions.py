@@ -1,4 +1,4 @@
-"""`tvm.topi.nn`: transposed convolutions, and what they are made of."""
+"""`tvm.topi.nn`: transposed convolutions and their parts."""
 
 from __future__ import annotations
 

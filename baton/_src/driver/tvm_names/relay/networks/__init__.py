@@ -1,1 +1,1 @@
-"""The networks of `tvm.relay.testing`, written from their papers: an architecture a file, random parameters."""
+"""The networks of `tvm.relay.testing`, written from their papers: one architecture per file, with random parameters."""

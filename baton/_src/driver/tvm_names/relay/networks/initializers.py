@@ -1,4 +1,4 @@
-"""What fills the parameters of networks (`relay.testing.init`): in place, by their names."""
+"""Initialise the parameters of networks (`relay.testing.init`): in place, by their names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""MobileNet v1 (Howard et al. 2017): convolutions of each channel, then of each place."""
+"""MobileNet v1 (Howard et al. 2017): depthwise separable convolutions."""
 
 from __future__ import annotations
 

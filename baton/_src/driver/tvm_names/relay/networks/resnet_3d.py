@@ -1,4 +1,4 @@
-"""ResNet over films (Hara et al. 2018): the residual networks with three-dimensional convolutions."""
+"""ResNet for videos (Hara et al. 2018): the residual networks with three-dimensional convolutions."""
 
 from __future__ import annotations
 

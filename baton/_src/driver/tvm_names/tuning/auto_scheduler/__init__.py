@@ -1,1 +1,1 @@
-"""`tvm.auto_scheduler`: computations without schedules, for which the space that the rules leave open is searched."""
+"""`tvm.auto_scheduler`: for computations without schedules, search the space of the rules' tunable choices."""

@@ -1,4 +1,4 @@
-"""`ComputeDAG`: the computation of a task, to be looked at; `KernelDAG`: that of a kernel of a program."""
+"""`ComputeDAG`: the computation of a task, for inspection; `KernelDAG`: that of a kernel of a program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`auto_scheduler.utils`: keys of workloads taken apart, numbers as texts, and other small words of scripts."""
+"""`auto_scheduler.utils`: decoding workload keys, formatting numbers, and other small helpers of scripts."""
 
 from __future__ import annotations
 

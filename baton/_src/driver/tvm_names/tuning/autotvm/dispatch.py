@@ -1,4 +1,4 @@
-"""Which configuration is in force: a certain one, that of whatever context knows one, or none."""
+"""The configuration in force: a fixed one, the one that a dispatch context provides, or none."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What knobs have for values: how a loop is split, loops are ordered or marked, or any value."""
+"""Values of knobs: splits, orders or annotations of loops, or any value."""
 
 from __future__ import annotations
 

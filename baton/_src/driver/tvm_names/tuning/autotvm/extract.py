@@ -1,4 +1,4 @@
-"""Tasks of Relay programs: the kernels that compiling makes, whose rules leave something open."""
+"""Tasks of Relay programs: the kernels of compilation that have tunable choices."""
 
 from __future__ import annotations
 

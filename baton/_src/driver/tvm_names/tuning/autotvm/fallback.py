@@ -1,4 +1,4 @@
-"""What a template reads where nothing was tuned: the first value of each knob, or what it chooses itself."""
+"""The configuration of a template without tuning results: the first value of each knob, or what it chooses itself."""
 
 from __future__ import annotations
 

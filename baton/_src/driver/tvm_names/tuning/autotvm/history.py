@@ -1,4 +1,4 @@
-"""The best configurations of logs, in force.
+"""Apply the best configurations of logs.
 
 with autotvm.apply_history_best("matmul.log"):
     with tvm.target.Target("llvm"):

@@ -1,4 +1,4 @@
-"""Configurations by number: the places of their knobs' values, and a filter that leaves some out.
+"""Configurations by number: the indices of their knobs' values, and a filter that excludes some.
 
 The first knob changes fastest: number 7 of knobs with 4 and 3 values has their values 3 and 1 (`point2knob`).
 """

@@ -1,4 +1,4 @@
-"""The kernels of a module, replaced by the best ways of computing them that are known."""
+"""Replace the kernels of a module by their best known schedules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gradient boosting: a sum of small regression trees, each fitted to what those before it leave over.
+"""Gradient boosting: a sum of small regression trees, each fitted to the residuals of those before it.
 
 model = BoostedTrees.fitted(features, values)       features: (samples, columns), values: (samples,)
 model.predicted(features)

@@ -1,4 +1,4 @@
-"""Builders: schedules become files of machine code. A script's own derives from `Builder` and gives `build`."""
+"""Builders compile schedules to object files. A custom one derives from `Builder` and defines `build`."""
 
 from __future__ import annotations
 

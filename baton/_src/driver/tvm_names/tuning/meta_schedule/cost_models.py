@@ -1,4 +1,4 @@
-"""Models of costs: which candidates are worth measuring. A script's own derives from `CostModel`."""
+"""Cost models predict which candidates are worth measuring. A custom one derives from `CostModel`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many CPUs there are, as scripts ask to describe their target."""
+"""The number of CPUs, which scripts use to describe their target."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`Database`: the best schedules known of workloads; within its `with` block, compilation asks it.
+"""`Database`: the best known schedules of workloads; within its `with` block, compilation uses them.
 
 database = ms.tir_integration.tune_tir(...)
 schedule = database.query_schedule(module, target, "main")

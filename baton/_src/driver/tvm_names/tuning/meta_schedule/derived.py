@@ -1,4 +1,4 @@
-"""`derived_object`: TVM's decorator for classes of a script that take a part in tuning."""
+"""`derived_object`: TVM's decorator for a script's classes that implement parts of tuning."""
 
 from __future__ import annotations
 

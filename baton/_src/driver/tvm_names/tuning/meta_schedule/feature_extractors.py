@@ -1,4 +1,4 @@
-"""What models of costs see of candidates: numbers by name.
+"""Features of candidates for cost models: numbers by name.
 
 baton's own are the decisions of a candidate's trace, which is all that tells candidates of a kernel apart. A script's
 own extractor gives a row of numbers for each of a candidate's statements.

@@ -1,4 +1,4 @@
-"""What scripts of their own put into the search of a kernel: schedule rules, postprocessors, mutators.
+"""Custom parts of the search for a kernel: schedule rules, postprocessors, mutators.
 
 A rule gives the schedules of a block, a postprocessor changes or rejects each candidate, a mutator changes a trace.
 """

@@ -1,4 +1,4 @@
-"""`Profiler`: where the time of tuning goes.
+"""`Profiler`: how long each part of tuning takes.
 
 with ms.Profiler() as profiler:
     ms.tune_tir(...)

@@ -1,4 +1,4 @@
-"""What a database of schedules keeps: workloads, and records of how fast a trace made them."""
+"""The content of a schedule database: workloads, and records of the time that each trace achieved."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Schedules with the steps of known ones and other decisions: what strategies propose."""
+"""Propose schedules with the steps of known ones and new decisions."""
 
 from __future__ import annotations
 

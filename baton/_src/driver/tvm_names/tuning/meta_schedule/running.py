@@ -1,4 +1,4 @@
-"""Runners: files of machine code are called and timed. A script's own derives from `Runner` and gives `run`."""
+"""Runners run and time object files. A custom one derives from `Runner` and defines `run`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Spaces of schedules: functions of a script that schedule a kernel, or what the rule for the target leaves open."""
+"""Search spaces: a script's functions that schedule a kernel, or the tunable choices of the rule for the target."""
 
 from __future__ import annotations
 
