@@ -1,7 +1,8 @@
-"""Where slices begin and end that open sizes decide: PyTorch knows on which side of the borders they lie.
+"""Bounds of slices that depend on symbolic sizes: PyTorch knows on which side of the axis limits they are.
 
-It asked while it traced, and guards or asserts the answer: a bound below zero counts from the end, one beyond the axis
-is cut off, an end before the beginning leaves nothing. What it cannot know of bounds that elements decide, a run finds.
+It decided that while tracing, and guards or asserts the decision: a negative bound counts from the end, one beyond the
+axis is clipped, an end before the beginning gives an empty slice. For bounds that depend on elements, this is decided
+at run time.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _BOUNDS = {
     "aten.select_scatter.default": (2, 3),
     "aten.narrow.default": (1, 2),
 }
-"""Where the axis and what lies along it stand among the operands."""
+"""The positions of the axis and of the bounds among the operands."""
 
 
 def within(node: Any, name: str, operands: Sequence[Any]) -> list[Any]:
@@ -60,7 +61,7 @@ def within(node: Any, name: str, operands: Sequence[Any]) -> list[Any]:
 
 
 def _from_either_end(place: Dim, size: Dim, cut_off: bool) -> Dim:
-    """A place that counts from the end where a run finds it below zero; within the axis if it is to be `cut_off`."""
+    """A position that counts from the end if it is negative at run time; clipped to the axis if `cut_off`."""
     place = place + size * tir_min(tir_max(0 - place, 0), 1)
     return tir_max(tir_min(place, size), 0) if cut_off else place
 
@@ -76,5 +77,5 @@ def _meaning(argument: Any) -> Any:
 
 
 def _is(condition: Any) -> bool:
-    """What PyTorch answers; no where only a run can tell."""
+    """PyTorch's decision; False if it is known only at run time."""
     return bool(import_module("torch.fx.experimental.symbolic_shapes").guard_or_false(condition))

@@ -1,6 +1,6 @@
 """Control flow that depends on tensors: `torch.cond`, `while_loop`, `scan`, `map`.
 
-PyTorch keeps the ways to go on as graphs of their own; to a converter each is a `Region`, a function of operands.
+PyTorch stores branches and bodies as separate graphs; for a converter each is a `Region`, a function of operands.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from baton._src.ir.tensor_info import TensorInfo
 from baton._src.values.dtype import BOOL
 
 Region = Callable[..., list[Value]]
-"""Writes a graph, given its operands; the results."""
+"""Writes a graph, given its operands; returns the results."""
 _MOST_STEPS = 1024
-"""How often what is repeated a known number of times may be written out."""
+"""Most iterations that are unrolled when their number is known."""
 
 
 def conditional(
@@ -50,7 +50,9 @@ def repeated(
 def scanned(
     node: AtenNode, combine: Region, init: Sequence[Value], xs: Sequence[Value], additional: Sequence[Any] = ()
 ) -> tuple[Value, ...]:
-    """`carried, row = combine(carried, rows)` for all rows along axis 0: what is carried last, and all rows given."""
+    """`carried, row = combine(carried, rows)` for all rows along axis 0: returns the last carried values, and all
+    rows.
+    """
     carried, rows = list(init), []
     for step in range(_steps(node, xs)):
         found = combine(*carried, *(_row(node, x, step) for x in xs), *additional)

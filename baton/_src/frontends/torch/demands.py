@@ -1,7 +1,7 @@
-"""What an exported program demands of the sizes of its inputs: bounds, and what it was told of them while traced.
+"""The conditions that an exported program imposes on the sizes of its inputs: bounds, and guards from tracing.
 
-A program that asked `x.shape[0] > 8` has the answer in it, and is wrong for other inputs. Sizes 0 and 1 are let in
-where the example had more, as PyTorch does. What is asked of floats computed from sizes is not looked at.
+A program that tested `x.shape[0] > 8` contains the answer, and is wrong for other inputs. Sizes 0 and 1 are accepted
+where the example had more, as in PyTorch. Guards on floats computed from sizes are ignored.
 """
 
 from __future__ import annotations
@@ -23,8 +23,9 @@ from baton._src.tir.operators import min as tir_min
 
 @dataclass(frozen=True)
 class Demand:
-    """The placeholder of an input, one of its axes, the size that this axis has where the demand is met, and in
-    PyTorch's words, what is demanded."""
+    """The placeholder of an input, one of its axes, the required size of this axis, and the condition in PyTorch's
+    notation.
+    """
 
     node: Any
     axis: int
@@ -75,7 +76,7 @@ def sources_of(exported: Any, placeholders: Mapping[str, Any]) -> dict[str, Any]
 
 
 def demands(program: Any, symbols: Symbols) -> Iterator[Demand]:
-    """All demands of a program that only a run can tell to be met."""
+    """All conditions of a program that can only be checked at run time."""
     places: dict[Any, tuple[Any, int]] = {}
     for node in program.inputs:
         for axis, size in enumerate(node.meta["val"].shape):
@@ -99,7 +100,7 @@ class _Guard:
     def __init__(self, sources: Mapping[str, Any], symbols: Symbols) -> None:
         self.sources, self.symbols = sources, symbols
         self.sizes: list[tuple[Any, int, Dim]] = []
-        """The sizes that are compared, and where they stand."""
+        """The compared sizes, and where they occur."""
 
     def demand(self, guard: ast.expr) -> Demand | None:
         match guard:
@@ -113,7 +114,7 @@ class _Guard:
         return Demand(node, axis, size + LACKING[_COMPARED[type(kind)]](a, b), ast.unparse(guard))
 
     def _number(self, part: ast.expr) -> Any:
-        """Its value; None for what is no arithmetic of sizes."""
+        """The value of an expression; None if it is not arithmetic on sizes."""
         match part:
             case ast.Constant(value=int(number)):
                 return number

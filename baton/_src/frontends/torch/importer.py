@@ -1,4 +1,4 @@
-"""Walk a plain exported program: bind nodes to values, convert calls, report all unsupported operators at once."""
+"""Traverse a plain exported program: bind nodes to values, convert calls, report all unsupported operators at once."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from baton._src.values.dtype import BOOL, DataType
 from baton._src.values.tensor import AnyArray
 
 _DROPPED = {"layout", "device", "pin_memory", "memory_format"}
-"""Keywords that say where and how elements lie, which is the compiler's business."""
+"""Keywords about memory placement and layout, which the compiler decides."""
 
 
 class Importer:
@@ -45,9 +45,9 @@ class Importer:
         self.converters = converters
         self.symbols = Symbols()
         self.values: dict[str, Any] = {}
-        """What every node of the program so far is: values, tuples of them, sizes, numbers."""
+        """The value of every node of the program so far: values, tuples of them, sizes, numbers."""
         self.names: dict[str, str] = {}
-        """What parameters of the function are called, by placeholder."""
+        """The names of the function's parameters, by placeholder."""
 
     def run(self, parameters: Sequence[tuple[str, str]]) -> list[Value]:
         """The outputs without None. `parameters`: the placeholders that become parameters of the function, with names.
@@ -80,7 +80,7 @@ class Importer:
                 self.values[node.name] = self._call(node)
 
     def _region(self, module: Any, operands: Sequence[Any]) -> list[Value]:
-        """The results of a graph within the graph, whose nodes have names of their own."""
+        """The results of a nested graph, whose nodes have their own names."""
         outer, self.values = self.values, {}
         placeholders = [n.name for n in module.graph.nodes if n.op == "placeholder"]
         self.values.update(zip(placeholders, operands, strict=True))
@@ -140,7 +140,7 @@ class Importer:
         return TensorInfo(dims, dtype_of(found.dtype))
 
     def _attribute(self, module: Any, node: Any) -> Any:
-        """A tensor of a graph, or a graph within it as a function of its operands."""
+        """A tensor of a graph, or a nested graph as a function of its operands."""
         torch, found = torch_library(), module
         for part in node.target.split("."):
             found = getattr(found, part)
@@ -224,7 +224,7 @@ class Importer:
         return given
 
     def _checked(self, call: AtenNode, found: Any) -> Any:
-        """The results, which must have the dtypes and the shapes that PyTorch says."""
+        """The results, which must have the dtypes and shapes that PyTorch gives."""
         if not isinstance(found, (tuple, list)):
             return self._result(call, found, call.results[0])
         rest = found[len(call.results) :]
@@ -244,7 +244,7 @@ class Importer:
         return self._sized(value, expected.shape)
 
     def _sized(self, value: Value, expected: Sequence[Any]) -> Value:
-        """With the sizes that PyTorch knows where we have expressions."""
+        """The result with PyTorch's sizes in place of expressions."""
         own = value.shape
         if own is None or value.dims is not None or not any(_is_known(a, b) for a, b in zip(own, expected)):
             return value

@@ -1,4 +1,4 @@
-"""PyTorch itself, imported when a program is given that needs it."""
+"""PyTorch itself, imported only when a program needs it."""
 
 from __future__ import annotations
 

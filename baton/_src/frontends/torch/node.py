@@ -1,4 +1,4 @@
-"""One call of an aten operator as a converter sees it."""
+"""The converters' view of one call of an aten operator."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from baton._src.support.diagnostics import Diagnostic, DiagnosticError
 from baton._src.values.dtype import DataType
 
 Scalar = int | float | bool | PrimExpr | Real
-"""A number of the program, or a size that is computed with, or what is computed from one."""
+"""A number of the program, a size in a computation, or a value computed from one."""
 
 
 @dataclass(slots=True)
 class AtenNode:
-    """The operator's name (`aten.add.Tensor`), the builder, and what PyTorch says of the results.
+    """The operator's name (`aten.add.Tensor`), the builder, and PyTorch's description of the results.
 
     `results`: PyTorch's own (fake) tensor for every result, in order: the dtype is right by definition.
     `source`: the line of the user's program. `used`: which of several results the program takes.
@@ -82,13 +82,13 @@ class AtenNode:
         return x.shape
 
     def common_shape(self, *operands: Value) -> tuple[Dim, ...]:
-        """What tensors broadcast to; sizes of which neither is known to be 1 are taken to be equal."""
+        """The broadcast shape of tensors; sizes of which neither is known to be 1 are assumed to be equal."""
         rank = max(o.rank for o in operands)
         columns = zip(*[(1,) * (rank - o.rank) + self.sizes(o) for o in operands], strict=True)
         return tuple(next((d for d in column if not (isinstance(d, int) and d == 1)), 1) for column in columns)
 
     def known(self, dim: Dim, what: str) -> int:
-        """A size that must be a number."""
+        """A size that must be constant."""
         if not isinstance(dim, int):
             self.fail(f"{what} must be known when importing; it is {dim}", code="torch-dynamic")
         return dim
@@ -109,7 +109,7 @@ class AtenNode:
 
 
 def _sample(operand: Value | Scalar) -> Any:
-    """What stands for an operand in the question for a common dtype."""
+    """An operand's stand-in in the query for a common dtype."""
     if isinstance(operand, Value):
         torch = torch_library()
         return torch.empty((1,) * max(operand.rank, 0), dtype=getattr(torch, str(operand.dtype)), device="meta")
@@ -119,7 +119,7 @@ def _sample(operand: Value | Scalar) -> Any:
 
 
 def _joined(a: Any, b: Any) -> Any:
-    """What stands for two operands: their common dtype, and the rank that decides."""
+    """The stand-in for two operands: their common dtype, and the rank that decides."""
     torch = torch_library()
     rank = max(o.dim() if isinstance(o, torch.Tensor) else 0 for o in (a, b))
     return torch.empty((1,) * rank, dtype=torch.result_type(a, b), device="meta")

@@ -1,4 +1,4 @@
-"""Numbers that programs compute from open sizes and that are no sizes: quotients, roots, products with floats."""
+"""Real numbers that programs compute from symbolic sizes: quotients, roots, products with floats."""
 
 from __future__ import annotations
 
@@ -14,11 +14,15 @@ from baton._src.support.diagnostics import fail
 from baton._src.tir.operators import ceildiv, floordiv, truncdiv
 
 _EXACT = 1 << 20
-"""Fractions of such tops and bottoms are exact as floats, and their products with sizes are, too."""
+"""Bound on numerators and denominators of fractions that are exact as floats, and whose products with sizes are
+exact.
+"""
 
 
 class Real:
-    """An operator of the catalogue on numbers, sizes and other reals: a float, as a tensor without axes once needed."""
+    """An operator of the catalogue on numbers, sizes and other reals: a float, which becomes a rank-0 tensor when
+    needed.
+    """
 
     def __init__(self, op: str, *operands: Any) -> None:
         self.op, self.operands = op, operands
@@ -32,9 +36,9 @@ class Real:
 
 
 class Quotient(Real):
-    """A size by a whole number, or another size. It is no size until it is rounded, which is exact.
+    """A size divided by an integer, or by another size. It becomes a size only when it is rounded, which is exact.
 
-    PyTorch divides as floats: their rounding never reaches the next whole number as long as nothing else is done.
+    PyTorch divides as floats: their rounding never reaches the next integer as long as nothing else is done.
     """
 
     def __init__(self, top: Any, bottom: Any) -> None:

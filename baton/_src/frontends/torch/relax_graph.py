@@ -32,12 +32,12 @@ def from_exported_program(
     one and `unwrap_unit_return_tuple`; `no_bind_return_tuple` leaves the tuple without a name of its own. Symbolic
     sizes keep PyTorch's names (`s0`, ...).
 
-    A function has no state: what the program changes of its own (a cache of keys and values, a counter) is an input
-    behind the others, and the last results are what becomes of it, in the same order. `exported_program.state_dict`
-    has what to begin with; pass on what a call returns.
+    A function has no state: state that the program changes (a KV cache, a counter) becomes additional inputs at the
+    end, and its new values are the last results, in the same order. `exported_program.state_dict` has the initial
+    values; pass the returned values to the next call.
 
-    Raises `DiagnosticError`: every unsupported operator at once (`torch-unsupported-op`), and whatever is wrong with an
-    operator, naming its line.
+    Raises `DiagnosticError`: all unsupported operators at once (`torch-unsupported-op`), or an error of an operator,
+    naming its source line.
     """
     program = read_program(exported_program, CONVERTERS)
     kept = [(w.placeholder, w.placeholder) for w in program.weights if keep_params_as_input and _is_kept(w)]
@@ -58,11 +58,11 @@ def from_fx(
 ) -> IRModule:
     """Import a `torch.fx.GraphModule` whose inputs have these shapes and dtypes, as a Relax module.
 
-    Sizes that are variables stay open, under PyTorch's names. The inputs are called `inp_0`, `inp_1`, ...; with
-    `keep_params_as_input` the parameters follow them, sorted by name. A single result is no tuple unless the
-    graph returns one. `custom_convert_map` converts functions that the graph calls (`relu` of torch.relu) in the
-    user's own way: from the node and a context (`env`: the expressions of nodes, `block_builder`, `retrieve_args`) to a
-    Relax expression. Errors as for `from_exported_program`.
+    Sizes that are variables stay symbolic, under PyTorch's names. The inputs are called `inp_0`, `inp_1`, ...; with
+    `keep_params_as_input` the parameters follow them, sorted by name. A single result is no tuple unless the graph
+    returns one. `custom_convert_map` gives custom converters of functions that the graph calls (`relu` for torch.relu):
+    from the node and a context (`env`: the expressions of nodes, `block_builder`, `retrieve_args`) to a Relax
+    expression. Errors as for `from_exported_program`.
     """
     own: dict[str, Converter] = {}
     if custom_convert_map and hasattr(model, "graph"):
@@ -80,16 +80,16 @@ def from_fx(
 
 
 def imported(program: Program, outputs: Sequence[Any]) -> IRModule:
-    """A program that is read already, with these of its nodes as results: a tuple, whatever their number.
+    """Import a program that is read already, with the given nodes as results: a tuple, whatever their number.
 
-    Its `unseen` numbers stand behind the inputs.
+    Its `unseen` numbers follow the inputs.
     """
     inputs = [(n.name, n.name) for n in (*program.inputs, *program.unseen)]
     return _imported(replace(program, outputs=tuple(outputs)), inputs, None, False, True)
 
 
 def _inputs(program: Program, names: Sequence[str]) -> list[tuple[str, str]]:
-    """The program's inputs under these names, and what it changes of its own."""
+    """The program's inputs under these names, and the state that it changes."""
     own = [(n.name, name) for n, name in zip(program.inputs, names, strict=True)]
     return own + [(w.placeholder, w.placeholder) for w in program.weights if w.is_changed]
 

@@ -44,12 +44,12 @@ def from_pytorch(
 
     `input_infos`: (name, shape) or (name, (shape, dtype)) of every input, `default_dtype` where none is given, open
     sizes as `relay.Any()`. The parameters keep their names in the module (`conv.weight`), with `_` for `.` under
-    `use_parser_friendly_name`. What decides nothing about the result is left out, inputs too. `custom_convert_map` adds
-    operators: from `aten::name` to a function of (arguments, their dtypes) that returns a Relay expression. What the
-    module changes of its own is among the parameters; the last results are what becomes of it, as its state is ordered.
+    `use_parser_friendly_name`. Nodes and inputs that do not affect the result are dropped. `custom_convert_map` adds
+    operators: from `aten::name` to a function of (arguments, their dtypes) that returns a Relay expression. State that
+    the module changes is among the parameters; its new values are the last results, in the order of the state.
 
-    Quantised models (`torch.ao.quantization`) become arithmetic of whole numbers, with PyTorch's own rounding: their
-    weights are kept as int8, whether or not `keep_quantized_weight`. Scopes are not kept in names. Errors as for
+    Quantised models (`torch.ao.quantization`) become integer arithmetic, with PyTorch's own rounding: their weights are
+    kept as int8, whether or not `keep_quantized_weight`. Scopes are not kept in names. Errors as for
     `relax.frontend.torch.from_exported_program`.
     """
     if export_renamed_c_graph_path is not None:
@@ -71,7 +71,7 @@ def from_pytorch(
 def from_exported(exported_program: Any) -> tuple[IRModule, dict[str, NDArray]]:
     """Import a `torch.export.ExportedProgram` as a Relay module with `main`, and its parameters by name.
 
-    Inputs are called as in the program. Errors as for `relax.frontend.torch.from_exported_program`.
+    Inputs keep their names of the program. Errors as for `relax.frontend.torch.from_exported_program`.
     """
     program = read_program(exported_program, CONVERTERS)
     weights = {w.placeholder: w.target for w in program.weights}

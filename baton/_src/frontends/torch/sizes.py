@@ -1,4 +1,4 @@
-"""What programs compute with sizes: Python's functions on ints and symbolic expressions."""
+"""Computations of programs on sizes: Python's functions on ints and symbolic expressions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from baton._src.tir.operators import min as tir_min
 
 
 def _either(plain: Callable[..., Any], symbolic: Callable[..., Any]) -> Callable[..., Any]:
-    """`plain` on numbers, `symbolic` on whole numbers where an expression is among them."""
+    """`plain` on numbers, `symbolic` if one operand is an expression."""
 
     def compute(*operands: Any) -> Any:
         if any(is_open(o) for o in operands) and any(isinstance(o, (Real, float)) for o in operands):
@@ -90,4 +90,4 @@ SIZES: dict[str, Callable[..., Any]] = {
     "math.floor": floored,
     "math.trunc": truncated,
 }
-"""Function -> what it computes. `getitem` also takes one of several results of an operator."""
+"""The implementation of each function. `getitem` also selects one of several results of an operator."""

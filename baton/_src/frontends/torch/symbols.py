@@ -1,4 +1,4 @@
-"""Sizes that an exported program leaves open: its symbolic expressions as ours."""
+"""Symbolic sizes of an exported program, as shape variables and expressions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PAIRS = {
 
 
 def unseen(numbers: Sequence[Any], tensors: Sequence[Any]) -> tuple[Any, ...]:
-    """The nodes of numbers that no size of the tensors tells: arguments of the program, or sizes of what is gone."""
+    """The nodes of numbers that no tensor's size determines: arguments of the program, or sizes of removed inputs."""
     sizes = [d.node.expr for t in tensors for d in t.meta["val"].shape if not isinstance(d, int)]
     seen = {e for e in sizes if e.is_Symbol}
     found = []
@@ -36,7 +36,7 @@ def unseen(numbers: Sequence[Any], tensors: Sequence[Any]) -> tuple[Any, ...]:
 
 
 class Symbols:
-    """The variables that stand for a program's symbols, made when first seen."""
+    """The variables for a program's symbols, created on first use."""
 
     def __init__(self) -> None:
         self.variables: dict[str, Dim] = {}
@@ -48,9 +48,10 @@ class Symbols:
         return self.expression(size.node.expr)
 
     def measured(self, shapes: Sequence[Sequence[Any]]) -> dict[int, dict[int, Dim]]:
-        """Sizes of inputs that tell a symbol which none is alone, as 8 * k does: by input and axis, a variable each.
+        """Sizes of inputs that determine a symbol only through an expression such as 8 * k: by input and axis, a
+        variable each.
 
-        The symbol is what is left by division; that nothing remains is to be checked.
+        The symbol is the quotient; that there is no remainder must be checked.
         """
         sizes = [
             (k, axis, d.node.expr) for k, s in enumerate(shapes) for axis, d in enumerate(s) if not isinstance(d, int)
@@ -72,9 +73,9 @@ class Symbols:
         return found
 
     def count(self, number: Any) -> tuple[Var, Dim]:
-        """A variable for how far from zero an `unseen` number is, and the number in terms of it.
+        """A variable for the magnitude of an `unseen` number, and the number in terms of it.
 
-        PyTorch keeps the sign that it is asked for among its guards: another one is another program.
+        PyTorch records the sign that it assumes among its guards: another sign is another program.
         """
         size = Var(str(number.node.expr), "int64")
         found: Dim = size if number >= 0 else 0 - size

@@ -12,7 +12,7 @@ To add an operator:
    front, `node.fail` refuses with a reason. The result is checked against PyTorch's shape and dtype.
 3. Add it to the file's table, and a case to `tests/frontends/torch/cases/`; `python -m tests.docs` lists it.
 
-An operator that is missing is taken apart by PyTorch if it is not of PyTorch's core set, so look first at what
+PyTorch decomposes an operator without a converter if it is not in PyTorch's core set, so check first what
 `exported.run_decompositions()` makes of it: often nothing is left to do.
 """
 
@@ -77,4 +77,4 @@ IGNORED = {
     "aten.sym_constrain_range_for_size.default",
     "torch._check",
 }
-"""What only tells PyTorch something: sizes are checked when the compiled function is called."""
+"""Operators that only inform PyTorch: sizes are checked when the compiled function is called."""

@@ -1,4 +1,4 @@
-"""Dtypes and arrays of PyTorch in baton's terms. Needs PyTorch only where it is given its objects."""
+"""Convert dtypes and arrays of PyTorch. PyTorch is only needed when its objects are passed."""
 
 from __future__ import annotations
 

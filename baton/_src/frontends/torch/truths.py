@@ -1,4 +1,4 @@
-"""What programs ask of numbers that only a run tells, and `x.item()`, which makes such numbers of elements."""
+"""Conditions on numbers that are known only at run time, and `x.item()`, which turns elements into such numbers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Element(Real):
 
 
 class Truth(Real):
-    """A comparison of numbers, or what is made of the answers of several: a bool, as a tensor without axes."""
+    """A comparison of numbers, or a combination of comparisons: a bool, as a rank-0 tensor."""
 
     def value(self, graph: GraphBuilder) -> Value:
         joins = self.op.startswith("logical")
@@ -53,7 +53,7 @@ def _as(graph: GraphBuilder, operand: Any, kind: str) -> Value:
 
 
 def asked(op: str, plain: Callable[..., Any]) -> Callable[..., Any]:
-    """`plain` on what is known, `op` of the catalogue on what is not."""
+    """`plain` on known numbers, `op` of the catalogue on others."""
 
     def compute(*operands: Any) -> Any:
         return Truth(op, *operands) if any(is_open(o) for o in operands) else plain(*operands)
@@ -69,7 +69,7 @@ LACKING: dict[str, Callable[[Any, Any], Any]] = {
     "less_equal": lambda a, b: tir_min(b - a, 0),
     "less": lambda a, b: tir_min(b - a - 1, 0),
 }
-"""A number that is zero where the comparison holds, and only there."""
+"""For each comparison a number that is zero exactly where it holds."""
 
 
 def chosen(condition: Any, then: Any, otherwise: Any) -> Any:
@@ -118,7 +118,7 @@ _IN_RELAX = "import the program into Relax, which has names for such numbers"
 
 
 def asserted(node: AtenNode, condition: Any, message: str = "") -> None:
-    """An error of the call where the condition does not hold."""
+    """Make the call raise an error unless the condition holds."""
     if not isinstance(condition, (Truth, Value)):
         if not condition:
             node.fail(f"always fails:  {message}", code="torch-assert")

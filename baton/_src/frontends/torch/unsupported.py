@@ -1,4 +1,4 @@
-"""What is said of an operator that has no converter: where it is used, and what helps in its place."""
+"""The error for an operator without a converter: where it is used, and alternatives."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ _DRAWING = {
     "normal", "normal_functional", "uniform", "exponential", "poisson", "geometric", "cauchy", "log_normal", "random",
     "native_dropout", "rrelu_with_noise", "rrelu_with_noise_functional",
 }  # fmt: skip
-"""Operators of PyTorch's generator, which keeps a state."""
+"""Operators that use PyTorch's random generator, which has state."""
 
 
 def unsupported(name: str, sources: Sequence[str], known: Iterable[str]) -> Diagnostic:
-    """The refusal of an operator that is used in these lines, where operators are `known`."""
+    """The error for an operator used in these lines, where operators `known` are supported."""
     places = list(dict.fromkeys(sources))
     listed = "; ".join(places[:5]) + (f"; and {len(places) - 5} more" if len(places) > 5 else "")
     if name.split(".")[1] in _DRAWING:
@@ -35,7 +35,7 @@ def unsupported(name: str, sources: Sequence[str], known: Iterable[str]) -> Diag
 
 
 def _way_around(name: str, known: Iterable[str]) -> str:
-    """What helps in place of an operator; those of aten may be misspelt, or meant to be another."""
+    """The suggested alternative to an operator; names of aten operators may be misspelt."""
     space, *rest = name.split(".")
     if len(rest) == 2 and space not in ("aten", "torch"):
         return f"say it in terms of PyTorch: exported.run_decompositions({{torch.ops.{name}: function}})"

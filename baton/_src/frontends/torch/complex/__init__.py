@@ -1,5 +1,5 @@
-"""Complex tensors as pairs of real ones: `pair`, `fourier` transforms, and what operators mean for them (`paired`).
+"""Complex tensors as pairs of real ones: `pair`, `fourier` transforms, and operators on pairs (`paired`).
 
-What pairs do not make easy is taken apart before, in terms of PyTorch (`decompositions`): `functions` of the parts, and
-`operators` of real tensors.
+Other operators are decomposed beforehand, in terms of PyTorch (`decompositions`): into `functions` of the parts, and
+`operators` on real tensors.
 """

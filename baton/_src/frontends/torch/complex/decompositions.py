@@ -1,7 +1,7 @@
-"""Operators with converters for real tensors only, taken apart where their tensors are complex.
+"""Decompose operators that have converters for real tensors only, if their tensors are complex.
 
-A program with complex tensors is taken apart by this table, too: by functions of the parts, otherwise as PyTorch takes
-the operator apart. What neither knows stays whole, and is refused by name.
+This table is added for programs with complex tensors: operators are decomposed into functions of the parts, otherwise
+by PyTorch. Operators without a decomposition are refused by name.
 """
 
 from __future__ import annotations
@@ -96,4 +96,4 @@ IN_PARTS: dict[str, Function] = {
     "aten.logsumexp.default": o.log_of_sum,
     "aten.linalg_inv_ex.default": o.inverse,
 }
-"""What PyTorch does not take apart, or not into operators that we know."""
+"""Operators that PyTorch does not decompose, or not into supported operators."""

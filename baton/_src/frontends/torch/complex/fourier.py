@@ -1,4 +1,6 @@
-"""Fourier transforms: products with matrices made while importing, one axis after another. Lengths must be known."""
+"""Fourier transforms: products with matrices computed while importing, one axis after another. Lengths must be
+known.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +71,7 @@ def _too_long(node: AtenNode, length: int) -> None:
 
 
 def _scale(lengths: Sequence[int], normalization: int) -> float:
-    """PyTorch counts ways to divide: not, by the root of the number of elements, by that number."""
+    """PyTorch numbers its normalisations: none, by the square root of the number of elements, by that number."""
     count = math.prod(lengths)
     return {0: 1.0, 1: 1 / math.sqrt(count), 2: 1 / count}[normalization]
 

@@ -1,8 +1,8 @@
-"""Functions of complex numbers in terms of their parts, where PyTorch keeps them whole.
+"""Functions of complex numbers in terms of their parts, for operators that PyTorch does not decompose.
 
-The parts are doubles meanwhile, so that what cancels costs float32 nothing. On the lines where functions jump the sign
-of a zero decides the side, as in PyTorch: 1 - z is made part by part. Those of inverse sines follow W. Kahan, "Branch
-cuts for complex elementary functions" (1987).
+The parts are computed in float64, so that cancellation costs float32 no precision. On branch cuts the sign of a zero
+decides the side, as in PyTorch: 1 - z is made part by part. Those of inverse sines follow W. Kahan, "Branch cuts for
+complex elementary functions" (1987).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Operators that compute with complex tensors, in terms of real ones, where PyTorch keeps them whole."""
+"""Operators on complex tensors in terms of real ones, for operators that PyTorch does not decompose."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def parts_of(z: Any) -> tuple[Any, Any]:
 
 
 def looked_at(operator: str, joined: str) -> Operator:
-    """A question for both parts, whose answers are joined: `isnan` is that one of them is (`logical_or`)."""
+    """Apply a predicate to both parts and join the results: `isnan` holds if it does for one of them (`logical_or`)."""
 
     def take_apart(*tensors: Any) -> Any:
         torch = torch_library()
@@ -32,7 +32,7 @@ def looked_at(operator: str, joined: str) -> Operator:
 
 
 def as_truth(operator: str) -> Operator:
-    """An operator of truths: what is not zero is true."""
+    """An operator on truth values: non-zero is true."""
 
     def take_apart(*given: Any, **kwargs: Any) -> Any:
         truths = (_truth(g) if isinstance(g, torch_library().Tensor) else g for g in given)

@@ -1,4 +1,4 @@
-"""`Pair`: a complex tensor while a program is imported; the languages have real ones only."""
+"""`Pair`: a complex tensor during import; the languages only have real ones."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from baton._src.frontends.torch.library import torch_library
 from baton._src.frontends.torch.node import AtenNode
 
 PARTS = {"complex32": "float16", "complex64": "float32", "complex128": "float64"}
-"""What the parts of a complex dtype are."""
+"""The dtype of the parts of each complex dtype."""
 
 
 @dataclass(frozen=True)
@@ -23,14 +23,14 @@ class Pair:
 
 @dataclass(frozen=True)
 class Part:
-    """What PyTorch says of a part of a complex result."""
+    """PyTorch's description of a part of a complex result."""
 
     shape: Any
     dtype: Any
 
 
 def part_of(expected: Any) -> Any:
-    """PyTorch's result, or what each of its parts is if it is complex."""
+    """PyTorch's result, or the description of its parts if it is complex."""
     name = str(getattr(expected, "dtype", "")).removeprefix("torch.")
     return Part(expected.shape, getattr(torch_library(), PARTS[name])) if name in PARTS else expected
 

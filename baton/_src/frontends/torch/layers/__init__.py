@@ -1,1 +1,1 @@
-"""Converters of what layers of neural networks are made of: convolutions and norms, pools, attention, recurrences."""
+"""Converters of neural network layers: convolutions and norms, pools, attention, recurrences."""

@@ -1,4 +1,4 @@
-"""Gradients of layers, as they stand in the backward graphs of `torch.compile`: convolutions and pools."""
+"""Gradients of layers, as they occur in the backward graphs of `torch.compile`: convolutions and pools."""
 
 from __future__ import annotations
 

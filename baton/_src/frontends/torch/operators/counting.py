@@ -1,4 +1,4 @@
-"""Operators whose results are as long as their elements say: how often numbers occur, and which there are."""
+"""Operators whose result sizes depend on elements: counts and unique values."""
 
 from __future__ import annotations
 

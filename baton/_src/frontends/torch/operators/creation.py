@@ -1,4 +1,4 @@
-"""Tensors made of nothing but sizes and numbers."""
+"""Tensors created from sizes and numbers only."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Factors of matrices, and what is solved with them: the VM computes them (`runtime/vm/builtins/matrices.py`).
+"""Matrix factorisations, and solvers that use them: the VM computes them (`runtime/vm/builtins/matrices.py`).
 
 Operators that can fail give a number for every matrix, 0 where all is well; with `check_errors` it is an error when the
 program runs.

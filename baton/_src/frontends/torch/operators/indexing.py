@@ -1,4 +1,4 @@
-"""Gathering and scattering by tensors of indices. What counts from the end is made to count from the front."""
+"""Gathering and scattering by index tensors. Negative indices are normalised to count from the front."""
 
 from __future__ import annotations
 

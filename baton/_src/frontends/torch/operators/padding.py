@@ -1,4 +1,4 @@
-"""Borders around tensors: of one number, of the edge, of the mirrored or the opposite side."""
+"""Padding of tensors: with a constant, the edge, by reflection, or circularly."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reductions over axes, and what is computed along them."""
+"""Reductions over axes, and scans along them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Operators that move or rename elements: views, permutations, joins, parts."""
+"""Operators that move elements: views, permutations, concatenations, slices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions with values of their own: signs of zeros, angles, what infinity and NaN give, what is lost near zero."""
+"""Functions with special cases: signs of zeros, angles, infinity and NaN, precision near zero."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tensors with a part replaced: what writes into views and by indices become when nothing is changed in place."""
+"""Tensors with a part replaced: the functional form of writes into views and by indices."""
 
 from __future__ import annotations
 

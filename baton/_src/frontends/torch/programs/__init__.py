@@ -1,5 +1,5 @@
-"""What programs of PyTorch may come from, and how they are made plain.
+"""Read PyTorch programs from their sources, and bring them into a plain form.
 
 `archive` reads files, `tracing` exports `fx.GraphModule`s and TorchScript (which `torchscript` runs node by node);
-`program` takes side effects out of exported programs, with the `decompositions` that PyTorch lacks.
+`program` removes side effects from exported programs, with the `decompositions` that PyTorch lacks.
 """

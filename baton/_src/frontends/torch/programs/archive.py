@@ -1,8 +1,8 @@
-"""Reads `.pt2` files without running anything of them.
+"""Read `.pt2` files without executing anything in them.
 
 `torch.export.load` unpickles example inputs and constants, evaluates the expressions of sizes and looks functions up by
-any name. Here pickles are refused or left alone, expressions must be arithmetic, and only operators of aten are named;
-what is left goes to PyTorch's own reader of programs.
+any name. Here pickles are refused or ignored, expressions must be arithmetic, and only aten operators may be named; the
+rest is passed to PyTorch's own reader.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ _CONFIGS = {
     "data/weights/model_weights_config.json": "data/weights/model.pt",
     "data/constants/model_constants_config.json": "data/constants/model.pt",
 }
-"""Descriptions of tensors, and the pickles that would be read in their place if they were there."""
+"""Descriptions of tensors, and the pickles that PyTorch would read in their place if they existed."""
 _FUNCTIONS = {
     "Symbol", "Integer", "Float", "Rational", "Add", "Mul", "Pow", "FloorDiv", "CleanDiv", "IntTrueDiv", "Mod",
     "PythonMod", "Max", "Min", "Equality", "Unequality", "StrictLessThan", "LessThan", "StrictGreaterThan",
     "GreaterThan", "ToFloat", "CeilToInt", "FloorToInt", "TruncToInt",
 }  # fmt: skip
-"""What expressions of sizes may call."""
+"""Functions that expressions of sizes may call."""
 _SYNTAX = (
     ast.Expression, ast.Call, ast.Name, ast.Constant, ast.keyword, ast.BinOp, ast.UnaryOp, ast.operator, ast.unaryop,
     ast.Load, ast.Compare, ast.cmpop,
@@ -42,7 +42,8 @@ _FOREIGN = ("as_custom_obj", "as_operator", "as_graph", "as_opaque_value")
 def read_archive(path: Path) -> Any:
     """The `ExportedProgram` in a file that `torch.export.save` wrote.
 
-    Raises `torch-file`: damaged files, pickles among its parts, expressions or operators that a program has not.
+    Raises `torch-file`: damaged files, pickles among its parts, or expressions or operators that programs do not
+    contain.
     """
     torch_library()
     package = import_module("torch.export.pt2_archive._package")
@@ -63,7 +64,7 @@ def _refuse(path: Path, reason: str) -> NoReturn:
 
 
 def _check_sizes(path: Path, stream: Any) -> None:
-    """Parts are stored as they are, so the file bounds what is allocated."""
+    """Parts are stored uncompressed, so the file size bounds what is allocated."""
     try:
         with zipfile.ZipFile(stream) as archive:
             entries = archive.infolist()
@@ -95,7 +96,9 @@ def _check_payloads(path: Path, payloads: Any) -> None:
 
 
 def _checked(path: Path, content: Any) -> Any:
-    """The program's description without what is not needed to compile it, when all else in it is harmless."""
+    """The program's description without parts that compilation does not need, after checking that the rest is
+    harmless.
+    """
     content["guards_code"] = [str(guard) for guard in content.get("guards_code", [])]
     for guard in content["guards_code"]:
         _check_guard(path, guard)
@@ -114,7 +117,7 @@ def _checked(path: Path, content: Any) -> Any:
 
 
 def _check_guard(path: Path, guard: str) -> None:
-    """Guards are read as comparisons, and never run: they need to be Python and no more."""
+    """Guards are parsed as comparisons, and never executed: they must only be valid Python."""
     try:
         ast.parse(guard, mode="eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError):

@@ -1,7 +1,7 @@
-"""Operators that PyTorch keeps whole, taken apart here in terms of PyTorch itself.
+"""Decompositions, in terms of PyTorch itself, of operators that PyTorch does not decompose.
 
-PyTorch applies these functions while it makes a program plain, next to its own: they are given PyTorch's tensors, see
-their strides, and call its operators. `NotImplemented` leaves the operator whole, and so refused by name.
+PyTorch applies these functions together with its own: they take PyTorch's tensors, see their strides, and call its
+operators. If one returns `NotImplemented`, the operator is kept, and refused by name.
 """
 
 from __future__ import annotations
@@ -96,9 +96,9 @@ from baton._src.frontends.torch.programs.whole_operators import (
 
 
 def decompositions(supported: Collection[str], with_complex: bool = False) -> Any:
-    """The ways to take operators apart, PyTorch's and ours, less those of operators with a converter.
+    """The decompositions, PyTorch's and ours, except of operators with a converter.
 
-    `with_complex`: converters of most operators are for real tensors only; those of complex ones are taken apart.
+    `with_complex`: converters of most operators are for real tensors only; those of complex ones are decomposed.
     """
     torch = torch_library()
     table = torch.export.default_decompositions()
@@ -134,7 +134,7 @@ PYTORCH_HAS = (
     "aten.native_batch_norm_backward.default",
     "aten.batch_norm_backward.default",
 )
-"""What PyTorch can take apart, but keeps whole in its core set."""
+"""Operators that PyTorch can decompose, but keeps in its core set."""
 
 OURS: dict[str, Callable[..., Any]] = {
     "aten._transformer_encoder_layer_fwd.default": encoder_layer,
@@ -222,4 +222,4 @@ OURS: dict[str, Callable[..., Any]] = {
     "aten.linalg_pinv.atol_rtol_tensor": pseudo_inverse,
     "aten._int_mm.default": whole_product,
 }
-"""What PyTorch keeps whole."""
+"""Operators that PyTorch does not decompose."""

@@ -1,4 +1,4 @@
-"""Deformable convolutions (`torchvision.deform_conv2d`), in terms of PyTorch: pixels are read where offsets say."""
+"""Deformable convolutions (`torchvision.deform_conv2d`), in terms of PyTorch: pixels are read at offset positions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`flex_attention` as PyTorch computes it without a kernel: all scores at once, changed by the user's functions."""
+"""`flex_attention` as PyTorch computes it without a kernel: all scores at once, modified by the user's functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions of mathematics that PyTorch keeps whole, in its own terms."""
+"""Decompositions of mathematical functions that PyTorch does not decompose."""
 
 from __future__ import annotations
 
