@@ -10,6 +10,7 @@ from typing import Any
 
 from baton._src.ir.expr import Op
 from baton._src.ir.module import IRModule
+from baton._src.ir.traverse import post_order
 from baton._src.relax.check.base_check import BaseCheckResult, struct_info_base_check
 from baton._src.relax.check.context import Context
 from baton._src.relax.check.deduce import deduce
@@ -19,9 +20,10 @@ from baton._src.relax.check.purity import calls_in, check_purity, functions_in
 from baton._src.relax.check.recursion import call_graph, detect_recursion
 from baton._src.relax.check.report import STRUCT_INFO, described
 from baton._src.relax.check.scope_walk import ScopeWalk
-from baton._src.relax.nodes import Call, Function
+from baton._src.relax.nodes import Function, If, SeqExpr, Tuple, TupleGetItem
 from baton._src.relax.normalize import Normalizer
 from baton._src.relax.special_op import SpecialOp
+from baton._src.relax.struct_info import StructInfo
 from baton._src.support.diagnostics import Diagnostic, DiagnosticError
 from baton._src.support.graphs import components
 from baton._src.tir.prim_func import PrimFunc
@@ -148,23 +150,30 @@ def _check_infos(module: IRModule, names: dict[str, Any], findings: Findings) ->
 
 
 def _compare_stored(function: Function, context: Context, findings: Findings) -> None:
-    """Compare the stored StructInfo of calls with what is deduced now, and check the operators' own conditions."""
+    """Compare stored StructInfo with what is deduced now, and check the operators' own conditions."""
     for inner in functions_in(function):
         for call, _, binding in calls_in(inner.body):
             span = call.span or (binding.span if binding is not None else None)
             try:
-                _compare_call(call, context, findings)
+                _compare(call, "a call is declared to give", call.struct_info, deduce(call, context), context, findings)
                 definition = call.op.definition if isinstance(call.op, Op) else None
                 if isinstance(definition, SpecialOp) and definition.validate is not None:
                     definition.validate(call, context)
             except DiagnosticError as error:
                 findings.extend([d.at(span) for d in error.diagnostics])
+    for node in post_order(function):
+        match node:
+            case Function(ret_struct_info=StructInfo() as promised, body=SeqExpr() as body):
+                _compare(node, "a function promises", promised, body.struct_info, context, findings)
+            case If() | SeqExpr() | Tuple() | TupleGetItem() if node.struct_info_ is not None:
+                claim = f"a {type(node).__name__} is declared to give"
+                _compare(node, claim, node.struct_info, deduce(node, context), context, findings)
+            case _:
+                pass
 
 
-def _compare_call(call: Call, context: Context, findings: Findings) -> None:
-    stored = call.struct_info_
-    found = deduce(call, context)
+def _compare(
+    expr: Any, claim: str, stored: StructInfo, found: StructInfo, context: Context, findings: Findings
+) -> None:
     if struct_info_base_check(stored, found, context.prover) is BaseCheckResult.FAIL_L0:
-        findings.add(
-            STRUCT_INFO, f"a call is declared to give {described(stored)} but gives {described(found)}", span=call.span
-        )
+        findings.add(STRUCT_INFO, f"{claim} {described(stored)} but gives {described(found)}", span=expr.span)

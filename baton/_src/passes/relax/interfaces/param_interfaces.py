@@ -21,6 +21,7 @@ from baton._src.relax.nodes import (
     BindingBlock,
     Call,
     Function,
+    If,
     MatchCast,
     SeqExpr,
     Tuple,
@@ -119,7 +120,7 @@ class _Deduction(BindingRewriter):
 
     def visit_binding(self, binding: Binding) -> None:
         value = binding.value if isinstance(binding, VarBinding) else None
-        if not isinstance(value, (Call, Tuple, TupleGetItem)):
+        if not isinstance(value, (Call, Function, If, Tuple, TupleGetItem)):
             self.keep(binding)
             return
         made = self.normalized(value.with_fields(struct_info_=None))
