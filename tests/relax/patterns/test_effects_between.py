@@ -13,14 +13,14 @@ from baton._src.ir.module import IRModule
 from baton._src.relax.interpreter import Interpreter
 from baton._src.relax.nodes import Function
 from baton.relax import transform
-from baton.relax.dpl import is_op, rewrite_call, wildcard
+from baton.relax.dpl import is_const, is_op, rewrite_call, wildcard
 from baton.script import relax as R
 from tests.relax.build import module
 from tests.relax.machines import table
 
 INPUT = wildcard()
 RELU_OF_NEGATIVE = is_op("relax.nn.relu")(is_op("relax.negative")(INPUT))
-CALL = 'R.call_packed("test.inc", x, sinfo_args=R.Tuple())'
+CALL, ON_Y = (f'R.call_packed("test.inc", {name}, sinfo_args=R.Tuple())' for name in "xy")
 
 
 def _increase(x: Any) -> None:
@@ -59,6 +59,7 @@ def reversed_minimum(expr: Any, found: Any) -> Any:
     "lines",
     [
         ("y = R.negative(x)", CALL, "z = R.nn.relu(y)", "return z"),
+        ("t = R.tanh(x)", "y = R.negative(t)", ON_Y, "z = R.nn.relu(y)", "return z"),
         ("y = R.negative(x)", "if c:", f"    {CALL}", "    z = R.nn.relu(y)", "else:", "    z = R.exp(y)", "return z"),
         (
             "y = R.negative(x)",
@@ -71,7 +72,7 @@ def reversed_minimum(expr: Any, found: Any) -> Any:
             "return z",
         ),
     ],
-    ids=["between", "in a branch", "before the function is called"],
+    ids=["between", "of what was found", "in a branch", "before the function is called"],
 )
 def test_matches_reach_over_no_write(lines: tuple[str, ...]) -> None:
     """What was computed from a tensor before it was written was computed from it afterwards."""
@@ -94,6 +95,18 @@ def test_matches_reach_over_writes_of_other_tensors(lines: tuple[str, ...]) -> N
     before = main_of(*lines)
     after = rewritten(before, RELU_OF_NEGATIVE, reversed_minimum)
     assert "R.minimum" in repr(after)
+    same_results(before, after)
+
+
+def test_constants_that_are_written_are_none() -> None:
+    """A constant is a new tensor each time; what is known of it holds until somebody writes it."""
+    before = main_of("y = R.const([[1.0, 2.0], [3.0, 4.0]])", ON_Y, "z = R.multiply(x, y)", "return z")
+    weight = is_const()
+    after = rewritten(
+        before,
+        is_op("relax.multiply")(INPUT, weight),
+        lambda e, m: R.divide(m[INPUT], R.divide(relax.const(1.0), m[weight])),
+    )
     same_results(before, after)
 
 

@@ -31,6 +31,7 @@ from baton._src.relax.nodes import (
     Binding,
     BindingBlock,
     Call,
+    Constant,
     DataflowBlock,
     DataflowVar,
     Function,
@@ -101,7 +102,7 @@ class _CallRewriter(BindingRewriter):
         self.lasting: dict[Var, Any] = {}
         """The values that patterns may look for behind variables."""
         self.readers: list[Var] = []
-        """Those of them that read what a later call may write."""
+        """Those of them that a later call may change, or that read what it may change."""
 
     def enter_function(self, function: Function) -> None:
         self._forget_readers()  # an inner function runs later than it is defined
@@ -165,9 +166,14 @@ class _CallRewriter(BindingRewriter):
             self._forget_readers()
             return
         self.lasting[binding.var] = value
-        if self.exposure.has_effects and isinstance(value, Call):
-            if not all(self._is_private(v) for v in used_vars(binding)):
-                self.readers.append(binding.var)
+        if self.exposure.has_effects and not self._lasts(binding, value):
+            self.readers.append(binding.var)
+
+    def _lasts(self, binding: Binding, value: Any) -> bool:
+        """Whether a variable keeps its value: nobody may write the tensor, nor what it is computed from."""
+        if isinstance(value, (Call, Constant)) and binding.var in self.exposure:
+            return False
+        return not isinstance(value, Call) or all(self._is_private(v) for v in used_vars(binding))
 
     def _is_private(self, var: Any) -> bool:
         """Whether nothing but operators of this function ever sees the tensor."""
