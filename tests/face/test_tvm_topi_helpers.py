@@ -137,7 +137,7 @@ def test_integer_literals_beside_tensors(dtype: str) -> None:
     ],
 )
 def test_operands_of_elementwise_functions_have_one_dtype(dtype: str, scalar: Any) -> None:
-    """Guards floats, conditions and expressions beside tensors, which were refused: it is the arithmetic of elements."""
+    """Guards floats, conditions and expressions beside tensors, which were refused: elements are matched."""
     x, data = tensor(3, dtype=dtype), np.array([1, 2, 3], dtype)
     number = scalar if isinstance(scalar, (bool, float)) else scalar.value
     for made, expected in ((topi.add(x, scalar), data + number), (topi.multiply(scalar, x), number * data)):
@@ -153,3 +153,11 @@ def test_tensors_of_different_dtypes_are_matched() -> None:
     assert total.dtype == "float16"
     np.testing.assert_array_equal(run([halves, ints], total, a, b), np.array([5, 7, 9], "float16"))
     np.testing.assert_array_equal(run([ints], topi.greater(ints, 4.5), b), [False, True, True])
+
+
+def test_casts_of_tensors_and_scalars() -> None:
+    """Guards topi.cast of scalar expressions, and its third parameter."""
+    x, n = tensor(3), te.var("n")
+    made = topi.cast(x, "int8", None)
+    np.testing.assert_array_equal(run([x], made, np.array([1.5, -2.5, 3], np.float32)), np.array([1, -2, 3], np.int8))
+    assert (topi.cast(n, "int64").dtype, topi.cast(n, "int32")) == ("int64", n)

@@ -7,8 +7,10 @@ from typing import Any
 
 from baton._src.driver.tvm_names.topi.apply import call, shape_of
 from baton._src.support.diagnostics import fail
+from baton._src.support.spans import Span
 from baton._src.te.computation import compute
 from baton._src.te.tensor import Tensor
+from baton._src.tir import operators
 from baton._src.tir.expr import EQ, And, Select
 from baton._src.tir.operators import floordiv, floormod
 from baton._src.tir.scalar_functions import if_then_else
@@ -23,6 +25,14 @@ def _of_floats(name: str) -> Callable[..., Any]:
 
     function.__name__ = name
     return function
+
+
+def cast(x: Any, dtype: object, span: Span | None = None) -> Any:
+    """Every element converted to `dtype`; of a scalar expression, that (and `span` is where it was written)."""
+    if isinstance(x, Tensor):
+        return call("astype", x, dtype=dtype)
+    found = operators.cast(dtype, x)
+    return found if span is None else found.with_fields(span=span)
 
 
 def flip(a: Tensor, axis: int = 0) -> Any:
@@ -80,6 +90,6 @@ def _slice_along(extent: Any, axis: int, begin: Tensor, end: Tensor, strides: Te
 
 ELEMENTS: Mapping[str, Callable[..., Any]] = {
     **{name: _of_floats(name) for name in ("log", "log2", "log10", "sqrt", "rsqrt")},
-    **{function.__name__: function for function in (flip, tile, strided_set)},
+    **{function.__name__: function for function in (cast, flip, tile, strided_set)},
 }
 """Functions of topi by their names."""
