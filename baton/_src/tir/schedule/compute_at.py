@@ -219,11 +219,7 @@ def _nest(
 ) -> st.Stmt:
     """Loops over the part of the block's axes given by `wanted`; axes it does not fix run over their whole range."""
     block = realize.block
-    ranges: dict[tir.Var, Range] = {}
-    for region in wanted:
-        for own in block.writes if before else block.reads:
-            if own.buffer is region.buffer:
-                _match(own, region, {iv.var for iv in block.iter_vars}, ranges)
+    ranges = _ranges_of(block, wanted, before)
     loops: list[tuple[tir.Var, PrimExpr]] = []
     analyzer = Analyzer()
     for outer, over in around.items():
@@ -233,15 +229,12 @@ def _nest(
     for axis in block.iter_vars:
         assert axis.dom is not None
         domain = ranges.get(axis.var, axis.dom)
-        extent = simplify(domain.extent)
-        start = simplify(domain.min)
-        if not unit_loops and isinstance(extent, tir.IntImm) and extent.value == 1:
-            value: PrimExpr = start
-        else:
+        extent, value = simplify(domain.extent), simplify(domain.min)
+        if unit_loops or not (isinstance(extent, tir.IntImm) and extent.value == 1):
             fresh = tir.Var(f"ax{len(loops)}", axis.var.dtype)
             loops.append((fresh, extent))
             analyzer.bind(fresh, Range(tir.literal(0, fresh.dtype), extent))
-            value = ops.add(start, fresh)
+            value = ops.add(value, fresh)
         values.append(value)
         if domain is not axis.dom:
             predicate = _bounded(analyzer, predicate, value, axis.dom, fits=_certainly_inside(domain, axis.dom))
@@ -253,6 +246,16 @@ def _nest(
     for fresh, extent in reversed(loops):
         body = st.For(fresh, 0, extent, st.ForKind.SERIAL, body)
     return body
+
+
+def _ranges_of(block: st.Block, wanted: list[BufferRegion], before: bool) -> dict[tir.Var, Range]:
+    """The ranges of a block's axes that touch the `wanted` regions, as far as those fix them."""
+    ranges: dict[tir.Var, Range] = {}
+    for region in wanted:
+        for own in block.writes if before else block.reads:
+            if own.buffer is region.buffer:
+                _match(own, region, {iv.var for iv in block.iter_vars}, ranges)
+    return ranges
 
 
 def _match(own: BufferRegion, region: BufferRegion, axes: set[tir.Var], ranges: dict[tir.Var, Range]) -> None:
