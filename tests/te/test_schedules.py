@@ -271,5 +271,5 @@ def test_copies_of_one_result_of_several() -> None:
     schedule.cache_read(second, "local", [c])
     text = script(scheduled_prim_func(schedule, [a, c]))
     assert "B_v1_local[v0] = B_v1[v0]" in text
-    with pytest.raises(DiagnosticError, match="copy one of them"):
+    with pytest.raises(DiagnosticError, match="cache one of them"):
         create_schedule(c.op).cache_write([first, second], "local")

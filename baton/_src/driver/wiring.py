@@ -1,4 +1,4 @@
-"""What binds the layers together: operator overloads, calls of global names, printers.
+"""Bind the layers together: operator overloads, calls of global names, printers.
 
 Builders and printers live in later layers than the nodes they serve; this is the one place where they meet. `wire()` is
 called by the public face; calling it again does nothing.
@@ -49,7 +49,7 @@ from baton._src.transform.passes import Pass
 
 @cache
 def wire() -> None:
-    """Give expressions their operators, `GlobalVar` its calls, nodes their texts, and passes each other."""
+    """Bind operators to expressions, calls to `GlobalVar`, printers to nodes, and passes to each other."""
     owners: tuple[tuple[Any, Any], ...] = ((relay.Expr, build_relay), (relax.Expr, build_relax))
     for owner, build in owners:
         owner.build = staticmethod(build)
@@ -87,7 +87,7 @@ def wire() -> None:
 
 
 def later(module: str, name: str) -> Callable[..., Any]:
-    """A function whose module is imported when it is first called: most programs do without it."""
+    """A function whose module is imported on the first call: most programs do not need it."""
     return lambda *args, **options: getattr(import_module(module), name)(*args, **options)
 
 

@@ -74,7 +74,7 @@ class Schedule:
         """A stage that computes a tensor (or several), which is then copied; it has the computation's axes."""
         if isinstance(tensor, (list, tuple)):
             if len({t.op for t in tensor}) < len(tensor):
-                raise refuse("results of one computation are not written through copies together", "copy one of them")
+                raise refuse("cache_write of several results of one computation is not supported", "cache one of them")
             return [self.cache_write(t, scope) for t in tensor]
         stage = self[tensor]
         if not isinstance(stage.op, ComputeOp):

@@ -190,7 +190,8 @@ class Stage(StageFacts):
     def set_store_predicate(self, predicate: Any) -> None:
         """Which GPU threads store: CPUs have none."""
         raise refuse(
-            f"which threads store {self.op.name} says nothing: baton compiles for CPUs", "leave it out: all is stored"
+            f"store predicates of {self.op.name} select GPU threads: baton compiles for CPUs",
+            "leave it out: every element is stored",
         )
 
     def tensorize(self, var: IterVar, tensor_intrin: Any) -> None:

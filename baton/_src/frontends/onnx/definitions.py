@@ -9,7 +9,7 @@ from baton._src.frontends.onnx.files.reader import onnx_library
 from baton._src.support.diagnostics import fail
 
 EARLIER = frozenset({"LayerNormalization", "MeanVarianceNormalization", "ThresholdedRelu"})
-"""Operators that onnxruntime has had for longer than ONNX, in ONNX's domain: what they mean there is the same."""
+"""Operators that onnxruntime had in ONNX's domain before ONNX defined them, with the same meaning."""
 
 
 @cache
@@ -32,7 +32,7 @@ def definition(domain: str, operator: str, version: int) -> Any:
 
 
 def changed_between(domain: str, operator: str, version: int, other: int) -> bool:
-    """Whether an operator is defined in two ways in two versions of its domain."""
+    """Whether the definition of an operator differs between two versions of its domain."""
     one, two = (definition(domain, operator, v) for v in (version, other))
     return one is not None and two is not None and one.since_version != two.since_version
 

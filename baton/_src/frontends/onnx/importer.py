@@ -1,4 +1,4 @@
-"""An ONNX model as a whole: its opsets, its inputs and weights, and what it gives. `nodes` walks what is between."""
+"""Import an ONNX model as a whole: its opsets, inputs, weights and outputs. `nodes` imports the nodes."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ class Importer:
         return inputs, scope
 
     def _output(self, name: str, scope: Mapping[str, Value]) -> Value:
-        """What the program gives: of a sequence that stacks its items the stack, if there is a border."""
+        """A result of the program: for a sequence that stacks its items the stack, if the interface supports it."""
         if name not in scope:
             near = get_close_matches(name, scope, n=1)
             help = f"did you mean {near[0]!r}?" if near else f"the last node gives {', '.join(list(scope)[-1:])!r}"
@@ -111,7 +111,7 @@ class Importer:
 
 
 def _versions(model: Any, opset: int | None) -> dict[str, int]:
-    """The version of each domain that the model is written for; of ONNX's own the caller may name another one."""
+    """The version of each domain that the model uses; the caller may override that of ONNX's own."""
     found = versions_of(model)
     newest = onnx_library().defs.onnx_opset_version()
     # As in onnxruntime, a model that names other domains only means the newest of this one; once none was named.

@@ -1,4 +1,4 @@
-"""The inputs of a model: what it says of them, what overrides that, and which of them are bound to values."""
+"""The inputs of a model: their declarations, overrides, and which of them are bound to values."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ from baton._src.values.tensor import AnyArray
 
 
 class Inputs:
-    """`shape` and `dtype` override by name what the model says; unnamed or unknown dims become fresh symbols. Inputs in
-    `values` become constants. `shown` is what the program is to call inputs and weights."""
+    """`shape` and `dtype` override the model's declarations by name; unnamed or unknown dims become fresh symbols.
+    Inputs in `values` become constants. `shown` gives the names of inputs and weights in the program.
+    """
 
     def __init__(
         self,
@@ -148,7 +149,7 @@ class Inputs:
 
 
 def _kind(declared: Any) -> Any:
-    """What an input is: of an optional what it holds, since what is passed is there."""
+    """The type of an input; for an optional, the type of its content, since a value is always passed."""
     kind = declared.type
     return kind.optional_type.elem_type if kind.HasField("optional_type") else kind
 
@@ -163,7 +164,7 @@ def _is_sequence(declared: Any) -> bool:
 
 
 def _read_only(given: Any) -> AnyArray:
-    """A view of what the caller may go on changing: it is copied where it becomes a constant."""
+    """A read-only view of an array that the caller may still change: it is copied when it becomes a constant."""
     view = np.asarray(given).view()
     view.flags.writeable = False
     return view

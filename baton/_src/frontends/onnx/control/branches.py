@@ -1,7 +1,8 @@
 """If.
 
-Exporters write arms for sizes that never come: an arm whose shapes do not fit, where those of the other one do, fails
-in the run that takes it. Of a sequence an arm gives the items; if the other arm has more or fewer, one tensor of them.
+Exporters write branches for sizes that never occur: a branch whose shapes do not fit, while those of the other one do,
+fails only in a run that takes it. A branch returns the items of a sequence; if the other branch has a different number
+of them, one stacked tensor.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from baton._src.values.meaning import Meaning
 
 Finish = Callable[[list[Value]], list[Value]]
 FAULTS_OF_MODELS = frozenset({"onnx-attribute", "onnx-dtype", "onnx-external", "onnx-file", "onnx-graph"})
-"""What is wrong with an arm whatever the sizes are."""
+"""Errors in a branch that do not depend on sizes."""
 STACK = -1
 """Stands for the number of items of a sequence that a run makes, which is one tensor."""
 
@@ -33,7 +34,7 @@ def if_(node: OnnxNode) -> Sequence[Value]:
 
 
 def arms_disagree(node: OnnxNode, found: Sequence[Value]) -> bool:
-    """Whether the rank of something that an If gives depends on its condition."""
+    """Whether the rank of a result of an If depends on its condition."""
     return node.op_type == "If" and any(v.rank < 0 and not v.is_sequence for v in found)
 
 
@@ -62,7 +63,7 @@ class _Arm:
     """The sequences among its results that are to be one tensor each, since the other arm's are of other lengths."""
 
     def write(self) -> list[Value]:
-        """The tensors that the arm gives."""
+        """The tensors that the branch returns."""
         found = self.finish(self.node.run_graph(self.node.needed(self.name), {}))
         found = [self._in_one(v) if k in self.stacked else v for k, v in enumerate(found)]
         self.counts = [_item_count(v) for v in found]
@@ -77,7 +78,7 @@ class _Arm:
         return Value(TensorInfo(), stack=stack)
 
     def rehearsed(self) -> list[TensorInfo] | None:
-        """What its tensors are; None if it cannot be imported."""
+        """The infos of its tensors; None if it cannot be imported."""
         try:
             return [v.info for v in self.node.graph.rehearse([], lambda _: self.write())]
         except DiagnosticError:

@@ -1,4 +1,4 @@
-"""Loop. What repeats a known number of times is unrolled; any other becomes a recursive function."""
+"""Loop. A loop with a known number of iterations is unrolled; any other becomes a recursive function."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ UNROLL_NODES = 1 << 15
 """A loop is unrolled if trip count times body size stays below this."""
 
 STACKED = 32
-"""How many tensors one call stacks."""
+"""Most tensors that one call stacks."""
 
 
 def loop(node: OnnxNode) -> Sequence[Value]:
@@ -36,7 +36,7 @@ def loop(node: OnnxNode) -> Sequence[Value]:
 
 
 def check_body(node: OnnxNode, body: Any, inputs: int, outputs: int) -> None:
-    """Refuse a body that does not take just `inputs` values, or gives less than `outputs`."""
+    """Refuse a body that does not take exactly `inputs` values, or returns fewer than `outputs`."""
     if len(body.input) != inputs:
         names = ", ".join(repr(i.name) for i in body.input)
         node.fail(f"its body takes {len(body.input)} values ({names}), {inputs} are given", code="onnx-graph")
@@ -48,7 +48,7 @@ def check_body(node: OnnxNode, body: Any, inputs: int, outputs: int) -> None:
 
 
 def _goes_on_alike(body: Any) -> bool:
-    """Whether the body hands its condition on unchanged, or as a constant."""
+    """Whether the body returns its condition unchanged, or as a constant."""
     output = body.output[0].name
     names = {body.input[1].name} if len(body.input) > 1 else set()
     for tensor in body.initializer:
@@ -63,7 +63,9 @@ def _goes_on_alike(body: Any) -> bool:
 
 
 def _recursive(node: OnnxNode, body: Any, trips: Value | None, condition: Value | None) -> list[Value]:
-    """A sequence among the carried values is one more collected output: what each iteration appends to it."""
+    """Import as a recursive function. A sequence among the carried values is one more collected output: what each
+    iteration appends to it.
+    """
     g = node.graph
     carried = [v for v in node.inputs[2:] if v is not None]
     longer = [k for k, v in enumerate(carried) if v.is_sequence]
@@ -124,7 +126,7 @@ def _item_shapes(
 
 
 def _behind(node: OnnxNode, before: Value, stack: Value, item: tuple[Dim, ...]) -> Value:
-    """A sequence with what a loop has appended to it. Without any iteration open sizes are not known yet: 0."""
+    """A sequence with the items that a loop appended to it. If there were no iterations, unknown sizes count as 0."""
     g = node.graph
     sizes = g.numbers(g.call("shape_tensor", stack, dtype="int64"))
     if sizes is None:
@@ -170,12 +172,14 @@ def repeated(
 
 
 def _sizes_before(part: TensorInfo) -> tuple[int, ...]:
-    """The sizes of what has been collected before the first iteration: those that are open are 0."""
+    """The sizes of the collected values before the first iteration: unknown ones are 0."""
     return tuple(d if isinstance(d, int) else 0 for d in part.shape or (0,) * part.ndim)
 
 
 def _appended(node: OnnxNode, so_far: Value, length: Value, part: Value) -> Value:
-    """The parts collected so far and one more. Open sizes are those of the newest: before it they may have been 0."""
+    """The parts collected so far and one more. Unknown sizes are those of the newest: before it they may have been
+    0.
+    """
     g = node.graph
     lengths = None if part.info.is_static else g.numbers(length)
     if lengths is not None and part.shape is not None:
@@ -223,7 +227,7 @@ def _unrolled(node: OnnxNode, body: Any, count: int) -> list[Value]:
 
 
 def in_one(node: OnnxNode, parts: Sequence[Value], axis: int) -> Value:
-    """Tensors along a new axis: a few are stacked at a time, so that no kernel has to choose among hundreds."""
+    """Stack tensors along a new axis, a few at a time, so that no kernel has to select among hundreds."""
     g = node.graph
     whole = [g.call("stack", tuple(parts[k : k + STACKED]), axis=axis) for k in range(0, len(parts), STACKED)]
     while len(whole) > 1:

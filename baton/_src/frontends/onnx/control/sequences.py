@@ -1,8 +1,8 @@
 """Sequences and optionals.
 
-A sequence is its items where its length is known when importing. One that a loop of unknown length has made, or a
-split of an open size, is one tensor that stacks its items, which have one shape then. Whether an optional is there is
-known when importing; one without a value is to nodes an operand that is left out.
+A sequence is represented by its items if its length is known when importing. One built by a loop of unknown length, or
+by a split of an unknown size, is one tensor that stacks its items, which then have one shape. Whether an optional has a
+value is known when importing; without one, nodes see a missing operand.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""Sequences as one tensor that stacks their items, which have one shape: how many there are, and where one is taken
-out or put in, a run may tell."""
+"""Sequences as one tensor that stacks their items, which have one shape: their number, and the positions of insertions
+and removals, may be known only at run time.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ def sizes_of(node: OnnxNode, stack: Value) -> tuple[Dim, ...]:
 
 
 def stack_of(node: OnnxNode, items: tuple[Value, ...], reason: str) -> Value:
-    """Items that are known one by one as one tensor, for a `reason` that the error names if their shapes differ."""
+    """Stack items that are known one by one, for a `reason` that the error names if their shapes differ."""
     shapes = [sizes_of(node, item) for item in items]
     for shape in shapes[1:]:
         if len(shape) != len(shapes[0]) or not all(map(node.graph.prover.equal, shape, shapes[0])):
@@ -28,12 +29,12 @@ def stack_of(node: OnnxNode, items: tuple[Value, ...], reason: str) -> Value:
 
 
 def taken(node: OnnxNode, stack: Value, position: Value) -> Value:
-    """The item at a position, which counts from the end below 0; beyond either end is an error."""
+    """The item at a position (negative: from the end); a position beyond either end is an error."""
     return node.graph.call("take", stack, _place(node, stack, position), axis=0, mode="fast")
 
 
 def without(node: OnnxNode, stack: Value, position: Value | None) -> Value:
-    """All but the item at a position; by default the last."""
+    """The sequence without the item at a position; by default the last."""
     g, count = node.graph, sizes_of(node, stack)[0]
     place = _place(node, stack, g.constant(-1, INT64) if position is None else position)
     _demand_within(node, place, count - 1)
@@ -43,7 +44,7 @@ def without(node: OnnxNode, stack: Value, position: Value | None) -> Value:
 
 
 def with_item(node: OnnxNode, stack: Value, item: Value, position: Value | None) -> Value:
-    """One item more, before the one at a position; by default behind the last."""
+    """The sequence with an item inserted before a position; by default at the end."""
     g, count = node.graph, sizes_of(node, stack)[0]
     whole = g.call("concat", (stack, g.call("expand_dims", item, axis=(0,))), axis=0)
     if position is None:
@@ -57,7 +58,7 @@ def with_item(node: OnnxNode, stack: Value, item: Value, position: Value | None)
 
 
 def joined(node: OnnxNode, stack: Value) -> Value:
-    """The items along an axis of their own, or behind each other along one they have."""
+    """The items stacked along a new axis, or concatenated along an existing one."""
     g, sizes = node.graph, sizes_of(node, stack)
     new = bool(node.attr("new_axis", 0))
     axis = node.place(int(node.needed("axis")), len(sizes) - (not new))
@@ -74,7 +75,7 @@ def length_of(node: OnnxNode, stack: Value) -> Value:
 
 
 def _demand_within(node: OnnxNode, place: Value, last: Dim) -> None:
-    """Of an empty result nothing is computed, so that no access to it would find the wrong place."""
+    """Check a position explicitly: an empty result computes nothing, so no access would detect a wrong position."""
     g = node.graph
     first, final = g.call("greater_equal", place, g.scalar(0, place)), g.call("less_equal", place, g.dims(last))
     inside = g.call("logical_and", first, final)
@@ -86,7 +87,7 @@ def _numbers(node: OnnxNode, count: Dim) -> Value:
 
 
 def _place(node: OnnxNode, stack: Value, position: Value) -> Value:
-    """A position from the front; one outside stays outside."""
+    """A position counted from the front; one outside stays outside."""
     g, at = node.graph, node.graph.reshape(node.graph.cast(position, INT64), ())
     count = g.dims(sizes_of(node, stack)[0])
     return g.call("where", g.call("less", at, g.scalar(0, at)), g.call("add", at, count), at)

@@ -187,7 +187,7 @@ def unfolded(node: OnnxNode) -> Value:
 
 
 def inverse(node: OnnxNode) -> Value:
-    """The inverse of every matrix; the machine computes it, and says where there is none."""
+    """The inverse of every matrix; the VM computes it, and says where there is none."""
     x = node[0]
     if x.shape is None or x.rank < 2:
         node.fail(f"it takes matrices, not {x}", code="onnx-dynamic")

@@ -97,7 +97,7 @@ def exponential(node: AtenNode, x: Pair) -> Pair:
 
 
 def eigenvalues(node: AtenNode, x: Any) -> tuple[Pair, Pair]:
-    """(all eigenvalues of real matrices, their vectors), which are complex: the machine computes them."""
+    """(all eigenvalues of real matrices, their vectors), which are complex: the VM computes them."""
     if isinstance(x, Pair):
         node.fail("eigenvalues of complex matrices are not supported", help="torch.linalg.eig takes real ones")
     values = TensorInfo(node.sizes(x)[:-1], node.dtype)

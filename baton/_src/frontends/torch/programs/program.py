@@ -226,7 +226,7 @@ def _plain(exported: Any, supported: Collection[str]) -> Any:
             raise
         except Exception as error:  # PyTorch raises errors of many kinds
             reason = str(error).strip().split("\n\n")[0]
-            raise fail("torch-export", f"PyTorch cannot take the program apart: {reason}") from error
+            raise fail("torch-export", f"PyTorch cannot decompose the program into core operators: {reason}") from error
 
 
 def _is_plain(target: Any, supported: Collection[str]) -> bool:

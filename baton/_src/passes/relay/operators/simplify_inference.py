@@ -2,8 +2,8 @@
 
     batch_norm(x, gamma, beta, mean, var).0   becomes   x * s + (-mean * s + beta),  s = 1 / sqrt(var + epsilon) * gamma
 
-Statistics are over the axes each operator normalises. A batch norm that is training, and dropout, know their own
-decomposition (`OpDef.decompose`).
+Statistics are over the axes each operator normalises. A batch norm in training mode, and dropout, use their own
+decompositions (`OpDef.decompose`).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def _decomposed(build: Build, call: Call) -> Any:
 
 
 def _batch_norm(build: Build, call: Call) -> Any:
-    """One scale and one shift a channel; what else it gives are the statistics it was given."""
+    """One scale and one shift per channel; its other results are the given statistics."""
     if call.attrs.training:
         return _decomposed(build, call)
     x, gamma, beta, mean, variance = call.args
@@ -77,7 +77,7 @@ def _over(x: Any, axes: Sequence[int]) -> dict[str, Any]:
 
 
 def _along(build: Build, vector: Any, axis: int, rank: int) -> Any:
-    """A vector so that it broadcasts along `axis`."""
+    """A vector reshaped so that it broadcasts along `axis`."""
     after = rank - 1 - axis % rank
     return build.op("expand_dims", vector, axis=1, num_newaxis=after) if after else vector
 
