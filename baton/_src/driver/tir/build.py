@@ -76,20 +76,12 @@ def build(
         return relax_build(inputs, found)
     functions = {symbol: as_scheduled(func) for symbol, func in _lowered(inputs, _unbound(args, binds), name).items()}
     symbols = {str(f.attrs["global_symbol"]): n for n, f in functions.items() if f.attrs.get("global_symbol", n) != n}
-    faults = [d for n, f in functions.items() for d in check_prim_func(f, n)]
-    faults = faults or [d for n, f in functions.items() for d in outside_indices(f, n)]
-    if faults:
-        raise DiagnosticError(faults)
+    _require_sound(functions)
     functions = with_own_intrinsics(functions)
     functions, plans = in_steps({n: with_safe_selects(f) for n, f in functions.items()})
     functions = inline_returning(functions)
     inner = _called(functions)
-    results: dict[str, DataType] = {}
-    for symbol, func in functions.items():
-        if symbol not in inner:
-            functions[symbol], dtype = with_result_buffer(with_compact_params(func))
-            if dtype is not None:
-                results[symbol] = dtype
+    results = _make_entries(functions, inner)
     code = compile_kernels(functions, found, None, scheduler(found)).code if functions else b""
     shown = {n: f for n, f in functions.items() if n not in inner or takes_tensors(f)}
 
@@ -98,6 +90,25 @@ def build(
 
     signatures = {n: kernel_signature(n, f) for n, f in shown.items()}
     return kernel_module(code, signatures, results, plans, listing, symbols)
+
+
+def _require_sound(functions: dict[str, PrimFunc]) -> None:
+    """Require that kernels are well-formed and do not certainly use elements outside of their buffers."""
+    faults = [d for n, f in functions.items() for d in check_prim_func(f, n)]
+    faults = faults or [d for n, f in functions.items() for d in outside_indices(f, n)]
+    if faults:
+        raise DiagnosticError(faults)
+
+
+def _make_entries(functions: dict[str, PrimFunc], inner: set[str]) -> dict[str, DataType]:
+    """Let kernels other than the `inner` ones be called from outside; the dtypes of those that return a number."""
+    results: dict[str, DataType] = {}
+    for symbol, func in functions.items():
+        if symbol not in inner:
+            functions[symbol], dtype = with_result_buffer(with_compact_params(func))
+            if dtype is not None:
+                results[symbol] = dtype
+    return results
 
 
 def _called(functions: dict[str, PrimFunc]) -> set[str]:
