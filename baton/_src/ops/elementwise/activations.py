@@ -31,7 +31,7 @@ _RELAY_HAS_NOT = NotApplicable("Relay composes it of other operators")
 class LeakyReluAttrs(Attrs):
     """The slope."""
 
-    alpha: float = attr(0.01, "slope for negative numbers")
+    alpha: float = attr(0.01, "the slope for negative inputs")
 
 
 @attrs
@@ -39,7 +39,7 @@ class SoftplusAttrs(Attrs):
     """Sharpness, and where it is taken for linear."""
 
     beta: float = attr(1.0, "sharpness")
-    threshold: float = attr(20.0, "linear where beta * x is above")
+    threshold: float = attr(20.0, "the function is linear where beta * x exceeds this")
 
 
 def _c(value: float, x: Any) -> Any:

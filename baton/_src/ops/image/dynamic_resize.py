@@ -34,11 +34,11 @@ class DynResizeAttrs(Attrs):
 
     layout: str = attr("NCHW", "layout of the data")
     method: str = attr("linear", "nearest_neighbor, linear or cubic")
-    coordinate_transformation_mode: str = attr("half_pixel", "how indices map to the source")
-    rounding_method: str = attr("", "how nearest_neighbor rounds; empty: as suits the mode")
-    cubic_alpha: float = attr(-0.5, "shape of the cubic kernel")
-    cubic_exclude: int = attr(0, "leave taps outside the image out of the cubic sum")
-    extrapolation_value: float = attr(0.0, "what tf_crop_and_resize gives outside the image")
+    coordinate_transformation_mode: str = attr("half_pixel", "the coordinate transformation mode")
+    rounding_method: str = attr("", "the rounding of nearest_neighbor; empty: the mode's default")
+    cubic_alpha: float = attr(-0.5, "the cubic coefficient")
+    cubic_exclude: int = attr(0, "exclude taps outside the image from cubic interpolation")
+    extrapolation_value: float = attr(0.0, "the value outside the image in tf_crop_and_resize")
     out_dtype: Any = attr(None, "dtype of the result; None: that of the data")
 
     def __post_init__(self) -> None:
@@ -55,7 +55,7 @@ class DynUpsamplingAttrs(Attrs):
 
     layout: str = attr("NCHW", "layout of the data")
     method: str = attr("nearest_neighbor", "nearest_neighbor, bilinear or bicubic")
-    align_corners: bool = attr(False, "corners fall on corners")
+    align_corners: bool = attr(False, "align the corner pixels of input and output")
 
     def static(self, *scales: Any) -> UpsamplingAttrs:
         """nn.upsampling's attributes."""
@@ -68,7 +68,7 @@ class DynUpsampling3DAttrs(Attrs):
 
     layout: str = attr("NCDHW", "layout of the data")
     method: str = attr("nearest_neighbor", "nearest_neighbor or trilinear")
-    coordinate_transformation_mode: str = attr("half_pixel", "how indices map to the source")
+    coordinate_transformation_mode: str = attr("half_pixel", "the coordinate transformation mode")
 
     def static(self, *scales: Any) -> Upsampling3DAttrs:
         """nn.upsampling3d's attributes."""

@@ -39,7 +39,7 @@ class UpsamplingAttrs(Attrs):
     scale_w: float = attr(1, "factor of the width")
     layout: str = attr("NCHW", "layout of the data")
     method: str = attr("nearest_neighbor", "nearest_neighbor, bilinear or bicubic")
-    align_corners: bool = attr(False, "corners fall on corners")
+    align_corners: bool = attr(False, "align the corner pixels of input and output")
 
     @property
     def scales(self) -> tuple[float, ...]:
@@ -59,7 +59,7 @@ class Upsampling3DAttrs(Attrs):
     scale_w: float = attr(1, "factor of the width")
     layout: str = attr("NCDHW", "layout of the data")
     method: str = attr("nearest_neighbor", "nearest_neighbor or trilinear")
-    coordinate_transformation_mode: str = attr("half_pixel", "how indices map to the source")
+    coordinate_transformation_mode: str = attr("half_pixel", "the coordinate transformation mode")
 
     @property
     def scales(self) -> tuple[float, ...]:

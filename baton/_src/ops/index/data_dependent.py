@@ -129,11 +129,11 @@ UNIQUE: OpDef[Any] = OpDef(
     "unique",
     inputs=(
         Input("x"),
-        Input("sorted", "ascending, else in order of appearance", kind="prim", default=True),
-        Input("return_index", "also where each first stands", kind="prim", default=False),
-        Input("return_inverse", "also which one each element is", kind="prim", default=False),
-        Input("return_counts", "also how often each occurs", kind="prim", default=False),
-        Input("axis", "compare slices along an axis", kind="prim", optional=True),
+        Input("sorted", "sort the values, else keep the order of first occurrence", kind="prim", default=True),
+        Input("return_index", "also return the index of each first occurrence", kind="prim", default=False),
+        Input("return_inverse", "also return the index of each element's unique value", kind="prim", default=False),
+        Input("return_counts", "also return the number of occurrences", kind="prim", default=False),
+        Input("axis", "compare slices along this axis", kind="prim", optional=True),
     ),
     infer=infer_unique,
     compute=_NO_KERNEL,
@@ -154,8 +154,8 @@ UNIQUE: OpDef[Any] = OpDef(
 class RelayUniqueAttrs(Attrs):
     """What is asked for."""
 
-    sorted: bool = attr(True, "ascending, else in order of appearance")
-    return_counts: bool = attr(False, "also how often each occurs")
+    sorted: bool = attr(True, "sort the values, else keep the order of first occurrence")
+    return_counts: bool = attr(False, "also return the number of occurrences")
 
 
 def infer_padded(call: OpCall[RelayUniqueAttrs]) -> Info:

@@ -24,8 +24,8 @@ class DynTopKAttrs(Attrs):
     """As topk's, without k."""
 
     axis: int = attr(-1, "the axis")
-    ret_type: str = attr("both", 'what is given: "both", "values" or "indices"')
-    is_ascend: bool = attr(False, "the least ones")
+    ret_type: str = attr("both", 'the results: "both", "values" or "indices"')
+    is_ascend: bool = attr(False, "select the smallest elements")
     dtype: Any = attr("int32", "dtype of indices")
 
     def __post_init__(self) -> None:

@@ -34,7 +34,7 @@ class ScanAttrs(Attrs):
 
     axis: Any = attr(None, "the axis; None: all elements, flattened")
     dtype: Any = attr(None, "dtype of the result; None: that of the operand")
-    exclusive: bool = attr(False, "leave the element itself out")
+    exclusive: bool = attr(False, "exclude the element itself")
 
     def __post_init__(self) -> None:
         set_attr(self, "dtype", DataType(self.dtype or VOID))

@@ -56,8 +56,8 @@ REDUCTIONS: Mapping[str, tuple[Callable[[Any, Any], Any], Callable[[Any, Any], A
 class ScatterAttrs(Attrs):
     """Where and how."""
 
-    axis: int = attr(0, "the axis indices count along")
-    reduction: str = attr("update", "how an update meets what is there: update, add, mul, mean, min, max")
+    axis: int = attr(0, "the axis to index")
+    reduction: str = attr("update", "the reduction: update, add, mul, mean, min or max")
 
 
 def check_updates(call: OpCall[Any], x: TensorInfo, updates: TensorInfo, reduction: str) -> None:
@@ -161,7 +161,11 @@ def _elements_samples() -> tuple[Sample, ...]:
 SCATTER_ELEMENTS = OpDef(
     "scatter_elements",
     ScatterAttrs,
-    inputs=(Input("data"), Input("indices", "of the data's rank"), Input("updates", "of the indices' shape")),
+    inputs=(
+        Input("data"),
+        Input("indices", "indices, of the data's rank"),
+        Input("updates", "updates, of the indices' shape"),
+    ),
     infer=infer_elements,
     compute=compute_elements,
     reference=reference_elements,
@@ -176,10 +180,8 @@ SCATTER_ELEMENTS = OpDef(
 class ScatterNDAttrs(Attrs):
     """How."""
 
-    reduction: str = attr(
-        "update", "how an update meets what is there: update, add, mul, mean, min, max", relax_only=True
-    )
-    mode: str = attr("update", "the same, as Relay calls it", relay_only=True)
+    reduction: str = attr("update", "the reduction: update, add, mul, mean, min or max", relax_only=True)
+    mode: str = attr("update", "Relay's name of `reduction`", relay_only=True)
 
 
 def _reduction(a: ScatterNDAttrs) -> str:

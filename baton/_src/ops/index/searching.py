@@ -31,7 +31,7 @@ HALVINGS = 41
 class SearchAttrs(Attrs):
     """Which side, and the dtype of positions."""
 
-    right: bool = attr(False, "behind equal elements")
+    right: bool = attr(False, "insert after equal elements")
     dtype: Any = attr("int32", "dtype of the result")
 
     def __post_init__(self) -> None:
@@ -43,7 +43,7 @@ class BucketizeAttrs(Attrs):
     """Which side, and the dtype of positions."""
 
     out_int32: bool = attr(False, "positions as int32 instead of int64")
-    right: bool = attr(False, "behind equal elements")
+    right: bool = attr(False, "insert after equal elements")
 
 
 def infer_search(call: OpCall[SearchAttrs]) -> Info:
@@ -114,7 +114,7 @@ def reference_search(row: Any, values: Any, right: bool, dtype: Any) -> Any:
 SEARCHSORTED = OpDef(
     "searchsorted",
     SearchAttrs,
-    inputs=(Input("sorted_sequence", "ascending along the last axis"), Input("values")),
+    inputs=(Input("sorted_sequence", "sorted along the last axis"), Input("values")),
     infer=infer_search,
     compute=lambda inputs, a, out: search(inputs[0], inputs[1], a.right, out.dtype),
     reference=lambda inputs, a: reference_search(inputs[0], inputs[1], a.right, a.dtype.numpy),
@@ -146,7 +146,7 @@ def _bucket_dtype(a: BucketizeAttrs) -> DataType:
 BUCKETIZE = OpDef(
     "bucketize",
     BucketizeAttrs,
-    inputs=(Input("input_tensor"), Input("boundaries", "ascending, of rank 1")),
+    inputs=(Input("input_tensor"), Input("boundaries", "sorted, of rank 1")),
     infer=infer_bucketize,
     compute=lambda inputs, a, out: search(inputs[1], inputs[0], a.right, out.dtype),
     reference=lambda inputs, a: reference_search(inputs[1], inputs[0], a.right, _bucket_dtype(a).numpy),

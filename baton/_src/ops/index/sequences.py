@@ -26,8 +26,8 @@ from baton._src.ops.samples import Arr, Sample
 class MaskAttrs(Attrs):
     """What is written, and which axis counts time."""
 
-    mask_value: float = attr(0.0, "what stands behind the end")
-    axis: int = attr(0, "the axis of time, 0 or 1; the batch is the other")
+    mask_value: float = attr(0.0, "the value of masked elements")
+    axis: int = attr(0, "the time axis, 0 or 1; the batch axis is the other")
 
 
 def infer_mask(call: OpCall[MaskAttrs]) -> Info:
@@ -69,7 +69,7 @@ def _valid(x: Any, lengths: Any, axis: int) -> Any:
 SEQUENCE_MASK = OpDef(
     "sequence_mask",
     MaskAttrs,
-    inputs=(Input("data"), Input("valid_length", "one length a sequence")),
+    inputs=(Input("data"), Input("valid_length", "one length per sequence")),
     infer=infer_mask,
     compute=compute_mask,
     reference=lambda inputs, a: np.where(
@@ -90,8 +90,8 @@ SEQUENCE_MASK = OpDef(
 class ReverseAttrs(Attrs):
     """Which axes."""
 
-    seq_axis: int = attr(1, "the axis of time")
-    batch_axis: int = attr(0, "the axis of the batch")
+    seq_axis: int = attr(1, "the time axis")
+    batch_axis: int = attr(0, "the batch axis")
 
 
 def infer_reverse(call: OpCall[ReverseAttrs]) -> Info:
@@ -144,7 +144,7 @@ def reference_reverse(inputs: Any, a: ReverseAttrs) -> Any:
 REVERSE_SEQUENCE = OpDef(
     "reverse_sequence",
     ReverseAttrs,
-    inputs=(Input("data"), Input("seq_lengths", "one length a sequence")),
+    inputs=(Input("data"), Input("seq_lengths", "one length per sequence")),
     infer=infer_reverse,
     compute=compute_reverse,
     reference=reference_reverse,

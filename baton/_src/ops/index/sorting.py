@@ -25,8 +25,8 @@ class SortAttrs(Attrs):
     """Along which axis, in which direction."""
 
     axis: int = attr(-1, "the axis")
-    descending: bool = attr(False, "greatest first", relax_only=True)
-    is_ascend: bool = attr(True, "least first", relay_only=True)
+    descending: bool = attr(False, "sort in descending order", relax_only=True)
+    is_ascend: bool = attr(True, "sort in ascending order", relay_only=True)
 
     def __post_init__(self) -> None:
         set_attr(self, "descending", bool(self.descending))

@@ -31,8 +31,8 @@ MODES = ("clip", "wrap", "fast")
 class TakeAttrs(Attrs):
     """The axis, and how indices out of range are treated."""
 
-    axis: Any = attr(None, "the axis indices count along; None: all of it, flattened")
-    batch_dims: int = attr(0, "leading axes that data and indices share", relay_only=True)
+    axis: Any = attr(None, "the axis to index; None: the flattened tensor")
+    batch_dims: int = attr(0, "number of leading batch axes shared by data and indices", relay_only=True)
     mode: str = attr("clip", 'indices outside: "clip", "wrap" or "fast" (an error)', beyond=True)
 
 
@@ -152,7 +152,7 @@ def samples() -> tuple[Sample, ...]:
 TAKE = OpDef(
     "take",
     TakeAttrs,
-    inputs=(Input("x", "what to take from", relay_name="data"), Input("indices", "integers, or one host integer")),
+    inputs=(Input("x", "the data", relay_name="data"), Input("indices", "integer indices, or a host integer")),
     infer=infer,
     compute=compute,
     reference=reference,

@@ -251,7 +251,7 @@ INVERT_PERMUTATION: OpDef[Any] = OpDef(
 class TakeBackwardAttrs(Attrs):
     """As `take`'s."""
 
-    axis: Any = attr(None, "the axis indices count along; None: all of it, flattened")
+    axis: Any = attr(None, "the axis to index; None: the flattened tensor")
     mode: str = attr("clip", "indices outside", relay_only=True)
 
 

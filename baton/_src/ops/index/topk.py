@@ -26,11 +26,11 @@ from baton._src.values.dtype import DataType
 class TopKAttrs(Attrs):
     """How many, of what."""
 
-    k: int = attr(1, "how many; less than 1: all")
+    k: int = attr(1, "the number of elements; less than 1: all")
     axis: int = attr(-1, "the axis")
-    ret_type: str = attr("both", 'what is given: "both", "values" or "indices"')
-    largest: bool = attr(True, "the greatest ones", relax_only=True)
-    is_ascend: bool = attr(False, "the least ones", relay_only=True)
+    ret_type: str = attr("both", 'the results: "both", "values" or "indices"')
+    largest: bool = attr(True, "select the largest elements", relax_only=True)
+    is_ascend: bool = attr(False, "select the smallest elements", relay_only=True)
     dtype: Any = attr("int32", "dtype of indices")
 
     def __post_init__(self) -> None:

@@ -39,7 +39,7 @@ _NO_RELAY = NotApplicable("only Relax has it")
 class IndexPutAttrs(Attrs):
     """What happens to what is there."""
 
-    accumulate: bool = attr(False, "add to what is there")
+    accumulate: bool = attr(False, "accumulate instead of overwriting")
 
 
 def infer_put(call: OpCall[IndexPutAttrs]) -> Info:
@@ -145,7 +145,7 @@ INDEX_PUT = OpDef(
     inputs=(
         Input("data"),
         Input("indices", "tensors that broadcast against each other", kind="tensors"),
-        Input("values", "broadcast to the places"),
+        Input("values", "the values, broadcast to the indexed positions"),
     ),
     infer=infer_put,
     compute=compute_put,
@@ -232,7 +232,7 @@ SLICE_SCATTER = OpDef(
     SliceScatterAttrs,
     inputs=(
         Input("input_tensor"),
-        Input("src", "what is written"),
+        Input("src", "the values to write"),
         Input("start", kind="prim"),
         Input("end", kind="prim"),
         Input("step", kind="prim", default=1),

@@ -42,8 +42,8 @@ def compute(inputs: Any, a: Any, out: Any) -> Any:
 class DeviceCopyAttrs(Attrs):
     """From where to where."""
 
-    src_virtual_device: Any = attr(None, "where the data is")
-    dst_virtual_device: Any = attr(None, "where it goes")
+    src_virtual_device: Any = attr(None, "the source device")
+    dst_virtual_device: Any = attr(None, "the target device")
 
     def __post_init__(self) -> None:
         for name in ("src_virtual_device", "dst_virtual_device"):
@@ -62,15 +62,15 @@ class OnDeviceAttrs(Attrs):
     """Where an expression is to be computed, and what else that settles."""
 
     virtual_device: Any = attr("cpu", "the device")
-    constrain_result: bool = attr(False, "whether the result is there, too")
-    constrain_body: bool = attr(True, "whether the operand is computed there")
+    constrain_result: bool = attr(False, "whether the result is on the device, too")
+    constrain_body: bool = attr(True, "whether the operand is computed on the device")
 
 
 @attrs
 class CompilerAttrs(Attrs):
     """Whose code."""
 
-    compiler: str = attr("", "the name of an external compiler")
+    compiler: str = attr("", "the name of the external compiler")
 
 
 @attrs

@@ -25,7 +25,7 @@ from baton._src.ops.samples import Arr, Sample
 class FifoAttrs(Attrs):
     """The axis of time."""
 
-    axis: int = attr(doc="along which data come in")
+    axis: int = attr(doc="the axis along which data are appended")
 
 
 def infer(call: OpCall[FifoAttrs]) -> Info:

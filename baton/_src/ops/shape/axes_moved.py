@@ -190,7 +190,7 @@ EXPAND_DIMS = OpDef(
 class SqueezeAttrs(Attrs):
     """Which axes go."""
 
-    axis: Any = attr(None, "the unit axes to drop; None: all of them")
+    axis: Any = attr(None, "the axes of extent 1 to remove; None: all of them")
 
     def __post_init__(self) -> None:
         set_attr(self, "axis", as_axes(self.axis))

@@ -139,9 +139,9 @@ class MapAttrs(Attrs):
     """The map."""
 
     index_map: Any = attr(doc="from old indices to new ones: an IndexMap or a callable")
-    pad_value: Any = attr(None, "what stands at places no element goes to")
-    axis_separators: Any = attr((), "between which axes of the result memory is split")
-    input_axis_separators: Any = attr((), "the same, of the operand")
+    pad_value: Any = attr(None, "the value of padding in the new layout")
+    axis_separators: Any = attr((), "the axes of the result between which memory is split")
+    input_axis_separators: Any = attr((), "the same for the operand")
 
     def __post_init__(self) -> None:
         if isinstance(self.index_map, str):  # as an executable stores it

@@ -115,7 +115,7 @@ DYN_TILE: OpDef[Any] = OpDef(
 class RepeatAttrs(Attrs):
     """How often, along what."""
 
-    repeats: int = attr(doc="how often each element is repeated")
+    repeats: int = attr(doc="the number of repetitions of each element")
     axis: Any = attr(None, "along which axis; None: all flattened first")
 
 

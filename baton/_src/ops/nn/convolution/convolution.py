@@ -35,10 +35,10 @@ class ConvAttrs(Attrs):
 
     spatial: ClassVar[int] = 2
 
-    strides: Any = attr(1, "step of the window, one or one per axis")
-    padding: Any = attr(0, "border of zeros: one, one per axis, or begins then ends")
-    dilation: Any = attr(1, "distance of kernel taps")
-    groups: int = attr(1, "channels are convolved in so many independent groups")
+    strides: Any = attr(1, "strides: one value, or one per axis")
+    padding: Any = attr(0, "zero padding: one value, one per axis, or begins then ends")
+    dilation: Any = attr(1, "dilation of the kernel")
+    groups: int = attr(1, "the number of independent groups of channels")
     channels: Any = attr(None, "number of output channels", relay_only=True)
     kernel_size: Any = attr(None, "spatial extents of the kernel", relay_only=True)
     data_layout: str = attr("", "layout of the data")

@@ -38,7 +38,7 @@ from baton._src.ops.reduce.variance import centred_squares, mean_stage
 class GroupNormAttrs(Attrs):
     """Groups and axes."""
 
-    num_groups: int = attr(doc="into how many groups the channels fall")
+    num_groups: int = attr(doc="the number of groups of channels")
     channel_axis: int = attr(1, "the channel axis", relax_only=True)
     axes: Any = attr(None, "the axes normalised with each group; None: all after the channels", relax_only=True)
     axis: int = attr(1, "the channel axis", relay_only=True)

@@ -47,9 +47,9 @@ class PoolAttrs(Attrs):
     )
 
     pool_size: Any = attr(1, "extents of the window")
-    strides: Any = attr(1, "step of the window")
-    dilation: Any = attr(1, "distance of the window's elements")
-    padding: Any = attr(0, "border: one, one per axis, or begins then ends")
+    strides: Any = attr(1, "strides of the window")
+    dilation: Any = attr(1, "dilation of the window")
+    padding: Any = attr(0, "padding: one value, one per axis, or begins then ends")
     layout: str = attr("", "layout of the data")
     out_layout: str = attr("", "layout of the result; empty: that of the data")
     ceil_mode: bool = attr(False, "round extents up")
