@@ -5,8 +5,9 @@ becomes
     def @main(%x) { let %f = @lifted_f(%x); %f(1) }
     def @lifted_f(%x, Closure=1) { fn (%y) { %y + %x } }
 
-A function without free variables becomes a global directly. A recursive one calls its global. Closures that capture
-polymorphic values are kept, since a global could not name their type variables.
+Values that a closure shares with the code around it are bound there first (ToBasicBlockNormalForm): they are computed
+once, not in each call. A function without free variables becomes a global directly. A recursive one calls its global.
+Closures that capture polymorphic values are kept, since a global could not name their type variables.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
 from baton._src.ir.node import set_note
 from baton._src.ir.types import TypeVar
+from baton._src.passes.relay.forms.to_basic_block_normal_form import ToBasicBlockNormalForm
 from baton._src.passes.relay.fresh_copy import fresh_copy
 from baton._src.relay.analysis import free_vars
 from baton._src.relay.check.infer_type import infer_type
@@ -35,7 +37,7 @@ class LambdaLift(Pass):
     opt_level: ClassVar[int] = 1
 
     def run(self, module: IRModule, ctx: PassContext) -> IRModule:
-        module = infer_type(module)
+        module = ToBasicBlockNormalForm()(module)
         functions = dict(module.functions)
         for var, function in module.functions.items():
             if isinstance(function, Function) and not function.attrs.get("Primitive"):
