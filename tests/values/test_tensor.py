@@ -53,3 +53,5 @@ def test_memory_scopes_of_tensors() -> None:
         array([1.5], CPU, "global.texture")
     with pytest.raises(DiagnosticError, match=r"no memory 'global\.vtcm'"):
         empty((2,), mem_scope="global.vtcm")
+    with pytest.raises(DiagnosticError, match=r"no memory 'global\.vtcm'"):
+        array([1.5]).copyto(CPU, "global.vtcm")

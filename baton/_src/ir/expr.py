@@ -98,6 +98,21 @@ class Operators:
     def __xor__(self, other: Any) -> Any:
         return type(self).build("bitwise_xor", self, other)
 
+    def __rlshift__(self, other: Any) -> Any:
+        return type(self).build("left_shift", other, self)
+
+    def __rrshift__(self, other: Any) -> Any:
+        return type(self).build("right_shift", other, self)
+
+    def __rand__(self, other: Any) -> Any:
+        return type(self).build("bitwise_and", other, self)
+
+    def __ror__(self, other: Any) -> Any:
+        return type(self).build("bitwise_or", other, self)
+
+    def __rxor__(self, other: Any) -> Any:
+        return type(self).build("bitwise_xor", other, self)
+
     def __invert__(self) -> Any:
         return type(self).build("bitwise_not", self)
 

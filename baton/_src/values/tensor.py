@@ -45,8 +45,8 @@ class NDArray:
     asnumpy = numpy
 
     def copyto(self, target: NDArray | Device, mem_scope: str | None = None) -> NDArray:
-        """Copy the contents into `target`, or into a new tensor on the device `target`. Memory has one scope."""
-        del mem_scope
+        """Copy the contents into `target`, or into a new tensor on the device `target`."""
+        _expect_plain_memory(mem_scope)
         if isinstance(target, Device):
             return NDArray(self.data.copy(), _there(target))
         if target.shape != self.shape:

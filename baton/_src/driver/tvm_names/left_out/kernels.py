@@ -73,10 +73,22 @@ KERNEL_NAMES: Mapping[str, Mapping[str, str]] = {
     "kernels are read from Python by te.hybrid.script; schedules are built by tvm.build": {
         "te.hybrid": "build parse parser module HybridModule source_to_op decorate",
     },
-    "not implemented: nothing in baton stands behind it": {"te": "span_if_all_batch SpecializedCondition"},
-    "te.hybrid.script gives ExternOps: what was written in Python is a kernel's statement": {"te": "HybridOp"},
+    "not implemented: nothing in baton stands behind it": {
+        "te": "span_if_all_batch SpecializedCondition",
+        "te.schedule": "SpecializedCondition",
+    },
+    "te.hybrid.script gives ExternOps: what was written in Python is a kernel's statement": {
+        "te": "HybridOp",
+        "te.tensor": "HybridOp",
+    },
+    "axes begin at 0 and are split and fused, nothing else: Stage.relations": {"te.schedule": "Singleton"},
+    "vectors have a fixed length: tir.Ramp and Broadcast of so many lanes": {
+        "tir": "get_active_lane_mask get_vscale_expr",
+        "tir.op": "get_active_lane_mask get_vscale_expr",
+    },
     "te.extern takes what a call of an intrinsic computes; Stage.tensorize puts one into a loop nest": {
         "te": "TensorComputeOp",
+        "te.tensor": "TensorComputeOp TensorIntrinCall",
     },
     "it prepares kernels for TVM's code generator; tvm.build does that by itself: build the module without the pass": {
         "tir.transform": (
