@@ -129,7 +129,7 @@ WHERE: OpDef[Any] = OpDef(
     "where",
     inputs=(
         Input("condition"),
-        Input("x1", "taken where it holds", relay_name="x"),
+        Input("x1", "the values where the condition holds", relay_name="x"),
         Input("x2", "otherwise", relay_name="y"),
     ),
     infer=infer_where,

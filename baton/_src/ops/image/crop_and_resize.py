@@ -29,7 +29,7 @@ class CropAttrs(Attrs):
     crop_size: Any = attr(doc="height and width of the result")
     layout: str = attr("NCHW", "NCHW or NHWC")
     method: str = attr("bilinear", "bilinear or nearest_neighbor")
-    extrapolation_value: float = attr(0.0, "what stands outside the image")
+    extrapolation_value: float = attr(0.0, "the value of pixels outside the image")
     out_dtype: Any = attr(None, "dtype of the result; None: that of the data")
 
     def __post_init__(self) -> None:

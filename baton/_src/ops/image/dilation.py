@@ -29,9 +29,9 @@ _KERNELS = {"NCHW": "IHW", "NHWC": "HWI"}
 class DilationAttrs(Attrs):
     """Geometry and layouts."""
 
-    strides: Any = attr(1, "step of the window")
-    padding: Any = attr(0, "border: one, one per axis, or begins then ends")
-    dilations: Any = attr(1, "distance of the window's elements")
+    strides: Any = attr(1, "strides of the window")
+    padding: Any = attr(0, "padding: one value, one per axis, or begins then ends")
+    dilations: Any = attr(1, "dilation of the window")
     data_layout: str = attr("NCHW", "NCHW or NHWC")
     kernel_layout: str = attr("IHW", "IHW or HWI")
     out_dtype: Any = attr(None, "dtype of the result; None: that of the data")

@@ -50,11 +50,11 @@ class ResizeAttrs(Attrs):
     roi: Any = attr(None, "box for tf_crop_and_resize: starts, then ends, from 0 to 1")
     layout: str = attr("", "layout of the data")
     method: str = attr("linear", "nearest_neighbor, linear or cubic")
-    coordinate_transformation_mode: str = attr("half_pixel", "how indices map to the source")
-    rounding_method: str = attr("", "how nearest_neighbor rounds; empty: as suits the mode")
-    cubic_alpha: float = attr(-0.5, "shape of the cubic kernel")
-    cubic_exclude: int = attr(0, "leave taps outside the image out of the cubic sum")
-    extrapolation_value: float = attr(0.0, "what tf_crop_and_resize gives outside the image")
+    coordinate_transformation_mode: str = attr("half_pixel", "the coordinate transformation mode")
+    rounding_method: str = attr("", "the rounding of nearest_neighbor; empty: the mode's default")
+    cubic_alpha: float = attr(-0.5, "the cubic coefficient")
+    cubic_exclude: int = attr(0, "exclude taps outside the image from cubic interpolation")
+    extrapolation_value: float = attr(0.0, "the value outside the image in tf_crop_and_resize")
     out_dtype: Any = attr(None, "dtype of the result; None: that of the data")
 
     def __post_init__(self) -> None:

@@ -28,7 +28,7 @@ from baton._src.support.diagnostics import fail
 class GatherAttrs(Attrs):
     """Where."""
 
-    axis: int = attr(0, "the axis indices count along")
+    axis: int = attr(0, "the axis to index")
 
 
 def from_either_end(position: Any, extent: Any) -> Any:
@@ -91,7 +91,7 @@ def gradient_elements(b: Any, args: Any, a: GatherAttrs, out: Any, grad: Any) ->
 GATHER_ELEMENTS = OpDef(
     "gather_elements",
     GatherAttrs,
-    inputs=(Input("data"), Input("indices", "of the data's rank")),
+    inputs=(Input("data"), Input("indices", "indices, of the data's rank")),
     infer=infer_elements,
     compute=compute_elements,
     reference=reference_elements,
@@ -111,8 +111,8 @@ GATHER_ELEMENTS = OpDef(
 class GatherNDAttrs(Attrs):
     """How many axes are shared."""
 
-    batch_dims: int = attr(0, "leading axes that data and indices share")
-    index_rank: Any = attr(None, "length of the coordinates where it is not static", relay_only=True)
+    batch_dims: int = attr(0, "number of leading batch axes shared by data and indices")
+    index_rank: Any = attr(None, "number of coordinates per index, if it is not static", relay_only=True)
 
 
 def infer_nd(call: OpCall[GatherNDAttrs]) -> Info:

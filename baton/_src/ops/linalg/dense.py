@@ -30,7 +30,7 @@ from baton._src.values.dtype import VOID, DataType
 class DenseAttrs(Attrs):
     """Size and dtype of the result."""
 
-    units: Any = attr(None, "number of rows of the weight; None: as the weight says")
+    units: Any = attr(None, "number of rows of the weight; None: inferred")
     out_dtype: Any = attr("", "dtype of the result; empty: that of the operands")
 
     def __post_init__(self) -> None:

@@ -27,7 +27,7 @@ from baton._src.values.dtype import VOID, DataType
 class DensePackAttrs(Attrs):
     """Units, layout, dtype."""
 
-    units: Any = attr(None, "how many units; known from the weight")
+    units: Any = attr(None, "the number of units; inferred from the weight")
     weight_layout: str = attr("NC", "layout of the weight: NC, or NC with a block of units (NC8n)")
     out_dtype: Any = attr("", "dtype of the result; empty: that of the data")
 

@@ -34,7 +34,7 @@ class CorrelationAttrs(Attrs):
     max_displacement: int = attr(1, "greatest displacement")
     stride1: int = attr(1, "step of the patches of the first image")
     stride2: int = attr(1, "step of the displacements")
-    padding: Any = attr(0, "border: one, one per axis, or begins then ends")
+    padding: Any = attr(0, "padding: one value, one per axis, or begins then ends")
     is_multiply: bool = attr(True, "products; else absolute differences")
     layout: str = attr("NCHW", "NCHW")
 

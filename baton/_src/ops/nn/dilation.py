@@ -25,7 +25,7 @@ from baton._src.te.tag import DILATE_TAG, default_tag
 class DilateAttrs(Attrs):
     """Distances."""
 
-    strides: Any = attr(doc="distance of neighbours along every axis")
+    strides: Any = attr(doc="the distance between neighbours along every axis")
     dilation_value: float = attr(0.0, "what lies between")
 
     def __post_init__(self) -> None:

@@ -29,7 +29,7 @@ from baton._src.tir.expr import IntImm
 class SplitAttrs(Attrs):
     """Where to cut."""
 
-    indices_or_sections: Any = attr(doc="the number of equal parts, or the places where parts begin")
+    indices_or_sections: Any = attr(doc="the number of equal parts, or the indices at which to split")
     axis: int = attr(0, "the axis to cut")
 
     def __post_init__(self) -> None:

@@ -39,7 +39,7 @@ _NO_SLOPE = NotApplicable("integers")
 class BitserialDenseAttrs(Attrs):
     """Places and dtypes."""
 
-    units: Any = attr(None, "how many units; known from the weight")
+    units: Any = attr(None, "the number of units; inferred from the weight")
     data_bits: int = attr(1, "places of the data")
     weight_bits: int = attr(1, "places of the weight")
     pack_dtype: Any = attr("uint32", "dtype of the words")
@@ -55,8 +55,8 @@ class BitserialDenseAttrs(Attrs):
 class BitserialConvAttrs(Attrs):
     """Geometry, places, layouts, dtypes."""
 
-    strides: Any = attr(1, "step of the window")
-    padding: Any = attr(0, "border of zeros: one, one per axis, or begins then ends")
+    strides: Any = attr(1, "strides of the window")
+    padding: Any = attr(0, "zero padding: one value, one per axis, or begins then ends")
     channels: Any = attr(None, "number of output channels; known from the weight")
     kernel_size: Any = attr((3, 3), "spatial extents of the kernel")
     activation_bits: int = attr(1, "places of the data")
