@@ -13,6 +13,7 @@ from tests.frontends.onnx.contrib_cases import in_both_languages, model_of_node,
 from tests.frontends.onnx.models import model_of
 
 WHOLE = TensorProto.INT64
+HEADS = {"q_num_heads": 3, "kv_num_heads": 3}
 SCORES, LABELS = ("x", (3, 5)), ("labels", ((4,), WHOLE))
 
 
@@ -26,8 +27,19 @@ SCORES, LABELS = ("x", (3, 5)), ("labels", ((4,), WHOLE))
     ("Reshape", ["x", "shape"], [("x", (3,)), ("shape", ((), WHOLE))], {}, "input 1 is int64 .., it must have 1 axes"),
     ("NegativeLogLikelihoodLoss", ["x", "labels"], [SCORES, LABELS], {}, r"its labels are int64 \(4,\)"),
     ("SoftmaxCrossEntropyLoss", ["x", "labels", "w"], [SCORES, ("labels", ((3,), WHOLE)), ("w", (4,))], {},
-     r"its weights are float32 \(4,\), its scores float32 \(3, 5\)"),
+     r"its weights are float32 \(4,\)"),
     ("Attention", ["x", "x", "x"], [("x", (1, 1, 3, 4))], {"softcap": -1.0}, "attribute 'softcap' is -1.0"),
+    ("Attention", ["q", "k", "v"], [("q", (2, 4, 24)), ("k", (2, 2, 24)), ("v", (2, 6, 30))], HEADS, "its values are"),
+    ("Attention", ["q", "k", "k"], [("q", (2, 4, 24)), ("k", (1, 6, 24))], HEADS, "its keys are float32 .1, 6, 24"),
+    ("Attention", ["q", "k", "k"], [("q", (2, 3, 4, 8)), ("k", (2, 6, 24))], {}, "its query, key and value are"),
+    ("Attention", ["q", "k", "k"], [("q", (2, 3, 4, 8)), ("k", (2, 2, 6, 8))], {}, "2 heads of keys do not divide 3"),
+    ("Attention", ["q", "q", "q"], [("q", (2, 3, 4, 8))], {"qk_matmul_output_mode": 5}, "'qk_matmul_output_mode' is 5"),
+    ("Transpose", ["x"], [("x", (2, 3))], {"perm": [0, 1, 2]}, r"its perm is \[0, 1, 2\]"),
+    ("Transpose", ["x"], [("x", (2, 3))], {"perm": [0, -1]}, r"its perm is \[0, -1\]"),
+    ("Unsqueeze", ["x", ""], [("x", (2, 3))], {}, "its axes are missing"),
+    ("LayerNormalization", ["x", "w"], [("x", (24,)), ("w", (2, 24))], {}, r"its scale or bias is float32 \(2, 24\)"),
+    ("RMSNormalization", ["x", "w"], [("x", (3, 1)), ("w", (24,))], {}, r"its scale or bias is float32 \(24,\)"),
+    ("InstanceNormalization", ["x", "w", "b"], [("x", (2, 3, 4)), ("w", (3,)), ("b", ())], {}, "one number for each"),
     ("TfIdfVectorizer", ["x"], [("x", (("n", "m"), WHOLE))], {
         "mode": "TF", "min_gram_length": 1, "max_gram_length": 2, "max_skip_count": 1 << 40, "ngram_counts": [0, 0],
         "ngram_indexes": [0], "pool_int64s": [1, 2],
@@ -58,6 +70,17 @@ def test_labels_and_scores_of_other_lengths_fail_when_they_run() -> None:
     np.testing.assert_allclose(program.run({"x": x, "labels": labels})[0], -np.mean([1, 5, 14]))
     with pytest.raises(baton.DiagnosticError, match="the_node"):
         program.run({"x": x, "labels": labels[:2]})
+
+
+def test_keys_and_values_of_other_lengths_fail_when_they_run() -> None:
+    """Their open sizes have two names: the body that ONNX gives the operator takes values to be as many as keys."""
+    node = helper.make_node("Attention", ["q", "k", "v"], ["y"], name="the_node", q_num_heads=2, kv_num_heads=2)
+    declared = [("q", ("b", 4, 8)), ("k", ("b", "n", 8)), ("v", ("b", "m", 8))]
+    program = baton.compile(model_of([node], declared, opset=23), num_threads=1)
+    q, k = np.ones((1, 4, 8), "float32"), np.ones((1, 6, 8), "float32")
+    np.testing.assert_allclose(program.run({"q": q, "k": k, "v": k})[0], q, rtol=1e-6)
+    with pytest.raises(baton.DiagnosticError, match="the_node"):
+        program.run({"q": q, "k": k, "v": k[:, :3]})
 
 
 @pytest.mark.parametrize("length", [1, 2, 3, 8])

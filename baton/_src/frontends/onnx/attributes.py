@@ -47,6 +47,7 @@ CHOICES: dict[str, dict[str, tuple[object, ...]]] = {
         "TensorScatter": ("linear", "circular"), "Upsample": ("nearest", "linear", "bilinear"),
     },
     "p": {"LpNormalization": (1, 2)},
+    "qk_matmul_output_mode": {"": (0, 1, 2, 3)},
     "swiglu_fusion": {"": (0, 1, 2)},
     "reduction": {
         "ScatterElements": ("none", "add", "mul", "min", "max"), "ScatterND": ("none", "add", "mul", "min", "max"),

@@ -111,6 +111,8 @@ class OnnxNode:
 
     def by_channel(self, x: Value, numbers: Value) -> Value:
         """A vector of one number for each channel of `x` (axis 1), in a shape that goes along with `x`."""
+        if numbers.rank not in (-1, 1):
+            self.fail(f"it has {numbers}, which must be one number for each channel", code="op-shape")
         channels = None if x.shape is None else x.shape[1]
         count = numbers.shape[0] if numbers.shape else None
         if isinstance(channels, int) and isinstance(count, int) and channels != count:

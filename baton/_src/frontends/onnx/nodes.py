@@ -10,6 +10,7 @@ import numpy as np
 
 from baton._src.frontends.graph_builder.graph import GraphBuilder
 from baton._src.frontends.graph_builder.value import Value
+from baton._src.frontends.onnx.agreements import check_agreement
 from baton._src.frontends.onnx.attribute_values import value_of
 from baton._src.frontends.onnx.attributes import check_attributes, check_values
 from baton._src.frontends.onnx.control.branches import arms_disagree, forked
@@ -138,6 +139,7 @@ class Nodes:
         try:
             if proto.domain in MAIN:
                 check_operands(node)
+                check_agreement(node)
             else:
                 check_ranks(node, CONTRIBUTED_RANKS)
             contents = [v.contents() if v is not None else None for v in node.inputs]

@@ -11,7 +11,6 @@ from typing import Any
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.definitions import definition
 from baton._src.frontends.onnx.node import OnnxNode
-from baton._src.ops.dims import show_shape
 from baton._src.values.dtype import DataType
 from baton._src.values.meaning import PLAIN
 
@@ -30,7 +29,6 @@ RANKS: dict[str, tuple[tuple[int, int], ...]] = {
     "Trilu": ((2, MANY),),
 }
 """The least and the most axes that operands may have, of operators that count on some."""
-LOSSES = ("NegativeLogLikelihoodLoss", "SoftmaxCrossEntropyLoss")
 CONTRIBUTED_RANKS: dict[str, tuple[tuple[int, int], ...]] = {
     **dict.fromkeys(("EmbedLayerNormalization", "NGramRepeatBlock", "QEmbedLayerNormalization"), ((2, 2),)),
     "GatedRMSNorm": ((1, MANY), (1, MANY)),
@@ -76,26 +74,6 @@ def check_operands(node: OnnxNode) -> None:
             help = f"cast it before: {node.op_type} takes {wanted} there"
             node.fail(f"input {place} is {value.dtype}, it must be {wanted}", code="onnx-dtype", help=help)
     check_ranks(node, RANKS)
-    if node.op_type in LOSSES:
-        _settle_losses(node)
-
-
-def _settle_losses(node: OnnxNode) -> None:
-    """Hold the labels (N, d...) and the weights (C,) against the scores (N, C, d...), here or when it runs: the body
-    that ONNX gives the operator would leave out scores without labels."""
-    scores = node[0].shape
-    if scores is None or len(scores) < 2:
-        node.fail(f"its scores are {node[0]}, they must have 2 or more axes of known sizes", code="op-shape")
-    for place, wanted, what in ((1, (scores[0], *scores[2:]), "labels"), (2, scores[1:2], "weights")):
-        value = node.optional(place)
-        if value is None or value.shape is None:
-            continue
-        same = [node.graph.prover.equal(a, b) for a, b in zip(value.shape, wanted)]
-        if len(value.shape) != len(wanted) or False in same:
-            node.fail(
-                f"its {what} are {value}, its scores {node[0]}", code="op-shape", help=f"{what} {show_shape(wanted)}"
-            )
-        node.inputs[place] = node.graph.of_shape(value, wanted)
 
 
 def check_ranks(node: OnnxNode, ranks: Mapping[str, Sequence[tuple[int, int]]]) -> None:

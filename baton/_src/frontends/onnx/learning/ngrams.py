@@ -66,6 +66,8 @@ def _counted(node: OnnxNode, rows: Value, grams: list[AnyArray]) -> Value:
     """(rows, n-grams), float32. The elements of an n-gram may stand up to `max_skip_count` elements apart."""
     g = node.graph
     shortest, longest = int(node.needed("min_gram_length")), int(node.needed("max_gram_length"))
+    if not 1 <= shortest <= longest:
+        node.fail(f"its n-grams have {shortest} to {longest} elements", help="min_gram_length is 1 or more")
     none = min((int(p.min()) for p in grams if p.size), default=0) - 1
     found = []
     for length, pool in enumerate(grams, 1):

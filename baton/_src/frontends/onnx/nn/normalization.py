@@ -80,6 +80,7 @@ def layer_normalization(node: OnnxNode) -> list[Value]:
     epsilon = float(node.attr("epsilon", 1e-5))
     wanted = [bool(name) for name in node.outputs]
     bias = node.optional(2)
+    _check_gains(node, node[1], bias)
     if not any(wanted[1:]) and _matches(node, axes):
         gamma = node[1]
         beta = bias if bias is not None else g.constant(np.zeros((1,), np.float32), gamma.dtype)
@@ -96,6 +97,17 @@ def layer_normalization(node: OnnxNode) -> list[Value]:
     return [out if bias is None else g.call("add", out, bias), *statistics]
 
 
+def _check_gains(node: OnnxNode, *gains: Value | None) -> None:
+    """Refuse a scale or bias that would make the result larger than the input."""
+    sizes = node[0].shape
+    for gain in gains:
+        if gain is None or gain.shape is None or sizes is None:
+            continue
+        wider = any(d == 1 and isinstance(d, int) and g != 1 for d, g in zip(sizes[::-1], gain.shape[::-1]))
+        if wider or len(gain.shape) > len(sizes):
+            node.fail(f"its scale or bias is {gain}, its input {node[0]}", code="op-shape")
+
+
 def _matches(node: OnnxNode, axes: tuple[int, ...]) -> bool:
     """Scale and bias have exactly the normalised axes (ONNX also allows what broadcasts to them)."""
     shape = node[0].shape
@@ -107,6 +119,7 @@ def _matches(node: OnnxNode, axes: tuple[int, ...]) -> bool:
 
 def rms_normalization(node: OnnxNode) -> Value:
     g, x, axis = node.graph, node[0], node.axis(-1)
+    _check_gains(node, node[1])
     axes = tuple(range(axis, node.rank()))
     square = g.call("mean", g.call("multiply", x, x), axis=axes, keepdims=True)
     inverse = g.call("rsqrt", g.call("add", square, g.scalar(float(node.attr("epsilon", 1e-5)), x)))

@@ -82,7 +82,10 @@ def _product(dims: tuple[Dim, ...]) -> Dim:
 
 
 def transpose(node: OnnxNode) -> Value:
-    axes = node.ints("perm") or tuple(reversed(range(node.rank())))
+    rank = node.rank()
+    axes = node.ints("perm") or tuple(reversed(range(rank)))
+    if sorted(axes) != list(range(rank)):
+        node.fail(f"its perm is {list(axes)}", help=f"it must name each of the axes 0 to {rank - 1} of {node[0]} once")
     return node.graph.transpose(node[0], axes)
 
 
@@ -97,10 +100,11 @@ def squeeze(node: OnnxNode) -> Value:
 
 
 def unsqueeze(node: OnnxNode) -> Value:
-    axes = node.ints("axes", 1)
+    axes, x = node.ints("axes", 1), node[0]
+    if axes is None:
+        node.fail("its axes are missing", help="name them in input 1 (before opset 13 in the attribute 'axes')")
     if not axes:
-        return node[0]
-    x = node[0]
+        return x
     if x.shape is None:
         return node.graph.call("expand_dims", x, axis=axes)
     rank = len(x.shape) + len(axes)
