@@ -65,22 +65,26 @@ _CHOICES: dict[str, Callable[..., tuple[DimExpr, DimExpr, DimExpr]]] = {
     "and": lambda a, b: (a, ["not", ["not", b]], False),
     "or": lambda a, b: (a, True, ["not", ["not", b]]),
 }
-"""Operations that compute what they choose only, as (condition, if it holds, if not): the other may divide by zero."""
+"""Operations that evaluate only the operand they choose, as (condition, if true, if false): the other may divide by
+zero.
+"""
 
 
 class _Step(NamedTuple):
-    """Push a constant (kind 0) or a slot's value (1), jump (below 0), or put `payload` of the last kind - 1 values."""
+    """Push a constant (kind 0) or a slot's value (1), jump (kind < 0), or apply `payload` to the last kind - 1
+    values.
+    """
 
     kind: int
     payload: Any
 
 
 _JUMP, _JUMP_UNLESS = -1, -2
-"""Kinds of steps whose payload is a `_Label`; the second one takes a value, and jumps if it is false."""
+"""Kinds of steps whose payload is a `_Label`; the second one pops a value, and jumps if it is false."""
 
 
 class _Label:
-    """A place in a program."""
+    """A position in a program."""
 
     place = 0
 
@@ -197,7 +201,7 @@ _INFIX = {"+", "-", "*", "//", "%", "==", "!=", "<", "<=", ">", ">=", "<<", ">>"
 
 
 def format_dim(expr: DimExpr, names: Sequence[str] = ()) -> str:
-    """The expression as people write it; slots by name where `names` has one."""
+    """The expression in readable form; slots by name where `names` has one."""
     pieces: list[str] = []
     work: list[tuple[DimExpr, bool]] = [(expr, False)]
     while work:
@@ -221,5 +225,5 @@ def format_dim(expr: DimExpr, names: Sequence[str] = ()) -> str:
 
 
 def is_slot(expr: DimExpr) -> bool:
-    """Whether the expression is just a slot, which makes it a binding position."""
+    """Whether the expression is just a slot, so that it can be bound."""
     return not isinstance(expr, (int, float)) and expr[0] == "v"

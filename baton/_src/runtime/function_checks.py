@@ -1,4 +1,4 @@
-"""Whether a function value fits the requirements on a function: by its kind, and by what a closure knows of itself."""
+"""Check a function value against a function type: its kind, and the run-time type information of closures."""
 
 from __future__ import annotations
 

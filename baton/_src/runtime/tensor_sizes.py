@@ -1,4 +1,4 @@
-"""Which shapes tensors can have: no dim is negative, and memory can hold the elements."""
+"""Valid shapes of tensors: no dim is negative, and the size in bytes fits an int64."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from baton._src.support.diagnostics import fail
 
 _MOST_ELEMENTS = 2**59
-"""Of 16 bytes each: beyond them, byte offsets do not fit an int64."""
+"""Most elements, of 16 bytes each: beyond them, byte offsets do not fit an int64."""
 
 
 def size_fault(shape: Sequence[int]) -> str:

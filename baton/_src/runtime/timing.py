@@ -121,7 +121,7 @@ class Profile:
 
     @property
     def records(self) -> list[Record]:
-        """The longest first."""
+        """The records, longest first."""
         found = [Record(name, calls, seconds, shapes) for name, (calls, seconds, shapes) in self._found.items()]
         return sorted(found, key=lambda r: -r.seconds)
 
@@ -142,7 +142,7 @@ class Profile:
 
     @property
     def device_metrics(self) -> dict[str, dict[str, Any]]:
-        """What the whole run took."""
+        """The metrics of the whole run."""
         return {"cpu0": {"Duration (us)": self.total * 1e6}}
 
     def csv(self) -> str:

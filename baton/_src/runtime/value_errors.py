@@ -1,4 +1,4 @@
-"""Errors about values at run time: what a value is called, and what was expected in its place."""
+"""Errors about values at run time: the description of a value, and what was expected instead."""
 
 from __future__ import annotations
 

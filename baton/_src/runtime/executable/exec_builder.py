@@ -192,7 +192,7 @@ class ExecBuilder:
 
     @property
     def position(self) -> int:
-        """The number the next instruction will have."""
+        """The number of the next instruction."""
         return len(self._instructions)
 
     def patch(self, position: int, instruction: Instruction) -> None:
@@ -217,7 +217,7 @@ class ExecBuilder:
     # -------------------------------------------------------------------------------------------- end
 
     def get(self, **parts: Any) -> Executable:
-        """The executable; `parts` are further fields of it (native plans, kernels, object code, text, facts)."""
+        """The executable; `parts` are its further fields (native plans, kernels, object code, text, facts)."""
         undefined = [f.name for f in self._functions if f.kind == "vm" and not f.end]
         if undefined:
             raise fail("vm-builder", f"declared but never defined: {', '.join(undefined)}")

@@ -27,7 +27,7 @@ from baton._src.values.tensor import NDArray
 
 @dataclass(frozen=True)
 class Executable:
-    """Functions, bytecode, constants, native code and what describes them."""
+    """Functions, bytecode, constants, native code and their descriptions."""
 
     type_key: ClassVar[str] = "relax.Executable"
 
@@ -39,7 +39,7 @@ class Executable:
     object_code: bytes = field(repr=False, default=b"")
     ir_text: str = field(repr=False, default="")
     facts: dict[str, Any] = field(repr=False, default_factory=dict)
-    """What else is worth knowing, as JSON data: target, compiler version, inputs and outputs of `main`, sizes."""
+    """Further facts as JSON data: target, compiler version, inputs and outputs of `main`, sizes."""
     attached: dict[str, PackedFunc] = field(repr=False, default_factory=dict)
     """Packed functions attached when it was built or loaded (not saved), such as run-time compilation of operators."""
     listing: Callable[[str], str] | None = field(default=None, repr=False, compare=False)

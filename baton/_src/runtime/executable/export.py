@@ -1,7 +1,7 @@
-"""`export_library` for all kinds of libraries: what becomes of TVM's extra arguments, which concern a linker.
+"""`export_library` for all kinds of libraries: the treatment of TVM's extra arguments, which are for a linker.
 
-baton's library is one file that needs no linking, so by default it is written as it is; a script's own `fcompile` is
-called as TVM calls it.
+baton's library is one file that needs no linking, so by default it is written directly; a script's `fcompile` is called
+as in TVM.
 """
 
 from __future__ import annotations

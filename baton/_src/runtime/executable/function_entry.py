@@ -27,7 +27,7 @@ class FunctionEntry:
     end: int = 0
     public: bool = False
     info: ValueInfo | None = None
-    """What closures over this function tell casts about it."""
+    """The types of closures over this function, for casts."""
 
 
 def entry_to_data(entry: FunctionEntry) -> list[Any]:

@@ -3,8 +3,8 @@
     executable, taken = without_large_constants(executable, 256)      # {"const_0": weight, ...}
     executable = with_late_constants(executable, taken)
 
-A constant that was taken leaves a `LateConstant` behind, which is saved with the executable and says what has to be
-bound. An executable that still has any refuses to run.
+A removed constant is replaced by a `LateConstant`, which is saved with the executable and describes what must be bound.
+An executable that still has any refuses to run.
 """
 
 from __future__ import annotations

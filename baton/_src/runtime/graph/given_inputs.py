@@ -1,4 +1,4 @@
-"""Conversion of what a caller passes for a graph's input to the input's dtype and shape, for tuples field by field."""
+"""Convert a caller's value for a graph's input to the input's dtype and shape; tuples field by field."""
 
 from __future__ import annotations
 

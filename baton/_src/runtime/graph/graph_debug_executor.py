@@ -1,4 +1,4 @@
-"""The debug executor: `GraphModule` that runs node by node and shows what each computes.
+"""The debug executor: a `GraphModule` that runs node by node and records the output of each.
 
 The API follows `tvm.contrib.debugger.debug_executor` v0.19.
 """
@@ -115,7 +115,7 @@ class GraphModuleDebug(GraphModule):
         return found[0]
 
     def exit(self) -> None:
-        """Forget what the nodes computed."""
+        """Discard the recorded outputs."""
         self._node_outputs = []
 
     def profile(self, collectors: Any = None, **input_dict: Any) -> Profile:

@@ -1,9 +1,9 @@
-"""Calling a native entry on NumPy arrays, with nothing but one foreign call: checks and addresses in machine code.
+"""Call a native entry on NumPy arrays by a single foreign call: checks and addresses are in machine code.
 
 Reading dtype, flags, shape and address of an array in Python costs about half a microsecond each, more than a small
 model computes. An array object holds them at fixed offsets (NumPy's C ABI, unchanged since 1.0), so a few lines of LLVM
-IR look there: `call(recipe, arrays, threads)` compares every input with the recipe, fills the entry's table of words
-and runs the entry. Where this Python or NumPy lays objects out differently, `array_caller` returns None and callers use
+IR read them: `call(recipe, arrays, threads)` compares every input with the recipe, fills the entry's table of words and
+runs the entry. Where this Python or NumPy lays objects out differently, `array_caller` returns None and callers use
 Python instead.
 
 A recipe is words: entry, number of inputs, number of tensors, number of further words, the array type; for each input

@@ -1,9 +1,9 @@
-"""Faults of native calls: a kernel notes the fault in a cell and returns, and its caller raises the error.
+"""Faults of native calls: a kernel records the fault in a cell and returns, and its caller raises the error.
 
 A cell is eight 64-bit words: the address of a message (a C string with `{0}`, `{1}`, `{2}`), three numbers for it, the
-address of a text that says where in the program it was noted (or 0), whether somebody has begun to note a fault. It
-belongs to the thread that called, and workers that run parts of the call note in their caller's: the first fault wins,
-and calls from several threads do not interfere.
+address of a string with its place in the program (or 0), and whether a thread has begun to record a fault. It belongs
+to the calling thread, and workers that run parts of the call record in their caller's cell: the first fault wins, and
+calls from several threads do not interfere.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class _Cell(threading.local):
 
 @cache
 def _cell() -> _Cell:
-    """Made when the first call is: it needs the thread pool's library."""
+    """The cell, created with the first call: it needs the thread pool's library."""
     return _Cell()
 
 
@@ -57,5 +57,5 @@ def take_fault() -> str | None:
 
 
 def forget_fault() -> None:
-    """Empty the cell before a call: an earlier call may have left a fault that nobody raised."""
+    """Empty the cell before a call: an earlier call may have left a fault that was not raised."""
     _cell().words[:] = _NOTHING

@@ -1,13 +1,13 @@
 """Ctrl-C inside native loops: a loop regularly lets Python handle pending signals, and ends if a handler raises.
 
-A loop counts its rounds; every so many it calls `baton_poll(words)`, which looks at the clock and chooses the number of
-rounds until the next look (1 to 64: a look takes about 30 ns, and should not be further than some milliseconds). Twenty
-times a second it then takes the GIL and lets Python's handlers run, as between two bytecodes (only in the main thread,
-as always). If one raises, the exception is kept here, the loop and those around it end as if they were done, and
-whoever made the native call raises the exception instead of returning results (`raise_noted`).
+A loop counts its iterations; at intervals it calls `baton_poll(words)`, which reads the clock and chooses the number of
+iterations until the next poll (1 to 64: a poll takes about 30 ns, and polls should not be more than some milliseconds
+apart). Twenty times a second it then takes the GIL and lets Python's handlers run, as between two bytecodes (only in
+the main thread, as always). If one raises, the exception is stored here, the loop and those around it end as if they
+were done, and the caller of the native code raises the exception instead of returning results (`raise_noted`).
 
-The words, all int64, in memory of the loop's own: rounds until the next look, rounds between looks, the time of the
-last look in nanoseconds (0: there was none), the time Python was last asked.
+The words, all int64, in the loop's own memory: iterations until the next poll, iterations between polls, the time of
+the last poll in nanoseconds (0: there was none), the time Python's handlers last ran.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from baton._src.runtime.linker import link, process_symbol
 POLL_SYMBOL = "baton_poll"
 POLL_WORDS = 4
 FIRST_LOOK = 4
-"""Rounds until the first look, and between looks at first."""
+"""Iterations until the first poll, and between the first polls."""
 
 _PYTHON = ("PyGILState_Ensure", "PyGILState_Release", "PyErr_CheckSignals", "PyErr_Fetch", "PyThread_get_thread_ident")
 
@@ -132,7 +132,7 @@ define i64 @baton_poll(ptr %words) {
 
 @cache
 def _library() -> Any:
-    """`baton_poll` and the cell it notes exceptions in. Without CPython's interface, or a clock, it never asks."""
+    """`baton_poll` and the cell for exceptions. Without CPython's interface, or a clock, it never runs handlers."""
     exports = (POLL_SYMBOL, "baton_noted")
     clock = next((name for name in ("clock_gettime", "GetTickCount64") if process_symbol(name) is not None), None)
     if sys.implementation.name != "cpython" or clock is None:
@@ -145,13 +145,13 @@ def _library() -> Any:
 
 
 def poll_entry() -> int:
-    """The address of `baton_poll(words) -> 1 if the loop shall end`."""
+    """The address of `baton_poll(words) -> 1 if the loop must end`."""
     address: int = _library()[POLL_SYMBOL]
     return address
 
 
 def raise_noted() -> None:
-    """Raise what a handler raised while this thread was in a native loop, if there is anything."""
+    """Raise the exception, if any, that a handler raised while this thread was in a native loop."""
     cell = _noted()
     if cell[0] == 0 or cell[3] != threading.get_ident():
         return

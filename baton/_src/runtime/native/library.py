@@ -8,7 +8,7 @@ Calling convention of every exported function: the platform's C convention, no r
 float16 and bfloat16 as uint16 bits), then one i64 per shape variable. Functions may be called from any number of Python
 threads at once, with the GIL released. The code is valid as long as the `NativeLibrary` is referenced.
 
-A failing assertion, or an index that lies outside its buffer, does not stop the process: the kernel notes the fault
+A failing assertion, or an index that lies outside its buffer, does not stop the process: the kernel records the fault
 and returns early (`runtime.native.faults`).
 
 This module knows LLVM's linker (llvmlite), not the compiler.
@@ -39,7 +39,7 @@ class NativeLibrary:
         self._tracker = tracker
         self.uses_threads = PARALLEL_SYMBOL in bundle.imports
         self.has_loops = POLL_SYMBOL in bundle.imports
-        """Whether its loops poll for signals, so that callers have to call `raise_noted`."""
+        """Whether its loops poll for signals, so that callers must call `raise_noted`."""
 
     @property
     def symbols(self) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""`NativeFunction`: a native entry as a function of tensors. One foreign call, everything else computed beforehand.
+"""`NativeFunction`: a native entry as a function of tensors, by one foreign call; everything else is precomputed.
 
 Shapes are checked and output shapes computed once for each combination of input shapes, and remembered. Inputs and
 outputs are not copied. Any number of threads may call: each call has an arena of its own, taken from a pool.
@@ -31,21 +31,21 @@ from baton._src.values.dtype import DataType
 from baton._src.values.tensor import AnyArray, NDArray
 
 _REMEMBERED = 4096
-"""Combinations of shapes remembered; when more come, the memory starts anew."""
+"""Most combinations of shapes that are cached; beyond it the cache is cleared."""
 
 CHEAP_TO_COPY = 1 << 16
-"""Bytes of a constant that is copied to where vectors begin on lines of the cache; packed weights are there already."""
+"""Most bytes of a constant that is copied to a cache-line-aligned address; packed weights are aligned already."""
 
 
 class Sizes(NamedTuple):
-    """What one combination of input shapes implies."""
+    """The values that depend on one combination of input shapes."""
 
     variables: tuple[int, ...]
     outputs: tuple[Callable[[], AnyArray], ...]
-    """What makes the arrays to write into."""
+    """Allocates the arrays to write into."""
     arena_bytes: int
     tail: bytes
-    """The words of the entry's table behind the tensors: variables and constants."""
+    """The words of the entry's table after the tensors: variables and constants."""
     recipe: Any
     """What `array_call` needs for these shapes, or None."""
     recipe_address: int
@@ -82,7 +82,7 @@ class NativeFunction:
         self._call_arrays = array_caller() if hasattr(library, "take_fault") else None
         self._address = address
         self._recent: Sizes | None = None
-        """The sizes of the last call: most calls are like the one before."""
+        """The sizes of the last call: most calls have the same shapes as the previous one."""
         self._pool = thread_pool() if getattr(library, "uses_threads", False) else None
         self.kernel_address: Callable[[str], int] | None = getattr(library, "address", None)
 
@@ -221,7 +221,7 @@ class NativeFunction:
         return words, ctypes.addressof(words)
 
     def _usable(self, arrays: Sequence[AnyArray], scalars: tuple[int, ...]) -> list[AnyArray]:
-        """Arrays of the wrong dtype are refused; read-only, strided or misaligned ones are made usable."""
+        """Arrays of the wrong dtype are refused; read-only, strided or misaligned ones are copied if necessary."""
         self._measure(arrays, scalars)
         return [contiguous(a) for a in arrays]
 
@@ -275,7 +275,7 @@ def _begins_on_a_line(constant: AnyArray) -> AnyArray:
 
 
 def _mentioned_twice(result: Any) -> frozenset[int]:
-    """The outputs that a result mentions more than once: views of those have to be copies."""
+    """The outputs that occur more than once in a result: views of those must be copies."""
     counts: dict[int, int] = {}
     work = [result]
     while work:

@@ -1,11 +1,11 @@
-"""Checks, once for each combination of input shapes, that memory can hold every intermediate tensor.
+"""Check, once for each combination of input shapes, that every intermediate tensor has a valid size.
 
 A window larger than an open dim, for example, gives a negative extent:
 
     y = max_pool2d(x: (n, 4, w), pool_size=5)       -> (n, 4, w - 4), negative where w is 1
     z = mean(y, axis=-1)                            -> (n, 4), whose shape does not show it
 
-Kernels trust their shapes: the tails of their loops would write to memory that is not theirs.
+Kernels rely on their shapes: the tails of their loops would write out of bounds.
 """
 
 from __future__ import annotations

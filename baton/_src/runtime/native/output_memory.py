@@ -1,9 +1,9 @@
-"""Memory of large results, reused when no array refers to it any more.
+"""A pool of memory for large results, reused when no array refers to it any more.
 
-The pages of fresh memory are made by the system when they are first written: 0.1 to 0.2 ms a megabyte, as much as a
-convolution takes to compute what goes there. Results of 256 KB and more come from memory that an earlier result gave
-back. NumPy's views keep alive what an array was made over, a ctypes object here, so memory comes back only when the
-array and every view of it are gone.
+The system maps pages of new memory when they are first written: 0.1 to 0.2 ms per megabyte, as much as a convolution
+takes to compute their contents. Results of 256 KB and more reuse memory that an earlier result released. NumPy's views
+keep the object alive over which an array was created, a ctypes object here, so memory is released only when the array
+and all of its views are gone.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from baton._src.values.aligned import aligned_bytes
 from baton._src.values.tensor import AnyArray
 
 SMALLEST, LARGEST = 1 << 18, 1 << 26
-"""Bytes of results that are recycled: below, the C library does so; above, too much would be kept."""
+"""Bytes of results that are recycled: below, the C library does so; above, too much would be retained."""
 _SIZES, _EACH = 4, 2
-"""How many sizes are kept, and how many pieces of each."""
+"""Most sizes that are retained, and most pieces of each."""
 
 _given_back: dict[int, deque[AnyArray]] = {}
 

@@ -1,4 +1,4 @@
-"""Where the pool's workers run: not on the CPU of the thread that calls, in LLVM IR.
+"""Keep the pool's workers off the CPU of the calling thread, in LLVM IR.
 
 A scheduler that packs threads together (virtual machines do, to leave processors idle) wakes a worker on its caller's
 CPU. A call of some 20 µs is over before the balance is restored: two threads then take twice as long as one, in some
@@ -16,10 +16,10 @@ places threads.
 from __future__ import annotations
 
 MOST_WORKERS = 256
-"""Workers with higher numbers are left to the system."""
+"""Workers with higher numbers are left to the system's scheduler."""
 
 WORDS = 16
-"""Of 64 CPUs each: what the C library's own mask has. On larger machines the system places the threads."""
+"""Words of 64 CPUs in the C library's own mask. On larger machines the system places the threads."""
 CPUS = 64 * WORDS
 
 IMPORTS = ("sched_getcpu", "sched_getaffinity", "sched_setaffinity")
@@ -37,7 +37,7 @@ define internal void @unsettle() {{
   ret void
 }}
 """
-"""Where there is no way to say it."""
+"""The functions for systems without control over placement."""
 
 _LINUX = """
 @avoided = internal global i32 -1, align 128

@@ -6,18 +6,17 @@ makes: threads that run equally fast then take them in turn, so that an iteratio
 job runs at a time: a second caller (another Python thread, or a nested parallel loop) runs its iterations itself, so
 nothing can deadlock.
 
-State. `claim` is the heart: (epoch << 32) | next chunk. A thread takes a chunk by exchanging `claim` for `claim + 1`;
-that fails when the job is over, so a worker that wakes up late, having read the fields of an older or newer job, never
-runs a chunk it should not. Between jobs `claim` has all ones in its lower half ("closed"); it is closed before the next
-job's fields are written. The caller works too and never waits for a worker that has not claimed anything.
+State. The central word is `claim`: (epoch << 32) | next chunk. A thread takes a chunk by exchanging `claim` for `claim
++ 1`; that fails when the job is over, so a worker that wakes up late, having read the fields of an older or newer job,
+never runs a chunk it should not. Between jobs `claim` has all ones in its lower half ("closed"); it is closed before
+the next job's fields are written. The caller works too and never waits for a worker that has not claimed anything.
 
 Limits. Each operating system thread may have a limit of its own (`baton_thread_limit`), kept in the system's
 thread-specific storage; without one, the pool's limit holds. So calls with different numbers of threads do not
 interfere.
 
-Faults. What goes wrong in a call is noted in a cell that belongs to the thread that called (`runtime.native.faults`
-says what is in it), so calls from several threads do not interfere. A worker has its caller's cell as its own while it
-runs a chunk.
+Faults. An error in a call is recorded in a cell that belongs to the calling thread (`runtime.native.faults` describes
+it), so calls from several threads do not interfere. A worker has its caller's cell as its own while it runs a chunk.
 
 Waiting. A worker spins for `spin` rounds and then sleeps until `wake` changes, as the operating system lets it
 (`system_ir`). The caller waits for claimed chunks with a bounded spin and then yields its time slice again and again,
@@ -31,13 +30,15 @@ from baton._src.runtime.thread_pool.system_ir import System
 
 CLOSED = 0xFFFFFFFF
 CHUNKS_PER_THREAD = 4
-"""Spare chunks let a thread that is not interrupted take over from one that is."""
+"""Chunks per thread: spare chunks let a thread that is not interrupted take over from one that is."""
 JOBS_A_LOOK = 256
-"""Awake workers are kept off the caller's CPU so often (a power of two); sleeping ones whenever they are woken."""
+"""Awake workers are kept off the caller's CPU once in this many jobs (a power of two); sleeping ones whenever they are
+woken.
+"""
 CALLER_SPIN = 4000
 """Rounds that a caller spins, some 10 ns each, before it yields its CPU."""
 YIELDS_A_LOOK = 32
-"""A caller that has waited for long looks for stalled workers so often (a power of two)."""
+"""A waiting caller looks for stalled workers once in this many yields (a power of two)."""
 
 _STATE = """
 @claim = internal global i64 {closed}, align 128

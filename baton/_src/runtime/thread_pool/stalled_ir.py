@@ -31,7 +31,7 @@ define internal void @helped() {
   ret void
 }
 """
-"""Where there is no way to do it."""
+"""The functions for systems that do not support this."""
 
 _LINUX = """
 @working = internal global [{most} x i64] zeroinitializer, align 128

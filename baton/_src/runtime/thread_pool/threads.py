@@ -4,10 +4,10 @@
     pool.start()                  # as many threads as physical cores, or BATON_NUM_THREADS; loading code does it once
     with pool.limited(2): ...     # calls this Python thread makes meanwhile use at most 2 threads
 
-Workers are Python threads sitting in one foreign call (the GIL released), so a debugger and a profiler see them, and
-the pool needs no thread library. Compiled code reaches the pool through `baton_parallel_for(body, closure, total,
-grain)` (`pool_ir` has the protocol); without started workers it runs serially. A forked child starts with an
-empty pool and can start its own.
+Workers are Python threads that stay in one foreign call (with the GIL released), so debuggers and profilers see them,
+and the pool needs no thread library. Compiled code reaches the pool through `baton_parallel_for(body, closure, total,
+grain)` (`pool_ir` has the protocol); without started workers it runs serially. A forked child starts with an empty pool
+and can start its own.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class ThreadPool:
         """Address of `baton_thread_limit(threads) -> before`; 0 stands for the pool's limit."""
         self._limit_thread = limit_thread(self.limit_entry)
         self.cell_entry: int = self._library["baton_fault_cell"]
-        """Address of `baton_fault_cell() -> words`: where faults of the present thread's calls are noted."""
+        """Address of `baton_fault_cell() -> words`: where faults of the current thread's calls are recorded."""
         self.workspace_entries: Mapping[str, int] = {name: self._library[name] for name in WORKSPACE_SYMBOLS}
         """Addresses of the functions that give kernels their temporary memory (`workspace_ir`)."""
         if ctypes.CFUNCTYPE(ctypes.c_int32)(self._library["baton_pool_key"])() != 0:
@@ -117,13 +117,13 @@ class ThreadPool:
                 self._workers.append(worker)
 
     def start_once(self) -> None:
-        """Start with the default number of threads, unless somebody has chosen one (in this process) before."""
+        """Start with the default number of threads, unless a number was chosen before (in this process)."""
         if self._untouched:
             self.start()
 
     @contextmanager
     def limited(self, num_threads: int) -> Iterator[None]:
-        """Use at most `num_threads` threads within. The limit is this Python thread's; others do not notice."""
+        """Use at most `num_threads` threads within the block. The limit applies to this Python thread only."""
         wanted = max(1, num_threads)
         self.have(wanted)
         before = self._limit_thread(wanted)

@@ -1,4 +1,4 @@
-"""`Engine`: the inside of the virtual machine. Functions are prepared on first use; one loop runs bytecode.
+"""`Engine`: the core of the virtual machine. Functions are prepared on first use; one loop runs bytecode.
 
 Frames are explicit: nested calls of the program use no Python stack, and a tail call replaces its frame.
 """

@@ -85,7 +85,7 @@ def make_ready(
 
 
 def _taking(args: list[int]) -> Callable[[list[Any]], tuple[Any, ...]]:
-    """What takes these operands out of a frame; it runs at every instruction."""
+    """The function that takes these operands from a frame; it runs at every instruction."""
     match args:
         case []:
             return lambda frame: ()

@@ -77,7 +77,9 @@ def assert_op(condition: Any, pattern: str = "", *values: Any) -> tuple[()]:
 
 
 def asserted(condition: NDArray, told: str) -> NDArray:
-    """The condition, a tensor of one truth value, as a row: a result that keeps the check from being dead code."""
+    """The condition, a tensor of one truth value, as a row: a result that keeps the check from being removed as dead
+    code.
+    """
     if not condition.data.all():
         raise AssertionFailed(f"Assertion failed: {told}")
     return NDArray(condition.data.reshape(1))

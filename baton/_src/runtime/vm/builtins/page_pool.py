@@ -1,4 +1,4 @@
-"""Which pages of a cache are free, and how many sequences use each of the others."""
+"""The page allocator of a cache: free pages, and how many sequences use each of the others."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Pages:
         self.clear()
 
     def clear(self) -> None:
-        """All of them are free."""
+        """Free all pages."""
         self._users = [0] * self.count
         self._free = list(range(self.count - 1, -1, -1))
 
@@ -22,23 +22,23 @@ class Pages:
         return len(self._free)
 
     def take(self, count: int) -> list[int]:
-        """Free pages, for one sequence; there must be as many."""
+        """Allocate free pages for one sequence; there must be enough."""
         taken = [self._free.pop() for _ in range(count)]
         self.share(taken)
         return taken
 
     def share(self, pages: Sequence[int]) -> None:
-        """One more sequence uses these pages."""
+        """Count one more sequence as a user of these pages."""
         for page in pages:
             self._users[page] += 1
 
     def release(self, pages: Sequence[int]) -> None:
-        """One sequence fewer uses them; those without a user become free."""
+        """Count one sequence fewer; pages without a user become free."""
         for page in pages:
             self._users[page] -= 1
             if self._users[page] == 0:
                 self._free.append(page)
 
     def is_shared(self, page: int) -> bool:
-        """Whether more than one sequence uses it."""
+        """Whether more than one sequence uses the page."""
         return self._users[page] > 1

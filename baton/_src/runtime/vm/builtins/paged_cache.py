@@ -1,4 +1,4 @@
-"""Caches of keys and values in pages, for batches of sequences (`relax.frontend.nn.llm.PagedKVCache`).
+"""Paged KV caches, for batches of sequences (`relax.frontend.nn.llm.PagedKVCache`).
 
     cache.add(0, Row());  cache.begin([0], [n]);  out = cache.attend(layer, 1.0, qkv) for every layer
 
@@ -35,7 +35,7 @@ class Row:
     pages: list[int] = field(default_factory=list)
     length: int = 0
     tree: tuple[int, ...] = ()
-    """The parents of its last tokens, as long as it is open which of them are accepted."""
+    """The parents of its last tokens, while it is undecided which of them are accepted."""
 
 
 @dataclass(frozen=True)
@@ -49,12 +49,12 @@ class New:
 
     @property
     def places(self) -> Array:
-        """Where in their sequence they are kept."""
+        """Their indices in the sequence's storage."""
         return np.arange(self.start, self.start + self.count)
 
     @property
     def positions(self) -> Array:
-        """Where in their sequence they stand: beside one another where they are alternatives."""
+        """Their positions in the sequence: alternatives have the same position."""
         if not self.tree:
             return self.places
         settled = self.start + self.count - len(self.tree)
@@ -63,7 +63,7 @@ class New:
 
     @property
     def seen(self) -> Array:
-        """(new tokens, tokens of the sequence) of bool: what each of them attends to."""
+        """(new tokens, tokens of the sequence) of bool: the tokens that each of them attends to."""
         found: Array = np.arange(self.start + self.count) <= self.places[:, None]
         if self.tree:
             found[:, -len(self.tree) :] = token_trees.seen(self.tree)[-self.count :]
@@ -101,7 +101,7 @@ class PagedCache:
         self.pages.share(row.pages)
 
     def shorten(self, row: Row, length: int) -> None:
-        """Forget the tokens from `length` on."""
+        """Drop the tokens from `length` on."""
         needed = -(-length // self.page_size)
         self.pages.release(row.pages[needed:])
         del row.pages[needed:]
@@ -183,7 +183,7 @@ class PagedCache:
         row.tree = ()
 
     def _writes_shared(self, row: Row) -> bool:
-        """Whether new tokens go into a page that another sequence has, too."""
+        """Whether new tokens are written to a page that another sequence uses, too."""
         return row.length % self.page_size != 0 and self.pages.is_shared(row.pages[-1])
 
     def _own_last_page(self, row: Row) -> None:

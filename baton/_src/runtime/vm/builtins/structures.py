@@ -60,7 +60,7 @@ def adt_field(value: ADT, index: int) -> Any:
 
 
 def match_failed(text: str, value: Any = None) -> Any:
-    """No clause of a match fits."""
+    """Raise the error that no clause of a match fits."""
     raise fail("match-failed", f"no clause of the match fits {describe(value)}{': ' if text else ''}{text}")
 
 
@@ -70,7 +70,7 @@ def ref_create(value: Any) -> RefCell:
 
 
 def ref_read(cell: Any) -> Any:
-    """What is in the cell."""
+    """The content of the cell."""
     if not isinstance(cell, RefCell):
         raise mismatch("ref_read", "a reference", describe(cell))
     return cell.value
