@@ -17,6 +17,7 @@ __getattr__, __dir__, __all__ = attach(
         **names("passes.relax.products.fake_quantize", "FakeQuantize"),
         **names("passes.relax.products.half_convolutions", "HalfConvolutions"),
         **names("passes.relax.products.phases_of_transposed", "PhasesOfTransposed"),
+        **names("passes.relax.products.volumes_as_images", "VolumesAsImages"),
         **names("passes.relax.products.byte_products", "ByteProducts"),
         **names("passes.relax.machine.call_tir_rewrite", "CallTIRRewrite"),
         **names("passes.relax.operators.check_sizes", "CheckSizes"),

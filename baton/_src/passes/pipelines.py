@@ -46,6 +46,7 @@ from baton._src.passes.relax.products.fake_quantize import FakeQuantize
 from baton._src.passes.relax.products.fold_scale_into_weights import FoldScaleIntoWeights
 from baton._src.passes.relax.products.half_convolutions import HalfConvolutions
 from baton._src.passes.relax.products.phases_of_transposed import PhasesOfTransposed
+from baton._src.passes.relax.products.volumes_as_images import VolumesAsImages
 from baton._src.support.diagnostics import Diagnostic, DiagnosticError, fail
 from baton._src.transform.passes import Pass, Sequential
 
@@ -71,6 +72,7 @@ def simplify() -> Pipeline:
         CanonicalizeBindings(),  # the copies that leaves
         HalfConvolutions(),  # maps of float16 are computed in float32; scales are in the weights by now
         PhasesOfTransposed(),  # transposed convolutions as ordinary ones, scales being in their weights
+        VolumesAsImages(),  # slices of videos, which may be in blocks then
         BlockChannels(),  # chains of convolutions in the layout of vectors; weights are final here
         BatchSliceProducts(),  # what unrolled loops compute of each slice of an input, at once
         MergeEqualBindings(),  # before kernels exist: operators compare cheaply

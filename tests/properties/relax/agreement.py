@@ -57,7 +57,7 @@ EVERY = PASSES | {
         "ExpandTupleArguments", "FastMathTransform", "FoldScaleIntoWeights", "FuseAttention", "FuseTransposeMatmul",
         "LiftTransformParams", "OptimizeLayoutTransform", "PhasesOfTransposed", "RemoveRedundantReshape",
         "RemoveUnusedOutputs", "RemoveUnusedParameters", "ReorderPermuteDimsAfterConcat", "ReorderTakeAfterMatmul",
-        "RewriteDataflowReshape", "TopologicalSort",
+        "RewriteDataflowReshape", "TopologicalSort", "VolumesAsImages",
     )
 }  # fmt: skip
 """Those that seldom find anything to do included: for `make fuzz`."""

@@ -1,0 +1,115 @@
+"""VolumesAsImages: convolutions of volumes with kernels of one slice become convolutions of images.
+
+    gv = R.nn.conv3d(x, W, padding=[0, 1, 1, 0, 1, 1])            x: (N, C, D, H, W), W: (O, C, 1, 3, 3)
+    ->
+    lv = R.reshape(R.permute_dims(x, [0, 2, 1, 3, 4]), (N * D, C, H, W))
+    lv1 = R.nn.conv2d(lv, W', padding=[1, 1, 1, 1])
+    gv = R.permute_dims(R.reshape(lv1, ...), [0, 2, 1, 3, 4])
+
+Networks for videos factor their convolutions into such ones and ones along time. Slices are images that Winograd's
+algorithm can compute, in blocks of channels (`BlockChannels`); that alone pays for moving them, so only convolutions
+for which it is chosen are rewritten. Kernels are constants, sizes are known.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from baton._src.ir.expr import Op
+from baton._src.ir.module import IRModule
+from baton._src.ir.target import Target
+from baton._src.ops.call_maker import Maker
+from baton._src.ops.catalogue import CATALOGUE
+from baton._src.ops.nn.convolution.convolution import ConvAttrs
+from baton._src.passes.relax.binding_rewriter import BindingRewriter
+from baton._src.passes.relax.layouts.channel_blocks import BY_WINOGRAD, FEWEST, MOVING, block_of_channels
+from baton._src.relax.nodes import Call, Constant, Function, ShapeExpr, VarBinding
+from baton._src.relax.struct_info import TensorStructInfo
+from baton._src.tir.expr import IntImm
+from baton._src.transform.context import PassContext
+from baton._src.transform.passes import FunctionPass
+
+_MOVES = 2
+"""How often each element is moved: between volumes and images, and between images and blocks."""
+
+
+@dataclass(frozen=True)
+class VolumesAsImages(FunctionPass):
+    """See the module."""
+
+    opt_level = 2
+    function_class = Function
+
+    def run_function(self, function: Function, module: IRModule, ctx: PassContext) -> Function:
+        if not ctx.setting("baton.winograd"):
+            return function
+        target = Target.current(allow_none=True) or Target("llvm")
+        return _Rewriter(module, max(8, target.lanes(32))).function(function)
+
+
+class _Rewriter(BindingRewriter):
+    def __init__(self, module: IRModule, lanes: int) -> None:
+        super().__init__(module)
+        self.lanes = lanes
+
+    def rewrite_value(self, binding: VarBinding, value: Any) -> Any:
+        if not isinstance(value, Call) or not isinstance(value.op, Op) or not isinstance(value.attrs, ConvAttrs):
+            return value
+        if value.attrs.spatial != 3 or not _is_of_slices(value) or not self._pays(value):
+            return value
+        return self.normalized(_as_images(value))
+
+    def _pays(self, call: Call) -> bool:
+        """Whether Winograd's algorithm, in blocks of channels, saves more than moving the slices costs."""
+        before, after = _extents(call.args[0].struct_info), _extents(call.struct_info)
+        weight = call.args[1].data.shape
+        if before is None or after is None or min(weight[:2]) < FEWEST:
+            return False
+        if any(block_of_channels(channels, self.lanes) != self.lanes for channels in weight[:2]):
+            return False
+        points = prod(after) // after[1]
+        saved = BY_WINOGRAD * prod(weight) * points
+        return bool(saved > _MOVES * MOVING * (prod(before) + prod(after)))
+
+
+def _is_of_slices(call: Call) -> bool:
+    a, weight = call.attrs, call.args[1]
+    layouts = (a.data_layout, a.kernel_layout, a.out_layout or a.data_layout)
+    if layouts != ("NCDHW", "OIDHW", "NCDHW") or not isinstance(weight, Constant) or a.groups != 1:
+        return False
+    dtypes = {str(getattr(v.struct_info, "dtype", "")) for v in (call.args[0], weight, call)}
+    unit_steps = all(step == 1 for step in (*a.strides, *a.dilation))
+    return dtypes == {"float32"} and weight.data.shape[2:] == (1, 3, 3) and unit_steps and not _depth(a.padding)
+
+
+def _depth(padding: tuple[int, ...]) -> bool:
+    """Whether there is padding before or behind the slices."""
+    return padding[0] != 0 or padding[3] != 0
+
+
+def _extents(info: Any) -> tuple[int, ...] | None:
+    """The extents of a tensor, if all are known."""
+    if not isinstance(info, TensorStructInfo) or not isinstance(info.shape, ShapeExpr):
+        return None
+    known = [dim.value for dim in info.shape.values if isinstance(dim, IntImm)]
+    return tuple(known) if len(known) == len(info.shape.values) else None
+
+
+def _as_images(call: Call) -> Any:
+    data, weight = call.args
+    make = Maker("relax", CATALOGUE.get("reshape"), CATALOGUE)
+    before, after = _extents(data.struct_info), _extents(call.struct_info)
+    assert before is not None
+    assert after is not None
+    (n, channels, depth, *image), (_, outputs, _, *result) = before, after
+    _, top, left, _, bottom, right = call.attrs.padding
+    slices = make.op("permute_dims", data, axes=(0, 2, 1, 3, 4))
+    images = make(slices, make.shape((n * depth, channels, *image)))
+    kernel = Constant(np.ascontiguousarray(weight.data.data[:, :, 0]))
+    found = make.op("nn.conv2d", images, kernel, padding=(top, left, bottom, right), out_dtype=call.attrs.out_dtype)
+    apart = make(found, make.shape((n, depth, outputs, *result)))
+    return make.op("permute_dims", apart, axes=(0, 2, 1, 3, 4))
