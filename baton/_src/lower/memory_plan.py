@@ -22,12 +22,12 @@ ALIGNMENT = 64
 """Every value starts at a multiple of this many bytes: a cache line, and the widest vector."""
 
 _MOST_NEIGHBOURS = 200_000
-"""How many (value, step) pairs may be looked at for a tighter plan: about 0.2 s."""
+"""Most (value, step) pairs that may be examined for a tighter plan: about 0.2 s."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lifetime:
-    """A value: its size in bytes (an int or an int64 expression), and the first and last step that use it."""
+    """The size of a value in bytes (an int or an int64 expression), and the first and last step that use it."""
 
     name: str
     size: int | PrimExpr
@@ -37,7 +37,7 @@ class Lifetime:
 
 @dataclass(frozen=True)
 class MemoryPlan:
-    """`offsets[i]` is where value i starts, in bytes; `total` is the arena's size."""
+    """`offsets[i]` is the start of value i, in bytes; `total` is the arena's size."""
 
     offsets: tuple[int | PrimExpr, ...]
     total: int | PrimExpr
@@ -62,8 +62,9 @@ def _aligned(size: int | PrimExpr) -> int:
 
 
 def _place_by_size(values: Sequence[Lifetime], chosen: Sequence[int], offsets: list[int | PrimExpr], best: int) -> int:
-    """The largest values first, since they are the hardest to place. No order of equals suits every program (the
-    longest-lived first suits residual connections, the earliest first chains), so both are tried against `best`."""
+    """Place the largest values first, since they are the hardest to place. No order of equal sizes is best for every
+    program (longest-lived first for residual connections, earliest first for chains), so both are tried against `best`.
+    """
     orders: tuple[Callable[[Lifetime], tuple[int, int]], ...] = (
         lambda v: (-_aligned(v.size), v.first - v.last),
         lambda v: (-_aligned(v.size), v.first),
@@ -82,7 +83,7 @@ def _placed_in_order(values: Sequence[Lifetime], order: Sequence[int]) -> dict[i
     """Begin and end of each value, each in the smallest gap that those before it leave."""
     found: dict[int, tuple[int, int]] = {}
     living: dict[int, list[int]] = {}
-    """What is placed, by the steps during which it lives."""
+    """The values placed so far, by the steps during which they live."""
     for index in order:
         value, size = values[index], _aligned(values[index].size)
         steps = range(value.first, value.last + 1)
@@ -94,7 +95,7 @@ def _placed_in_order(values: Sequence[Lifetime], order: Sequence[int]) -> dict[i
 
 
 def _lowest_gap(taken: Sequence[tuple[int, int]], size: int) -> int:
-    """Where the smallest gap of at least `size` begins; `taken` is sorted. Behind everything, if there is none."""
+    """The start of the smallest gap of at least `size` bytes; `taken` is sorted. After everything, if there is none."""
     best: tuple[int, int] | None = None
     end = 0
     for start, stop in taken:

@@ -2,12 +2,12 @@
 
     R.call_tir(cls.matmul_add, (x, W, b), ...)      ->      R.call_tir(cls.matmul_add_packed, (x, P, b), ...)
 
-W is a constant (k, n), or (n, k), that a kernel multiplies by; P is the constant (panels, k, width) with
-P[j // width, k, j % width] = W[k, j], and the kernel reads that. Columns beyond n are zeros. For dot instructions a few
-k lie side by side: P[j // width, k // 4, j % width, k % 4] (`kernel_schedules/dot_products`). Weights of
-recurrent layers are packed by blocks of hidden units instead, the gates of a block together. Runs on fused kernels:
-the layout is the schedule's (`kernel_schedules/products/prepacked`, `recurrence`), and stays a fact of the program that
-any rule, interpreter or printer can read.
+W is a constant (k, n), or (n, k), that a kernel multiplies by; P is the constant (panels, k, width) with P[j // width,
+k, j % width] = W[k, j], and the kernel reads that. Columns beyond n are zeros. For dot instructions a few k are
+adjacent: P[j // width, k // 4, j % width, k % 4] (`kernel_schedules/dot_products`). Weights of recurrent layers are
+packed by blocks of hidden units instead, the gates of a block together. Runs on fused kernels: the layout is defined by
+the schedule (`kernel_schedules/products/prepacked`, `recurrence`), but is part of the program, so that any rule,
+interpreter or printer can read it.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class _Packer(BindingRewriter):
         self.call_tir = special_op("call_tir")
         self.weights: dict[GlobalVar, Weight | None] = {}
         self.packed: dict[GlobalVar, tuple[GlobalVar, PrimFunc]] = {}
-        """By kernel the kernel that reads packed weights."""
+        """For each kernel the version that reads packed weights."""
         self.constants: dict[tuple[int, bool, int, int, int], Constant] = {}
         self.names = {v.name_hint for v in module.functions}
 
@@ -84,7 +84,7 @@ class _Packer(BindingRewriter):
         return value
 
     def _packed(self, value: Any) -> Any:
-        """The call with one more weight packed; the call itself if there is none."""
+        """The call with one more weight packed; the call itself if there is none to pack."""
         if not isinstance(value, Call) or value.op is not self.call_tir or not isinstance(value.args[1], Tuple):
             return value
         kernel, operands = value.args[0], value.args[1]
@@ -145,7 +145,7 @@ class _Packer(BindingRewriter):
 
 
 def _read_once(function: PrimFunc, buffer: Buffer) -> bool:
-    """Whether one load is all a kernel does with a buffer."""
+    """Whether the kernel uses a buffer in a single load only."""
     nodes = post_order(function.body)
     uses = [n for n in nodes if isinstance(n, (tir.BufferLoad, st.BufferStore)) and n.buffer is buffer]
     pointers = [n for n in nodes if isinstance(n, tir.Call) and buffer.data in n.args]
@@ -169,7 +169,7 @@ def _write_panels(whole: AnyArray, array: AnyArray, weight: Weight) -> None:
 
 
 def _fill_panels(whole: AnyArray, matrix: AnyArray) -> None:
-    """Copy a row of a panel at a time where it is one piece in the matrix: NumPy is slow with short innermost axes."""
+    """Copy a panel row at a time if it is contiguous in the matrix: NumPy is slow with short innermost axes."""
     (k, n), width = matrix.shape, whole.shape[2]
     full = n // width
     if full and matrix.strides[1] == matrix.itemsize:
@@ -201,7 +201,7 @@ def gate_panels(matrix: AnyArray, width: int, gates: int) -> AnyArray:
 
 
 def reading_panels(function: PrimFunc, weight: Weight) -> PrimFunc:
-    """The kernel, its weight parameter being packed."""
+    """The kernel with its weight parameter packed."""
     n, k = weight.buffer.shape if weight.columns_first else weight.buffer.shape[::-1]
     assert isinstance(n, tir.IntImm)
     assert isinstance(k, tir.IntImm)

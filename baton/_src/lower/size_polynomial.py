@@ -2,7 +2,7 @@
 
     768 * n * s * 4   covers   64 * s * n      (every coefficient is at least as large; variables are >= 0)
 
-What is no sum of products (a division, a minimum) counts as a variable of its own.
+A subexpression that is not a sum of products (a division, a minimum) counts as a variable.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""TransformWeights: transforms the weights of convolutions that Winograd's algorithm makes cheaper.
+"""TransformWeights: transform the weights of convolutions for which Winograd's algorithm is cheaper.
 
     R.call_tir(cls.conv2d_relu, (x, W), ...)      ->      R.call_tir(cls.conv2d_relu_winograd, (x, U), ...)
 
@@ -63,7 +63,7 @@ class TransformWeights(Pass):
 
 @dataclass
 class _Changed:
-    """What a kernel becomes: the scheduled one, its plan, and where the weight is among the operands."""
+    """The replacement of a kernel: the scheduled one, its plan, and the position of the weight among the operands."""
 
     var: GlobalVar
     func: PrimFunc

@@ -1,4 +1,4 @@
-"""Loops and branches without the VM: a function of kernel calls, choices and tail calls becomes one kernel.
+"""Loops and branches without the VM: a function of kernel calls, branches and tail calls becomes one kernel.
 
     def loop(i, x):                          loop_steps: a kernel (`write_kernel`)
         c = call_tir(less, (i, 0))
@@ -6,9 +6,8 @@
         y = call_tir(step, (x,))                 r = call_tir(loop_steps, (i, x, 0), out_sinfo=[x's, workspace])
         return loop(i - 1, y)                    return r[0]
 
-Functions called on the way are taken in as kernels too. What such a function returns is always a fresh tensor, while
-the VM would hand back a parameter itself; programs in which the difference could be seen (something writes into
-tensors) stay with the VM.
+Functions that it calls become kernels too. Such a function always returns a new tensor, while the VM would return a
+parameter itself; programs in which the difference is observable (something writes into tensors) stay on the VM.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ _HARMLESS = frozenset({"relax.print", "relax.assert_op"})
 
 
 def native_control_flow(module: IRModule, prover: DimProver) -> IRModule:
-    """`module` with every function that can be run natively, and needs this for it, as a call of one kernel."""
+    """`module` with every function that can be run natively, and needs control flow, as a call of one kernel."""
     if not any(_needs_control(f) for f in module.functions.values() if isinstance(f, Function)):
         return module
     if any(_writes(c) for f in module.functions.values() if isinstance(f, Function) for c in _calls(f)):
@@ -71,8 +70,9 @@ class _Maker:
         self.callees: dict[str, Callee] = {}
 
     def try_function(self, var: GlobalVar, function: Function) -> None:
-        """Make a kernel of the function if it can be one. It takes the function's place where that needs control flow;
-        others serve those that call them."""
+        """Make a kernel of the function if possible. It replaces the function if that needs control flow; other kernels
+        serve callers.
+        """
         if function.attrs.get("relax.checks_lowered"):
             return
         params = [leaf_infos(p.struct_info_) for p in function.params]
@@ -108,7 +108,7 @@ class _Maker:
 
 
 def _needs_control(function: Function) -> bool:
-    """Whether the function chooses, or calls a function of the module, be it through a closure."""
+    """Whether the function branches, or calls a function of the module, possibly through a closure."""
     return any(
         isinstance(n, If) or (isinstance(n, Call) and (isinstance(n.op, GlobalVar) or is_op(n, "relax.make_closure")))
         for n in post_order(function.body)
@@ -143,7 +143,7 @@ def _wrapper(function: Function, callee: Callee) -> Function:
 
 
 def _taken_apart(param: Var, bindings: list[VarBinding]) -> list[Var]:
-    """The leaves of a parameter, left to right; `bindings` takes the projections."""
+    """The leaves of a parameter, left to right; the projections are added to `bindings`."""
     found: list[Var] = []
     work = [param]
     while work:

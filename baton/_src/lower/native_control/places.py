@@ -1,8 +1,8 @@
-"""Where the tensors of a function with control flow live: its arguments, its results, or its workspace.
+"""The memory of the tensors of a function with control flow: its arguments, its results, or its workspace.
 
-The workspace begins with a few words (which half of the double buffers is current; whether to go round again; what
-`native.interrupts` needs), then come two buffers for each parameter that changes from round to round, then what is
-computed, planned by lifetime. In the order of the steps, with the second arm of a choice behind the first, a value
+The workspace begins with a few words (which half of the double buffers is current; whether to iterate again; the state
+of `native.interrupts`), followed by two buffers for each parameter that changes between iterations, then computed
+values, planned by lifetime. In the order of the steps, with the second branch of a choice after the first, a value
 lives from its first to its last use.
 """
 
@@ -30,7 +30,8 @@ HEADER = ALIGNMENT
 @dataclass(frozen=True, slots=True)
 class Place:
     """`space`: `argument`, `result`, `constant` (`at` is a number), `workspace` (a byte offset), or `current` or `next`
-    (a number: the half of a parameter's double buffer that this round reads or writes)."""
+    (a number: the half of a parameter's double buffer that this iteration reads or writes).
+    """
 
     space: str
     at: Size
@@ -38,7 +39,9 @@ class Place:
 
 @dataclass(slots=True)
 class Places:
-    """By value (what `memory_of` gives) its place; the double buffers as (offset, bytes); the workspace's size."""
+    """The place of each value (as given by `memory_of`); the double buffers as (offset, bytes); the workspace's
+    size.
+    """
 
     of: dict[Value, Place] = field(default_factory=dict)
     buffers: dict[int, tuple[Size, Size]] = field(default_factory=dict)
@@ -63,7 +66,7 @@ def find_places(steps: Steps) -> Places:
 
 
 def in_order(steps: list[Step]) -> Iterator[tuple[list[Step], Step]]:
-    """Every step with the sequence that contains it; the arms of a choice follow it."""
+    """Every step with the sequence that contains it; the branches of a choice follow it."""
     work = [(steps, iter(steps))]
     while work:
         sequence, rest = work[-1]
@@ -78,9 +81,10 @@ def in_order(steps: list[Step]) -> Iterator[tuple[list[Step], Step]]:
 
 
 def _homes(steps: Steps, places: Places) -> dict[Value, InRegister]:
-    """Results that kernels write where they are wanted: as the next round's parameter, as a result of the function, or
-    (given here) as the value of a choice. Only those made in the sequence that hands them on: nothing else has
-    written there by then."""
+    """Results that kernels write directly to their destination: the next iteration's parameter, a result of the
+    function, or (given here) the value of a choice. Only those computed in the sequence that passes them on: nothing
+    else has written there by then.
+    """
     made: dict[Value, list[Step]] = {}
     homes: dict[Value, InRegister] = {}
     taken: set[Value] = set()
@@ -149,7 +153,7 @@ def uses(step: Step) -> list[Value]:
 
 
 def aligned(size: Size) -> Size:
-    """Rounded up to where the next value may start."""
+    """Rounded up to the alignment of values."""
     if isinstance(size, int):
         return -(-size // ALIGNMENT) * ALIGNMENT
     return rounded_up(to_polynomial(size), ALIGNMENT)

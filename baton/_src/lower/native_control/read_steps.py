@@ -1,9 +1,9 @@
-"""Reading a function with control flow as `steps` from Relax's normal form, if it can all be native code.
+"""Read a function with control flow in normal form as `steps`, if all of it can be native code.
 
-It can where every value is a tensor of known dtype and dims or a tuple of such, everything called is a kernel or the
-function itself in tail position, and conditions are boolean scalars. Closures that are called where they are made are
-such calls. Where the result of a recursive function has unknown dims by its annotation only, it has those of the values
-it is left with.
+That requires that every value is a tensor of known dtype and dims or a tuple of such, every callee is a kernel or the
+function itself in tail position, and conditions are boolean scalars. Closures that are called where they are created
+count as calls of their function. If the result of a recursive function has unknown dims only by its annotation, it gets
+those of the returned values.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def read_steps(
 
 
 def leaf_infos(info: Any) -> list[TensorStructInfo] | None:
-    """The tensors in a result, left to right; None if there is anything else or less is known of one."""
+    """The tensors in a result, left to right; None if there is anything else, or less is known about one."""
     found: list[TensorStructInfo] = []
     work = [info]
     while work:
@@ -90,7 +90,7 @@ def is_op(call: Call, name: str) -> bool:
 
 
 def info_of(value: Value) -> TensorStructInfo:
-    """What is known of a tensor; all there is to know, or `NotNative`."""
+    """The complete type of a tensor, or `NotNative`."""
     found = value.expr.struct_info_ if isinstance(value, Literal) else getattr(resolve(value), "info", None)
     if not is_known(found):
         raise NotNative
@@ -186,7 +186,9 @@ class _Reader:
         into.append(Compute(kernel))
 
     def _called(self, call: Call) -> tuple[GlobalVar, Sequence[Any]]:
-        """The function that a closure made here calls, and all its arguments: those given, then what was captured."""
+        """The function that a closure created here calls, and all its arguments: the given ones, then the captured
+        ones.
+        """
         closure, given = call.args
         made = self.closures.get(closure)
         if made is None or not isinstance(made.args[0], GlobalVar) or not isinstance(given, Tuple):
@@ -194,7 +196,7 @@ class _Reader:
         return made.args[0], (*given.fields, *made.args[1].fields)
 
     def _keeps_word(self, call: Call, function: GlobalVar, kernel: KernelCall) -> bool:
-        """Whether what a closure gives is certain to be what the call says of it: what reads it relies on that."""
+        """Whether the closure's result certainly has the type that the call declares, on which its readers rely."""
         said, made = call.struct_info_, self.module[function].struct_info_.ret
         return _nesting(said) == _nesting(made) and all(map(self._covers, infos_inside(said), kernel.outputs))
 
@@ -221,7 +223,7 @@ class _Reader:
         )
 
     def branch(self, branch: If, var: Var, is_tail: bool, into: list[Step]) -> Task[bool]:
-        """In tail position both arms leave; elsewhere both leave their value in the same place."""
+        """In tail position both branches leave the function; elsewhere both store their value in the same place."""
         condition = memory_of(self.value(branch.cond))
         if isinstance(condition, Literal) and isinstance(condition.expr, Constant):
             decided = branch.true_branch if condition.expr.data.numpy().item() else branch.false_branch
@@ -250,7 +252,7 @@ class _Reader:
         return [InRegister(-1, info) for info in infos]
 
     def _fits(self, again: Repeat) -> bool:
-        """Whether a tail call's arguments have the very dims of the parameters, so that they can take their place."""
+        """Whether a tail call's arguments have exactly the dims of the parameters, so that they can replace them."""
         return all(self._covers(p.info, info_of(v)) for p, v in zip(self.params, again.values))
 
     def _covers(self, base: Any, derived: Any) -> bool:
@@ -308,7 +310,7 @@ def _over(info: TensorStructInfo, dims: Mapping[TirVar, PrimExpr]) -> TensorStru
 
 
 def _without_renaming(seq: Any) -> tuple[list[Binding], Any]:
-    """The bindings and the result of a sequence, less names that are given at its end to what has one."""
+    """The bindings and the result of a sequence, without copies at its end."""
     if not isinstance(seq, SeqExpr):
         return [], seq
     bindings = [b for block in seq.blocks for b in block.bindings]

@@ -1,4 +1,4 @@
-"""What a function with control flow does, step by step: kernels run, choices, values kept, another round, the end."""
+"""The steps of a function with control flow: run a kernel, branch, keep a value, iterate again, return."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Choose:
 
 @dataclass(eq=False, slots=True)
 class Keep:
-    """Put a branch's value where the value of the whole `if` lives."""
+    """Copy a branch's value to the place of the value of the whole `if`."""
 
     value: Value
     merged: InRegister
@@ -44,14 +44,14 @@ class Keep:
 
 @dataclass(eq=False, slots=True)
 class Repeat:
-    """Start again with these parameters: a tail call of the function itself."""
+    """Iterate again with these parameters: a tail call of the function itself."""
 
     values: tuple[Value, ...]
 
 
 @dataclass(eq=False, slots=True)
 class Return:
-    """Leave with these tensors, the leaves of the result."""
+    """Return these tensors, the leaves of the result."""
 
     values: tuple[Value, ...]
 
@@ -70,7 +70,7 @@ class Steps:
     repeats: tuple[Repeat, ...]
 
     def is_kept(self, index: int) -> bool:
-        """Whether parameter `index` is the same in every round."""
+        """Whether parameter `index` is the same in every iteration."""
         return all(memory_of(r.values[index]) is self.params[index] for r in self.repeats)
 
 

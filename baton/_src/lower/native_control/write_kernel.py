@@ -1,4 +1,4 @@
-"""The steps of a function as one TIR function, which calls the kernels with addresses into its workspace.
+"""Write the steps of a function as one TIR function, which calls the kernels with addresses in its workspace.
 
 again[0] = 1
 while again[0]:
@@ -74,9 +74,10 @@ class _Writer:
         return PrimFunc(handles, body, None, dict(zip(handles, buffers)), attrs)
 
     def _poll(self) -> list[Stmt]:
-        """Every so many rounds ask whether to go on: Ctrl-C ends a loop.
+        """Poll for signals at intervals: Ctrl-C ends a loop.
 
-        Its results are zeros then, which kernels behind it can stand (as indices, say) until the native call is over.
+        Its results are then zeros, which later kernels can process safely (as indices, say) until the native call
+        returns.
         """
         left = BufferStore(self.words, subtract(self._word(POLL), literal(1, INT64)), (literal(POLL, INT64),))
         asked = call_extern("int64", POLL_SYMBOL, ptr_add(self.workspace.data, literal(8 * POLL, INT64)))
@@ -135,7 +136,7 @@ class _Writer:
     # ------------------------------------------------------------------------------------------- addresses
 
     def address(self, value: Value) -> PrimExpr:
-        """Where a tensor starts."""
+        """The address of a tensor."""
         return self._address(self.places.of[memory_of(value)])
 
     def _address(self, place: Place) -> PrimExpr:

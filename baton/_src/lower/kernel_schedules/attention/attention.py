@@ -33,11 +33,11 @@ from baton._src.tir import stmt as st
 from baton._src.tir.prim_func import PrimFunc
 
 LARGEST_HEAD = 512
-"""Elements of a key or value up to which blocks of them fit the second-level cache."""
+"""Largest head size for which blocks of keys or values fit in the second-level cache."""
 
 
 def apply(func: PrimFunc, target: Target) -> PrimFunc | Declined:
-    """The rule; see the module."""
+    """Apply the schedule rule; see the module."""
     kernel = read_kernel(func)
     if isinstance(kernel, Declined):
         return kernel
@@ -48,7 +48,7 @@ def apply(func: PrimFunc, target: Target) -> PrimFunc | Declined:
 
 
 def find_attention(kernel: Kernel) -> Attention | Declined:
-    """The stages by role."""
+    """The stages of attention by role, or why it is not attention."""
     stages = [s for s in kernel.stages if isinstance(s, Stage)]
     if len(stages) != len(kernel.stages) or not 6 <= len(stages) <= 7:
         return Declined("not the stages of attention")
@@ -93,7 +93,7 @@ def _at(load: Any, axes: tuple[Axis, ...]) -> TypeGuard[tir.BufferLoad]:
 
 
 def _folds(stage: Stage, source: Stage, combiner: type[tir.BinaryOp]) -> bool:
-    """Whether a stage folds `source` along its last axis."""
+    """Whether a stage reduces `source` along its last axis."""
     axes = (*stage.spatial, *stage.reduce)
     if stage.combiner is not combiner or len(stage.reduce) != 1 or len(axes) != len(source.spatial):
         return False
@@ -151,7 +151,7 @@ def _holds(value: PrimExpr, load: tir.BufferLoad) -> bool:
 
 
 def _factors(scores: Stage, row: Axis, key: Axis) -> tuple[PrimExpr | None, PrimExpr | None]:
-    """(what varies with the query, what varies with the key)"""
+    """(the factor that varies with the query, the one that varies with the key)"""
     assert isinstance(scores.value, tir.Mul)
     for query, keys in ((scores.value.a, scores.value.b), (scores.value.b, scores.value.a)):
         if depends(query, row.var) and depends(keys, key.var) and not depends(query, key.var):
@@ -208,7 +208,7 @@ def _group(found: Attention) -> _Group | None:
 
 
 def _divisor(factor: PrimExpr, var: tir.Var) -> int | None:
-    """The number that `var` is divided by wherever `factor` mentions it."""
+    """The number by which `var` is divided wherever `factor` uses it."""
     found: set[int] = set()
     inside: set[int] = set()
     for node in post_order(factor):
@@ -223,7 +223,7 @@ def _divisor(factor: PrimExpr, var: tir.Var) -> int | None:
 
 
 def _mentions_outside(value: Any, var: tir.Var) -> bool:
-    """Whether `var` occurs anywhere but as a dividend."""
+    """Whether `var` occurs anywhere except as a dividend."""
     stack = [value]
     while stack:
         node = stack.pop()
@@ -273,7 +273,7 @@ def _shared(found: Attention, target: Target) -> st.Stmt:
 
 
 def _block_rows(found: Attention, axes: list[Axis], target: Target) -> int:
-    """Queries of one task: many, since each task packs the keys; fewer where there were too few tasks."""
+    """Queries per task: many, since each task packs the keys; fewer if there would be too few tasks."""
     size = found.row.size
     if size is None:
         return BLOCK_ROWS

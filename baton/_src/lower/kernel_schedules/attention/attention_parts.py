@@ -1,4 +1,4 @@
-"""Attention taken apart: its factors by role, and the buffers of one block of keys."""
+"""The parts of attention: its factors by role, and the buffers of one block of keys."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from baton._src.tir import stmt as st
 from baton._src.tir.buffer import Buffer
 
 BLOCK_KEYS = 256
-"""Keys of a block: packed, they and their values stay in the second-level cache, a tile's scores in the first."""
+"""Keys in a block: packed, they and their values stay in the second-level cache, a tile's scores in the first."""
 BLOCK_ROWS = 192
-"""Queries of a block at most: packing costs each of them a hundredth."""
+"""Most queries in a block: packing then costs each of them one percent."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +61,7 @@ class Attention:
         return read_at(self.value, places)
 
     def score(self, value: PrimExpr, row: PrimExpr, key: PrimExpr) -> PrimExpr:
-        """The masked score, the product being `value`."""
+        """The masked score, given the product `value`."""
         if self.masked is self.scores:
             return value
         buffer = self.scores.buffer
@@ -89,7 +89,7 @@ def read_at(value: PrimExpr, places: Mapping[Any, PrimExpr]) -> PrimExpr:
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """One task's view: the block of keys at hand, and its buffers."""
+    """One task's current block of keys, and its buffers."""
 
     found: Attention
     shape: TileShape
@@ -100,19 +100,19 @@ class Block:
     count: PrimExpr
     """The keys of the block."""
     single: bool
-    """Whether all keys are one block, so that nothing has to be kept."""
+    """Whether all keys are in one block, so that no running state is needed."""
     packed_keys: Buffer
     packed_values: Buffer
     strip: Buffer
     """The scores of a tile."""
     top: Buffer
     share: Buffer
-    """The maximum and the sum of each row of a tile, as far as this block goes."""
+    """The maximum and the sum of each row of a tile, for this block only."""
     shrink: Buffer
     tops: Buffer
     totals: Buffer
     sums: Buffer
-    """What all blocks so far have come to: maxima, sums and results of the task's queries."""
+    """The running state over all blocks so far: maxima, sums and results of the task's queries."""
 
     @property
     def width(self) -> int:

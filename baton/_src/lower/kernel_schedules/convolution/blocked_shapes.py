@@ -9,13 +9,13 @@ from baton._src.lower.kernel_schedules.convolution.blocked_depthwise import taps
 from baton._src.lower.kernel_schedules.convolution.blocked_tiles import widths_of
 
 USUAL_ROWS = (7, 10, 14, 20, 28, 40, 56, 80)
-"""Lengths of rows that tiles for any length are chosen for; maps taken as one row are squares of them."""
+"""Row lengths assumed when tiles for any length are chosen; maps merged to one row are assumed square."""
 MOST_BLOCKS = 4
-"""Blocks of output channels in a tile: each is a stream of weights of its own."""
+"""Most blocks of output channels in a tile: each is a separate stream of weights."""
 
 
 def most_points(target: Target, width: int, blocks: int) -> int:
-    """Points of a tile of so many blocks: a vector for each sum, each block's weights and an input."""
+    """Most points of a tile of that many blocks: registers hold a vector per sum, each block's weights and an input."""
     vectors = _vectors(target, width) * blocks
     return max(1, (_registers(target) - 2 - vectors) // vectors)
 
@@ -30,7 +30,7 @@ def _vectors(target: Target, width: int) -> int:
 
 
 def row_taps(conv: BlockedConv, target: Target) -> int:
-    """How many taps of a row of the window a tile takes at a time: several where channels have windows of their own."""
+    """How many taps in a row of the window a tile takes at a time: several for depthwise convolutions."""
     if not conv.is_depthwise or conv.channels:
         return 1
     return taps_at_once(conv.columns.taps, _vectors(target, conv.width), _registers(target))
@@ -45,7 +45,7 @@ def _most_points(conv: BlockedConv, target: Target, blocks: int) -> int:
 
 
 def tile_shape(conv: BlockedConv, target: Target) -> tuple[int, int, int]:
-    """(blocks, points, rows) of a tile: those that take the fewest steps, by arithmetic and by loads."""
+    """(blocks, points, rows) of a tile: the shape with the fewest steps, by arithmetic and by loads."""
     points = conv.columns.axis.size
     if points is None:
         return _tuned_shape(conv, target, _shape_for_any(conv, target))
@@ -82,7 +82,7 @@ def _shape_for_any(conv: BlockedConv, target: Target) -> tuple[int, int, int]:
 
 
 def _tuned_shape(conv: BlockedConv, target: Target, usual: tuple[int, int, int]) -> tuple[int, int, int]:
-    """The shape that tuning chose around the `usual` one: every one it may choose fits the registers."""
+    """The tuned shape near the `usual` one: every candidate fits in the registers."""
     counts = (n for n in range(1, MOST_BLOCKS + 1) if _may_share(conv, n))
     count = tuned("conv_blocks", usual[0], counts)
     most, points = _most_points(conv, target, count), conv.columns.axis.size
@@ -93,7 +93,7 @@ def _tuned_shape(conv: BlockedConv, target: Target, usual: tuple[int, int, int])
 
 
 def _may_share(conv: BlockedConv, count: int) -> bool:
-    """Whether so many blocks of output channels may be in a tile: they must see the same input."""
+    """Whether that many blocks of output channels may be in a tile: they must read the same input."""
     size, alike = conv.blocks.size, conv.alike
     if count == 1:
         return True
@@ -101,6 +101,6 @@ def _may_share(conv: BlockedConv, count: int) -> bool:
 
 
 def _may_pair(conv: BlockedConv) -> bool:
-    """Whether two rows may share a tile, so that weights are loaded half as often."""
+    """Whether two rows may share a tile, which halves the loads of weights."""
     rows = conv.rows
     return rows is not None and rows.tap is not None and (rows.axis.size or 1) > 1 and not conv.is_depthwise

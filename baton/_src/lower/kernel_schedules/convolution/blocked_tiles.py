@@ -1,4 +1,4 @@
-"""A tile of a blocked convolution: which points it has, what they see, and where its operands lie."""
+"""A tile of a blocked convolution: its points, the inputs they read, and the addresses of its operands."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def widths_of(most: int) -> list[int]:
 
 
 def tiles_of(window: Window, most: int) -> list[Tile]:
-    """The output row cut into tiles of at most `most` points, those alike and next to each other as one."""
+    """The output row divided into tiles of at most `most` points, with equal adjacent ones merged into one entry."""
     size = window.axis.size
     if size is None:
         return _of_unknown_row(window, most)
@@ -66,18 +66,18 @@ def _of_unknown_row(window: Window, most: int) -> list[Tile]:
 
 @dataclass(frozen=True, eq=False)
 class Turns:
-    """The order of the tiles that read the same weights, those of a group of blocks, where their number is known."""
+    """The order of the tiles that read the same weights (those of a group of blocks), if their number is known."""
 
     image: tir.Var | None
-    """None: every image has its turns."""
+    """None: every image has its own order."""
     lines: int
     """Rows of a tile."""
     points: int
     """Points of a tile."""
     across: int
-    """Tiles of a row."""
+    """Tiles per row."""
     each: int
-    """Tiles of an image."""
+    """Tiles per image."""
     count: int
 
     @staticmethod
@@ -119,7 +119,7 @@ class Place:
     far: bool = False
 
     def sum_of(self, tile: Tile, at: Point) -> PrimExpr:
-        """The number of a sum in the tile."""
+        """The index of a sum in the tile."""
         line = ops.add(ops.multiply(at.block, i64(self.rows)), at.row)
         return ops.add(ops.multiply(line, i64(tile.points)), at.point)
 
@@ -161,7 +161,7 @@ class Stream:
         return Stream(flat, index_var("at"), at, tuple(steps), tap)
 
     def vector(self, distance: int, lanes: int) -> tir.BufferLoad:
-        """All lanes at that distance from the place."""
+        """All lanes at that distance from the base address."""
         at = ops.add(self.base, i64(distance))
         return tir.BufferLoad(self.buffer, (tir.Ramp(at, i64(1), lanes),))
 
@@ -172,7 +172,7 @@ class Stream:
         return tir.BufferLoad(self.buffer, (ops.add(index, at.lane) if self.steps[3] else index,))
 
     def first(self, at: Point) -> tir.BufferLoad:
-        """What is loaded for the first lane."""
+        """The element loaded for the first lane."""
         return self.load(replace(at, lane=i64(0)))
 
     def bound(self, body: st.Stmt) -> st.Stmt:

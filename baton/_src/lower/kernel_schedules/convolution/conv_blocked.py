@@ -4,9 +4,9 @@
 
 A tile is a run of neighbouring points of one output row, for a few blocks of output channels: each sum is a vector of
 one block. Weights are vector loads, inputs broadcasts (depthwise: vector loads, too). Nothing is packed or copied,
-except the border of rows whose length is known only at run time (`blocked_borders`). Padded taps are left out: rows by
-the limits of the loop over kh, columns by separate tiles at the edges of the row. The loop over channels is outside,
-taps are between, and the block of input channels is innermost and not unrolled: if the taps were unrolled, LLVM would
+except the border of rows whose length is known only at run time (`blocked_borders`). Padded taps are skipped: rows by
+the bounds of the loop over kh, columns by separate tiles at the edges of the row. The loop over channels is outermost,
+then the taps, and the block of input channels is innermost and not unrolled: if the taps were unrolled, LLVM would
 share the overlapping loads of neighbouring taps and run out of registers.
 
 int8 uses dot-product instructions: a broadcast word is four input channels of a point, a weight vector has words of the
@@ -49,11 +49,11 @@ from baton._src.tir import stmt as st
 from baton._src.tir.prim_func import PrimFunc
 
 DEPTHWISE_STEP = 4
-"""Time of a depthwise multiply-add in those of a dense one: two loads, little reuse."""
+"""Cost of a depthwise multiply-add relative to a dense one: two loads, little reuse."""
 
 
 def apply(func: PrimFunc, target: Target) -> PrimFunc | Declined:
-    """The rule; see the module."""
+    """Apply the schedule rule; see the module."""
     found = read_conv(func)
     if isinstance(found, Declined):
         return found
@@ -75,7 +75,7 @@ def apply(func: PrimFunc, target: Target) -> PrimFunc | Declined:
 
 
 def _dot(conv: BlockedConv, target: Target) -> Dot | None:
-    """The instruction for a step over words; None: plain multiply-adds."""
+    """The dot instruction for a step over words; None for plain multiply-adds."""
     if not conv.words:
         return None
     total = conv.anchored.stage.buffer.dtype
@@ -132,8 +132,8 @@ def _by_bands(conv: BlockedConv, border: Border, target: Target) -> st.Stmt:
 
 
 def _weights_wait(conv: BlockedConv, count: int, target: Target) -> bool:
-    """Whether all images pass by one group of blocks after the other: weights that no cache of a core holds are then
-    read once, not for each image; the images, once for each group, must be less.
+    """Whether all images are processed for one group of blocks before the next: weights that exceed each core's cache
+    are then read once instead of once per image, but the images once per group, which must be less.
     """
     if conv.anchored.stage.spatial[0].size == 1 or conv.is_depthwise:
         return False
@@ -173,7 +173,7 @@ def _pairs(conv: BlockedConv, tiles: list[Tile], place: Place) -> tuple[Axis, st
 
 
 def _line(conv: BlockedConv, tiles: list[Tile], place: Place) -> st.Stmt:
-    """All tiles of a row or two."""
+    """All tiles of one or two rows."""
     parts = []
     for tile in tiles:
         if constant(tile.repeats) == 1:

@@ -27,7 +27,7 @@ WAYS: tuple[tuple[str, Planner], ...] = (
 def choose(
     func: PrimFunc, target: Target, ways: Sequence[tuple[str, Planner]] = WAYS
 ) -> tuple[tuple[str, Plan] | None, tuple[tuple[str, str], ...]]:
-    """The best way and its name, None if there is none; and why it is no other."""
+    """The cheapest plan and its name, or None if there is none; and why the others were not chosen."""
     possible: list[tuple[str, Plan]] = []
     declined: list[tuple[str, str]] = []
     for name, planner in ways:

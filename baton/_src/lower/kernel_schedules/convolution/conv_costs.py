@@ -16,7 +16,7 @@ from baton._src.lower.kernel_schedules.shared.stages import Axis
 from baton._src.tir.prim_func import PrimFunc
 
 EVERY_STEP = 1.04
-"""Starting and finishing tiles of many terms."""
+"""Cost of starting and finishing tiles of many terms."""
 PANEL_OF_RUNS, RUN_OF_PANEL, PANEL_OF_STEPS = 3.0, 6.0, 9.0
 """Packing a vector of a panel as runs of neighbours, for the vector and each run; by a stride."""
 PHASES = 1.5
@@ -24,25 +24,25 @@ PHASES = 1.5
 BORDER, BORDER_BY_STEPS = 2.0, 6.0
 """Copying a vector of the input with its border; by phases of a stride."""
 LINE = 6.0
-"""The ends of a line that is copied with its border."""
+"""Cost of the ends of a line that is copied with its border."""
 PACKED, PACKED_BY_STEPS, PACKED_LINE = 1.5, 4.0, 2.0
 """The same into the first-level cache, for one channel."""
 GENERAL, GENERAL_BY_STEPS, GENERAL_OF_MANY = 1.9, 3.3, 6.0
 """A term of a depthwise sum by the general rule: with stride 1, with others, and if there are many."""
 FEW_TERMS = 9
-"""Terms of a sum up to which the general rule writes them out."""
+"""Most terms of a sum that the general rule unrolls."""
 
 
 @dataclass(frozen=True, eq=False)
 class Plan:
-    """A way to compute a kernel: what it takes, and how to schedule it so."""
+    """A way to compute a kernel: its cost, and how to schedule it."""
 
     steps: float
     make: Callable[[], PrimFunc]
 
 
 def count(axes: tuple[Axis, ...]) -> int:
-    """The points of axes; unknown extents, which all ways have in common, count once."""
+    """The number of points of axes; unknown extents, common to all plans, count as one."""
     total = 1
     for axis in axes:
         total *= axis.size or 1
@@ -75,6 +75,6 @@ def packing_lines(lines: int, points: int, stride: int, lanes: int) -> float:
 
 
 def by_general_rule(lines: int, terms: int, points: int, stepping: bool, lanes: int) -> float:
-    """`rows`, of a depthwise convolution: each term is a load."""
+    """`rows`, for a depthwise convolution: each term is a load."""
     each = GENERAL_OF_MANY if terms > FEW_TERMS else GENERAL_BY_STEPS if stepping else GENERAL
     return lines * -(-points // lanes) * terms * each

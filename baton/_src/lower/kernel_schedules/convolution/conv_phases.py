@@ -53,11 +53,11 @@ from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.scalar_functions import if_then_else
 
 MOST_WASTE = 2.0
-"""Points computed for each one wanted, beyond which a convolution of all phases at once is better."""
+"""Points computed per result above which one convolution for all phases is better."""
 
 
 def apply(func: PrimFunc, target: Target) -> PrimFunc | Declined:
-    """The rule; see the module."""
+    """Apply the schedule rule; see the module."""
     kernel = read_kernel(func)
     if isinstance(kernel, Declined):
         return kernel

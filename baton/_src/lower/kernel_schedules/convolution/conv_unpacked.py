@@ -53,13 +53,13 @@ from baton._src.tir.prim_func import PrimFunc
 
 
 def apply(func: PrimFunc, target: Target) -> PrimFunc | Declined:
-    """The rule; see the module."""
+    """Apply the schedule rule; see the module."""
     found = plan(func, target)
     return found if isinstance(found, Declined) else found.make()
 
 
 def plan(func: PrimFunc, target: Target) -> Plan | Declined:
-    """What it takes, and how it is done."""
+    """The cost of this rule, and how to apply it."""
     kernel = read_kernel(func)
     if isinstance(kernel, Declined):
         return kernel
@@ -144,7 +144,7 @@ def _terms(stage: Stage) -> int:
 
 
 def _points(stage: Stage, weight: tir.BufferLoad, data: tir.BufferLoad) -> tuple[Axis, ...]:
-    """The last spatial axes, as far as they are places with step 1 on the last dims of the data, under windows."""
+    """The last spatial axes, as far as they index the last dims of the data with step 1, under windows."""
     found: list[Axis] = []
     windows = False
     for index, dim, axis in zip(reversed(data.indices), reversed(data.buffer.shape), reversed(stage.spatial)):

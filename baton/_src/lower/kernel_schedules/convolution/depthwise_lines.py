@@ -57,13 +57,13 @@ NONE = "no stage is a depthwise convolution over lines"
 
 
 def apply(func: PrimFunc, target: Target) -> PrimFunc | Declined:
-    """The rule; see the module."""
+    """Apply the schedule rule; see the module."""
     found = plan(func, target)
     return found if isinstance(found, Declined) else found.make()
 
 
 def plan(func: PrimFunc, target: Target) -> Plan | Declined:
-    """What it takes, and how it is done."""
+    """The cost of this rule, and how to apply it."""
     kernel = read_kernel(func)
     if isinstance(kernel, Declined):
         return kernel
@@ -77,7 +77,7 @@ def plan(func: PrimFunc, target: Target) -> Plan | Declined:
 
 
 def plan_generally(func: PrimFunc, target: Target) -> Plan | Declined:
-    """What the rule `rows` takes for such a convolution."""
+    """The cost of the rule `rows` for such a convolution."""
     kernel = read_kernel(func)
     if isinstance(kernel, Declined):
         return kernel

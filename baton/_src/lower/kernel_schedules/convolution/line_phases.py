@@ -56,23 +56,23 @@ Vector = Callable[[int, int, PrimExpr, tir.Var], st.Stmt]
 """What is done for a vector of a tile: its row, its number, the place of its lane in the piece, and the lane."""
 
 MOST_TAPS = 8
-"""Taps of a line, which are written out."""
+"""Most taps of a line, which are unrolled."""
 MOST_STRIDE = 4
-"""Phases up to which whole vectors and shuffles are the way to take a line apart."""
+"""Most phases that are split by whole vectors and shuffles."""
 MOST_VECTORS = 8
 """Of a tile's width."""
 LINES_A_THREAD = 4
-"""Lines that even threads out; with fewer, threads share the output channels, too."""
+"""Lines per thread that balance the threads; with fewer, threads also divide the output channels."""
 
 
 def apply(func: PrimFunc, target: Target) -> PrimFunc | Declined:
-    """The rule; see the module."""
+    """Apply the schedule rule; see the module."""
     found = plan(func, target)
     return found if isinstance(found, Declined) else found.make()
 
 
 def plan(func: PrimFunc, target: Target) -> Plan | Declined:
-    """What it takes, and how it is done."""
+    """The cost of this rule, and how to apply it."""
     kernel = read_kernel(func)
     if isinstance(kernel, Declined):
         return kernel

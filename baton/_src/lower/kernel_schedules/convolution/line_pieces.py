@@ -54,7 +54,7 @@ class LineSource:
         return shifts
 
     def pitch(self, vectors: int) -> int:
-        """Elements of a phase for so many vectors of points."""
+        """Elements of a phase for that many vectors of points."""
         return (vectors + -(-max(self.phases.values()) // self.lanes)) * self.lanes
 
 
@@ -146,7 +146,9 @@ class Packed:
 
 
 def pieces_of(window: Window, wide: int) -> list[Piece]:
-    """An axis of the result in pieces of at most `wide` points, those alike and next to each other as one."""
+    """An axis of the result divided into pieces of at most `wide` points, with equal adjacent ones merged into one
+    entry.
+    """
     size = window.axis.size
     assert size is not None
     every = []
@@ -161,7 +163,7 @@ def pieces_of(window: Window, wide: int) -> list[Piece]:
 
 
 def pack(conv: Lines, piece: Piece, packed: Packed, start: PrimExpr) -> st.Stmt:
-    """Take apart every line that the piece sees."""
+    """Split every line that the piece reads into phases; lines outside are zeros."""
     return over_lines(conv, lambda line, where: copied_line(conv.source, piece, packed, line, start, where))
 
 
@@ -237,7 +239,7 @@ def copied_line(
 
 
 def _block(source: LineSource, packed: Packed, line: PrimExpr, place: int, seen: Callable[[int], PrimExpr]) -> st.Stmt:
-    """Take apart the vectors from `place` on, as many as there are phases."""
+    """Split the vectors from `place` on, as many as there are phases."""
     stride, lanes = source.window.stride, source.lanes
     bound: list[tuple[tir.Var, PrimExpr]] = []
 

@@ -19,11 +19,11 @@ from baton._src.tir import expr as tir
 from baton._src.tir import stmt as st
 
 CACHES = 6
-"""A result of more second-level caches is far."""
+"""A result larger than this many second-level caches is prefetched."""
 
 
 def results_are_far(conv: BlockedConv, target: Target) -> bool:
-    """Whether no cache holds the result, whose size is known."""
+    """Whether the result, whose size is known, exceeds all caches."""
     stage = conv.anchored.epilogue or conv.anchored.stage
     elements = constant(product(stage.buffer.shape))
     return elements is not None and elements * stage.buffer.dtype.itemsize > CACHES * target.cpu.l2_bytes

@@ -1,6 +1,6 @@
-"""Tiles of Winograd's algorithm: inputs to elements of V, and products to results.
+"""Tiles of Winograd's algorithm: the transforms of inputs to V, and of products to results.
 
-Each way is two passes of a one-dimensional transform, down the columns into a small buffer and along its rows.
+Each transform is two passes of a one-dimensional one: down the columns into a small buffer, then along its rows.
 """
 
 from __future__ import annotations
