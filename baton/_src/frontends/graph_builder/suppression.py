@@ -22,8 +22,9 @@ def greedy_choice(
     (go on?, i, alive, kept).
     """
     shape = alive.known_shape()
-    top, left, bottom, right = corners
-    area = g.call("multiply", g.call("subtract", bottom, top), g.call("subtract", right, left))
+    if 0 in shape:
+        return alive  # there is nothing to choose from
+    area = _area(g, *corners)
     count = g.dims(shape[2])
     places = g.reshape(g.call("arange", start=0, stop=shape[2], step=1, dtype=INT64), (1, 1, shape[2]))
 
@@ -39,10 +40,7 @@ def greedy_choice(
     def step(state: list[Value]) -> list[Value]:
         _, i, living, kept = state
         chosen = may_stay(living, kept, i)
-        high = g.call("subtract", g.call("minimum", bottom, pick(bottom, i)), g.call("maximum", top, pick(top, i)))
-        wide = g.call("subtract", g.call("minimum", right, pick(right, i)), g.call("maximum", left, pick(left, i)))
-        zero = g.scalar(0, high)
-        common = g.call("multiply", g.call("maximum", high, zero), g.call("maximum", wide, zero))
+        common = _common_area(g, corners, [pick(c, i) for c in corners])
         union = g.call("subtract", g.call("add", area, pick(area, i)), common)
         # common / union > limit, without dividing by the area of an empty box.
         near = g.call("greater", common, g.call("multiply", union, overlap_limit))
@@ -57,3 +55,16 @@ def greedy_choice(
     start = [g.call("less", first, count), first, alive, g.broadcast_to(g.constant(np.array(False)), shape)]
     infos = [TensorInfo((), BOOL), first.info, TensorInfo(shape, BOOL), TensorInfo(shape, BOOL)]
     return g.loop(start, infos, step)[3]
+
+
+def _area(g: GraphBuilder, top: Value, left: Value, bottom: Value, right: Value) -> Value:
+    return g.call("multiply", g.call("subtract", bottom, top), g.call("subtract", right, left))
+
+
+def _common_area(g: GraphBuilder, one: Sequence[Value], other: Sequence[Value]) -> Value:
+    """Of two boxes, 0 where they do not touch."""
+    lows = [g.call("maximum", one[n], other[n]) for n in (0, 1)]
+    highs = [g.call("minimum", one[n], other[n]) for n in (2, 3)]
+    sides = [g.call("subtract", high, low) for low, high in zip(lows, highs, strict=True)]
+    zero = g.scalar(0, sides[0])
+    return g.call("multiply", *(g.call("maximum", side, zero) for side in sides))
