@@ -70,34 +70,23 @@ def _layer(
 ) -> tuple[Value, ...]:
     """Outputs [steps, batch, hidden] of one direction, and its last states."""
     g, size = node.graph, int(node.needed("hidden_size"))
-    gates = GATES[kind]
     x = g.transpose(node[0], (1, 0, 2)) if _batch_first(node) else node[0]
     if x.shape is None:
         node.fail("the rank of the input must be known", code="onnx-dynamic")
     before_reset = bool(node.attr("linear_before_reset", 0)) and kind == "gru"
-    input_bias = recurrent_bias = None
-    if node.optional(3) is not None:
-        both = _pick(node, 3, index)
-        input_bias = _columns(node, both, 0, gates * size, axis=0)
-        recurrent_bias = _columns(node, both, gates * size, 2 * gates * size, axis=0)
-        if not before_reset:
-            # Both biases end up in the same sum, so the recurrent one is added for all steps at once, too.
-            input_bias, recurrent_bias = g.call("add", input_bias, recurrent_bias), None
+    input_bias, recurrent_bias = _biases(node, index, GATES[kind] * size, apart=before_reset)
     projected = _project(node, x, g.transpose(_pick(node, 1, index), (1, 0)), input_bias)
     weight = g.transpose(_pick(node, 2, index), (1, 0))
-    extras: dict[str, Value] = {}
-    if kind == "lstm":
-        extras["cell"] = _initial(node, 6, index, x, size)
-    if kind == "gru" and not before_reset:
-        extras["candidate"] = _columns(node, weight, 2 * size, 3 * size)
+    extras: dict[str, Value | None] = {
+        "cell": _initial(node, 6, index, x, size) if kind == "lstm" else None,
+        "candidate": _columns(node, weight, 2 * size, 3 * size) if kind == "gru" and not before_reset else None,
+        "bias": recurrent_bias,
+        "peephole": _pick(node, 7, index) if kind == "lstm" and node.optional(7) is not None else None,
+        "lengths": node.optional(4),
+    }
+    given = {name: value for name, value in extras.items() if value is not None}
+    if "candidate" in given:
         weight = _columns(node, weight, 0, 2 * size)
-    if recurrent_bias is not None:
-        extras["bias"] = recurrent_bias
-    if kind == "lstm" and node.optional(7) is not None:
-        extras["peephole"] = _pick(node, 7, index)
-    lengths = node.optional(4)
-    if lengths is not None:
-        extras["lengths"] = lengths
     attributes = {
         **_activations(node, index, default_activations),
         "kind": kind,
@@ -105,10 +94,21 @@ def _layer(
         "input_forget": bool(node.attr("input_forget", 0)),
         "linear_before_reset": before_reset,
         "reverse": backward,
-        "extras": tuple(extras),
+        "extras": tuple(given),
     }
     hidden = _initial(node, 5, index, x, size)
-    return g.call_many("nn.recurrence", projected, weight, hidden, tuple(extras.values()) or None, **attributes)
+    return g.call_many("nn.recurrence", projected, weight, hidden, tuple(given.values()) or None, **attributes)
+
+
+def _biases(node: OnnxNode, index: int, size: int, apart: bool) -> tuple[Value | None, Value | None]:
+    """What is added to the inputs' products, and what to the states'. Unless they are kept `apart` both end up in the
+    same sum, so the latter is added for all steps at once, too.
+    """
+    if node.optional(3) is None:
+        return None, None
+    both = _pick(node, 3, index)
+    of_input, of_state = _columns(node, both, 0, size, axis=0), _columns(node, both, size, 2 * size, axis=0)
+    return (of_input, of_state) if apart else (node.graph.call("add", of_input, of_state), None)
 
 
 def _project(node: OnnxNode, x: Value, weight: Value, bias: Value | None) -> Value:
