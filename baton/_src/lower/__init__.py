@@ -1,1 +1,1 @@
-"""From one form to the next: Relay to Relax, control flow to kernels, kernels to faster ones, Relax to executables."""
+"""Lowering: Relay to Relax, control flow to kernels, kernels to scheduled kernels, Relax to executables."""

@@ -1,9 +1,9 @@
-"""Memory planning: intermediates get offsets in one arena, which are reused as soon as a value is dead.
+"""Memory planning: assign intermediates offsets in one arena, reusing memory as soon as a value is dead.
 
-Values of constant size are placed largest first, each into the smallest gap between those that live at the same time;
-where lifetimes are so long that this would cost too much, in order of time by best fit instead (n log n steps plus a
+Values of constant size are placed largest first, each into the smallest gap between values with overlapping lifetimes;
+if lifetimes are so long that this would be too slow, they are placed in order of time by best fit (n log n steps plus a
 scan of the free gaps). Values of symbolic size share *slots*: a slot is reused by values that provably fit into it
-(shape variables count as >= 0). The symbolic slots lie behind the constant part.
+(shape variables count as >= 0). The symbolic slots follow the constant part.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def _place_by_size(values: Sequence[Lifetime], chosen: Sequence[int], offsets: l
 
 
 def _placed_in_order(values: Sequence[Lifetime], order: Sequence[int]) -> dict[int, tuple[int, int]]:
-    """Begin and end of each value, each in the smallest gap that those before it leave."""
+    """Start and end of each value, each placed in the smallest gap left by those before it."""
     found: dict[int, tuple[int, int]] = {}
     living: dict[int, list[int]] = {}
     """The values placed so far, by the steps during which they live."""
@@ -173,7 +173,7 @@ class _Gaps:
 
 @dataclass
 class _Slot:
-    """Memory for values of symbolic size, one after the other; `size` is the largest of them."""
+    """Memory shared by values of symbolic size with disjoint lifetimes; `size` is the largest of them."""
 
     size: Polynomial
     free_from: int

@@ -183,7 +183,7 @@ def _fill_panels(whole: AnyArray, matrix: AnyArray) -> None:
 
 
 def word_panels(matrix: AnyArray, width: int, group: int) -> AnyArray:
-    """(k, n) as (panels, words, width, group); what lies beyond k and n is zeros."""
+    """(k, n) as (panels, words, width, group); elements beyond k and n are zeros."""
     k, n = matrix.shape
     words, count = -(-k // group), -(-n // width)
     whole = np.zeros((words * group, count * width), matrix.dtype)

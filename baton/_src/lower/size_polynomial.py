@@ -53,7 +53,7 @@ def rounded_up(size: Polynomial, multiple: int) -> PrimExpr:
 
 
 def to_polynomial(expr: int | PrimExpr) -> Polynomial:
-    """`expr` as a polynomial. Its atoms are variables and all other subexpressions that are no sums or products."""
+    """`expr` as a polynomial. Its atoms are variables and all other subexpressions that are not sums or products."""
     if isinstance(expr, int):
         return Polynomial(_clean({(): expr}))
     found: dict[Any, dict[Monomial, int]] = {}

@@ -1,5 +1,5 @@
-"""Typed Relay to Relax; `module` is the entrance.
+"""Typed Relay to Relax; `module` is the entry point.
 
-`scope_lowering` walks the scopes of one function, `calls` and `match_lowering` lower what their names say, all of them
-emit through `binding_emitter`; `types` gives StructInfo for types.
+`scope_lowering` walks the scopes of one function, `calls` and `match_lowering` lower calls and matches; all of them
+emit through `binding_emitter`. `types` converts types to StructInfo.
 """

@@ -1,4 +1,4 @@
-"""Bindings of one Relax function as they are made of a Relay function, and what its Relay values became."""
+"""Emit the bindings of one Relax function lowered from Relay, and map its Relay nodes to their Relax values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Bindings = list[rx.Binding]
 
 
 class BindingEmitter:
-    """Emits bindings with fresh names. `values` maps each Relay node done to the Relax leaf that holds its value."""
+    """Emits bindings with fresh names. `values` maps each lowered Relay node to the Relax leaf that holds its value."""
 
     def __init__(
         self,
@@ -54,11 +54,11 @@ class BindingEmitter:
         return f"{hint}{count}" if count else hint
 
     def cast(self, bindings: Bindings, value: Any, have: StructInfo, want: StructInfo, origin: Any) -> Any:
-        """`value`, whose StructInfo is `have`, as a `want`: by a MatchCast unless that is implied."""
+        """`value`, whose StructInfo is `have`, converted to `want`: by a MatchCast unless `have` implies `want`."""
         return self.match(bindings, value, want, origin) if says_more(have, want) else value
 
     def match(self, bindings: Bindings, value: Any, want: StructInfo, origin: Any) -> rx.Var:
-        """`value` checked to be a `want`, which may name dims of it."""
+        """A MatchCast of `value` to `want`, which may bind shape variables."""
         span = getattr(origin, "span", None)
         var = rx.Var(self.fresh("lv"), want, span)
         bindings.append(rx.MatchCast(var, value, want, span))
@@ -67,7 +67,7 @@ class BindingEmitter:
     def builtin(
         self, bindings: Bindings, name: str, args: Sequence[Any], info: StructInfo | None, origin: Any
     ) -> rx.Var:
-        """A call of `vm.builtin.<name>`; pure ones may be moved, those on references may not."""
+        """A call of `vm.builtin.<name>`; pure calls may be moved, calls on references may not."""
         callee = rx.ExternFunc(f"vm.builtin.{name}")
         said = (info if info is not None else OBJECT,)
         if name.startswith("ref_"):

@@ -1,4 +1,4 @@
-"""Calls: of operators, of functions known and unknown, of constructors."""
+"""Lower calls: of operators, of known and unknown functions, of constructors."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from baton._src.tir.expr import IntImm
 
 
 class Calls:
-    """Calls of one function being lowered."""
+    """Lowers the calls in one function."""
 
     def __init__(self, emitter: BindingEmitter) -> None:
         self._emitter = emitter
 
     def callee_parts(self, node: Call) -> list[Any]:
-        """What has to be bound before the call for the sake of its callee."""
+        """The expressions that the callee needs bound before the call."""
         op = node.op
         if isinstance(op, (Op, Constructor, GlobalVar)) or op in self._emitter.values:
             return []
@@ -58,7 +58,7 @@ class Calls:
         return self._invoke(bindings, node, args)
 
     def _cast_result(self, bindings: Bindings, made: rx.Call, scheme: FuncType, node: Call) -> Any:
-        """The result of a polymorphic function is an object; here its type is known."""
+        """The result of a polymorphic function is an object: cast it to the type that this call has."""
         emitter = self._emitter
         have, want = emitter.types.known(scheme.ret_type), emitter.types.known(node.checked_type)
         return emitter.cast(bindings, emitter.emit(bindings, made, node), have, want, node)
@@ -98,8 +98,8 @@ class Calls:
     def _resolved_target(
         self, node: Any, definition: Any, attrs: Any, args: list[Any], bindings: Bindings
     ) -> tuple[Any, ...] | None:
-        """The target shape of an operator on a tensor of unknown dims, whose attribute has values that only Relay knows
-        (0, -2, -3, -4): those dims get names, which replaces the first of `args`. None where nothing is to resolve.
+        """The target shape of an operator on a tensor of unknown dims, whose attribute has values special to Relay (0,
+        -2, -3, -4): a cast, which replaces the first of `args`, names those dims. None if there is nothing to resolve.
         """
         operand = next((o for o in definition.inputs if _is_target(o)), None)
         target = None if operand is None else attrs.get(operand.relay_name or operand.name)
@@ -115,12 +115,12 @@ class Calls:
         return found.shape
 
     def construct(self, bindings: Bindings, constructor: Constructor, args: Sequence[Any], node: Any) -> Any:
-        """A tagged tuple."""
+        """The tagged tuple that a constructor's call makes."""
         header = [rx.PrimValue(constructor.tag), rx.StringImm(constructor.name_hint)]
         return self._emitter.builtin(bindings, "make_adt", [*header, *args], OBJECT, node)
 
     def as_function(self, node: Any) -> Function:
-        """An operator or a constructor used as a value: the function that calls it."""
+        """A function that calls an operator or constructor that is used as a value."""
         type_ = node.checked_type_ if isinstance(node, Constructor) else None
         inputs = node.inputs if isinstance(node, Constructor) else node.definition.inputs
         params = [Var(f"a{i}") for i in range(len(inputs))]
@@ -132,7 +132,7 @@ class Calls:
 
 
 def _is_target(operand: Any) -> bool:
-    """Whether an operand of Relax is the shape of the result, which is an attribute in Relay."""
+    """Whether a Relax operand is the shape of the result, which is an attribute in Relay."""
     return operand.kind == "shape" and operand.name == "shape" and "relay" not in operand.languages
 
 
@@ -143,10 +143,10 @@ def _is_static(type_: Any) -> bool:
 def with_relax_operands(
     definition: Any, args: Sequence[Any], attrs: Any, type_: Any, target: tuple[Any, ...] | None
 ) -> list[Any]:
-    """`args` with the operands that Relay gives as attributes put in place: a target shape, the bounds of a clip.
+    """`args` with the operands inserted that are attributes in Relay: a target shape, the bounds of a clip.
 
-    The shape of the result comes from the call's type where that is known (Relay's `newshape` has special values), else
-    it is `target`, else the attribute.
+    The shape of the result comes from the call's type if that is known (Relay's `newshape` has special values), else
+    from `target`, else from the attribute.
     """
     rest = iter(args)
     found: list[Any] = []
@@ -174,8 +174,9 @@ def without_operands(definition: Any, attrs: Any) -> Any:
 
 
 def as_relax(argument: Any, kind: str = "") -> Any:
-    """What an operator's adapter gives as an argument: expressions as they are, dims as shapes, numbers as prims (in
-    tuples too, for an operand of kind `prims`)."""
+    """Convert an argument returned by an operator's adapter: expressions stay, dims become shapes, numbers become prims
+    (also in tuples, for an operand of kind `prims`).
+    """
     if isinstance(argument, GraphExpr):
         return argument
     if isinstance(argument, PrimExpr):

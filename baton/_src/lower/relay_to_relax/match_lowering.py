@@ -1,9 +1,10 @@
-"""Matches as chains of tests: clauses in order, the fields a clause binds taken out at the start of its branch.
+"""Lower matches to chains of tests: clauses in order, the fields that a clause binds extracted at the start of its
+branch.
 
     match (%l) { Cons(%h, _) => %h, Nil => 0 }
         if adt_fits(l, "1(_,_)"): { h = adt_field(l, 0); h }  else: { 0 }
 
-The last clause of a match that covers every case needs no test. Where no clause fits, `match_failed` ends the program.
+The last clause of a match that covers every case needs no test. If no clause matches, `match_failed` ends the program.
 """
 
 from __future__ import annotations
@@ -23,17 +24,17 @@ _BOOL = TensorStructInfo((), BOOL)
 
 
 class ScopeWalk(Protocol):
-    """What lowers the right-hand sides of clauses."""
+    """The interface that lowers the right-hand sides of clauses."""
 
     def into(self, root: Any, bindings: Bindings) -> Task[Any]:
-        """The leaf that holds the value of `root`, bound at the end of `bindings`."""
+        """Lower `root` at the end of `bindings`; returns the leaf that holds its value."""
 
     def body(self, root: Any, bindings: Bindings) -> Task[rx.SeqExpr]:
-        """The scope whose value is `root`; `bindings` has what comes first."""
+        """The scope whose value is `root`; `bindings` holds the bindings that precede it."""
 
 
 class MatchLowering:
-    """Matches of one function being lowered."""
+    """Lowers the matches in one function."""
 
     def __init__(self, emitter: BindingEmitter, scopes: ScopeWalk) -> None:
         self._emitter = emitter
@@ -45,7 +46,7 @@ class MatchLowering:
         return (yield self._clauses(node, value, 0, bindings))
 
     def _clauses(self, node: Match, value: Any, first: int, bindings: Bindings) -> Task[Any]:
-        """Clauses from `first` on, as nested ifs."""
+        """The clauses from `first` on as nested ifs."""
         if first == len(node.clauses):
             return self._failed(node, value, bindings)
         clause = node.clauses[first]
@@ -64,7 +65,7 @@ class MatchLowering:
         return self._emitter.emit(bindings, rx.If(fits, chosen, other), node, "gv")
 
     def _bind(self, pattern: Pattern, value: Any, type_: Any, bindings: Bindings) -> None:
-        """Take out what the pattern's variables name."""
+        """Bind the pattern's variables to the fields they name."""
         emitter = self._emitter
         work = [(pattern, value, type_)]
         while work:
@@ -104,7 +105,7 @@ class MatchLowering:
 
 
 def shape_of(pattern: Pattern) -> str:
-    """A pattern as the builtin reads it: `_` anything, `2(_,1())` tag 2 with such fields, `t(_,_)` a tuple."""
+    """A pattern in the builtin's notation: `_` anything, `2(_,1())` tag 2 with such fields, `t(_,_)` a tuple."""
     match pattern:
         case PatternConstructor():
             return f"{pattern.constructor.tag}({','.join(shape_of(p) for p in pattern.patterns)})"

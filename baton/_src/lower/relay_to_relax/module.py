@@ -1,4 +1,4 @@
-"""A typed Relay module as a Relax module: the compiler's own lowering, and `relax.from_relay`.
+"""Convert a typed Relay module to a Relax module: the compiler's own lowering, and `relax.from_relay`.
 
 Every Relay function becomes a Relax function of the same name; functions of Relax and TIR in the module stay. Types are
 inferred first. The result is normalised and carries StructInfo throughout.
@@ -26,7 +26,7 @@ from baton._src.support.trampoline import run
 
 
 def lower(module: IRModule) -> IRModule:
-    """The Relax module that computes the same. `DiagnosticError` if a type is wrong or an entry is polymorphic."""
+    """The equivalent Relax module. `DiagnosticError` if a type is wrong or an entry function is polymorphic."""
     typed = infer_type(module)
     functions = {v: f for v, f in typed.functions.items() if isinstance(f, Function)}
     pure = not any(_has_effects(f) for f in functions.values())
@@ -48,7 +48,7 @@ def lower(module: IRModule) -> IRModule:
 
 
 def _has_effects(function: Function) -> bool:
-    """Whether references or operators with state occur: then order matters everywhere."""
+    """Whether the module uses references or stateful operators: then evaluation order matters everywhere."""
     for node in walk(function):
         if isinstance(node, (RefCreate, RefRead, RefWrite)):
             return True
@@ -62,7 +62,7 @@ def _has_effects(function: Function) -> bool:
 
 
 def _check_entry(var: GlobalVar, function: Function) -> None:
-    """`main` is called from outside, so it must not be polymorphic."""
+    """Check that `main` is not polymorphic, since it is called from outside."""
     type_ = function.checked_type
     if var.name_hint != "main" or not isinstance(type_, FuncType) or not type_.type_params:
         return
@@ -77,6 +77,6 @@ def _check_entry(var: GlobalVar, function: Function) -> None:
 
 
 def _is_undecided(node: Any) -> bool:
-    """Whether it is a call of an operator whose type is left to the callers of the function."""
+    """Whether this is a call of an operator whose type depends on the callers of the function."""
     is_operator = isinstance(node, Call) and isinstance(node.op, Op)
     return is_operator and any(isinstance(leaf, TypeVar) for leaf in leaves(node.checked_type))

@@ -1,4 +1,4 @@
-"""Expressions of one Relay function as Relax bindings, in evaluation order.
+"""Lower the expressions of one Relay function to Relax bindings, in evaluation order.
 
 Each scope (a function's body, a branch, a clause) becomes a SeqExpr. A node used in several scopes is bound in the
 smallest one around its uses, before the first if, match or closure that needs it (`relay.scopes`). Nested scopes are
@@ -54,13 +54,13 @@ class ScopeLowering:
     # ---- scopes
 
     def body(self, root: Any, bindings: Bindings) -> Task[rx.SeqExpr]:
-        """The scope whose value is `root`, as a SeqExpr; `bindings` has what comes first."""
+        """The scope whose value is `root`, as a SeqExpr; `bindings` holds the bindings that precede it."""
         result = yield self.into(root, bindings)
         blocks = [rx.BindingBlock(bindings)] if bindings else []
         return rx.SeqExpr(blocks, result)
 
     def into(self, root: Any, bindings: Bindings) -> Task[Any]:
-        """The leaf that holds the value of `root`, bound (with what it needs) at the end of `bindings`."""
+        """Lower `root` and its operands at the end of `bindings`; returns the leaf that holds its value."""
         values = self.values
         stack: list[tuple[str, Any]] = [("visit", root)]
         while stack:
@@ -99,7 +99,7 @@ class ScopeLowering:
                 stack.extend(("visit", p) for p in reversed(self._below(node)))
 
     def _below(self, node: Any) -> list[Any]:
-        """What has to be bound before `node`, in order."""
+        """The expressions that must be bound before `node`, in order."""
         if isinstance(node, Call):
             return [*self.calls.callee_parts(node), *node.args]
         return self.scopes.evaluated_before(node)
@@ -111,7 +111,7 @@ class ScopeLowering:
             self.functions[node.var] = known
 
     def _enter_inline(self, node: Call) -> None:
-        """A function literal called on the spot: its parameters are the arguments."""
+        """Inline a function literal that is called directly: its parameters are the arguments."""
         for param, arg in zip(node.op.params, node.args):
             self.values[param] = self.values[arg]
             if arg in self.functions:
@@ -158,7 +158,7 @@ class ScopeLowering:
         return self.emitter.emit(bindings, rx.If(self.values[node.cond], chosen, other), node, "gv")
 
     def _closure(self, node: Function, bindings: Bindings, var: rx.Var | None) -> Task[Any]:
-        """A function literal; it may mention the variable it is bound to."""
+        """Lower a function literal; it may use the variable it is bound to."""
         type_ = node.checked_type
         name = var or rx.Var(self.emitter.fresh("func"), span=node.span)
         set_note(name, "struct_info_", self.types.function(type_, self.emitter.pure))
@@ -171,7 +171,7 @@ class ScopeLowering:
         return name
 
     def function(self, node: Function, type_: FuncType) -> Task[rx.Function]:
-        """A function (literal or global) with its parameters."""
+        """Lower a function (literal or global) with its parameters."""
         params = []
         for param, declared in zip(node.params, type_.arg_types):
             made = rx.Var(param.name_hint, self.types.param(declared), param.span)

@@ -1,4 +1,4 @@
-"""Relay types as Relax StructInfo.
+"""Convert Relay types to Relax StructInfo.
 
 Tensors keep what is known: a `?` in a parameter becomes a new shape variable, elsewhere the shape is left to deduction
 and only rank and dtype are kept. Functions, ADTs, references and type variables are objects: their values are
@@ -34,7 +34,7 @@ class TypeLowering:
         self._count = 0
 
     def known(self, type_: Any) -> StructInfo:
-        """What is certain of a value of `type_`: no new shape variables."""
+        """The StructInfo that certainly holds for a value of `type_`: no new shape variables."""
         return _lower(type_, self._fixed_tensor)
 
     def param(self, type_: Any) -> StructInfo:
