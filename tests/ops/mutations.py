@@ -1,10 +1,12 @@
-"""Samples of operators with other operands: other extents (0 and 1 among them), ranks and dtypes, one or all at once.
+"""Samples of operators with other operands: other extents (0 and 1 among them), ranks and dtypes, one or all at once;
+and with other attributes.
 
 A sample that is mutated need not fit its operator any more; the operator's rule has to say so.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
@@ -123,3 +125,31 @@ def other_dtype(rng: np.random.Generator, sample: Sample) -> Sample:
 
 
 _MUTATIONS = (other_shape, other_shape, other_extent, other_dtype)
+
+_ATTRIBUTES = (
+    *(None, True, False, -1, 0, 1, 2, 9, 1.5, -0.5, math.nan, math.inf, "", "zzz"),
+    *((), (0,), (1,), (9,), (0, 0), (-1, 1, 2, 3, 4), ((1, 2),), ((0, 1), (2, 0)), ("a",)),
+)
+
+
+def other_attribute(rng: np.random.Generator, sample: Sample) -> dict[str, Any]:
+    """The attributes of a sample, one of them another: of another kind, or close to what it was."""
+    given = dict(sample.attrs.items())
+    name = str(rng.choice(list(given)))
+    choices = [*_ATTRIBUTES, *_near(given[name])]
+    return {**given, name: choices[int(rng.integers(len(choices)))]}
+
+
+def _near(value: Any) -> list[Any]:
+    """What a program may say in the place of `value`; as often as what has nothing to do with it."""
+    if isinstance(value, DataType):
+        return [*DTYPES, "void", "handle", "int3"]
+    if isinstance(value, str):
+        return [value.lower(), value.upper(), value[::-1], value + value, value[:-1]] * 3
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return [value + 1, value - 1, -value, 2 * value] * 4
+    if not isinstance(value, tuple) or not value:
+        return []
+    numbers = [n for n, v in enumerate(value) if isinstance(v, int)]
+    changed = [(*value[:n], value[n] + d, *value[n + 1 :]) for n in numbers for d in (-1, 1, -2 * value[n])]
+    return [value + value[:1], value[:-1], value[::-1], *changed]

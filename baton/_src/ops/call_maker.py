@@ -138,7 +138,7 @@ def make_attrs(definition: OpDef[Any], values: Mapping[str, Any]) -> Any:
 
 
 def _check_kinds(definition: OpDef[Any], given: Mapping[str, Any]) -> None:
-    """Check that attributes declared as integers or strings are such: bools and symbolic sizes are refused."""
+    """Check that attributes declared as numbers, truth values or strings are such; symbolic sizes are refused."""
     for field in dataclasses.fields(definition.attrs):
         kind = _missed_kind(field, given[field.name]) if field.name in given else None
         if kind is not None:
@@ -150,5 +150,8 @@ def _missed_kind(field: dataclasses.Field[Any], value: Any) -> str | None:
     """The kind an attribute should have, if it has another; else None. A string that may be left out may be None."""
     if field.type == "int" and (isinstance(value, bool) or not isinstance(value, int)):
         return "a number that is known when compiling" if isinstance(value, PrimExpr) else "an integer"
+    if field.type in ("float", "bool"):
+        named = "a number" if field.type == "float" else "a truth value"
+        return None if isinstance(value, (int, float) if field.type == "float" else int) else named
     left_out = value is None and field.default is not dataclasses.MISSING
     return "a text" if field.type == "str" and not (left_out or isinstance(value, str)) else None

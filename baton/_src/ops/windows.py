@@ -11,6 +11,8 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from baton._src.ir.tensor_info import Dim
 from baton._src.ops import kernel_words as k
 from baton._src.ops.dims import DimMath
@@ -18,6 +20,7 @@ from baton._src.ops.layout_names import AxisOrder
 from baton._src.support.diagnostics import fail
 from baton._src.te.tag import PAD_TAG, default_tag
 from baton._src.tir.block_annotations import WINDOWS
+from baton._src.values.tensor import AnyArray
 
 SPATIAL = {1: "W", 2: "HW", 3: "DHW"}
 
@@ -76,6 +79,12 @@ def windows(shape: Sequence[Dim], order: AxisOrder, letters: str) -> dict[str, l
     found = [shape[order.position(letter)] for letter in letters]
     counted = [dim for dim in found if not isinstance(dim, int)]
     return {WINDOWS: counted} if counted else {}
+
+
+def np_padded(x: AnyArray, widths: Sequence[tuple[int, int]], fill: Any = 0) -> AnyArray:
+    """`numpy.pad` by (before, after) for every axis; negative widths crop."""
+    bordered = np.pad(x, [(max(b, 0), max(e, 0)) for b, e in widths], constant_values=fill)
+    return bordered[tuple(slice(max(-b, 0), d - max(-e, 0)) for d, (b, e) in zip(bordered.shape, widths))]
 
 
 def padded(

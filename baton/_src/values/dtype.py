@@ -140,7 +140,10 @@ class DataType(str):
             return _numpy(_EXTENDED[name])
         if self.kind in ("void", "handle"):
             raise fail("dtype-unknown", f"{self} has no NumPy counterpart")
-        return np.dtype(name)
+        try:
+            return np.dtype(name)
+        except TypeError:  # integers of odd widths
+            raise fail("dtype-unknown", f"{self} has no NumPy counterpart") from None
 
     def __repr__(self) -> str:
         return f"DataType({str(self)!r})"

@@ -38,6 +38,9 @@ def infer_clip(call: OpCall[ClipAttrs]) -> Info:
     x = call.tensor(0)
     if len(call.args) == 1 and (call.attrs.a_min is None or call.attrs.a_max is None):
         call.fail("the bounds are missing", code="op-attribute", help="give a_min and a_max, both as numbers")
+    for bound in (call.attrs.a_min, call.attrs.a_max):
+        if bound is not None and not isinstance(bound, (int, float)):
+            call.fail(f"a bound is a number, got {bound!r}", code="op-attribute")
     for position in range(1, len(call.args)):
         if not isinstance(call.args[position], PrimInfo):
             call.fail("bounds must be host scalars", code="op-argument", help="use minimum and maximum for tensors")

@@ -17,6 +17,7 @@ from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.dims import DimMath, show_shape
+from baton._src.ops.fill_values import check_fill
 from baton._src.ops.samples import Arr, Sample
 from baton._src.tir import expr as tir
 from baton._src.values.dtype import VOID, DataType
@@ -42,12 +43,15 @@ def infer_crop(call: OpCall[CropAttrs]) -> Info:
     x, boxes, which, a = call.tensor(0), call.tensor(1), call.tensor(2), call.attrs
     if a.layout not in ("NCHW", "NHWC") or a.method not in ("bilinear", "nearest_neighbor"):
         call.fail(f"layout {a.layout!r} or method {a.method!r} is unknown", code="op-attribute")
+    if len(a.crop_size) != 2:
+        call.fail(f"crop_size must be two numbers, got {a.crop_size}", code="op-attribute")
     for t, rank, name in ((x, 4, "data"), (boxes, 2, "boxes"), (which, 1, "box_indices")):
         if t.ndim not in (-1, rank):
             call.fail(f"{name} must have rank {rank}, got {show_shape(t.shape, t.ndim)}")
     if not which.dtype.is_void and not which.dtype.is_int:
         call.fail(f"box_indices must hold integers, got {which.dtype}", code="op-dtype", help="astype first")
     dtype = x.dtype if a.out_dtype.is_void else a.out_dtype
+    check_fill(call, "extrapolation_value", a.extrapolation_value, dtype)
     if x.shape is None or boxes.shape is None:
         return TensorInfo(None, dtype, 4, x.vdevice)
     if DimMath(call.prover).equal(boxes.shape[1], 4) is False:

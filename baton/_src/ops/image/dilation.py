@@ -19,7 +19,7 @@ from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.elementwise.casts import convert
 from baton._src.ops.layout_names import layout_over
 from baton._src.ops.samples import Arr, Sample
-from baton._src.ops.windows import both_sides, padded, steps, window_extent
+from baton._src.ops.windows import both_sides, np_padded, padded, steps, window_extent
 from baton._src.values.dtype import VOID, DataType
 
 _KERNELS = {"NCHW": "IHW", "NHWC": "HWI"}
@@ -96,7 +96,7 @@ def reference(inputs: Any, a: DilationAttrs) -> Any:
     if a.data_layout == "NHWC":
         x, w = np.moveaxis(x, 3, 1), np.moveaxis(w, 2, 0)
     p = a.padding
-    x = np.pad(x, ((0, 0), (0, 0), (p[0], p[2]), (p[1], p[3])))
+    x = np_padded(x, ((0, 0), (0, 0), (p[0], p[2]), (p[1], p[3])))
     spans = [(w.shape[1 + i] - 1) * a.dilations[i] for i in (0, 1)]
     found: Any = None
     for i, j in np.ndindex(*w.shape[1:]):

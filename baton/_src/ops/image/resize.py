@@ -18,6 +18,7 @@ from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
 from baton._src.ir.tensor_info import Dim, Info, TensorInfo
 from baton._src.ops.canonical_axes import from_canonical, to_canonical
 from baton._src.ops.dims import DimMath, as_dims, show_shape
+from baton._src.ops.fill_values import as_element, check_fill
 from baton._src.ops.image.resampling import METHODS, MODES, NUMPY, ROUNDINGS, box, coordinate, taps
 from baton._src.ops.image.resize_kernel import compute
 from baton._src.ops.layout_names import layout_over
@@ -92,6 +93,10 @@ def infer(call: OpCall[Any]) -> Info:
     dtype = x.dtype if a.out_dtype.is_void else a.out_dtype
     if x.ndim not in (-1, order.rank):
         call.fail(f"the data has rank {x.ndim}, but its layout {order.name} has {order.rank} axes")
+    if a.coordinate_transformation_mode == "tf_crop_and_resize":
+        check_fill(call, "extrapolation_value", a.extrapolation_value, dtype)
+    if a.roi is not None and len(a.roi) != 2 * a.spatial:
+        call.fail(f"roi must have {2 * a.spatial} numbers, got {a.roi}", code="op-attribute")
     size = target_dims(call, 1, "size")
     if size is not None and len(size) == 1:
         size = size * a.spatial
@@ -143,7 +148,7 @@ def resample(x: Any, size: tuple[int, ...], a: Any) -> Any:
         for axis, mask in enumerate(outside):
             shape = [1] * value.ndim
             shape[2 + axis] = -1
-            value = np.where(mask.reshape(shape), np.asarray(a.extrapolation_value, value.dtype), value)
+            value = np.where(mask.reshape(shape), as_element(a.extrapolation_value, DataType(value.dtype)), value)
     if np.issubdtype(dtype, np.integer) and value.dtype.kind == "f":
         value = np.rint(value)
     return from_canonical(value.astype(dtype), order, "NC" + letters)

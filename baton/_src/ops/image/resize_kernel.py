@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from baton._src.ops import kernel_words as k
+from baton._src.ops.fill_values import as_element
 from baton._src.ops.image.resampling import TE, box, coordinate, taps
 from baton._src.ops.layout_names import layout_over
 from baton._src.ops.windows import SPATIAL
@@ -84,7 +85,9 @@ class _Resizing:
             source = self._source(letter, at)
             last = k.cast("float32", k.index(self.x.shape[self.order.position(letter)]) - 1)
             for outside in (source < k.const(0.0, "float32"), source > last):
-                value = k.select(outside, k.const(self.a.extrapolation_value, value.dtype), value)
+                value = k.select(
+                    outside, k.const(as_element(self.a.extrapolation_value, value.dtype), value.dtype), value
+                )
         return value
 
 

@@ -133,7 +133,7 @@ def infer_nd(call: OpCall[GatherNDAttrs]) -> Info:
         if count is None:
             return TensorInfo(None, x.dtype, -1, x.vdevice)
     around = at.shape[1:] if leading else at.shape[:-1]
-    if batch + count > x.ndim or batch > len(around):
+    if batch < 0 or batch + count > x.ndim or batch > len(around):
         call.fail(
             f"indices {show_shape(at.shape)} hold {count} coordinates behind {batch} shared axes, "
             f"the data has rank {x.ndim}"

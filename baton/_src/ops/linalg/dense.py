@@ -13,7 +13,7 @@ from typing import Any
 from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
 from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo
-from baton._src.ops.dims import DimMath
+from baton._src.ops.dims import DimMath, as_dim
 from baton._src.ops.linalg.matmul import product_gradient
 from baton._src.ops.linalg.products import (
     matmul_info,
@@ -34,6 +34,7 @@ class DenseAttrs(Attrs):
     out_dtype: Any = attr("", "dtype of the result; empty: that of the operands")
 
     def __post_init__(self) -> None:
+        set_attr(self, "units", None if self.units is None else as_dim(self.units))
         set_attr(self, "out_dtype", DataType(self.out_dtype or VOID))
 
 

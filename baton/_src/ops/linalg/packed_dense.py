@@ -15,7 +15,7 @@ from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.broadcasting import same_vdevice
 from baton._src.ops.canonical_axes import to_canonical
-from baton._src.ops.dims import DimMath, show_shape
+from baton._src.ops.dims import DimMath, as_dim, show_shape
 from baton._src.ops.layout_names import AxisOrder, layout_over
 from baton._src.ops.linalg.products import product_dtype, result_dtype, rounded
 from baton._src.ops.precision import accumulator
@@ -32,6 +32,7 @@ class DensePackAttrs(Attrs):
     out_dtype: Any = attr("", "dtype of the result; empty: that of the data")
 
     def __post_init__(self) -> None:
+        set_attr(self, "units", None if self.units is None else as_dim(self.units))
         set_attr(self, "out_dtype", DataType(self.out_dtype or VOID))
 
     @property

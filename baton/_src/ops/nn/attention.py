@@ -43,6 +43,7 @@ def infer(call: OpCall[AttentionAttrs]) -> Info:
     check_floats(call, *range(3 + len(bias)))
     if call.attrs.causal_mask not in (None, "TopLeft", "BottomRight"):
         call.fail(f"causal_mask {call.attrs.causal_mask!r} is neither TopLeft nor BottomRight", code="op-attribute")
+    _check_numbers(call)
     for name, t in (("query", q), ("key", keys), ("value", v)):
         if t.ndim not in (-1, 4):
             call.fail(f"{name} must have rank 4 (batch, length, heads, size), got {show_shape(t.shape, t.ndim)}")
@@ -72,6 +73,14 @@ def infer(call: OpCall[AttentionAttrs]) -> Info:
                 shown = f"{show_shape(extra.shape)} does not broadcast to scores of shape {show_shape(scores)}"
                 call.fail(f"the bias {shown}")
     return TensorInfo((q.shape[0], q.shape[1], heads, v.shape[3]), dtype, vdevice=device)
+
+
+def _check_numbers(call: OpCall[AttentionAttrs]) -> None:
+    a = call.attrs
+    if not (a.scale is None or isinstance(a.scale, (int, float))):
+        call.fail(f"scale is a number or None, got {a.scale!r}", code="op-attribute")
+    if not (a.window_size is None or isinstance(a.window_size, int)) or not 0 <= (a.window_size or 0) < 1 << 31:
+        call.fail(f"window_size is how many keys a query sees, or None, got {a.window_size!r}", code="op-attribute")
 
 
 def _scale(a: AttentionAttrs, d: Any) -> Any:

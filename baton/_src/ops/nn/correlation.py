@@ -23,7 +23,7 @@ from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.layout_names import layout_over
 from baton._src.ops.linalg.products import rounded
 from baton._src.ops.samples import Arr, Sample
-from baton._src.ops.windows import both_sides, padded
+from baton._src.ops.windows import both_sides, np_padded, padded
 
 
 @attrs
@@ -104,7 +104,7 @@ def compute(inputs: Any, a: CorrelationAttrs, out: Any) -> Any:
 def reference(inputs: Any, a: CorrelationAttrs) -> Any:
     """Displacement by displacement."""
     top, left, bottom, right = a.padding
-    x, y = (np.pad(v.astype(np.float64), ((0, 0), (0, 0), (top, bottom), (left, right))) for v in inputs)
+    x, y = (np_padded(v.astype(np.float64), ((0, 0), (0, 0), (top, bottom), (left, right))) for v in inputs)
     border = a.max_displacement + (a.kernel_size - 1) // 2
     rows, columns = (range(border, extent - border, a.stride1) for extent in x.shape[2:])
     radius, steps = (a.kernel_size - 1) // 2, [n * a.stride2 for n in range(-a.steps, a.steps + 1)]

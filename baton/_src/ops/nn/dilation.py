@@ -18,6 +18,7 @@ from baton._src.ops import kernel_words as k
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.fill_values import as_element, check_fill
 from baton._src.ops.samples import Arr, Sample
+from baton._src.ops.windows import steps
 from baton._src.te.tag import DILATE_TAG, default_tag
 
 
@@ -29,7 +30,7 @@ class DilateAttrs(Attrs):
     dilation_value: float = attr(0.0, "what lies between")
 
     def __post_init__(self) -> None:
-        set_attr(self, "strides", tuple(int(s) for s in self.strides))
+        set_attr(self, "strides", steps(tuple(self.strides), len(self.strides), "strides"))
 
 
 def infer(call: OpCall[DilateAttrs]) -> Info:

@@ -23,6 +23,7 @@ from baton._src.ops.layouts import per_axis
 from baton._src.ops.linear_axes import known_extents, transposed
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.shape.targets import is_computed
+from baton._src.ops.windows import np_padded
 from baton._src.te.tag import PAD_TAG, default_tag
 
 Pairs = tuple[tuple[int, int], ...]
@@ -138,10 +139,9 @@ def reference(inputs: Any, a: PadAttrs) -> Any:
     if a.pad_mode == "constant":
         dtype = k.DataType(x.dtype)
         fill = convert(inputs[1], dtype) if len(inputs) > 1 else as_element(a.pad_value, dtype)
-        bordered = np.pad(x, width, constant_values=np.asarray(fill, x.dtype))
-    else:
-        mode: Any = "wrap" if a.pad_mode == "circular" else a.pad_mode
-        bordered = np.pad(x, width, mode=mode)
+        return np.ascontiguousarray(np_padded(x, a.pad_width, np.asarray(fill, x.dtype)))
+    mode: Any = "wrap" if a.pad_mode == "circular" else a.pad_mode
+    bordered = np.pad(x, width, mode=mode)
     cut = tuple(slice(max(0, -b), d - max(0, -e)) for d, (b, e) in zip(bordered.shape, a.pad_width))
     return np.ascontiguousarray(bordered[cut])
 
@@ -237,6 +237,7 @@ class MirrorPadAttrs(Attrs):
 
     def __post_init__(self) -> None:
         set_attr(self, "pad_width", as_pairs(self.pad_width))
+        set_attr(self, "mode", self.mode or "SYMMETRIC")
 
     @property
     def pad_mode(self) -> str:

@@ -18,7 +18,7 @@ from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo, TupleInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.broadcasting import check_scalar
-from baton._src.ops.dims import show_shape
+from baton._src.ops.dims import as_dims, show_shape
 from baton._src.ops.index.scans import scan
 from baton._src.ops.precision import accumulator
 from baton._src.ops.random.threefry import KEY, NO_SLOPE, key_info
@@ -39,7 +39,7 @@ class DrawAttrs(Attrs):
 
     def __post_init__(self) -> None:
         given = self.out_shape
-        set_attr(self, "out_shape", (given,) if isinstance(given, int) else tuple(given))
+        set_attr(self, "out_shape", as_dims((int(given),) if isinstance(given, int) else given))
         set_attr(self, "out_dtype", DataType(self.out_dtype))
 
 

@@ -16,7 +16,7 @@ from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo, TupleInfo
 from baton._src.ops import kernel_words as k
-from baton._src.ops.dims import show_shape
+from baton._src.ops.dims import as_dims, show_shape
 from baton._src.ops.loop_nests import both, load, loops, store
 from baton._src.ops.random.threefry_bits import KEY_WORDS, WORD, block, block_statement, drawn_bits, reference_bits
 from baton._src.ops.row_major import flat_index
@@ -49,7 +49,7 @@ class GenerateAttrs(Attrs):
 
     def __post_init__(self) -> None:
         given = self.out_shape
-        set_attr(self, "out_shape", (given,) if isinstance(given, int) else tuple(given))
+        set_attr(self, "out_shape", as_dims((int(given),) if isinstance(given, int) else given))
 
 
 def infer_generate(call: OpCall[GenerateAttrs]) -> Info:

@@ -96,7 +96,8 @@ def reference_arange(inputs: Any, a: ArangeAttrs) -> Any:
         dtype = a.dtype.numpy
     kept = k.sum_dtype(DataType(dtype)).numpy
     indices = np.arange(_count(start, stop, step)).astype(kept)
-    return (np.asarray(start, kept) + indices * np.asarray(step, kept)).astype(dtype)
+    first, distance = (np.asarray(v).astype(kept) for v in (start, step))
+    return (first + indices * distance).astype(dtype)
 
 
 def relax_arange(make: Any, start: Any, end: Any = None, step: Any = 1, dtype: Any = None) -> Any:

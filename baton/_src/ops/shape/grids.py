@@ -14,7 +14,7 @@ from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Dim, Info, TensorInfo, TupleInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.broadcasting import check_scalar, same_dtype, same_vdevice
-from baton._src.ops.dims import DimMath, show_shape
+from baton._src.ops.dims import DimMath, as_dims, show_shape
 from baton._src.ops.loop_nests import both, load, loops, store
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.shape.joining import tensors_of
@@ -118,7 +118,7 @@ class SparseToDenseAttrs(Attrs):
 
     def __post_init__(self) -> None:
         given = self.output_shape
-        set_attr(self, "output_shape", tuple(given) if isinstance(given, (tuple, list)) else (given,))
+        set_attr(self, "output_shape", as_dims(given if isinstance(given, (tuple, list)) else (given,)))
 
 
 def infer_sparse(call: OpCall[SparseToDenseAttrs]) -> Info:

@@ -62,9 +62,9 @@ def infer_split(call: OpCall[SplitAttrs]) -> Info:
     if x.shape is None:
         return TupleInfo((TensorInfo(None, x.dtype, x.ndim, x.vdevice),) * parts)
     math = DimMath(call.prover)
-    places = cuts(math, x.shape[axis], given)
     if isinstance(given, int) and isinstance(x.shape[axis], int) and _overshoots(x.shape[axis], given):
         call.fail(f"axis {axis} of {show_shape(x.shape)} cannot be cut into {given} parts that fill it")
+    places = cuts(math, x.shape[axis], given)
     if parts > 1 and not math.same(math.multiply(places[1], parts), x.shape[axis]):
         math.at_most(places[-2], _last_start(math, x.shape[axis], given))  # assumed, and checked in a run
     fields = []
@@ -111,7 +111,8 @@ def refuse_uneven(call: OpCall[SplitAttrs]) -> None:
     where = f"axis {call.attrs.axis} of {show_shape(x.shape)}"
     if isinstance(given, int):
         if isinstance(extent, int) and given > 0 and extent % given:
-            help = f"say where the parts begin: indices_or_sections=({', '.join(map(str, _evenly(extent, given)))},)"
+            places = ", ".join(map(str, _evenly(extent, given))) if given <= extent else "..."
+            help = f"say where the parts begin: indices_or_sections=({places},)"
             call.fail(f"{where} cannot be cut into {given} equal parts", help=help)
     elif isinstance(extent, int) and given and given[-1] > extent:
         call.fail(f"{where} ends before a part begins: the parts begin at {given}", code="op-attribute")

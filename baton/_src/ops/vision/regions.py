@@ -24,7 +24,7 @@ LAYOUTS = ("NCHW", "NHWC")
 
 def as_pooled_size(size: Any) -> tuple[int, ...]:
     """Rows and columns of bins; one number is both."""
-    return (size, size) if isinstance(size, int) else tuple(int(d) for d in size)
+    return (int(size),) * 2 if isinstance(size, int) else tuple(int(d) for d in size)
 
 
 def infer(call: OpCall[Any]) -> Info:

@@ -78,6 +78,9 @@ class BitserialConvAttrs(Attrs):
 def _check(call: OpCall[Any], packed_rank: int, bit_axis: int) -> None:
     """Integers; a weight like the data, or words with as many places as it has."""
     x, w, a = call.tensor(0), call.tensor(1), call.attrs
+    places = (a.data_bits if packed_rank == 3 else a.activation_bits, a.weight_bits)
+    if not all(1 <= bits <= 32 for bits in places):
+        call.fail(f"data and weight have 1 to 32 places, got {places}", code="op-attribute")
     for t in (x, w):
         if not t.dtype.is_void and not t.dtype.is_int:
             call.fail(f"takes integers, got {t.dtype}", code="op-dtype")

@@ -12,7 +12,7 @@ from baton._src.ops.layout_names import AxisOrder
 from baton._src.ops.linalg.products import result_dtype
 from baton._src.ops.nn.convolution.depth_multiplier import depth_multiplier
 from baton._src.ops.precision import accumulator
-from baton._src.ops.windows import SPATIAL
+from baton._src.ops.windows import SPATIAL, np_padded
 from baton._src.values.tensor import AnyArray
 
 
@@ -27,7 +27,7 @@ def convolve(x: AnyArray, w: AnyArray, a: Any, orders: tuple[AxisOrder, AxisOrde
     if depth_multiplier(a, {"O": taps.shape[0], "I": taps.shape[1]}) > 1:
         taps = taps.reshape(-1, 1, *taps.shape[2:])
     border = [(a.padding[i], a.padding[i + a.spatial]) for i in range(a.spatial)]
-    images = np.pad(images, [(0, 0), (0, 0), *border])
+    images = np_padded(images, [(0, 0), (0, 0), *border])
     result = convolve_valid(images, taps, a.strides, a.dilation, a.groups)
     if 0 in result.shape[2:]:
         raise ValueError(f"the kernel {w.shape} is larger than the padded data {images.shape}")
@@ -82,6 +82,6 @@ def convolve_transposed(x: AnyArray, w: AnyArray, a: Any, orders: tuple[AxisOrde
         )
         spread = np.einsum("ngi...,gio->ngo...", grouped, kernels[_at(tap)])
         result[(slice(None), slice(None), slice(None), *view)] += spread
-    cut = tuple(slice(a.padding[i], full[i] - a.padding[i + count]) for i in range(count))
-    cropped = result.reshape(n, a.groups * each, *full)[(slice(None), slice(None), *cut)]
+    cut = [(-a.padding[i], -a.padding[i + count]) for i in range(count)]
+    cropped = np_padded(result.reshape(n, a.groups * each, *full), [(0, 0), (0, 0), *cut])
     return from_canonical(cropped.astype(dtype.numpy), out, "NC" + letters)

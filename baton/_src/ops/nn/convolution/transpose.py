@@ -113,8 +113,8 @@ def _result(call: OpCall[Any], math: DimMath, data: Extents, weights: Extents) -
     channels = a.channels if "I" not in weights else math.multiply(weights["O"], a.groups)
     result: Extents = {"N": data["N"], "C": channels}
     for i, letter in enumerate(SPATIAL[a.spatial]):
-        if a.output_padding[i] >= max(a.strides[i], a.dilation[i]) and a.output_padding[i]:
-            call.fail(f"output_padding {a.output_padding} must be smaller than strides or dilation")
+        if a.output_padding[i] and not 0 <= a.output_padding[i] < max(a.strides[i], a.dilation[i]):
+            call.fail(f"output_padding {a.output_padding} must be smaller than strides or dilation, and not negative")
         spread = math.multiply(math.subtract(data[letter], 1), a.strides[i])
         reach = math.multiply(math.subtract(weights[letter], 1), a.dilation[i])
         extra = 1 + a.output_padding[i] - a.padding[i] - a.padding[i + a.spatial]

@@ -23,7 +23,7 @@ from baton._src.ops.nn.convolution.convolution import Conv2DAttrs
 from baton._src.ops.nn.convolution.geometry import orders
 from baton._src.ops.precision import accumulator
 from baton._src.ops.samples import Arr, Sample
-from baton._src.ops.windows import padded, window_extent
+from baton._src.ops.windows import np_padded, padded, window_extent
 
 
 def infer(call: OpCall[Conv2DAttrs]) -> Info:
@@ -98,7 +98,7 @@ def reference(inputs: Any, a: Conv2DAttrs) -> Any:
     kept = accumulator(dtype).numpy
     slope, x = to_canonical(inputs[0], out, "NCHW").astype(kept), to_canonical(inputs[1], data, "NCHW").astype(kept)
     top, left, bottom, right = a.padding
-    x = np.pad(x, ((0, 0), (0, 0), (top, bottom), (left, right)))
+    x = np_padded(x, ((0, 0), (0, 0), (top, bottom), (left, right)))
     n, o, rows, columns = slope.shape
     slope = slope.reshape(n, a.groups, o // a.groups, rows, columns)
     x = x.reshape(n, a.groups, x.shape[1] // a.groups, *x.shape[2:])

@@ -28,7 +28,7 @@ from baton._src.ops.nn.convolution.convolution import Conv2DAttrs
 from baton._src.ops.nn.convolution.geometry import normalise_geometry
 from baton._src.ops.precision import accumulator
 from baton._src.ops.samples import Arr, Sample
-from baton._src.ops.windows import padded, window_extent
+from baton._src.ops.windows import np_padded, padded, window_extent
 from baton._src.values.tensor import AnyArray
 
 _POINTS = (0.0, 1.0, -1.0, 2.0, -2.0, 0.5, -0.5, 3.0, -3.0, 1 / 3, -1 / 3)
@@ -195,7 +195,7 @@ def reference(inputs: Any, a: WinogradAttrs) -> Any:
     to_out, to_data, _ = matrices(m, n - m + 1)
     top, left, bottom, right = a.padding
     height, width = x.shape[2] + top + bottom - (n - m), x.shape[3] + left + right - (n - m)
-    x = np.pad(x, ((0, 0), (0, 0), (top, bottom + m - 1), (left, right + m - 1)))
+    x = np_padded(x, ((0, 0), (0, 0), (top, bottom + m - 1), (left, right + m - 1)))
     found = np.zeros((len(x), u.shape[2], height + m - 1, width + m - 1))
     for i in range(0, height, m):
         for j in range(0, width, m):

@@ -43,7 +43,7 @@ class AdaptivePoolAttrs(Attrs):
         count = self.spatial
         size = self.output_size
         if isinstance(size, int):
-            size = (size,) * count
+            size = (int(size),) * count
         elif size is not None:
             size = tuple(size)
             size = None if not size else size * count if len(size) == 1 else size

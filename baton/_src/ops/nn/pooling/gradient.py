@@ -43,6 +43,20 @@ def infer(call: OpCall[Any]) -> Info:
     return x
 
 
+def infer_max(call: OpCall[Any]) -> Info:
+    """The same; every window has an element that is its maximum."""
+    _refuse_empty_windows(call)
+    return infer(call)
+
+
+def _refuse_empty_windows(call: OpCall[Any]) -> None:
+    a = call.attrs
+    for n, (window, dilation) in enumerate(zip(a.pool_size, a.dilation)):
+        if max(a.padding[n], a.padding[n + a.spatial]) > (window - 1) * dilation:
+            message = f"windows of {a.pool_size} fit into the border {a.padding}, where there is no maximum"
+            call.fail(message, code="op-attribute")
+
+
 def infer_mean(call: OpCall[Any]) -> Info:
     """The same; shares of a gradient are fractions."""
     check_floats(call, 0, 1)
@@ -51,6 +65,7 @@ def infer_mean(call: OpCall[Any]) -> Info:
 
 def infer_picked(call: OpCall[Any]) -> Info:
     """What pooling gives. The other tensor has the shape of the data: it is read where the data is."""
+    _refuse_empty_windows(call)
     check_operand(call, 1, call.tensor(0))
     return infer_pool(call)
 
@@ -244,7 +259,7 @@ def _define(kind: str, spatial: int, record: Any) -> OpDef[Any]:
         f"grad.{kind}_pool{spatial}d_backward",
         record,
         inputs=(Input("output_grad", "the gradient of the result", relay_name="out_grad"), Input("data", "the images")),
-        infer=infer if is_max else infer_mean,
+        infer=infer_max if is_max else infer_mean,
         compute=compute_max if is_max else compute_mean,
         reference=lambda inputs, a: _reference(inputs, a, is_max),
         gradient=_again(f"grad.max_pool{spatial}d_picked" if is_max else f"nn.avg_pool{spatial}d"),
