@@ -19,7 +19,7 @@ from baton._src.tir.buffer import Buffer
 from baton._src.tir.expr import IntImm, Var
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.stmt import Block, BlockRealize, Stmt
-from baton._src.tir.text.read_blocks import buffer_arguments, is_buffer_word, make_buffer
+from baton._src.tir.text.read_buffers import buffer_arguments, is_buffer_word, make_buffer
 from baton._src.tir.text.read_expressions import value
 from baton._src.tir.text.read_statements import body
 from baton._src.tir.text.scope import BlockFrame, Scope, SpanOf, Word, default_span

@@ -10,17 +10,10 @@ from baton._src.support.trampoline import Task
 from baton._src.tir import operators
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.expr import IntImm, Var
-from baton._src.tir.stmt import (
-    BufferStore,
-    LetStmt,
-    Stmt,
-)
+from baton._src.tir.stmt import BufferStore, LetStmt, Stmt
 from baton._src.tir.text.operations import as_scalar
-from baton._src.tir.text.read_blocks import (
-    axes,
-    buffer_word,
-    call_name,
-)
+from baton._src.tir.text.read_blocks import axes, call_name
+from baton._src.tir.text.read_buffers import buffer_word
 from baton._src.tir.text.read_expressions import arguments, index_list, value
 from baton._src.tir.text.read_scoped_words import scoped_word
 from baton._src.tir.text.scope import Scope, Word

@@ -16,7 +16,8 @@ from baton._src.tir.buffer import Buffer
 from baton._src.tir.expr import FloatImm, IntImm, StringImm, Var, literal
 from baton._src.tir.stmt import Allocate, AllocateConst, AssertStmt, AttrStmt, DeclBuffer, For, LetStmt, SeqStmt, Stmt
 from baton._src.tir.text.operations import as_scalar
-from baton._src.tir.text.read_blocks import make_buffer, plain
+from baton._src.tir.text.read_blocks import plain
+from baton._src.tir.text.read_buffers import make_buffer
 from baton._src.tir.text.read_expressions import arguments
 from baton._src.tir.text.scope import Scope
 from baton._src.tir.text.threads import launched
