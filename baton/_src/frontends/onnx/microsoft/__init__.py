@@ -1,1 +1,1 @@
-"""Converters of the domain `com.microsoft`: what onnxruntime's tools write into files."""
+"""Converters of the domain `com.microsoft`: the operators that onnxruntime's tools write into files."""

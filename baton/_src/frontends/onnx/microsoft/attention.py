@@ -1,7 +1,7 @@
-"""Attention of the domain `com.microsoft`: what its operators share, Attention and QAttention.
+"""Attention of the domain `com.microsoft`: the code its operators share, Attention and QAttention.
 
 All of them become `softmax(q k' * scale + bias) v` over (batch, heads, length, size): the form that other exporters
-write, and that the passes know. Each operator is what onnxruntime's documentation of contributed operators says.
+write and the passes recognise. Each operator follows onnxruntime's documentation of contributed operators.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def join_heads(node: OnnxNode, x: Value) -> Value:
 
 
 def parts_of(node: OnnxNode, x: Value, sizes: Sequence[int]) -> tuple[Value, ...]:
-    """Pieces of the last axis."""
+    """Split the last axis into pieces."""
     places, total = [], 0
     for size in sizes[:-1]:
         total += size
@@ -54,7 +54,9 @@ def parts_of(node: OnnxNode, x: Value, sizes: Sequence[int]) -> tuple[Value, ...
 def attend(
     node: OnnxNode, q: Value, k: Value, v: Value, biases: Iterable[Value | None], sink: Value | None = None
 ) -> tuple[Value, Value]:
-    """(softmax(q k' * scale + biases) v, the softmax); `sink` (heads): a score of each head for nothing at all."""
+    """(softmax(q k' * scale + biases) v, the softmax); `sink` (heads): each head's extra score, which belongs to no
+    key.
+    """
     g = node.graph
     size = dims_of(node, q, 4, "query")[-1]
     if not isinstance(size, int):
@@ -73,7 +75,7 @@ def attend(
 
 
 def _softmax_with(node: OnnxNode, scores: Value, sink: Value) -> Value:
-    """The softmax of scores and one more, which is left out again."""
+    """The softmax over the scores and one extra score, which is dropped from the result."""
     g = node.graph
     batch, heads, m, n = dims_of(node, scores, 4, "scores")
     column = g.broadcast_to(g.reshape(g.cast(sink, scores.dtype), (1, -1, 1, 1)), (batch, heads, m, 1))
@@ -82,23 +84,23 @@ def _softmax_with(node: OnnxNode, scores: Value, sink: Value) -> Value:
 
 
 def appended(node: OnnxNode, past: Value | None, x: Value) -> Value:
-    """(batch, heads, length, size): those of the past before those of `x`."""
+    """The past and `x`, concatenated along the length of (batch, heads, length, size)."""
     return x if past is None else node.graph.call("concat", (past, x), axis=2)
 
 
 def counted(node: OnnxNode, count: Dim, *shape: Dim) -> Value:
-    """0, 1, ..., count - 1 in a shape."""
+    """0, 1, ..., count - 1, reshaped."""
     return node.graph.reshape(node.graph.call("arange", start=0, stop=count, step=1, dtype=INT64), shape)
 
 
 def kept_or(node: OnnxNode, kept: Value, low: float, like: Value) -> Value:
-    """0 where `kept`, else `low`: what is added to scores."""
+    """The bias of the scores: 0 where `kept`, else `low`."""
     g = node.graph
     return g.call("where", kept, g.scalar(0, like), g.scalar(low, like))
 
 
 def causal_bias(node: OnnxNode, m: Dim, n: Dim, like: Value) -> Value:
-    """Of n keys the last of m queries sees all, the one before it all but the last, ..."""
+    """The causal mask as a bias: the last of m queries sees all n keys, the one before it all but the last, ..."""
     g = node.graph
     last = g.call("add", counted(node, m, m, 1), g.dims(n - m))
     kept = g.call("less_equal", counted(node, n, 1, n), last)
@@ -106,10 +108,10 @@ def causal_bias(node: OnnxNode, m: Dim, n: Dim, like: Value) -> Value:
 
 
 def padding_bias(node: OnnxNode, mask: Value | None, q: Value, n: Dim) -> Value | None:
-    """What a mask adds to the scores of the queries `q` (batch, heads, m, size) with n keys.
+    """The bias of a mask for the scores of the queries `q` (batch, heads, m, size) with n keys.
 
-    mask: (batch,) how many keys there are; (2 * batch,) ends, then starts; (3 * batch + 2,) how many keys there are,
-    then where rows would lie without padding; (batch, n) or (batch, m, n), where 0 hides a key.
+    mask: (batch,) numbers of keys; (2 * batch,) ends, then starts; (3 * batch + 2,) numbers of keys, then the offsets
+    of rows without padding; (batch, n) or (batch, m, n), where 0 hides a key.
     """
     if mask is None:
         return None
@@ -130,7 +132,7 @@ def padding_bias(node: OnnxNode, mask: Value | None, q: Value, n: Dim) -> Value 
 
 
 def _between(node: OnnxNode, mask: Value, batch: Dim, n: Dim) -> Value:
-    """Which keys lie before each row's end and, where they are given, not before its start."""
+    """Which keys are before each row's end and, if starts are given, not before its start."""
     g = node.graph
     assert mask.shape is not None
     places, count = g.cast(counted(node, n, 1, 1, 1, n), mask.dtype), mask.shape[0]

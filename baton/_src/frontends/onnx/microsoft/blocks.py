@@ -1,5 +1,6 @@
-"""Weights of few bits of the domain `com.microsoft`: blocks of numbers that share a scale and a zero point, several
-numbers to a byte, the first in its lowest bits."""
+"""Low-bit weights of the domain `com.microsoft`: blocks of numbers share a scale and a zero point, and several numbers
+are packed in a byte, the first in its lowest bits.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ UINT8 = DataType("uint8")
 
 
 def unpacked(node: OnnxNode, packed: Value, bits: int) -> Value:
-    """Bytes (..., n) as the numbers of `bits` bits that are in them, (..., n * 8 / bits)."""
+    """Unpack bytes (..., n) into numbers of `bits` bits, (..., n * 8 / bits)."""
     if bits not in (2, 4, 8):
         node.fail(f"weights of {bits} bits are not supported; 2, 4 and 8 are")
     if bits == 8:
@@ -30,7 +31,7 @@ def unpacked(node: OnnxNode, packed: Value, bits: int) -> Value:
 
 
 def _front(node: OnnxNode, x: Value, count: Dim) -> Value:
-    """The first `count` of the last axis."""
+    """The first `count` elements of the last axis."""
     axis = x.rank - 1
     if x.shape is not None and node.graph.prover.equal(x.shape[axis], count):
         return x
@@ -38,7 +39,9 @@ def _front(node: OnnxNode, x: Value, count: Dim) -> Value:
 
 
 def in_blocks(node: OnnxNode, whole: Value, scales: Value, zeros: Value, block: int) -> Value:
-    """(whole - zeros) * scales; scales and zeros (..., blocks) stand for `block` numbers of the last axis each."""
+    """(whole - zeros) * scales; each of the scales and zeros (..., blocks) applies to `block` numbers of the last
+    axis.
+    """
     g = node.graph
     if whole.shape is None or scales.shape is None:
         node.fail("the shapes of its weights must be known", code="onnx-dynamic")
@@ -80,7 +83,7 @@ def matmul_nbits(node: OnnxNode) -> Value:
 
 
 def _in_groups(node: OnnxNode, whole: Value, scales: Value, zeros: Value, groups: Value) -> Value:
-    """(whole - zeros) * scales; column k of `whole` is of the group `groups[k]`, a column of scales and zeros."""
+    """(whole - zeros) * scales; column k of `whole` uses column `groups[k]` of scales and zeros."""
     g = node.graph
     zeros = zeros if zeros.rank == 0 else _of_groups(node, zeros, groups)
     real = g.call("subtract", g.cast(whole, scales.dtype), g.cast(zeros, scales.dtype))
@@ -92,7 +95,7 @@ def _of_groups(node: OnnxNode, x: Value, groups: Value) -> Value:
 
 
 def zero_points(node: OnnxNode, given: Value | None, dims: tuple[Dim, ...], bits: int) -> Value:
-    """Zero points: in the middle unless given, packed as the weights are if they are bytes."""
+    """The zero points: the middle of the range by default; packed like the weights if they are bytes."""
     g = node.graph
     if given is None:
         return g.constant(1 << (bits - 1), UINT8)
@@ -106,14 +109,14 @@ NF4 = (
     -0.09105003625154495, 0.0, 0.07958029955625534, 0.16093020141124725, 0.24611230194568634, 0.33791524171829224,
     0.44070982933044434, 0.5626170039176941, 0.7229568362236023, 1.0,
 )  # fmt: skip
-"""What the codes of NormalFloat stand for: quantiles of a normal distribution (Dettmers et al., arXiv 2305.14314)."""
+"""The values of NormalFloat's codes: quantiles of a normal distribution (Dettmers et al., arXiv 2305.14314)."""
 _FP4 = (0.0, 0.005208333333333333, 2 / 3, 1.0, 1 / 3, 0.5, 1 / 6, 0.25)
 FP4 = (*_FP4, *(-v for v in _FP4))
-"""What the codes of bitsandbytes' floats of 4 bits stand for."""
+"""The values of the codes of bitsandbytes' 4-bit floats."""
 
 
 def matmul_bnb4(node: OnnxNode) -> Value:
-    """a (..., K), codes (N * K / 2,), the largest of each block of N * K numbers; the first code is in the high bits"""
+    """a (..., K), codes (N * K / 2,), the maximum of each block of N * K numbers; the first code is in the high bits"""
     g, block = node.graph, int(node.needed("block_size"))
     inner, outer, kind = (int(node.needed(name)) for name in ("K", "N", "quant_type"))
     if kind not in (0, 1):
@@ -128,7 +131,7 @@ def matmul_bnb4(node: OnnxNode) -> Value:
 
 
 def gather_block_quantized(node: OnnxNode) -> Value:
-    """data, indices, scales, zero_points: rows of a table of few bits, as real numbers."""
+    """data, indices, scales, zero_points: rows of a low-bit table, dequantised."""
     g, data, scales = node.graph, node[0], node[2]
     bits, block, axis = int(node.attr("bits", 4)), int(node.attr("block_size", 128)), node.axis(0, 0, "gather_axis")
     if axis != 0 or node.axis(1, 0, "quantize_axis") != data.rank - 1 or data.dtype.is_float:

@@ -1,7 +1,8 @@
-"""Keys and values that are kept from step to step: where new ones go, and which of them a query sees.
+"""Caches of keys and values (the past): where new ones are stored, and which of them a query attends to.
 
-A buffer (batch, heads, room, size) has space for more keys than there are. How many are in it, `before` (batch, 1),
-only a run tells; what lies behind them means nothing, and is hidden instead of cut off: sizes do not follow from data.
+A buffer (batch, heads, room, size) has space for more keys than it holds. Their number, `before` (batch, 1), is known
+only at run time; the rest of the buffer is undefined, and is masked instead of sliced off, because sizes must not
+depend on data.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ from baton._src.values.dtype import INT64
 
 
 def filled(node: OnnxNode, past: Value, new: Value, before: Value, longest: Dim) -> Value:
-    """The past of each row with `new` (batch, heads, m, size) behind the `before` keys that are in it, `longest` keys
-    long."""
+    """The past of each row with `new` (batch, heads, m, size) stored after the `before` keys in it; its length is
+    `longest`.
+    """
     g = node.graph
     batch, heads, m, size = dims_of(node, new, 4, "keys")
     room = dims_of(node, past, 4, "past")[2]
@@ -29,14 +31,17 @@ def filled(node: OnnxNode, past: Value, new: Value, before: Value, longest: Dim)
 
 
 def with_room(node: OnnxNode, before: Value, m: Dim, room: Dim) -> Value:
-    """`before`, looked up among the places of a buffer behind which m keys fit: another one fails when it runs."""
+    """`before`, looked up among the positions of a buffer after which m keys fit, so that any other fails at run
+    time.
+    """
     g = node.graph
     return g.call("take", counted(node, room - m + 1, room - m + 1), before, axis=0, mode="fast")
 
 
 def visible(node: OnnxNode, before: Value, m: Dim, n: Dim, like: Value, *, causal: bool, window: int = -1) -> Value:
-    """What hides from m new queries, behind `before` keys, the keys after them (all of the new ones are seen unless
-    `causal`), and those more than a window before them."""
+    """The bias that hides from m new queries, which follow `before` keys, the keys after them (all new keys are visible
+    unless `causal`), and keys more than a window before them.
+    """
     g = node.graph
     keys = counted(node, n, 1, 1, n)
     last = g.call("expand_dims", g.call("add", before, counted(node, m, 1, m)), axis=(2,))
@@ -51,8 +56,9 @@ def visible(node: OnnxNode, before: Value, m: Dim, n: Dim, like: Value, *, causa
 
 
 def widened(node: OnnxNode, x: Value | None, total: Value, n: Dim) -> Value | None:
-    """What there is for each of `total` keys (the last axis), for all n of a buffer: those behind are hidden, and take
-    the first one's. A last axis shorter than the total fails when it runs."""
+    """Extend values given for each of `total` keys (the last axis) to all n keys of a buffer: the others are hidden,
+    and take the first key's value. A last axis shorter than the total fails at run time.
+    """
     if x is None or (x.shape is not None and node.graph.prover.equal(x.shape[-1], n)):
         return x
     g, columns = node.graph, counted(node, n, n)
@@ -61,8 +67,9 @@ def widened(node: OnnxNode, x: Value | None, total: Value, n: Dim) -> Value | No
 
 
 def of_beams(node: OnnxNode, kept: Value, beams: Value, before: Value) -> Value:
-    """`kept` (rows, heads, room, size) as each beam of a search sees it: key k of beam j of sentence i is the one that
-    beam `beams[i, j, k]` had; the new ones, behind `before`, are its own."""
+    """`kept` (rows, heads, room, size) as each beam of a search sees it: key k of beam j of sentence i is that of beam
+    `beams[i, j, k]`; the new keys, after `before`, are its own.
+    """
     g = node.graph
     rows, heads, room, size = dims_of(node, kept, 4, "keys")
     sentences, width, _ = dims_of(node, beams, 3, "cache_indirection")

@@ -1,5 +1,6 @@
-"""Of the domain `com.microsoft`, the attention of language models that generate: groups of heads share keys, which are
-kept from step to step. `SparseAttention` sees blocks of them only."""
+"""Attention of generating language models, of the domain `com.microsoft`: groups of heads share keys, which are cached
+between steps. `SparseAttention` attends to some blocks of them only.
+"""
 
 from __future__ import annotations
 
@@ -35,8 +36,8 @@ def group_query_attention(node: OnnxNode) -> list[Value]:
     """query, key, value, past_key, past_value, seqlens_k, total_sequence_length, cos_cache, sin_cache, position_ids,
     attention_bias, head_sink, k_scale, v_scale, q_norm_weight, k_norm_weight -> output, present_key, present_value.
 
-    `seqlens_k` (batch,) + 1 is how many keys each row has with the new ones, which follow its own past: rows of a
-    batch may be of different lengths, and the past may be a buffer longer than what is in it.
+    `seqlens_k` (batch,) + 1 is the number of keys of each row including the new ones, which follow its own past: rows
+    of a batch may differ in length, and the past may be a buffer longer than its contents.
     """
     g = node.graph
     for name, plain in _REFUSED.items():
@@ -58,7 +59,7 @@ def group_query_attention(node: OnnxNode) -> list[Value]:
 
 
 def _operands(node: OnnxNode) -> list[Value]:
-    """Query, key and value by heads; they may come packed one behind the other."""
+    """Query, key and value, split into heads; they may be concatenated in one operand."""
     heads, groups = int(node.needed("num_heads")), int(node.needed("kv_num_heads"))
     if groups < 1 or heads < 1 or heads % groups:
         node.fail(f"{groups} kv_num_heads do not divide {heads} num_heads")
@@ -80,13 +81,13 @@ def _operands(node: OnnxNode) -> list[Value]:
 
 
 def _before(node: OnnxNode, q: Value, ends: Value) -> Value:
-    """(batch, 1): how many keys each row has before its new ones, of how many it has with them."""
+    """(batch, 1): the number of keys of each row before its new ones, computed from the number including them."""
     g, (batch, _, m, _) = node.graph, dims_of(node, q, 4, "query")
     return g.call("maximum", g.call("subtract", g.reshape(ends, (batch, 1)), g.dims(m)), g.constant(0, INT64))
 
 
 def _positions(node: OnnxNode, q: Value, before: Value, given: Value | None = None) -> Value:
-    """(batch, m): where the new tokens stand."""
+    """(batch, m): the positions of the new tokens."""
     g, (batch, _, m, _) = node.graph, dims_of(node, q, 4, "query")
     if given is not None:
         return g.of_shape(g.cast(given, INT64), (batch, m))
@@ -94,7 +95,7 @@ def _positions(node: OnnxNode, q: Value, before: Value, given: Value | None = No
 
 
 def _with_positions(node: OnnxNode, q: Value, k: Value, positions: Value, tables: int) -> tuple[Value, Value]:
-    """Query and keys, turned if the node wants it; operand `tables` and the next one are the cosines and sines."""
+    """Query and keys, rotated if the node says so; operand `tables` and the next one are the cosines and sines."""
     if not node.attr("do_rotary", 0):
         return q, k
     interleaved = bool(node.attr("rotary_interleaved", 0))
@@ -103,8 +104,9 @@ def _with_positions(node: OnnxNode, q: Value, k: Value, positions: Value, tables
 
 
 def _kept(node: OnnxNode, past: Value | None, new: Value, before: Value, longest_row: int) -> Value:
-    """The past of each row with the new ones: as long as the past or as the longest row, whichever is more, which
-    operand `longest_row` says."""
+    """The past of each row with the new ones: as long as the past or the longest row (operand `longest_row`), whichever
+    is longer.
+    """
     if past is None:
         return new
     room = dims_of(node, past, 4, "past")[2]
@@ -135,7 +137,7 @@ def sparse_attention(node: OnnxNode) -> list[Value]:
     """query, key, value, past_key, past_value, block_row_indices, block_col_indices, total_sequence_length,
     key_total_sequence_lengths, cos_cache, sin_cache -> output, present_key, present_value.
 
-    Which blocks of keys a block of queries sees is given as sparse matrices, which the heads take in turns.
+    The blocks of keys that a block of queries sees are given as sparse matrices, which the heads use in rotation.
     """
     g = node.graph
     q, k, v = _operands(node)
@@ -151,8 +153,9 @@ def sparse_attention(node: OnnxNode) -> list[Value]:
 
 
 def _hidden_blocks(node: OnnxNode, q: Value, positions: Value, n: Dim) -> Value:
-    """What hides from queries (batch, heads, m, size) at their positions those of n keys that lie in blocks which their
-    own block does not see."""
+    """The bias that hides from queries (batch, heads, m, size) at their positions those of n keys whose blocks their
+    own block does not see.
+    """
     g, size = node.graph, int(node.needed("sparse_block_size"))
     batch, heads, m, _ = dims_of(node, q, 4, "query")
     layouts, _ = dims_of(node, node[5], 2, "block_row_indices")

@@ -1,5 +1,6 @@
-"""Operators of the domain `com.microsoft` that are two or three of ONNX's in a row, as onnxruntime's optimizer and its
-training graphs have them. Each is what onnxruntime's documentation of contributed operators says."""
+"""Operators of the domain `com.microsoft` that fuse two or three ONNX operators, from onnxruntime's optimizer and its
+training graphs. Each follows onnxruntime's documentation of contributed operators.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ from baton._src.frontends.onnx.tensors.signal import dft
 
 
 def gemm_fast_gelu(node: OnnxNode) -> Value:
-    """gelu(a b + bias), by its tanh"""
+    """gelu(a b + bias), by the tanh approximation"""
     found, bias = matmul(derived(node, node[0], node[1])), node.optional(2)
     found = found if bias is None else node.graph.call("add", found, bias)
     return gelu(derived(node, found, approximate="tanh"))
@@ -29,8 +30,9 @@ def fused_matmul_activation(node: OnnxNode) -> Value:
 
 
 def bias_softmax(node: OnnxNode) -> Value:
-    """softmax(x + bias), over all axes from `axis` on as one; `is_inner_broadcast` only tells kernels which axes of the
-    bias are missing or 1."""
+    """softmax(x + bias), over all axes from `axis` on, flattened; `is_inner_broadcast` only tells kernels which axes of
+    the bias are missing or 1.
+    """
     softmax = derived(node, node.graph.call("add", node[0], node[1]), axis=int(node.attr("axis", 1)))
     found = SOFTMAX["Softmax"](replace(softmax, opset=11))
     assert isinstance(found, Value)
@@ -38,7 +40,7 @@ def bias_softmax(node: OnnxNode) -> Value:
 
 
 def bias_dropout(node: OnnxNode) -> list[Value]:
-    """data, bias, residual, ratio, training_mode -> dropout(data + bias) + residual, what was kept"""
+    """data, bias, residual, ratio, training_mode -> dropout(data + bias) + residual, the mask of kept elements"""
     operands = [node.graph.call("add", node[0], node[1]), node.optional(3), node.optional(4)]
     found, *mask = dropout(replace(node, inputs=operands, opset=13))
     residual = node.optional(2)
@@ -67,7 +69,7 @@ def _parts(node: OnnxNode, x: Value) -> tuple[Value, Value]:
 
 
 def real_transform(inverse: bool) -> Converter:
-    """The Fourier transform of the last axis, half of it: (..., n) to (..., n / 2 + 1, 2), or back."""
+    """The real Fourier transform of the last axis, (..., n) to (..., n / 2 + 1, 2), or its inverse."""
 
     def convert(node: OnnxNode) -> Value:
         g, x = node.graph, node[0]
@@ -83,7 +85,7 @@ def real_transform(inverse: bool) -> Converter:
 
 
 def torch_embedding(node: OnnxNode) -> Value:
-    """Rows of a table; what else it takes is about gradients."""
+    """Rows of a table; the other operands concern gradients."""
     return gather(derived(node, node[0], node[1], axis=0))
 
 

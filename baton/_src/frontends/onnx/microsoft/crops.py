@@ -1,5 +1,6 @@
-"""CropAndResize of the domain `com.microsoft`: parts of images, each resized to one size, corner to corner. It is what
-onnxruntime's documentation of contributed operators says."""
+"""CropAndResize of the domain `com.microsoft`: parts of images, all resized to one size with aligned corners. It
+follows onnxruntime's documentation of contributed operators.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from baton._src.values.dtype import INT64
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """Where the samples of each crop lie along one axis of its image."""
+    """The sample positions of each crop along one axis of its image."""
 
     at: Value
     """(crops, samples): coordinates, from 0 to `size` - 1 inside the image."""
@@ -21,8 +22,9 @@ class Samples:
 
 
 def crop_and_resize(node: OnnxNode) -> Value:
-    """images (N, C, H, W), crops (R, 4) as (y1, x1, y2, x2) in parts of the image, the image of each, (height, width)
-    -> (R, C, height, width). Samples outside the image are the `extrapolation_value`."""
+    """images (N, C, H, W), crops (R, 4) as (y1, x1, y2, x2) in fractions of the image, the image of each, (height,
+    width) -> (R, C, height, width). Samples outside the image are the `extrapolation_value`.
+    """
     g, mode, x = node.graph, str(node.attr("mode", "bilinear")), node[0]
     if mode not in ("bilinear", "nearest"):
         node.fail(f"the mode {mode!r} is not defined; bilinear and nearest are")
@@ -39,7 +41,7 @@ def crop_and_resize(node: OnnxNode) -> Value:
 
 
 def _samples(node: OnnxNode, axis: int, size: Dim, count: Dim) -> Samples:
-    """From one edge of each crop to the other; a single sample is in the middle."""
+    """Samples from one edge of each crop to the other; a single sample is in the middle."""
     g = node.graph
     low, high = (g.call("take", node[1], g.constant([k], INT64), axis=1) for k in (axis, axis + 2))
     last, steps = (g.cast(g.dims(n - 1), low.dtype) for n in (size, count))
@@ -61,14 +63,14 @@ def _inside(node: OnnxNode, samples: Samples) -> Value:
 
 
 def _crossed(node: OnnxNode, op: str, rows: Value, columns: Value) -> Value:
-    """(crops, height, width): the operator of each row and each column."""
+    """(crops, height, width): the operator applied to each pair of a row's and a column's value."""
     g = node.graph
     return g.call(op, g.call("expand_dims", rows, axis=(2,)), g.call("expand_dims", columns, axis=(1,)))
 
 
 @dataclass(frozen=True, slots=True)
 class _Pixels:
-    """Images as one table of pixels."""
+    """Images as a single table of pixels."""
 
     table: Value
     """(N * H * W, C)"""
@@ -87,21 +89,21 @@ def _pixels(node: OnnxNode, x: Value) -> _Pixels:
 
 
 def _taken(node: OnnxNode, pixels: _Pixels, rows: Value, columns: Value) -> Value:
-    """(crops, height, width, C): the pixels at whole coordinates."""
+    """(crops, height, width, C): the pixels at integer coordinates."""
     g = node.graph
     flat = _crossed(node, "add", g.call("multiply", rows, g.dims(pixels.width)), columns)
     return g.call("take", pixels.table, g.call("add", pixels.first, flat), axis=0, mode="fast")
 
 
 def _whole(node: OnnxNode, places: Value, size: Dim) -> Value:
-    """Whole numbers as indices of what is there."""
+    """Integer coordinates as indices, clamped to the image."""
     g = node.graph
     last = g.cast(g.dims(size - 1), places.dtype)
     return g.cast(g.call("maximum", g.call("minimum", places, last), g.scalar(0, places)), INT64)
 
 
 def _nearest(node: OnnxNode, pixels: _Pixels, rows: Samples, columns: Samples) -> Value:
-    """Of two pixels that are equally near the one behind."""
+    """The nearest pixel; of two equally near ones, the second."""
     g = node.graph
     row, column = (
         _whole(node, g.call("floor", g.call("add", s.at, g.scalar(0.5, s.at))), s.size) for s in (rows, columns)
@@ -122,7 +124,7 @@ def _interpolated(node: OnnxNode, pixels: _Pixels, rows: Samples, columns: Sampl
 
 
 def _neighbours(node: OnnxNode, samples: Samples) -> list[tuple[Value, Value]]:
-    """The pixels before and behind each sample, and how much each counts."""
+    """The pixels before and after each sample, and their weights."""
     g, at = node.graph, samples.at
     before = g.call("floor", at)
     share = g.call("subtract", at, before)

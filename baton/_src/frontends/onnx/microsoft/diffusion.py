@@ -1,6 +1,7 @@
-"""Operators of the domain `com.microsoft` that onnxruntime's optimizer writes for diffusion models: images whose
-channels come last, and the additions around normalisations. Each is what onnxruntime's documentation of contributed
-operators says; where the weights of NhwcConv lie is what its optimizer writes."""
+"""Operators of the domain `com.microsoft` that onnxruntime's optimizer writes for diffusion models: images with
+channels last, and the additions around normalisations. Each follows onnxruntime's documentation of contributed
+operators; the layout of NhwcConv's weights is the one its optimizer writes.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +17,12 @@ from baton._src.values.dtype import FLOAT32
 
 
 def group_norm(node: OnnxNode) -> Value:
-    """image, scale, bias: normalised by groups of channels, which are last unless `channels_last` is 0, in float32"""
+    """image, scale, bias: normalised by groups of channels in float32; channels are last unless `channels_last` is 0"""
     return _grouped(node, node[0])
 
 
 def skip_group_norm(node: OnnxNode) -> list[Value]:
-    """image, scale, bias, skip, channels to be added -> the normal form of their sum, the sum"""
+    """image, scale, bias, skip, channels to be added -> their sum, normalised; the sum"""
     g, x, skip, added = node.graph, node[0], node[3], node.optional(4)
     last = bool(node.attr("channels_last", 1))
     if skip.rank == 2:
@@ -58,7 +59,7 @@ def nhwc_conv(node: OnnxNode) -> Value:
 
 
 def nhwc_fused_conv(node: OnnxNode) -> Value:
-    """activation(convolution + z) with weights as of ONNX's Conv; the activation may be left out"""
+    """activation(convolution + z) with weights laid out as in ONNX's Conv; the activation is optional"""
     found, z = _channels_last(node, node[1]), node.optional(3)
     found = found if z is None else node.graph.call("add", found, z)
     return activated(node, found, [float(v) for v in node.attr("activation_params", ())])

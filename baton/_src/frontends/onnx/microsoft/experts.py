@@ -1,9 +1,8 @@
-"""Mixtures of experts of the domain `com.microsoft`: a router names k experts for each token, small networks of two
-layers, and mixes what they give.
+"""Mixtures of experts of the domain `com.microsoft`: a router chooses k experts for each token, small networks of two
+layers, and mixes their results.
 
-Every expert sees every token, in one product of matrices for all experts, and what was not asked for is left out: which
-expert gets how many tokens is known in a run only. The rest is what onnxruntime's documentation of contributed
-operators says.
+Every expert computes every token, in one batched matrix product, and results not chosen are dropped: the number of
+tokens per expert is known only at run time. The rest follows onnxruntime's documentation of contributed operators.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ def mixture(node: OnnxNode) -> Value:
 def quantised_mixture(node: OnnxNode) -> Value:
     """tokens, router's logits, three of (weights, scales, bias), their zero points, the router's weights
 
-    Shares that the logits give sum to 1 whatever `normalize_routing_weights` says, as onnxruntime computes them.
+    Shares computed from the logits sum to 1 whatever `normalize_routing_weights` says, as in onnxruntime.
     """
     if str(node.attr("quant_type", "int")) != "int" or int(node.attr("weights_prepacked", -1)) == 1:
         node.fail("only integers as weights, in the order of their rows, are supported")
@@ -41,7 +40,7 @@ def quantised_mixture(node: OnnxNode) -> Value:
 
 
 def _real(node: OnnxNode, layer: int) -> Value | None:
-    """Weights of layer 0, 1 or 2 as real numbers."""
+    """The dequantised weights of layer 0, 1 or 2."""
     packed, scales, zeros = node.optional(2 + 3 * layer), node.optional(3 + 3 * layer), node.optional(11 + layer)
     if packed is None:
         return None
@@ -60,7 +59,7 @@ def _real(node: OnnxNode, layer: int) -> Value | None:
 
 
 def _mixed(node: OnnxNode, layers: tuple[Layer, Layer, Layer], shares: Value | None, normal: bool) -> Value:
-    """The sum of what the experts give, each in the router's share; `normal`: the shares of a token sum to 1."""
+    """The sum of the experts' results, weighted by the router's shares; `normal`: the shares of a token sum to 1."""
     g, x, (first, second, third) = node.graph, node[0], layers
     if x.shape is None:
         node.fail("the shape of its input must be known", code="onnx-dynamic")
@@ -97,7 +96,7 @@ def _activated(node: OnnxNode, x: Value, linear: Value | None) -> Value:
 
 
 def _halves(node: OnnxNode, x: Value, linear: Value | None) -> tuple[Value, Value]:
-    """(gate, linear): of two layers, or of one whose columns take turns (`swiglu_fusion` 1) or are halves (2)."""
+    """(gate, linear): two layers, or one whose columns alternate (`swiglu_fusion` 1) or are two halves (2)."""
     g, fusion = node.graph, int(node.attr("swiglu_fusion", 0))
     if (linear is None) is (fusion == 0):
         node.fail(f"swiglu_fusion {fusion} goes with {'a' if fusion == 0 else 'no'} third layer")
@@ -112,7 +111,7 @@ def _halves(node: OnnxNode, x: Value, linear: Value | None) -> tuple[Value, Valu
 
 
 def _gated(node: OnnxNode, gate: Value, linear: Value) -> Value:
-    """gate * sigmoid(alpha * gate) * (linear + beta), both limited"""
+    """gate * sigmoid(alpha * gate) * (linear + beta), both clamped"""
     g, limit = node.graph, float(node.attr("swiglu_limit", float("inf")))
     if limit != float("inf"):
         gate = g.call("minimum", gate, g.scalar(limit, gate))
@@ -123,7 +122,7 @@ def _gated(node: OnnxNode, gate: Value, linear: Value) -> Value:
 
 
 def _routed(node: OnnxNode, shares: Value | None, normal: bool) -> tuple[Value, Value]:
-    """(whether an expert is among a token's k, its share), each (experts, tokens, 1)."""
+    """(whether an expert is one of the token's k, its share), each (experts, tokens, 1)."""
     if node.attr("use_sparse_mixer", 0):
         node.fail("use_sparse_mixer is not supported")
     g, chance = node.graph, _chances(node, node[1])

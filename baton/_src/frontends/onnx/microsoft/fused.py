@@ -1,5 +1,6 @@
-"""Operators of the domain `com.microsoft` that onnxruntime's optimizer writes into files, and those of its own that it
-writes into ONNX's domain. Each is what onnxruntime's documentation of contributed operators says."""
+"""Operators of the domain `com.microsoft` that onnxruntime's optimizer writes into files, and its own operators that it
+writes into ONNX's domain. Each follows onnxruntime's documentation of contributed operators.
+"""
 
 from __future__ import annotations
 
@@ -23,12 +24,12 @@ from baton._src.values.dtype import INT32, INT64
 
 
 def derived(node: OnnxNode, *inputs: Value | None, **attributes: Any) -> OnnxNode:
-    """The node, as another operator with these operands and attributes would see it, and one result."""
+    """The node rewritten as another operator with these operands and attributes, and one result."""
     return replace(node, inputs=list(inputs), attributes=attributes, outputs=node.outputs[:1])
 
 
 def _biased(node: OnnxNode, index: int) -> Value:
-    """Operand 0 and, where it is there, the bias that is operand `index`."""
+    """Operand 0 plus the bias, operand `index`, if present."""
     bias = node.optional(index)
     return node[0] if bias is None else node.graph.call("add", node[0], bias)
 
@@ -70,7 +71,7 @@ def _turned(node: OnnxNode, x: Value, name: str) -> Value:
 
 
 def activated(node: OnnxNode, x: Value, numbers: list[float]) -> Value:
-    """`x` after the activation the node names, with the activation's own numbers."""
+    """`x` after the activation named by the node, with that activation's parameters."""
     name = str(node.attr("activation", ""))
     named: dict[str, Callable[[], Value]] = {
         "": lambda: x,
@@ -108,7 +109,7 @@ def simplified_layer_normalization(node: OnnxNode) -> Value:
 
 
 def skip_normalization(gain: int, beta: int | None, bias: int) -> Converter:
-    """The normal form of input + skip + bias, and as the fourth result that sum. `gain`, `beta`, `bias`: operands."""
+    """input + skip + bias, normalised, and as the fourth result that sum. `gain`, `beta`, `bias`: operands."""
 
     def convert(node: OnnxNode) -> list[Value]:
         g = node.graph
@@ -130,8 +131,9 @@ def skip_normalization(gain: int, beta: int | None, bias: int) -> Converter:
 
 
 def embed_layer_normalization(node: OnnxNode) -> list[Value]:
-    """input_ids, segment_ids, words, positions, segments, gamma, beta, mask, position_ids -> normalised sum of what the
-    tables have for them, how many words each row has, the sum."""
+    """input_ids, segment_ids, words, positions, segments, gamma, beta, mask, position_ids -> the normalised sum of the
+    tables' rows, the number of words in each row, the sum.
+    """
     g, ids = node.graph, node[0]
     if ids.shape is None:
         node.fail("the shape of its input must be known", code="onnx-dynamic")
@@ -163,7 +165,7 @@ def cdist(node: OnnxNode) -> Value:
 
 
 def unique_in_order(node: OnnxNode) -> list[Value]:
-    """(values in the order they come, place of each element's value, counts)"""
+    """(values in order of first occurrence, index of each element's value, counts)"""
     found = unique(derived(node, node[0], sorted=0))
     return [found[0], *found[2:]]
 
@@ -174,7 +176,9 @@ def any_range(node: OnnxNode) -> Value:
 
 
 def unfolded(node: OnnxNode) -> Value:
-    """Windows of `size` elements of an axis, `step` apart: their number in its place, their elements last."""
+    """Windows of `size` elements of an axis, `step` apart: the axis then counts windows, and their elements are the
+    last axis.
+    """
     g, axis = node.graph, node.axis(-1, 0, "dim")
     size, step, shape = int(node.needed("size")), int(node.attr("step", 1)), node[0].shape
     if shape is None or size < 1 or step < 1:
@@ -187,7 +191,7 @@ def unfolded(node: OnnxNode) -> Value:
 
 
 def inverse(node: OnnxNode) -> Value:
-    """The inverse of every matrix; the VM computes it, and says where there is none."""
+    """The inverse of every matrix; the VM computes it, and reports singular ones."""
     x = node[0]
     if x.shape is None or x.rank < 2:
         node.fail(f"it takes matrices, not {x}", code="onnx-dynamic")

@@ -1,5 +1,6 @@
-"""Operators of the domain `com.microsoft` that stand for the small chains between the layers of language models, and
-for steps of a search through their words. Each is what onnxruntime's documentation of contributed operators says."""
+"""Operators of the domain `com.microsoft` that fuse small chains between the layers of language models, or are steps of
+a beam search. Each follows onnxruntime's documentation of contributed operators.
+"""
 
 from __future__ import annotations
 
@@ -28,8 +29,7 @@ def scaled_silu(node: OnnxNode) -> Value:
 
 
 def gated_rms_norm(node: OnnxNode) -> Value:
-    """x / sqrt(mean(x²) + epsilon) * scale * activation(gate), by groups of as many elements as the scale has; in
-    float32."""
+    """x / sqrt(mean(x²) + epsilon) * scale * activation(gate), over groups of the scale's length, in float32."""
     g, x, name = node.graph, node[0], str(node.attr("activation", "silu"))
     if name not in ("silu", "swish", "sigmoid"):
         node.fail(f"the activation {name!r} is not supported; silu, swish and sigmoid are")
@@ -56,8 +56,9 @@ def linear_attention_gate(node: OnnxNode) -> list[Value]:
 
 
 def without_repeats(node: OnnxNode) -> Value:
-    """ids (batch, length), scores (batch, words): -inf for a word that would end a run of `ngram_size` words that the
-    row has had."""
+    """ids (batch, length), scores (batch, words): -inf for words that would repeat an n-gram of `ngram_size` words of
+    the row.
+    """
     g, ids, size = node.graph, node[0], int(node.needed("ngram_size"))
     if ids.shape is None or size < 1:
         node.fail(f"it takes rows of known rank and an ngram_size of 1 or more, not {ids} and {size}")

@@ -1,6 +1,7 @@
-"""Of the domain `com.microsoft`, attention whose query, key and value are projected before: MultiHeadAttention, and
-DecoderMaskedMultiHeadAttention, its step of one token. Either may keep its keys in a buffer that is larger than what
-is in it, and read it by the beams of a search."""
+"""Attention of the domain `com.microsoft` on projected query, key and value: MultiHeadAttention, and
+DecoderMaskedMultiHeadAttention, its step of one token. Either may keep its keys in a buffer larger than its contents,
+and read it by the beams of a search.
+"""
 
 from __future__ import annotations
 
@@ -24,14 +25,14 @@ from baton._src.values.dtype import INT64
 
 @dataclass(frozen=True)
 class _Operands:
-    """What both operators have, at different places of theirs."""
+    """The operands common to both operators, which have them in different positions."""
 
     bias: Value | None
     mask: Value | None
     added: Value | None
     past: tuple[Value | None, Value | None]
     length: Value | None
-    """How many keys are in the buffers that `past` are; without it, `past` is what there is."""
+    """The number of keys in the buffers `past`; without it, all of `past` is in use."""
     beams: Value | None
 
 
@@ -61,7 +62,7 @@ def decoder_masked_multi_head_attention(node: OnnxNode) -> list[Value]:
 
 
 def _attended(node: OnnxNode, three: tuple[Value, Value, Value], given: _Operands) -> list[Value]:
-    """The output, the keys and values that are kept, and the weights of the keys."""
+    """The output, the keys and values to keep, and the weights of the keys."""
     q, k, v = _biased_heads(node, *three, int(node.needed("num_heads")), given.bias)
     causal = bool(node.attr("unidirectional", 0))
     if given.length is not None:
@@ -103,8 +104,9 @@ def _attended_in_buffers(node: OnnxNode, q: Value, k: Value, v: Value, given: _O
 
 
 def _as_long_as(node: OnnxNode, x: Value, q: Value) -> Value:
-    """New keys or values, one for each query: known here, or checked at run time. What of others a query would see
-    nobody says, and onnxruntime gives numbers by no rule."""
+    """New keys or values, one for each query: known here, or checked at run time. What a query would see of others is
+    unspecified, and onnxruntime's results follow no rule.
+    """
     (batch, heads, length, size), wanted = dims_of(node, x, 4, "operands"), dims_of(node, q, 4, "query")[2]
     if isinstance(length, int) and isinstance(wanted, int) and length != wanted:
         node.fail(f"it is unidirectional, with {wanted} queries for {length} keys or values", code="op-shape")
@@ -112,8 +114,9 @@ def _as_long_as(node: OnnxNode, x: Value, q: Value) -> Value:
 
 
 def _three(node: OnnxNode) -> tuple[Value, Value, Value]:
-    """Query, key and value, each (batch, length, width), or (batch, heads, length, size); they may come packed as
-    (batch, length, heads, 3, size), or the last two as (batch, length, heads, 2, size)."""
+    """Query, key and value, each (batch, length, width), or (batch, heads, length, size); they may be packed as (batch,
+    length, heads, 3, size), or the last two as (batch, length, heads, 2, size).
+    """
     if node[0].rank == 5:
         q, k, v = (_unpacked(node, node[0], i) for i in range(3))
         return q, k, v
@@ -131,7 +134,7 @@ def _unpacked(node: OnnxNode, x: Value, index: int) -> Value:
 def _biased_heads(
     node: OnnxNode, q: Value, k: Value, v: Value, heads: int, bias: Value | None
 ) -> tuple[Value, Value, Value]:
-    """The three by heads, each with its part of the bias."""
+    """Query, key and value split into heads, each with its part of the bias added."""
     g = node.graph
     biases: list[Value | None] = [None] * 3
     if bias is not None:

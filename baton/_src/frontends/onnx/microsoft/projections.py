@@ -1,6 +1,6 @@
-"""Several products of one normalised input with weights of few bits, of the domain `com.microsoft`: the projections of
-an attention, and the first two of a gated network. Each is what onnxruntime's documentation of contributed operators
-says."""
+"""Several products of one normalised input with low-bit weights, of the domain `com.microsoft`: the projections of an
+attention, and the first two of a gated network. Each follows onnxruntime's documentation of contributed operators.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def gated_projections(node: OnnxNode) -> list[Value]:
 
 
 def _normal(node: OnnxNode, epsilon: float) -> tuple[Value, Value]:
-    """(the normal form of input + skip, input + skip); without a norm_scale the first is not normalised."""
+    """(input + skip, normalised; input + skip); without a norm_scale the first is not normalised."""
     skip, gain = node.optional(1), node.optional(2)
     total = node[0] if skip is None else node.graph.call("add", node[0], skip)
     if gain is None:
@@ -40,7 +40,7 @@ def _normal(node: OnnxNode, epsilon: float) -> tuple[Value, Value]:
 
 
 def _projected(node: OnnxNode, x: Value, first: int, width: str) -> Value:
-    """MatMulNBits with the weights, scales and bias that are operands `first` and the next two."""
+    """MatMulNBits with weights, scales and bias from operand `first` and the next two."""
     weights, scales, bias = node[first], node[first + 1], node.optional(first + 2)
     names = {"bits": node.attr("bits", 4), "block_size": node.needed("block_size")}
     return matmul_nbits(

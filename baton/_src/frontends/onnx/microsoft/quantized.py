@@ -1,4 +1,4 @@
-"""Operators on quantised tensors of the domain `com.microsoft`: taken to real numbers, computed, and taken back."""
+"""Operators on quantised tensors of the domain `com.microsoft`: dequantise, compute, quantise."""
 
 from __future__ import annotations
 
@@ -23,12 +23,14 @@ from baton._src.values.dtype import INT32
 
 
 def _real(node: OnnxNode, index: int) -> Value:
-    """The numbers that the operands `index` (tensor), `index` + 1 (scale) and `index` + 2 (zero point) mean."""
+    """Dequantise operand `index` with operands `index` + 1 (scale) and `index` + 2 (zero point)."""
     return dequantize_linear(derived(node, node[index], node[index + 1], node.optional(index + 2)))
 
 
 def _taken_back(node: OnnxNode, real: Value, index: int, like: Value) -> Value:
-    """`real` in the scale and zero point that are operands `index` and `index` + 1; without one, of the type `like`."""
+    """Quantise `real` with operands `index` (scale) and `index` + 1 (zero point); without a zero point, to the type
+    `like`.
+    """
     zero = node.optional(index + 1)
     return quantize_linear(
         derived(node, real, node[index], zero if zero is not None else node.graph.constant(0, like.dtype))
@@ -63,7 +65,7 @@ def _leaky(node: OnnxNode, x: Value) -> Value:
 
 
 def _softmax(node: OnnxNode, x: Value) -> Value:
-    """As ONNX's of the opset that the attribute names: before 13 the axes from `axis` on count as one."""
+    """ONNX's softmax of the opset named by the attribute: before 13 the axes from `axis` on are flattened."""
     softmax = replace(derived(node, x, **node.attributes), opset=int(node.attr("opset", 13)))
     found = SOFTMAX["Softmax"](softmax)
     assert isinstance(found, Value)
@@ -86,8 +88,9 @@ def matmul_integer_to_float(node: OnnxNode) -> Value:
 
 
 def qgemm(node: OnnxNode) -> Value:
-    """a, a_scale, a_zero, b, b_scale, b_zero, c (int32, in the scale of the product), y_scale, y_zero: without the last
-    two the result is real."""
+    """a, a_scale, a_zero, b, b_scale, b_zero, c (int32, in the product's scale), y_scale, y_zero: without the last two
+    the result is a float.
+    """
     g = node.graph
     a = g.transpose(node[0], (1, 0)) if node.attr("transA", 0) else node[0]
     b = g.transpose(node[3], (1, 0)) if node.attr("transB", 0) else node[3]
@@ -101,14 +104,14 @@ def qgemm(node: OnnxNode) -> Value:
 
 
 def dynamic_quantize_matmul(node: OnnxNode) -> Value:
-    """a, b, b_scale, b_zero, bias: `a` becomes bytes by its own smallest and largest number."""
+    """a, b, b_scale, b_zero, bias: `a` is quantised to bytes by its own minimum and maximum."""
     bytes_, scale, zero = dynamic_quantize_linear(derived(node, node[0]))
     operands = (bytes_, node[1], scale, node[2], zero, node.optional(3), node.optional(4))
     return matmul_integer_to_float(derived(node, *operands))
 
 
 def qlinear_conv_any_layout(node: OnnxNode) -> Value:
-    """As ONNX's QLinearConv; with `channels_last` images are (batch, spatial..., channels)."""
+    """ONNX's QLinearConv; with `channels_last` images are (batch, spatial..., channels)."""
     if not node.attr("channels_last", 0):
         return qlinear_conv(node)
     turned = replace(node, inputs=[_channels_first(node, node[0]), *node.inputs[1:]])
@@ -141,7 +144,9 @@ def qlinear_where(node: OnnxNode) -> Value:
 
 
 def qembed_layer_normalization(node: OnnxNode) -> list[Value]:
-    """Operands 0, 1 and 7 as of EmbedLayerNormalization; the tables 2 to 6 have scales 8 to 12 and zeros 13 to 17."""
+    """Operands 0, 1 and 7 are those of EmbedLayerNormalization; the tables 2 to 6 have scales 8 to 12 and zeros 13 to
+    17.
+    """
     tables: list[Value | None] = []
     for k in range(2, 7):
         table = node.optional(k)
@@ -152,14 +157,16 @@ def qembed_layer_normalization(node: OnnxNode) -> list[Value]:
 
 
 def dynamic_quantize_lstm(node: OnnxNode) -> Value | Sequence[Value]:
-    """An LSTM whose weights (directions, inputs or hidden, 4 * hidden) are bytes with the scales and zeros 8 to 11."""
+    """An LSTM whose weights (directions, inputs or hidden, 4 * hidden) are bytes; operands 8 to 11 are scales and
+    zeros.
+    """
     w, r = (_lstm_weights(node, node[k + 1], node[8 + 2 * k], node[9 + 2 * k]) for k in range(2))
     inputs = [node[0], w, r, *(node.optional(k) for k in range(3, 8))]
     return RECURRENT["LSTM"](replace(node, inputs=inputs, attributes={**node.attributes, "layout": 0}))
 
 
 def _lstm_weights(node: OnnxNode, w: Value, scale: Value, zero: Value) -> Value:
-    """(directions, 4 * hidden, inputs), as ONNX's LSTM has them, of real numbers."""
+    """The dequantised weights in the layout of ONNX's LSTM, (directions, 4 * hidden, inputs)."""
     g = node.graph
     scale, zero = (
         g.reshape(v, (v.shape[0], 1, -1 if v.rank > 1 else 1)) if v.shape else v for v in (scale, g.cast(zero, INT32))
@@ -169,7 +176,7 @@ def _lstm_weights(node: OnnxNode, w: Value, scale: Value, zero: Value) -> Value:
 
 
 def matmul_integer16(node: OnnxNode) -> Value:
-    """The product of matrices of 16 bits in 32, without a sign if neither has one"""
+    """The product of 16-bit matrices in 32 bits, unsigned if both are"""
     g, signed = node.graph, any(node[k].dtype.int_range[0] < 0 for k in (0, 1))
     found = g.call("matmul", g.cast(node[0], INT32), g.cast(node[1], INT32))
     return found if signed else g.cast(found, "uint32")
@@ -185,7 +192,7 @@ def mul_integer(node: OnnxNode) -> Value:
 
 
 def reduce_sum_integer(node: OnnxNode) -> Value:
-    """The sum of bytes in 32 bits, without a sign if they have none"""
+    """The sum of bytes in 32 bits, unsigned if they are"""
     g, axes = node.graph, node.ints("axes") or None
     found = g.call("sum", g.cast(node[0], INT32), axis=axes, keepdims=bool(node.attr("keepdims", 1)))
     return g.cast(found, INT32 if node[0].dtype.int_range[0] < 0 else "uint32")

@@ -1,5 +1,6 @@
-"""What the distance of a query from a key adds to its score: operators of the domain `com.microsoft` for T5 and for
-TNLR. Each is what onnxruntime's documentation of contributed operators says."""
+"""Relative position biases: operators of the domain `com.microsoft` for T5 and TNLR. Each follows onnxruntime's
+documentation of contributed operators.
+"""
 
 from __future__ import annotations
 
@@ -14,8 +15,8 @@ from baton._src.values.dtype import FLOAT32, INT64
 def relative_position_bias(node: OnnxNode) -> Value:
     """table (buckets, heads), as its transpose lies in memory, number of queries, of keys -> (1, heads, queries, keys)
 
-    Half of the buckets are for one distance each, the others for more and more distances, up to `max_distance`; with
-    `is_bidirectional` one half of all is for keys before the query, the other for those behind it.
+    Half of the buckets hold one distance each, the others ever larger ranges of distances, up to `max_distance`; with
+    `is_bidirectional` half of all buckets are for keys before the query, the others for keys after it.
     """
     g, (buckets, heads) = node.graph, dims_of(node, node[0], 2, "table")
     m, n = node.size(1, "the number of queries"), node.size(2, "the number of keys")
@@ -34,7 +35,7 @@ def relative_position_bias(node: OnnxNode) -> Value:
 
 
 def _bucket(node: OnnxNode, distance: Value, buckets: int) -> Value:
-    """Which of so many buckets a distance of 0 or more belongs to."""
+    """The bucket of a distance >= 0."""
     g, single, farthest = node.graph, buckets // 2, int(node.needed("max_distance"))
     if single < 1 or farthest <= single:
         node.fail(f"a max_distance of {farthest} is within the {single} buckets of one distance each")

@@ -1,7 +1,7 @@
-"""Rotary embeddings of the domain `com.microsoft`: pairs of numbers are turned by angles that follow from positions.
+"""Rotary embeddings of the domain `com.microsoft`: pairs of numbers are rotated by angles that depend on positions.
 
-Sines and cosines come in tables with a row for each position. Each operator is what onnxruntime's documentation of
-contributed operators says.
+Sines and cosines are tables with a row for each position. Each operator follows onnxruntime's documentation of
+contributed operators.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ def rotary_embedding(node: OnnxNode) -> Value:
 
 
 def rotary_embedding_of_three(node: OnnxNode) -> Value:
-    """As `rotary_embedding` of tokens with three positions each, position_ids (3, batch, length): time, row, column.
+    """`rotary_embedding` of tokens with three positions each, position_ids (3, batch, length): time, row, column.
 
-    `mrope_section` says how many columns of the tables are read by each of the three.
+    `mrope_section` gives the number of table columns for each of the three.
     """
     x, positions = _by_heads(node), node.graph.cast(node[1], INT64)
     dims_of(node, positions, 3, "position_ids")
@@ -41,7 +41,7 @@ def rotary_embedding_of_three(node: OnnxNode) -> Value:
 
 
 def gemma_rotary_embedding(node: OnnxNode) -> list[Value]:
-    """angles (batch, length, size), q, q with halves exchanged, k, k with halves exchanged -> q and k, turned"""
+    """angles (batch, length, size), q, q with halves swapped, k, k with halves swapped -> q and k, rotated"""
     g, (q, q_other, k, k_other) = node.graph, (node[i] for i in range(1, 5))
     cos, sin = (g.call("expand_dims", g.cast(g.call(op, node[0]), q.dtype), axis=(1,)) for op in ("cos", "sin"))
     pairs = ((q, q_other), (k, k_other))
@@ -49,8 +49,9 @@ def gemma_rotary_embedding(node: OnnxNode) -> list[Value]:
 
 
 def rotated(node: OnnxNode, x: Value, positions: Value, cos: Value, sin: Value, interleaved: bool) -> Value:
-    """`x` (batch, heads, length, size) with pairs of numbers turned by the angles of their positions (batch or 1,
-    length). The pairs are neighbours if `interleaved`, else halves of what is turned, which may be only a front part.
+    """`x` (batch, heads, length, size) with pairs of numbers rotated by the angles of their positions (batch or 1,
+    length). Pairs are adjacent if `interleaved`, else taken from both halves of the rotated part, which may be only the
+    front of `x`.
     """
     g = node.graph
     c, s = (
@@ -60,7 +61,7 @@ def rotated(node: OnnxNode, x: Value, positions: Value, cos: Value, sin: Value, 
 
 
 def _turned(node: OnnxNode, x: Value, cos: Value, sin: Value, interleaved: bool) -> Value:
-    """`x` turned by angles (batch or 1, 1, length, half of the size or fewer)."""
+    """`x` rotated by angles (batch or 1, 1, length, half of the size or fewer)."""
     g, half = node.graph, _columns(node, cos)
     batch, heads, length, size = dims_of(node, x, 4, "heads")
     if not isinstance(size, int):
@@ -94,7 +95,7 @@ def _by_heads(node: OnnxNode) -> Value:
 
 
 def _columns(node: OnnxNode, table: Value) -> int:
-    """How many angles a position has."""
+    """The number of angles per position."""
     found = None if not table.shape else table.shape[-1]
     if not isinstance(found, int) or found < 1:
         node.fail("the number of angles of a position must be known", code="onnx-dynamic")
@@ -102,8 +103,9 @@ def _columns(node: OnnxNode, table: Value) -> int:
 
 
 def _readers(node: OnnxNode, half: int) -> AnyArray:
-    """[half]: which of a token's three positions reads a column: in three parts, or (`mrope_layout` 1) in turns, where
-    the first one reads what the others leave."""
+    """[half]: which of a token's three positions each column belongs to: in three sections, or (`mrope_layout` 1)
+    interleaved, where the first position gets the columns left over by the others.
+    """
     sections, layout = node.ints("mrope_section") or (), int(node.attr("mrope_layout", 0))
     if len(sections) != 3 or min(sections) < 0 or sum(sections) != half:
         node.fail(f"its mrope_section {list(sections)} does not divide {half} columns into three", code="op-shape")
@@ -116,7 +118,7 @@ def _readers(node: OnnxNode, half: int) -> AnyArray:
 
 
 def _read_by(node: OnnxNode, table: Value, positions: Value, reader: AnyArray) -> Value:
-    """(batch, 1, length, half): of each column what its reader's position has there."""
+    """(batch, 1, length, half): each column of the table row of the position it belongs to."""
     g = node.graph
     rows = [g.call("take", positions, g.constant(k, "int64"), axis=0) for k in range(3)]
     found = [g.call("take", table, row, axis=0, mode="fast") for row in rows]

@@ -1,7 +1,7 @@
 """Operators of the domain `com.microsoft` on parallel streams of one token: hyper-connections, and Engram's gate.
 
-Streams (..., count, width) may lie flat, (..., count * width), where `num_branches` says how many there are. Arithmetic
-is in float32. Each operator is what onnxruntime's documentation of contributed operators says.
+Streams (..., count, width) may be flattened to (..., count * width), with their number in `num_branches`. Arithmetic is
+in float32. Each operator follows onnxruntime's documentation of contributed operators.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from baton._src.values.dtype import FLOAT32
 
 
 def branchwise_rms_norm(node: OnnxNode) -> Value:
-    """Each stream by its own root of the mean square, times a scale (count * width), (count, width) or (width)."""
+    """Each stream divided by its own root mean square, times a scale (count * width), (count, width) or (width)."""
     g, x = node.graph, _streams(node, node[0])
     found, scale = _normal(node, x), node.optional(1)
     if scale is not None:
@@ -31,7 +31,9 @@ def mixed_before(node: OnnxNode) -> Value:
 
 
 def mixed_after(node: OnnxNode) -> Value:
-    """Streams, each a mixture of them if `stream_mix` (..., from, to) is there, plus what a block gave times gates."""
+    """The streams, mixed with each other if `stream_mix` (..., from, to) is given, plus a block's output times
+    gates.
+    """
     g, x, mix = node.graph, _streams(node, node[0]), node.optional(3)
     block = g.call("expand_dims", g.cast(node[1], FLOAT32), axis=(x.rank - 2,))
     added = g.call("multiply", _gates(node, node[2], x), block)
@@ -43,9 +45,10 @@ def mixed_after(node: OnnxNode) -> Value:
 
 def engram_gate(node: OnnxNode) -> list[Value]:
     """key, query (batch, length, count, width), value (batch, length, width), scales of key, query and result (count,
-    width) -> value times the gate of each stream, and its normal form.
+    width) -> value times the gate of each stream, and the same normalised.
 
-    The gate is the sigmoid of s * sqrt(max(|s|, 1e-6)) / |s|, where s = normal key . normal query / sqrt(width).
+    The gate is the sigmoid of s * sqrt(max(|s|, 1e-6)) / |s|, where s = normalised key . normalised query /
+    sqrt(width).
     """
     g, last = node.graph, node.rank() - 1
     key, query = (g.call("multiply", _normal(node, g.cast(node[k], FLOAT32)), _wide(node, 3 + k)) for k in (0, 1))
@@ -91,7 +94,7 @@ def _normal(node: OnnxNode, x: Value) -> Value:
 
 
 def _gates(node: OnnxNode, gates: Value, x: Value) -> Value:
-    """Gates of streams `x`, (..., count), (..., count, 1 or width) or flat, in a shape that goes along with them."""
+    """The gates of streams `x`, (..., count), (..., count, 1 or width) or flat, reshaped to broadcast with `x`."""
     g, wide = node.graph, node.graph.cast(gates, FLOAT32)
     if gates.rank == x.rank:
         return wide
