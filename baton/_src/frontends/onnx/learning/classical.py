@@ -1,4 +1,4 @@
-"""The domain `ai.onnx.ml` without its trees: exported scalers, encoders and linear models of scikit-learn."""
+"""Converters of the domain `ai.onnx.ml` except trees: exported scalers, encoders and linear models of scikit-learn."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from baton._src.values.tensor import AnyArray
 
 
 def real(node: OnnxNode, x: Value) -> Value:
-    """As float32, which these operators compute in; float64 stays."""
+    """Convert to float32, in which these operators compute; float64 stays."""
     return x if x.dtype == "float64" else node.graph.cast(x, FLOAT32)
 
 
@@ -28,7 +28,7 @@ def scaler(node: OnnxNode) -> Value:
 
 
 def normalizer(node: OnnxNode) -> Value:
-    """x / norm of its row; rows of zeros stay."""
+    """x / norm of its row; zero rows are unchanged."""
     g, x, norm = node.graph, node.graph.cast(node[0], FLOAT32), str(node.attr("norm", "MAX"))
     axes = (x.rank - 1,)
     match norm:
@@ -68,7 +68,9 @@ def array_feature_extractor(node: OnnxNode) -> Value:
 
 
 def feature_vectorizer(node: OnnxNode) -> Value:
-    """All inputs side by side, as float32; each cut, or filled up with zeros, to as many columns as the node says."""
+    """All inputs concatenated as float32; each truncated, or padded with zeros, to the number of columns the node
+    gives.
+    """
     g, wanted = node.graph, node.needed("inputdimensions")
     if len(wanted) != len(node.given):
         node.fail(f"it has {len(wanted)} inputdimensions for {len(node.given)} inputs")
@@ -87,7 +89,9 @@ def _of_columns(node: OnnxNode, x: Value, count: int) -> Value:
 
 
 def one_hot_encoder(node: OnnxNode) -> Value:
-    """(...,) -> (..., categories), float32. What is no category has zeros, or is an error in a run if not `zeros`."""
+    """(...,) -> (..., categories), float32. A value that is not a category gives zeros, or an error at run time if
+    `zeros` is 0.
+    """
     g, x = node.graph, node[0]
     column = g.call("expand_dims", g.cast(x, INT64), axis=(x.rank,))
     keys = _keys(node, "cats", replace(g.cast(x, INT64), meaning=x.meaning))
@@ -101,7 +105,7 @@ def one_hot_encoder(node: OnnxNode) -> Value:
 
 
 def label_encoder(node: OnnxNode) -> Value:
-    """The value that belongs to each key; the default for what is no key."""
+    """The value mapped to each key; the default for anything else."""
     if node.attr("classes_strings"):  # its first version: a string for its place, or the other way round
         places = np.arange(len(node.attr("classes_strings")))
         return _numbered(node, node.strings(node.attr("classes_strings")), places)
@@ -129,7 +133,7 @@ def _numbered(node: OnnxNode, strings: Value, numbers: AnyArray) -> Value:
 
 
 def _looked_up(node: OnnxNode, keys: Value, values: Value, default: AnyArray) -> Value:
-    """For each element the value at the place where it stands among the keys."""
+    """For each element the value at its index among the keys."""
     g, x = node.graph, node[0]
     if keys.shape != values.shape:
         node.fail(f"it has keys {keys} for values {values}: each key needs one", code="op-shape")
@@ -144,7 +148,7 @@ def _looked_up(node: OnnxNode, keys: Value, values: Value, default: AnyArray) ->
 
 
 def _keys(node: OnnxNode, name: str, x: Value) -> Value:
-    """What elements of `x` are compared with: strings if these are strings."""
+    """The keys to compare the elements of `x` with: strings if these are strings."""
     found = _listed(node, name)
     if found.meaning is not x.meaning:
         node.fail(f"its {name} and its input must both be numbers or both be strings", code="onnx-dtype")
@@ -200,7 +204,7 @@ def _probit(node: OnnxNode, p: Value) -> Value:
 
 
 def labels_of(node: OnnxNode, name: str) -> Value:
-    """The classes; strings that nobody asks for are not needed."""
+    """The classes; strings are not needed if the label output is unused."""
     found, strings = node.attr(name), node.attr("classlabels_strings", ())
     if found:
         return node.graph.constant(list(found), INT64)
@@ -214,21 +218,21 @@ def labels_of(node: OnnxNode, name: str) -> Value:
 
 
 def count_of(listed: Value) -> int:
-    """How many elements a constant has."""
+    """The number of elements of a constant."""
     assert listed.array is not None
     return listed.array.size
 
 
 def class_at(node: OnnxNode, labels: Value, place: Value) -> Value:
-    """The class of each row from its place among all classes."""
+    """The class of each row from its index among all classes."""
     return replace(node.graph.call("take", labels, place, axis=0), meaning=labels.meaning)
 
 
 def second_score(node: OnnxNode, score: Value, complement: bool) -> Value:
-    """The scores of both classes from that of the second, (rows, 1): 1 - s and s if `complement`, else -s and s.
+    """The scores of both classes from the score s of the second, (rows, 1): 1 - s and s if `complement`, else -s and s.
 
-    ONNX does not say what `post_transform` makes of a single score. As in onnxruntime both become logistic with
-    LOGISTIC, a softmax leaves them as they are; what PROBIT leaves behind there is no pair of scores.
+    ONNX does not specify `post_transform` for a single score. As in onnxruntime, LOGISTIC applies to both, and a
+    softmax leaves them unchanged; onnxruntime's results for PROBIT are not a pair of scores.
     """
     g = node.graph
     opposite = g.call("negative", score)
@@ -241,7 +245,7 @@ def second_score(node: OnnxNode, score: Value, complement: bool) -> Value:
 
 
 def as_targets(node: OnnxNode, scores: Value, applied: str = "NONE") -> Value:
-    """What a regressor gives. Of a single target onnxruntime leaves transforms out, apart from `applied`."""
+    """The results of a regressor. For a single target onnxruntime ignores all transforms except `applied`."""
     name = str(node.attr("post_transform", "NONE"))
     if scores.shape is None or scores.shape[-1] != 1 or name in ("NONE", applied):
         return transformed(node, scores)
@@ -266,7 +270,7 @@ def linear_regressor(node: OnnxNode) -> Value:
 
 
 def linear_classifier(node: OnnxNode) -> list[Value]:
-    """(class of the largest score, scores); of two classes there may be one score, that of the second."""
+    """(class of the largest score, scores); for two classes there may be a single score, that of the second."""
     g, labels = node.graph, labels_of(node, "classlabels_ints")
     classes = count_of(labels)
     single = len(node.attr("intercepts", ())) == 1 and classes == 2
@@ -279,7 +283,7 @@ def linear_classifier(node: OnnxNode) -> list[Value]:
 
 
 def zip_map(node: OnnxNode) -> Value:
-    """The scores, which the border makes dictionaries of."""
+    """The scores; the model converts them to dictionaries for its caller (`scores_by_key`)."""
     if node.known_strings is None:
         help = (
             "export the model with the scores as a tensor: options={'zipmap': False} in skl2onnx; or use "

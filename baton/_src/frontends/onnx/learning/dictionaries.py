@@ -1,7 +1,7 @@
-"""Dictionaries as inputs of a model: DictVectorizer and CastMap make rows of numbers or strings of them.
+"""Dictionaries as inputs of a model: DictVectorizer and CastMap convert them to rows of numbers or strings.
 
-A program takes tensors only. So the nodes that read a dictionary say which of its keys they want and in what order, and
-whoever calls the program makes a tensor of the values.
+A program takes tensors only. So the nodes that read a dictionary determine the keys and their order, and the caller of
+the program passes a tensor of the values.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from baton._src.support.diagnostics import fail
 from baton._src.values.meaning import PLAIN, STRING_IDS, values_by_key
 
 _CASTS = {"TO_FLOAT": 1, "TO_STRING": STRING, "TO_INT64": 7}
-"""What CastMap makes of the values, as ONNX numbers element types."""
+"""CastMap's result types, by ONNX's numbers of element types."""
 
 
 def keys_wanted(name: str, nodes: Iterable[Any]) -> tuple[str | int, ...]:
-    """The keys that the nodes (protos) of a graph want of the input `name`; () for all there are, in ascending order.
+    """The keys that the nodes (protos) of a graph read from the input `name`; () for all keys, in ascending order.
 
-    `DiagnosticError` (`onnx-input`) if no node says so or two say different things.
+    `DiagnosticError` (`onnx-input`) if no node determines them or two disagree.
     """
     users = [n for n in nodes if name in n.input and n.op_type in DICTIONARIES]
     found = {_keys(n.op_type, {a.name: value_of(a, None, True) for a in n.attribute}) for n in users}
@@ -43,7 +43,7 @@ def _keys(op_type: str, attributes: Mapping[str, Any]) -> tuple[str | int, ...]:
 
 
 def _row(node: OnnxNode) -> Value:
-    """The values as (1, keys): onnxruntime's shape, which what follows in scikit-learn's models needs."""
+    """The values as (1, keys): onnxruntime's shape, which the following nodes of scikit-learn's models need."""
     x = node[0]
     keys = _keys(node.op_type, node.attributes)
     if x.meaning not in (values_by_key(keys), values_by_key(keys, strings=True)):
@@ -54,14 +54,14 @@ def _row(node: OnnxNode) -> Value:
 
 
 def dict_vectorizer(node: OnnxNode) -> Value:
-    """The value of each key of the vocabulary, 0 (or the empty string) for keys that the dictionary has not."""
+    """The value of each key of the vocabulary, 0 (or the empty string) for keys missing from the dictionary."""
     if bool(node.attr("string_vocabulary")) is bool(node.attr("int64_vocabulary")):
         node.fail("it needs one vocabulary, of strings or of integers")
     return _row(node)
 
 
 def cast_map(node: OnnxNode) -> Value:
-    """The values by ascending key, or (`SPARSE`) each at the place its key says, as floats, integers or strings."""
+    """The values by ascending key, or (`SPARSE`) each at the index that is its key, as floats, integers or strings."""
     to, form = str(node.attr("cast_to", "TO_FLOAT")), str(node.attr("map_form", "DENSE"))
     if to not in _CASTS or form not in ("DENSE", "SPARSE"):
         node.fail(f"cast_to is {to!r} and map_form {form!r}", help=f"{', '.join(_CASTS)}; DENSE or SPARSE")

@@ -1,4 +1,4 @@
-"""TfIdfVectorizer: how often each n-gram of a pool, of numbers or of strings, stands in a row."""
+"""TfIdfVectorizer: counts how often each n-gram of a pool, of numbers or of strings, occurs in a row."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ from baton._src.values.tensor import AnyArray
 
 
 def tf_idf_vectorizer(node: OnnxNode) -> Value:
-    """(..., length) -> (..., n-grams): counts (TF), weights of what is there (IDF), or their products (TFIDF)."""
+    """(..., length) -> (..., n-grams): counts (TF), weights of the n-grams that occur (IDF), or their products
+    (TFIDF).
+    """
     g, mode, places = node.graph, str(node.needed("mode")), [int(i) for i in node.needed("ngram_indexes")]
     if mode not in ("TF", "IDF", "TFIDF"):
         node.fail(f"mode {mode!r} is not one of TF, IDF and TFIDF")
@@ -81,11 +83,11 @@ def _counted(node: OnnxNode, rows: Value, grams: list[AnyArray]) -> Value:
 
 
 MOST_SKIPS = 1 << 8
-"""Rows of open length are looked through so many times at most."""
+"""Most passes over rows of unknown length."""
 
 
 def _steps(node: OnnxNode, length: int, extent: Dim) -> Iterable[int]:
-    """How far apart the elements of n-grams of this length may stand in rows of `extent` elements."""
+    """The possible distances between the elements of n-grams of this length in rows of `extent` elements."""
     skips = int(node.needed("max_skip_count"))
     if skips < 0:
         node.fail(f"its max_skip_count is {skips}", help="it must be 0 or more")
@@ -100,7 +102,9 @@ def _steps(node: OnnxNode, length: int, extent: Dim) -> Iterable[int]:
 
 
 def _with_step(node: OnnxNode, rows: Value, pool: AnyArray, step: int, none: int) -> Value:
-    """How often the n-grams stand in rows with every element `step` behind the one before it; `none` is no element."""
+    """How often the n-grams occur in rows with each element `step` after the previous one; `none` matches no
+    element.
+    """
     g, length, shape = node.graph, pool.shape[1], rows.shape
     assert shape is not None
     wide = g.call("nn.pad", rows, pad_width=(0, 0, 0, (length - 1) * step), pad_value=none)

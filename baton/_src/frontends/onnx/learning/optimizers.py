@@ -17,7 +17,7 @@ Step = Callable[[OnnxNode, Value, Value, list[Value]], list[Value]]
 
 
 def _of_each(kinds: int, step: Step) -> Converter:
-    """`step` for each tensor; operands come in `kinds` groups of equal length behind the rate and the count."""
+    """Apply `step` to each tensor; the operands are the rate, the count, then `kinds` groups of equal length."""
 
     def convert(node: OnnxNode) -> list[Value]:
         operands = [node[i] for i in range(2, len(node.inputs))]
@@ -41,12 +41,12 @@ def _sum(node: OnnxNode, x: Value, by_x: float | Value, y: Value, by_y: float | 
 
 
 def _regular(node: OnnxNode, x: Value, gradient: Value) -> Value:
-    """The gradient with that of the norm of x."""
+    """The gradient plus that of the regularisation by the norm of x."""
     return _sum(node, x, float(node.attr("norm_coefficient", 0.0)), gradient)
 
 
 def _adagrad(node: OnnxNode, rate: Value, steps: Value, given: list[Value]) -> list[Value]:
-    """Steps are the smaller, the larger the gradients have been."""
+    """Adagrad: the larger the past gradients, the smaller the step."""
     g, (x, gradient, squares) = node.graph, given
     decay = _sum(node, g.cast(steps, rate.dtype), float(node.attr("decay_factor", 0.0)), g.scalar(1.0, rate))
     gradient = _regular(node, x, gradient)
@@ -57,7 +57,7 @@ def _adagrad(node: OnnxNode, rate: Value, steps: Value, given: list[Value]) -> l
 
 
 def _adam(node: OnnxNode, rate: Value, steps: Value, given: list[Value]) -> list[Value]:
-    """Means of the gradients over those of their squares, each as if it had begun with the first step."""
+    """Adam: the mean of the gradients over the root of that of their squares, each corrected for its start at zero."""
     g, (x, gradient, mean, square) = node.graph, given
     alpha, beta = float(node.attr("alpha", 0.9)), float(node.attr("beta", 0.999))
     gradient = _regular(node, x, gradient)
@@ -74,7 +74,7 @@ def _adam(node: OnnxNode, rate: Value, steps: Value, given: list[Value]) -> list
 
 
 def _momentum(node: OnnxNode, rate: Value, steps: Value, given: list[Value]) -> list[Value]:
-    """Each step goes on in the direction of those before it."""
+    """Momentum: each step continues in the direction of the previous ones."""
     g, (x, gradient, speed) = node.graph, given
     alpha, mode = float(node.needed("alpha")), str(node.needed("mode"))
     if mode not in ("standard", "nesterov"):

@@ -1,8 +1,8 @@
-"""Support vector machines of the domain `ai.onnx.ml`.
+"""Converters of support vector machines, of the domain `ai.onnx.ml`.
 
 A classifier compares classes in pairs: each pair has a weight for every support vector of its two classes, and votes
-for one of them. Probabilities of pairs are brought together as Wu, Lin and Weng do (Probability estimates for
-multi-class classification by pairwise coupling, 2004, the second method), which libsvm and onnxruntime follow.
+for one of them. Probabilities of pairs are combined by the second method of Wu, Lin and Weng (Probability estimates for
+multi-class classification by pairwise coupling, 2004), as in libsvm and onnxruntime.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from baton._src.values.dtype import BOOL, FLOAT32, INT64
 from baton._src.values.tensor import AnyArray
 
 STEPS = 100
-"""After so many steps the probabilities are taken as they are."""
+"""Most iterations of the coupling; then the probabilities are used as they are."""
 
 
 def svm_regressor(node: OnnxNode) -> Value:
-    """Of kernels with support vectors; without them `coefficients` are weights."""
+    """A weighted sum of kernels with support vectors; without vectors `coefficients` are the weights of the inputs."""
     g, x, count = node.graph, real(node, node[0]), int(node.attr("n_supports", 0))
     coefficients = np.array(node.needed("coefficients"), np.float32)
     if count < 0:
@@ -47,7 +47,7 @@ def svm_regressor(node: OnnxNode) -> Value:
 
 
 def _kernel(node: OnnxNode, x: Value, vectors: AnyArray) -> Value:
-    """(rows, vectors): how near each row is to each support vector."""
+    """(rows, vectors): the kernel function of each row and support vector."""
     g, kind = node.graph, str(node.attr("kernel_type", "LINEAR"))
     gamma, offset, degree = (*(float(p) for p in node.attr("kernel_params", ())), 0.0, 0.0, 0.0)[:3]
     if kind == "RBF":
@@ -66,7 +66,7 @@ def _kernel(node: OnnxNode, x: Value, vectors: AnyArray) -> Value:
 
 
 def svm_classifier(node: OnnxNode) -> list[Value]:
-    """(class with most votes, probabilities of classes, or what pairs say if there are no `prob_a` and `prob_b`)"""
+    """(class with most votes, probabilities of classes, or the scores of pairs without `prob_a` and `prob_b`)"""
     counts = [int(c) for c in node.attr("vectors_per_class", ())]
     if not counts or not sum(counts):
         node.fail("it has no support vectors", help="write it as a LinearClassifier")
@@ -106,7 +106,7 @@ def _votes(node: OnnxNode, scores: Value, classes: int) -> Value:
 
 
 def _probabilities(node: OnnxNode, scores: Value, classes: int) -> Value:
-    """(rows, classes), from those that each pair has for its first class."""
+    """(rows, classes), from each pair's probability of its first class."""
     g, a, b = node.graph, *(np.array(node.attr(f"prob_{n}"), np.float32) for n in "ab")
     line = g.call("add", g.call("multiply", scores, g.constant(a)), g.constant(b))
     first = g.call("clip", g.call("sigmoid", g.call("negative", line)), min=1e-7, max=1 - 1e-7)
@@ -121,7 +121,7 @@ def _probabilities(node: OnnxNode, scores: Value, classes: int) -> Value:
 
 
 def _coupled(node: OnnxNode, against: Value, classes: int) -> Value:
-    """The probabilities p that make p' Q p least, row by row, until they change no more or after `STEPS` steps."""
+    """The probabilities p that minimise p' Q p, row by row, by iteration until convergence or for `STEPS` steps."""
     g = node.graph
     swapped = g.transpose(against, (0, 2, 1))
     others = g.constant(1 - np.eye(classes, dtype=np.float32))

@@ -1,8 +1,8 @@
-"""Trees of the domain `ai.onnx.ml`: all trees of an ensemble are walked at once, a level at a time.
+"""Tree ensembles of the domain `ai.onnx.ml`: all trees are traversed at once, one level at a time.
 
-A row's place in each tree is the number of a node: (rows, trees). A step takes for each place the feature, the
-threshold and both children of its node from tables and compares; leaves lead to themselves. After as many steps as the
-deepest tree has levels, the numbers of the leaves are taken and added up.
+A row's position in each tree is a node number: (rows, trees). A step looks up the feature, the threshold and both
+children of each position's node in tables and compares; leaves lead to themselves. After as many steps as the deepest
+tree has levels, the values of the leaves are looked up and added.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ COMPARISONS = {
     "BRANCH_EQ": "equal", "BRANCH_NEQ": "not_equal",
 }  # fmt: skip
 MEMBER = "BRANCH_MEMBER"
-"""Goes the true way if the feature is one of the node's set."""
+"""Takes the true branch if the feature is in the node's set."""
 MODES = (*COMPARISONS, MEMBER)
-"""In the order in which TreeEnsemble numbers them."""
+"""In TreeEnsemble's numbering."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Forest:
     thresholds: AnyArray
     modes: list[str]
     children: AnyArray
-    """(nodes, 2): where to go if the comparison does not hold, and if it does."""
+    """(nodes, 2): the next node if the comparison is false, and if it is true."""
     missing: AnyArray
     """Whether the comparison holds of NaN."""
     leaves: AnyArray

@@ -110,7 +110,7 @@ def _readers(node: OnnxNode, half: int) -> AnyArray:
     if len(sections) != 3 or min(sections) < 0 or sum(sections) != half:
         node.fail(f"its mrope_section {list(sections)} does not divide {half} columns into three", code="op-shape")
     if layout not in (0, 1):
-        node.fail(f"its mrope_layout is {layout}", help="0 for parts, 1 for turns")
+        node.fail(f"its mrope_layout is {layout}", help="0 for sections, 1 for interleaved columns")
     if not layout:
         return np.repeat(np.arange(3), sections)
     column, turn = np.arange(half), np.arange(half) % 3
