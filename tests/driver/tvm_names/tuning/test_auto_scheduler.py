@@ -78,6 +78,19 @@ def test_a_tasks_computation_is_shown() -> None:
     assert [t.op.name for t in auto_scheduler.workload_key_to_tensors(task.workload_key)] == ["A", "B", "C", "out"]
 
 
+def test_what_tasks_and_computations_tell() -> None:
+    """Guards fields of TVM's tasks, and that its states of a search are refused with a reason."""
+    first, second, other = (
+        auto_scheduler.SearchTask(func=matmul_add, args=(n, 8, "float32"), target="llvm", hardware_params=n)
+        for n in (8, 8, 4)
+    )
+    assert (first.hardware_params, first.layout_rewrite_option, first.target_host) == (8, None, None)
+    assert first.compute_dag.workload_key() == second.compute_dag.workload_key() != other.compute_dag.workload_key()
+    with pytest.raises(AttributeError, match="about states of TVM's search"):
+        first.compute_dag.get_init_state()
+    assert not hasattr(first.compute_dag, "nothing")
+
+
 def test_searches_go_on_from_a_log_and_end(tmp_path: Path) -> None:
     """Guards load_log_file (nothing is measured twice) and early_stopping."""
     log, task = tmp_path / "matmul.json", make()

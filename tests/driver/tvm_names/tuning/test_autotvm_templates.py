@@ -149,6 +149,15 @@ def test_configurations_where_nothing_was_tuned() -> None:
     assert like["order"] == near["order"]
 
 
+def test_what_tasks_tell() -> None:
+    """Guards what scripts print of tasks and ask of their spaces."""
+    made = task()
+    assert str(made) == "Task(func_name=test/parts, args=(16,), kwargs={}, workload=('test/parts', 16))"
+    assert (made.kwargs, made.target_host, made.func) == ({}, None, products)
+    knob = made.config_space.space_map["tile_y"]
+    assert knob.entities[0] == knob[0] == made.config_space["tile_y"]
+
+
 def test_numbers_that_divide() -> None:
     assert get_factors(12) == [1, 2, 3, 4, 6, 12]
     assert get_pow2s(12) == [1, 2, 4, 8]

@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
 from baton._src.driver.tvm_names.tir.analysis import estimate_tir_flops
 from baton._src.driver.tvm_names.tuning.auto_scheduler.workload_registry import made_workload
+from baton._src.driver.tvm_names.tuning.workloads import KERNEL, workload_key
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import post_order
+from baton._src.support.diagnostics import fail
 from baton._src.te.prim_func import computed_operations, create_prim_func
 from baton._src.te.tensor import ComputeOp, PlaceholderOp, Tensor
 from baton._src.tir.expr import Reduce
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.stmt import Block, BufferStore
+
+_ABOUT_STATES = frozenset(
+    {
+        "get_init_state",
+        "apply_steps_from_state",
+        "infer_bound_from_state",
+        "print_python_code_from_state",
+        "rewrite_layout_from_state",
+    }
+)
 
 
 class ComputeDAG:
@@ -31,6 +44,17 @@ class ComputeDAG:
     def flop_ct(self) -> float:
         """How many operations on numbers there are."""
         return estimate_tir_flops(IRModule({"main": create_prim_func(self.tensors)}))
+
+    def workload_key(self) -> str:
+        """What is computed, as a key that equal computations have in common."""
+        return json.dumps([KERNEL, workload_key(create_prim_func(self.tensors))])
+
+    def __getattr__(self, name: str) -> Any:
+        """There are no states of a search here, which TVM's methods are about."""
+        if name not in _ABOUT_STATES:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        help = "SearchTask.tune searches, and te.create_schedule schedules by hand"
+        raise fail("api", f"{name} is about states of TVM's search", help=help, kind=AttributeError)
 
     def __str__(self) -> str:
         """A line for each input, and for each element that is computed."""

@@ -37,6 +37,13 @@ class Tunable:
 
     def __init__(self, workload_key: str, desc: str, func: PrimFunc, target: Target) -> None:
         self.workload_key, self.desc, self.func, self.target = workload_key, desc, func, target
+        self.hardware_params: Any = None
+        self.layout_rewrite_option: Any = None
+
+    @property
+    def target_host(self) -> Target | None:
+        """The host's target, if the task's own names one."""
+        return self.target.host_target
 
     @property
     def space(self) -> RuleSpace:
@@ -95,6 +102,7 @@ class SearchTask(Tunable):
         super().__init__(
             key, desc or json.loads(key)[0], create_prim_func(self.tensors), chosen_target(target, target_host)
         )
+        self.hardware_params, self.layout_rewrite_option = hardware_params, layout_rewrite_option
 
     def apply_best(
         self, log_file: str | Path, include_compatible: bool = False, layout_rewrite_option: Any = None

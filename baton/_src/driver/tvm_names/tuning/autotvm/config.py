@@ -15,6 +15,7 @@ from baton._src.driver.tvm_names.tuning.autotvm.entities import (
     entity,
 )
 from baton._src.driver.tvm_names.tuning.autotvm.knob_values import (
+    KnobValues,
     VirtualAxis,
     annotate_values,
     interleaved_values,
@@ -62,7 +63,7 @@ class ConfigSpace(Config, Numbering):
     def __init__(self) -> None:
         Config.__init__(self)
         Numbering.__init__(self)
-        self.space_map: dict[str, list[Entity]] = {}
+        self.space_map: dict[str, KnobValues] = {}
 
     def define_split(
         self,
@@ -124,15 +125,15 @@ class ConfigSpace(Config, Numbering):
     def _define(self, name: str, values: Sequence[Entity]) -> None:
         if not values:
             raise fail("autotvm-knob", f"knob {name!r} has no value", help="its filter or policy leaves none")
-        self.space_map.setdefault(name, list(values))
+        self.space_map.setdefault(name, KnobValues(values))
         self.clear_shared_filter_cache()
 
     def __getitem__(self, name: str) -> Entity:
-        values: list[Entity] = _known(self.space_map, name)
+        values: KnobValues = _known(self.space_map, name)
         return values[0]
 
     def __setitem__(self, name: str, value: Entity) -> None:
-        self.space_map[name] = [value]
+        self.space_map[name] = KnobValues([value])
 
     def __contains__(self, name: str) -> bool:
         return name in self.space_map

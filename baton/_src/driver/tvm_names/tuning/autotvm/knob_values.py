@@ -7,7 +7,12 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from baton._src.driver.tvm_names.tuning.autotvm.entities import AnnotateEntity, ReorderEntity, SplitEntity
+from baton._src.driver.tvm_names.tuning.autotvm.entities import (
+    AnnotateEntity,
+    Entity,
+    ReorderEntity,
+    SplitEntity,
+)
 from baton._src.support.diagnostics import DiagnosticError, fail
 from baton._src.tir.expr import IntImm
 
@@ -37,6 +42,15 @@ def extent_of(var: Any) -> int | None:
         return var.extent
     extent = getattr(getattr(var, "dom", None), "extent", var)
     return int(extent) if isinstance(extent, (int, IntImm)) else None
+
+
+class KnobValues(list[Entity]):
+    """The values of one knob, in order."""
+
+    @property
+    def entities(self) -> list[Entity]:
+        """The same under TVM's name."""
+        return self
 
 
 def parts_of(name: str, count: int) -> list[VirtualAxis]:

@@ -11,7 +11,7 @@ import functools
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from baton._src.driver.targets import chosen_target
 from baton._src.driver.tvm_names.tir.analysis import estimate_tir_flops
@@ -68,9 +68,12 @@ def _with_config(made: Callable[..., Any], args: Sequence[Any], config: Config) 
         _config.reset(token)
 
 
-@dataclass
+@dataclass(repr=False)
 class Task:
     """What is tuned. `workload` names it in logs."""
+
+    kwargs: ClassVar[dict[str, Any]] = {}
+    """TVM's arguments by name: there are none, neither here nor there."""
 
     name: str
     args: tuple[Any, ...]
@@ -84,18 +87,33 @@ class Task:
         return (self.name, *serialized(self.args))
 
     @property
+    def target_host(self) -> Target | None:
+        """The host's target, if the task's own names one."""
+        return self.target.host_target
+
+    @property
     def title(self) -> str:
         """The name for people."""
         return self.name
+
+    def __repr__(self) -> str:
+        """As TVM prints it."""
+        said = f"func_name={self.name}, args={self.args}, kwargs={self.kwargs}, workload={self.workload}"
+        return f"Task({said})"
 
     def way(self, config: ConfigEntity) -> tuple[PrimFunc, PrimFunc]:
         """The kernel as it is to be computed, and as `config` computes it."""
         raise NotImplementedError
 
 
-@dataclass
+@dataclass(repr=False)
 class TemplateTask(Task):
     """A template with arguments."""
+
+    @property
+    def func(self) -> Callable[..., Any]:
+        """The template."""
+        return _templates[self.name]
 
     def instantiate(self, config: Config) -> Any:
         """`(schedule, tensors)` of a configuration."""
@@ -111,7 +129,7 @@ class TemplateTask(Task):
         return create_prim_func(list(tensors)), scheduled_prim_func(schedule, list(tensors))
 
 
-@dataclass
+@dataclass(repr=False)
 class KernelTask(Task):
     """A kernel of a program; its knobs are what the rule for the target leaves open."""
 
