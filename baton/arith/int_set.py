@@ -9,8 +9,8 @@ __getattr__, __dir__, __all__ = attach(
     __name__,
     {
         **names("tir.arith.int_set", "IntSet IntervalSet pos_inf neg_inf"),
-        **names("tir.arith.iter_affine_map", "estimate_region_lower_bound estimate_region_strict_bound"),
-        **names("tir.arith.iter_affine_map", "estimate_region_upper_bound"),
+        **names("tir.arith.region_bounds", "estimate_region_lower_bound estimate_region_strict_bound"),
+        **names("tir.arith.region_bounds", "estimate_region_upper_bound"),
     },
     before=wire,
 )

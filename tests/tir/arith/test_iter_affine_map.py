@@ -11,6 +11,7 @@ from baton._src.ir.expr import PrimExpr, Range
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.tir import operators as ops
 from baton._src.tir.arith import iter_affine_map as maps
+from baton._src.tir.arith import region_bounds
 from baton._src.tir.arith.iter_affine_map import IterMapLevel, detect_iter_map, normalize_iter_map_to_expr
 from baton._src.tir.evaluate import evaluate
 from baton._src.tir.expr import Var, literal
@@ -86,8 +87,8 @@ def test_regions_that_loops_cover() -> None:
     """Guards exact boxes, boxes with holes (none below, one above), and moved starts."""
     window = [Range(ops.convert(F * 2 + 1), literal(4))]
     holes = [Range(ops.convert(F * 8), literal(4))]
-    (box,) = maps.estimate_region_strict_bound(window, FLAT) or ()
+    (box,) = region_bounds.estimate_region_strict_bound(window, FLAT) or ()
     assert (evaluate(box.min_value, {}), evaluate(box.max_value, {})) == (1, 50)
-    assert maps.estimate_region_lower_bound(holes, FLAT) is None
-    (box,) = maps.estimate_region_upper_bound(holes, FLAT)
+    assert region_bounds.estimate_region_lower_bound(holes, FLAT) is None
+    (box,) = region_bounds.estimate_region_upper_bound(holes, FLAT)
     assert (evaluate(box.min_value, {}), evaluate(box.max_value, {})) == (0, 187)

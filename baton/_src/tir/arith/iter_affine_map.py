@@ -19,7 +19,6 @@ from baton._src.ir.traverse import substitute
 from baton._src.support.diagnostics import fail
 from baton._src.tir import operators as ops
 from baton._src.tir.arith.analyzer import Analyzer
-from baton._src.tir.arith.int_set import IntSet, eval_set
 from baton._src.tir.arith.iter_map import IterPiece, invert, pieces_of
 from baton._src.tir.expr import IntImm, Var, literal
 
@@ -286,42 +285,3 @@ def _collect(expr: Any, domains: dict[Var, Range]) -> None:
                 stack.append(source)
             case _:
                 pass
-
-
-def estimate_region_lower_bound(
-    region: Sequence[Range], var_dom: Domains, predicate: Any = True
-) -> list[IntSet] | None:
-    """What is certainly covered of each axis when the variables run over their ranges; None if that cannot be told."""
-    return estimate_region_strict_bound(region, var_dom, predicate)
-
-
-def estimate_region_strict_bound(
-    region: Sequence[Range], var_dom: Domains, predicate: Any = True
-) -> list[IntSet] | None:
-    """What is covered of each axis, exactly; None if that is no box or cannot be told."""
-    found = detect_iter_map([r.min for r in region], var_dom, predicate)
-    if found.errors:
-        return None
-    prover = Analyzer()
-    sets: list[IntSet] = []
-    for index, part in zip(found.indices, region):
-        last = ops.subtract(part.extent, 1)
-        for arg in index.args:  # steps wider than the part leave holes
-            if not prover.prove(ops.build("less_equal", arg.scale, part.extent)):
-                return None
-            last = ops.add(last, ops.multiply(ops.subtract(arg.extent, 1), arg.scale))
-        sets.append(IntSet(index.base, prover.simplify(ops.add(index.base, last))))
-    return sets
-
-
-def estimate_region_upper_bound(region: Sequence[Range], var_dom: Domains, predicate: Any = True) -> list[IntSet]:
-    """A box that covers all that is touched when the variables run over their ranges, whatever the `predicate`."""
-    exact = estimate_region_strict_bound(region, var_dom, predicate)
-    if exact is not None:
-        return exact
-    found: list[IntSet] = []
-    for part in region:
-        first = eval_set(part.min, dict(var_dom))
-        last = eval_set(Analyzer().simplify(ops.subtract(ops.add(part.min, part.extent), 1)), dict(var_dom))
-        found.append(IntSet(first.min, last.max))
-    return found
