@@ -1,6 +1,8 @@
 """What a region covers when the variables in it run over their ranges: exactly, at least, at most.
 
-[Range(8 * i, 8 * i + 8)] for i in [0, 4)   ->   [0, 31]
+    [Range(8 * i, 8 * i + 8)] for i in [0, 4)   ->   [0, 31]
+
+The starts of regions are read as maps of iterators (`iter_affine_map`).
 """
 
 from __future__ import annotations
