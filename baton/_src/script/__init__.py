@@ -1,4 +1,5 @@
-"""The Python-syntax entrance to Relax and TIR (TVMScript): decorators, and `from_source` on text, which runs no Python.
+"""TVMScript, the Python syntax for Relax and TIR: decorators, and `from_source`, which reads text without running
+Python.
 
 `decorators` and `entrance` are the entry points; `read_source` makes syntax trees with spans; `environment` resolves
 names; `evaluate` evaluates expressions; `functions`, `statements`, `assignments`, `modules` build the program; `infos`

@@ -1,4 +1,4 @@
-"""Assignments in a Relax function: they make bindings, shape variables, or names of Python values."""
+"""Read assignments in a Relax function: they create bindings, shape variables, or names of Python values."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Functions(Protocol):
 
 
 class Assignments:
-    """The state of reading one function's statements, and the meaning of their left sides."""
+    """The state of reading one function's statements; interprets the left-hand sides of assignments."""
 
     def __init__(self, reader: Functions, scalars: Scalars) -> None:
         self.reader = reader
@@ -47,7 +47,7 @@ class Assignments:
         self.normalizer = reader.builder.normalizer
         self.evaluator = Evaluator(reader.source, reader.environment, scalars)
         self.outputs: dict[str, int] | None = None
-        """Inside a dataflow block: the names that leave it, with the number of assignments to them still to come."""
+        """Inside a dataflow block: the names of its outputs, with the number of remaining assignments to each."""
 
     def _leaf(self, expr: Any) -> Any:
         return self.normalizer.atom(expr)
@@ -56,7 +56,7 @@ class Assignments:
         return self.evaluator.error(code, message, node, help)
 
     def _marker_call(self, node: ast.AST, *wanted: markers.Marker) -> ast.Call | None:
-        """The call, if `node` is (a statement of) a call of one of the markers."""
+        """The call, if `node` is a call of one of the markers or a statement consisting of one."""
         call = node.value if isinstance(node, ast.Expr) else node
         if not isinstance(call, ast.Call) or not isinstance(call.func, (ast.Name, ast.Attribute)):
             return None
@@ -156,7 +156,7 @@ class Assignments:
             self._assign_one(name, item, value)
 
     def _items(self, found: Any, target: ast.expr, value: ast.expr) -> list[Any]:
-        """The parts of what is unpacked."""
+        """The items of the unpacked value."""
         if isinstance(found, (tuple, list)):
             return list(found)
         whole = self._leaf(self.evaluator.as_relax(found, value))

@@ -1,4 +1,5 @@
-"""Values of attributes in a script: data that can be printed again, so names of the script language are refused.
+"""Read attribute values in a script. They must be data that can be printed, so names of the script language are
+refused.
 
 R.func_attr({"note": [1, "two"]})     I.module_attrs({"note": R.nn})  <- an error
 """
@@ -19,7 +20,7 @@ from baton._src.values.tensor import NDArray
 
 
 def attribute_value(evaluator: Evaluator, node: ast.expr) -> Any:
-    """The value of an expression, refused (`script-value`) if such a name is part of it."""
+    """The value of an expression; error `script-value` if it contains such a name."""
     value = evaluator.value(node)
     return evaluator.at(node, lambda: _data(value))
 

@@ -1,6 +1,6 @@
 """`@I.ir_module`, `@R.function`, `@R.macro`, `@T.prim_func` on Python classes and functions.
 
-A decorated function inside a decorated class is left alone: the class's own decorator reads all of it.
+A decorated function inside a decorated class is left unchanged: the class's own decorator reads the whole class.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def _user_frame() -> FrameType | None:
 
 
 def _captured(subject: Any) -> dict[str, Any]:
-    """The Python variables a definition can see: its module's, those of the functions around it, its closure."""
+    """The Python variables visible to a definition: its module's, those of the enclosing functions, its closure."""
     frame = _user_frame()
     found: dict[str, Any] = {}
     if frame is not None:
@@ -69,7 +69,9 @@ def _captured(subject: Any) -> dict[str, Any]:
 
 
 def _closed_over(function: FunctionType) -> dict[str, Any]:
-    """The variables of a function's closure that have a value: a class in a function has none until it is complete."""
+    """The variables of a function's closure that are set: the name of a local class is unset until the class is
+    complete.
+    """
     found = {}
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
         with suppress(ValueError):  # the cell is empty
@@ -78,7 +80,7 @@ def _closed_over(function: FunctionType) -> dict[str, Any]:
 
 
 def on_module(name: str, finish: Callable[[Any], Any]) -> Decorator:
-    """A decorator of classes that read as modules: it gives what `finish` makes of the module."""
+    """A decorator that reads a class as a module and returns `finish(module)`."""
 
     def apply(subject: Any, options: Options) -> Any:
         return finish(_apply(subject, replace(options, decorator=IR_MODULE)))

@@ -25,9 +25,9 @@ _ROOT_OF = {"ir": "I", "relax": "R", "tir": "T"}
 
 
 def from_source(text: str, roots: Mapping[str, Any], *, name: str = "<string>", check_well_formed: bool = True) -> Any:
-    """What the text defines: an IRModule, a Relax function or a PrimFunc.
+    """The IRModule, Relax function or PrimFunc that the text defines.
 
-    `roots` defines `I`, `R` and `T` (see `namespaces`). One `DiagnosticError` reports everything wrong, with spans.
+    `roots` defines `I`, `R` and `T` (see `namespaces`). One `DiagnosticError` reports all errors, with spans.
     """
     source = parse_text(text, name)
     environment = Environment(roots)
@@ -51,7 +51,7 @@ def read_definition(
     environment: Environment,
     check_well_formed: bool = True,
 ) -> Any:
-    """The module, function or macro a decorated definition means."""
+    """The module, function or macro that a decorated definition defines."""
     reader = ModuleReader(source, environment)
     kind = options.decorator.name
     if isinstance(node, ast.ClassDef):
@@ -75,8 +75,9 @@ def read_definition(
 
 
 def read_object(subject: Any, options: Options, captured: Mapping[str, Any], line: int | None = None) -> Any:
-    """What a decorated Python class or function means; `captured` are the Python variables it can see, `line` is where
-    it was being defined."""
+    """The module, function or macro of a decorated Python class or function; `captured` are the Python variables
+    visible to it, `line` is a line of its definition.
+    """
     source = source_of(subject, line)
     node = source.tree.body[0]
     if not isinstance(node, (ast.ClassDef, ast.FunctionDef)):
@@ -92,7 +93,7 @@ def _misplaced(node: ast.ClassDef | ast.FunctionDef, options: Options, source: S
 
 
 def _warn(reader: ModuleReader) -> None:
-    """Each warning once: bindings are checked when they are read, and again as part of the whole function."""
+    """Emit each warning once: bindings are checked when they are read, and again with the whole function."""
     for text in dict.fromkeys(found.render() for found in reader.builder.warnings):
         warnings.warn(text, StructInfoWarning, stacklevel=4)
 

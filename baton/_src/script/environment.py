@@ -1,7 +1,7 @@
-"""What names mean in a script: the roots `I`, `R`, `T`, variables of the program, captured Python variables.
+"""Name lookup in a script: the roots `I`, `R`, `T`, variables of the program, captured Python variables.
 
 Only objects reached from the roots (and, under a decorator, from captured variables) are ever called, so reading a
-script executes nothing of it.
+script does not execute it.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ SAFE_BUILTINS: Mapping[str, Any] = {name: getattr(builtins, name) for name in _P
 }
 _SEVERAL_DEVICES = "baton compiles for one CPU: tensors and calls that are spread over devices are not offered"
 _NOT_OFFERED = dict.fromkeys(("ccl", "dist", "distributed", "device_mesh", "DTensor"), _SEVERAL_DEVICES)
-"""Names of TVM's `R` that are not there, and why."""
+"""Names of TVM's `R` that are not supported, and why."""
 MISSING = object()
 
 
 class ScriptNamespace:
-    """Names by attribute, nested: the meaning of `R`, `T` and `I` in a script."""
+    """A namespace with attributes, possibly nested: the value of `R`, `T` and `I` in a script."""
 
     def __init__(self, entries: Mapping[str, Any], title: str = "") -> None:
         self._entries: dict[str, Any] = {}
@@ -75,11 +75,11 @@ class Environment:
         self.captured = captured
         self.scopes: list[dict[str, Any]] = [{}]
         self.ended: dict[str, Any] = {}
-        """Names whose scope is over: they still resolve, so that the checker can say where they were used wrongly."""
+        """Names whose scope has ended: they still resolve, so that the checker can report where they were used."""
         self.failed: set[str] = set()
-        """Names whose definition was wrong: uses of them are not complained about."""
+        """Names whose definition had an error: their uses are not reported."""
         self.late_uses: dict[Any, Any] = {}
-        """Of variables whose scope is over: where each is defined, and where it is first used too late."""
+        """For each variable used after its scope ended: where it is defined, and the first such use."""
 
     @property
     def is_trusted(self) -> bool:
@@ -87,7 +87,7 @@ class Environment:
         return self.captured is not None
 
     def get(self, name: str) -> Any:
-        """What `name` means, or `MISSING`."""
+        """The value of `name`, or `MISSING`."""
         for scope in reversed(self.scopes):
             if name in scope:
                 return scope[name]
@@ -97,7 +97,7 @@ class Environment:
         return getattr(builtins, name, MISSING) if self.is_trusted else MISSING
 
     def visible(self) -> dict[str, Any]:
-        """Every name that is bound here, with what it means."""
+        """Every name visible here, with its value."""
         names: dict[str, Any] = {**self.roots, **(self.captured or {})}
         for scope in self.scopes:
             names.update(scope)
@@ -109,7 +109,7 @@ class Environment:
         return name in self.ended and not self.is_local(name) and not any(name in table for table in others)
 
     def near(self, name: str) -> str | None:
-        """A hint with similar names in scope."""
+        """A hint that lists similar names in scope."""
         return _near(name, [n for scope in self.scopes for n in scope] + list(self.roots))
 
     def define(self, name: str, value: Any) -> None:
@@ -133,7 +133,7 @@ class Environment:
             self.ended.update(inner)
 
     def attribute(self, owner: Any, name: str) -> Any:
-        """`owner.name`; text may look only into the roots and what they hold."""
+        """`owner.name`; text may access only the roots and their contents."""
         if name.startswith("_") and not self.is_trusted:
             raise fail("script-name", f"{name!r} cannot be used in a script")
         if not self.is_trusted and not isinstance(owner, _OPEN_TO_TEXT) and not _is_tensor_field(owner, name):

@@ -1,4 +1,4 @@
-"""The value of an expression of the script: Relax expressions, scalars, annotations, Python values.
+"""Evaluate expressions of a script to Relax expressions, scalars, annotations or Python values.
 
 Nesting may be deep (let-chains written as one expression), so evaluation runs as tasks, not on the Python stack.
 """
@@ -39,7 +39,9 @@ _BINARY = {**ARITHMETIC, **POWERS_AND_BITS}
 
 
 class Poisoned(Exception):
-    """An expression uses a name whose definition was already reported as wrong, so it is not reported again."""
+    """Raised if an expression uses a name whose definition was already reported, so that no second error is
+    reported.
+    """
 
 
 class ModuleRef:
@@ -65,7 +67,7 @@ class ModuleRef:
 
 
 class Evaluator:
-    """Gives expressions their values. `scalars` resolves what annotations name; `inline` expands a macro call."""
+    """Evaluates expressions. `scalars` resolves names in annotations; `inline` expands a macro call."""
 
     def __init__(self, source: ScriptSource, environment: Environment, scalars: Scalars) -> None:
         self.source = source
@@ -116,7 +118,7 @@ class Evaluator:
         return DiagnosticError(Diagnostic(code, message, span=self.source.span(node), help=help))
 
     def at(self, node: ast.AST, action: Callable[[], Any]) -> Any:
-        """Run `action`; what goes wrong is reported at `node`."""
+        """Run `action`; its errors are reported at `node`."""
         try:
             return action()
         except DiagnosticError as error:
@@ -131,7 +133,7 @@ class Evaluator:
             raise self.error("script-value", f"{kind}{error}", node) from None
 
     def _spanned(self, expr: Any, node: ast.AST) -> Any:
-        """`expr` with its place, where it has none yet."""
+        """`expr` with its span, if it has none yet."""
         return expr.with_fields(span=self.source.span(node)) if expr.span is None else expr
 
     # --------------------------------------------------------------------------------------------------- rules
@@ -222,7 +224,9 @@ class Evaluator:
         return found
 
     def _by_python(self, node: ast.expr) -> Any:
-        """The value, computed by Python, of an expression that binds names of its own in running Python code."""
+        """The value, computed by Python, of an expression in running Python code that binds its own names (a
+        comprehension).
+        """
         code = compile(ast.Expression(node), self.source.source.name, "eval")
         return FunctionType(code, self.environment.visible())()
 
@@ -319,7 +323,7 @@ class Evaluator:
         return value
 
     def placed(self, value: Any, node: ast.AST) -> Any:
-        """Give a new expression the place where it was written."""
+        """Give a new expression its source span."""
         if isinstance(value, Expr) and value.span is None and not isinstance(value, Var):
             return value.with_fields(span=self.source.span(node))
         return value

@@ -33,7 +33,7 @@ Named = Callable[[str], Any]
 class SignatureScalars(Scalars):
     """Strings in annotations: `"n * 2"` is read as an expression whose names are shape variables of the signature.
 
-    A name that is new becomes a variable, int64 unless the body declares it otherwise (`n = T.int32()`).
+    A new name becomes a variable, int64 unless the body declares another dtype (`n = T.int32()`).
     """
 
     def __init__(
@@ -44,9 +44,11 @@ class SignatureScalars(Scalars):
         self.declared = declared
         self.own: dict[str, TirVar] = {}
         self.open = False
-        """Whether new names may come in: in a signature, not in the body."""
+        """Whether new names may be introduced: in a signature, not in the body."""
         self.of_result = False
-        """Whether the return annotation is read: it may name what parameters brought in, or a function around has."""
+        """Whether the return annotation is being read: it may use variables of the parameters and of an enclosing
+        function.
+        """
         self._vdevice = vdevice
 
     def dim(self, text: str) -> PrimExpr | int:
@@ -87,7 +89,7 @@ class SignatureScalars(Scalars):
 
 
 def _without_places(node: ast.expr) -> ast.expr:
-    """A tree from inside a string has no place of its own in the file."""
+    """Remove the positions of a tree parsed from a string: they are not positions in the file."""
     for part in ast.walk(node):
         for name in ("lineno", "col_offset", "end_lineno", "end_col_offset"):
             if hasattr(part, name):
@@ -96,7 +98,7 @@ def _without_places(node: ast.expr) -> ast.expr:
 
 
 class FunctionReader:
-    """Reads the functions of one text into one builder, collecting what is wrong."""
+    """Reads the functions of one text into one builder, collecting errors."""
 
     def __init__(
         self, source: ScriptSource, environment: Environment, builder: BlockBuilder, vdevice: Named | None = None
@@ -110,7 +112,7 @@ class FunctionReader:
     # ---------------------------------------------------------------------------------------------- signatures
 
     def signature(self, node: ast.FunctionDef, options: Options) -> FuncStructInfo:
-        """What is known of a function before its body is read."""
+        """The signature of a function, known before its body is read."""
         with self.environment.scope() as names:
             params, ret = self._annotated(node, self._scalars(node), names)
         return signature_info(params, ret, options.pure)
@@ -121,7 +123,7 @@ class FunctionReader:
     def _annotated(
         self, node: ast.FunctionDef, scalars: SignatureScalars, names: dict[str, Any]
     ) -> tuple[tuple[Var, ...], StructInfo | None]:
-        """The parameters and the return annotation; annotations see the parameters before them that are shapes."""
+        """The parameters and the return annotation; annotations may use earlier parameters that are shapes."""
         evaluator = Evaluator(self.source, self.environment, scalars)
         args = node.args
         odd = [*args.posonlyargs, *args.kwonlyargs, *args.defaults, *args.kw_defaults, args.vararg, args.kwarg]
@@ -150,7 +152,7 @@ class FunctionReader:
     # ----------------------------------------------------------------------------------------------- functions
 
     def function(self, node: ast.FunctionDef, options: Options, *, local: bool) -> Function:
-        """Read one function; problems in its body are collected, those in its signature raise."""
+        """Read one function; errors in its body are collected, those in its signature are raised."""
         with self.environment.scope() as names:
             scalars = self._scalars(node)
             params, ret = self._annotated(node, scalars, names)
@@ -183,7 +185,7 @@ class FunctionReader:
         return Function(params, seq, ret, options.pure, attrs, self._name_span(node))
 
     def _name_span(self, node: ast.FunctionDef) -> Any:
-        """The `def name` part: underlining the whole function would be too much."""
+        """The span of `def name`, so that a diagnostic does not underline the whole function."""
         whole = self.source.span(node)
         if whole is None:
             return None
@@ -203,7 +205,7 @@ class FunctionReader:
         return inner
 
     def guarded(self, action: Callable[[], None], node: ast.AST, defines: list[str]) -> bool:
-        """Run `action`; a problem is collected (at `node` if it has no place) and the names it defines are poisoned."""
+        """Run `action`; an error is collected (at `node` if it has no span) and the names `defines` are poisoned."""
         try:
             action()
         except Poisoned:

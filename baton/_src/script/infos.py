@@ -28,7 +28,7 @@ from baton._src.values.dtype import VOID, DataType
 
 
 class Scalars:
-    """What a `Pending` needs to resolve its arguments: dims from text, and devices by name."""
+    """The interface by which a `Pending` resolves its arguments: dims from text, and devices by name."""
 
     def dim(self, text: str) -> PrimExpr | int:
         raise fail("script-annotation", f"{text!r} names shape variables, which only a signature can introduce")

@@ -1,4 +1,4 @@
-"""`@R.macro`, `@T.macro`: statements read anew wherever the macro is called, parameters bound to arguments.
+"""`@R.macro`, `@T.macro`: statements that are read again at every call, with parameters bound to arguments.
 
 A hygienic macro (the default) sees the names at its definition, any other macro those at the call.
 """
@@ -28,7 +28,7 @@ class Macro:
     defined_in: Environment
     hygienic: bool = True
     first: tuple[Any, ...] = ()
-    """Arguments before those of a call: the object, of a macro that is written as a method."""
+    """Arguments prepended to those of a call: the object, for a macro that is a method."""
     is_script_macro: bool = True
 
     @property

@@ -31,7 +31,7 @@ from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.text.parser import declared_result, parse_prim_func
 
 _LATE = ("RELAX-WF-1b", "RELAX-SCOPE-3")
-"""What uses behind the end of a block or branch are."""
+"""The codes of diagnostics for uses after the end of a block or branch."""
 
 
 class ModuleReader:
@@ -50,7 +50,7 @@ class ModuleReader:
     # ----------------------------------------------------------------------------------------------- entrances
 
     def module(self, node: ast.ClassDef, check: bool = True) -> IRModule:
-        """The module of a class; `DiagnosticError` with everything that is wrong."""
+        """The module of a class; `DiagnosticError` with all errors."""
         defined: list[tuple[ast.FunctionDef, Options]] = []
         for statement in node.body:
             self._collect(statement, defined)
@@ -167,7 +167,7 @@ class ModuleReader:
         return found[0] if self._guarded(look, node) else None
 
     def _declare(self, var: GlobalVar, node: ast.FunctionDef, options: Options) -> None:
-        """Read the function's signature; a kernel as a whole."""
+        """Read a Relax function's signature, or a whole PrimFunc."""
         if options.decorator.name == "T.prim_func":
             self._guarded(lambda: self._prim_func(var, node), node)
         else:
@@ -207,7 +207,7 @@ class ModuleReader:
         return FunctionReader(self.source, self.environment, self.builder, self._vdevice)
 
     def _vdevice(self, said: Any) -> Any:
-        """One of the module's virtual devices: by its number among them, or by name (`_named_device`)."""
+        """One of the module's virtual devices: by index, or by name (`_named_device`)."""
         if said is None or isinstance(said, VDevice):
             return said
         devices = [d for d in self.global_infos.get("vdevice", ()) if isinstance(d, VDevice)]
@@ -219,7 +219,7 @@ class ModuleReader:
         raise fail("script-annotation", f"the module has no virtual device {said!r}", help=f"it has: {known}")
 
     def _ordered(self, names: list[str]) -> IRModule:
-        """The module's functions as they are written, and after them the kernels that `R.emit_te` made."""
+        """The module's functions in source order, followed by the kernels that `R.emit_te` created."""
         read = self.builder.context.functions
         written = {self.functions[n]: read[self.functions[n]] for n in names}
         made = {var: function for var, function in read.items() if var not in written}
@@ -233,7 +233,7 @@ class ModuleReader:
             raise DiagnosticError(problems)
 
     def _check_recursion(self, module: IRModule, nodes: dict[str, ast.FunctionDef]) -> None:
-        """Criterion 8: the result of a recursive function is unknown until its body is read, so it must be declared."""
+        """Check criterion 8: a recursive function must declare its result, which is unknown until its body is read."""
         for var in (v for group in detect_recursion(module) for v in group):
             node = nodes.get(var.name_hint)
             if node is not None and node.returns is None and isinstance(module.functions[var], Function):
@@ -246,7 +246,7 @@ class ModuleReader:
     # ------------------------------------------------------------------------------------------------- problems
 
     def _at_uses(self, problems: list[Diagnostic]) -> list[Diagnostic]:
-        """The checker's findings about variables out of scope, at their use instead of their definition."""
+        """Move the checker's diagnostics about out-of-scope variables from their definition to their use."""
         late = self.environment.late_uses
         return [replace(p, span=late[p.span]) if p.code in _LATE and p.span in late else p for p in problems]
 
@@ -277,7 +277,7 @@ def read_prim_func(node: ast.FunctionDef, source: ScriptSource, environment: Env
 
 
 def _named_device(said: str, devices: Sequence[VDevice]) -> VDevice | None:
-    """The device of a target, a number and a memory scope, of which the last may be left out: `"llvm:0:global"`.
+    """The device named by a target, a number and an optional memory scope: `"llvm:0:global"`.
 
     As in TVM, the number also counts the devices of a kind of target (`"llvm:1"`), or all of them (`"vdevice:1"`).
     """

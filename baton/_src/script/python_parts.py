@@ -1,4 +1,4 @@
-"""Decisions made in Python while a function is read: conditional expressions, `and`, comparisons.
+"""Operators evaluated in Python while a function is read: conditional expressions, `and`, comparisons.
 
 They need Python values: a value of the program is chosen by an if statement, a dim by `T.if_then_else`.
 """

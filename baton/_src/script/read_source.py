@@ -1,4 +1,4 @@
-"""Text to syntax trees, and nodes of a tree to spans in the file it came from."""
+"""Parse text to syntax trees, and map tree nodes to spans in the file they came from."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ class ScriptSource:
     tree: ast.Module
     source: Source
     indent: int = 0
-    """Columns that were cut off the front of each line before parsing."""
+    """Columns of indentation removed from each line before parsing."""
     lines: tuple[str, ...] = ()
 
     def span(self, node: Any) -> Span | None:
-        """Where a node of the tree was written."""
+        """The span of a tree node."""
         if getattr(node, "lineno", None) is None:
             return None
         first = self.source.first_line - 1
@@ -46,13 +46,14 @@ class ScriptSource:
 
 
 def parse_text(text: str, name: str = "<string>") -> ScriptSource:
-    """The syntax tree of a text; `DiagnosticError` (`script-syntax`) where it is not valid Python."""
+    """The syntax tree of a text; `DiagnosticError` (`script-syntax`) if it is not valid Python."""
     return _parse(textwrap.dedent(text), Source(name, text), _indent_of(text))
 
 
 def source_of(subject: Any, line: int | None = None) -> ScriptSource:
-    """The text a class or function was defined by. `line`: one of its lines, where it is known: Python finds a class
-    by its name alone, and a scope may define several of one name, one after the other."""
+    """The source text of a class or function. `line`: one of its lines, if known: Python finds a class by its name
+    alone, and a scope may define several classes of one name.
+    """
     try:
         lines, first = inspect.getsourcelines(subject)
         name = inspect.getsourcefile(subject) or "<unknown>"

@@ -32,7 +32,7 @@ def _of_dtype(name: str) -> Callable[..., PrimExpr]:
 
 
 def _exactly(kind: Callable[[PrimExpr, PrimExpr], PrimExpr]) -> Callable[[Any, Any], PrimExpr]:
-    """A two-operand node, its operands brought to one dtype and nothing folded."""
+    """A binary node with its operands converted to a common dtype, without folding."""
     return lambda a, b: kind(*operators.match_types(a, b))
 
 

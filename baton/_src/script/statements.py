@@ -1,4 +1,4 @@
-"""The statements of a Relax function: assignments, branches, dataflow blocks, return."""
+"""Read the statements of a Relax function: assignments, branches, dataflow blocks, return."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ class Statements(Assignments):
         self.attrs: dict[str, Any] = {}
         self.public_name: str | None = None
         self.announced: Announced | None = None
-        """The annotation of the variable that the next if binds, where it stands by itself."""
+        """The separate annotation of the variable that the next `if` binds."""
 
     # -------------------------------------------------------------------------------------------------- bodies
 
     def function_body(self, node: ast.FunctionDef) -> Any:
-        """All statements; the leaf the function returns."""
+        """Read all statements; returns the leaf that the function returns."""
         result: Any = Tuple([])
         returned = False
         for statement in node.body:
@@ -66,7 +66,7 @@ class Statements(Assignments):
         return result
 
     def _guarded_leaf(self, value: ast.expr | None, node: ast.stmt, otherwise: Any) -> Any:
-        """The leaf a function returns; `otherwise` where that cannot be read."""
+        """The leaf that a function returns; `otherwise` if it cannot be read."""
         found: list[Any] = [otherwise]
 
         def read() -> None:

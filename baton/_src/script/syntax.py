@@ -1,4 +1,4 @@
-"""Questions about statements that syntax alone answers: what they assign, what branches have in common."""
+"""Purely syntactic queries on statements: the names they assign, the result common to two branches."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ KINDS: dict[type[ast.stmt], str] = {
     ast.Raise: "raise",
     ast.Delete: "del",
 }
-"""Statements without a meaning in a script function, in words."""
+"""Names, for error messages, of Python statements that a script function does not support."""
 
 
 def targets(node: ast.stmt) -> list[str]:

@@ -34,7 +34,9 @@ from baton._src.tir.stmt import Stmt
 
 
 def script(pyfunc: Callable[..., Any]) -> Callable[..., Any]:
-    """The kernel of a function; see the module. Error `te-hybrid`: what it says cannot be read, and where."""
+    """The hybrid kernel of a function; see the module. Error `te-hybrid`: a part of it, which the error names, cannot
+    be read.
+    """
     if not isinstance(pyfunc, FunctionType):
         raise TypeError(f"hybrid.script is for functions, not for a {type(pyfunc).__name__}")
 

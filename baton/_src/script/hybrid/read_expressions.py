@@ -1,4 +1,4 @@
-"""Expressions of hybrid kernels as TIR: arithmetic, elements of buffers, shapes, the words that compute."""
+"""Read expressions of hybrid kernels as TIR: arithmetic, elements of buffers, shapes, built-in functions."""
 
 from __future__ import annotations
 
@@ -56,16 +56,16 @@ class Scalar:
 
 
 class ExpressionReader:
-    """Reads expressions; names stand for values: buffers, scalars, TIR expressions, tuples of them."""
+    """Reads expressions; the values of names are buffers, scalars, TIR expressions, or tuples of them."""
 
     def __init__(self, source: ScriptSource, closure: Mapping[str, Any]) -> None:
         self.source = source
         self.closure = closure
-        """Numbers and functions from around the kernel."""
+        """Numbers and functions from the kernel's enclosing scopes."""
         self.names: dict[str, Any] = {}
 
     def wrong(self, node: ast.AST, message: str, help: str | None = None) -> DiagnosticError:
-        """The error of a kernel that cannot be read, at a place in its text."""
+        """The error for a kernel that cannot be read, at a position in its text."""
         return fail("te-hybrid", message, span=self.source.span(node), help=help)
 
     def read(self, node: ast.expr) -> Any:
@@ -106,7 +106,7 @@ class ExpressionReader:
         return ops.convert(found)
 
     def constant(self, node: ast.expr) -> Any:
-        """An expression, as an int where it is one."""
+        """An expression, as an int if it is constant."""
         found = self.read(node)
         return found.value if isinstance(found, IntImm) else found
 

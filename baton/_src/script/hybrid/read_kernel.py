@@ -1,4 +1,4 @@
-"""Statements of hybrid kernels as TIR: loops, branches, stores, buffers that a kernel allocates or returns.
+"""Read statements of hybrid kernels as TIR: loops, branches, stores, buffers that a kernel allocates or returns.
 
 c = output_tensor((n, m), a.dtype)        a buffer for the result
 for i in parallel(n):                     For(i, 0, n, PARALLEL)
@@ -28,7 +28,7 @@ _KINDS = {
     "unroll": ForKind.UNROLLED,
 }
 Inner = Callable[[Any, list[Any]], "tuple[Stmt, list[Buffer]] | None"]
-"""Reads another kernel that this one calls, with arguments; None if what is called is none."""
+"""Reads a call of another kernel, given its arguments; None if the callee is not a kernel."""
 
 
 class KernelReader(ExpressionReader):
@@ -39,14 +39,14 @@ class KernelReader(ExpressionReader):
         self.inner = inner
         self.outputs: list[Buffer] = []
         self._made: list[Buffer] = []
-        """What `output_tensor` gave, until the kernel returns it."""
+        """Results of `output_tensor` that the kernel has not returned yet."""
         self._inputs: set[Buffer] = set()
         self._scopes: list[list[Buffer]] = []
         """The buffers that each scope (the kernel, a loop) allocates."""
         self._stores: Counter[str] = Counter()
 
     def kernel(self, node: ast.FunctionDef, args: Sequence[Any]) -> Stmt:
-        """The body of a kernel, its parameters standing for `args`."""
+        """The body of a kernel, its parameters bound to `args`."""
         names = [arg.arg for arg in node.args.args]
         if len(names) != len(args):
             raise self.wrong(node, f"{node.name} takes {len(names)} arguments, got {len(args)}")
@@ -62,7 +62,7 @@ class KernelReader(ExpressionReader):
     # -------------------------------------------------------------------------------------------- statements
 
     def _scope(self, body: Sequence[ast.stmt]) -> Stmt:
-        """Statements with the buffers they allocate; names defined in them go out of scope at the end."""
+        """Read statements with the buffers they allocate; names defined in them go out of scope at the end."""
         before = set(self.names)
         self._scopes.append([])
         found = self._sequence(body)

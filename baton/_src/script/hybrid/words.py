@@ -1,4 +1,4 @@
-"""The functions that hybrid kernels may call: what they mean for TIR expressions, and for NumPy numbers."""
+"""The functions that hybrid kernels may call, implemented on TIR expressions and on NumPy numbers."""
 
 from __future__ import annotations
 
@@ -82,4 +82,4 @@ IN_NUMPY: Mapping[str, Any] = {
     "cast": lambda x, dtype: getattr(np, dtype)(x),
     "ceil_div": lambda a, b: (a + b - 1) // b,
 }
-"""What the words are where a kernel runs as Python; those of Python itself stay."""
+"""The functions when a kernel runs as Python; Python's own built-ins stay."""

@@ -55,7 +55,7 @@ class IRBuilder:
         return next((f for f in reversed(self.frames) if isinstance(f, kind)), None)
 
     def finish(self, made: Any) -> None:
-        """Set the builder's result to `made`."""
+        """Set the builder's result."""
         if self.result is not None:
             raise fail("ir-builder", "the builder has a result already", help="one builder makes one thing")
         self.result = made

@@ -20,7 +20,7 @@ class IRModuleFrame(IRBuilderFrame):
         self.global_vars: dict[str, GlobalVar] = {}
         self.functions: dict[str, Any] = {}
         self.signatures: dict[str, Any] = {}
-        """Functions like those that are defined later: what calls of them give."""
+        """Signatures of functions that are declared but defined later, used to type calls of them."""
         self.attrs: dict[str, Any] = {}
         self.global_infos: dict[str, list[Any]] = {}
 

@@ -49,7 +49,7 @@ class SeqExprFrame(RelaxFrame):
         current_builder().normalizer.frames.append(Frame())
 
     def finish(self) -> tuple[Any, ...]:
-        """The blocks of what was bound."""
+        """The blocks of the collected bindings."""
         return current_builder().normalizer.frames.pop().finish()
 
 

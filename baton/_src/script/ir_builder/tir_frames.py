@@ -1,4 +1,4 @@
-"""The scopes of kernels under a builder: functions, blocks, loops, branches, and statements that enclose others."""
+"""The frames of TIR under a builder: functions, blocks, loops, branches, and statements that enclose others."""
 
 from __future__ import annotations
 
