@@ -14,15 +14,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from baton._src.analysis.bindings import get_var2val, used_vars
-from baton._src.analysis.exposure import Exposure, gives_fresh_results
-from baton._src.analysis.purity import contains_impure_call, may_write
+from baton._src.analysis.bindings import get_var2val
+from baton._src.analysis.purity import contains_impure_call
 from baton._src.ir.module import IRModule
 from baton._src.ir.structural import structural_equal
 from baton._src.ir.traverse import post_order, substitute
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.passes.relax.bindings.dead_code_elimination import remove_all_unused
 from baton._src.passes.relax.bindings.topological_sort import in_order
+from baton._src.passes.relax.lasting_values import LookingRewriter
 from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.check.compatibility import check_compatibility
 from baton._src.relax.check.dims import Answer
@@ -31,7 +31,6 @@ from baton._src.relax.nodes import (
     Binding,
     BindingBlock,
     Call,
-    Constant,
     DataflowBlock,
     DataflowVar,
     Function,
@@ -63,7 +62,7 @@ def rewrite_call(pattern: DFPattern, rewriter: Rewriter, func: Function, module:
 def rewrite_calls(rules: list[tuple[DFPattern, Rewriter]], func: Function, module: IRModule | None = None) -> Function:
     """The same with several rules, earlier ones first."""
     for _ in range(MOST_ROUNDS):
-        rewriter = _CallRewriter(rules, module, Exposure(func))
+        rewriter = _CallRewriter(rules, module)
         found = rewriter.function(func)
         if found is func:
             return func
@@ -90,22 +89,14 @@ def _require_fit(var: Var, value: Any) -> None:
         )
 
 
-class _CallRewriter(BindingRewriter):
+class _CallRewriter(LookingRewriter):
     """One round. Matches reach over no write: what read a tensor before it cannot be computed from it afterwards."""
 
-    def __init__(self, rules: list[tuple[DFPattern, Rewriter]], module: IRModule | None, exposure: Exposure) -> None:
+    def __init__(self, rules: list[tuple[DFPattern, Rewriter]], module: IRModule | None) -> None:
         super().__init__(module)
         self.rules = rules
-        self.exposure = exposure
         self.here: set[Any] = set()
         self.changed_used = False
-        self.lasting: dict[Var, Any] = {}
-        """The values that patterns may look for behind variables."""
-        self.readers: list[Var] = []
-        """Those of them that a later call may change, or that read what it may change."""
-
-    def enter_function(self, function: Function) -> None:
-        self._forget_readers()  # an inner function runs later than it is defined
 
     def enter_block(self, block: BindingBlock) -> None:
         self.here = {b.var for b in block.bindings}
@@ -152,8 +143,7 @@ class _CallRewriter(BindingRewriter):
 
     def _may_share(self, var: Var, made: Any) -> bool:
         """Whether `var` may be another name of a tensor: not if that, or what it was itself, may be written."""
-        shown = any(v in self.exposure for v in (var, made))
-        return not (isinstance(made, Var) and self.exposure.has_effects and shown)
+        return not (isinstance(made, Var) and (self.may_be_written(var) or self.may_be_written(made)))
 
     def _is_visible(self, expr: Any) -> bool:
         return all(n in self.here for n in post_order(expr) if isinstance(n, DataflowVar))
@@ -161,29 +151,6 @@ class _CallRewriter(BindingRewriter):
     def keep(self, binding: Binding) -> None:
         super().keep(binding)
         self.here.add(binding.var)
-        value = self.values.get(binding.var)
-        if isinstance(value, Call) and may_write(value):
-            self._forget_readers()
-            return
-        self.lasting[binding.var] = value
-        if self.exposure.has_effects and not self._lasts(binding, value):
-            self.readers.append(binding.var)
-
-    def _lasts(self, binding: Binding, value: Any) -> bool:
-        """Whether a variable keeps its value: nobody may write the tensor, nor what it is computed from."""
-        if isinstance(value, (Call, Constant)) and binding.var in self.exposure:
-            return False
-        return not isinstance(value, Call) or all(self._is_private(v) for v in used_vars(binding))
-
-    def _is_private(self, var: Any) -> bool:
-        """Whether nothing but operators of this function ever sees the tensor."""
-        value = self.values.get(var)
-        return isinstance(value, Call) and gives_fresh_results(value) and var not in self.exposure
-
-    def _forget_readers(self) -> None:
-        for var in self.readers:
-            self.lasting.pop(var, None)
-        self.readers.clear()
 
 
 def _matches(pattern: DFPattern, value: Any, values: Mapping[Any, Any]) -> Iterator[dict[DFPattern, Any]]:

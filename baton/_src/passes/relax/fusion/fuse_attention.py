@@ -24,8 +24,9 @@ from baton._src.ir.expr import GlobalVar, Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.structural import structural_equal
 from baton._src.ir.traverse import post_order
-from baton._src.passes.relax.binding_rewriter import BindingRewriter, rewrite_functions
+from baton._src.passes.relax.binding_rewriter import rewrite_functions
 from baton._src.passes.relax.fusion.attention_kernel import ATTENTION, AttentionLayout, Step, Term
+from baton._src.passes.relax.lasting_values import LookingRewriter
 from baton._src.passes.relax.operators.kernel_of_call import Kernel, cache_key, make_kernel, variables
 from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.info import to_info
@@ -69,7 +70,7 @@ class _Found:
         return (*range(self.batch + 1), self.batch + 3)
 
 
-class _Fuser(BindingRewriter):
+class _Fuser(LookingRewriter):
     def __init__(self, module: IRModule) -> None:
         super().__init__(module)
         self.builder = BlockBuilder(module)
@@ -80,6 +81,7 @@ class _Fuser(BindingRewriter):
         """Variables that a permute_dims reads."""
 
     def enter_function(self, function: Function) -> None:
+        super().enter_function(function)
         for binding in all_bindings(function):
             if isinstance(binding, VarBinding) and _is(binding.value, "relax.permute_dims"):
                 self.moved.add(binding.value.args[0])
@@ -100,7 +102,7 @@ class _Fuser(BindingRewriter):
                 self.found[binding.var] = found  # the kernel is made where its result is moved
                 return value
             return self._kernel(value, found, found.order)
-        if _is(value, "relax.permute_dims") and value.args[0] in self.found:
+        if _is(value, "relax.permute_dims") and value.args[0] in self.found and value.args[0] in self.lasting:
             inner = self.found[value.args[0]]
             rank = len(inner.order)
             axes = [int(a) for a in value.attrs.axes] if value.attrs.axes is not None else range(rank)[::-1]
@@ -136,7 +138,7 @@ class _Fuser(BindingRewriter):
         """The call that defines a variable with no other uses."""
         if not isinstance(value, Var) or self.uses.get(value) != 1:
             return None
-        call = self.values.get(value)
+        call = self.lasting.get(value)
         return call if isinstance(call, Call) else None
 
     def _step(self, call: Call, others: list[Any]) -> tuple[Step, Any] | None:
@@ -192,7 +194,7 @@ class _Fuser(BindingRewriter):
     def _source(self, value: Any, terms: list[Term]) -> tuple[Any, tuple[Term, ...]]:
         """The origin of a factor, looking through operators that only move its elements."""
         while True:
-            call = self.values.get(value) if isinstance(value, Var) else None
+            call = self.lasting.get(value) if isinstance(value, Var) else None
             if isinstance(call, Var):
                 value = call
             elif _is(call, "relax.permute_dims"):
@@ -212,7 +214,7 @@ class _Fuser(BindingRewriter):
         """(b, h, 1, n, d) broadcast to (b, h, g, n, d) and seen as (b, h * g, n, d): index h * g is divided by g."""
         if not _is(call, "relax.reshape"):
             return None
-        wide = self.values.get(call.args[0]) if isinstance(call.args[0], Var) else None
+        wide = self.lasting.get(call.args[0]) if isinstance(call.args[0], Var) else None
         if not _is(wide, "relax.broadcast_to"):
             return None
         dims, spread, narrow = _dims(call), _dims(wide), _dims(wide.args[0])
@@ -236,7 +238,7 @@ class _Fuser(BindingRewriter):
 
     def _without_ones(self, value: Any, terms: list[Term]) -> tuple[Any, list[Term]]:
         """What was reshaped to have one more dim of 1, if that is how it came."""
-        call = self.values.get(value) if isinstance(value, Var) else None
+        call = self.lasting.get(value) if isinstance(value, Var) else None
         dims = _dims(value)
         if dims is None or not (_is(call, "relax.reshape") or _is(call, "relax.expand_dims")):
             return value, terms

@@ -21,7 +21,7 @@ from baton._src.ir.expr import Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.op_def import OpDef
 from baton._src.ir.traverse import children, post_order
-from baton._src.passes.relax.binding_rewriter import BindingRewriter
+from baton._src.passes.relax.lasting_values import LookingRewriter
 from baton._src.passes.shared.evaluate import evaluate, operand_bytes, result_bytes
 from baton._src.relax.info import to_info
 from baton._src.relax.nodes import (
@@ -70,7 +70,7 @@ class _Unknown(Exception):
     """An operand is not constant."""
 
 
-class _Folder(BindingRewriter):
+class _Folder(LookingRewriter):
     def __init__(self, module: IRModule, limit: int) -> None:
         super().__init__(module)
         self.limit = limit
@@ -89,7 +89,8 @@ class _Folder(BindingRewriter):
         if isinstance(value, TupleGetItem):
             whole = self.resolved(value.tuple_value)
             part = whole.fields[value.index] if isinstance(whole, Tuple) else None
-            return part if isinstance(part, Constant) else value
+            shared = any(self.may_be_written(v) for v in (binding.var, value.tuple_value))
+            return part if isinstance(part, Constant) and not shared else value
         if not isinstance(value, Call) or not isinstance(value.op, Op):
             return value
         try:

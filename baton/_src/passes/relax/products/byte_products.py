@@ -32,7 +32,7 @@ from baton._src.ir.target import Target
 from baton._src.ops.builders import RELAX
 from baton._src.ops.nn.convolution.convolution import ConvAttrs
 from baton._src.ops.windows import SPATIAL
-from baton._src.passes.relax.binding_rewriter import BindingRewriter
+from baton._src.passes.relax.lasting_values import LookingRewriter
 from baton._src.passes.relax.products.byte_factors import Factor, Factors
 from baton._src.passes.relax.products.folded_arithmetic import (
     FoldedArithmetic,
@@ -71,7 +71,7 @@ class ByteProducts(FunctionPass):
         return _Rewriter(module).function(function)
 
 
-class _Rewriter(BindingRewriter):
+class _Rewriter(LookingRewriter):
     def __init__(self, module: IRModule) -> None:
         super().__init__(module)
         self.arithmetic = FoldedArithmetic(self)

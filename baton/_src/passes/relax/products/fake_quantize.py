@@ -20,7 +20,7 @@ from baton._src.analysis.bindings import all_bindings, count_uses
 from baton._src.ir.module import IRModule
 from baton._src.ops.builders import RELAX
 from baton._src.ops.quant.parameters import WIDEST
-from baton._src.passes.relax.binding_rewriter import BindingRewriter
+from baton._src.passes.relax.lasting_values import LookingRewriter
 from baton._src.passes.relax.products.folded_arithmetic import FoldedArithmetic, info_of, is_call, size_of, tensor
 from baton._src.relax.nodes import Call, Function, Var, VarBinding
 from baton._src.transform.context import PassContext
@@ -42,7 +42,7 @@ class FakeQuantize(FunctionPass):
         return _Rewriter(module, count_uses(function)).function(function)
 
 
-class _Rewriter(BindingRewriter):
+class _Rewriter(LookingRewriter):
     def __init__(self, module: IRModule, uses: dict[Var, int]) -> None:
         super().__init__(module)
         self.uses = uses
