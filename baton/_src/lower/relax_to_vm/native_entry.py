@@ -24,7 +24,8 @@ from baton._src.lower.relax_to_vm.abstract_values import (
 )
 from baton._src.lower.relax_to_vm.cast_conditions import CastCondition
 from baton._src.lower.relax_to_vm.dims import to_dim_expr
-from baton._src.lower.relax_to_vm.kernel_arguments import byte_count, c_arguments, in_terms_of
+from baton._src.lower.relax_to_vm.entry_words import EntryWords
+from baton._src.lower.relax_to_vm.kernel_arguments import byte_count, c_arguments
 from baton._src.lower.relax_to_vm.kernel_calls import call_statements, is_known
 from baton._src.lower.relax_to_vm.reused_operands import ReusedOperands, reused_operands
 from baton._src.lower.relax_to_vm.shared_memory import without_moves
@@ -34,15 +35,13 @@ from baton._src.relax.struct_info import TensorStructInfo
 from baton._src.runtime.dim_expr import DimExpr
 from baton._src.runtime.native.native_plan import DimCondition, NativeInput, NativeOutput, NativePlan, Place, Step
 from baton._src.runtime.value_info import TensorValue
-from baton._src.support.diagnostics import InternalError
-from baton._src.tir.buffer import decl_buffer
-from baton._src.tir.expr import BufferLoad, Cast, IntImm, Var, literal
-from baton._src.tir.extern_calls import call_extern, ptr_add
+from baton._src.tir.expr import Var, literal
+from baton._src.tir.extern_calls import call_extern
 from baton._src.tir.kernel_abi import KernelABI
 from baton._src.tir.operators import add
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.stmt import Evaluate, SeqStmt, Stmt
-from baton._src.values.dtype import HANDLE, INT32, INT64
+from baton._src.values.dtype import INT32, INT64
 
 
 @dataclass(frozen=True)
@@ -128,7 +127,7 @@ class EntryBuilder:
         scalars, variables = self._variables()
         slots = {v: i for i, v in enumerate((*scalars, *variables))}
         arena_bytes = _bytes(memory.total, slots)
-        words = _Words(self, slots, has_arena=arena_bytes != 0)
+        words = EntryWords(len(self.inputs), len(self.outputs), arena_bytes != 0, slots, len(self.constants))
         steps, body = self._steps(self._places(memory, arena), words, slots)
         plan = NativePlan(
             self.name,
@@ -152,7 +151,7 @@ class EntryBuilder:
         return Entry(plan, function, registers, scalars, tuple(slots), constants, memory, self.reused.pairs)
 
     def _steps(
-        self, places: dict[Value, tuple[str, int | PrimExpr]], words: _Words, slots: dict[Var, int]
+        self, places: dict[Value, tuple[str, int | PrimExpr]], words: EntryWords, slots: dict[Var, int]
     ) -> tuple[list[Step], list[Stmt]]:
         """The calls of the kernels: as data for the plan, and as statements of the function."""
         signatures: dict[PrimFunc, KernelABI] = {}
@@ -198,7 +197,7 @@ class EntryBuilder:
         fresh = [r for r, place in zip(call.results, call.inplace) if place < 0]
         return [resolve(a) for a in call.args] + list(fresh)
 
-    def _spoiled(self, call: KernelCall, addresses: Sequence[PrimExpr], words: _Words) -> list[Stmt]:
+    def _spoiled(self, call: KernelCall, addresses: Sequence[PrimExpr], words: EntryWords) -> list[Stmt]:
         """Fill the memory of results, except where the kernel also reads it."""
         read = {self._root(a) for a in map(memory_of, call.args)}
         values = self._tensors(call)[len(call.args) :]
@@ -281,49 +280,6 @@ class EntryBuilder:
         count = len(call.args)
         writes = (*[i for i in call.inplace if i >= 0], *range(count, count + len(fresh)))
         return Step(call.kernel.name_hint, call.name, places, numbers, order, writes)
-
-
-class _Words:
-    """The entry's argument table: expressions for the addresses and integers in it."""
-
-    def __init__(self, builder: EntryBuilder, slots: dict[Var, int], has_arena: bool) -> None:
-        tensors = len(builder.inputs) + len(builder.outputs)
-        integers = tensors + has_arena
-        constants = integers + len(slots)
-        words = max(constants + len(builder.constants), 1)
-        self.table = Var("words", HANDLE)
-        self._has_arena = has_arena
-        self._pointers = decl_buffer((words,), HANDLE, "pointers", data=self.table)
-        self._integers = decl_buffer((words,), INT64, "integers", data=self.table)
-        self._starts = {
-            "input": 0,
-            "output": len(builder.inputs),
-            "arena": tensors,
-            "constant": constants,
-        }
-        self._values = {v: self._load(v, integers + i) for v, i in slots.items()}
-
-    def _load(self, var: Var, index: int) -> PrimExpr:
-        word = BufferLoad(self._integers, (literal(index, INT64),))
-        return word if var.dtype == INT64 else Cast(var.dtype, word)
-
-    def address(self, space: str, at: int | PrimExpr) -> PrimExpr:
-        """The address of a tensor."""
-        if space != "arena":
-            if not isinstance(at, int):
-                raise InternalError(f"place {space} has no number")
-            return BufferLoad(self._pointers, (literal(self._starts[space] + at, INT64),))
-        if not self._has_arena:
-            return self.table  # nothing in the arena has elements, so its address is never used
-        base = BufferLoad(self._pointers, (literal(self._starts["arena"], INT64),))
-        offset = literal(at, INT64) if isinstance(at, int) else in_terms_of(at, self._values)
-        if isinstance(offset, IntImm) and offset.value == 0:
-            return base
-        return ptr_add(base, offset)
-
-    def integer(self, expr: PrimExpr) -> PrimExpr:
-        """A scalar argument."""
-        return in_terms_of(expr, self._values)
 
 
 def _tensor_value(info: TensorStructInfo, slots: dict[Var, int]) -> TensorValue:
