@@ -7,7 +7,6 @@ Names follow TVM v0.19.
 
 from __future__ import annotations
 
-import ast
 import inspect
 import keyword
 import math
@@ -20,8 +19,7 @@ from baton._src.ir.expr import PrimExpr, Range
 from baton._src.ir.node import Node, binder, init_field, node, note
 from baton._src.ir.structural import structural_equal
 from baton._src.ir.traverse import post_order, substitute
-from baton._src.support.diagnostics import DiagnosticError, fail
-from baton._src.support.python_operators import OF_INTEGERS
+from baton._src.support.diagnostics import fail
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.arith.int_set import eval_set
 from baton._src.tir.arith.iter_map import invert
@@ -289,47 +287,6 @@ def index_map_text(index_map: IndexMap, scalar: Callable[[PrimExpr], str]) -> st
     parts = [scalar(substitute(e, named)) for e in index_map.final_indices]
     inner = f"({parts[0]},)" if len(parts) == 1 else f"({', '.join(parts)})"
     return f"T.index_map(lambda {', '.join(names)}: {inner})"
-
-
-def index_map_of(mapping: Any, ndim: int, dtype: str, scalar: Callable[[PrimExpr], str]) -> IndexMap:
-    """The map that a function says, over variables of `dtype`; a map of other variables is written anew (`scalar`)."""
-    if not isinstance(mapping, IndexMap):
-        return IndexMap.from_func_with_separators(mapping, ndim, index_dtype=dtype)[0]
-    if all(v.dtype == dtype for v in mapping.initial_indices):
-        return mapping
-    try:
-        made = index_map_from_text(index_map_text(mapping, scalar), dtype)
-        return made.with_fields(inverse_index_map=mapping.inverse_index_map)
-    except DiagnosticError:
-        return mapping  # more than +, -, *, //, %: it is applied with conversions
-
-
-def index_map_from_text(text: str, dtype: str = "int64") -> IndexMap:
-    """The inverse of `index_map_text`: `T.index_map(lambda i, j: (j, i // 4))`. The text is not executed."""
-    try:
-        tree: Any = ast.parse(text.strip().removeprefix("T.index_map(").removesuffix(")"), mode="eval").body
-        variables = {a.arg: Var(a.arg, dtype) for a in tree.args.args}
-        parts = tree.body.elts if isinstance(tree.body, ast.Tuple) else [tree.body]
-        return IndexMap(tuple(variables.values()), tuple(convert(_index(p, variables)) for p in parts))
-    except (SyntaxError, AttributeError, KeyError, ValueError, RecursionError):
-        raise fail(_CODE, f"{text!r} is not a map of indices") from None
-
-
-def _index(node: Any, variables: dict[str, Var]) -> Any:
-    """The value of +, -, *, //, % over variables and whole numbers."""
-    match node:
-        case ast.Name(id=name):
-            return variables[name]
-        case ast.Constant(value=int() as number):
-            return number
-        case ast.BinOp(left=left, op=kind, right=right):
-            return OF_INTEGERS[type(kind)](_index(left, variables), _index(right, variables))
-        case ast.UnaryOp(op=ast.USub(), operand=operand):
-            return 0 - _index(operand, variables)
-        case ast.Call(args=[ast.Constant(value=int() as number)]):
-            return number  # T.int64(4)
-        case _:
-            raise ValueError(ast.dump(node))
 
 
 def index_map(mapping: Any, *, inverse_index_map: Any = None, index_dtype: str = "int64") -> IndexMap:

@@ -24,7 +24,8 @@ from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.shape.axes_moved import PERMUTE_DIMS, PermuteAttrs
 from baton._src.te.computation import extern
 from baton._src.tir.arith.analyzer import Analyzer
-from baton._src.tir.index_map import IndexMap, index_map_from_text
+from baton._src.tir.index_map import IndexMap
+from baton._src.tir.index_map_from_text import index_map_from_text
 from baton._src.tir.stmt import Stmt
 
 

@@ -7,7 +7,8 @@ from typing import Any, SupportsIndex
 
 from baton._src.tir import stmt as st
 from baton._src.tir.buffer import Buffer
-from baton._src.tir.index_map import IndexMap, index_map_of
+from baton._src.tir.index_map import IndexMap
+from baton._src.tir.index_map_from_text import index_map_of
 from baton._src.tir.operators import convert
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.schedule import block_axes, cache, cached_indices, compute_at, layout, reindex, rolling

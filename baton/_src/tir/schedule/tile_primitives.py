@@ -8,7 +8,7 @@ from typing import Any
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.tir import stmt as st
 from baton._src.tir.buffer import Buffer
-from baton._src.tir.index_map import index_map_of
+from baton._src.tir.index_map_from_text import index_map_of
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.schedule import block_axes, blockize, padding, parts, tensorize
 from baton._src.tir.schedule.handles import BlockRV, LoopRV, block_name

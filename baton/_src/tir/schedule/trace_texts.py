@@ -13,7 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 from baton._src.support.diagnostics import fail
-from baton._src.tir.index_map import IndexMap, index_map_from_text, index_map_of, index_map_text
+from baton._src.tir.index_map import IndexMap, index_map_text
+from baton._src.tir.index_map_from_text import index_map_from_text, index_map_of
 from baton._src.tir.schedule.handles import BlockRV, LoopRV
 from baton._src.tir.schedule.instruction_kinds import GIVING_LISTS, InstructionKind
 from baton._src.tir.text.printer import node_text
