@@ -113,6 +113,13 @@ def @main(%x: float32) {
   (@tick(%r) - @tick(%r) * @tick(%r), stack((@tick(%r), @tick(%r)), axis=0),
    where(@tick(%r) > 0f, @tick(%r), @tick(%r)), ref_read(%r))
 }""",
+    "an operator that is taken apart": """
+def @main(%x: float32) {
+  let %r = ref(1f);
+  let %v = fn() { expand_dims(@tick(%r), axis=0) };
+  let %d = reshape(%x, newshape=[1, 1]);
+  (nn.batch_norm(%d, %v(), %v(), %v(), %v()).0 + ref_read(%r), nn.bias_add(%d, %v() - %v() * %v()), ref_read(%r))
+}""",
     "polymorphic functions": """
 def @twice[A](%f: fn(A) -> A, %v: A) -> A { %f(%f(%v)) }
 def @first[A, B](%a: A, %b: B) -> A { %a }

@@ -30,6 +30,7 @@ class DeadCodeElimination(RelayFunctionPass):
     """
 
     opt_level: ClassVar[int] = 1
+    keeps_effects: ClassVar[bool] = True
     required: ClassVar[tuple[str | Pass, ...]] = (InferType(),)
     inline_once: bool = False
     ignore_impurity: bool = False

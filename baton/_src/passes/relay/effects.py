@@ -1,10 +1,12 @@
-"""Which expressions have effects: references, stateful operators, and calls that may reach them.
+"""Which expressions do more than give a value: references, stateful operators, and calls that may reach them.
 
-Passes consult this before they drop, share or move an expression (contradictions B-18).
+Passes ask before they drop, share or move something (contradictions B-18).
 """
 
 from __future__ import annotations
 
+import weakref
+from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ir.expr import GlobalVar, Op
@@ -17,29 +19,20 @@ from baton._src.relay.nodes import Call, Function, RefCreate, RefRead, RefWrite
 class Effects:
     """Effects within a module. A call of an unknown function (a parameter, a local variable) counts as effectful if the
     module has effects at all, and so does calling a global that makes such a call: @map(%f, ...) does what %f does.
-    Without `creation`, creating a reference is no effect: an unused one is not observable.
-    """
+    Without `creation` it is none that a reference comes into being: nobody sees one that is not used."""
 
     def __init__(self, module: IRModule, creation: bool = True) -> None:
         self._creation = creation
-        self._own: dict[str, bool] = {}
-        calls: dict[str, set[str]] = {}
-        calls_unknown: set[str] = set()
-        for var, function in module.functions.items():
-            if isinstance(function, Function):
-                nodes = walk(function)
-                self._own[var.name_hint] = any(self._is_primitive(n) for n in nodes)
-                calls[var.name_hint] = {n.name_hint for n in nodes if isinstance(n, GlobalVar)}
-                if any(map(_calls_unknown, nodes)):
-                    calls_unknown.add(var.name_hint)
+        found = {v.name_hint: _facts_of(f) for v, f in module.functions.items() if isinstance(f, Function)}
+        self._own = {name: facts.acts or (creation and facts.creates) for name, facts in found.items()}
         self.anywhere = any(self._own.values())
         changed = self.anywhere
         if self.anywhere:
-            self._own |= dict.fromkeys(calls_unknown, True)
+            self._own |= {name: True for name, facts in found.items() if facts.calls_unknown}
         while changed:
             changed = False
-            for name, called in calls.items():
-                if not self._own[name] and any(self._own.get(c, True) for c in called):
+            for name, facts in found.items():
+                if not self._own[name] and any(self._own.get(called, True) for called in facts.calls):
                     self._own[name] = changed = True
 
     def of_nodes(self, root: Any) -> set[Any]:
@@ -48,21 +41,47 @@ class Effects:
         if not self.anywhere:
             return found
         for node in walk(root):
-            if self._is_effect(node) or any(p in found for p in evaluated_parts(node)):
+            if self.acts(node) or any(p in found for p in evaluated_parts(node)):
                 found.add(node)
         return found
 
-    def _is_primitive(self, node: Any) -> bool:
-        return is_primitive_effect(node) and (self._creation or not isinstance(node, RefCreate))
-
-    def _is_effect(self, node: Any) -> bool:
-        if self._is_primitive(node):
-            return True
+    def acts(self, node: Any) -> bool:
+        """Whether a node has an effect of its own, not only in its parts."""
+        if is_primitive_effect(node):
+            return self._creation or not isinstance(node, RefCreate)
         if not isinstance(node, Call) or isinstance(node.op, (Op, Constructor)):
             return False
         if isinstance(node.op, GlobalVar):
             return self._own.get(node.op.name_hint, True)
         return True
+
+
+@dataclass(frozen=True, slots=True)
+class _Facts:
+    """What the body of one function does: `acts` apart from creating references, `calls` these globals."""
+
+    acts: bool
+    creates: bool
+    calls_unknown: bool
+    calls: frozenset[str]
+
+
+_known: weakref.WeakKeyDictionary[Function, _Facts] = weakref.WeakKeyDictionary()
+"""A cache: most passes ask, and change few functions."""
+
+
+def _facts_of(function: Function) -> _Facts:
+    found = _known.get(function)
+    if found is None:
+        nodes = walk(function)
+        primitive = [n for n in nodes if is_primitive_effect(n)]
+        found = _known[function] = _Facts(
+            acts=any(not isinstance(n, RefCreate) for n in primitive),
+            creates=any(isinstance(n, RefCreate) for n in primitive),
+            calls_unknown=any(map(_calls_unknown, nodes)),
+            calls=frozenset(n.name_hint for n in nodes if isinstance(n, GlobalVar)),
+        )
+    return found
 
 
 def is_primitive_effect(node: Any) -> bool:

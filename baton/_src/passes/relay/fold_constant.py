@@ -3,7 +3,6 @@
     (1 + 2) * %x      becomes   3 * %x
     let %c = 1 + 2; %c * %x     becomes   3 * %x
     if (True) { %a } else { %b }   becomes   %a
-    (%a, %b).0        becomes   %a, unless the tuple has effects
     shape_of(%x)      becomes   its value where the type of %x says it (so does ndarray_size)
 
 Values come from `OpDef.reference`. Calls of stateful operators stay, and so do those with results larger than
@@ -13,22 +12,20 @@ marked `Primitive` are left alone.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
-from baton._src.ir.expr import GlobalVar, Op
+from baton._src.ir.expr import Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.node import set_note
 from baton._src.ir.op_def import NotApplicable
 from baton._src.ir.types import TensorType
-from baton._src.passes.relay.effects import Effects
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
 from baton._src.relay.check.infer_type import infer_expr
 from baton._src.relay.expressions import inside_primitives, walk, with_parts
-from baton._src.relay.nodes import Call, Constant, Function, If, Let, Tuple, TupleGetItem, Var
+from baton._src.relay.nodes import Call, Constant, If, Let, Tuple, TupleGetItem, Var
 from baton._src.relay.reference_calls import call_reference
 from baton._src.tir.expr import IntImm
 from baton._src.transform.context import PassContext
@@ -43,12 +40,7 @@ class FoldConstant(RelayFunctionPass):
     fold_qnn: bool = False
     max_bytes: int = 1 << 28
 
-    def rewriter(self, module: IRModule, ctx: PassContext) -> Callable[[Any], Any]:
-        effects = Effects(module)
-        return lambda function: self.rewritten(function, effects.of_nodes(function))
-
-    def rewritten(self, function: Any, effects: Collection[Any]) -> Any:
-        """A typed expression with constants folded; `effects` are its parts whose evaluation has effects."""
+    def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
         order = walk(function)
         values = {n.var: n.value for n in order if isinstance(n, Let)}
         kernels = inside_primitives(order)
@@ -58,8 +50,7 @@ class FoldConstant(RelayFunctionPass):
                 made = _without_constant(node, values, done)
             else:
                 new = with_parts(node, done)
-                stays = node in kernels or (isinstance(node, TupleGetItem) and node.tuple_value in effects)
-                made = (None if stays else self.folded(new)) or new
+                made = (None if node in kernels else self.folded(new)) or new
             if made is not node:
                 done[node] = made
         return done.get(function, function)
@@ -96,9 +87,7 @@ class FoldConstant(RelayFunctionPass):
 def fold_constant_expr(expr: Any, mod: IRModule, fold_qnn: bool = False) -> Any:
     """`expr` with operator calls on constants folded; `mod` has the functions it calls."""
     typed = infer_expr(expr, mod)
-    root = typed if isinstance(typed, Function) else Function([], typed)
-    effects = Effects(mod.with_functions({**mod.functions, GlobalVar("folded_expression"): root}))
-    return FoldConstant(fold_qnn).rewritten(typed, effects.of_nodes(typed))
+    return FoldConstant(fold_qnn).run_function(typed, mod, PassContext.current())
 
 
 def _without_constant(node: Var | Let, values: dict[Var, Any], done: dict[Any, Any]) -> Any:

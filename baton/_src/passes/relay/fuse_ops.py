@@ -7,13 +7,12 @@ becomes
 The groups are decided by `passes.shared.fusion_groups` (at most one convolution, matmul or reduction a group, opaque
 operators alone, at most `relay.FuseOps.max_depth` nodes). Scalar constants are grouped like operators. At level 0 every
 operator is its own group. Operators of different scopes (branches, closures, before and after a let) are never grouped.
-Arguments that have effects keep the order of their evaluation. Functions that only reshape get the attribute
-`relay.reshape_only`. `annotation.stop_fusion` is removed once the groups are made.
+Functions that only reshape get the attribute `relay.reshape_only`. `annotation.stop_fusion` is removed once the groups
+are made.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -23,7 +22,6 @@ from baton._src.ir.node import set_note
 from baton._src.ir.op_def import Fusion
 from baton._src.ir.types import FuncType
 from baton._src.passes.relay.building import is_call, is_generalized, shape_of
-from baton._src.passes.relay.effects import Effects
 from baton._src.passes.relay.infer_type import InferType
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
 from baton._src.passes.shared.fusion_groups import FusionNode, fusion_groups
@@ -52,25 +50,18 @@ class FuseOps(RelayFunctionPass):
     required: ClassVar[tuple[str | Pass, ...]] = (InferType(),)
     fuse_opt_level: int = -1
 
-    def rewriter(self, module: IRModule, ctx: PassContext) -> Callable[[Any], Any]:
+    def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
+        if function.attrs.get("Primitive"):
+            return function
         level = ctx.opt_level if self.fuse_opt_level < 0 else self.fuse_opt_level
-        max_depth = ctx.setting("relay.FuseOps.max_depth")
-        effects = Effects(module)
-
-        def rewrite(function: Any) -> Any:
-            if function.attrs.get("Primitive"):
-                return function
-            return _Fusion(function, max_depth, level, effects.of_nodes(function)).run()
-
-        return rewrite
+        return _Fusion(function, ctx.setting("relay.FuseOps.max_depth"), level).run()
 
 
 class _Fusion:
     """The groups of one function, and the function rewritten."""
 
-    def __init__(self, function: Function, max_depth: int, level: int, effects: Collection[Any]) -> None:
+    def __init__(self, function: Function, max_depth: int, level: int) -> None:
         self._function = function
-        self._effects = effects
         self._scopes = Scopes(function)
         order = walk(function.body)
         inside = inside_primitives(order)
@@ -144,8 +135,6 @@ class _Fusion:
                     set_note(params[part], "checked_type_", part.checked_type_)
                 inner[part] = params[part]
             inner[member] = with_parts(member, inner)
-        if sum(value in self._effects for value in params) > 1:
-            params = {value: params[value] for value in _as_evaluated(root, params)}
         type_ = root.checked_type_
         attrs = {"Primitive": 1, "relay.reshape_only": 1} if _only_reshapes(members) else {"Primitive": 1}
         function = Function(list(params.values()), inner[root], type_, attrs=attrs)
@@ -153,20 +142,6 @@ class _Fusion:
         made = Call(function, [done.get(p, p) for p in params], span=root.span)
         set_note(made, "checked_type_", type_)
         return made
-
-
-def _as_evaluated(root: Any, values: Collection[Any]) -> list[Any]:
-    """The arguments `values` of a group in the order in which the graph evaluates them: from left to right."""
-    found: dict[Any, None] = {}
-    stack, seen = [root], set()
-    while stack:
-        top = stack.pop()
-        if top in values:
-            found[top] = None
-        elif top not in seen:
-            seen.add(top)
-            stack += reversed(parts(top))
-    return list(found)
 
 
 def _pattern(node: Any) -> Fusion:

@@ -13,7 +13,7 @@ from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import post_order
 from baton._src.ir.types import Constructor
 from baton._src.passes.relay.forms.annotate_closures import annotated
-from baton._src.passes.relay.forms.let_placement import LetPlacement
+from baton._src.passes.relay.let_placement import LetPlacement
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
 from baton._src.relay.expressions import parts
 from baton._src.relay.nodes import Constant, Function, If, Let, Match, Var
@@ -29,6 +29,7 @@ class ToANormalForm(RelayFunctionPass):
     `Primitive`, too."""
 
     opt_level: ClassVar[int] = 1
+    keeps_effects: ClassVar[bool] = True
     inside_kernels: bool = True
 
     def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:

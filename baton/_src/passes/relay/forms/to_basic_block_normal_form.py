@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from baton._src.ir.module import IRModule
-from baton._src.passes.relay.forms.let_placement import LetPlacement
+from baton._src.passes.relay.let_placement import LetPlacement
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
 from baton._src.relay.nodes import Constant, Function, Var
 from baton._src.relay.scopes import Scopes
@@ -25,6 +25,7 @@ class ToBasicBlockNormalForm(RelayFunctionPass):
     """See the module's docstring."""
 
     opt_level: ClassVar[int] = 1
+    keeps_effects: ClassVar[bool] = True
 
     def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
         scopes = Scopes(function)

@@ -24,6 +24,7 @@ class ToGraphNormalForm(RelayFunctionPass):
     """See the module's docstring."""
 
     opt_level: ClassVar[int] = 1
+    keeps_effects: ClassVar[bool] = True
 
     def rewriter(self, module: IRModule, ctx: PassContext) -> Callable[[Any], Any]:
         found = Effects(module)
