@@ -161,3 +161,13 @@ def test_casts_of_tensors_and_scalars() -> None:
     made = topi.cast(x, "int8", None)
     np.testing.assert_array_equal(run([x], made, np.array([1.5, -2.5, 3], np.float32)), np.array([1, -2, 3], np.int8))
     assert (topi.cast(n, "int64").dtype, topi.cast(n, "int32")) == ("int64", n)
+
+
+def test_elementwise_functions_of_scalars() -> None:
+    """Guards sizes computed by topi: they are scalar expressions, and were tensors of no axes."""
+    n = te.var("n")
+    assert tvm.ir.structural_equal(topi.add(n, 1), n + 1)
+    assert tvm.ir.structural_equal(topi.maximum(1, n), tir.max(1, n))
+    assert tvm.ir.structural_equal(topi.divide(n, 2), tir.truncdiv(n, 2))
+    assert topi.multiply(n, 0.5).dtype == "float32"
+    assert topi.greater(n, 2).dtype == "bool"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-from baton._src.driver.tvm_names.topi.matched_operands import matched
+from baton._src.driver.tvm_names.topi.matched_operands import matched, of_scalars
 from baton._src.driver.tvm_names.topi.tagging import tag_of
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, PrimInfo, ShapeInfo, TensorInfo, TupleInfo
@@ -58,6 +58,9 @@ def computed(definition: OpDef[Any], operands: list[Any], attributes: dict[str, 
     inputs = [i for i in definition.inputs if "relax" in i.languages]
     is_elementwise = definition.fusion is Fusion.BROADCAST and [i.kind for i in inputs] == ["tensor", "tensor"]
     if is_elementwise and len(operands) == 2:
+        scalar = of_scalars(definition.name, *operands)
+        if scalar is not None:
+            return scalar
         operands = matched(*operands)
     infos = tuple(_info(operand, value) for operand, value in zip(inputs, operands))
     out = definition.infer(OpCall(definition, infos, record, Analyzer()))
