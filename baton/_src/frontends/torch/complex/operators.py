@@ -7,7 +7,7 @@ from typing import Any
 
 from baton._src.frontends.torch.complex.functions import exponential, logarithm, product_of_parts
 from baton._src.frontends.torch.library import torch_library
-from baton._src.frontends.torch.programs.whole_operators import scanned
+from baton._src.frontends.torch.scans import scanned
 
 Operator = Callable[..., Any]
 
