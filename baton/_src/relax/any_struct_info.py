@@ -26,7 +26,7 @@ class StructInfo(Node):
     span: Span | None = note(kw_only=True, default=None)
 
     def is_base_of(self, derived: StructInfo) -> bool:
-        """Whether `derived` is provably a subtype: each of its values is described by this one, too."""
+        """Whether `derived` is provably a subtype of this: each of its values is also described by this StructInfo."""
         return StructInfo.covers(self, derived)
 
     def __eq__(self, other: object) -> bool:

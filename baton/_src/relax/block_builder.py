@@ -60,12 +60,12 @@ class _OpenFunction:
     attrs: dict[str, Any]
     pure: bool
     nested: bool
-    """Whether it was opened inside another one, whose variables it may have."""
+    """Whether it was opened inside another one, whose variables it may use."""
     result: GlobalVar | None = None
 
 
 class BlockBuilder:
-    """Builds a module. `strict`: what cannot be decided about StructInfo is an error instead of a warning."""
+    """Builds a module. `strict`: undecidable questions about StructInfo are errors instead of warnings."""
 
     def __init__(self, mod: IRModule | None = None, *, strict: bool = False) -> None:
         self._module = mod if mod is not None else IRModule()
@@ -125,7 +125,7 @@ class BlockBuilder:
 
     @contextmanager
     def _opened(self, opened: _OpenFunction) -> Iterator[None]:
-        """Make `opened` the function being built, with its own variable names and scope of shape variables."""
+        """Start building `opened`, with its own variable names and scope of shape variables."""
         outer, self._open = self._open, opened
         token = _building.set((*_building.get(), self))
         outer_names, self.normalizer.names = self.normalizer.names, FreshNames()
@@ -178,19 +178,19 @@ class BlockBuilder:
         return self._functions.add(func, func_name)
 
     def update_func(self, gv: GlobalVar, updated_func: Any) -> None:
-        """Define `gv` anew (or for the first time)."""
+        """Define or redefine `gv`."""
         self._functions.define_anew(gv, updated_func)
 
     def get_unique_name(self, name_prefix: str) -> str:
-        """A name for a function of the module: `f`, `f1`, ..."""
+        """An unused name for a function of the module: `f`, `f1`, ..."""
         return self._functions.unique_name(name_prefix)
 
     def get(self) -> IRModule:
-        """The module as it is now."""
+        """The module in its current state."""
         return self._module.with_functions(self.context.functions)
 
     def finalize(self) -> IRModule:
-        """The module with unique global names; a public function is named by its global_symbol."""
+        """The module with unique global names; public functions are named by their global_symbol."""
         module = normalize_global_vars(self.get())
         self._module = module
         self.context.functions = dict(module.functions)
@@ -201,7 +201,7 @@ class BlockBuilder:
 
     @contextmanager
     def dataflow(self) -> Iterator[None]:
-        """Bindings inside go into a DataflowBlock."""
+        """A context whose bindings go into a DataflowBlock."""
         frame = self.normalizer.frame
         if frame.dataflow:
             raise fail(API, "a dataflow block cannot be nested in another one")
@@ -213,7 +213,7 @@ class BlockBuilder:
 
     @contextmanager
     def testing_scope(self, def_vars: Any) -> Iterator[None]:
-        """A scope outside of any function, with shape variables `def_vars`; what is emitted is dropped at its end."""
+        """A scope outside of any function, with shape variables `def_vars`; its bindings are discarded at the end."""
         self.begin_scope(None)
         self.context.shape_scope.update(def_vars)
         self.normalizer.frames.append(Frame())
@@ -224,7 +224,9 @@ class BlockBuilder:
             self.end_scope()
 
     def begin_scope(self, params: Any = None) -> None:
-        """Open a scope for shape variables; `params` bring theirs in. `None`: nothing from outside is visible."""
+        """Open a scope for shape variables, which contains those of `params`. `None`: no outer variables are
+        visible.
+        """
         saved = self.context.shape_scope
         dims = ExitStack()
         dims.enter_context(self.normalizer.shapes.dims())
@@ -234,7 +236,7 @@ class BlockBuilder:
             self.normalizer.shapes.define_params(_as_params(params) or ())
 
     def end_scope(self) -> None:
-        """Close the scope opened last."""
+        """Close the innermost scope."""
         if not self._scopes:
             raise fail(API, "end_scope without begin_scope")
         self.context.shape_scope, dims = self._scopes.pop()
@@ -251,7 +253,7 @@ class BlockBuilder:
         self.normalizer.frame.dataflow = True
 
     def end_block(self) -> BindingBlock:
-        """The block begun last. A dataflow block that was begun is returned as one, even if it is empty."""
+        """End the innermost block and return it. A dataflow block is returned as such, even if it is empty."""
         if not self._in_begun_block():
             help = "blocks inside `with builder.function(...)` and `with builder.dataflow()` end by themselves"
             raise fail(API, "end_block without begin_binding_block", help=help)
@@ -270,7 +272,7 @@ class BlockBuilder:
     """As TVM names them."""
 
     def current_block_is_dataflow(self) -> bool:
-        """Whether bindings now go into a DataflowBlock."""
+        """Whether bindings currently go into a DataflowBlock."""
         return self.normalizer.frame.dataflow
 
     # ------------------------------------------------------------------------------------------------- bindings
@@ -280,7 +282,7 @@ class BlockBuilder:
         return self._emit(expr, name_hint, output=False, span=span)
 
     def emit_output(self, output: Any, name_hint: str = "", *, span: Span | None = None) -> Var:
-        """Bind `output` to a variable that is visible after the dataflow block, in which this must be called."""
+        """Bind `output` to a variable that is visible after the current dataflow block."""
         if not self.normalizer.frame.dataflow:
             raise fail(API, "emit_output is called outside of a dataflow block", help="use emit")
         return self._emit(output, name_hint, output=True, span=span)
@@ -294,14 +296,14 @@ class BlockBuilder:
         return var
 
     def match_cast(self, value: Any, struct_info: StructInfo, name_hint: str = "", *, span: Span | None = None) -> Var:
-        """Bind `value`, cast to `struct_info`: checked at run time, which gives new variables their values."""
+        """Bind `value`, cast to `struct_info`; the cast is checked at run time and binds new shape variables."""
         found = self.normalizer.atom(_as_expr(value))
         var = self.normalizer.fresh_var(struct_info, name_hint)
         self.normalizer.add_binding(MatchCast(var, found, struct_info, span))
         return var
 
     def emit_normalized(self, binding: Binding) -> None:
-        """Append a binding made elsewhere (it is normalised if it is not)."""
+        """Append an existing binding, normalising it if necessary."""
         self.normalizer.add_binding(binding)
 
     def normalize(self, expr: Any) -> Any:
@@ -337,7 +339,7 @@ class BlockBuilder:
         te_grad_kwargs: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> Any:
-        """As `call_te`, with the gradient named."""
+        """Like `call_te`, with the name of the gradient function."""
         found = call_te_arguments(self.normalizer.atom, func, args, kwargs)
         return found.call_with_grad(self.add_func(found.function, found.name), te_grad_name, te_grad_kwargs or {})
 

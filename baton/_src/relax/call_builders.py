@@ -1,6 +1,6 @@
-"""Builder functions of calls: of kernels, packed functions, closures (`tvm.relax.op` and `R`, v0.19).
+"""Builder functions for calls of kernels, packed functions and closures (`tvm.relax.op` and `R`, v0.19).
 
-They only make nodes; checking is done where the call is normalised.
+They only create nodes; the call is checked when it is normalised.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from baton._src.support.diagnostics import fail
 
 
 def emit_with_sinfo(op: Any, args: Any, sinfo_args: Any) -> Call:
-    """A call of any operator (itself or its full name) with StructInfo arguments (`R.emit_with_sinfo`)."""
+    """A call of an operator, given as an object or by full name, with StructInfo arguments (`R.emit_with_sinfo`)."""
     found = Op.get(op) if isinstance(op, str) else op
     given = args if isinstance(args, (list, tuple)) else args.fields if isinstance(args, Tuple) else (args,)
     return Call(found, [as_expr(a) for a in given], sinfo_args=_infos(sinfo_args))
@@ -108,7 +108,7 @@ def call_pure_packed(func: Any, *args: Any, sinfo_args: Any = None) -> Call:
 
 
 def call_inplace_packed(func: Any, *args: Any, inplace_indices: Any, sinfo_args: Any = None) -> Call:
-    """Call a packed function that changes the arguments numbered by `inplace_indices` in place and returns them."""
+    """Call a packed function that modifies the arguments at `inplace_indices` in place and returns them."""
     attrs = CallTIRInplaceAttrs(_indices(inplace_indices))
     return Call(special_op("call_inplace_packed"), [_function(func), *map(as_expr, args)], attrs, _infos(sinfo_args))
 

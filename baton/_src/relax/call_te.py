@@ -1,7 +1,7 @@
-"""`BlockBuilder.call_te`: makes a kernel from a function over te tensors, and the `call_tir` that calls it.
+"""`BlockBuilder.call_te`: create a kernel from a function over te tensors, and the `call_tir` that calls it.
 
-The kernel has its own shape variables, one for each of the caller's, under the same name. Those that are not by
-themselves a dim of some buffer are passed as trailing integers.
+The kernel has its own shape variables, one for each of the caller's, with the same name. Those that are not themselves
+a dim of some buffer are passed as trailing integers.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class CallTE:
 
 @dataclass
 class _Conversion:
-    """Turns arguments of the call into te tensors and scalars."""
+    """Converts arguments of the call to te tensors and scalars."""
 
     normalize: Callable[[Any], Any]
     exprs: list[Any] = field(default_factory=list)
@@ -113,7 +113,7 @@ class _Conversion:
 def call_te_arguments(
     normalize: Callable[[Any], Any], func: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]
 ) -> CallTE:
-    """Apply `func` to te versions of the arguments; `normalize` makes an expression a leaf with StructInfo.
+    """Apply `func` to the arguments converted to te; `normalize` turns an expression into a leaf with StructInfo.
 
     `primfunc_name_hint` (default: the function's name) and `primfunc_attrs` are taken out of `kwargs`.
     """
@@ -136,6 +136,6 @@ def call_te_arguments(
 
 
 def _undetermined(tensors: Sequence[Tensor], own: dict[TirVar, TirVar]) -> list[TirVar]:
-    """The caller's variables whose kernel variable is alone in no dim of a buffer that the kernel is given."""
+    """The caller's variables whose kernel variable is not by itself a dim of any of the kernel's buffer arguments."""
     found = {d for t in tensors for d in t.shape if isinstance(d, TirVar)}
     return [theirs for theirs, mine in own.items() if mine not in found]

@@ -10,7 +10,9 @@ from baton._src.support.spans import Span
 
 
 class Frame:
-    """The blocks of one SeqExpr while it is being built. `dataflow`: whether bindings now go into a DataflowBlock."""
+    """The blocks of one SeqExpr while it is being built. `dataflow`: whether bindings currently go into a
+    DataflowBlock.
+    """
 
     def __init__(self) -> None:
         self.blocks: list[tuple[bool, list[Binding], Span | None]] = []
@@ -36,7 +38,7 @@ class Frame:
         self.blocks[-1][1].append(binding)
 
     def finish(self, old: tuple[BindingBlock, ...] = ()) -> tuple[BindingBlock, ...]:
-        """The blocks; those of `old` (and `old` itself) where nothing changed."""
+        """The finished blocks; those of `old` (and `old` itself) where nothing changed."""
         made: list[BindingBlock] = []
         for position, (dataflow, bindings, span) in enumerate(self.blocks):
             before = old[position] if position < len(old) else None

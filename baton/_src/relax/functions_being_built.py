@@ -1,4 +1,4 @@
-"""The functions of a module while it is built: their names, and which of them are equal to one that is there.
+"""The functions of a module under construction: assigns their names, and reuses functions equal to an existing one.
 
 functions = FunctionsBeingBuilt(context)
 relu = functions.add(kernel, "relu")            # @relu, defined in context.functions
@@ -19,7 +19,7 @@ from baton._src.relax.nodes import Function
 
 
 class FunctionsBeingBuilt:
-    """See the module. The functions themselves lie in `context.functions`, where deduction looks for callees."""
+    """See the module. The functions themselves are in `context.functions`, where deduction looks up callees."""
 
     def __init__(self, context: Context) -> None:
         self.context = context
@@ -34,13 +34,13 @@ class FunctionsBeingBuilt:
         return self._by_structure().var_of(function, lambda: self._define(GlobalVar(self.unique_name(name)), function))
 
     def define_anew(self, var: GlobalVar, function: Any) -> None:
-        """Define `var`, whether or not it was defined."""
+        """Define or redefine `var`."""
         self.forget()
         self._names.add(var.name_hint)
         self._define(var, function)
 
     def forget(self) -> None:
-        """Forget how the functions look: they were changed."""
+        """Drop the index by structure, since functions were changed."""
         self._known = None
 
     def unique_name(self, prefix: str) -> str:

@@ -1,4 +1,4 @@
-"""Visitors and mutators over Relax, as users write them (`relax.expr_functor`): one overridable method a node class.
+"""Visitors and mutators over Relax for users (`relax.expr_functor`): one overridable method per node class.
 
     class CountCalls(ExprVisitor):
         def visit_call_(self, call): self.count += 1; super().visit_call_(call)
@@ -82,7 +82,9 @@ class ExprFunctor:
 
 
 class ExprVisitor:
-    """Visits every part of an expression; override what is of interest and call `super()` to go on inside."""
+    """Visits every part of an expression; override the methods of interest and call `super()` to visit a node's
+    parts.
+    """
 
     def visit_expr(self, expr: Any) -> None:
         """Visit an expression by its class."""
@@ -158,7 +160,7 @@ class ExprVisitor:
 
 
 class ExprMutator:
-    """Rebuilds an expression through `builder_`, bindings normalised on the way; unchanged parts stay the same."""
+    """Rebuilds an expression through `builder_`, which normalises bindings; unchanged parts remain the same objects."""
 
     def __init__(self, mod: IRModule | None = None) -> None:
         self.builder_ = BlockBuilder(mod)
@@ -171,7 +173,7 @@ class ExprMutator:
         return getattr(self, _method(expr))(expr)
 
     def visit_expr_post_order(self, expr: Any) -> Any:
-        """The expression with its parts visited, its own overridden method left out."""
+        """The expression with its parts visited, without calling its own overridden method."""
         if isinstance(expr, PrimFunc):
             return expr
         return getattr(ExprMutator, _method(expr))(self, expr)
@@ -222,7 +224,7 @@ class ExprMutator:
         return rx.Function(params, body, expr.ret_struct_info, expr.is_pure, expr.attrs, expr.span)
 
     def visit_with_new_scope(self, expr: Any, params: Sequence[rx.Var] = ()) -> Any:
-        """A body with a scope of its own; it may use what is visible outside."""
+        """Visit a body in its own scope; it may use outer variables."""
         self.builder_.begin_scope(list(params))
         try:
             return self.visit_expr(expr)
@@ -304,7 +306,7 @@ class ExprMutator:
         self._remap[vid] = var
 
     def get_var_remap(self, vid: rx.Var) -> Any:
-        """What uses of the variable `vid` become."""
+        """The replacement for uses of the variable `vid`."""
         return self._remap.get(vid, vid)
 
     def lookup_binding(self, var: rx.Var) -> Any:

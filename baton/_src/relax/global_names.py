@@ -1,4 +1,4 @@
-"""Names of a module's functions: unique, and those of public functions equal to their global_symbol."""
+"""Normalise the names of a module's functions: unique, and for public functions equal to their global_symbol."""
 
 from __future__ import annotations
 

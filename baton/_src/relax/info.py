@@ -24,7 +24,7 @@ UNIT_INFO = TupleStructInfo(())
 
 
 def to_info(info: StructInfo) -> Info:
-    """What an operator's `infer` sees of a value. Functions and other objects are `OBJECT`."""
+    """The `Info` that an operator's `infer` gets for a value. Functions and other objects are `OBJECT`."""
     return run(_to_info_task(info)) if isinstance(info, TupleStructInfo) else _to_leaf(info)
 
 

@@ -1,4 +1,4 @@
-"""An index of functions by structure: finds the variable of an equal function, and hashes only when it has to.
+"""An index of functions by structure: finds the variable of an equal function, hashing only when necessary.
 
     known = KnownFunctions()
     known.add(relu.func, relu)

@@ -52,7 +52,7 @@ from baton._src.tir.prim_func import PrimFunc
 
 
 class Normalizer:
-    """The state of normalising: frames of open SeqExprs, variables in scope, names given out."""
+    """The state of normalisation: frames of open SeqExprs, variables in scope, names in use."""
 
     def __init__(self, context: Context | None = None) -> None:
         self.context = context if context is not None else Context()
@@ -67,7 +67,7 @@ class Normalizer:
     # ---------------------------------------------------------------------------------------------- entrances
 
     def expression(self, expr: Any) -> Any:
-        """`expr` as the right side of a binding; what is nested in it is bound in the current frame."""
+        """`expr` as the right-hand side of a binding; nested expressions are bound in the current frame."""
         return expr if is_settled(expr, self.context) else run(self._value(expr))
 
     def atom(self, expr: Any) -> Any:
@@ -188,7 +188,7 @@ class Normalizer:
         return self._informed(_fresh(expr, cond=cond, true_branch=then, false_branch=other))
 
     def _flatten(self, expr: SeqExpr) -> Task[Any]:
-        """A SeqExpr standing as a value: its bindings move into the current frame."""
+        """Flatten a SeqExpr used as a value: its bindings move into the current frame."""
         frame = self.frame
         outer = frame.dataflow
         for block in expr.blocks:

@@ -1,4 +1,4 @@
-"""Copies of functions with variables of their own: no variable or shape variable may belong to two functions."""
+"""Copy functions with new variables, since no variable or shape variable may belong to two functions."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Builder functions of Relax's special operators: effects, shapes, devices, memory (`tvm.relax.op`, `R`; v0.19).
 
-They only make nodes; checking is done where the call is normalised. `SPECIAL_BUILDERS` lists those of calls
+They only create nodes; the call is checked when it is normalised. `SPECIAL_BUILDERS` lists those of calls
 (`call_builders`) and of literals (`literals`) too.
 """
 

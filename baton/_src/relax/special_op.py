@@ -1,4 +1,4 @@
-"""`SpecialOp`: an operator of Relax that sees StructInfo, syntax and module (facts: relax-language §10).
+"""`SpecialOp`: a Relax operator whose rules use StructInfo, syntax and the module (facts: relax-language §10).
 
 `Op.definition` of a Relax operator is an `OpDef` or a `SpecialOp`; the table of them is in `special_ops`.
 """

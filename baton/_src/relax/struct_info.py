@@ -18,7 +18,7 @@ from baton._src.values.packed_func import PROCESS_FUNCTIONS
 
 @node
 class ObjectStructInfo(StructInfo):
-    """Any value: the top of the lattice."""
+    """Any value: the top of the StructInfo lattice."""
 
     def __init__(self, span: Span | None = None) -> None:
         init_field(self, "span", span)

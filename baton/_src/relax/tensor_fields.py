@@ -33,7 +33,7 @@ def tensor_field(owner: Expr, name: str) -> Any:
 
 
 class ElementType:
-    """`x.dtype`: its parts are expressions, it is none itself."""
+    """`x.dtype`: its fields are expressions, but it is not an expression itself."""
 
     def __init__(self, tensor: Expr) -> None:
         self.tensor = tensor
@@ -58,7 +58,9 @@ class ElementType:
 
 
 class AlongAxes:
-    """`x.shape` or `x.strides`: its items are expressions, it is none itself (`R.shape_of(x)` is the whole shape)."""
+    """`x.shape` or `x.strides`: its items are expressions, but it is not one itself (`R.shape_of(x)` is the whole
+    shape).
+    """
 
     def __init__(self, tensor: Expr, name: str, op: str) -> None:
         self.tensor = tensor

@@ -1,4 +1,4 @@
-"""Criteria on StructInfo annotations and the scope they stand in (seed 001, Well-Formedness 5, 10, 14-17, 19, 20, 22).
+"""Criteria on StructInfo annotations and their scope (seed 001, Well-Formedness 5, 10, 14-17, 19, 20, 22).
 
 `Place` says where an annotation stands, since that decides which shape variables may be new in it.
 """
@@ -54,7 +54,9 @@ class AnnotationRules:
         self.is_visible = is_visible
 
     def check(self, info: StructInfo, place: Place, span: Span | None, what: str) -> None:
-        """All criteria for one annotation. In a cast, new variables standing alone come into scope left to right."""
+        """Check all criteria for one annotation. In a cast, new variables that are a whole dim come into scope left to
+        right.
+        """
         todo: list[tuple[StructInfo, frozenset[TirVar]]] = [(info, frozenset())]
         while todo:
             part, inner = todo.pop()

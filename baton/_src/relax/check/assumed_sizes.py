@@ -1,10 +1,10 @@
-"""The pairs of sizes that a call's shape rule takes to be equal without a proof.
+"""The pairs of sizes that a call's shape rule assumes to be equal without a proof.
 
     matmul(x, w) with x: (m, k), w: (k2, n)        ->       [(k, k2)]
 
-A rule asks its prover whether two sizes are equal and continues if that is undecided; whoever runs the call has to
-check them. Calls whose operands or result are not known well enough for a kernel assume nothing: they are judged again
-once their sizes are known.
+A rule asks its prover whether two sizes are equal and continues if that is undecided; the sizes must then be checked
+when the call runs. Calls whose operands or result are not known well enough for a kernel assume nothing: they are
+checked again once their sizes are known.
 """
 
 from __future__ import annotations

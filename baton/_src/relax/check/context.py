@@ -1,4 +1,4 @@
-"""The context of deduction: what it may look at besides the expression, and where its findings go."""
+"""The context of deduction: its inputs besides the expression, and the sink of its diagnostics."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from baton._src.tir.expr import Var as TirVar
 
 @dataclass
 class Context:
-    """What deduction may look at: the functions of the module, the prover of dims, and where warnings go."""
+    """The inputs of deduction: the functions of the module, the prover of dims; and the sink of its warnings."""
 
     functions: dict[GlobalVar, Any] = field(default_factory=dict)
     prover: DimProver = field(default_factory=Analyzer)
@@ -27,9 +27,9 @@ class Context:
     lookup: Callable[[Var], Any] = field(default=lambda _var: None)
     """The value bound to a variable, or None where it is not known."""
     shape_scope: set[TirVar] = field(default_factory=set)
-    """The shape variables in scope where deduction is at work."""
+    """The shape variables in scope at the expression."""
     signatures: dict[GlobalVar, tuple[Any, StructInfo]] = field(default_factory=dict)
-    """What has been worked out for the functions of the module, with the function it was worked out from."""
+    """Cache of the signatures of the module's functions, with the function each was computed from."""
 
     def global_info(self, var: GlobalVar) -> StructInfo:
         """The StructInfo of a function of the module; of an unknown one, that of the variable itself."""

@@ -1,4 +1,5 @@
-"""The StructInfo of every kind of expression, one level at a time (facts: relax-language §6; seed 001, StructInfo).
+"""Deduce the StructInfo of every kind of expression, one level at a time (facts: relax-language §6; seed 001,
+StructInfo).
 
 Normalisation works bottom-up and calls `deduce` for each expression it binds, so the parts of an expression already
 have their StructInfo. What is certainly wrong raises `DiagnosticError`; what cannot be decided goes to the context's
@@ -163,7 +164,7 @@ def _conditional(expr: If, context: Context) -> StructInfo:
 
 
 def _place(arg: Any, call: Call) -> Span | None:
-    """Where an argument is written; for a variable this is where it is defined."""
+    """The span of an argument; for a variable, of its definition."""
     return call.span or arg.span if isinstance(arg, Var) else arg.span or call.span
 
 
@@ -241,7 +242,9 @@ def _call_operator(expr: Call, definition: OpDef[Any], context: Context) -> Stru
 
 
 def _operand(arg: Any, context: Context) -> Info:
-    """What is known of an argument. A variable of the whole function that holds a shape may be named by the result."""
+    """The StructInfo of an argument. The result may refer to a variable that holds a shape and is visible in the whole
+    function.
+    """
     found = to_info(info_of(arg, context))
     if isinstance(found, ShapeInfo) and found.values is None and isinstance(arg, Var):
         return found if isinstance(arg, DataflowVar) else ShapeInfo(None, found.ndim, arg)

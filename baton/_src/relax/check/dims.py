@@ -1,4 +1,5 @@
-"""What is certain about dimensions: yes, no, or undecided (facts: relax-language §2, §4, §11; contradictions A-41).
+"""Prove or refute equality of dimensions: yes, no, or undecided (facts: relax-language §2, §4, §11; contradictions
+A-41).
 
 Equality is decided by the arithmetic analyzer: equal after simplification is YES, a difference that cannot be zero is
 NO, anything else is MAYBE.

@@ -1,4 +1,4 @@
-"""Leaving a scope: a StructInfo without the variables that are invisible outside (facts: relax-language §5).
+"""Leaving a scope: remove variables that are invisible outside from a StructInfo (facts: relax-language §5).
 
 A tensor or shape that mentions a variable out of scope loses its whole shape and keeps its rank, unless the variable
 can be replaced by what is known of it. Inside a function type, variables that its own parameters bind stay.

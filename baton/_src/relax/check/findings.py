@@ -1,4 +1,4 @@
-"""What a check found: every violation, in program order, with the function it is in."""
+"""The result of a check: every violation, in program order, with the function that contains it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which functions of a module call each other in circles (`detect_recursion`, seed 001 Well-Formedness 7 and 8)."""
+"""Find the mutually recursive functions of a module (`detect_recursion`, seed 001 Well-Formedness 7 and 8)."""
 
 from __future__ import annotations
 

@@ -41,7 +41,9 @@ from baton._src.tir.prim_func import PrimFunc
 
 
 class ScopeWalk:
-    """Walks the functions of one module; what must be unique in the module is remembered across functions."""
+    """Walks the functions of one module; names and variables that must be unique in the module are kept across
+    functions.
+    """
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Which variables are in scope at a place of a function, and the criteria on defining and using them.
+"""The variables in scope at a point of a function, and the criteria on their definitions and uses.
 
 Well-formedness criteria 1, 2, 3, 11, 24 and RELAX-SCOPE-3 (seed 001); `scope_walk` says where scopes begin and end.
 """
@@ -14,7 +14,7 @@ from baton._src.tir.expr import Var as TirVar
 
 
 class VariableScope:
-    """The scope of one place; what must be unique in the module is remembered across functions."""
+    """The scope at one point; variables, unique in the module, are kept across functions."""
 
     def __init__(self, findings: Findings) -> None:
         self._findings = findings
@@ -25,20 +25,20 @@ class VariableScope:
         self.shape_vars: set[TirVar] = set()
         self._trail: list[Var] = []
         self.shape_trail: list[TirVar] = []
-        """What came into scope, in order: leaving a scope undoes it back to a mark."""
+        """Shape variables in the order they came into scope: leaving a scope removes them back to a mark."""
         self.hidden_dataflow: dict[DataflowVar, None] = {}
-        """DataflowVars of blocks around the function literal being walked."""
+        """DataflowVars of blocks that enclose the function literal being walked."""
         self.own: Var | None = None
         """The variable whose value is being walked."""
         self._later: set[Var] = set()
 
     def begin(self, function: Function) -> None:
-        """A new function of the module: nothing is in scope yet."""
+        """Start a new function of the module, with nothing in scope."""
         self.leave((0, 0))
         self._later = _bound_anywhere(function)
 
     def define(self, var: Var, span: Span | None, *, param: bool = False) -> None:
-        """A variable comes into scope; it must be new in the whole module."""
+        """Add a variable to the scope; it must be new in the whole module."""
         if var in self._defined:
             elsewhere = self._defined[var] != self._findings.function
             self._findings.add(
@@ -53,24 +53,26 @@ class VariableScope:
         self._trail.append(var)
 
     def add_shape_var(self, var: TirVar) -> None:
-        """A shape variable comes into scope if it is not yet there."""
+        """Add a shape variable to the scope if it is not in it."""
         if var not in self.shape_vars:
             self.shape_vars.add(var)
             self.shape_trail.append(var)
 
     def marks(self) -> tuple[int, int]:
-        """Where a scope begins, for `leave`."""
+        """The marks of a scope's start, for `leave`."""
         return len(self._trail), len(self.shape_trail)
 
     def leave(self, marks: tuple[int, int]) -> None:
-        """Everything that came into scope since `marks` leaves it."""
+        """Remove everything that came into scope since `marks`."""
         trail, shapes = marks
         self.visible.difference_update(self._trail[trail:])
         self.shape_vars.difference_update(self.shape_trail[shapes:])
         del self._trail[trail:], self.shape_trail[shapes:]
 
     def namesake(self, var: TirVar) -> str:
-        """How to tell an unbound shape variable from what has its name here; empty if nothing has."""
+        """A hint that tells an unbound shape variable from a variable in scope with the same name; empty if there is
+        none.
+        """
         name = var.name
         if any(other.name == name for other in self.shape_vars):
             return (
@@ -85,7 +87,7 @@ class VariableScope:
         return ""
 
     def claim_shape_vars(self, variables: list[TirVar], span: Span | None) -> None:
-        """Shape variables belong to one function of the module."""
+        """Check that the shape variables belong to one function of the module only."""
         for var in variables:
             owner = self._shape_owner.setdefault(var, self._findings.function)
             if owner != self._findings.function:

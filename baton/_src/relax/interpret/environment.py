@@ -1,4 +1,4 @@
-"""What a running function sees: values of variables and of shape variables, captured ones included."""
+"""The environment of a running function: values of variables and shape variables, including captured ones."""
 
 from __future__ import annotations
 

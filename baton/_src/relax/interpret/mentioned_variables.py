@@ -1,4 +1,4 @@
-"""Which variables a piece of Relax mentions: what a closure may capture."""
+"""Collect the variables that occur in a piece of Relax, which a closure may capture."""
 
 from __future__ import annotations
 

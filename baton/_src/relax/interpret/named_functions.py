@@ -1,4 +1,4 @@
-"""What names mean at run time: functions and kernels of the module, packed functions, builtins of the VM."""
+"""Resolve names at run time: functions and kernels of the module, packed functions, builtins of the VM."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from baton._src.values.packed_func import FunctionTable
 
 _OWN = {"vm.builtin.alloc_shape_heap", *MACHINE_TABLE}
 _MACHINE_FUNCTIONS = {name: function for name, function in BUILTINS.items() if name not in _OWN}
-"""What passes that lower a program call; not what needs a machine with bytecode."""
+"""The VM builtins that lowering passes call, except those that need a bytecode VM."""
 
 
 class NamedFunctions:

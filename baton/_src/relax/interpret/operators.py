@@ -1,4 +1,4 @@
-"""Operators by their NumPy meaning. Their type rules check the values first: NumPy would add int32 to float32.
+"""Run operators by their NumPy references. Their type rules check the values first: NumPy would add int32 to float32.
 
 When the program was checked, little may have been known of the operands; at run time everything is, so an operator
 refuses the same values here as when it is compiled on its first call (`driver/relax/operator_compiler`).

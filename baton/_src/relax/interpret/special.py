@@ -1,4 +1,4 @@
-"""What the special operators do when run (facts: relax-language §10), over the values of the interpreter."""
+"""Implementations of the special operators (facts: relax-language §10) on the values of the interpreter."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from baton._src.values.tensor import NDArray
 
 
 class Machine(Protocol):
-    """What operators ask of the interpreter."""
+    """The interface of the interpreter that the operators use."""
 
     def run_kernel(self, function: Any, args: list[Any]) -> None: ...
     def call(self, callee: Any, args: tuple[Any, ...]) -> Task[Any]: ...

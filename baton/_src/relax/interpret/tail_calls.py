@@ -1,4 +1,4 @@
-"""Calls in tail position: the caller's frame is dropped before they run; its result checks run afterwards."""
+"""Tail calls: the caller's frame is dropped before the call runs; the caller's result checks run afterwards."""
 
 from __future__ import annotations
 

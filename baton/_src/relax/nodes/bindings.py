@@ -13,7 +13,7 @@ from baton._src.support.spans import Span
 
 @node
 class Binding(Node):
-    """Base of bindings: `var` (None in a MatchCast that only checks) gets `value`."""
+    """Base of bindings: `var` (None in a MatchCast that only checks) is bound to `value`."""
 
     var: Any = binder()
     value: Any = part(kw_only=True)

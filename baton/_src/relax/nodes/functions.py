@@ -90,7 +90,7 @@ class Function(Expr):
         return Function.binding_symbols(self, binding_map)
 
     def inline_functions(self, function_map: Any) -> Function:
-        """A copy with functions of a module, given by variable or name, in the place of their calls."""
+        """A copy with calls of the given functions (by variable or name) inlined."""
         return Function.inlining(self, function_map)
 
 

@@ -1,4 +1,4 @@
-"""The functions users make patterns with (names of `tvm.relax.dpl`)."""
+"""The functions that create patterns (names of `tvm.relax.dpl`)."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ from baton._src.support.diagnostics import fail
 
 
 def wildcard() -> WildcardPattern:
-    """Anything."""
+    """Matches any expression."""
     return WildcardPattern()
 
 
 def is_expr(expr: Any) -> ExprPattern:
-    """This expression."""
+    """Matches this expression, or one structurally equal to it."""
     return ExprPattern(expr)
 
 
@@ -55,7 +55,7 @@ def is_op(op_name: str) -> ExprPattern:
 
 
 def is_var(name: str = "") -> VarPattern:
-    """A variable, of this name if one is given."""
+    """Matches a variable, of this name if one is given."""
     return VarPattern(name)
 
 
@@ -65,7 +65,7 @@ def is_dfv(name: str = "") -> DataflowVarPattern:
 
 
 def is_gv(name: str = "") -> GlobalVarPattern:
-    """A function of the module whose name contains this one."""
+    """Matches a function of the module whose name contains `name`."""
     return GlobalVarPattern(name)
 
 
@@ -112,7 +112,7 @@ def is_call_dps_packed(func_name: str, args: Any = None) -> CallPattern:
 
 
 is_call_tir_extern = is_call_dps_packed
-"""The older name."""
+"""The former name of `is_call_dps_packed`."""
 
 
 def is_call_packed(func_name: str, args: Sequence[DFPattern] | None = None) -> CallPattern:
@@ -121,24 +121,24 @@ def is_call_packed(func_name: str, args: Sequence[DFPattern] | None = None) -> C
 
 
 def reject(pattern: DFPattern) -> NotPattern:
-    """Whatever `pattern` does not match."""
+    """Matches anything that `pattern` does not match."""
     return NotPattern(pattern)
 
 
 def has_attr(attrs: Mapping[str, Any], pattern: DFPattern | None = None) -> AttrPattern:
-    """What `pattern` matches (anything, without one), with these attributes."""
+    """Matches what `pattern` matches (default: anything), if it has these attributes."""
     return (pattern or wildcard()).has_attr(attrs)
 
 
 def has_dtype(dtype: str, pattern: DFPattern | None = None) -> DataTypePattern:
-    """What `pattern` matches (anything, without one), a tensor of `dtype`."""
+    """Matches what `pattern` matches (default: anything), if it is a tensor of `dtype`."""
     return (pattern or wildcard()).has_dtype(dtype)
 
 
 def make_fused_bias_activation_pattern(
     op_name: str, with_bias: bool = False, activation: str | None = None
 ) -> DFPattern:
-    """op(data, weight), plus a bias, behind it an activation."""
+    """The pattern of op(data, weight), optionally followed by adding a bias and by an activation."""
     found: DFPattern = is_op(op_name)(wildcard(), wildcard())
     if with_bias:
         found = is_op("relax.add")(found, wildcard())

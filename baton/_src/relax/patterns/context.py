@@ -23,7 +23,7 @@ from baton._src.support.diagnostics import fail
 
 @dataclass(frozen=True, eq=False)
 class Edge:
-    """`consumer` uses what `producer` matches, as argument `index` (-1: any); `only`: and nobody else does."""
+    """`consumer` uses what `producer` matches as argument `index` (-1: any); `only`: it is the only user."""
 
     producer: DFPattern
     consumer: DFPattern
@@ -42,7 +42,9 @@ _open = _Open()
 
 
 class PatternContext:
-    """Collects the patterns and edges made while it is entered. `incremental`: start with those of the outer one."""
+    """Collects the patterns and edges created while it is entered. `incremental`: start with those of the outer
+    context.
+    """
 
     def __init__(self, incremental: bool = False) -> None:
         outer = _open.stack[-1] if incremental and _open.stack else None
@@ -64,7 +66,7 @@ class PatternContext:
         return _open.stack[-1] if _open.stack else None
 
     def add(self, pattern: DFPattern) -> None:
-        """Let `pattern` take part."""
+        """Add a pattern to those to be matched."""
         if not any(p is pattern for p in self.patterns):
             self.patterns.append(pattern)
 
@@ -91,7 +93,7 @@ class PatternContext:
 
 
 class PatternSeq:
-    """Patterns each of which uses the one before."""
+    """A chain of patterns, each of which uses the previous one."""
 
     def __init__(self, patterns: Any, only_use: bool = False) -> None:
         self.patterns: tuple[DFPattern, ...] = tuple(patterns)
@@ -109,7 +111,7 @@ class PatternSeq:
         return _joined(self, other, False, index)
 
     def only_used_by(self, other: Any, index: int = -1) -> PatternSeq:
-        """As `used_by`, and by nobody else."""
+        """Like `used_by`, with no other users."""
         return _joined(self, other, True, index)
 
     def __xor__(self, other: Any) -> PatternSeq:
@@ -160,7 +162,7 @@ def chain(left: DFPattern, right: Any, only: bool, index: int) -> PatternSeq:
 
 
 def note_call(pattern: CallPattern) -> None:
-    """A call pattern made while a context is open takes part in it."""
+    """Add a call pattern created while a context is open to that context."""
     if _open.stack:
         _open.stack[-1].add(pattern)
 

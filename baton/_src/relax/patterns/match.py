@@ -1,4 +1,4 @@
-"""Does an expression match a pattern, and what did the patterns inside match?
+"""Match an expression with a pattern, recording what each inner pattern matched.
 
 Alternatives are tried in order, and the assumptions of a failed one are dropped. With a map from variables to their
 values a pattern looks through variables (but `is_var` and `wildcard` take the variable as it is). Operands are
@@ -70,7 +70,7 @@ class Matcher:
         return expr
 
     def same(self, a: Any, b: Any) -> bool:
-        """Whether two matched expressions are one: the same, through variables, or equal leaves."""
+        """Whether two matched expressions are the same: identical after looking through variables, or equal leaves."""
         if a is b:
             return True
         one, other = self.value(a), self.value(b)
@@ -80,7 +80,7 @@ class Matcher:
         return leaf and structural_equal(one, other)
 
     def shown(self, pattern: p.DFPattern, expr: Any) -> Any:
-        """What users see as matched: the variable where the pattern may match one, otherwise its value."""
+        """The match reported to users: the variable if the pattern may match one, otherwise its value."""
         while isinstance(
             pattern, (p.AttrPattern, p.StructInfoPattern, p.TypePattern, p.DataTypePattern, p.ShapePattern)
         ):
@@ -179,7 +179,7 @@ class Matcher:
             yield from self._any_order(pattern.fields, list(value.fields), found)
 
     def each(self, patterns: Sequence[p.DFPattern], exprs: Sequence[Any], found: Found) -> Iterator[Found]:
-        """Every way in which all match, one by one."""
+        """Every way in which all patterns match, one by one."""
         if not patterns:
             yield found
             return
@@ -226,7 +226,9 @@ class Matcher:
         return True
 
     def _sizes_agree(self, pattern: p.DFPattern, found: Found) -> bool:
-        """Whether what matched has the StructInfos said, with one size for each variable that stands alone in them."""
+        """Whether the matches have the required StructInfos, with one size for each variable that is a whole dim in
+        them.
+        """
         if not isinstance(pattern, p.StructInfoPattern):
             return True
         said = [

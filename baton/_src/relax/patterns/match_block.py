@@ -1,6 +1,6 @@
-"""Matching patterns joined by edges against a block of bindings without effects.
+"""Match patterns joined by edges against a block of bindings without effects.
 
-Backtracking over the variables of the block. An edge to a pattern that is already placed leaves only the users, or the
+Backtracks over the variables of the block. An edge to a pattern that is already matched leaves only the users, or the
 operands, of its variable as candidates, so a connected set of patterns costs the block's size times that of the
 patterns.
 """
@@ -88,7 +88,7 @@ class _Search:
         return list(self.block.values)
 
     def _all_different(self, found: Found) -> bool:
-        """Whether the patterns of the context stand on variables of their own."""
+        """Whether all patterns of the context match different variables."""
         placed = [found[p] for p in self.order if p in found]
         return len(set(placed)) == len(placed)
 

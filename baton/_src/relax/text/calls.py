@@ -1,4 +1,4 @@
-"""How calls are spelled in TVMScript: `R.add(x, y)`, `R.call_tir(cls.k, (x,), out_sinfo=...)`, `f(x)`, `cls.f(x)`."""
+"""Print calls as TVMScript: `R.add(x, y)`, `R.call_tir(cls.k, (x,), out_sinfo=...)`, `f(x)`, `cls.f(x)`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from baton._src.relax.text.values import attr_arguments, quoted
 
 
 class Parts(Protocol):
-    """What printing a call needs of the printer."""
+    """The interface of the printer that printing a call uses."""
 
     def atom(self, expr: Any) -> str: ...
     def info(self, info: StructInfo) -> str: ...

@@ -112,7 +112,7 @@ def shape_tuple(dims: list[str]) -> str:
 
 
 def type_text(type_: StaticType) -> str:
-    """What `repr` shows of the static type of a value: unlike an annotation it says `ndim=-1` too, as in TVM."""
+    """The `repr` of the static type of a value: unlike an annotation it includes `ndim=-1`, as in TVM."""
     match type_:
         case DynTensorType():
             return f'R.Tensor(ndim={type_.ndim}, dtype="{type_.dtype}")'

@@ -39,7 +39,7 @@ def script(
 
 
 def node_text(node: Node) -> str:
-    """What `repr` shows of a Relax node: an expression on its own line, statements where it has bindings."""
+    """The `repr` of a Relax node: an expression on its own line, statements if it has bindings."""
     return _Printer(False).text(node, "Module", header=False)
 
 

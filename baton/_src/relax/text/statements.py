@@ -46,7 +46,7 @@ _DESTINATION_PASSING = frozenset({"relax.call_tir", "relax.call_dps_packed"})
 
 
 class StatementPrinter:
-    """The state of printing one text: its lines so far, the names given out, what stands in the metadata."""
+    """The state of printing one text: its lines so far, the names in use, the contents of the metadata."""
 
     def __init__(self, show_all_struct_info: bool = True) -> None:
         self.show_all_struct_info = show_all_struct_info
@@ -57,7 +57,7 @@ class StatementPrinter:
         self.infos = InfoText(self.declarations.scalar_name, self.atom, self._vdevice)
         self.leaves = LeafText(self.declarations, self.metadata, self.infos.text)
         self.unassigned: dict[Var, int] = {}
-        """Variables of unit whose line has no `name = `, as nobody has used them yet, and where that line is."""
+        """Unit variables, unused so far, whose line has no `name = ` yet, with the index of that line."""
 
     def line(self, text: str) -> None:
         """Add a line."""
@@ -148,7 +148,7 @@ class StatementPrinter:
         return f": {self.infos.text(said)}"
 
     def block(self, block: BindingBlock, drop_last: bool = False) -> Task[None]:
-        """The bindings of a block, but for the last one if that is said in another way."""
+        """The bindings of a block, without the last one if that is printed in another form."""
         bindings = block.bindings[:-1] if drop_last else block.bindings
         if not isinstance(block, DataflowBlock):
             for binding in bindings:
@@ -242,7 +242,7 @@ class StatementPrinter:
         return self._var(expr) if isinstance(expr, Var) else self.leaves.text(expr)
 
     def _var(self, var: Var) -> str:
-        """The name of a variable that is used, so its line must say it."""
+        """The name of a variable that is used, so that its line must assign it."""
         line = self.unassigned.pop(var, None)
         if line is not None:
             text = self.lines[line].lstrip()
@@ -277,5 +277,5 @@ def _is_unit(info: StructInfo | None) -> bool:
 
 
 def _says_its_output(value: Any) -> bool:
-    """Whether the call's `out_sinfo` says all there is to know of its value."""
+    """Whether the call's `out_sinfo` gives its value's complete StructInfo."""
     return isinstance(value, Call) and isinstance(value.op, Op) and value.op.name in _DESTINATION_PASSING

@@ -56,7 +56,7 @@ class KernelReader(ExpressionReader):
         self._stores = Counter(n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, kept))
         body = self._scope(node.body)
         if not self.outputs:
-            raise self.wrong(node, f"{node.name} returns nothing", help="return what output_tensor gave")
+            raise self.wrong(node, f"{node.name} returns nothing", help="return the result of output_tensor")
         return body
 
     # -------------------------------------------------------------------------------------------- statements
