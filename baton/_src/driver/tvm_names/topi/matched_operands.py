@@ -1,8 +1,8 @@
 """Convert two operands of an elementwise function to one dtype: scalars with tensors, tensors of different dtypes.
 
 A function of two scalars is a scalar: `topi.add(n, 1)` is `n + 1`. topi applies the arithmetic of expressions to
-elements, so a function of tensors has the dtype that the same function of their elements has: `topi.add(x, 1.5)` that of
-`x[0] + 1.5`, `topi.add(halves, ints)` float16.
+elements, so a function of tensors has the dtype that the same function of their elements has: `topi.add(x, 1.5)` that
+of `x[0] + 1.5`, `topi.add(halves, ints)` float16.
 """
 
 from __future__ import annotations
