@@ -330,3 +330,47 @@ def test_a_loop_of_hundreds_of_steps_gives_one_tensor() -> None:
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
     for _, found in in_both_languages(model, {"x": X}):
         np.testing.assert_allclose(found[0], ((X[None] - rows[:, None]) ** 2).sum(2), rtol=1e-4)
+
+
+ONE_LEAF: dict[str, Any] = {
+    "nodes_treeids": [0, 0, 0, 1], "nodes_nodeids": [0, 1, 2, 0], "nodes_featureids": [0] * 4,
+    "nodes_modes": ["BRANCH_LEQ", "LEAF", "LEAF", "LEAF"], "nodes_values": [0.0] * 4,
+    "nodes_truenodeids": [1, 0, 0, 0], "nodes_falsenodeids": [2, 0, 0, 0],
+}  # fmt: skip
+"""A tree that asks for the sign of the first feature, and one that is a leaf."""
+
+
+def of_leaves(leaf: str, *rows: tuple[int, int, int, float]) -> dict[str, Any]:
+    """What leaves say: (tree, node, class or target, weight)."""
+    trees, nodes, ids, weights = (list(column) for column in zip(*rows, strict=True))
+    return {
+        **ONE_LEAF, f"{leaf}_treeids": trees, f"{leaf}_nodeids": nodes, f"{leaf}_ids": ids, f"{leaf}_weights": weights,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("function", ["MIN", "MAX", "SUM"])
+def test_leaves_that_say_nothing_of_a_target(function: str) -> None:
+    """The least and the greatest are of what leaves say; nothing said was taken for a 0 among them."""
+    rows = ((0, 1, 0, 3.0), (0, 1, 1, -2.0), (0, 2, 1, 4.0), (1, 0, 1, 0.5), (1, 0, 0, -1.0), (0, 2, 2, -7.0))
+    attributes = of_leaves("target", *rows)
+    _check("TreeEnsembleRegressor", (X,), {**attributes, "n_targets": 3, "aggregate_function": function})
+
+
+@pytest.mark.parametrize("more", [{}, {"base_values": [0.5, 0.1, -3.0]}])
+def test_classes_that_no_leaf_names(more: dict[str, Any]) -> None:
+    """A class without a score is not chosen, even if all scores are below 0; with base_values each has one."""
+    rows = ((0, 1, 0, -3.0), (0, 1, 1, -2.0), (0, 2, 1, -4.0), (1, 0, 1, -0.5))
+    _check("TreeEnsembleClassifier", (X,), {**of_leaves("class", *rows), "classlabels_int64s": [4, 1, 7], **more}, 2)
+
+
+@pytest.mark.parametrize("attributes", [THREE, TWO])
+def test_scores_are_float32_whatever_the_features_are(attributes: dict[str, Any]) -> None:
+    _check("LinearClassifier", (X.astype("float64"),), {**attributes, "post_transform": "LOGISTIC"}, 2)
+
+
+def test_a_softmax_of_scores_that_are_nearly_zero() -> None:
+    """They count as 0, as in ONNX's reference: one of 1e-9 became a score among the others."""
+    weights = {"coefficients": [1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0], "intercepts": [0.0] * 3}
+    x = np.array([[1e-9, 2.0, 3.0], [0.0, -1.0, 1e-8], [1e-6, 0.5, 0.0]], "float32")
+    attributes = {**weights, "classlabels_ints": [4, 1, 7], "post_transform": "SOFTMAX_ZERO"}
+    _check("LinearClassifier", (x,), attributes, 2)

@@ -169,6 +169,21 @@ def _listed(node: OnnxNode, name: str) -> Value:
     node.fail(f"it has no {name}")
 
 
+ZERO = 1e-7
+"""Up to here a score counts as 0, as in onnxruntime and ONNX's reference."""
+
+
+def _softmax_but_zeros(node: OnnxNode, scores: Value) -> Value:
+    """The softmax of the scores that are not 0; those that are stay as small as they are."""
+    g = node.graph
+    most = g.call("max", scores, axis=(1,), keepdims=True)
+    none = g.call("less_equal", g.call("abs", scores), g.scalar(ZERO, scores))
+    powers = g.call("where", none, g.scalar(0, scores), g.call("exp", g.call("subtract", scores, most)))
+    small = g.call("multiply", scores, g.call("exp", g.call("negative", most)))
+    total = g.call("sum", powers, axis=(1,), keepdims=True)
+    return g.call("divide", g.call("where", none, small, powers), total)
+
+
 def transformed(node: OnnxNode, scores: Value) -> Value:
     """Scores (rows, classes or targets) after `post_transform`."""
     g, name = node.graph, str(node.attr("post_transform", "NONE"))
@@ -179,11 +194,8 @@ def transformed(node: OnnxNode, scores: Value) -> Value:
             return g.call("sigmoid", scores)
         case "SOFTMAX":
             return g.call("nn.softmax", scores, axis=-1)
-        case "SOFTMAX_ZERO":  # what is 0 stays 0
-            zero = g.call("equal", scores, g.scalar(0, scores))
-            shifted = g.call("subtract", scores, g.call("max", scores, axis=(1,), keepdims=True))
-            powers = g.call("where", zero, g.scalar(0, scores), g.call("exp", shifted))
-            return g.call("divide", powers, g.call("sum", powers, axis=(1,), keepdims=True))
+        case "SOFTMAX_ZERO":
+            return _softmax_but_zeros(node, scores)
         case "PROBIT":
             return _probit(node, scores)
         case _:
@@ -254,7 +266,7 @@ def as_targets(node: OnnxNode, scores: Value, applied: str = "NONE") -> Value:
 
 
 def _linear(node: OnnxNode, rows: int) -> Value:
-    """x coefficients' + intercepts"""
+    """x coefficients' + intercepts, float32 whatever the input is"""
     g, x = node.graph, real(node, node[0])
     x = x if x.rank == 2 else g.reshape(x, (1, -1))
     weights, bias = np.array(node.needed("coefficients"), np.float32), node.attr("intercepts")
@@ -262,7 +274,8 @@ def _linear(node: OnnxNode, rows: int) -> Value:
         node.fail(f"it has {weights.size} coefficients and {len(bias or ())} intercepts for {rows} results")
     weights = weights.reshape(rows, -1)
     out = g.call("matmul", x, g.constant(np.ascontiguousarray(weights.T), x.dtype))
-    return g.call("add", out, g.constant(list(bias), x.dtype)) if bias else out
+    found = g.call("add", out, g.constant(list(bias), x.dtype)) if bias else out
+    return g.cast(found, FLOAT32)
 
 
 def linear_regressor(node: OnnxNode) -> Value:

@@ -8,7 +8,7 @@ tree has levels, the values of the leaves are looked up and added.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,7 @@ from baton._src.frontends.onnx.learning.classical import (
     transformed,
 )
 from baton._src.frontends.onnx.node import Converter, OnnxNode
-from baton._src.values.dtype import INT64
+from baton._src.values.dtype import FLOAT32, INT64
 from baton._src.values.tensor import AnyArray
 
 COMPARISONS = {
@@ -51,8 +51,22 @@ class Forest:
     """Whether the comparison holds of NaN."""
     leaves: AnyArray
     """(nodes, targets): what each leaf adds to each target; 0 elsewhere."""
+    given: AnyArray
+    """(nodes, targets): whether a leaf says anything of a target."""
     members: AnyArray
     """(nodes, size of the largest set): the set of each node whose mode is BRANCH_MEMBER; NaN elsewhere."""
+
+    def always_named(self) -> bool:
+        """Whether every row reaches, for each target, a leaf that speaks of it: some tree has no others."""
+        return bool(np.any([self.given[self._leaves_below(r)].all(axis=0) for r in self.roots.tolist()], axis=0).all())
+
+    def _leaves_below(self, root: int) -> list[int]:
+        seen, pending = {root}, [root]
+        while pending:
+            new = {int(c) for c in self.children[pending.pop()]} - seen
+            seen |= new
+            pending += new
+        return [k for k in seen if self.modes[k] == "LEAF"]
 
     @property
     def depth(self) -> int | None:
@@ -87,17 +101,20 @@ def forest_of(node: OnnxNode, leaf: str, targets: int) -> Forest:
             if modes[k] != "LEAF":
                 children[k, side] = _found(node, number, (tree, child))
     weights = np.zeros((len(modes), targets), _kind(node, f"{leaf}_weights"))
+    given = np.zeros(weights.shape, bool)
     places = zip(*(node.attr(f"{leaf}_{n}") for n in ("treeids", "nodeids", "ids")), strict=True)
-    given = _floats(node, f"{leaf}_weights")
-    if len(given) != int(np.size(node.attr(f"{leaf}_ids"))):
-        node.fail(f"it has {len(given)} {leaf}_weights for {np.size(node.attr(f'{leaf}_ids'))} {leaf}_ids")
-    for (tree, k, target), weight in zip(places, given, strict=True):
-        weights[_found(node, number, (tree, k)), target] += weight
+    said = _floats(node, f"{leaf}_weights")
+    if len(said) != int(np.size(node.attr(f"{leaf}_ids"))):
+        node.fail(f"it has {len(said)} {leaf}_weights for {np.size(node.attr(f'{leaf}_ids'))} {leaf}_ids")
+    for (tree, k, target), weight in zip(places, said, strict=True):
+        place = _found(node, number, (tree, k)), target
+        weights[place] += weight
+        given[place] = True
     roots = np.setdiff1d(np.arange(len(modes)), [c for k, pair in enumerate(children) for c in pair if c != k])
     return Forest(
         roots, np.array(node.attr("nodes_featureids"), np.int64), _floats(node, "nodes_values"), modes, children,
         np.array(node.attr("nodes_missing_value_tracks_true") or [0] * len(modes), bool), weights,
-        np.empty((len(modes), 0)),
+        given, np.empty((len(modes), 0)),
     )  # fmt: skip
 
 
@@ -141,7 +158,10 @@ def ensemble_of(node: OnnxNode) -> Forest:
     _check_lists(node, "leaf_", weights.size)
     _check_numbers(node, "leaf_targetids", int(node.attr("n_targets", 1)))
     leaves = np.zeros((inner + len(weights), int(node.attr("n_targets", 1))), weights.dtype)
-    leaves[inner + np.arange(len(weights)), np.array(node.attr("leaf_targetids"), np.int64)] = weights
+    places = inner + np.arange(len(weights)), np.array(node.attr("leaf_targetids"), np.int64)
+    leaves[places] = weights
+    given = np.zeros(leaves.shape, bool)
+    given[places] = True
     children = np.tile(np.arange(len(leaves))[:, None], (1, 2))
     _check_numbers(node, "tree_roots", inner)
     for side, name in enumerate(("false", "true")):
@@ -156,7 +176,7 @@ def ensemble_of(node: OnnxNode) -> Forest:
         np.array(node.attr("tree_roots"), np.int64), np.array([*node.attr("nodes_featureids"), *pad], np.int64),
         np.concatenate([np.asarray(node.attr("nodes_splits")), np.zeros(len(pad), weights.dtype)]),
         [*modes, *["LEAF"] * len(pad)], children,
-        np.array([*(node.attr("nodes_missing_value_tracks_true") or [0] * inner), *pad], bool), leaves,
+        np.array([*(node.attr("nodes_missing_value_tracks_true") or [0] * inner), *pad], bool), leaves, given,
         _members(node, modes, len(leaves)),
     )  # fmt: skip
 
@@ -223,22 +243,34 @@ def _based(node: OnnxNode, total: Value) -> Value:
     return node.graph.call("add", total, node.graph.constant(base, total.dtype)) if base.size else total
 
 
-def _aggregated(node: OnnxNode, leaves: Value, name: str) -> Value:
-    ops = {"SUM": "sum", "AVERAGE": "mean", "MIN": "min", "MAX": "max"}
+ABSENT = {"MIN": np.inf, "MAX": -np.inf}
+"""What a leaf that says nothing of a target counts as."""
+
+
+def _aggregated(node: OnnxNode, forest: Forest, x: Value, name: str) -> Value:
+    """(rows, targets): what the leaves that the rows reach say of each target; 0 where they say nothing."""
+    g, ops = node.graph, {"SUM": "sum", "AVERAGE": "mean", "MIN": "min", "MAX": "max"}
     if name not in ops:
         node.fail(f"the aggregate_function {name!r} is not one of {', '.join(ops)}")
-    return node.graph.call(ops[name], leaves, axis=(1,), keepdims=False)
+    absent = ABSENT.get(name, 0)
+    if absent:
+        forest = replace(forest, leaves=np.where(forest.given, forest.leaves, absent).astype(forest.leaves.dtype))
+    found = g.call(ops[name], reached(node, forest, x), axis=(1,), keepdims=False)
+    if not absent or forest.always_named():
+        return found
+    return g.call("where", g.call("isinf", found), g.scalar(0, found), found)
 
 
 def regressor(node: OnnxNode) -> Value:
-    leaves = reached(node, forest_of(node, "target", int(node.attr("n_targets", 1))), real(node, node[0]))
-    total = _based(node, _aggregated(node, leaves, str(node.attr("aggregate_function", "SUM"))))
+    forest = forest_of(node, "target", int(node.attr("n_targets", 1)))
+    name = str(node.attr("aggregate_function", "SUM"))
+    total = _based(node, _aggregated(node, forest, real(node, node[0]), name))
     return as_targets(node, node.graph.cast(total, "float32"), "PROBIT")
 
 
 def ensemble(node: OnnxNode) -> Value:
-    leaves = reached(node, ensemble_of(node), node[0])
-    total = _aggregated(node, leaves, ("AVERAGE", "SUM", "MIN", "MAX")[int(node.attr("aggregate_function", 1))])
+    name = ("AVERAGE", "SUM", "MIN", "MAX")[int(node.attr("aggregate_function", 1))]
+    total = _aggregated(node, ensemble_of(node), node[0], name)
     kinds: Sequence[str] = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
     node.attributes["post_transform"] = kinds[int(node.attr("post_transform", 0))]
     return as_targets(node, total, "PROBIT")
@@ -252,11 +284,11 @@ def classifier(node: OnnxNode) -> list[Value]:
     g, labels = node.graph, labels_of(node, "classlabels_int64s")
     classes = count_of(labels)
     spoken = sorted(set(node.needed("class_ids")))
-    leaves = reached(node, forest_of(node, "class", classes), real(node, node[0]))
-    total = g.cast(_aggregated(node, leaves, "SUM"), "float32")
+    forest, x = forest_of(node, "class", classes), real(node, node[0])
+    total = g.cast(_aggregated(node, forest, x, "SUM"), "float32")
     if classes != 2 or len(spoken) != 1:
         total = _based(node, total)
-        best = g.call("argmax", total, axis=1, keepdims=False)
+        best = g.call("argmax", _of_named(node, forest, x, total), axis=1, keepdims=False)
         return [class_at(node, labels, best), transformed(node, total)]
     score = g.call("strided_slice", total, axes=(1,), begin=(spoken[0],), end=(spoken[0] + 1,), strides=(1,))
     base = _floats(node, "base_values")
@@ -268,6 +300,17 @@ def classifier(node: OnnxNode) -> list[Value]:
     chosen = g.call("greater", g.reshape(score, (-1,)), g.scalar(0.5 if positive else 0.0, score))
     scores = second_score(node, score, positive) if spoken == [0] else transformed(node, total)
     return [class_at(node, labels, g.cast(chosen, INT64)), scores]
+
+
+def _of_named(node: OnnxNode, forest: Forest, x: Value, total: Value) -> Value:
+    """The scores, -inf for classes that none of the leaves names which a row reaches: onnxruntime does not choose them.
+    With base_values every class has a score."""
+    if forest.always_named() or _floats(node, "base_values").size:
+        return total
+    g = node.graph
+    named = reached(node, replace(forest, leaves=forest.given.astype(np.float32)), x)
+    is_named = g.call("greater", g.call("max", named, axis=(1,), keepdims=False), g.constant(0.0, FLOAT32))
+    return g.call("where", is_named, total, g.scalar(-np.inf, total))
 
 
 TREES: dict[str, Converter] = {
