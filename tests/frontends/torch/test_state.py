@@ -87,14 +87,22 @@ def test_state_in_relay_is_among_the_parameters() -> None:
     assert not np.array_equal(given["keys"], np.asarray(found[1]))
 
 
-def test_a_step_of_training() -> None:
+@pytest.mark.parametrize(
+    "inner",
+    [
+        (nn.BatchNorm1d(6), nn.ReLU()),
+        (nn.Unflatten(1, (3, 2)), nn.TransformerEncoderLayer(2, 1, 4, dropout=0.0, batch_first=True), nn.Flatten()),
+    ],
+    ids=["statistics", "attention"],
+)
+def test_a_step_of_training(inner: tuple[nn.Module, ...]) -> None:
     """A graph of PyTorch's exporter with the loss, the gradients and what becomes of the statistics."""
     forward_backward = pytest.importorskip("torch.export.experimental")._export_forward_backward
 
     class Loss(nn.Module):
         def __init__(self) -> None:
             super().__init__()
-            self.layers = nn.Sequential(nn.Linear(4, 6), nn.BatchNorm1d(6), nn.ReLU(), nn.Linear(6, 3))
+            self.layers = nn.Sequential(nn.Linear(4, 6), *inner, nn.Linear(6, 3))
 
         def forward(self, x: Any, labels: Any) -> Any:
             return (nn.functional.cross_entropy(self.layers(x), labels),)

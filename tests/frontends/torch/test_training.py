@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import torch
 from torch import nn
+from torch.nn import functional
 
 from tests.frontends.torch.cases.inputs import floats, ints
 from tests.frontends.torch.modules import seeded
@@ -22,9 +23,10 @@ class Bags(nn.Module):
         self.means = nn.EmbeddingBag(10, 4, mode="mean")
         self.sums = nn.EmbeddingBag(10, 4, mode="sum", padding_idx=3)
         self.greatest = nn.EmbeddingBag(10, 4, mode="max", padding_idx=2)
+        self.factors = nn.Parameter(torch.ones(3, 4))
 
     def forward(self, words: Any) -> Any:
-        return self.means(words) * self.sums(words) + self.greatest(words)
+        return self.means(words) * self.sums(words, per_sample_weights=self.factors) + self.greatest(words)
 
 
 def pooled() -> nn.Module:
@@ -48,6 +50,22 @@ def lengths_apart() -> nn.Module:
     return nn.Sequential(norm(nn.Conv2d(3, 4, 3)), norm(nn.ConvTranspose2d(4, 2, 2), dim=1), norm(nn.Linear(8, 3)))
 
 
+class Volumes(nn.Module):
+    """Kernels of groups over three axes, greatest elements and repeated edges."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.down = nn.Conv3d(4, 6, 2, stride=2, padding=1, groups=2)
+        self.up = nn.ConvTranspose3d(6, 4, 2, padding=1, groups=2)
+
+    def forward(self, x: Any) -> Any:
+        y = self.up(functional.max_pool3d(self.down(x), 2, 1))
+        flat = y.flatten(1, 2)
+        pools = functional.adaptive_max_pool3d(y, (1, 2, 1)), functional.adaptive_max_pool2d(flat, (2, 1))
+        borders = functional.pad(y, (1, 2, 0, 1, 2, 0), "replicate"), functional.pad(flat, (1, 0, -1, 2), "replicate")
+        return torch.cat([part.flatten() for part in (*pools, *borders, functional.pad(y[0, 0], (1, 2), "replicate"))])
+
+
 @pytest.mark.parametrize(
     ("make", "given"),
     [
@@ -57,8 +75,9 @@ def lengths_apart() -> nn.Module:
         (lambda: nn.TransformerEncoderLayer(16, 2, 32, dropout=0.0, batch_first=True), ROWS),
         (Bags, ints(3, 4, low=0, high=10)),
         (lengths_apart, floats(2, 3, 5, 9)),
+        (Volumes, floats(2, 4, 4, 5, 6)),
     ],
-    ids=["pooled", "turned", "volume", "attention", "bags", "lengths"],
+    ids=["pooled", "turned", "volume", "attention", "bags", "lengths", "volumes"],
 )
 def test_gradients(make: Callable[[], nn.Module], given: Any) -> None:
     torch._dynamo.reset()

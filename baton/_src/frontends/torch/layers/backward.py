@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from typing import Any
 
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.torch.layers.nn import LAYOUTS, spatial_rank, spread_over
@@ -70,7 +72,9 @@ class _Walk:
                 padding=self.padding * 2, dilation=self.dilation, groups=self.groups,
             )  # fmt: skip
         if self.groups != 1:
-            node.fail("the gradient of a kernel over three axes and several groups is not supported")
+            alone = _Walk(3, self.stride, self.padding, self.dilation, 1)
+            pairs = zip(self._groups(node, grad), self._groups(node, x), strict=True)
+            return g.call("concat", tuple(alone.towards_weight(node, a, b, kernel) for a, b in pairs), axis=0)
         turned = _Walk(3, self.dilation, self.padding, self.stride, 1)
         swap = (1, 0, 2, 3, 4)
         found = g.transpose(turned.forward(node, g.transpose(x, swap), g.transpose(grad, swap)), swap)
@@ -78,17 +82,23 @@ class _Walk:
             found = cut(node, found, axis, 0, size)
         return found
 
+    def _groups(self, node: AtenNode, x: Value) -> list[Value]:
+        """The channels of every group."""
+        size = node.known(node.sizes(x)[1], "the number of channels") // self.groups
+        return [cut(node, x, 1, k * size, (k + 1) * size) for k in range(self.groups)]
 
-def max_pool_backward(
-    node: AtenNode, grad: Value, x: Value, kernel: Sequence[int], stride: Sequence[int], padding: Sequence[int],
-    dilation: Sequence[int], ceil_mode: bool, places: Value,
-) -> Value:  # fmt: skip
-    """What came out of a place goes back there."""
-    g, shape = node.graph, node.sizes(x)
-    rows = [g.reshape(v, (*node.sizes(v)[:-2], -1)) for v in (grad, places)]
-    zeros = g.broadcast_to(g.scalar(0, x), (*shape[:-2], shape[-2] * shape[-1]))
-    found = g.call("scatter_elements", zeros, rows[1], rows[0], axis=zeros.rank - 1, reduction="add")
-    return g.reshape(found, shape)
+
+def max_pool_backward(rank: int) -> Converter:
+    """What came out of a place goes back there; the places are the last argument."""
+
+    def convert(node: AtenNode, grad: Value, x: Value, *given: Any) -> Value:
+        g, shape, places = node.graph, node.sizes(x), given[-1]
+        rows = [g.reshape(v, (*node.sizes(v)[:-rank], -1)) for v in (grad, places)]
+        zeros = g.broadcast_to(g.scalar(0, x), (*shape[:-rank], math.prod(shape[-rank:])))
+        found = g.call("scatter_elements", zeros, rows[1], rows[0], axis=zeros.rank - 1, reduction="add")
+        return g.reshape(found, shape)
+
+    return convert
 
 
 def average_pool_backward(
@@ -133,7 +143,8 @@ def _shares(node: AtenNode, parts: Dim, size: Dim) -> Value:
 
 BACKWARD: dict[str, Converter] = {
     "aten.convolution_backward.default": convolution_backward,
-    "aten.max_pool2d_with_indices_backward.default": max_pool_backward,
+    **{f"aten.max_pool{n}d_with_indices_backward.default": max_pool_backward(n) for n in (2, 3)},
+    **{f"aten.adaptive_max_pool{n}d_backward.default": max_pool_backward(n) for n in (2, 3)},
     "aten.avg_pool2d_backward.default": average_pool_backward,
     "aten._adaptive_avg_pool2d_backward.default": adaptive_average_backward,
 }

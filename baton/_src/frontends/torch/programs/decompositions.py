@@ -30,6 +30,7 @@ from baton._src.frontends.torch.programs.functions import (
     modified_bessel,
     next_number,
 )
+from baton._src.frontends.torch.programs.gradients import attention_backward, repeated_border_backward
 from baton._src.frontends.torch.programs.grids import grid_sampler_backward
 from baton._src.frontends.torch.programs.incomplete_gamma import incomplete_gamma
 from baton._src.frontends.torch.programs.matrices import (
@@ -70,6 +71,7 @@ from baton._src.frontends.torch.programs.whole_layers import (
     leaky_relu_between,
     margins_of_labels,
     pairwise_distances,
+    sample_weights_backward,
     trilinear,
     weight_norm_backward,
 )
@@ -150,8 +152,11 @@ OURS: dict[str, Callable[..., Any]] = {
     "aten.as_strided.default": strided,
     "aten.as_strided_scatter.default": strided_written,
     "aten._embedding_bag_backward.default": embedding_bag_backward,
+    "aten._scaled_dot_product_flash_attention_for_cpu_backward.default": attention_backward,
+    **{f"aten.replication_pad{n}d_backward.default": repeated_border_backward(n) for n in (1, 2, 3)},
     "aten._weight_norm_interface_backward.default": weight_norm_backward,
     "aten.rrelu_with_noise_functional.default": leaky_relu_between,
+    "aten._embedding_bag_per_sample_weights_backward.default": sample_weights_backward,
     "aten._trilinear.default": trilinear,
     "aten.grid_sampler_2d_backward.default": grid_sampler_backward,
     "aten.addbmm.default": batches_added,

@@ -119,6 +119,13 @@ def embedding_bag_backward(
     return grad.new_zeros(num_weights, grad.shape[1]).index_add(0, indices, rows)
 
 
+def sample_weights_backward(
+    grad: Any, weight: Any, indices: Any, offsets: Any, offset2bag: Any, mode: int, padding_idx: int = -1
+) -> Any:
+    """What the factor of every row has given to its sum."""
+    return (grad[offset2bag] * weight[indices]).sum(1) * (indices != padding_idx)
+
+
 def pairwise_distances(x1: Any, x2: Any, p: float, compute_mode: int | None) -> Any:
     """The p-norms of the differences of all rows of one and all rows of the other."""
     return _norms((x1.unsqueeze(-2) - x2.unsqueeze(-3)).abs(), p)

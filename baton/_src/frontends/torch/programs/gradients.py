@@ -1,0 +1,52 @@
+"""Gradients that PyTorch keeps whole: of attention, of borders that repeat edges."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from baton._src.frontends.torch.library import torch_library
+
+
+def attention_backward(
+    gradient: Any, query: Any, key: Any, value: Any, out: Any, logsumexp: Any, dropout_p: float, is_causal: bool, *,
+    attn_mask: Any = None, scale: float | None = None,
+) -> Any:  # fmt: skip
+    """Towards queries, keys and values, in float32 at least.
+
+    The shares are computed anew: what stands for their logarithm is something else where PyTorch has taken the forward
+    operator apart.
+    """
+    torch = torch_library()
+    if dropout_p or query.shape[1] != key.shape[1]:
+        return NotImplemented
+    wide = torch.promote_types(query.dtype, torch.float32)
+    g, q, k, v = (x.to(wide) for x in (gradient, query, key, value))
+    factor = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
+    scores = q @ k.mT * factor
+    if is_causal:
+        hidden = torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1)
+        scores = scores.masked_fill(hidden, -math.inf)
+    if attn_mask is not None:
+        scores = scores + attn_mask
+    shares = scores.softmax(-1)
+    towards = g @ v.mT
+    towards = shares * (towards - (towards * shares).sum(-1, keepdim=True)) * factor
+    return tuple(x.to(query.dtype) for x in (towards @ k, towards.mT @ q, shares.mT @ g))
+
+
+def repeated_border_backward(rank: int) -> Callable[[Any, Any, Sequence[int]], Any]:
+    """Every element of a border, whose widths are listed from the last axis on, gives back to the edge it repeats."""
+
+    def take_apart(gradient: Any, x: Any, padding: Sequence[int]) -> Any:
+        torch = torch_library()
+        for place in range(rank):
+            axis = x.dim() - 1 - place
+            size = x.shape[axis]
+            origins = (torch.arange(gradient.shape[axis]) - padding[2 * place]).clamp(0, size - 1)
+            shape = (*gradient.shape[:axis], size, *gradient.shape[axis + 1 :])
+            gradient = gradient.new_zeros(shape).index_add(axis, origins, gradient)
+        return gradient
+
+    return take_apart
