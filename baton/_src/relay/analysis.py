@@ -1,6 +1,6 @@
-"""Questions about Relay programs that need no more than a walk: variables, well-formedness, kinds, cases, features.
+"""Analyses of Relay programs that are a single traversal: variables, well-formedness, kinds, cases, features.
 
-Names follow `tvm.relay.analysis`. Every answer lists things in order of first occurrence.
+Names follow `tvm.relay.analysis`. Every result is in order of first occurrence.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from baton._src.support.diagnostics import fail
 
 
 def _must_be(wanted: tuple[type, ...], value: Any, what: str) -> None:
-    """Error `api`: the question cannot be asked of `value`."""
+    """Error `api`: the analysis does not apply to `value`."""
     if not isinstance(value, wanted):
         raise fail("api", f"{what} was expected, got {type(value).__name__}", kind=TypeError)
 
 
 def all_vars(expr: Any) -> list[Var]:
-    """Every variable, bound or free, a binder's before those in what it binds in."""
+    """Every variable, bound or free; a binder's variables precede those in its scope."""
     _must_be((GraphExpr,), expr, "an expression")
     return list(dict.fromkeys(node for _, node in steps(expr) if isinstance(node, Var)))
 
@@ -54,7 +54,7 @@ def all_type_vars(expr: Any, mod: IRModule | None = None) -> list[TypeVar]:
 
 
 def bound_type_vars(expr: Any, mod: IRModule | None = None) -> list[TypeVar]:
-    """The type variables that functions, function types, ADTs, and in `mod` the ADTs of constructors define.
+    """The type variables defined by functions, function types, ADTs, and the ADTs (in `mod`) of constructors.
 
     Error `module-missing`: `mod` does not define the ADT of a constructor.
     """
@@ -76,7 +76,7 @@ def bound_type_vars(expr: Any, mod: IRModule | None = None) -> list[TypeVar]:
 
 
 def _definition(constructor: Constructor, definitions: Mapping[GlobalTypeVar, TypeData]) -> TypeData:
-    """The ADT that `constructor` is of."""
+    """The ADT to which `constructor` belongs."""
     owner = constructor.belong_to
     if owner not in definitions:
         message = f"the module does not define {owner.name_hint}, of which {constructor.name_hint} is"
@@ -97,8 +97,9 @@ def post_order_visit(expr: Any, fvisit: Callable[[Any], None]) -> None:
 
 
 def well_formed(expr: Any) -> bool:
-    """No variable is defined twice or used outside its scope (variables may be free, as in TVM), and there is no pass's
-    leftover."""
+    """Whether no variable is defined twice or used outside its scope (variables may be free, as in TVM), and no
+    temporary expression of a pass remains.
+    """
     _must_be((GraphExpr, IRModule), expr, "an expression or a module")
     functions = expr.functions.values() if isinstance(expr, IRModule) else (expr,)
     return all(not scope_errors(f) for f in functions if not isinstance(expr, IRModule) or isinstance(f, Function))
@@ -125,7 +126,7 @@ def unmatched_cases(match: Match, mod: IRModule | None = None) -> list[Pattern]:
 
 
 def called_globals(module: IRModule) -> dict[str, list[str]]:
-    """The call graph: for each function the functions it mentions."""
+    """The call graph: for each function the functions it refers to."""
     graph: dict[str, list[str]] = {}
     for var, function in module.functions.items():
         if isinstance(function, Function):
@@ -168,7 +169,8 @@ def _reaches_itself(name: str, graph: dict[str, list[str]]) -> bool:
 
 def expression_features(program: Any) -> set[str]:
     """Which kinds of expressions occur (`detect_feature`), by class name; `Graph` if a node is shared, `LetRec` if a
-    let is recursive. What is in functions marked `Primitive` does not count."""
+    let is recursive. The bodies of functions marked `Primitive` are not examined.
+    """
     _must_be((GraphExpr, IRModule), program, "an expression or a module")
     roots = list(program.functions.values()) if isinstance(program, IRModule) else [program]
     found: set[str] = set()

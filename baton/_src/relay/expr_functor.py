@@ -1,4 +1,4 @@
-"""`relay.ExprFunctor`, `ExprVisitor`, `ExprMutator`: what users write analyses and rewrites with (`visit_call`, ...).
+"""`relay.ExprFunctor`, `ExprVisitor`, `ExprMutator`: base classes of users' analyses and rewrites (`visit_call`, ...).
 
     class Rename(ExprMutator):
         def visit_var(self, var):
@@ -76,7 +76,7 @@ def deep_enough(root: Any) -> Iterator[None]:
 
 
 class ExprFunctor:
-    """Calls the method for an expression's class and remembers what it gave (`memo_map`)."""
+    """Calls the method for an expression's class and memoises its result (`memo_map`)."""
 
     methods: ClassVar[dict[type, str]] = METHODS
 
@@ -141,7 +141,7 @@ class ExprVisitor(ExprFunctor):
 
 
 class ExprMutator(ExprFunctor):
-    """Rebuilds every expression from its parts' results; what does not change stays the same object."""
+    """Rebuilds every expression from its parts' results; unchanged expressions stay the same objects."""
 
     def _rebuilt(self, expr: Any) -> Any:
         done = {}

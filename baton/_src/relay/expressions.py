@@ -1,7 +1,7 @@
-"""What lies directly below a Relay expression, and walks over expressions only: types are left out.
+"""The direct subexpressions of a Relay expression, and traversals of expressions only, without types.
 
-Most passes ask about expressions alone; leaving the types (and their dims) out makes a walk several times shorter than
-`ir.traverse`'s general one.
+Most passes need only expressions; omitting types (and their dims) makes a traversal several times shorter than the
+general one of `ir.traverse`.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def global_vars(root: Any) -> list[GlobalVar]:
 
 
 def with_values(root: Any, order: Iterable[Any], values: Mapping[Var, Any]) -> Any:
-    """`root` without the lets of these variables: their values stand wherever they stood. `order` is `walk(root)`."""
+    """`root` without the lets of these variables, which are replaced by their values. `order` is `walk(root)`."""
     done: dict[Any, Any] = {}
     for node in order if values else ():  # a let's value comes before its body, so before every use of the variable
         if node in values:
@@ -119,7 +119,7 @@ def with_values(root: Any, order: Iterable[Any], values: Mapping[Var, Any]) -> A
 
 
 def with_parts(expr: Any, done: Mapping[Any, Any]) -> Any:
-    """`expr` with the expressions below it replaced as `done` says; itself if none is. Notes are kept."""
+    """`expr` with its direct subexpressions replaced by those in `done`; itself if none changes. Notes are kept."""
     match expr:
         case Call():
             return expr.with_fields(op=done.get(expr.op, expr.op), args=_each(expr.args, done))

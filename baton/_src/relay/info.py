@@ -24,7 +24,7 @@ STORAGE_TYPE = TypeCall(GlobalTypeVar("Storage"), ())
 
 
 def to_info(type_: Type) -> Info:
-    """The `Info` of a value of `type_`."""
+    """Convert a type to the `Info` of its values."""
     match type_:
         case TensorType():
             return tensor_info(type_)

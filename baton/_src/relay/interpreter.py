@@ -77,7 +77,7 @@ class Interpreter:
             del values[base:]
 
     def global_value(self, var: GlobalVar) -> FunctionValue:
-        """The function a global names."""
+        """The function with a global's name."""
         found = self._globals.get(var.name_hint)
         if found is None:
             function = self.module[var]
@@ -130,7 +130,7 @@ class Interpreter:
         raise fail("relay-unbound", f"%{var.name_hint} has no value here", span=var.span, help="give it as an argument")
 
     def _push_all(self, scopes: Scopes, exprs: Sequence[Any], act: Activation) -> bool:
-        """Evaluate in order, left to right; variables and constants at once. Returns whether nothing is left to do."""
+        """Evaluate left to right; variables and constants immediately. Returns whether nothing remains to be done."""
         for position, expr in enumerate(exprs):
             kind = type(expr)
             if kind is Var:

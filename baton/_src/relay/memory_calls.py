@@ -1,7 +1,7 @@
-"""The memory dialect, interpreted: storages are bytes, tensors are views of them.
+"""Interpret the memory dialect: storages are bytes, tensors are views of them.
 
-Memory nobody has written, and memory after its storage was killed, holds a pattern that makes results wrong: a program
-that reads too early or too late does not give the value it should.
+Uninitialised memory, and memory of a killed storage, holds a pattern that makes results wrong, so that reads before
+initialisation or after the storage's end are noticed.
 """
 
 from __future__ import annotations

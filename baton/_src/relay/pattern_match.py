@@ -1,7 +1,7 @@
-"""Does an expression match a pattern, and which parts match which?
+"""Match an expression with a pattern, recording what each inner pattern matched.
 
-Operands of `add` and `multiply` may be in either order. Alternatives are tried in order; what a failed one assumed is
-forgotten. Depth is that of the pattern, never of the program.
+Operands of `add` and `multiply` may be in either order. Alternatives are tried in order; the assumptions of a failed
+one are dropped. Recursion is as deep as the pattern, never as the program.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def match(pattern: DFPattern, expr: Any, root: Any = None) -> dict[Any, Any] | N
 
 
 class Matcher:
-    """Matching within one program, whose users of nodes are worked out once."""
+    """Matching within one program; the users of its nodes are computed once."""
 
     def __init__(self, root: Any) -> None:
         self._root = root
@@ -60,7 +60,7 @@ class Matcher:
         return None if found is None else dict(found)
 
     def _try(self, pattern: Any, expr: Any, known: Bindings) -> Iterator[Bindings]:
-        """Every way to match, as what is bound then."""
+        """Every way to match, as the resulting bindings."""
         if pattern in known:
             if known[pattern] is expr or (
                 isinstance(pattern, ConstantPattern) and structural_equal(known[pattern], expr)

@@ -1,6 +1,6 @@
-"""The place of a call in messages: `the call nn.dense(%x: Tensor[(2, 8), float32], %w: Tensor[(4, 7), float32])`.
+"""Describe a call in messages: `the call nn.dense(%x: Tensor[(2, 8), float32], %w: Tensor[(4, 7), float32])`.
 
-The text is made only when an error asks for it.
+The text is computed only for an error.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class CallSite:
 
 
 def within(found: Diagnostic, where: Any) -> Diagnostic:
-    """A finding, with a note on where it was found: a `CallSite`, or a text."""
+    """A diagnostic with a note on its location: a `CallSite`, or a text."""
     return (where.in_relay(found) if isinstance(where, CallSite) else found).within(f"in {where}")
 
 

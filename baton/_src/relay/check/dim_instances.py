@@ -1,10 +1,10 @@
-"""Dim variables of a function's own stand for other sizes in every call.
+"""Instantiate a function's own dim variables at each call.
 
     @f : fn (Tensor[(n, m), float32]) -> Tensor[(n), float32]
     @f(%x: Tensor[(3, 4), float32]) : Tensor[(3), float32]
 
-A call puts holes in their place, which unification with the arguments fills. What it leaves open stays the variable.
-Calculated dims (n + 1) of parameters fit every dim: that they are the argument's is checked when running.
+A call replaces them by holes, which unification with the arguments fills. Holes left open become the variable again.
+Calculated dims (n + 1) of parameters unify with every dim: equality with the argument's is checked at run time.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def dim_variables(type_: Any) -> list[Var]:
 
 
 def without_variables(type_: Any) -> Any:
-    """`type_` with `?` for dims of which nothing is known here, since they are variables of elsewhere."""
+    """`type_` with `?` for dims that are variables of another function, of which nothing is known here."""
     return _with_dims(type_, lambda dim: AnyDim() if isinstance(dim, PrimExpr) and dim_variables(dim) else dim)
 
 

@@ -1,4 +1,4 @@
-"""What the text reader leaves to inference, and what inference found out beyond types.
+"""The decisions that the text reader leaves to inference, and the results of inference other than types.
 
 The reader writes down literals of open dtype (contradictions B-02) and conditions that compare whole tensors (B-01);
 inference decides them; `text.elaborate` then rewrites the tree. Trees built in Python come with an empty record.

@@ -1,4 +1,4 @@
-"""Which cases a match leaves out, and which clauses can never run.
+"""Find the cases that a match does not cover, and the clauses that can never run.
 
 Candidates start as the wildcard. A candidate meets the clauses in order: it is covered by one, clashes with it (next
 clause), or is too unspecific to tell: then its first wildcard that matters is expanded into every constructor of the
@@ -22,7 +22,7 @@ from baton._src.relay.nodes import (
 )
 
 LIMIT = 10_000
-"""Candidates looked at before giving up; a match that needs more is treated as covered."""
+"""Most candidates examined; a match that needs more is treated as exhaustive."""
 
 
 @dataclass(frozen=True)

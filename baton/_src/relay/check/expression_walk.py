@@ -1,6 +1,6 @@
-"""The walk over an expression that gives every part its type: in evaluation order, with an explicit stack.
+"""The traversal that types every subexpression: in evaluation order, with an explicit stack.
 
-What the type of a node is, once its parts have theirs, is `expression_rules`.
+The type of a node, given the types of its parts, is computed by `expression_rules`.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class ExpressionWalk(ExpressionRules):
         self.types[node] = self.written(node.type_annotation, node.span)
 
     def enclosing(self) -> Any:
-        """The expression whose part is being visited: the last one that waits for its parts."""
+        """The expression whose part is being visited: the innermost one that waits for its parts."""
         return next((node for action, node in reversed(self._stack) if action != self._visit), None)
 
     def _unbound(self, node: Var) -> str:

@@ -3,10 +3,10 @@
     infer_type(module)   -> the module, its nodes' checked types filled in; errors are all reported at once
     infer_expr(expr)     -> the same for one expression, whose free variables count as declared
 
-One pass in evaluation order with an explicit stack: an expression's type is found when its parts have theirs, and
-what is not decided yet waits in the `solver`. Checked types are written into the nodes in place (they are notes); a
-parameter of a module's function that had no annotation is replaced by one with the type found: `relay.build` needs it.
-A function that was inferred before is not looked at again unless the types of the globals it mentions have changed.
+One pass in evaluation order with an explicit stack: an expression is typed after its parts, and undecided constraints
+wait in the `solver`. Checked types are written into the nodes in place (they are notes); a parameter of a module's
+function without annotation is replaced by one with the inferred type: `relay.build` needs it. A function that was
+inferred before is not visited again unless the types of the globals it refers to have changed.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ Mentions = Mapping[GlobalVar, list[GlobalVar]]
 """The globals that each function mentions."""
 
 _inferred: weakref.WeakKeyDictionary[Any, tuple[dict[str, str], tuple[Any, ...]]] = weakref.WeakKeyDictionary()
-"""A cache: functions that are completely typed, with the types of the globals and the ADTs that this rests on."""
+"""A cache: completely typed functions, with the types of the globals and the ADTs that they depend on."""
 
 
 def infer_type(
     module: IRModule, *, relations: Relations = STANDARD_RELATIONS, elaboration: Elaboration | None = None
 ) -> IRModule:
-    """Fill in the checked types of `module`'s Relay functions; `DiagnosticError` lists everything that is wrong."""
+    """Fill in the checked types of `module`'s Relay functions; `DiagnosticError` lists all errors."""
     with rarely_collecting(), bounded_types():
         return _infer_module(module, relations, elaboration)
 
@@ -153,7 +153,9 @@ class Inference:
     def infer_component(
         self, component: list[GlobalVar], functions: Mapping[GlobalVar, Function], mentions: Mentions
     ) -> None:
-        """Functions that mention one another: each sees the others' declared types, or one unknown type a function."""
+        """Infer mutually recursive functions: each sees the others' declared types, or one unknown type per
+        function.
+        """
         solver = self.solver
         solver.enter()
         for var in component:
@@ -186,7 +188,7 @@ class Inference:
                     self.types[mention] = self.globals[mention.name_hint]
 
     def finish(self) -> None:
-        """Decide what is left, raise what was found, write the types into the nodes."""
+        """Default undecided types, raise the collected errors, write the types into the nodes."""
         self.solver.finish()
         unifier = self.solver.unifier
         resolved: dict[Any, Any] = {}
@@ -239,7 +241,7 @@ def _annotated(function: Function) -> Function:
 
 
 def _without_echoes(errors: list[Any]) -> list[Any]:
-    """Each finding once, at most twenty."""
+    """The distinct diagnostics, at most twenty."""
     seen: dict[tuple[Any, ...], Any] = {}
     for error in errors:
         seen.setdefault((error.code, error.message, error.span), error)

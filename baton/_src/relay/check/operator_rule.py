@@ -222,7 +222,7 @@ def _is_closed(type_: Any) -> bool:
 
 
 def _is_unknown(type_: Any) -> bool:
-    """Nothing an operator could work with yet."""
+    """Whether an operator's rule cannot use this type yet."""
     match type_:
         case IncompleteType() | TypeVar():
             return True

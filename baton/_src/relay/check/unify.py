@@ -31,11 +31,11 @@ from baton._src.values.dtype import DataType
 
 
 class Mismatch(Exception):
-    """Two types cannot be one; the text names the parts that differ."""
+    """Two types do not unify; the text names the parts that differ."""
 
 
 class Unifier:
-    """The substitution built so far. `on_bind` hears of every hole that gets a meaning."""
+    """The substitution built so far. `on_bind` is called for every hole that is bound."""
 
     def __init__(self, on_bind: Callable[[Any], None], instantiate: Callable[[FuncType], FuncType]) -> None:
         self.bindings: dict[Any, Any] = {}
@@ -43,7 +43,7 @@ class Unifier:
         self.numeric: set[Any] = set()
         """Dtype holes of text literals: they never become bool (contradictions B-02)."""
         self.poison: set[Any] = set()
-        """Holes standing for expressions already reported as wrong: they fit everything."""
+        """Holes for the types of expressions already reported: they unify with everything."""
         self.level = 0
         self._on_bind = on_bind
         self._instantiate = instantiate
