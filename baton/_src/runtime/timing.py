@@ -145,6 +145,11 @@ class Profile:
         """The metrics of the whole run."""
         return {"cpu0": {"Duration (us)": self.total * 1e6}}
 
+    @property
+    def configuration(self) -> dict[str, Any]:
+        """Settings of the run that was profiled: there are none to tell."""
+        return {}
+
     def csv(self) -> str:
         """The rows of `calls` as comma-separated values, after a header."""
         rows = self.calls
@@ -156,7 +161,9 @@ class Profile:
 
     def json(self) -> str:
         """`calls` and `device_metrics` as JSON."""
-        return json.dumps({"calls": self.calls, "device_metrics": self.device_metrics, "configuration": {}})
+        return json.dumps(
+            {"calls": self.calls, "device_metrics": self.device_metrics, "configuration": self.configuration}
+        )
 
     @classmethod
     def from_json(cls, s: str) -> Profile:

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 import baton as tvm
-from baton import arith, relax, relay, te, tir
+from baton import arith, meta_schedule, relax, relay, te, tir
 from baton.auto_scheduler import utils
 from baton.contrib import cc, graph_executor
+from baton.contrib.debugger import debug_executor
 from baton.driver import build_module
 from baton.relax.frontend import nn
 
@@ -172,3 +173,17 @@ def test_what_modules_can_do() -> None:
     assert first.imported_modules == [second]
     first.clear_imports()
     assert first.imported_modules == []
+
+
+def test_fields_of_executors_profiles_and_workloads() -> None:
+    """Guards Executor.mod, Report.configuration and Workload.shash, which were missing."""
+    x = relay.var("x", shape=(2,))
+    module = tvm.IRModule.from_expr(relay.Function([x], relay.nn.relu(x)))
+    assert relay.create_executor("graph", mod=module, device=tvm.cpu(), target="llvm").mod is module
+    library = relay.build(module, "llvm")
+    debugger = debug_executor.create(library.get_graph_json(), library.get_lib(), tvm.cpu())
+    debugger.set_input("x", np.ones(2, "float32"))
+    assert debugger.profile().configuration == {}
+    b = te.placeholder((4,), name="b")
+    kernels = [te.create_prim_func([b, te.compute((4,), lambda i: b[i] + 1)]) for _ in range(2)]
+    assert len({meta_schedule.database.Workload(kernel).shash for kernel in kernels}) == 1

@@ -44,6 +44,11 @@ class Executor:
         self.target = target
         self.params = dict(params or {})
 
+    @property
+    def mod(self) -> IRModule:
+        """The module under TVM's name."""
+        return self.module
+
     def evaluate(self, expr: Any = None, binds: Mapping[Any, Any] | None = None) -> Any:
         """The value of `expr` (default: the module's `main`); `binds` gives its free variables values or expressions.
 

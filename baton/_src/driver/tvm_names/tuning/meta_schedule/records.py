@@ -76,6 +76,11 @@ class Workload:
         if not self.key:
             raise fail("tuning-kernel", "the kernel holds Python objects, so its records could not be found again")
 
+    @property
+    def shash(self) -> str:
+        """The key under TVM's name: equal for what computes the same."""
+        return self.key
+
     def as_json(self) -> list[str]:
         """`[key, text]`."""
         return [self.key, script(only_kernel(self.mod), "main")]
