@@ -12,7 +12,7 @@ from itertools import combinations
 import numpy as np
 
 from baton._src.frontends.graph_builder.value import Value
-from baton._src.frontends.onnx.learning.classical import (
+from baton._src.frontends.onnx.learning.scores import (
     as_targets,
     class_at,
     labels_of,
