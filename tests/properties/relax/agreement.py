@@ -30,6 +30,7 @@ from baton._src.relax.well_formed import well_formed
 from baton._src.transform.passes import Sequential
 from baton.relax import transform
 from tests.properties.relax.outcomes import Outcome, Run, assert_agree, both_builds, hangs_on_rounding, interpreted
+from tests.properties.relax.rules import RULES
 from tests.relax.build import load
 from tests.relax.strategies import Program
 
@@ -48,7 +49,7 @@ PASSES = {
     "FuseTIR": FuseTIR(),
     "default": Sequential(default()),
 }
-EVERY = PASSES | {
+EVERY = PASSES | RULES | {
     name: getattr(transform, name)()
     for name in (
         "AdjustMatmulOrder", "AnnotateTIROpPattern", "AttachGlobalSymbol", "BatchSliceProducts", "BlockChannels",
