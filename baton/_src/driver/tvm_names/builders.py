@@ -37,7 +37,7 @@ def _parent(name: str) -> str:
 
 
 def script_ir() -> Mapping[str, Any]:
-    """What `from tvm.script import ir as I` holds."""
+    """The contents of `from tvm.script import ir as I`."""
     return ir_entries()
 
 
@@ -46,22 +46,22 @@ REWRITER = on_module("R.rewriter", PatternMatchingRewriter.from_module)
 
 
 def script_relax() -> Mapping[str, Any]:
-    """What `from tvm.script import relax as R` holds."""
+    """The contents of `from tvm.script import relax as R`."""
     return _nested({**relax_entries(RELAX_TEXT), "rewriter": REWRITER})
 
 
 def script_tir() -> Mapping[str, Any]:
-    """What `from tvm.script import tir as T` holds."""
+    """The contents of `from tvm.script import tir as T`."""
     return _nested({**SCRIPT_NAMES, "prim_func": PRIM_FUNC, "macro": TIR_MACRO})
 
 
 def builder_relax() -> Mapping[str, Any]:
-    """What `from tvm.script.ir_builder import relax as R` holds."""
+    """The contents of `from tvm.script.ir_builder import relax as R`."""
     return {**script_relax(), **RELAX_BUILDER_WORDS}
 
 
 def builder_tir() -> Mapping[str, Any]:
-    """What `from tvm.script.ir_builder import tir as T` holds."""
+    """The contents of `from tvm.script.ir_builder import tir as T`."""
     return _nested(BUILDER_WORDS)
 
 

@@ -29,7 +29,7 @@ class GenericFunc:
         self._by_key: dict[str, Callable[..., Any]] = {}
 
     def set_default(self, func: Callable[..., Any], allow_override: bool = False) -> None:
-        """What is called for targets with no function of their own. Error `api`: there is one already."""
+        """Set the function called for targets without their own. Error `api`: there is one already."""
         if self._default is not None and not allow_override:
             raise fail("api", f"{self.name} has a default", help="allow_override=True replaces it")
         self._default = func
@@ -49,7 +49,7 @@ class GenericFunc:
         return self.get_packed_func()(*args, **options)
 
     def get_packed_func(self) -> Callable[..., Any]:
-        """What a call would call."""
+        """The function that a call dispatches to."""
         target = Target.current()
         keys: Iterable[str] = () if target is None else (str(target.kind), *target.keys)
         found = next((self._by_key[k] for k in keys if k in self._by_key), self._default)

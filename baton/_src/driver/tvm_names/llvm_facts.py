@@ -23,7 +23,7 @@ def llvm_get_system_triple() -> str:
 
 
 def llvm_get_cpu_features(target: Target | None = None) -> list[str]:
-    """What the CPU of a target (the current one, else this machine) can do, by LLVM's names."""
+    """The features of a target's CPU (the current target, else this machine), by LLVM's names."""
     return sorted(_target(target).features)
 
 

@@ -31,7 +31,7 @@ class LocalSession:
         self._folder = TempDirectory()
 
     def _path(self, name: str) -> Path:
-        """Where an uploaded file is; names lead nowhere else."""
+        """The path of an uploaded file; names cannot refer to other places."""
         if Path(name).name != name:
             raise fail("api", f"{name!r} is not the name of an uploaded file", help="give the name without folders")
         return Path(self._folder.relpath(name))

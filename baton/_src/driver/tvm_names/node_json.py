@@ -73,7 +73,8 @@ def pickled(module: IRModule) -> tuple[Any, ...]:
 
 
 def load_json(json_str: str) -> Any:
-    """What `save_json` wrote: ours, or TVM's (Relay and Relax without kernels), its Relay modules typed.
+    """Load the output of `save_json`: baton's, or TVM's (Relay and Relax without kernels), with its Relay modules
+    typed.
 
     `DiagnosticError`: `json-unknown` for anything else, `json-node` for nodes of TVM's that cannot be read.
     """

@@ -87,7 +87,7 @@ ASK_THE_PACKAGE = {
     for package, modules in _NAMED_LIKE_A_FUNCTION.items()
     for module in modules.split()
 }
-"""What to say of modules that go by the name of a function."""
+"""The message for modules that have the name of a function."""
 
 
 def serving(path: str) -> str | None:

@@ -16,7 +16,7 @@ _ABSENT = "CUDA CUDNN CUBLAS ROCM METAL VULKAN OPENCL HEXAGON MICRO RPC ETHOSN C
 
 
 def libinfo() -> dict[str, str]:
-    """What TVM's build options would say of baton: `USE_LLVM`, `LLVM_VERSION`, ... Unknown options are not listed."""
+    """TVM's build options as they apply to baton: `USE_LLVM`, `LLVM_VERSION`, ... Unknown options are not listed."""
     version = ".".join(str(part) for part in llvm.llvm_version_info)
     found = {f"USE_{name}": "OFF" for name in _ABSENT.split()}
     found |= {"USE_LLVM": "ON", "LLVM_VERSION": version, "USE_RELAY_DEBUG": "OFF", "USE_GRAPH_EXECUTOR": "ON"}

@@ -38,7 +38,7 @@ class StatusKind(IntEnum):
 
 @dataclass(frozen=True)
 class MapResult:
-    """What one call of `map_with_error_catching` gave: its value, or the exception."""
+    """The outcome of one call of `map_with_error_catching`: its value, or the exception."""
 
     status: StatusKind
     value: Any

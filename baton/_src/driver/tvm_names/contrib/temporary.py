@@ -38,7 +38,7 @@ class TempDirectory:
 
     @property
     def path(self) -> str:
-        """Where the folder is."""
+        """The path of the folder."""
         return self.temp_dir
 
     def relpath(self, name: str) -> str:
@@ -78,5 +78,5 @@ def is_source_path(path: str) -> bool:
 
 
 def which(exec_name: str) -> str | None:
-    """Where a program is on `$PATH`; None if it is not there."""
+    """The path of a program found on `$PATH`; None if there is none."""
     return shutil.which(exec_name)

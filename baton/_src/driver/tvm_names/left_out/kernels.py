@@ -1,4 +1,4 @@
-"""What is left out of `te`, `tir`, `topi` and `arith`."""
+"""The names left out of `te`, `tir`, `topi` and `arith`."""
 
 from __future__ import annotations
 

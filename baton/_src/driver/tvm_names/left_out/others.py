@@ -1,4 +1,4 @@
-"""What is left out of the rest: targets, the runtime, `contrib`, scripts."""
+"""The names left out of the rest: targets, the runtime, `contrib`, scripts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is left out of `relax`."""
+"""The names left out of `relax`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is left out of `relay`."""
+"""The names left out of `relay`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is left out of `autotvm`, `auto_scheduler` and `meta_schedule`."""
+"""The names left out of `autotvm`, `auto_scheduler` and `meta_schedule`."""
 
 from __future__ import annotations
 

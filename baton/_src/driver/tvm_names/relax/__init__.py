@@ -1,1 +1,1 @@
-"""What `tvm.relax` has beyond a re-export."""
+"""The parts of `tvm.relax` that are more than a re-export."""

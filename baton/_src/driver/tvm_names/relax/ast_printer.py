@@ -176,7 +176,7 @@ class ASTPrinter(ExprFunctor):
         return self.build_ast_node("VarBinding", var=var, value=value)
 
     def visit_struct_info_(self, struct_info_node: StructInfo) -> str:
-        """What is known of a value."""
+        """Visit the StructInfo of a value."""
         infos = self.visit_struct_info_
         fields: dict[str, Any] = {}
         match struct_info_node:

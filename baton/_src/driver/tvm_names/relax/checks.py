@@ -124,7 +124,7 @@ def has_reshape_pattern(func: PrimFunc) -> bool:
 
 
 def get_var2val(func: Function) -> dict[Var, Any]:
-    """What each variable of the function is bound to."""
+    """The value that each variable of the function is bound to."""
     _expected(Function, func)
     return bindings.get_var2val(func)
 

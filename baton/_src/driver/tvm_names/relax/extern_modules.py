@@ -36,7 +36,7 @@ class AttachExternModules(Pass):
         return module.with_attr("external_mods", [*module.attrs.get("external_mods", []), *loaded])
 
     def _loaded(self, extern: ExternModule) -> Any:
-        """What an external module gives; its functions are registered."""
+        """The loaded external module; its functions are registered."""
         if not isinstance(extern, ExternModule):
             raise fail("api", f"AttachExternModules takes nn.ExternModules, not a {type(extern).__name__}")
         found = extern.load()

@@ -56,7 +56,7 @@ class Module(SubroutineMixin):
         return [p for value in vars(self).values() for p in _parameters(value)]
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """What it computes."""
+        """The forward computation."""
         raise NotImplementedError(f"{type(self).__name__} has no forward")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -87,7 +87,7 @@ def emit_te(func: Any, *args: Any, **kwargs: Any) -> Var:
 
 
 def checkpoint(func: Any, *args: Any, **kwargs: Any) -> Any:
-    """What `func` computes is computed again for its gradient."""
+    """Call `func`, and recompute its intermediates for its gradient instead of keeping them."""
     start = [emit(R.grad.start_checkpoint(a)) if isinstance(a, Var) else a for a in args]
     result = func(*start, **kwargs)
     return emit(R.grad.end_checkpoint(result))

@@ -19,7 +19,7 @@ from baton._src.values.tensor import NDArray, array
 
 
 class LibCompareVMInstrument:
-    """What `set_instrument` takes. A kernel's last tensor is its result, which is compared within `rtol` and `atol`.
+    """An instrument for `set_instrument` that compares a kernel's result, its last tensor, within `rtol` and `atol`.
 
     Subclasses override `compare`, or `skip_instrument`, which gives whether to leave a call alone.
     """

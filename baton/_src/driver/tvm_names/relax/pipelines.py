@@ -27,7 +27,7 @@ def default_build_pipeline() -> Pass:
 
 
 def get_default_pipeline(target: object = None) -> Pass:
-    """What `relax.build` does by default; it is the same for every CPU."""
+    """The default pipeline of `relax.build`, which is the same for every CPU."""
     return get_pipeline("default_build")
 
 

@@ -8,7 +8,7 @@ from baton._src.runtime.vm.virtual_machine import VirtualMachine
 
 
 def check_saved_func(vm: VirtualMachine, func_name: str, *inputs: Any) -> Any:
-    """What the function gives, called by way of `save_function`."""
+    """The result of the function when called through `save_function`."""
     saved = f"{func_name}_saved"
     vm.save_function(func_name, saved, *inputs)
     return vm[saved]()

@@ -1,1 +1,1 @@
-"""What `tvm.relay` has beyond a re-export."""
+"""The parts of `tvm.relay` that are more than a re-export."""

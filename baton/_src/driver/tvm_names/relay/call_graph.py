@@ -18,7 +18,7 @@ from baton._src.transform.passes import Sequential
 
 
 class CallGraph:
-    """Which functions of a module mention which, how often, and which of them mention themselves."""
+    """The call graph of a module: which functions refer to which, how often, and which are recursive."""
 
     def __init__(self, module: IRModule) -> None:
         self.module = module
@@ -29,11 +29,11 @@ class CallGraph:
                 self._counts[callee.name_hint] += 1
 
     def global_call_count(self, var: str | GlobalVar) -> int:
-        """How many functions `var` mentions."""
+        """The number of functions that `var` refers to."""
         return len(self._graph[self._var(var)])
 
     def ref_count(self, var: str | GlobalVar) -> int:
-        """How many functions mention `var`."""
+        """The number of functions that refer to `var`."""
         return self._counts[self._var(var).name_hint]
 
     def is_recursive(self, var: str | GlobalVar) -> bool:

@@ -21,7 +21,7 @@ from baton._src.support.diagnostics import fail
 
 
 class Feature(IntEnum):
-    """What a program may contain (`tvm.relay.analysis.feature.Feature`; the numbers are public)."""
+    """Language features of a program (`tvm.relay.analysis.feature.Feature`; the numbers are public)."""
 
     fVar = 0
     fGlobalVar = 1

@@ -71,7 +71,7 @@ def matched(value: Any, pattern: Any) -> tuple[Any, ...] | None:
 
 
 def no_match(value: Any) -> Exception:
-    """What is raised where no clause fits."""
+    """The exception raised if no clause matches."""
     return fail("relay-match-failed", f"no clause of this match fits {value!r}")
 
 

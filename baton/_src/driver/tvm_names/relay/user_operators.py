@@ -153,7 +153,7 @@ class Registration:
         self.op = op
 
     def set_num_inputs(self, n: int) -> None:
-        """How many operands it takes; those without a name get one."""
+        """Set the number of operands; those without a name get one."""
         known = self.op.definition.inputs
         more = tuple(Input(f"x{i + 1}") for i in range(len(known), n))
         redefine(self.op, inputs=(*known[:n], *more))
@@ -193,7 +193,7 @@ def redefine(op: Op, **facets: Any) -> None:
 
 
 def _computing(op: Op, function: Callable[..., Any]) -> dict[str, Any]:
-    """How it is computed: a kernel of tensor expressions, or a call of a packed function."""
+    """The computation of the operator: a kernel of tensor expressions, or a call of a packed function."""
 
     def compute(inputs: Any, attrs: Any, out: Info) -> Any:
         return _single(_outputs(op.name, function, attrs, list(inputs), out))
@@ -213,7 +213,7 @@ def _computing(op: Op, function: Callable[..., Any]) -> dict[str, Any]:
 
 
 def to_info_of(expr: Any) -> Any:
-    """What is known of a Relax expression."""
+    """The operators' `Info` of a Relax expression."""
     return _tensor_info(expr.struct_info)
 
 

@@ -1,1 +1,1 @@
-"""What `tvm.tir` has beyond a re-export."""
+"""The parts of `tvm.tir` that are more than a re-export."""

@@ -70,7 +70,7 @@ def get_block_access_region(
 
 
 def _pointer_uses(body: st.Stmt, buffers: Mapping[tir.Var, Buffer]) -> dict[tir.Var, int]:
-    """What the pointers of `buffers` are used for by themselves: 1 to read, 2 to write, 3 for both or who knows."""
+    """How the bare pointers of `buffers` are used: 1 to read, 2 to write, 3 for both or unknown uses."""
     masks: dict[tir.Var, int] = {}
     for node in post_order(body, below=_without_buffers):
         says = isinstance(node, tir.Call) and node.op is ACCESS_PTR and isinstance(node.args[4], tir.IntImm)
@@ -105,7 +105,7 @@ class OOBChecker(PrimFuncPass):
 
 
 def _bytes(item: Any) -> dict[str, int]:
-    """What a statement allocates itself, by scope. Symbolic sizes count as nothing, as in TVM."""
+    """The bytes that a statement itself allocates, by scope. Symbolic sizes count as 0, as in TVM."""
     if isinstance(item, st.Allocate):
         parts = [(item.dtype, item.extents, item.buffer_var.scope)]
     elif isinstance(item, st.Block):
@@ -130,7 +130,7 @@ def calculate_workspace_bytes(func: PrimFunc, workspace_byte_alignment: int = 1)
 
 
 def calculate_constant_bytes(func: PrimFunc, constant_byte_alignment: int = 1) -> int:
-    """What the constants that `func` holds (`T.allocate_const`) take, each rounded up to the alignment."""
+    """The bytes of `func`'s constants (`T.allocate_const`), each rounded up to the alignment."""
     sizes = (node.data.data.nbytes for node in post_order(func.body) if isinstance(node, st.AllocateConst))
     return sum(-(-size // constant_byte_alignment) * constant_byte_alignment for size in sizes)
 

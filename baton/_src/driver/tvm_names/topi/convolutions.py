@@ -290,7 +290,7 @@ def correlation_nchw(
     padding: Any,
     is_multiply: bool,
 ) -> Any:
-    """How alike patches of two images are."""
+    """The correlation of patches of two images."""
     options = {"kernel_size": kernel_size, "max_displacement": max_displacement, "stride1": stride1}
     options |= {"stride2": stride2, "padding": padding, "is_multiply": is_multiply}
     return with_tag(call("nn.correlation", data1, data2, **options), "correlation_nchw")

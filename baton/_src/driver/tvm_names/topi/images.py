@@ -71,7 +71,7 @@ def _dilation(layout: str, kernel_layout: str) -> Callable[..., Any]:
 
 
 def affine_grid(data: Tensor, target_shape: Any) -> Any:
-    """Where an affine map takes the points of a grid."""
+    """The sampling grid of an affine map."""
     return call("image.affine_grid", data, tuple(target_shape))
 
 
@@ -113,7 +113,7 @@ def non_max_suppression(
     return_indices: bool = True,
     invalid_to_bottom: bool = False,
 ) -> Any:
-    """Which of many overlapping boxes stay."""
+    """Select boxes, suppressing those that overlap better ones."""
     options = {"force_suppress": force_suppress, "top_k": top_k, "coord_start": coord_start}
     options |= {"score_index": score_index, "id_index": id_index, "return_indices": return_indices}
     most = max_output_size if isinstance(max_output_size, Tensor) else get_const_int(max_output_size)

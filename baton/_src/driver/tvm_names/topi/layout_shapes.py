@@ -15,12 +15,12 @@ class InvalidShapeError(ValueError):
 
 
 def nchw_pack_layout(layout_info: str) -> bool:
-    """Whether it is NCHW with inner batches and channels, as NCHW4n16c."""
+    """Whether the layout is NCHW with inner batches and channels, such as NCHW4n16c."""
     return layout_info.startswith("NCHW") and "c" in layout_info and "n" in layout_info
 
 
 def nchw_xc_layout(layout_info: str) -> bool:
-    """Whether it is NCHW with inner channels, as NCHW16c."""
+    """Whether the layout is NCHW with inner channels, such as NCHW16c."""
     return layout_info.startswith("NCHW") and "c" in layout_info and layout_info[4:-1].isnumeric()
 
 

@@ -66,7 +66,7 @@ def infer_pad(data: Tensor, data_pad: Tensor | None) -> tuple[int, int]:
 
 
 def infer_pad3d(data: Tensor, data_pad: Tensor | None, layout: str) -> tuple[int, int, int]:
-    """What was added (on both sides together) to the depth, height and width of `data` in layout NCDHW or NDHWC."""
+    """The total padding (of both sides) of the depth, height and width of `data` in layout NCDHW or NDHWC."""
     if data_pad is None:
         return 0, 0, 0
     if layout not in ("NCDHW", "NDHWC"):

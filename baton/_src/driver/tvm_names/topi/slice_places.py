@@ -20,7 +20,7 @@ def within_index(b: Any, e: Any, s: Any, i: Any) -> Any:
 
 
 def make_idx(b: Any, e: Any, s: Any, z: Any, i: Any) -> Any:
-    """Where the slice of an axis of size `z` puts its place `i`; 0 where the slice does not reach."""
+    """The index in a slice of an axis of size `z` for position `i`; 0 outside of the slice."""
     is_between = _choose(s < 0, _both(i > e, i <= b), _both(i >= b, i < e))
     begin = _choose(z < b, z - 1, b)
     steps = operators.floordiv(_choose(s < 0, begin - i, i - begin), _choose(s < 0, -s, s))

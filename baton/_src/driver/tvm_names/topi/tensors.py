@@ -233,13 +233,13 @@ def sparse_to_dense(sparse_indices: Tensor, output_shape: Any, sparse_values: Te
 
 
 def argmax(data: Tensor, axis: Any = None, keepdims: bool = False, select_last_index: bool = False) -> Any:
-    """Where the greatest element is (int32)."""
+    """The index of the greatest element (int32)."""
     options = {"axis": axis, "keepdims": keepdims, "select_last_index": select_last_index}
     return call("argmax_int32", data, **options)
 
 
 def argmin(data: Tensor, axis: Any = None, keepdims: bool = False, select_last_index: bool = False) -> Any:
-    """Where the least element is (int32)."""
+    """The index of the least element (int32)."""
     options = {"axis": axis, "keepdims": keepdims, "select_last_index": select_last_index}
     return call("argmin_int32", data, **options)
 
@@ -257,7 +257,7 @@ def sort(data: Tensor, axis: int = -1, is_ascend: Any = 1) -> Any:
 def argsort(
     data: Tensor, valid_count: Tensor | None = None, axis: int = -1, is_ascend: Any = 1, dtype: Any = "float32"
 ) -> Any:
-    """Where the elements in order come from."""
+    """The indices that sort the elements."""
     if valid_count is not None:
         raise fail("topi", "argsort with valid_count is not supported", help="set the elements behind to the extreme")
     return call("argsort", data, axis=axis, descending=not is_ascend, dtype=dtype)
@@ -272,7 +272,7 @@ def topk(
 
 
 def searchsorted(sorted_sequence: Tensor, values: Tensor, right: bool = False, out_dtype: Any = "int64") -> Any:
-    """Where values belong in an ordered sequence."""
+    """The insertion positions of values in a sorted sequence."""
     return call("searchsorted", sorted_sequence, values, right=right, dtype=out_dtype)
 
 

@@ -244,7 +244,7 @@ def correlation_nchw_python(
     padding: Any,
     is_multiply: bool,
 ) -> Any:
-    """How alike patches of two images are."""
+    """The correlation of patches of two images."""
     options = {"kernel_size": kernel_size, "max_displacement": max_displacement, "stride1": stride1}
     options |= {"stride2": stride2, "padding": padding, "is_multiply": is_multiply}
     return reference("nn.correlation", data1, data2, **options)
@@ -280,12 +280,12 @@ def conv2d_backward_weight_nchw_python(
 
 
 def searchsorted_ref(sorted_sequence: Any, values: Any, right: bool, out_dtype: Any) -> Any:
-    """Where values belong in ordered sequences."""
+    """The insertion positions of values in sorted sequences."""
     return reference("searchsorted", sorted_sequence, values, right=right).astype(out_dtype)
 
 
 def _schedule_getter(target: Any = None) -> Callable[..., Any]:
-    """What schedules such kernels for a target: the default schedule, for every target."""
+    """The scheduling function of such kernels for a target: the default schedule for every target."""
     return default_schedule
 
 

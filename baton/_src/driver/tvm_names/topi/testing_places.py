@@ -12,7 +12,7 @@ from baton._src.support.diagnostics import fail
 
 
 def reference(name: str, *operands: Any, **attributes: Any) -> Any:
-    """What an operator of the catalogue computes."""
+    """The result of an operator of the catalogue, computed by its reference."""
     definition = CATALOGUE.get(name)
     if not callable(definition.reference):
         raise fail("topi", f"{name} has no reference over NumPy")
@@ -54,7 +54,7 @@ def grid_sample_python(
 
 
 def affine_grid_python(data: Any, target_shape: Any) -> Any:
-    """Where an affine map takes the elements of an image."""
+    """The sampling grid of an affine map for an image."""
     return reference("image.affine_grid", data, target_shape=target_shape)
 
 
@@ -107,7 +107,7 @@ def nll_loss(predictions: Any, targets: Any, weights: Any, reduction: str = "mea
 
 
 def dispatch(target: Any, dispatch_map: Mapping[str, Any]) -> Any:
-    """What a table has for a target: by one of its keys or its kind, else under "generic"."""
+    """The entry of a table for a target: by one of its keys or its kind, else under "generic"."""
     found = Target(target)
     names = (*found.keys, found.kind.name)
     return next((dispatch_map[name] for name in names if name in dispatch_map), dispatch_map["generic"])

@@ -1,4 +1,4 @@
-"""What records of tuning belong to: a kernel by what it computes, whatever it is called and however it is fused."""
+"""The keys of tuning records: a kernel by its computation, regardless of its name and how it is fused."""
 
 from __future__ import annotations
 

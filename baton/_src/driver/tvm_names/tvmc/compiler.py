@@ -101,7 +101,7 @@ def compile_model(
 
 
 def _refuse_foreign(offloads: str, pools: Any) -> None:
-    """What only other libraries or bare devices could do."""
+    """Refuse options that only other libraries or bare-metal devices support."""
     if offloads:
         raise refuse("baton generates all code itself: nothing is offloaded", "leave out dump_offloads")
     if pools:

@@ -1,4 +1,4 @@
-"""What tvmc raises: `TVMCException`, with baton's diagnostics inside."""
+"""The exception of tvmc: `TVMCException`, which wraps baton's diagnostics."""
 
 from __future__ import annotations
 

@@ -36,12 +36,12 @@ class Frontend(ABC):
 
     @classmethod
     def name(cls) -> str:
-        """What `model_format` calls the format."""
+        """The name of the format in `model_format`."""
         return cls.names[0]
 
     @classmethod
     def suffixes(cls) -> list[str]:
-        """How its files end, without the dot."""
+        """The suffixes of its files, without the dot."""
         return list(cls.names[1:])
 
     @abstractmethod

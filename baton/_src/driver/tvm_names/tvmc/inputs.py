@@ -1,4 +1,4 @@
-"""What a package is run on: the arrays given, and made-up ones for the rest."""
+"""The inputs a package is run on: the given arrays, and generated ones for the rest."""
 
 from __future__ import annotations
 

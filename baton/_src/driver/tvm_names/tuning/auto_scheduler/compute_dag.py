@@ -42,11 +42,11 @@ class ComputeDAG:
 
     @property
     def flop_ct(self) -> float:
-        """How many operations on numbers there are."""
+        """The number of arithmetic operations."""
         return estimate_tir_flops(IRModule({"main": create_prim_func(self.tensors)}))
 
     def workload_key(self) -> str:
-        """What is computed, as a key that equal computations have in common."""
+        """The key of the computation, equal for equal computations."""
         return json.dumps([KERNEL, workload_key(create_prim_func(self.tensors))])
 
     def __getattr__(self, name: str) -> Any:
@@ -80,14 +80,14 @@ def _body(body: Any) -> str:
 
 
 class KernelDAG:
-    """What a kernel of a program computes, as its blocks say; there are no tensors of `te` behind it."""
+    """The computation of a program's kernel, given by its blocks; it was not built from tensors of `te`."""
 
     def __init__(self, func: PrimFunc) -> None:
         self.func = func
 
     @property
     def flop_ct(self) -> float:
-        """How many operations on numbers there are."""
+        """The number of arithmetic operations."""
         return estimate_tir_flops(IRModule({"main": self.func}))
 
     def __str__(self) -> str:

@@ -55,7 +55,9 @@ class LocalRunner:
 
 
 class TuningOptions:
-    """How much is measured, how, and which callbacks get the results. `verbose` changes nothing: nothing is printed."""
+    """The number of measurements, how to measure, and the callbacks for the results. `verbose` has no effect: nothing
+    is printed.
+    """
 
     def __init__(
         self,

@@ -18,7 +18,7 @@ VERSION = "baton-1"
 
 @dataclass(frozen=True)
 class RecordedTask:
-    """What a log says of a task."""
+    """A task as recorded in a log."""
 
     workload_key: str
     target: Target

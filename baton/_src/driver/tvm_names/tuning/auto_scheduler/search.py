@@ -17,11 +17,11 @@ PATIENCE = 100
 PARENTS = 4
 """Of how many of the fastest records neighbours are tried."""
 DRAWN = 0.2
-"""How often a record is drawn rather than a neighbour taken."""
+"""The probability of drawing a record instead of a neighbour."""
 
 
 class Task(Protocol):
-    """What a search needs of a task."""
+    """The interface of a task for a search."""
 
     workload_key: str
     desc: str
@@ -30,7 +30,7 @@ class Task(Protocol):
 
     @property
     def space(self) -> RuleSpace:
-        """What the rule leaves open."""
+        """The choices that the rule leaves open."""
 
     def way(self, record: Record) -> PrimFunc:
         """The kernel with the answers of a record."""

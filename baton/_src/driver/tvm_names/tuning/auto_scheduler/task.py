@@ -33,7 +33,9 @@ from baton._src.tir.prim_func import CHOICES, PrimFunc
 
 
 class Tunable:
-    """What both kinds of tasks share: a kernel, and what its rule leaves open. `workload_key` names it in logs."""
+    """The base of both kinds of tasks: a kernel, and the choices its rule leaves open. `workload_key` names it in
+    logs.
+    """
 
     def __init__(self, workload_key: str, desc: str, func: PrimFunc, target: Target) -> None:
         self.workload_key, self.desc, self.func, self.target = workload_key, desc, func, target
@@ -47,7 +49,7 @@ class Tunable:
 
     @property
     def space(self) -> RuleSpace:
-        """What the rule leaves open."""
+        """The choices that the rule leaves open."""
         return RuleSpace(self.func, self.target)
 
     def way(self, record: Record) -> PrimFunc:

@@ -28,7 +28,7 @@ from baton._src.support.diagnostics import fail
 
 
 class Config:
-    """What a template reads: `cfg["tile_y"].apply(s, C, y)`, `cfg["unroll"].val`."""
+    """The configuration that a template reads: `cfg["tile_y"].apply(s, C, y)`, `cfg["unroll"].val`."""
 
     is_fallback = False
     code_hash = None
@@ -76,7 +76,7 @@ class ConfigSpace(Config, Numbering):
         candidate: Sequence[Sequence[int]] | None = None,
         no_tail: bool = False,
     ) -> list[Any]:
-        """How an axis (or a loop of so many iterations) is split into `num_outputs`.
+        """Define how an axis (or a loop with that many iterations) is split into `num_outputs`.
 
         `policy`: "factors" (divisors of its extent), "power2", "verbose" (both), "candidate". What it gives are the
         parts, outermost first, for `define_reorder` and `define_annotate`.
@@ -114,7 +114,7 @@ class ConfigSpace(Config, Numbering):
         filter: Callable[[AnnotateEntity], bool] | None = None,
         candidate: Sequence[Sequence[str]] | None = None,
     ) -> None:
-        """How axes are marked, by a policy: unroll, try_unroll, vec, try_vec, try_unroll_vec, candidate."""
+        """Define how axes are annotated, by a policy: unroll, try_unroll, vec, try_vec, try_unroll_vec, candidate."""
         found = annotate_values(name, len(axes), policy, candidate)
         self._define(name, [one for one in found if filter is None or filter(one)])
 
@@ -140,7 +140,7 @@ class ConfigSpace(Config, Numbering):
 
     @property
     def dims(self) -> list[int]:
-        """How many values each knob has."""
+        """The number of values of each knob."""
         return [len(values) for values in self.space_map.values()]
 
     def get(self, index: int) -> ConfigEntity:

@@ -21,7 +21,9 @@ class _Innermost:
 
 
 class DispatchContext(BestKernels):
-    """What gives configurations to templates and kernels within its `with` block. Scripts' own have `_query_inside`."""
+    """Provides configurations to templates and kernels within its `with` block. User-defined ones implement
+    `_query_inside`.
+    """
 
     current = _Innermost()
 

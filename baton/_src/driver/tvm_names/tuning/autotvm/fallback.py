@@ -22,7 +22,7 @@ class FallbackConfig(ConfigSpace):
         self._extents: dict[str, int | None] = {}
 
     def define_split(self, name: str, axis: Any, *args: Any, **options: Any) -> list[Any]:
-        """How an axis is split; its extent is kept for `fallback_split`."""
+        """Define how an axis is split; its extent is kept for `fallback_split`."""
         self._extents.setdefault(name, extent_of(axis))
         return super().define_split(name, axis, *args, **options)
 
@@ -59,7 +59,7 @@ class FallbackConfig(ConfigSpace):
                 self[name] = value
 
     def _likeness(self, config: ConfigEntity) -> float:
-        """Which part of the divisors of split loops are divisors of the loops of a record."""
+        """The fraction of the divisors of split loops that also divide the loops of a record."""
         found = 0.0
         for name, extent in self._extents.items():
             if extent is not None and name in config:

@@ -29,7 +29,7 @@ class VirtualAxis:
 
     @property
     def length(self) -> int:
-        """How many iterations; -1 if that is not known."""
+        """The number of iterations; -1 if unknown."""
         return -1 if self.extent is None else self.extent
 
     def __repr__(self) -> str:
@@ -37,7 +37,7 @@ class VirtualAxis:
 
 
 def extent_of(var: Any) -> int | None:
-    """How many iterations an axis has, or stands for; None if that is not known."""
+    """The number of iterations of an axis; None if unknown."""
     if isinstance(var, VirtualAxis):
         return var.extent
     extent = getattr(getattr(var, "dom", None), "extent", var)
@@ -67,7 +67,7 @@ def split_values(
     candidate: Sequence[Sequence[int]] | None,
     no_tail: bool,
 ) -> list[SplitEntity]:
-    """How an axis (or a loop of so many iterations) can be split into `num_outputs`.
+    """The ways to split an axis (or a loop with that many iterations) into `num_outputs`.
 
     Error `autotvm-knob`: its extent is unknown, or there is no such policy.
     """

@@ -19,7 +19,7 @@ from baton._src.support.diagnostics import BatonError, fail
 
 
 class MeasureErrorNo(IntEnum):
-    """What became of a measurement."""
+    """The outcome of a measurement."""
 
     NO_ERROR = 0
     INSTANTIATION_ERROR = 1
@@ -33,7 +33,7 @@ class MeasureErrorNo(IntEnum):
 
 
 class MeasureInput(NamedTuple):
-    """What is measured: a configuration of a task."""
+    """The input of a measurement: a configuration of a task."""
 
     target: Target
     task: Task
@@ -97,7 +97,7 @@ class LocalRunner:
 
 
 def measure_option(builder: Any, runner: Any) -> dict[str, Any]:
-    """How configurations are measured: by a LocalBuilder (or "local") and a LocalRunner."""
+    """Options for measuring configurations: a LocalBuilder (or "local") and a LocalRunner."""
     found = {
         "builder": LocalBuilder() if builder == "local" else builder,
         "runner": LocalRunner() if runner == "local" else runner,
@@ -148,7 +148,7 @@ class MeasureBatch:
 
 
 def create_measure_batch(task: Task, option: dict[str, Any]) -> MeasureBatch:
-    """What measures configurations of a task as `measure_option` says, outside of a tuner."""
+    """A function that measures configurations of a task as given by `measure_option`, outside of a tuner."""
     if not isinstance(task, Task):
         raise fail("api", f"{task!r} is not a task", help="autotvm.task.create makes tasks", kind=TypeError)
     return MeasureBatch(option)

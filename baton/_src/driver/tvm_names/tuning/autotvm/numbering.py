@@ -26,7 +26,7 @@ class Numbering:
 
     @property
     def dims(self) -> list[int]:
-        """How many values each knob has."""
+        """The number of values of each knob."""
         raise NotImplementedError
 
     def get(self, index: int) -> Any:
@@ -35,7 +35,7 @@ class Numbering:
 
     @property
     def range_length(self) -> int:
-        """How many numbers there are, with those that a filter leaves out."""
+        """The number of indices, including those that a filter removes."""
         return math.prod(self.dims)
 
     def __len__(self) -> int:
@@ -69,7 +69,7 @@ class Numbering:
             raise fail("autotvm-knob", f"there is no configuration {index} of {self.range_length}", kind=ValueError)
 
     def subrange_length(self, start: int, end: int) -> int:
-        """How many valid numbers there are from `start` to before `end`."""
+        """The number of valid indices in [start, end)."""
         if not 0 <= start <= end <= self.range_length:
             raise fail(
                 "autotvm-knob", f"{start} to {end} is not a part of {self.range_length} numbers", kind=ValueError

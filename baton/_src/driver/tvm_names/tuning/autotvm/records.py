@@ -52,7 +52,7 @@ def _as_tuples(arg: Any) -> Any:
 
 
 def measure_str_key(inp: MeasureInput, include_config: bool = True) -> str:
-    """What is measured, as text: target, task, and with `include_config` the configuration."""
+    """A measurement's key as text: target, task, and with `include_config` the configuration."""
     config = str(inp.config) if include_config else ""
     return f"{inp.target}{inp.task.name}{inp.task.args}{config}"
 

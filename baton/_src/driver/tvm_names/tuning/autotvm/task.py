@@ -70,7 +70,7 @@ def _with_config(made: Callable[..., Any], args: Sequence[Any], config: Config) 
 
 @dataclass(repr=False)
 class Task:
-    """What is tuned. `workload` names it in logs."""
+    """A tuning task. `workload` names it in logs."""
 
     kwargs: ClassVar[dict[str, Any]] = {}
     """TVM's arguments by name: there are none, neither here nor there."""
@@ -166,7 +166,7 @@ def _operations(tensors: Sequence[Any]) -> float:
 
 
 def args_to_workload(args: Sequence[Any], task_name: str | None = None) -> tuple[Any, ...]:
-    """How logs name a template with these arguments; without a name, how they have the arguments."""
+    """The name of a template with these arguments in logs; without a name, the form of the arguments in logs."""
     return serialized(args) if task_name is None else (task_name, *serialized(args))
 
 

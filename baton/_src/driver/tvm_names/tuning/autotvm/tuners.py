@@ -23,7 +23,7 @@ PATIENCE = 50
 
 
 class Tuner:
-    """What all tuners share: no configuration is measured twice; the fastest is kept in mind."""
+    """The base of all tuners: measures no configuration twice, and keeps the fastest."""
 
     def __init__(self, task: Task) -> None:
         self.task = task

@@ -13,7 +13,7 @@ from numpy.typing import NDArray as Array
 
 Floats = Array[np.float64]
 ROUNDS, RATE, DEPTH = 40, 0.3, 3
-"""How many trees, the share of the rest that each takes over, and how many questions deep it is."""
+"""The number of trees, the learning rate, and the depth of a tree."""
 FEWEST = 2
 """Samples that a leaf has at least."""
 

@@ -17,7 +17,7 @@ from baton._src.ir.target import Target
 from baton._src.values.tensor import NDArray
 
 FOLDER = "baton-candidate-"
-"""What the names of folders begin with that hold one candidate each."""
+"""The prefix of the names of folders that hold one candidate each."""
 
 
 @dataclass(frozen=True)

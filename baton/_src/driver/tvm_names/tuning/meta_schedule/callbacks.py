@@ -19,19 +19,19 @@ from baton._src.support.diagnostics import fail
 
 
 class Scheduling(Protocol):
-    """What callbacks read of a task scheduler."""
+    """The interface of a task scheduler for callbacks."""
 
     @property
     def tasks(self) -> list[TuneContext]:
-        """What is tuned."""
+        """The tasks to tune."""
 
     @property
     def database(self) -> Database | None:
-        """Where records go."""
+        """The database for the records."""
 
     @property
     def cost_model(self) -> CostModel | None:
-        """What predicts which candidates are worth measuring."""
+        """The model that predicts which candidates are worth measuring."""
 
 
 class MeasureCallback:

@@ -26,7 +26,7 @@ class _Part:
 
 
 class ScheduleRule(_Part):
-    """What can be done with a block."""
+    """A rule that generates schedules of a block."""
 
     def apply(self, sch: Schedule, block: BlockRV) -> Sequence[Schedule]:
         """The schedules that there are of the block: the one given, changed, copies of it, or as it is."""
@@ -34,7 +34,7 @@ class ScheduleRule(_Part):
 
 
 class Postproc(_Part):
-    """What is done with each candidate in the end."""
+    """The final transformation of each candidate."""
 
     def apply(self, sch: Schedule) -> bool:
         """Change the schedule; whether it may be measured."""
@@ -42,7 +42,7 @@ class Postproc(_Part):
 
 
 class Mutator(_Part):
-    """How a candidate becomes another one."""
+    """A mutation of a candidate."""
 
     def apply(self, trace: Trace) -> Trace | None:
         """The steps with other decisions; None if there are none."""

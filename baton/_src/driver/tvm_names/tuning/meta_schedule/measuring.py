@@ -41,7 +41,7 @@ class Measuring(Protocol):
     """Measures candidates of tasks until the `with` block ends."""
 
     def results(self, module: IRModule, target: Target, candidates: Sequence[MeasureCandidate]) -> Results:
-        """How each candidate was built, and how long its calls take."""
+        """The build results of the candidates and the times of their calls."""
 
     def __enter__(self) -> Self: ...
 
@@ -49,7 +49,7 @@ class Measuring(Protocol):
 
 
 def measuring(builder: Builder, runner: Runner) -> Measuring:
-    """What measures with this builder and this runner."""
+    """A measurer with this builder and this runner."""
     if isinstance(builder, LocalBuilder) and isinstance(runner, LocalRunner) and builder.is_plain and runner.is_plain:
         return TogetherMeasuring(builder, runner)
     return StagedMeasuring(builder, runner)

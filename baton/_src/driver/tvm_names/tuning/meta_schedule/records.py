@@ -102,7 +102,7 @@ class Workload:
 
 
 class TuningRecord:
-    """How long a workload takes, scheduled by a trace: seconds of a call, repetition by repetition."""
+    """The run times of a workload scheduled by a trace: seconds per call, for each repetition."""
 
     def __init__(
         self,

@@ -23,7 +23,7 @@ from baton._src.values.tensor import NDArray
 
 
 class EvaluatorConfig(NamedTuple):
-    """How a candidate is timed: `repeat` means of `number` calls, which grow until they take `min_repeat_ms`.
+    """How a candidate is timed: `repeat` means of `number` calls; the number grows until they take `min_repeat_ms`.
 
     With `enable_cpu_cache_flush` calls alternate between copies of the arguments that no cache holds.
     """
@@ -144,7 +144,7 @@ def finished(result: RunnerResult) -> RunnerFuture:
 
 
 def result_of(times: Times) -> RunnerResult:
-    """What a child process answered, as a result."""
+    """The answer of a child process as a result."""
     return RunnerResult(None, times.error) if times.error else RunnerResult(times.seconds)
 
 

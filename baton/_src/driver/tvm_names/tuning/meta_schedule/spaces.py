@@ -21,7 +21,7 @@ FROM_TARGET = ("from-target", "llvm", "default")
 
 
 class Task(Protocol):
-    """What spaces read of a `TuneContext`."""
+    """The interface of a `TuneContext` for spaces."""
 
     target: Target
     rand_state: int

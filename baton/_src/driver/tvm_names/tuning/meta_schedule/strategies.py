@@ -26,7 +26,7 @@ PARENTS = 4
 
 
 class Task(Protocol):
-    """What strategies read of a `TuneContext`."""
+    """The interface of a `TuneContext` for strategies."""
 
     target: Target
     rand_state: int
@@ -37,7 +37,7 @@ class Task(Protocol):
 
     @property
     def postprocs(self) -> Sequence[Postproc]:
-        """What is done with each candidate in the end."""
+        """The final transformation of each candidate."""
 
     @property
     def mutator_probs(self) -> Mapping[Mutator, float] | None:

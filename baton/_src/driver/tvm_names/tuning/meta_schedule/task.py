@@ -65,7 +65,7 @@ class TuneContext:
 
     @property
     def postprocs(self) -> Sequence[Postproc]:
-        """What the space does with each candidate in the end."""
+        """The space's final transformation of each candidate."""
         return () if self.space_generator is None else self.space_generator.postprocs
 
     @property

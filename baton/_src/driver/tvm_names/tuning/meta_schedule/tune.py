@@ -27,7 +27,7 @@ from baton._src.support.progress import report
 
 @dataclass
 class TaskRecord:
-    """How far a task is."""
+    """The progress of a task."""
 
     ctx: TuneContext
     task_weight: float
@@ -38,7 +38,7 @@ class TaskRecord:
 
 
 class TaskScheduler:
-    """Which task is measured next, round by round: here one after the other."""
+    """Chooses the task to measure next in each round: here in order."""
 
     def __init__(self) -> None:
         self.tasks_: list[TaskRecord] = []
@@ -48,17 +48,17 @@ class TaskScheduler:
 
     @property
     def tasks(self) -> list[TuneContext]:
-        """What is tuned."""
+        """The tasks to tune."""
         return [record.ctx for record in self.tasks_]
 
     @property
     def database(self) -> Database | None:
-        """Where records go."""
+        """The database for the records."""
         return self.database_
 
     @property
     def cost_model(self) -> CostModel | None:
-        """What predicts which candidates are worth measuring."""
+        """The model that predicts which candidates are worth measuring."""
         return self.cost_model_
 
     @staticmethod
