@@ -244,6 +244,16 @@ def test_a_set_for_each_question(of_sets: dict[str, Any], sets: list[float]) -> 
         relax.frontend.onnx.from_onnx(model)
 
 
+@pytest.mark.parametrize("attribute", ["aggregate_function", "post_transform"])
+@pytest.mark.parametrize("number", [-1, 1000])
+def test_numbers_that_stand_for_nothing(of_sets: dict[str, Any], attribute: str, number: int) -> None:
+    """One below 0 was counted from the end of the list."""
+    attributes = of_sets | {attribute: number}
+    model = model_of_node("TreeEnsemble", (X,), attributes, (0,), ["y"], "ai.onnx.ml", learning_opset=5)
+    with pytest.raises(baton.DiagnosticError, match=f"its {attribute} is {number}"):
+        relax.frontend.onnx.from_onnx(model)
+
+
 def test_a_compiled_tree_of_long_ways() -> None:
     """Guards the time to compile: the kernel was two and a half times as long for each question on a way."""
     depth = 14

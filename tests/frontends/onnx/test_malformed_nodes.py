@@ -36,6 +36,7 @@ SCORES, LABELS = ("x", (3, 5)), ("labels", ((4,), WHOLE))
     ("Attention", ["q", "q", "q"], [("q", (2, 3, 4, 8))], {"qk_matmul_output_mode": 5}, "'qk_matmul_output_mode' is 5"),
     ("Transpose", ["x"], [("x", (2, 3))], {"perm": [0, 1, 2]}, r"its perm is \[0, 1, 2\]"),
     ("Transpose", ["x"], [("x", (2, 3))], {"perm": [0, -1]}, r"its perm is \[0, -1\]"),
+    ("CumSum", ["x", ""], [("x", (2, 3))], {}, "CumSum node 'the_node': it needs one axis"),
     ("Unsqueeze", ["x", ""], [("x", (2, 3))], {}, "its axes are missing"),
     ("LayerNormalization", ["x", "w"], [("x", (24,)), ("w", (2, 24))], {}, r"its scale or bias is float32 \(2, 24\)"),
     ("RMSNormalization", ["x", "w"], [("x", (3, 1)), ("w", (24,))], {}, r"its scale or bias is float32 \(24,\)"),

@@ -108,11 +108,20 @@ def regressor(node: OnnxNode) -> Value:
 
 
 def ensemble(node: OnnxNode) -> Value:
-    name = ("AVERAGE", "SUM", "MIN", "MAX")[int(node.attr("aggregate_function", 1))]
+    name = _named(node, "aggregate_function", ("AVERAGE", "SUM", "MIN", "MAX"), 1)
     total = _aggregated(node, ensemble_of(node), node[0], name)
-    kinds: Sequence[str] = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
-    node.attributes["post_transform"] = kinds[int(node.attr("post_transform", 0))]
+    transforms = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
+    node.attributes["post_transform"] = _named(node, "post_transform", transforms, 0)
     return as_targets(node, total, "PROBIT")
+
+
+def _named(node: OnnxNode, attribute: str, names: Sequence[str], default: int) -> str:
+    """The name that TreeEnsemble gives by its number."""
+    number = int(node.attr(attribute, default))
+    if not 0 <= number < len(names):
+        meant = ", ".join(f"{k} ({name})" for k, name in enumerate(names))
+        node.fail(f"its {attribute} is {number}", help=f"it is one of {meant}")
+    return names[number]
 
 
 def classifier(node: OnnxNode) -> list[Value]:

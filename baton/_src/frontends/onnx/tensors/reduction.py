@@ -98,8 +98,9 @@ def cumulative(op: str) -> Converter:
     def convert(node: OnnxNode) -> Value:
         g, x = node.graph, node[0]
         axis_array = node.constant(1, "axis")
-        assert axis_array is not None
-        axis = int(axis_array.reshape(-1)[0])
+        if axis_array is None or axis_array.size != 1:
+            node.fail("it needs one axis", help="give it as input 1")
+        axis = int(axis_array.item())
         if node.attr("reverse", 0):
             x = g.call("flip", x, axis=axis)
         out = g.call(op, x, axis=axis, exclusive=bool(node.attr("exclusive", 0)))
