@@ -106,6 +106,21 @@ def test_axes_shorter_than_a_vector_are_interleaved(size: int, target: Target) -
     np.testing.assert_array_equal(out, data.transpose(0, 2, 1))
 
 
+@pytest.mark.parametrize("size", [5, 8, 12, 13])
+@pytest.mark.parametrize("target", TARGETS, ids=["one", "threads", "sse"])
+def test_axes_shorter_than_a_vector_have_smaller_squares(size: int, target: Target) -> None:
+    """Guards a short axis in the source, in the result, and in both."""
+    for source in ((3, size, 40), (3, 40, size), (3, size, size)):
+        a = placeholder(source, "float32", "a")
+        func = create_prim_func([a, compute((3, source[2], source[1]), lambda c, i, j: a[c, j, i], "t")])
+        decision = decide(func, target)
+        assert decision.rule == "transpose", decision.declined
+        data = random_array(source, "float32", 1)
+        out = np.zeros((3, source[2], source[1]), "float32")
+        assert call(build(decision.func, target, checked=True), decision.func, data, out) is None
+        np.testing.assert_array_equal(out, data.transpose(0, 2, 1))
+
+
 def test_one_axis_taken_apart() -> None:
     """Guards channels out of blocks over a map of open size."""
     n, size = Var("n", "int64"), Var("p", "int64")

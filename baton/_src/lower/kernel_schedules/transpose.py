@@ -122,13 +122,12 @@ def _movement(stage: Stage, target: Target) -> _Movement | Declined:
     bits = {load.buffer.dtype.bits for load in loads}
     if bits not in ({32}, {64}) or any(load.buffer.strides for load in loads):
         return Declined("not made of whole registers")
-    move = _Movement(stage, loads, across, along, target.lanes(bits.pop()))
-    short = replace(move, lanes=_whole_vector(across, move.lanes))
-    if _is_interleaved(short):
-        return short
-    if move.lanes < 4 or any(a.size is not None and a.size < move.lanes for a in (along, across)):
-        return Declined("smaller than a square of registers")
-    return move
+    lanes = _whole_vector(across, target.lanes(bits.pop()))
+    move = _Movement(stage, loads, across, along, lanes)
+    if _is_interleaved(move):
+        return move
+    move = replace(move, lanes=_whole_vector(along, lanes))
+    return move if move.lanes >= 4 else Declined("smaller than a square of registers")
 
 
 def _is_computed_at_once(value: PrimExpr) -> bool:
