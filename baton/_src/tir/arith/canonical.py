@@ -7,31 +7,25 @@ operands. Chains a + b + c + ... are summed in one step, however long.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Iterable
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
-from baton._src.ir.traverse import post_order, rebuild
+from baton._src.ir.traverse import post_order
 from baton._src.tir import expr as tir
-from baton._src.tir.arith import conditions, division, extrema, wrapping
+from baton._src.tir.arith import division, extrema, wrapping
 from baton._src.tir.arith import polynomial as p
 from baton._src.tir.arith.atoms import DoesNotFit
 from baton._src.tir.arith.bounds import bound
+from baton._src.tir.arith.calls import call
+from baton._src.tir.arith.comparisons import comparison, logical, negated, select
 from baton._src.tir.arith.facts import Context
+from baton._src.tir.arith.opaque import direct_parts, is_index, opaque
 from baton._src.tir.arith.polynomial import Poly
 from baton._src.tir.expr import Call, FloatImm, IntImm, Var
-from baton._src.tir.intrinsics import Effect, definition
-from baton._src.values.dtype import DataType
 
-_INDEX_TYPES = frozenset({"int32", "int64"})
 _MAX_DEGREE = 12
 _SPLIT = (tir.Add, tir.Sub)
-
-
-def is_index(dtype: DataType) -> bool:
-    """Whether expressions of the dtype are taken as unbounded integers."""
-    return dtype in _INDEX_TYPES
 
 
 def canonical(ctx: Context, expr: PrimExpr) -> Poly:
@@ -62,19 +56,7 @@ def _operands(ctx: Context, node: Any) -> list[Any]:
         case Var() | IntImm() | FloatImm() | tir.StringImm() | tir.AnyDim() | tir.Let() | tir.Reduce():
             return []
         case _:
-            return [c for c in _direct_parts(node) if isinstance(c, PrimExpr)]
-
-
-def _direct_parts(node: Any) -> list[Any]:
-    """The expressions directly in the fields of a node."""
-    found: list[Any] = []
-    for spec in type(node).specs:
-        content = getattr(node, spec.name)
-        if isinstance(content, tuple):
-            found.extend(content)
-        else:
-            found.append(content)
-    return found
+            return [c for c in direct_parts(node) if isinstance(c, PrimExpr)]
 
 
 def _addends(ctx: Context, node: Any) -> list[tuple[Any, int]]:
@@ -117,39 +99,6 @@ def _var(ctx: Context, node: Var) -> Poly:
 
 def _literal(ctx: Context, node: IntImm) -> Poly:
     return p.constant(node.value) if is_index(node.dtype) or node.dtype.is_bool else opaque(ctx, node)
-
-
-def opaque(ctx: Context, node: Any) -> Poly:
-    """A node that is not decomposed; two of them are the same atom if their operands are equal."""
-    memo, atoms = ctx.memo, ctx.atoms
-    if isinstance(node, (tir.AnyDim, tir.Let, tir.Reduce)) or (isinstance(node, Call) and not _is_repeatable(node)):
-        identity: Any = ("once", node)
-    else:
-        identity = (type(node), *(_identity(ctx, getattr(node, s.name)) for s in type(node).specs if s.name != "span"))
-
-    def make() -> PrimExpr:
-        changed: dict[Any, Any] = {}
-        for part in _direct_parts(node):
-            if isinstance(part, PrimExpr) and part in memo and not isinstance(part, (tir.AnyDim, tir.StringImm)):
-                changed[part] = atoms.emit(memo[part], part.dtype)
-        made: PrimExpr = rebuild(node, changed) if changed else node
-        return made
-
-    return p.atom(atoms.intern(identity, "opaque", (), node.dtype, make))
-
-
-def _identity(ctx: Context, content: Any) -> Any:
-    if isinstance(content, PrimExpr):
-        form = ctx.memo.get(content)
-        return (content.dtype, p.key(form)) if form is not None else content
-    if isinstance(content, tuple):
-        return tuple(_identity(ctx, part) for part in content)
-    return repr(content) if isinstance(content, float) else content
-
-
-def _is_repeatable(node: Call) -> bool:
-    row = definition(node.op)
-    return row is not None and row.effect is Effect.PURE
 
 
 # -------------------------------------------------------------------------------------------- arithmetic
@@ -225,116 +174,6 @@ def _cast(ctx: Context, node: tir.Cast) -> Poly:
     return opaque(ctx, node)
 
 
-# --------------------------------------------------------------------------------------------- conditions
-
-
-def _comparison(ctx: Context, node: Any) -> Poly:
-    dtype = node.a.dtype
-    if not is_index(dtype):
-        return opaque(ctx, node)
-    a, b = ctx.memo[node.a], ctx.memo[node.b]
-    if not wrapping.is_exact(ctx, a, b):
-        return _wrapped_comparison(ctx, node, p.as_constant(p.subtract(a, b)))
-    match node:
-        case tir.EQ():
-            return conditions.is_zero(ctx, p.subtract(a, b), dtype)
-        case tir.NE():
-            return conditions.negation(ctx, conditions.is_zero(ctx, p.subtract(a, b), dtype), dtype)
-        case tir.LT():
-            gap = p.shift(p.subtract(b, a), -1)
-        case tir.LE():
-            gap = p.subtract(b, a)
-        case tir.GT():
-            gap = p.shift(p.subtract(a, b), -1)
-        case _:
-            gap = p.subtract(a, b)
-    return conditions.at_least_zero(ctx, division.recombine(ctx, gap, dtype), dtype)
-
-
-def _wrapped_comparison(ctx: Context, node: Any, gap: int | None) -> Poly:
-    """A comparison of sums that may wrap: equal ones are known, and those that differ by a constant differ."""
-    if gap is not None and gap % (1 << node.a.dtype.bits) == 0:
-        return p.constant(int(isinstance(node, tir.EQ | tir.LE | tir.GE)))
-    if gap is not None and isinstance(node, tir.EQ | tir.NE):
-        return p.constant(int(isinstance(node, tir.NE)))
-    return opaque(ctx, node)
-
-
-def _logical(ctx: Context, node: Any) -> Poly:
-    if node.dtype.lanes > 1:
-        return opaque(ctx, node)
-    kind = "and" if isinstance(node, tir.And) else "or"
-    return conditions.combination(ctx, kind, (ctx.memo[node.a], ctx.memo[node.b]))
-
-
-def _not(ctx: Context, node: tir.Not) -> Poly:
-    return opaque(ctx, node) if node.dtype.lanes > 1 else conditions.negation(ctx, ctx.memo[node.a], node.dtype)
-
-
-def _select(ctx: Context, node: Any) -> Poly:
-    test, yes, no = (node.condition, node.true_value, node.false_value) if isinstance(node, tir.Select) else node.args
-    if test.dtype.lanes > 1:
-        return opaque(ctx, node)
-    condition, a, b = ctx.memo[test], ctx.memo[yes], ctx.memo[no]
-    number = p.as_constant(condition)
-    if number is not None:
-        return a if number else b
-    if a == b:
-        return a
-    if not wrapping.is_exact(ctx, a, b):
-        return opaque(ctx, node)
-
-    def make() -> PrimExpr:
-        parts = [ctx.atoms.emit(f, e.dtype) for f, e in ((condition, test), (a, yes), (b, no))]
-        return tir.Select(*parts) if isinstance(node, tir.Select) else Call(node.dtype, node.op, parts)
-
-    identity = ("select", type(node), node.dtype, p.key(condition), p.key(a), p.key(b))
-    return p.atom(ctx.atoms.intern(identity, "select", (condition, a, b), node.dtype, make))
-
-
-def _call(ctx: Context, node: Call) -> Poly:
-    row = definition(node.op)
-    name = row.name if row is not None else ""
-    if name == "tir.if_then_else":
-        return _select(ctx, node)
-    if name == "tir.likely" and p.as_constant(ctx.memo[node.args[0]]) is not None:
-        return ctx.memo[node.args[0]]
-    if name in ("tir.shift_left", "tir.shift_right") and is_index(node.dtype):
-        amount = p.as_constant(ctx.memo[node.args[1]])
-        if amount is not None and 0 <= amount < node.dtype.bits:
-            form = ctx.memo[node.args[0]]
-            if name == "tir.shift_left":
-                return p.scale(form, 1 << amount)
-            if wrapping.is_exact_quotient(ctx, form, p.constant(1 << amount)):
-                return division.floor_div(ctx, form, p.constant(1 << amount), node.dtype)
-    if name in _BITWISE and is_index(node.dtype):
-        return _bitwise(ctx, node, name)
-    return opaque(ctx, node)
-
-
-_BITWISE: dict[str, tuple[str, Callable[[int, int], int]]] = {
-    "tir.bitwise_and": ("bit_and", operator.and_),
-    "tir.bitwise_or": ("bit_or", operator.or_),
-    "tir.bitwise_xor": ("bit_xor", operator.xor),
-}
-"""By name the kind of the atom, of whose value only bounds are known, and what becomes of numbers."""
-
-
-def _bitwise(ctx: Context, node: Call, name: str) -> Poly:
-    kind, of_numbers = _BITWISE[name]
-    a, b = (ctx.memo[operand] for operand in node.args)
-    x, y = p.as_constant(a), p.as_constant(b)
-    if x is not None and y is not None:
-        return p.constant(of_numbers(x, y))
-    if not wrapping.is_exact(ctx, a, b):
-        return opaque(ctx, node)
-
-    def make() -> PrimExpr:
-        return Call(node.dtype, node.op, [ctx.atoms.emit(form, node.dtype) for form in (a, b)])
-
-    return p.atom(ctx.atoms.intern((kind, node.dtype, p.key(a), p.key(b)), kind, (a, b), node.dtype, make))
-
-
 _CONVERTERS: dict[type, Callable[[Context, Any], Poly]] = {
     Var: _var,
     tir.SizeVar: _var,
@@ -349,15 +188,15 @@ _CONVERTERS: dict[type, Callable[[Context, Any], Poly]] = {
     tir.Min: _extremum,
     tir.Max: _extremum,
     tir.Cast: _cast,
-    tir.EQ: _comparison,
-    tir.NE: _comparison,
-    tir.LT: _comparison,
-    tir.LE: _comparison,
-    tir.GT: _comparison,
-    tir.GE: _comparison,
-    tir.And: _logical,
-    tir.Or: _logical,
-    tir.Not: _not,
-    tir.Select: _select,
-    Call: _call,
+    tir.EQ: comparison,
+    tir.NE: comparison,
+    tir.LT: comparison,
+    tir.LE: comparison,
+    tir.GT: comparison,
+    tir.GE: comparison,
+    tir.And: logical,
+    tir.Or: logical,
+    tir.Not: negated,
+    tir.Select: select,
+    Call: call,
 }
