@@ -22,29 +22,15 @@ from baton._src.ir.types import (
     TypeData,
     TypeRelation,
 )
+from baton._src.relay.check.binding_rules import BindingRules
 from baton._src.relay.check.call_site import CallSite, within
-from baton._src.relay.check.dim_instances import DimInstance, dim_variables, without_variables
+from baton._src.relay.check.dim_instances import DimInstance, dim_variables
 from baton._src.relay.check.elaboration import Elaboration
 from baton._src.relay.check.exhaustiveness import coverage, show_pattern
-from baton._src.relay.check.kinds import kind_errors
 from baton._src.relay.check.relations import FunctionRelation, operator_type, relay_inputs
 from baton._src.relay.check.show import show_type
 from baton._src.relay.check.solver import Solver
-from baton._src.relay.check.substitute import substitute_types
-from baton._src.relay.nodes import (
-    Call,
-    Constant,
-    If,
-    Match,
-    Pattern,
-    PatternConstructor,
-    PatternTuple,
-    PatternVar,
-    RefRead,
-    RefWrite,
-    TupleGetItem,
-    Var,
-)
+from baton._src.relay.nodes import Call, Constant, If, Match, RefRead, RefWrite, TupleGetItem, Var
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.support.spans import Span
 from baton._src.tir.expr import literal
@@ -54,7 +40,7 @@ BOOL_SCALAR = TensorType((), BOOL)
 UNIT = TupleType()
 
 
-class ExpressionRules:
+class ExpressionRules(BindingRules):
     """Types of expressions over one solver. `types` has every expression visited, `constants` known constant values."""
 
     def __init__(
@@ -64,11 +50,9 @@ class ExpressionRules:
         relations: Mapping[str, FunctionRelation],
         elaboration: Elaboration,
     ) -> None:
-        self.solver = solver
-        self.definitions = definitions
+        super().__init__(solver, definitions)
         self.relations = relations
         self.elaboration = elaboration
-        self.types: dict[Any, Any] = {}
         self.globals: dict[str, Any] = {}
         self.constants: dict[Any, Any] = {}
         self.uniform: set[Any] = set()
@@ -78,21 +62,6 @@ class ExpressionRules:
         """Dim variables that the functions around stand for, outermost first."""
         self._dims_of: dict[FuncType, dict[Any, None]] = {}
         self._constant_types: dict[Any, TensorType] = {}
-        self._checked_kinds: set[Any] = set()
-
-    # ---- types written by the user
-
-    def written(self, type_: Any, span: Span | None) -> Any:
-        """An annotation: kind-checked once, its wildcards made holes of this inference."""
-        if type_ is None:
-            return self.solver.unifier.hole()
-        if type_ not in self._checked_kinds:
-            self._checked_kinds.add(type_)
-            for message in kind_errors(type_, self.definitions):
-                self.solver.report("relay-kind", message, type_.span or span)
-        if isinstance(type_, IncompleteType):
-            self.solver.unifier.levels.setdefault(type_, self.solver.unifier.level)
-        return type_
 
     # ---- leaves
 
@@ -253,45 +222,6 @@ class ExpressionRules:
         return UNIT
 
     # ---- match
-
-    def bind_pattern(self, pattern: Pattern, type_: Any) -> None:
-        """Give the variables of `pattern` their types, matching a value of `type_`."""
-        work = [(pattern, type_)]
-        while work:
-            found, wanted = work.pop()
-            match found:
-                case PatternVar():
-                    self.types[found.var] = self._pattern_var(found.var, wanted)
-                case PatternConstructor():
-                    work += self._constructor_pattern(found, wanted)
-                case PatternTuple():
-                    fields = [self.solver.unifier.hole() for _ in found.patterns]
-                    self.solver.expect(wanted, TupleType(fields), "a tuple pattern", found.span)
-                    work += zip(found.patterns, fields)
-                case _:
-                    continue
-
-    def _pattern_var(self, var: Var, type_: Any) -> Any:
-        if var.type_annotation is None:
-            return type_
-        return self.solver.expect(type_, self.written(var.type_annotation, var.span), f"%{var.name_hint}", var.span)
-
-    def _constructor_pattern(self, pattern: PatternConstructor, type_: Any) -> list[tuple[Pattern, Any]]:
-        constructor, solver = pattern.constructor, self.solver
-        data = self.definitions.get(constructor.belong_to)
-        if data is None:
-            solver.report("relay-adt", f"the module does not define {constructor.belong_to.name_hint}", pattern.span)
-            return [(p, solver.unifier.poisoned()) for p in pattern.patterns]
-        holes = [solver.unifier.hole() for _ in data.type_vars]
-        here = f"the pattern {constructor.name_hint}"
-        solver.expect(type_, TypeCall(constructor.belong_to, tuple(holes)), here, pattern.span)
-        if len(pattern.patterns) != len(constructor.inputs):
-            message = f"{here} has {len(pattern.patterns)} fields, the constructor has {len(constructor.inputs)}"
-            solver.report("relay-arity", message, pattern.span)
-            return [(p, solver.unifier.poisoned()) for p in pattern.patterns]
-        mapping = dict(zip(data.type_vars, holes))
-        fields = [substitute_types(without_variables(t), mapping) for t in constructor.inputs]
-        return list(zip(pattern.patterns, fields))
 
     def match(self, node: Match) -> Any:
         """The common type of the clauses; every case must be covered if the match says so."""
