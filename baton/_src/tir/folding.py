@@ -19,7 +19,10 @@ Number = int | float
 
 
 def wrap(value: int, dtype: DataType) -> int:
-    """`value` modulo 2**bits, in the range of an integer or bool dtype."""
+    """`value` modulo 2**bits, in the range of an integer dtype; as a bool, whether it is not 0: sums of bools are
+    disjunctions, as in compiled code."""
+    if dtype.is_bool:
+        return int(value != 0)
     bits = dtype.bits
     value &= (1 << bits) - 1
     if dtype.kind == "int" and value >> (bits - 1):

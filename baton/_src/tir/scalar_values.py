@@ -84,7 +84,7 @@ def operation(node: PrimExpr) -> Two:
         return lambda a, b: np.asarray(on_vectors(a, b)).astype(numpy)
     on_ints = _ON_INTS[kind]
     if dtype.is_bool:
-        return lambda a, b: bool(on_ints(int(a), int(b)) & 1)
+        return lambda a, b: bool(wrap(on_ints(int(a), int(b)), dtype))
     return on_ints if kind in (tir.Min, tir.Max, tir.FloorMod) else _wrapped(on_ints, dtype)
 
 

@@ -19,7 +19,9 @@ from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import from_front, normal_axis
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.fill_values import as_element, check_fill
+from baton._src.ops.precision import accumulator
 from baton._src.ops.samples import Arr, Sample
+from baton._src.values.dtype import INT64
 
 
 @attrs
@@ -51,9 +53,10 @@ def compute_mask(inputs: Any, a: MaskAttrs, out: Any) -> Any:
     """A comparison an element."""
     x, lengths = inputs
     behind = k.const(as_element(a.mask_value, x.dtype), x.dtype)
+    counted = accumulator(lengths.dtype) if lengths.dtype.is_float else INT64
 
     def body(*i: Any) -> Any:
-        valid = i[a.axis] < k.cast("int64", lengths(i[1 - a.axis]))
+        valid = k.cast(counted, i[a.axis]) < k.cast(counted, lengths(i[1 - a.axis]))
         return k.select(valid, x(*i), behind)
 
     return k.compute(out.shape, body, "T_sequence_mask", axes="ax")

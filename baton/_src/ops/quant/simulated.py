@@ -56,7 +56,7 @@ def compute(inputs: Any, a: SimulatedQuantizeAttrs, out: Any) -> Any:
 def reference(inputs: Any, a: SimulatedQuantizeAttrs) -> Any:
     """The formula."""
     x, scale, low, high = (np.asarray(v).astype("float32") for v in inputs)
-    return (np.rint(np.clip(x / scale, low, high)) * scale).astype(inputs[0].dtype)
+    return (np.rint(np.maximum(low, np.minimum(high, x / scale))) * scale).astype(inputs[0].dtype)
 
 
 SIMULATED_QUANTIZE = OpDef(

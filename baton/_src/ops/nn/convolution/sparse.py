@@ -63,11 +63,11 @@ def compute(inputs: Any, a: SparseConvAttrs, out: Any) -> Any:
     rows, columns = a.kernel_size
 
     def window(row: Any, entry: Any) -> Any:
-        i, j = row // width % height, row % width
-        spots = {"N": row // (height * width), "H": i, "W": j, "C": entry}
+        i, j = row // k.divisor(width) % k.divisor(height), row % k.divisor(width)
+        spots = {"N": row // k.divisor(height * width), "H": i, "W": j, "C": entry}
         if rows == 1:
             return x(*(spots[letter] for letter in a.layout))
-        tap, channel = entry // channels, entry % channels
+        tap, channel = entry // k.divisor(channels), entry % k.divisor(channels)
         y, z = i + tap // k.index(columns) - k.index(1), j + tap % k.index(columns) - k.index(1)
         inside = k.all_of([y >= k.index(0), y < height, z >= k.index(0), z < width])
         return k.if_then_else(inside, x(spots["N"], y, z, channel), k.const(0, x.dtype))

@@ -175,7 +175,8 @@ def compute_mean(inputs: Any, a: Any, out: Any) -> Any:
         count: Any = k.index(1)
         for letter in SPATIAL[a.spatial]:
             count = count * window(letter, at[letter])[1]
-        return k.cast(out.dtype, k.tir.Div(total(*indices), k.cast(kept, count)))
+        parts = k.cast(kept, count if kept.is_float else k.maximum(count, k.index(1)))  # of no integers it is 0
+        return k.cast(out.dtype, k.tir.Div(total(*indices), parts))
 
     return k.compute(out.shape, body, "adaptive_pool_avg", axes="ax")
 
