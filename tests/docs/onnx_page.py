@@ -75,8 +75,12 @@ assert backend.run_model(onnx_model, [np.ones((2, 3), np.float32), np.array([0])
   bytes in each step. The results are close, not equal.
 - A function of the model takes precedence over an operator of the same name, as in ONNX's reference; ONNX leaves it to
   the runtime. onnxruntime takes the operator if it has one.
+- A function written for another opset than its model is refused if it uses an operator that changed in between: ONNX
+  forbids it, and onnxruntime reads the operator as of the model's opset.
 - An initializer in a subgraph with the name of an outer value is refused: ONNX forbids it, and tools differ in which of
   the two they take.
+- TreeEnsembleClassifier gives the label of the greatest score, as ONNX's reference does. Of two classes whose leaves
+  speak of both onnxruntime gives 0 or 1, whatever the labels are, and compares the second score with 0 or 0.5.
 - Resize with aligned corners uses the actual output size, as onnxruntime and PyTorch do; two cases of the onnx package
   use the size before rounding.
 - Attention of one query with `is_causal` and a past sees the keys up to its own position, as ONNX's definition and its

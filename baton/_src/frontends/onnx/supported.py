@@ -14,16 +14,30 @@ from baton._src.support.operator_errors import UnsupportedOperatorError
 
 MAIN = ("", "ai.onnx")
 """The names of ONNX's own domain."""
+
+
+def _of_microsoft(help: str, *names: str) -> dict[str, str]:
+    return {f"com.microsoft.{name}": help for name in names}
+
+
 INSTEAD = {
     "com.microsoft.nchwc": "onnxruntime has saved the model for one kind of processor (ORT_ENABLE_ALL): give the model"
     " it was made from, or save it with ORT_ENABLE_EXTENDED",
     "ai.onnx.contrib": "the operator is one of onnxruntime-extensions: do before the model what it does",
-    **dict.fromkeys(
-        (f"com.microsoft.{name}" for name in ("BeamSearch", "GreedySearch", "Sampling", "WhisperBeamSearch")),
+    **_of_microsoft(
         "the operator is a whole loop around a decoder: export the decoder alone, with its keys and values as inputs"
         " and outputs (optimum-cli export onnx --task text-generation-with-past), and call it for each token",
+        "BeamSearch", "GreedySearch", "Sampling", "WhisperBeamSearch",
     ),
-}
+    **_of_microsoft(
+        "onnxruntime's convert_to_packing_mode wrote it: give the model from before that step",
+        "PackedAttention", "PackedMultiHeadAttention", "RemovePadding", "RestorePadding",
+    ),
+    **_of_microsoft(
+        "the node holds what one device or library has prepared for itself: give the model it was made from",
+        "EPContext", "MatMulFpQ4", "Snpe",
+    ),
+}  # fmt: skip
 """What to do about operators that are not supported, by domain or by domain and name."""
 
 FunctionKey = tuple[str, str, str]
