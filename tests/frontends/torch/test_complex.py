@@ -10,10 +10,14 @@ import torch
 from torch import nn
 from torch.nn import functional
 
+import baton
 from baton._src.frontends.torch.complex.decompositions import OF_ONE
 from baton._src.frontends.torch.complex.functions import of_parts
+from baton._src.support.diagnostics import DiagnosticError
+from baton.relax.frontend.torch import from_exported_program
+from baton.relay.frontend import from_pytorch
 from tests.frontends.torch.cases.inputs import NAN, Case, floats
-from tests.frontends.torch.comparing import check, exported_cases
+from tests.frontends.torch.comparing import assert_same, check, exported_cases
 
 _ENDS = torch.tensor([0.0, -0.0, 0.5, -0.5, 1, -1, 2, -2, 1e-8, 30, -30, 1e3, -1e3, 1e10])
 POINTS = torch.complex(*(part.reshape(-1) for part in torch.meshgrid(_ENDS, _ENDS, indexing="ij")))
@@ -152,6 +156,45 @@ def test_complex_buffers_of_compiled_modules(options: dict[str, bool]) -> None:
             torch.testing.assert_close(compiled(x), module(x))
         module.turns.mul_(2)
         torch.testing.assert_close(compiled(x), module(x))
+
+
+def test_complex_weights_are_constants() -> None:
+    """Where weights are parameters of a function, which takes no complex tensors, these stay within it."""
+    x = floats(2, 5, 8)
+    layers = nn.Sequential(Rotary(), nn.Linear(8, 2))
+    exported = torch.export.export(layers, (x,))
+    module = from_exported_program(exported, keep_params_as_input=True)
+    assert [v.name_hint for v in module["main"].params] == ["input", "p_1_weight", "p_1_bias"]
+    weights = [p.detach().numpy() for p in layers.parameters()]
+    assert_same(baton.compile(module)(x.numpy(), *weights), [layers(x)], "Relax")
+    mod, params = from_pytorch(torch.jit.trace(layers, x), [("input", tuple(x.shape))])
+    assert list(params) == ["1.weight", "1.bias"]
+    assert_same(baton.compile(mod, params=params)(x.numpy()), [layers(x)], "Relay")
+
+
+class Summed(nn.Module):
+    """A complex buffer that every call changes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("total", torch.zeros(3, dtype=torch.complex64))
+
+    def forward(self, x: Any) -> Any:
+        self.total += torch.view_as_complex(x)
+        return self.total.abs()
+
+
+def test_complex_state() -> None:
+    """`torch.compile` keeps it; a function would have to take it."""
+    with pytest.raises(DiagnosticError, match="changes 'b_total', which is complex"):
+        baton.compile(torch.export.export(Summed(), (floats(3, 2),)))
+    torch._dynamo.reset()
+    plain, kept = Summed(), Summed()
+    compiled = torch.compile(kept, backend="baton")
+    for seed in range(2):
+        x = floats(3, 2, seed=seed)
+        torch.testing.assert_close(compiled(x), plain(x))
+        torch.testing.assert_close(kept.total, plain.total)
 
 
 def views(z: Any) -> Any:

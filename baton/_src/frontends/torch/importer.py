@@ -62,7 +62,7 @@ class Importer:
         infos = {n.name: self._input_info(n, measured.get(k, {})) for k, n in enumerate(self.program.inputs)}
         infos.update((name, TensorInfo((size, 0), BOOL)) for name, (size, _) in counts.items())
         for placeholder, name in parameters:
-            info = infos[placeholder] if placeholder in infos else self.builder.constant(weights[placeholder]).info
+            info = infos[placeholder] if placeholder in infos else self._weight_info(name, weights[placeholder])
             self.values[placeholder] = self.builder.input(name, info)
         for node in self.program.numbers:
             self.values[node.name] = counts[node.name][1] if node.name in counts else self.symbols.dim(node.meta["val"])
@@ -138,6 +138,14 @@ class Importer:
             )
         dims = tuple(measured[k] if k in measured else self.symbols.dim(d) for k, d in enumerate(found.shape))
         return TensorInfo(dims, dtype_of(found.dtype))
+
+    def _weight_info(self, name: str, array: AnyArray) -> TensorInfo:
+        if np.iscomplexobj(array):
+            help = "let the module keep its parts: torch.view_as_real(...)"
+            raise fail(
+                "torch-dtype", f"the program changes {name!r}, which is complex: functions cannot take it", help=help
+            )
+        return self.builder.constant(array).info
 
     def _attribute(self, module: Any, node: Any) -> Any:
         """A tensor of a graph, or a nested graph as a function of its operands."""

@@ -95,7 +95,7 @@ def _inputs(program: Program, names: Sequence[str]) -> list[tuple[str, str]]:
 
 
 def _is_kept(weight: Weight) -> bool:
-    return weight.is_parameter and not weight.is_changed
+    return weight.is_parameter and not weight.is_changed and not weight.is_bound
 
 
 def _imported(

@@ -61,7 +61,7 @@ def from_pytorch(
     language = RelayGraph()
     converters = {**CONVERTERS, **_own_converters(custom_convert_map or {})}
     program = read_program(exported_script(script_module, inputs), converters)
-    weights = {w.placeholder: _name(w.target, use_parser_friendly_name) for w in program.weights}
+    weights = {w.placeholder: _name(w.target, use_parser_friendly_name) for w in program.weights if not w.is_bound}
     placeholders = [n.name for n in program.inputs]
     importer = Importer(program, language, converters)
     outputs = importer.run([*zip(placeholders, names, strict=True), *weights.items()])
@@ -74,7 +74,7 @@ def from_exported(exported_program: Any) -> tuple[IRModule, dict[str, NDArray]]:
     Inputs keep their names of the program. Errors as for `relax.frontend.torch.from_exported_program`.
     """
     program = read_program(exported_program, CONVERTERS)
-    weights = {w.placeholder: w.target for w in program.weights}
+    weights = {w.placeholder: w.target for w in program.weights if not w.is_bound}
     language = RelayGraph()
     importer = Importer(program, language, CONVERTERS)
     outputs = importer.run([*((n.name, n.name) for n in program.inputs), *weights.items()])
@@ -102,7 +102,7 @@ def _module(
     """Inputs first, then the parameters that are used, both in the order of their use."""
     exprs = language.guarded([importer.builder.expr(v) for v in outputs])
     body = exprs[0] if len(exprs) == 1 else Tuple(exprs)
-    arrays = {weights[w.placeholder]: w.tensor for w in program.weights}
+    arrays = {weights[w.placeholder]: w.tensor for w in program.weights if w.placeholder in weights}
     used: list[Var] = free_vars(body)
     params = [v for v in used if v.name_hint not in arrays] + [v for v in used if v.name_hint in arrays]
     bound = {v.name_hint: array(array_of(arrays[v.name_hint])) for v in used if v.name_hint in arrays}

@@ -45,6 +45,11 @@ class Weight:
     tensor: Any
     is_changed: bool = False
 
+    @property
+    def is_bound(self) -> bool:
+        """Whether it can only be a constant: functions take no complex tensors."""
+        return bool(self.tensor.is_complex()) and not self.is_changed
+
 
 @dataclass(frozen=True)
 class Program:
