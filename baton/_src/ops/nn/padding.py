@@ -15,7 +15,7 @@ from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
-from baton._src.ops.broadcasting import check_scalar
+from baton._src.ops.broadcasting import operand
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.elementwise.casts import convert
 from baton._src.ops.fill_values import as_element, check_fill
@@ -65,10 +65,17 @@ def infer(call: OpCall[PadAttrs]) -> Info:
     """Every dim with its widths added; what fills the border is one number that the data's dtype can hold."""
     a = call.attrs
     if len(call.args) > 1:
-        check_scalar(call, 1)
+        _check_fill_operand(call)
     elif a.pad_mode == "constant":
         check_fill(call, "pad_value", a.pad_value, call.tensor(0).dtype)
     return padded(call)
+
+
+def _check_fill_operand(call: OpCall[PadAttrs]) -> None:
+    """One element, of any rank, as TVM reads it."""
+    fill = operand(call, 1)
+    if fill.shape is not None and any(isinstance(d, int) and d != 1 for d in fill.shape):
+        call.fail(f"{call.op.inputs[1].name} must be a scalar, got {show_shape(fill.shape)}")
 
 
 def padded(call: OpCall[PadAttrs]) -> Info:
@@ -123,7 +130,11 @@ def compute(inputs: Any, a: PadAttrs, out: Any) -> Any:
         for i, d, (before, after) in zip(indices, x.shape, a.pad_width):
             inside += [i >= k.index(before)] if before > 0 else []
             inside += [i < k.index(d) + before] if after > 0 else []
-        fill = k.cast(x.dtype, others[0]()) if others else k.const(as_element(a.pad_value, x.dtype), x.dtype)
+        fill = (
+            k.cast(x.dtype, others[0](*[k.index(0)] * others[0].ndim))
+            if others
+            else k.const(as_element(a.pad_value, x.dtype), x.dtype)
+        )
         return k.if_then_else(k.all_of(inside), x(*places), fill) if inside else x(*places)
 
     with default_tag(PAD_TAG):
@@ -138,7 +149,7 @@ def reference(inputs: Any, a: PadAttrs) -> Any:
         return x  # NumPy takes no empty widths
     if a.pad_mode == "constant":
         dtype = k.DataType(x.dtype)
-        fill = convert(inputs[1], dtype) if len(inputs) > 1 else as_element(a.pad_value, dtype)
+        fill = convert(inputs[1], dtype).reshape(()) if len(inputs) > 1 else as_element(a.pad_value, dtype)
         return np.ascontiguousarray(np_padded(x, a.pad_width, np.asarray(fill, x.dtype)))
     mode: Any = "wrap" if a.pad_mode == "circular" else a.pad_mode
     bordered = np.pad(x, width, mode=mode)
@@ -154,7 +165,9 @@ def gradient(b: Any, args: Any, a: PadAttrs, out: Any, grad: Any) -> list[Any]:
     middle = b.op("nn.pad", grad, b.const(0, grad.struct_info.dtype), pad_width=inverse) if len(args) > 1 else None
     if middle is None:
         return [b.op("nn.pad", grad, pad_width=inverse)]
-    return [middle, b.op("subtract", b.op("sum", grad), b.op("sum", middle))]  # the border is the fill value
+    border = b.op("subtract", b.op("sum", grad), b.op("sum", middle))  # it is the fill value
+    rank = args[1].struct_info.ndim
+    return [middle, b.op("reshape", border, b.shape((1,) * rank)) if rank > 0 else border]
 
 
 def _from_copies(b: Any, info: Any, a: Any, grad: Any) -> Any:
@@ -222,6 +235,7 @@ PAD_FILLED = OpDef(
     relay_name=NotApplicable("Relay's nn.pad has the value as an operand"),
     samples=lambda: (
         Sample((Arr(("n", 4)), Arr(())), PadAttrs(((1, 0), (0, 1)))),
+        Sample((Arr((2, 3)), Arr((1,))), PadAttrs(((1, 0), (0, 1)))),
         Sample((Arr((2, 3), "int32", -9, 9), Arr((), "int32", 5, 6)), PadAttrs(((0, 2), (1, 0)))),
     ),
     summary="Pad with a value computed at run time.",
