@@ -36,8 +36,10 @@ from baton._src.ops.index.searching import SEARCHES
 from baton._src.ops.index.sequences import SEQUENCES
 from baton._src.ops.index.sorting import SORTS
 from baton._src.ops.index.take import TAKES
+from baton._src.ops.index.take_backward import TAKE_BACKWARD
 from baton._src.ops.index.tensor_indices import TENSOR_INDICES
 from baton._src.ops.index.topk import TOPK
+from baton._src.ops.index.unravel_index import UNRAVEL_INDEX
 from baton._src.ops.index.writing import WRITINGS
 from baton._src.ops.linalg.dense import BATCH_MATMUL, DENSE, RELAY_MATMUL
 from baton._src.ops.linalg.determinant import DETERMINANT
@@ -169,6 +171,8 @@ INDEX: tuple[OpDef[Any], ...] = (
     *SEQUENCES,
     *DATA_DEPENDENT,
     *TENSOR_INDICES,
+    UNRAVEL_INDEX,
+    TAKE_BACKWARD,
 )
 SAMPLING: tuple[OpDef[Any], ...] = (
     AFFINE_GRID,

@@ -1,0 +1,106 @@
+"""grad.take_backward: the gradient of `take` with respect to its data.
+
+    grad, x, indices   ->   zeros like x, each part of grad added where it was taken from
+
+Source: facts relax-ops-passes-vm §1 (grad).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from baton._src.ir.attrs import Attrs, attr, attrs
+from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
+from baton._src.ir.tensor_info import Info
+from baton._src.ops import kernel_words as k
+from baton._src.ops.broadcasting import check_operand
+from baton._src.ops.index.take import TakeAttrs, in_range
+from baton._src.ops.index.take import infer as infer_take
+from baton._src.ops.loop_nests import both, load, loops, store
+from baton._src.ops.precision import wide
+from baton._src.ops.row_major import split_index
+from baton._src.ops.samples import Arr, Sample
+from baton._src.te.computation import extern
+from baton._src.tir.stmt import Stmt
+
+
+@attrs
+class TakeBackwardAttrs(Attrs):
+    """As `take`'s."""
+
+    axis: Any = attr(None, "the axis to index; None: the flattened tensor")
+    mode: str = attr("clip", "indices outside", relay_only=True)
+
+
+def infer(call: OpCall[Any]) -> Info:
+    """The shape of the data. The gradient has the shape of what is taken: it is read where that stands."""
+    x, at = call.tensor(1), call.args[2]
+    check_operand(call, 0, infer_take(replace(call, args=(x, at), attrs=TakeAttrs(call.attrs.axis), values=())))
+    return x
+
+
+def compute(inputs: Any, a: TakeBackwardAttrs, out: Any) -> Any:
+    """Zeros, then every part of the gradient added where it was taken from."""
+    grad, x, at = inputs
+    rank = at.ndim if isinstance(at, k.Tensor) else 0
+    axis = None if a.axis is None else a.axis % x.ndim
+    total: Any = k.index(1)
+    for dim in x.shape:
+        total = total * k.index(dim)
+
+    def body(ins: Any, outs: Any) -> Stmt:
+        source, result = ins[0], outs[0]
+
+        def index(*i: Any) -> Any:
+            value = load(ins[1], *i) if rank or len(ins) > 1 else at
+            return in_range(value, total if axis is None else x.shape[axis], a.mode)
+
+        def add(*i: Any) -> Stmt:
+            if axis is None:
+                where = split_index(index(*i), x.shape)
+            else:
+                where = [*i[:axis], index(*i[axis : axis + rank]), *i[axis + rank :]]
+            value = k.cast(x.dtype, k.wide(load(result, *where)) + k.wide(load(source, *i)))
+            return store(result, where, value)
+
+        zeros = loops(x.shape, lambda *i: store(result, i, k.const(0, x.dtype)))
+        return both(zeros, loops(grad.shape, add, "u"))
+
+    operands = [grad, at] if isinstance(at, k.Tensor) else [grad]
+    return extern(tuple(x.shape), operands, body, "take_backward", out.dtype)
+
+
+def reference(inputs: Any, a: TakeBackwardAttrs) -> Any:
+    """`numpy.add.at`."""
+    grad, x, at = inputs
+    at = np.asarray(at).astype(np.int64)
+    extent = x.size if a.axis is None else x.shape[a.axis]
+    at = at % extent if a.mode == "wrap" else np.clip(at, 0, extent - 1)
+    found = wide(np.zeros_like(x))
+    if a.axis is None:
+        np.add.at(found.reshape(-1), at, grad)
+    else:
+        axis = a.axis % x.ndim
+        np.add.at(found, (*(slice(None),) * axis, at), grad)
+    return found.astype(x.dtype)
+
+
+TAKE_BACKWARD = OpDef(
+    "grad.take_backward",
+    TakeBackwardAttrs,
+    inputs=(Input("output_grad"), Input("x"), Input("indices")),
+    infer=infer,
+    compute=compute,
+    reference=reference,
+    gradient=NotApplicable("is a gradient itself"),
+    fusion=Fusion.OPAQUE,
+    samples=lambda: (
+        Sample((Arr((2, 5, "m")), Arr((4, "m")), Arr((2, 5), "int64", 0, 4)), TakeBackwardAttrs(axis=0)),
+        Sample((Arr((3, 2)), Arr((3, 4)), Arr((2,), "int32", 0, 4)), TakeBackwardAttrs(axis=-1)),
+        Sample((Arr((5,)), Arr((3, 4)), Arr((5,), "int32", 0, 12)), TakeBackwardAttrs()),
+    ),
+    summary="The gradient of take with respect to its data.",
+)
