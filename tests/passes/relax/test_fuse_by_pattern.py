@@ -22,6 +22,7 @@ from baton._src.values.packed_func import FunctionTable
 from baton.relax.dpl import is_const, is_op, wildcard
 from tests.passes.relax.evaluate import evaluate
 from tests.passes.relax.programs import R, arrays, called, check, dim, program, same_values, tensor, weights
+from tests.relax.build import module
 
 
 def matmul_relu() -> Any:
@@ -265,6 +266,25 @@ def test_backends_that_fail_are_named() -> None:
     table.register("relax.ext.test", lambda functions, options, names: 1, True)
     with pytest.raises(DiagnosticError, match="returns a list"):
         RunCodegen(table=table)(annotated())
+
+
+def test_functions_for_backends_are_no_values() -> None:
+    """The function is gone when a backend has compiled it: what used it as a value was left with nothing."""
+    table = FunctionTable()
+    table.register("relax.ext.test", lambda functions, options, names: [lambda x, out: None])
+    whole = module("""
+@R.function
+def exponent(x: R.Tensor((3,), "float32")) -> R.Tensor((3,), "float32"):
+    R.func_attr({"Codegen": "test"})
+    return R.exp(x)
+
+@R.function
+def main(x: R.Tensor((3,), "float32")) -> R.Tensor((3,), "float32"):
+    f = cls.exponent
+    return f(x)
+""")
+    with pytest.raises(DiagnosticError, match="main uses exponent as a value"):
+        RunCodegen(table=table)(whole)
 
 
 @pytest.mark.rule("RELAX-PASS-18", rejects=True)

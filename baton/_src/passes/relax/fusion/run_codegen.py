@@ -11,8 +11,8 @@ to the module attribute `external_mods`, and the symbol must be provided when th
 called with the arguments followed by the output tensors, as in TVM v0.19.
 
 Constants inside the functions are named (`<symbol>_<backend>_const_0`, ..); the module attribute
-`const_name_to_constant` then maps these names to tensors. Error `pass-codegen`: the backend is not registered, or it
-fails.
+`const_name_to_constant` then maps these names to tensors. Error `pass-codegen`: the backend is not registered, it
+fails, or a function for it is used as a value.
 """
 
 from __future__ import annotations
@@ -62,6 +62,7 @@ class RunCodegen(Pass):
             if v not in symbols
         }
         result = remove_unreachable(module.with_functions(functions), entries)
+        _check_calls_only(result, symbols)
         if external:
             result = result.with_attr("external_mods", [*module.attrs.get("external_mods", []), *external])
         if names:
@@ -112,6 +113,19 @@ def _constant_names(chosen: Mapping[str, list[tuple[GlobalVar, Function]]]) -> d
             start = f"{function.attrs['global_symbol']}_{codegen}_const"
             names.update((constant, f"{start}_{number}") for number, constant in enumerate(constants))
     return names
+
+
+def _check_calls_only(module: IRModule, symbols: Mapping[GlobalVar, str]) -> None:
+    """Error `pass-codegen` if a function mentions one of those that are gone: the calls have been replaced."""
+    for var, function in module.functions.items():
+        for node in post_order(function) if isinstance(function, Function) else ():
+            if isinstance(node, GlobalVar) and node in symbols:
+                raise fail(
+                    "pass-codegen",
+                    f"RunCodegen: {var.name_hint} uses {node.name_hint} as a value, which a backend compiles",
+                    span=node.span,
+                    help=f"call it by its name, or in a function of the module that calls {node.name_hint}",
+                )
 
 
 class _Caller(BindingRewriter):
