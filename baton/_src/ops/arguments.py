@@ -1,4 +1,4 @@
-"""What users may write for an operand or attribute, turned into what a call holds.
+"""Convert what users may pass for an operand or attribute to the form stored in a call.
 
 Relay: numbers, arrays and lists become constants, lists of tensors a tuple. Relax: the same, and scalars, dims and
 shapes become PrimValues and ShapeExprs. A number given with a tensor of known dtype takes that dtype.

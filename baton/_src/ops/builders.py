@@ -61,7 +61,7 @@ class Namespace:
 
 
 def signature(definition: OpDef[Any], language: str) -> inspect.Signature:
-    """What the derived builder takes."""
+    """The signature of the derived builder."""
     parameters: list[inspect.Parameter] = []
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     for operand in operands_of(definition, language):
@@ -140,7 +140,7 @@ def _derived(definition: OpDef[Any], make: Maker) -> Callable[..., Any]:
 
 
 def located(made: Any) -> Any:
-    """What a builder made, with the line of the user's program that called the builder, for error messages."""
+    """A builder's result with the span of the user's line that called the builder, for error messages."""
     node = made.tuple_value if isinstance(made, TupleWrapper) else made
     if isinstance(node, (relay.Call, relax.Call)) and node.span is None:
         line = python_line(2, through=_OVERLOADS)

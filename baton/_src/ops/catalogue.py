@@ -270,7 +270,7 @@ class Catalogue:
             self._relay[definition.relay_op.name] = definition.relay_op
 
     def get(self, name: str) -> OpDef[Any]:
-        """The operator with this neutral name; `DiagnosticError` (`op-unknown`) if there is none."""
+        """The operator with this neutral name; `DiagnosticError` (`op-unknown`) if it does not exist."""
         found = self._definitions.get(name)
         if found is None:
             raise unknown_op(name, self._definitions)

@@ -99,7 +99,7 @@ class DimMath:
         return self.prover.equal(a, b)
 
     def same(self, a: Dim, b: Dim) -> bool:
-        """Whether they are certainly equal; nothing is assumed where that is undecided."""
+        """Whether the dims are certainly equal; nothing is assumed if that is undecided."""
         gap = self.subtract(a, b)
         return isinstance(gap, int) and gap == 0
 
@@ -119,7 +119,7 @@ class DimMath:
         return self.equal(self.minimum(low, high), low)
 
     def unify(self, a: Dim, b: Dim) -> Dim:
-        """Of two dims that must be the same and may be: the better known one."""
+        """The better known of two dims that must be equal and may be."""
         return b if is_any(a) or (isinstance(b, int) and not isinstance(a, int)) else a
 
 

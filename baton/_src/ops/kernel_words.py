@@ -257,7 +257,7 @@ def reduce_product(value: Scalar, axes: Sequence[tir.IterVar]) -> Scalar:
 
 
 def broadcast_indices(x: Tensor, indices: Indices, shape: Sequence[Dim]) -> list[Scalar]:
-    """Where to read `x` for element `indices` of a result of `shape` it broadcasts to."""
+    """The indices at which `x` is read for element `indices` of a result of `shape`, to which it broadcasts."""
     offset = len(shape) - x.ndim
     found: list[Scalar] = []
     for position, dim in enumerate(x.shape):

@@ -36,7 +36,7 @@ class LeakyReluAttrs(Attrs):
 
 @attrs
 class SoftplusAttrs(Attrs):
-    """Sharpness, and where it is taken for linear."""
+    """The sharpness, and the threshold above which it is linear."""
 
     beta: float = attr(1.0, "sharpness")
     threshold: float = attr(20.0, "the function is linear where beta * x exceeds this")

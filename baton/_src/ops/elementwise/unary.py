@@ -63,7 +63,7 @@ def _absolute(x: Any) -> Any:
 
 
 def _rounded(name: str) -> Callable[[Any], Any]:
-    """On integers these change nothing."""
+    """A rounding function, which leaves integers unchanged."""
     return lambda x: k.call(name, x) if x.dtype.is_float else x
 
 

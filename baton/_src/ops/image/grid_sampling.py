@@ -34,7 +34,7 @@ PADDINGS = ("zeros", "border", "reflection")
 
 @attrs
 class GridSampleAttrs(Attrs):
-    """How is read, and what stands outside."""
+    """The interpolation method, and the value outside the image."""
 
     method: str = attr("bilinear", "nearest, bilinear or bicubic")
     layout: str = attr("NCHW", "NCHW or NCDHW")

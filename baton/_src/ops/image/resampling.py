@@ -1,4 +1,4 @@
-"""How a resampled image reads its source: coordinates, taps and weights along one axis, for te and for NumPy alike.
+"""The sampling of a resampled image: coordinates, taps and weights along one axis, for both te and NumPy.
 
 Coordinate transforms (x: extent before, y: after, i: index after): asymmetric `i * x / y`; half_pixel `(i + 0.5) * x
 / y - 0.5`; pytorch_half_pixel the same, 0 if y is 1; tf_half_pixel_for_nn `(i + 0.5) * x / y`; align_corners `i * (x
@@ -71,7 +71,7 @@ def box(a: Any, axis: int) -> tuple[float, float]:
 
 
 def coordinate(s: Scalars, i: Any, before: Any, after: Any, mode: str, box: tuple[float, float]) -> Any:
-    """Where index `i` lies in the source, as a float32."""
+    """The coordinate of index `i` in the source, as a float32."""
     at, x, y = s.number(i), s.number(before), s.number(after)
     one, half = s.number(1.0), s.number(0.5)
     if mode == "asymmetric":

@@ -152,7 +152,7 @@ UNIQUE: OpDef[Any] = OpDef(
 
 @attrs
 class RelayUniqueAttrs(Attrs):
-    """What is asked for."""
+    """The order of the values, and whether they are counted."""
 
     sorted: bool = attr(True, "sort the values, else keep the order of first occurrence")
     return_counts: bool = attr(False, "also return the number of occurrences")

@@ -26,7 +26,7 @@ from baton._src.support.diagnostics import fail
 
 @attrs
 class GatherAttrs(Attrs):
-    """Where."""
+    """The axis."""
 
     axis: int = attr(0, "the axis to index")
 
@@ -84,7 +84,7 @@ def reference_elements(inputs: Any, a: GatherAttrs) -> Any:
 
 
 def gradient_elements(b: Any, args: Any, a: GatherAttrs, out: Any, grad: Any) -> list[Any]:
-    """Added up where it was taken from."""
+    """Adds the gradient at the gathered positions."""
     return [b.op("scatter_elements", b.full_like(args[0], 0), args[1], grad, axis=a.axis, reduction="add"), None]
 
 

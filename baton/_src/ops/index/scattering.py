@@ -54,7 +54,7 @@ REDUCTIONS: Mapping[str, tuple[Callable[[Any, Any], Any], Callable[[Any, Any], A
 
 @attrs
 class ScatterAttrs(Attrs):
-    """Where and how."""
+    """The axis and the reduction."""
 
     axis: int = attr(0, "the axis to index")
     reduction: str = attr("update", "the reduction: update, add, mul, mean, min or max")

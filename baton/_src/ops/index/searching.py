@@ -29,7 +29,7 @@ HALVINGS = 41
 
 @attrs
 class SearchAttrs(Attrs):
-    """Which side, and the dtype of positions."""
+    """The side, and the dtype of positions."""
 
     right: bool = attr(False, "insert after equal elements")
     dtype: Any = attr("int32", "dtype of the result")
@@ -40,7 +40,7 @@ class SearchAttrs(Attrs):
 
 @attrs
 class BucketizeAttrs(Attrs):
-    """Which side, and the dtype of positions."""
+    """The side, and the dtype of positions."""
 
     out_int32: bool = attr(False, "positions as int32 instead of int64")
     right: bool = attr(False, "insert after equal elements")

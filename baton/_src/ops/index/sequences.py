@@ -26,7 +26,7 @@ from baton._src.values.dtype import INT64
 
 @attrs
 class MaskAttrs(Attrs):
-    """What is written, and which axis counts time."""
+    """The mask value, and the time axis."""
 
     mask_value: float = attr(0.0, "the value of masked elements")
     axis: int = attr(0, "the time axis, 0 or 1; the batch axis is the other")
@@ -63,7 +63,7 @@ def compute_mask(inputs: Any, a: MaskAttrs, out: Any) -> Any:
 
 
 def _valid(x: Any, lengths: Any, axis: int) -> Any:
-    """Which elements count."""
+    """Which elements are valid."""
     time = np.arange(x.shape[axis])
     valid = time[:, None] < lengths[None, :] if axis == 0 else time[None, :] < lengths[:, None]
     return valid.reshape(*valid.shape, *(1,) * (x.ndim - 2))
@@ -91,7 +91,7 @@ SEQUENCE_MASK = OpDef(
 
 @attrs
 class ReverseAttrs(Attrs):
-    """Which axes."""
+    """The time and batch axes."""
 
     seq_axis: int = attr(1, "the time axis")
     batch_axis: int = attr(0, "the batch axis")

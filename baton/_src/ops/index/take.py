@@ -65,7 +65,7 @@ def infer(call: OpCall[TakeAttrs]) -> Info:
 
 
 def _check_elements(call: OpCall[TakeAttrs], x: TensorInfo, at: TensorInfo) -> None:
-    """Where there are indices there must be elements: clipped or wrapped, each of them names one."""
+    """Check that there are elements if there are indices: clipped or wrapped, each index refers to one."""
     axis = call.attrs.axis
     if x.shape is None or at.shape is None or not all(isinstance(d, int) and d > 0 for d in at.shape):
         return
@@ -131,7 +131,7 @@ def reference(inputs: Any, a: TakeAttrs) -> Any:
 
 
 def gradient(b: Any, args: Any, a: TakeAttrs, out: Any, grad: Any) -> list[Any]:
-    """What was taken several times gets several contributions; indices get none."""
+    """Elements taken several times get several contributions; indices get no gradient."""
     if a.batch_dims:
         raise fail("op-gradient", "take has no gradient with batch_dims")
     return [b.op("grad.take_backward", grad, args[0], args[1], axis=a.axis, mode=a.mode), None]

@@ -43,7 +43,7 @@ def infer(call: OpCall[Any]) -> Info:
 
 
 def compute(inputs: Any, a: TakeBackwardAttrs, out: Any) -> Any:
-    """Zeros, then every part of the gradient added where it was taken from."""
+    """Zeros, with every part of the gradient added at the position it was taken from."""
     grad, x, at = inputs
     rank = at.ndim if isinstance(at, k.Tensor) else 0
     axis = None if a.axis is None else a.axis % x.ndim

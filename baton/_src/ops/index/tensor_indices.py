@@ -36,7 +36,7 @@ def check_indices(call: OpCall[Any], x: TensorInfo, indices: list[TensorInfo]) -
 
 
 def indexed_info(call: OpCall[Any], x: TensorInfo, indices: list[TensorInfo]) -> Info:
-    """What the indices name: their common shape, then the axes of `x` that they leave."""
+    """The shape of the indexed result: the indices' common shape, then the axes of `x` that are not indexed."""
     check_indices(call, x, indices)
     ranks = [at.ndim for at in indices]
     rank = -1 if min(ranks) < 0 or x.ndim < 0 else max(ranks) + x.ndim - len(indices)

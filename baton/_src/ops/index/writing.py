@@ -37,7 +37,7 @@ _NO_RELAY = NotApplicable("only Relax has it")
 
 @attrs
 class IndexPutAttrs(Attrs):
-    """What happens to what is there."""
+    """Whether values are added to the existing ones or replace them."""
 
     accumulate: bool = attr(False, "accumulate instead of overwriting")
 
@@ -164,7 +164,7 @@ INDEX_PUT = OpDef(
 
 @attrs
 class SliceScatterAttrs(Attrs):
-    """Which axis."""
+    """The axis of the slice."""
 
     axis: int = attr(0, "the axis of the slice")
 

@@ -124,7 +124,7 @@ def rounded(x: k.Tensor, dtype: DataType) -> k.Tensor:
 
 
 def _batch(x: k.Tensor, batch: Sequence[Any], is_vector: bool) -> list[Any]:
-    """Where the batch axes of `x` are read."""
+    """The indices of the batch axes of `x`."""
     own = 0 if is_vector else x.ndim - 2
     taken = batch[len(batch) - own :]
     return [k.index(0) if k.is_one(d) else i for d, i in zip(x.shape[:own], taken)]

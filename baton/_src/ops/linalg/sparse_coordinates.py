@@ -103,7 +103,7 @@ def _product(name: str, sizes: k.Tensor, element: Any) -> k.Tensor:
 
 
 def _strides(sizes: k.Tensor, size: Any) -> k.Tensor:
-    """How many elements one step along each axis passes."""
+    """The strides of the axes, in elements."""
     axis = k.reduce_axis(sizes.shape[0], "r")
 
     def body(n: Any) -> Any:
@@ -127,7 +127,7 @@ def reference_reshape(inputs: Any, attributes: Any) -> Any:
 
 
 def _steps(shape: AnyArray) -> AnyArray:
-    """How many elements one step along each axis passes."""
+    """The strides of the axes, in elements."""
     return np.array([math.prod(shape[n + 1 :]) for n in range(len(shape))], np.int64)
 
 

@@ -59,7 +59,7 @@ def _read_back(device: Any) -> Any:
 
 @attrs
 class OnDeviceAttrs(Attrs):
-    """Where an expression is to be computed, and what else that settles."""
+    """The device of an expression, and whether its body and result are constrained to it."""
 
     virtual_device: Any = attr("cpu", "the device")
     constrain_result: bool = attr(False, "whether the result is on the device, too")
@@ -75,7 +75,7 @@ class CompilerAttrs(Attrs):
 
 @attrs
 class DebugAttrs(Attrs):
-    """What to call."""
+    """The function to call."""
 
     debug_func: str = attr("", "the name of a registered function; empty: none")
 

@@ -140,7 +140,7 @@ def sum_or_one(total: Any, keys: Any) -> Any:
 
 
 def factor(a: AttentionAttrs, q: k.Tensor, kept: Any) -> Any:
-    """What products of queries and keys are multiplied by."""
+    """The factor that scales the products of queries and keys."""
     d = q.shape[3]
     if a.scale is not None or isinstance(d, k.tir.IntImm):
         return k.const(_scale(a, d.value if isinstance(d, k.tir.IntImm) else None), kept)

@@ -34,7 +34,7 @@ class BitPackAttrs(Attrs):
 
 
 def word_count(call: OpCall[Any], extent: Dim, dtype: DataType) -> Dim:
-    """How many words so many elements fill."""
+    """The number of words that a number of elements fill."""
     if dtype.kind != "uint":
         call.fail(f"words must be unsigned integers, got {dtype}", code="op-dtype")
     if isinstance(extent, int) and extent % dtype.bits:

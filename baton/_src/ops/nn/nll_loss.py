@@ -171,7 +171,7 @@ def _one_hot(b: Any, x: Any, t: Any, axis: int) -> Any:
 
 
 def _classes(x: Any) -> Any:
-    """How many classes the predictions `x` are of; None if unknown."""
+    """The number of classes of the predictions `x`; None if unknown."""
     info = x.struct_info
     dims = getattr(info.shape, "values", None)
     return None if dims is None else dims[0 if info.ndim == 1 else 1]

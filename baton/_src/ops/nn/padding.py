@@ -56,7 +56,7 @@ _MODES = ("constant", "edge", "reflect", "symmetric", "circular")
 
 
 def check_mode(call: OpCall[Any], mode: str) -> None:
-    """What fills the border must be known."""
+    """Check that the padding mode is known."""
     if mode not in _MODES:
         call.fail(f"pad_mode {mode!r} is not one of {', '.join(_MODES)}", code="op-attribute")
 

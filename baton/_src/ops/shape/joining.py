@@ -26,14 +26,14 @@ from baton._src.ops.samples import Arr, Sample
 
 @attrs
 class ConcatAttrs(Attrs):
-    """Where."""
+    """The axis."""
 
     axis: Any = attr(0, "the axis along which operands follow each other; None: they are flattened first")
 
 
 @attrs
 class StackAttrs(Attrs):
-    """Where."""
+    """The axis."""
 
     axis: int = attr(0, "position of the new axis in the result")
 

@@ -33,7 +33,7 @@ from baton._src.tir.arith.analyzer import Analyzer
 
 @attrs
 class SliceLikeAttrs(Attrs):
-    """Which axes."""
+    """The axes that are sliced."""
 
     axes: Any = attr(None, "the axes that are cut; None or empty: all")
 

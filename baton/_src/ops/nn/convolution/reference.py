@@ -54,7 +54,7 @@ def convolve_valid(images: AnyArray, taps: AnyArray, strides: Any, dilation: Any
 
 
 def _at(tap: Any) -> Any:
-    """The index of one kernel tap, whatever lies before."""
+    """The index of one kernel tap on the last axes."""
     return (..., *tap)
 
 

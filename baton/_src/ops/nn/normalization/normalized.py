@@ -1,4 +1,4 @@
-"""What normalising operators share: checks, the (x - mean) / deviation stage in te and over NumPy, samples."""
+"""Code shared by normalising operators: checks, the (x - mean) / deviation stage in te and NumPy, samples."""
 
 from __future__ import annotations
 
