@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from baton._src.ops.catalogue import CATALOGUE
+from baton._src.ops.index.merge_sort import reference_order
 from baton._src.ops.index.scans import ScanAttrs
 from baton._src.ops.index.searching import SearchAttrs
 from baton._src.ops.index.sorting import ArgsortAttrs
@@ -54,6 +55,22 @@ def test_topk_gives_as_many_as_there_are(row: list[int], k: int) -> None:
     assert len(values) == min(k, len(row))
     np.testing.assert_array_equal(values, np.sort(x)[::-1][: len(values)])
     np.testing.assert_array_equal(x[indices], values)
+
+
+@given(
+    row=st.lists(st.sampled_from([-2.0, 0.0, 1.0, 1.0, 3.0, np.nan, np.inf]), min_size=2, max_size=40),
+    k=st.integers(1, 20),
+    largest=st.booleans(),
+)
+@settings(max_examples=40)
+def test_topk_of_few_gives_the_first_of_the_sorted_order(row: list[float], k: int, largest: bool) -> None:
+    """Guards the heap: equal elements keep their order, NaN is greatest, in every of several rows."""
+    x = np.array([row, row[::-1]], "float32")
+    k = min(k, max(1, len(row) // 2))
+    values, indices = run("topk", TopKAttrs(k=k, largest=largest), x)
+    wanted = reference_order(x, 1, largest)[:, :k]
+    np.testing.assert_array_equal(indices, wanted)
+    np.testing.assert_array_equal(values, np.take_along_axis(x, wanted, 1))
 
 
 @given(row=rows, values=rows, right=st.booleans())

@@ -15,11 +15,15 @@ from baton._src.ir.tensor_info import Dim, Info, TensorInfo, TupleInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import from_front, normal_axis
 from baton._src.ops.dims import DimMath, is_any
+from baton._src.ops.index.best_first import best_first
 from baton._src.ops.index.merge_sort import order, reference_order
 from baton._src.ops.index.sorting import place, taken
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.shape.targets import is_computed
 from baton._src.values.dtype import DataType
+
+FEW = 2
+"""A row of at least this many times the elements that are requested is not sorted as a whole."""
 
 
 @attrs
@@ -80,12 +84,20 @@ def compute_topk(inputs: Any, a: TopKAttrs, out: Any) -> Any:
     """The first k of the sorted order."""
     x = inputs[0]
     axis = from_front(a.axis, x.ndim)
-    found = order(x, axis, _largest(a))
+    found = _positions(x, axis, a)
     first: Any = out.fields[0] if isinstance(out, TupleInfo) else out
     shape = first.shape
     values = taken(x, found, axis, shape, "topk_values")
     indices = k.compute(shape, lambda *i: k.cast(a.dtype, place(found, i, axis)), "topk_indices")
     return (values, indices) if a.ret_type == "both" else values if a.ret_type == "values" else indices
+
+
+def _positions(x: k.Tensor, axis: int, a: TopKAttrs) -> k.Tensor:
+    """The positions in sorted order: all of them, or the first ones if those are few."""
+    extent = x.shape[axis]
+    if isinstance(extent, k.tir.IntImm) and 1 <= a.k <= extent.value // FEW:
+        return best_first(x, axis, a.k, _largest(a))
+    return order(x, axis, _largest(a))
 
 
 def reference_topk(inputs: Any, a: TopKAttrs) -> Any:
