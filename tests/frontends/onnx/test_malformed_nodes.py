@@ -12,7 +12,7 @@ import baton
 from tests.frontends.onnx.contrib_cases import in_both_languages, model_of_node, onnxruntime_outputs
 from tests.frontends.onnx.models import model_of
 
-WHOLE = TensorProto.INT64
+WHOLE, BYTES = TensorProto.INT64, TensorProto.INT8
 HEADS = {"q_num_heads": 3, "kv_num_heads": 3}
 SCORES, LABELS = ("x", (3, 5)), ("labels", ((4,), WHOLE))
 
@@ -34,6 +34,16 @@ SCORES, LABELS = ("x", (3, 5)), ("labels", ((4,), WHOLE))
     ("Attention", ["q", "k", "k"], [("q", (2, 3, 4, 8)), ("k", (2, 6, 24))], {}, "its query, key and value are"),
     ("Attention", ["q", "k", "k"], [("q", (2, 3, 4, 8)), ("k", (2, 2, 6, 8))], {}, "2 heads of keys do not divide 3"),
     ("Attention", ["q", "q", "q"], [("q", (2, 3, 4, 8))], {"qk_matmul_output_mode": 5}, "'qk_matmul_output_mode' is 5"),
+    ("NonMaxSuppression", ["b", "s"], [("b", (1, 4, 4)), ("s", (1, 2, 6))], {}, r"its scores are float32 \(1, 2, 6\)"),
+    ("NonMaxSuppression", ["b", "s"], [("b", (1, 6, 3)), ("s", (1, 2, 6))], {}, r"its boxes are float32 \(1, 6, 3\)"),
+    ("RotaryEmbedding", ["x", "c", "s"], [("x", (1, 2, 3, 8)), ("c", (1, 3, 4)), ("s", (1, 3, 1))], {}, "its sines"),
+    ("AveragePool", ["x"], [("x", (1, 1, 8, 8))], {"kernel_shape": [3, 3], "pads": [1, 1, 1, -1]}, "its pads are"),
+    ("TfIdfVectorizer", ["x"], [("x", ((2, 5), WHOLE))], {
+        "mode": "TF", "min_gram_length": 1, "max_gram_length": 1, "max_skip_count": 0, "ngram_counts": [0],
+        "ngram_indexes": [0, -1], "pool_int64s": [1, 2],
+    }, "its ngram_indexes hold -1"),
+    ("MatMulInteger", ["z", "b", "a"], [("z", ((3,), BYTES)), ("b", ((3, 4), BYTES)), ("a", ((2, 3), BYTES))], {},
+     "its zero point is int8"),
     ("Transpose", ["x"], [("x", (2, 3))], {"perm": [0, 1, 2]}, r"its perm is \[0, 1, 2\]"),
     ("Transpose", ["x"], [("x", (2, 3))], {"perm": [0, -1]}, r"its perm is \[0, -1\]"),
     ("CumSum", ["x", ""], [("x", (2, 3))], {}, "CumSum node 'the_node': it needs one axis"),

@@ -145,7 +145,7 @@ def test_arms_of_two_dtypes_in_relay() -> None:
         )
     }
     model = model_of([helper.make_node("If", ["go"], ["y"], **arms)], [("x", [2]), ("go", ([], TensorProto.BOOL))])
-    with pytest.raises(DiagnosticError, match="give float32 of rank 1 and int64 of rank 1") as error:
+    with pytest.raises(DiagnosticError, match="return float32 of rank 1 and int64 of rank 1") as error:
         relay.frontend.from_onnx(model)
     assert error.value.code == "import-relay"
 

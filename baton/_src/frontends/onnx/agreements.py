@@ -1,5 +1,5 @@
-"""Operands whose sizes must agree, of operators that ONNX defines by a body which takes that for granted: a reshape or
-a gather in it would take the wrong elements. They are checked here or, where sizes are open, in each run.
+"""Operands whose sizes must agree, of operators whose bodies or converters take that for granted: a reshape or a gather
+in them would take the wrong elements. They are checked here or, where sizes are open, in each run.
 """
 
 from __future__ import annotations
@@ -39,10 +39,23 @@ def _attention(node: OnnxNode) -> None:
         node.fail(f"{heads[1]} heads of keys do not divide {heads[0]} heads of queries", code="op-shape")
     _hold(node, 1, (query[0], *key[1:]), "keys")
     _hold(node, 2, (query[0], *key[1:-1], value[-1]), "values")
+    _hold(node, 6, (query[0],), "numbers of keys")
     past_key, past_value = node.optional(4), node.optional(5)
     if past_key is not None and past_value is not None and past_key.shape and past_value.shape:
         _hold(node, 4, (query[0], *past_key.shape[1:]), "past keys")
         _hold(node, 5, (query[0], *past_key.shape[1:-1], past_value.shape[-1]), "past values")
+
+
+def _suppression(node: OnnxNode) -> None:
+    """boxes (images, boxes, 4), scores (images, classes, boxes)"""
+    boxes, scores = (_sizes(node, place, 3) for place in range(2))
+    _hold(node, 0, (*boxes[:2], 4), "boxes")
+    _hold(node, 1, (boxes[0], scores[1], boxes[1]), "scores")
+
+
+def _rotary(node: OnnxNode) -> None:
+    """input, cosines and sines of the same sizes"""
+    _hold(node, 2, _sizes(node, 1, 2), "sines")
 
 
 def _sizes(node: OnnxNode, place: int, least: int) -> tuple[Dim, ...]:
@@ -65,5 +78,6 @@ def _hold(node: OnnxNode, place: int, wanted: tuple[Dim, ...], what: str) -> Non
 
 
 AGREEMENTS: dict[str, Callable[[OnnxNode], None]] = {
-    "Attention": _attention, "NegativeLogLikelihoodLoss": _losses, "SoftmaxCrossEntropyLoss": _losses,
+    "Attention": _attention, "NegativeLogLikelihoodLoss": _losses, "NonMaxSuppression": _suppression,
+    "RotaryEmbedding": _rotary, "SoftmaxCrossEntropyLoss": _losses,
 }  # fmt: skip

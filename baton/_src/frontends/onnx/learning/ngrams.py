@@ -21,6 +21,8 @@ def tf_idf_vectorizer(node: OnnxNode) -> Value:
     (TFIDF).
     """
     g, mode, places = node.graph, str(node.needed("mode")), [int(i) for i in node.needed("ngram_indexes")]
+    if min(places, default=0) < 0:
+        node.fail(f"its ngram_indexes hold {min(places)}", help="they are places in the result, from 0 on")
     if mode not in ("TF", "IDF", "TFIDF"):
         node.fail(f"mode {mode!r} is not one of TF, IDF and TFIDF")
     x = g.cast(node[0], INT64)

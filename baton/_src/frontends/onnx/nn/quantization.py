@@ -128,6 +128,8 @@ def _centred(node: OnnxNode, x: Value, zero: Value | None, shape: tuple[int, ...
     whole = g.cast(x, INT32)
     if zero is None:
         return whole
+    if zero.rank > max(x.rank, 1):
+        node.fail(f"its zero point is {zero}, for {x}", code="op-shape")
     shift = g.cast(zero, INT32)
     if zero.rank == 1:
         shift = g.reshape(shift, () if zero.shape == (1,) else shape)

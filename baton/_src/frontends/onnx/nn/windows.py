@@ -76,7 +76,7 @@ def steps_of(node: OnnxNode, rank: int) -> tuple[tuple[int, ...], tuple[int, ...
     found = []
     for name, default in (("strides", (1,) * rank), ("dilations", (1,) * rank), ("pads", (0,) * (2 * rank))):
         given = node.ints(name) or default
-        if len(given) != len(default) or (name != "pads" and min(given, default=1) < 1):
+        if len(given) != len(default) or min(given, default=1) < (0 if name == "pads" else 1):
             node.fail(f"its {name} are {list(given)} for {rank} spatial axes", help=f"such as {list(default)}")
         found.append(given)
     return found[0], found[1], found[2]
