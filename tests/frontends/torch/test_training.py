@@ -66,6 +66,23 @@ class Volumes(nn.Module):
         return torch.cat([part.flatten() for part in (*pools, *borders, functional.pad(y[0, 0], (1, 2), "replicate"))])
 
 
+class Averages(nn.Module):
+    """Pools over three axes, pools whose last windows are cut off, with other divisors, without a batch; distances."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(5, 4))
+
+    def forward(self, x: Any) -> Any:
+        y = x * self.scale
+        deep = functional.avg_pool3d(y, 3, 2, 1, ceil_mode=True), functional.adaptive_avg_pool3d(y, (2, 3, 1))
+        bare = functional.avg_pool3d(y[0], 2, 1, 1, count_include_pad=False), functional.avg_pool2d(y[0, 0], 2)
+        cut = functional.avg_pool2d(y[0], (3, 2), 2, 1, ceil_mode=True)
+        flat = cut, functional.avg_pool2d(y[0], 2, padding=1, divisor_override=3)
+        distances = [torch.cdist(y[0, 0], x[0, 1], p) for p in (0.0, 1.0, 1.5, 2.0, float("inf"))]
+        return torch.cat([part.flatten() for part in (*deep, *bare, *flat, *distances, torch.cdist(y, y))])
+
+
 @pytest.mark.parametrize(
     ("make", "given"),
     [
@@ -76,8 +93,9 @@ class Volumes(nn.Module):
         (Bags, ints(3, 4, low=0, high=10)),
         (lengths_apart, floats(2, 3, 5, 9)),
         (Volumes, floats(2, 4, 4, 5, 6)),
+        (Averages, floats(2, 3, 4, 5, 4)),
     ],
-    ids=["pooled", "turned", "volume", "attention", "bags", "lengths", "volumes"],
+    ids=["pooled", "turned", "volume", "attention", "bags", "lengths", "volumes", "averages"],
 )
 def test_gradients(make: Callable[[], nn.Module], given: Any) -> None:
     torch._dynamo.reset()

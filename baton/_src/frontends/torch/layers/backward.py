@@ -101,28 +101,64 @@ def max_pool_backward(rank: int) -> Converter:
     return convert
 
 
-def average_pool_backward(
-    node: AtenNode, grad: Value, x: Value, kernel: Sequence[int], stride: Sequence[int], padding: Sequence[int],
-    ceil_mode: bool, count_include_pad: bool, divisor: int | None,
-) -> Value:  # fmt: skip
-    if divisor is not None or x.rank != 4:
-        node.fail("divisor_override and images without a batch are not supported")
-    if ceil_mode and count_include_pad and any(padding):
-        node.fail("ceil_mode with padding that counts is not supported", help="use count_include_pad=False")
-    return node.graph.call(
-        "grad.avg_pool2d_backward", grad, x, pool_size=spread_over(kernel, 2),
-        strides=spread_over(stride or kernel, 2), padding=spread_over(padding, 2) * 2, dilation=(1, 1),
-        ceil_mode=bool(ceil_mode), layout="NCHW", count_include_pad=bool(count_include_pad),
-    )  # fmt: skip
+def average_pool_backward(rank: int) -> Converter:
+    """Every window gives back to its elements in equal shares."""
+
+    def convert(
+        node: AtenNode, grad: Value, x: Value, kernel: Sequence[int], stride: Sequence[int], padding: Sequence[int],
+        ceil_mode: bool, count_include_pad: bool, divisor: int | None,
+    ) -> Value:  # fmt: skip
+        windows = [spread_over(v, rank) for v in (kernel, stride or kernel, padding)]
+        plain = divisor is None and not (ceil_mode and count_include_pad and any(padding))
+        if plain and rank == 2 and x.rank == 4:
+            sizes, strides, borders = windows
+            return node.graph.call(
+                "grad.avg_pool2d_backward", grad, x, pool_size=sizes, strides=strides, padding=borders * 2,
+                dilation=(1, 1), ceil_mode=bool(ceil_mode), layout="NCHW", count_include_pad=bool(count_include_pad),
+            )  # fmt: skip
+        shares = [
+            _shares_of_windows(node, grad, x, axis, window, bool(count_include_pad), divisor is None)
+            for axis, window in enumerate(zip(*windows, strict=True), x.rank - rank)
+        ]
+        found = _given_back(node, grad, x, shares)
+        return found if divisor is None else node.graph.call("divide", found, node.tensor(divisor, x.dtype))
+
+    return convert
 
 
-def adaptive_average_backward(node: AtenNode, grad: Value, x: Value) -> Value:
-    """Every part gives back to its elements in equal shares: a product with a matrix along each axis."""
+def _shares_of_windows(
+    node: AtenNode, grad: Value, x: Value, axis: int, window: tuple[int, int, int], is_counted: bool, share: bool
+) -> Value:
+    """[windows, size]: how much of each window every element is (1 unless `share`). `is_counted`: borders count.
+
+    `window`: how wide it is, how far it steps, how wide borders are.
+    """
+    kernel, stride, border = window
+    g, size = node.graph, node.graph.dims(node.sizes(x)[axis])
+    places = g.call("arange", start=0, stop=node.sizes(grad)[axis], step=1, dtype="int64")
+    step, wide, width, zero = (g.constant(n, "int64") for n in (stride, border, kernel, 0))
+    start = g.call("subtract", g.call("multiply", g.reshape(places, (-1, 1)), step), wide)
+    end = g.call("minimum", g.call("add", start, width), g.call("add", size, wide))
+    inner = g.call("maximum", start, zero), g.call("minimum", end, size)
+    return _within(node, inner, (start, end) if is_counted else inner, node.sizes(x)[axis], share)
+
+
+def adaptive_average_backward(rank: int) -> Converter:
+    """Every part gives back to its elements in equal shares."""
+
+    def convert(node: AtenNode, grad: Value, x: Value) -> Value:
+        axes = range(x.rank - rank, x.rank)
+        return _given_back(node, grad, x, [_shares(node, node.sizes(grad)[a], node.sizes(x)[a]) for a in axes])
+
+    return convert
+
+
+def _given_back(node: AtenNode, grad: Value, x: Value, shares: Sequence[Value]) -> Value:
+    """A product with a matrix along each of the last axes."""
     g, found = node.graph, grad
-    for axis in (x.rank - 2, x.rank - 1):
-        shares = g.cast(_shares(node, node.sizes(grad)[axis], node.sizes(x)[axis]), x.dtype)
+    for axis, matrix in enumerate(shares, x.rank - len(shares)):
         order = [a for a in range(x.rank) if a != axis] + [axis]
-        turned = g.call("matmul", g.transpose(found, order), shares)
+        turned = g.call("matmul", g.transpose(found, order), g.cast(matrix, x.dtype))
         found = g.transpose(turned, [order.index(a) for a in range(x.rank)])
     return found
 
@@ -131,13 +167,21 @@ def _shares(node: AtenNode, parts: Dim, size: Dim) -> Value:
     """[parts, size]: how much of each part every element is."""
     g = node.graph
     part = g.reshape(g.call("arange", start=0, stop=parts, step=1, dtype="int64"), (parts, 1))
-    place = g.call("arange", start=0, stop=size, step=1, dtype="int64")
     whole, count, one = g.dims(size), g.dims(parts), g.constant(1, "int64")
     start = g.call("floor_divide", g.call("multiply", part, whole), count)
     ends = g.call("add", g.call("multiply", g.call("add", part, one), whole), g.call("subtract", count, one))
-    end = g.call("floor_divide", ends, count)
-    inside = g.call("logical_and", g.call("greater_equal", place, start), g.call("less", place, end))
-    length = g.cast(g.call("subtract", end, start), "float64")
+    inner = start, g.call("floor_divide", ends, count)
+    return _within(node, inner, inner, size, True)
+
+
+def _within(node: AtenNode, inner: tuple[Value, Value], counted: tuple[Value, Value], size: Dim, share: bool) -> Value:
+    """[parts, size]: 1 from where an inner part starts to before its end, over the length of what is counted."""
+    g = node.graph
+    place = g.call("arange", start=0, stop=size, step=1, dtype="int64")
+    inside = g.call("logical_and", g.call("greater_equal", place, inner[0]), g.call("less", place, inner[1]))
+    if not share:
+        return g.cast(inside, "float64")
+    length = g.cast(g.call("subtract", counted[1], counted[0]), "float64")
     return g.call("divide", g.cast(inside, "float64"), length)
 
 
@@ -145,6 +189,6 @@ BACKWARD: dict[str, Converter] = {
     "aten.convolution_backward.default": convolution_backward,
     **{f"aten.max_pool{n}d_with_indices_backward.default": max_pool_backward(n) for n in (2, 3)},
     **{f"aten.adaptive_max_pool{n}d_backward.default": max_pool_backward(n) for n in (2, 3)},
-    "aten.avg_pool2d_backward.default": average_pool_backward,
-    "aten._adaptive_avg_pool2d_backward.default": adaptive_average_backward,
+    **{f"aten.avg_pool{n}d_backward.default": average_pool_backward(n) for n in (2, 3)},
+    **{f"aten._adaptive_avg_pool{n}d_backward.default": adaptive_average_backward(n) for n in (2, 3)},
 }

@@ -30,7 +30,11 @@ from baton._src.frontends.torch.programs.functions import (
     modified_bessel,
     next_number,
 )
-from baton._src.frontends.torch.programs.gradients import attention_backward, repeated_border_backward
+from baton._src.frontends.torch.programs.gradients import (
+    attention_backward,
+    distances_backward,
+    repeated_border_backward,
+)
 from baton._src.frontends.torch.programs.grids import grid_sampler_backward
 from baton._src.frontends.torch.programs.incomplete_gamma import incomplete_gamma
 from baton._src.frontends.torch.programs.matrices import (
@@ -144,6 +148,7 @@ OURS: dict[str, Callable[..., Any]] = {
     "aten._embedding_bag.default": embedding_bag,
     "aten._embedding_bag_forward_only.default": embedding_bag,
     "aten._cdist_forward.default": pairwise_distances,
+    "aten._cdist_backward.default": distances_backward,
     "aten._pdist_forward.default": distances_of_pairs,
     "aten.multilabel_margin_loss_forward.default": margins_of_labels,
     "aten.cummax.default": running_extreme("ge"),

@@ -1,4 +1,4 @@
-"""Gradients that PyTorch keeps whole: of attention, of borders that repeat edges."""
+"""Gradients that PyTorch keeps whole: of attention, of distances, of borders that repeat edges."""
 
 from __future__ import annotations
 
@@ -50,3 +50,18 @@ def repeated_border_backward(rank: int) -> Callable[[Any, Any, Sequence[int]], A
         return gradient
 
     return take_apart
+
+
+def distances_backward(gradient: Any, x1: Any, x2: Any, p: float, distances: Any) -> Any:
+    """Towards the first rows of `cdist`: along each difference, by its share of the p-norm; equal rows give nothing."""
+    torch = torch_library()
+    apart = x1.unsqueeze(-2) - x2.unsqueeze(-3)
+    size, whole = apart.abs(), distances.unsqueeze(-1)
+    match p:
+        case 0:
+            share = torch.zeros_like(size)
+        case math.inf:
+            share = (size == whole).to(size.dtype)
+        case _:
+            share = torch.where(size == 0, 0.0, (size / torch.where(whole == 0, 1.0, whole)) ** (p - 1))
+    return (gradient.unsqueeze(-1) * apart.sign() * share).sum(-2)
