@@ -112,7 +112,7 @@ def test_axes_shorter_than_a_vector_have_smaller_squares(size: int, target: Targ
     """Guards a short axis in the source, in the result, and in both."""
     for source in ((3, size, 40), (3, 40, size), (3, size, size)):
         a = placeholder(source, "float32", "a")
-        func = create_prim_func([a, compute((3, source[2], source[1]), lambda c, i, j: a[c, j, i], "t")])
+        func = create_prim_func([a, compute((3, source[2], source[1]), lambda c, i, j, a=a: a[c, j, i], "t")])
         decision = decide(func, target)
         assert decision.rule == "transpose", decision.declined
         data = random_array(source, "float32", 1)
