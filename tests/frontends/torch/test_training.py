@@ -40,6 +40,7 @@ def pooled() -> nn.Module:
 def turned() -> nn.Module:
     return nn.Sequential(
         nn.ConvTranspose2d(3, 4, 3, stride=2, padding=1, output_padding=1), nn.InstanceNorm2d(4, affine=True),
+        nn.ConvTranspose2d(4, 4, (2, 3), (3, 2), (1, 2), (2, 3), groups=2, dilation=4),
         nn.Flatten(2), nn.Conv1d(4, 6, 4, stride=3, padding=1, dilation=2, groups=2),
     )  # fmt: skip
 

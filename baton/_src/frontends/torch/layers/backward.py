@@ -23,7 +23,7 @@ def convolution_backward(
     walk = _Walk(rank, spread_over(stride, rank), spread_over(padding, rank), spread_over(dilation, rank), groups)
     to_data = to_weight = to_bias = None
     if wanted[0]:
-        to_data = walk.forward(node, grad, weight) if transposed else walk.backward(node, grad, weight, x)
+        to_data = walk.along(node, grad, weight, x) if transposed else walk.backward(node, grad, weight, x)
     if wanted[1]:
         kernel = [node.known(d, "the size of the kernel") for d in node.sizes(weight)[2:]]
         to_weight = walk.towards_weight(node, *((x, grad) if transposed else (grad, x)), kernel)
@@ -45,6 +45,14 @@ class _Walk:
             f"nn.conv{self.rank}d", x, weight, strides=self.stride, padding=self.padding * 2, dilation=self.dilation,
             groups=self.groups, data_layout=LAYOUTS[self.rank][0], kernel_layout=LAYOUTS[self.rank][1],
         )  # fmt: skip
+
+    def along(self, node: AtenNode, grad: Value, weight: Value, x: Value) -> Value:
+        """The walk itself, as many steps as there are places; a border as wide as a step leaves room for more."""
+        found = self.forward(node, grad, weight)
+        for axis, size in enumerate(node.sizes(x)[2:], 2):
+            if not node.graph.prover.equal(node.sizes(found)[axis], size):
+                found = cut(node, found, axis, 0, size)
+        return node.graph.of_shape(found, node.sizes(x))
 
     def backward(self, node: AtenNode, grad: Value, weight: Value, x: Value) -> Value:
         """The walk turned round. What the last step did not reach is a border, of which as much is made as there may
