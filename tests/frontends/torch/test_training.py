@@ -67,6 +67,18 @@ class Volumes(nn.Module):
         return torch.cat([part.flatten() for part in (*pools, *borders, functional.pad(y[0, 0], (1, 2), "replicate"))])
 
 
+class Merged(nn.Module):
+    """Words whose places are marked are replaced by what an image gives, of which some is left."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.words, self.image = nn.Linear(16, 3), nn.Linear(16, 3)
+
+    def forward(self, x: Any) -> Any:
+        places = torch.tensor([[True, False, True, False, True], [False, True, False, False, False]])
+        return self.words(x).masked_scatter(places.unsqueeze(-1), self.image(x)).square()
+
+
 class Averages(nn.Module):
     """Pools over three axes, pools whose last windows are cut off, with other divisors, without a batch; distances."""
 
@@ -95,8 +107,9 @@ class Averages(nn.Module):
         (lengths_apart, floats(2, 3, 5, 9)),
         (Volumes, floats(2, 4, 4, 5, 6)),
         (Averages, floats(2, 3, 4, 5, 4)),
+        (Merged, ROWS),
     ],
-    ids=["pooled", "turned", "volume", "attention", "bags", "lengths", "volumes", "averages"],
+    ids=["pooled", "turned", "volume", "attention", "bags", "lengths", "volumes", "averages", "merged"],
 )
 def test_gradients(make: Callable[[], nn.Module], given: Any) -> None:
     torch._dynamo.reset()

@@ -33,6 +33,7 @@ from baton._src.frontends.torch.programs.functions import (
 from baton._src.frontends.torch.programs.gradients import (
     attention_backward,
     distances_backward,
+    masked_scatter_backward,
     repeated_border_backward,
 )
 from baton._src.frontends.torch.programs.grids import grid_sampler_backward
@@ -148,6 +149,7 @@ OURS: dict[str, Callable[..., Any]] = {
     "aten._embedding_bag.default": embedding_bag,
     "aten._embedding_bag_forward_only.default": embedding_bag,
     "aten._cdist_forward.default": pairwise_distances,
+    "aten.masked_scatter_backward.default": masked_scatter_backward,
     "aten._cdist_backward.default": distances_backward,
     "aten._pdist_forward.default": distances_of_pairs,
     "aten.multilabel_margin_loss_forward.default": margins_of_labels,

@@ -1,4 +1,4 @@
-"""Gradients that PyTorch keeps whole: of attention, of distances, of borders that repeat edges."""
+"""Gradients that PyTorch keeps whole: of attention, distances, borders that repeat edges, writes by masks."""
 
 from __future__ import annotations
 
@@ -65,3 +65,12 @@ def distances_backward(gradient: Any, x1: Any, x2: Any, p: float, distances: Any
         case _:
             share = torch.where(size == 0, 0.0, (size / torch.where(whole == 0, 1.0, whole)) ** (p - 1))
     return (gradient.unsqueeze(-1) * apart.sign() * share).sum(-2)
+
+
+def masked_scatter_backward(gradient: Any, mask: Any, sizes: Sequence[Any]) -> Any:
+    """Towards what was written where a mask is true, in order; what was not needed gets nothing."""
+    torch = torch_library()
+    count = math.prod(sizes)
+    mask = mask.expand(gradient.shape).reshape(-1)
+    turn = torch.where(mask, torch.cumsum(mask.to(torch.int64), 0) - 1, count)
+    return gradient.new_zeros(count + 1).scatter_add(0, turn, gradient.reshape(-1))[:count].reshape(sizes)
