@@ -48,9 +48,10 @@ def _attention(node: OnnxNode) -> None:
 
 def _suppression(node: OnnxNode) -> None:
     """boxes (images, boxes, 4), scores (images, classes, boxes)"""
-    boxes, scores = (_sizes(node, place, 3) for place in range(2))
+    boxes, scores = _sizes(node, 0, 3), node[1].shape
     _hold(node, 0, (*boxes[:2], 4), "boxes")
-    _hold(node, 1, (boxes[0], scores[1], boxes[1]), "scores")
+    if scores is not None and len(scores) == 3:  # else the converter says what they must be
+        _hold(node, 1, (boxes[0], scores[1], boxes[1]), "scores")
 
 
 def _rotary(node: OnnxNode) -> None:
