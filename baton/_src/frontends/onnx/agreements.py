@@ -48,10 +48,12 @@ def _attention(node: OnnxNode) -> None:
 
 def _suppression(node: OnnxNode) -> None:
     """boxes (images, boxes, 4), scores (images, classes, boxes)"""
-    boxes, scores = _sizes(node, 0, 3), node[1].shape
+    scores = node[1].shape
+    if scores is None or len(scores) != 3:
+        return  # the converter says what they must be
+    boxes = _sizes(node, 0, 3)
     _hold(node, 0, (*boxes[:2], 4), "boxes")
-    if scores is not None and len(scores) == 3:  # else the converter says what they must be
-        _hold(node, 1, (boxes[0], scores[1], boxes[1]), "scores")
+    _hold(node, 1, (boxes[0], scores[1], boxes[1]), "scores")
 
 
 def _rotary(node: OnnxNode) -> None:
