@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from baton import relay, te
+from baton import ir, relay, te
 from baton._src.ir.module import IRModule
 from baton._src.relay.check.show import show_type
 from tests.relay.programs import error_of, read_module
@@ -88,3 +88,14 @@ def test_calculated_dims() -> None:
     module = IRModule({"joined": joined})
     module["main"] = relay.Function([a, b], relay.Call(module.get_global_var("joined"), [a, b]))
     assert show_type(relay.transform.InferType()(module)["main"].ret_type) == "Tensor[(7), float32]"
+
+
+@pytest.mark.rule("RELAY-TEXT-10")
+def test_calculated_dims_read_back() -> None:
+    """What FuseOps writes beside its parameters; it could not be read."""
+    text = "def @main(%x: Tensor[(k, j), float32], %y: Tensor[(q, j), float32]) { exp(concatenate((%y, %x), axis=0)) }"
+    fused = relay.transform.FuseOps(2)(read_module(text + "\n" + TWICE))
+    assert "q + k" in fused.astext()
+    ir.assert_structural_equal(relay.parse(fused.astext()), fused)
+    assert result("def @main(%x: Tensor[(n * 2 + 1, 3), float32]) -> Tensor[(n * 2 + 1, 3), float32] { exp(%x) }")
+    assert "calculated with" in str(error_of(lambda: read_module("def @main(%x: Tensor[(? + 1), float32]) { %x }")))

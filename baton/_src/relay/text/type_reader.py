@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from baton._src.ir.expr import PrimExpr
 from baton._src.ir.types import (
     FuncType,
     GlobalTypeVar,
@@ -21,9 +22,9 @@ from baton._src.ir.types import (
     TypeVar,
 )
 from baton._src.relay.text.cursor import Cursor, SyntaxFault
-from baton._src.relay.text.lexer import Kind
+from baton._src.relay.text.lexer import Kind, Token
 from baton._src.support.diagnostics import DiagnosticError
-from baton._src.tir.expr import AnyDim, Var, literal
+from baton._src.tir.expr import Add, AnyDim, IntImm, Mul, Sub, Var, literal
 from baton._src.values.dtype import INT64, DataType
 
 MAX_DEPTH = 100
@@ -31,6 +32,9 @@ KINDS = {k.name: k for k in TypeKind if k in (TypeKind.Type, TypeKind.Shape, Typ
 
 
 INT_BITS = (1, 2, 4, 8, 16, 32, 64)
+
+
+_CALCULATIONS = {"+": Add, "-": Sub, "*": Mul}
 
 
 class TypeReader:
@@ -130,6 +134,32 @@ class TypeReader:
         return tuple(dims)
 
     def _dim(self) -> Any:
+        """A dim: a sum of products (`n * 2 + 1`), as types have it that were inferred."""
+        found = self._product()
+        while self._cursor.at("+") or self._cursor.at("-"):
+            found = self._calculated(self._cursor.next(), found, self._product())
+        return found
+
+    def _product(self) -> Any:
+        found = self._single_dim()
+        while self._cursor.at("*"):
+            found = self._calculated(self._cursor.next(), found, self._single_dim())
+        return found
+
+    def _calculated(self, sign: Token, left: Any, right: Any) -> Any:
+        """Both sides are dims that are calculated with; a number has the dtype of the other side."""
+        sides = [left, right]
+        if not all(isinstance(side, PrimExpr) and not isinstance(side, AnyDim) for side in sides):
+            raise self._cursor.fault("only numbers and variables are calculated with", sign, "write ? for the whole")
+        for at, other in ((0, right), (1, left)):
+            if isinstance(sides[at], IntImm) and not isinstance(other, IntImm):
+                sides[at] = literal(sides[at].value, other.dtype)
+        if sides[0].dtype != sides[1].dtype:
+            message = f"{sides[0].dtype} and {sides[1].dtype} are not calculated with together"
+            raise self._cursor.fault(message, sign, "give the variables one dtype")
+        return _CALCULATIONS[sign.text](*sides)
+
+    def _single_dim(self) -> Any:
         cursor = self._cursor
         if cursor.accept("?"):
             return AnyDim()
