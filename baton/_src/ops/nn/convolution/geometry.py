@@ -12,7 +12,7 @@ from baton._src.ir.attrs import set_attr
 from baton._src.ir.op_def import OpCall
 from baton._src.ir.tensor_info import Dim, Info, TensorInfo
 from baton._src.ops.broadcasting import same_vdevice
-from baton._src.ops.dims import DimMath, show_shape
+from baton._src.ops.dims import DimMath, as_dim, show_shape
 from baton._src.ops.layout_names import AxisOrder, layout_over
 from baton._src.ops.linalg.products import product_dtype
 from baton._src.ops.windows import SPATIAL, both_sides, per_axis, steps
@@ -32,6 +32,7 @@ def normalise_geometry(a: Any, kernel_channels: str) -> None:
     set_attr(a, "dilation", steps(a.dilation, count, "dilation"))
     set_attr(a, "padding", both_sides(a.padding, count))
     set_attr(a, "groups", steps(a.groups, 1, "groups")[0])
+    set_attr(a, "channels", None if a.channels is None else as_dim(a.channels))
     if a.kernel_size is not None:
         set_attr(a, "kernel_size", per_axis(a.kernel_size, count, "kernel_size"))
     set_attr(a, "data_layout", a.data_layout or f"NC{letters}")
