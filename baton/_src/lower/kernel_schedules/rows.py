@@ -29,8 +29,10 @@ from baton._src.lower.kernel_schedules.shared.loops import (
     nest,
     parallel_rows,
     product,
+    sequence,
     thread_work,
 )
+from baton._src.lower.kernel_schedules.shared.pieces import cut_in_pieces
 from baton._src.lower.kernel_schedules.shared.stages import Axis, Declined, Kernel, Opaque, Stage, read_kernel
 from baton._src.lower.kernel_schedules.shared.vector_reduce import along_reduction, reduction
 from baton._src.passes.tir.flatten_buffers import as_int64
@@ -139,7 +141,8 @@ def elementwise(stage: Stage, target: Target) -> st.Stmt:
     last = stage.spatial[-1]
     if len(stage.spatial) == 1:
         return _flat(last, store, work, target)
-    inner = vector_loop(last.var, last.extent, store, target)
+    pieces = cut_in_pieces(last, store, target.lanes(stage.buffer.dtype.bits))
+    inner = sequence(*(vector_loop(axis.var, axis.extent, part, target) for axis, part in pieces))
     row_work = ops.multiply(as_int64(last.extent), i64(max(1, work // 4)))
     return parallel_rows(stage.spatial[:-1], row_work, inner, target.num_cores)
 

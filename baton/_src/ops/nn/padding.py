@@ -103,13 +103,14 @@ def mirrored(index: Any, dim: Any, width: int, mode: str) -> Any:
     """Where a position outside [0, dim), at most `width` away, is read. A border as wide as what it mirrors, as one
     of a size that only a run tells may be, is mirrored again."""
     extent = k.index(dim)
+    size = extent.value if isinstance(extent, k.tir.IntImm) else None
     zero, last = k.index(0), extent - 1
     if mode == "edge":
         return k.minimum(k.maximum(index, zero), last)
     if mode == "circular":
         return k.tir.FloorMod(index, extent)
     once = 0 if mode == "reflect" else 1
-    if not isinstance(dim, int) or width > dim - 1 + once:
+    if size is None or width > size - 1 + once:
         period = k.maximum(last + last, k.index(1)) if mode == "reflect" else extent + extent
         place = k.tir.FloorMod(index, period)
         return k.minimum(place, period - place - once)

@@ -1,0 +1,106 @@
+"""An axis cut where the indices that are computed from it change course.
+
+    for i in 232: B[i] = A[min(abs(i - 4), 446 - abs(i - 4))]                       a mirrored border
+    ->
+    for i in 5: B[i] = A[4 - i];  for i in 223: B[i + 5] = A[i + 1];  for i in 4: B[i + 228] = A[222 - i]
+
+Within a piece every index grows evenly and conditions are settled, so that whole vectors are loaded instead of single
+elements. This covers borders, repeated tensors, rolled and joined ones: where pieces are long and few.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from baton._src.ir.expr import PrimExpr
+from baton._src.ir.traverse import children, post_order
+from baton._src.lower.kernel_schedules.shared.affine import coefficient
+from baton._src.lower.kernel_schedules.shared.loops import i64, index_var
+from baton._src.lower.kernel_schedules.shared.stages import Axis
+from baton._src.passes.tir.fold import substitute_and_fold
+from baton._src.tir import expr as tir
+from baton._src.tir import operators as ops
+from baton._src.tir import stmt as st
+from baton._src.tir.iteration_points import MOST, Points, Unknown
+
+MOST_PIECES = 16
+"""Pieces up to which the axis is cut: each is a loop of its own."""
+
+
+def cut_in_pieces(axis: Axis, store: st.BufferStore, least: int) -> list[tuple[Axis, st.Stmt]]:
+    """The store over each piece of the axis, whose pieces have at least `least` elements on average; the whole axis if
+    nothing changes course, or too often.
+    """
+    whole: list[tuple[Axis, st.Stmt]] = [(axis, store)]
+    size = axis.size or 0
+    uneven = _uneven(store.value, axis.var) if 0 < size <= MOST else []
+    if not uneven:
+        return whole
+    points = Points({})
+    points.loop(axis.var, i64(0), axis.extent)
+    try:
+        columns = [np.broadcast_to(points.value(e), size) for e in uneven]
+    except Unknown:
+        return whole
+    cuts = sorted({0, size, *(cut for column in columns for cut in _changes(column))})
+    if len(cuts) - 1 > min(MOST_PIECES, max(1, size // least)):
+        return whole
+    return [_piece(axis, store, uneven, columns, *ends) for ends in pairwise(cuts)]
+
+
+def _uneven(value: PrimExpr, var: tir.Var) -> list[PrimExpr]:
+    """The largest expressions of nothing but `var` that are conditions or do not grow evenly with it."""
+    alone: dict[Any, bool] = {}
+    found: list[PrimExpr] = []
+    for node in post_order(value):
+        parts = [part for part in children(node) if isinstance(part, PrimExpr)]
+        alone[node] = _is_integer(node) and (node is var or bool(parts)) and all(_is_part(p, alone) for p in parts)
+        if not alone[node]:
+            found += [part for part in parts if alone.get(part)]
+    if alone.get(value):
+        found.append(value)
+    return [e for e in dict.fromkeys(found) if e.dtype.is_bool or coefficient(e, var) is None]
+
+
+def _is_integer(node: Any) -> bool:
+    kinds = (tir.Var, tir.BinaryOp, tir.CompareOp, tir.LogicalOp, tir.Not, tir.Cast, tir.Select)
+    return isinstance(node, kinds) and node.dtype.lanes == 1 and not node.dtype.is_float
+
+
+def _is_part(part: PrimExpr, alone: dict[Any, bool]) -> bool:
+    return isinstance(part, tir.IntImm) or alone[part]
+
+
+def _changes(column: Any) -> list[int]:
+    """Where runs of even steps begin, but for the first one; steps of conditions are none."""
+    steps = np.diff(column.astype(np.int64))
+    begins, begin = [], 0
+    while begin + 1 < len(column):
+        step = 0 if column.dtype == bool else steps[begin]
+        ends = np.flatnonzero(steps[begin:] != step)
+        if not len(ends):
+            break
+        begin += int(ends[0]) + 1
+        begins.append(begin)
+        if len(begins) > MOST_PIECES:
+            break
+    return begins
+
+
+def _piece(
+    axis: Axis, store: st.BufferStore, uneven: Sequence[PrimExpr], columns: Sequence[Any], begin: int, end: int
+) -> tuple[Axis, st.Stmt]:
+    """The store for [begin, end), over an axis that starts at 0."""
+    own = index_var(axis.var.name)
+    known: dict[Any, PrimExpr] = {axis.var: ops.cast(axis.var.dtype, ops.add(own, i64(begin)))}
+    for expr, column in zip(uneven, columns):
+        first = int(column[begin])
+        step = int(column[begin + 1]) - first if end - begin > 1 else 0
+        at = ops.add(i64(first), ops.multiply(own, i64(step)))
+        known[expr] = tir.IntImm(expr.dtype, first) if expr.dtype.is_bool else ops.cast(expr.dtype, at)
+    body: st.Stmt = substitute_and_fold(store, known)
+    return Axis(own, i64(end - begin)), body
