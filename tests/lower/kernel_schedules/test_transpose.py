@@ -77,7 +77,7 @@ def test_digits_that_leave_elements_out_are_no_axes() -> None:
     np.testing.assert_array_equal(out, data[[0, 1, 0, 1]])
 
 
-@pytest.mark.parametrize("count", [2, 4])
+@pytest.mark.parametrize("count", [2, 3, 4, 8])
 @pytest.mark.parametrize("target", TARGETS, ids=["one", "threads", "sse"])
 def test_short_axes_are_interleaved(count: int, target: Target) -> None:
     """Phases of an image next to one another: vectors, and what is left of an open length."""

@@ -35,6 +35,7 @@ from baton._src.lower.kernel_schedules.shared.loops import (
 from baton._src.lower.kernel_schedules.shared.pieces import cut_in_pieces
 from baton._src.lower.kernel_schedules.shared.stages import Axis, Declined, Kernel, Opaque, Stage, read_kernel
 from baton._src.lower.kernel_schedules.shared.vector_reduce import along_reduction, reduction
+from baton._src.lower.kernel_schedules.shared.window_extrema import separate_windows
 from baton._src.passes.tir.flatten_buffers import as_int64
 from baton._src.passes.tir.fold import substitute_and_fold
 from baton._src.tir import expr as tir
@@ -54,7 +55,7 @@ def apply(func: PrimFunc, target: Target) -> PrimFunc | Declined:
     kernel = read_kernel(func)
     if isinstance(kernel, Declined):
         return kernel
-    kernel = inline_elementwise(kernel)
+    kernel = separate_windows(inline_elementwise(kernel))
     return kernel.rebuilt(emit_stages(kernel, kernel.stages, target))
 
 

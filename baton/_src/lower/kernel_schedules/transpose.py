@@ -7,7 +7,7 @@ transposed in log2(lanes) steps that exchange halves, quarters, ... of pairs of 
 along j. Loading along j instead would take one element at a time. What is computed from the elements is computed from
 the transposed square, which waits in a small buffer. Elements outside all squares are computed one by one.
 
-Where the result has j = 2, 4 or 8 adjacent elements for each i, that many vectors along i are interleaved instead.
+Where the result has j = 2, 3, 4 or 8 adjacent elements for each i, that many vectors along i are interleaved instead.
 """
 
 from __future__ import annotations

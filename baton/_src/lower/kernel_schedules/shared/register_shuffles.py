@@ -9,7 +9,7 @@ from baton._src.lower.kernel_schedules.shared.loops import sequence
 from baton._src.tir import expr as tir
 from baton._src.tir import stmt as st
 
-INTERLEAVED = (2, 4, 8)
+INTERLEAVED = (2, 3, 4, 8)
 """Numbers of vectors that can be interleaved."""
 MOST_DEINTERLEAVED = 16
 """Most vectors to deinterleave, so that they stay in registers."""
@@ -41,12 +41,24 @@ def square(load: Callable[[int], PrimExpr], store: Callable[[int, tir.Var], st.S
 
 
 def interleave(vectors: list[PrimExpr]) -> PrimExpr:
-    """Interleave vectors, whose number is a power of 2, taking elements from each in turn."""
+    """Interleave vectors, whose number is a power of 2 or 3, taking elements from each in turn."""
     if len(vectors) == 1:
         return vectors[0]
+    if len(vectors) == 3:
+        return _interleaved_three(vectors)
     even, odd = interleave(vectors[::2]), interleave(vectors[1::2])
     size = even.dtype.lanes
     return tir.Shuffle((even, odd), tuple(i + size * side for i in range(size) for side in range(2)))
+
+
+def _interleaved_three(vectors: list[PrimExpr]) -> PrimExpr:
+    """Two of them spread to their places, then the third one put between."""
+    first, second, third = vectors
+    size = first.dtype.lanes
+    places = [divmod(place, 3) for place in range(3 * size)]
+    two = tir.Shuffle((first, second), tuple(at + size * side if side < 2 else 0 for at, side in places))
+    one = tir.Shuffle((third, third), tuple(at for at, _ in places))
+    return tir.Shuffle((two, one), tuple(n + 3 * size * (side == 2) for n, (_, side) in enumerate(places)))
 
 
 def deinterleave(vectors: list[PrimExpr], store: Callable[[int, PrimExpr], st.Stmt]) -> st.Stmt:
