@@ -10,6 +10,7 @@ from baton._src.ir.expr import PrimExpr
 from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.choices import tuned
 from baton._src.lower.kernel_schedules.shared.affine import merge_trailing, step
+from baton._src.lower.kernel_schedules.shared.inline import CHEAP, expression_cost
 from baton._src.lower.kernel_schedules.shared.loops import (
     SERIAL,
     UNROLLED,
@@ -34,6 +35,8 @@ from baton._src.tir.buffer import Buffer
 
 CHAINS = 4
 """Vectors of partial results: enough independent additions to hide the latency of one."""
+MOST_BESIDE = 8
+"""Vectors of neighbouring elements that are reduced together."""
 UNROLL_POINTS = 16
 """Windows of up to this many points are unrolled."""
 
@@ -65,9 +68,22 @@ def reduction(stage: Stage, target: Target) -> st.Stmt:
     if along_reduction(stage) and (size is None or size >= lanes):
         return nest(stage.spatial, _partial_results(stage, lanes))
     if stage.spatial:
-        inner = loop(stage.spatial[-1].var, stage.spatial[-1].extent, _accumulated(stage), VECTORIZED)
+        wide = _side_by_side(stage, lanes)
+        notes = {"lanes": wide * lanes} if wide > 1 else {}
+        inner = loop(stage.spatial[-1].var, stage.spatial[-1].extent, _accumulated(stage), VECTORIZED, **notes)
         return nest(stage.spatial[:-1], inner)
     return _accumulated(stage)
+
+
+def _side_by_side(stage: Stage, lanes: int) -> int:
+    """How many vectors of neighbouring elements are reduced together: a column of single vectors would take as many
+    passes over the rows, and read from each a cache line that prefetchers do not foresee.
+    """
+    size = stage.spatial[-1].size
+    if size is None or _is_small(stage.reduce):
+        return 1
+    most = MOST_BESIDE if expression_cost(stage.value) <= CHEAP else MOST_BESIDE // 4  # others need registers, too
+    return next((wide for wide in (8, 4, 2) if wide <= most and size % (wide * lanes) == 0), 1)
 
 
 def _accumulated(stage: Stage) -> st.Stmt:
