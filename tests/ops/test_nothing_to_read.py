@@ -114,3 +114,10 @@ def test_kernels_and_references_refuse(name: str, operands: Any, says: str) -> N
     fault = run_native(call.prim_func(declared)[0], *arrays_of(call.values), *results)
     assert fault is not None
     assert says in fault
+
+
+def test_the_longest_window_is_known_at_once() -> None:
+    """Guards adaptive pooling to huge extents, whose windows were looked at one by one: building did not end."""
+    pool = CATALOGUE.get("nn.adaptive_avg_pool1d")
+    call = SampledCall(pool, Sample((Arr((1, 1, 7)),), pool.attrs(output_size=2**62)), symbolic=False)
+    assert call.prim_func(call.infer())[1][0].shape[2].value == 2**62

@@ -8,6 +8,7 @@ relax-ops-passes-vm §1 (nn), relay-language §6 levels 2 and 10.
 from __future__ import annotations
 
 import itertools
+import math
 from typing import Any, ClassVar
 
 import numpy as np
@@ -143,7 +144,8 @@ def _longest(extent: Any, size: Any) -> Any:
     """The longest window: ceil(extent / size) + 1, or exactly extent / size where that divides."""
     if isinstance(extent, k.tir.IntImm) and isinstance(size, k.tir.IntImm):
         x, y = extent.value, size.value
-        return max((-(-((i + 1) * x) // y) - i * x // y for i in range(y)), default=0)
+        whole, rest = divmod(x // math.gcd(x, y), y // math.gcd(x, y)) if y else (0, 0)
+        return whole + min(rest, 2)  # windows begin at every fraction of an element that there is
     return (extent + size - 1) // k.divisor(size) + 1
 
 
