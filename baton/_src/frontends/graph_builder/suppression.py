@@ -1,70 +1,45 @@
-"""Non-maximum suppression as a loop over sorted boxes: a box is kept if no better kept box overlaps it too much."""
+"""Non-maximum suppression: the boxes of every image and class that no better one of that class overlaps too much."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
 
 import numpy as np
 
 from baton._src.frontends.graph_builder.graph import GraphBuilder
 from baton._src.frontends.graph_builder.value import Value
-from baton._src.ir.tensor_info import TensorInfo
-from baton._src.values.dtype import BOOL, INT64
+from baton._src.values.dtype import INT64
 
 
-def greedy_choice(
-    g: GraphBuilder, corners: Sequence[Value], alive: Value, overlap_limit: Value, limit: Value | None = None
+def chosen_boxes(
+    g: GraphBuilder, boxes: Value, scores: Value, limit: Value, overlap_limit: Value, least: Value | None = None
 ) -> Value:
-    """bool [images, classes, boxes]: which of the `alive` boxes, sorted best first along the last axis, are kept.
+    """int64 [selected, 3]: (image, class, box), images and classes in order, the best boxes of each first.
 
-    `corners`: top, left, bottom, right, of the same shape. Boxes are dropped whose overlap (intersection over union)
-    with a better one exceeds `overlap_limit`; at most `limit` are kept per image and class. The state of the loop is
-    (go on?, i, alive, kept).
+    `boxes` (images, boxes, 4): opposite corners; `scores` (images, classes, boxes); the others are scalars. A box is
+    dropped unless its score exceeds `least`, if its overlap (intersection over union) with a better one that stays
+    exceeds `overlap_limit`, or if `limit` of its class stay already (negative: there is no limit).
     """
-    shape = alive.known_shape()
+    shape = scores.known_shape()
     if 0 in shape:
-        return alive  # there is nothing to choose from
-    area = _area(g, *corners)
-    count = g.dims(shape[2])
-    places = g.reshape(g.call("arange", start=0, stop=shape[2], step=1, dtype=INT64), (1, 1, shape[2]))
-
-    def pick(x: Value, i: Value) -> Value:
-        return g.call("take", x, g.reshape(i, (1,)), axis=2)
-
-    def may_stay(living: Value, kept: Value, i: Value) -> Value:
-        if limit is None:
-            return pick(living, i)
-        taken = g.call("sum", g.cast(kept, INT64), axis=(2,), keepdims=True)
-        return g.call("logical_and", pick(living, i), g.call("less", taken, limit))
-
-    def step(state: list[Value]) -> list[Value]:
-        _, i, living, kept = state
-        chosen = may_stay(living, kept, i)
-        common = _common_area(g, corners, [pick(c, i) for c in corners])
-        union = g.call("subtract", g.call("add", area, pick(area, i)), common)
-        # common / union > limit, without dividing by the area of an empty box.
-        near = g.call("greater", common, g.call("multiply", union, overlap_limit))
-        dropped = g.call("logical_and", g.call("logical_and", near, chosen), g.call("greater", places, i))
-        here = g.call("logical_and", g.call("equal", places, i), chosen)
-        following = g.call("add", i, g.constant(np.int64(1)))
-        more = g.call("less", following, count)
-        return [more, following, g.call("logical_and", living, g.call("logical_not", dropped)),
-                g.call("logical_or", kept, here)]  # fmt: skip
-
-    first = g.constant(np.int64(0))
-    start = [g.call("less", first, count), first, alive, g.broadcast_to(g.constant(np.array(False)), shape)]
-    infos = [TensorInfo((), BOOL), first.info, TensorInfo(shape, BOOL), TensorInfo(shape, BOOL)]
-    return g.loop(start, infos, step)[3]
+        return g.constant(np.zeros((0, 3), np.int64))
+    if least is None:
+        scores, least = _above_infinity(g, scores), g.constant(-np.inf, "float64")
+    rows, total = g.call_many("vision.all_class_non_max_suppression", boxes, scores, limit, overlap_limit, least)
+    room = math.prod(shape)
+    if limit.array is not None and isinstance(room, int):
+        most = int(limit.array)
+        room = room if most < 0 else shape[0] * shape[1] * min(shape[2], most)
+        rows = g.call("strided_slice", rows, axes=(0,), begin=(0,), end=(room,), strides=(1,))
+    places = g.call("arange", start=0, stop=room, step=1, dtype=INT64)
+    used = g.call("nonzero", g.call("less", places, total))
+    return g.call("take", rows, g.call("take", used, g.constant(0, "int64"), axis=0), axis=0, mode="fast")
 
 
-def _area(g: GraphBuilder, top: Value, left: Value, bottom: Value, right: Value) -> Value:
-    return g.call("multiply", g.call("subtract", bottom, top), g.call("subtract", right, left))
-
-
-def _common_area(g: GraphBuilder, one: Sequence[Value], other: Sequence[Value]) -> Value:
-    """Of two boxes, 0 where they do not touch."""
-    lows = [g.call("maximum", one[n], other[n]) for n in (0, 1)]
-    highs = [g.call("minimum", one[n], other[n]) for n in (2, 3)]
-    sides = [g.call("subtract", high, low) for low, high in zip(lows, highs, strict=True)]
-    zero = g.scalar(0, sides[0])
-    return g.call("multiply", *(g.call("maximum", side, zero) for side in sides))
+def _above_infinity(g: GraphBuilder, scores: Value) -> Value:
+    """float64 scores in the same order, all of them above minus infinity; NaN counts as the best."""
+    wide = g.cast(scores, "float64")
+    ends = np.finfo(np.float64)
+    finite = g.call("maximum", wide, g.constant(ends.min, "float64"))
+    finite = g.call("minimum", finite, g.constant(ends.max, "float64"))
+    return g.call("where", g.call("isnan", wide), g.constant(np.inf, "float64"), finite)

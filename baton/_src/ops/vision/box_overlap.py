@@ -5,12 +5,19 @@ A box is four numbers, two opposite corners in any order; boxes without area ove
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from baton._src.ops import kernel_words as k
-from baton._src.ops.loop_nests import load
+from baton._src.ops.loop_nests import both, let, load, store, when
+from baton._src.tir.stmt import Stmt, While
+
+NUMBERS = 2
+"""Elements of the int64 buffer of `unless_any`."""
+STAYS, _LOOKED_AT = k.index(0), k.index(1)
+"""Where it holds how many boxes stay, and how many of them were looked at."""
 
 
 def overlap(boxes: Any, b: Any, i: Any, j: Any, start: int = 0) -> Any:
@@ -28,6 +35,23 @@ def overlap(boxes: Any, b: Any, i: Any, j: Any, start: int = 0) -> Any:
     common = sides[0] * sides[1]
     union = areas[0] + areas[1] - common
     return k.select(union > zero, common / union, zero)
+
+
+def unless_any(kept: Any, numbers: Any, is_near: Callable[[Any], Any], otherwise: Stmt) -> Stmt:
+    """`otherwise`, unless one of the boxes `kept` holds (as many as `numbers` tells) is near; the first one ends it."""
+    looked_at, stays, zero = load(numbers, _LOOKED_AT), load(numbers, STAYS), k.index(0)
+    found = k.index(-1)
+
+    def test(box: Any) -> Stmt:
+        following = k.select(is_near(box), found, looked_at + k.index(1))
+        return store(numbers, [_LOOKED_AT], following)
+
+    more = k.tir.And(looked_at >= zero, looked_at < stays)
+    return both(
+        store(numbers, [_LOOKED_AT], zero),
+        While(more, let("other", load(kept, looked_at), test)),
+        when(looked_at >= zero, otherwise),
+    )
 
 
 def overlap_of_arrays(one: Any, other: Any) -> Any:

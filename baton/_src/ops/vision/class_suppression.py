@@ -22,17 +22,15 @@ from baton._src.ir.tensor_info import Info, TensorInfo, TupleInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.broadcasting import check_floats
 from baton._src.ops.dims import DimMath, show_shape
-from baton._src.ops.index.merge_sort import order
 from baton._src.ops.loop_nests import both, let, load, loop, loops, store, when
 from baton._src.ops.samples import Arr, Sample
-from baton._src.ops.vision.box_overlap import overlap, overlap_of_arrays
+from baton._src.ops.vision.best_in_turn import COUNTERS, BestInTurn
+from baton._src.ops.vision.box_overlap import NUMBERS, STAYS, overlap, overlap_of_arrays, unless_any
 from baton._src.te.computation import extern
-from baton._src.tir.stmt import Stmt
+from baton._src.tir.stmt import Stmt, While
 from baton._src.values.dtype import INT64
 
 _ZERO, _ONE = k.index(0), k.index(1)
-_STAYS, _OVERLAPPED = _ZERO, _ONE
-"""What the two counters tell: how many boxes of this class stay; whether one of them overlaps the box at hand."""
 
 
 @attrs
@@ -70,11 +68,10 @@ def infer(call: OpCall[AllClassAttrs]) -> Info:
 
 @dataclass(frozen=True, slots=True)
 class _Walk:
-    """The kernel that walks down the sorted boxes of each class: its inputs, its outputs, its two counters."""
+    """The kernel that takes the boxes of each class in turn, best first: its inputs, its outputs, its scratch."""
 
     corners: Any
     score: Any
-    ranked: Any
     most: Any
     bound: Any
     low: Any
@@ -83,66 +80,66 @@ class _Walk:
     totals: Any
     kept: Any
     """The boxes of the class at hand that stay."""
+    candidates: Any
     counters: Any
+    numbers: Any
 
     def image(self, b: Any) -> Stmt:
-        _, classes, count = (k.index(d) for d in self.score.shape)
+        every = loop(self.score.shape[1], lambda c: self.one_class(b, c), "c")
+        return both(store(self.totals, [b], _ZERO), every)
 
-        def blank(m: Any) -> Stmt:
-            empty = [store(self.rows, [b, m, k.index(n)], _ZERO) for n in (0, 1)]
-            return both(*empty, store(self.values, [b, m], k.lowest(self.score.dtype)))
+    def one_class(self, b: Any, c: Any) -> Stmt:
+        """Boxes that score enough are candidates; the best of them are looked at until there is no room."""
+        heap = BestInTurn(self.candidates, self.counters, lambda box: load(self.score, b, c, box))
+        count, given = k.index(self.score.shape[2]), k.cast("int64", load(self.most))
+        room = k.select(given < _ZERO, count, given)
 
-        every = loop(classes, lambda c: self.one_class(b, c, count), "c")
-        return both(store(self.totals, [b], _ZERO), loop(classes * count, blank, "m"), every)
+        def offer(box: Any) -> Stmt:
+            return when(load(self.score, b, c, box) > k.cast(self.score.dtype, load(self.low)), heap.add(box))
 
-    def one_class(self, b: Any, c: Any, count: Any) -> Stmt:
-        given = k.cast("int64", load(self.most))
-        most_here = k.select(given < _ZERO, count, given)
+        def walk(most: Any) -> Stmt:
+            wanted = k.tir.And(heap.is_any(), load(self.numbers, STAYS) < most)
+            return While(wanted, heap.take(lambda box: self.candidate(b, c, box)))
 
-        def step(r: Any) -> Stmt:
-            return let("box", load(self.ranked, b, c, r), lambda box: self.candidate(b, c, box, most_here))
+        begin = [heap.clear(), loop(count, offer, "j"), heap.arrange(), store(self.numbers, [STAYS], _ZERO)]
+        return both(*begin, let("room", room, walk))
 
-        return both(store(self.counters, [_STAYS], _ZERO), loop(count, step, "r"))
+    def candidate(self, b: Any, c: Any, box: Any) -> Stmt:
+        """A box stays if none that stays overlaps it."""
 
-    def candidate(self, b: Any, c: Any, box: Any, most_here: Any) -> Stmt:
-        """A box stays if it scores enough, there is room, and none that stays overlaps it."""
+        def is_near(other: Any) -> Any:
+            return overlap(self.corners, b, box, other) > k.cast(self.corners.dtype, load(self.bound))
 
-        def against(q: Any) -> Stmt:
-            share = overlap(self.corners, b, box, load(self.kept, q))
-            near = share > k.cast(self.corners.dtype, load(self.bound))
-            return when(near, store(self.counters, [_OVERLAPPED], _ONE))
-
-        stays = load(self.counters, _STAYS)
-        free = when(k.tir.EQ(load(self.counters, _OVERLAPPED), _ZERO), self.keep(b, c, box))
-        tests = [load(self.score, b, c, box) > k.cast(self.score.dtype, load(self.low)), stays < most_here]
-        steps = both(store(self.counters, [_OVERLAPPED], _ZERO), loop(stays, against, "q"), free)
-        return when(k.all_of(tests), steps)
+        return unless_any(self.kept, self.numbers, is_near, self.keep(b, c, box))
 
     def keep(self, b: Any, c: Any, box: Any) -> Stmt:
-        place, stays = load(self.totals, b), load(self.counters, _STAYS)
+        place, stays = load(self.totals, b), load(self.numbers, STAYS)
         return both(
             store(self.kept, [stays], box),
             store(self.rows, [b, place, _ZERO], c),
             store(self.rows, [b, place, _ONE], box),
             store(self.values, [b, place], load(self.score, b, c, box)),
-            store(self.counters, [_STAYS], stays + _ONE),
+            store(self.numbers, [STAYS], stays + _ONE),
             store(self.totals, [b], place + _ONE),
         )
 
 
 def _chosen(inputs: Any) -> tuple[k.Tensor, k.Tensor, k.Tensor]:
-    """For each image, class after class: (class, box) rows, their scores, and how many there are."""
+    """For each image, class after class: (class, box) rows, their scores, and how many there are.
+
+    Rows and scores beyond that number are not written.
+    """
     boxes, scores, limit, iou, least = inputs
     images, classes, count = (k.index(d) for d in scores.shape)
     room = classes * count
-    shapes = [(images, room, k.index(2)), (images, room), (images,), (count,), (k.index(2),)]
-    dtypes = ["int64", scores.dtype, "int64", "int64", "int64"]
+    scratch = [(count,), (count,), (k.index(COUNTERS),), (k.index(NUMBERS),)]
+    shapes = [(images, room, k.index(2)), (images, room), (images,), *scratch]
+    dtypes = ["int64", scores.dtype, *(["int64"] * 5)]
 
     def body(ins: Any, outs: Any) -> Stmt:
         return loops((images,), _Walk(*ins, *outs).image, "b")
 
-    operands = [boxes, scores, order(scores, 2, True), limit, iou, least]
-    made = extern(shapes, operands, body, "all_class_suppression", dtypes)
+    made = extern(shapes, [boxes, scores, limit, iou, least], body, "all_class_suppression", dtypes)
     return made[0], made[1], made[2]
 
 
@@ -153,36 +150,64 @@ def compute(inputs: Any, a: AllClassAttrs, out: Any) -> Any:
 
 
 def _listed(rows: k.Tensor, totals: k.Tensor) -> Any:
+    """The rows of all images behind each other, zeros behind them; and their number."""
+
     def body(ins: Any, outs: Any) -> Stmt:
         pairs, counts = ins
         found, total = outs
 
+        def put(place: Any, cells: list[Any]) -> Stmt:
+            return both(*(store(found, [place, k.index(n)], v) for n, v in enumerate(cells)))
+
         def row(b: Any, m: Any) -> Stmt:
-            def put(place: Any) -> Stmt:
-                cells = [b, load(pairs, b, m, _ZERO), load(pairs, b, m, _ONE)]
-                return both(*(store(found, [place, k.index(n)], v) for n, v in enumerate(cells)))
+            cells = [b, load(pairs, b, m, _ZERO), load(pairs, b, m, _ONE)]
+            next_one = store(total, [_ZERO], load(total, _ZERO) + _ONE)
+            return both(let("place", load(total, _ZERO), lambda place: put(place, cells)), next_one)
 
-            return both(let("place", load(total, _ZERO), put), store(total, [_ZERO], load(total, _ZERO) + _ONE))
+        def rest(used: Any) -> Stmt:
+            return loop(found.shape[0] - used, lambda m: put(used + m, [_ZERO] * 3), "z")
 
-        blank = loops(found.shape, lambda *i: store(found, i, _ZERO), "z")
         every = loops(rows.shape[:1], lambda b: loop(load(counts, b), lambda m: row(b, m), "m"), "b")
-        return both(blank, store(total, [_ZERO], _ZERO), every)
+        return both(store(total, [_ZERO], _ZERO), every, let("used", load(total, _ZERO), rest))
 
     shapes = [(k.index(rows.shape[0]) * k.index(rows.shape[1]), k.index(3)), (_ONE,)]
     return extern(shapes, [rows, totals], body, "listed", ["int64", "int64"])
 
 
 def _sorted(rows: k.Tensor, scores: k.Tensor, totals: k.Tensor) -> Any:
-    best = order(scores, 1, True)
+    """The rows of each image by falling score, and the scores, zeros behind them; and their number."""
+    room = k.index(scores.shape[1])
 
-    def row(b: Any, m: Any, n: Any) -> Any:
-        return k.select(m < totals(b), rows(b, best(b, m), n), _ZERO)
+    def body(ins: Any, outs: Any) -> Stmt:
+        pairs, values, counts = ins
+        found, ranked, number, places, counters = outs
 
-    def score(b: Any, m: Any) -> Any:
-        return k.select(m < totals(b), scores(b, best(b, m)), k.const(0, scores.dtype))
+        def image(b: Any) -> Stmt:
+            heap = BestInTurn(places, counters, lambda m: load(values, b, m))
 
-    count = k.compute(totals.shape, lambda b: totals(b), "detections")
-    return k.compute(rows.shape, row, "sorted_rows"), k.compute(scores.shape, score, "sorted_scores"), count
+            def put(m: Any, cells: list[Any], value: Any) -> Stmt:
+                rows = (store(found, [b, m, k.index(n)], v) for n, v in enumerate(cells))
+                return both(*rows, store(ranked, [b, m], value))
+
+            def row(m: Any) -> Stmt:
+                def best(at: Any) -> Stmt:
+                    return put(m, [load(pairs, b, at, k.index(n)) for n in (0, 1)], load(values, b, at))
+
+                return heap.take(best)
+
+            def every(used: Any) -> Stmt:
+                blank = [_ZERO, _ZERO], k.const(0, values.dtype)
+                rest = loop(room - used, lambda m: put(used + m, *blank), "z")
+                return both(loop(used, heap.add, "a"), heap.arrange(), loop(used, row, "m"), rest)
+
+            count = store(number, [b], load(counts, b))
+            return both(heap.clear(), count, let("used", load(counts, b), every))
+
+        return loops(rows.shape[:1], image, "b")
+
+    shapes = [k.dims(rows.shape), k.dims(scores.shape), k.dims(totals.shape), (room,), (k.index(COUNTERS),)]
+    dtypes = ["int64", scores.dtype, "int64", "int64", "int64"]
+    return extern(shapes, [rows, scores, totals], body, "sorted", dtypes)[:3]
 
 
 def reference(inputs: Any, a: AllClassAttrs) -> Any:

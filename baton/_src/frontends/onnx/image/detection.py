@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from baton._src.frontends.graph_builder.suppression import greedy_choice
+from baton._src.frontends.graph_builder.suppression import chosen_boxes
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.node import Converter, OnnxNode
 from baton._src.ir.tensor_info import Dim
@@ -12,60 +12,34 @@ from baton._src.values.dtype import INT64
 
 
 def non_max_suppression(node: OnnxNode) -> Value:
-    """int64 [selected, 3]: (image, class, box), best first, of the boxes that overlap no better one too much.
-
-    Candidates are sorted by score; a loop over them keeps or drops one of every image and class at a time.
-    """
+    """int64 [selected, 3]: (image, class, box), best first, of the boxes that overlap no better one too much."""
     g, boxes, scores = node.graph, node[0], node[1]
     shape = scores.shape
     if shape is None:
         node.fail_dynamic("the rank of the scores must be known", scores)
     if len(shape) != 3:
         node.fail(f"the scores must be (images, classes, boxes), they have {len(shape)} axes", code="op-shape")
-    images, classes, count = shape
-    most = node.optional(2)
-    nothing = most is None or (most.array is not None and most.array.reshape(-1)[0] <= 0)
-    if most is None or nothing or (isinstance(count, int) and count == 0):
+    most, bound, least = (_number(node, k) for k in (2, 3, 4))
+    if most is None or (most.array is not None and most.array <= 0):
         return g.constant(np.zeros((0, 3), np.int64))
-    limit = g.reshape(g.cast(most, INT64), ())
-    order = g.call("argsort", scores, axis=-1, descending=True, dtype="int64")
-    ranked = g.call("gather_elements", scores, order, axis=2)
-    corners = _sorted_corners(node, boxes, order, (images, classes, count))
-    kept = _greedy(node, ranked, corners, (images, classes, count), limit)
-    places = g.call("nonzero", kept)
-    rows = [g.call("take", places, g.constant(i, "int64"), axis=0) for i in range(3)]
-    flat = g.call("add", g.call("multiply", rows[0], g.dims(classes)), rows[1])
-    flat = g.call("add", g.call("multiply", flat, g.dims(count)), rows[2])
-    box = g.call("take", g.reshape(order, (-1,)), flat, axis=0)
-    return g.call("stack", (rows[0], rows[1], box), axis=1)
-
-
-def _sorted_corners(node: OnnxNode, boxes: Value, order: Value, shape: tuple[Dim, ...]) -> list[Value]:
-    """(top, left, bottom, right), each [images, classes, boxes] in the order of the scores."""
-    g = node.graph
-    parts = [g.call("take", boxes, g.constant(i, "int64"), axis=2) for i in range(4)]
+    limit = g.call("maximum", g.cast(most, INT64), g.constant(0, "int64"))  # negative: none, not all
     if node.attr("center_point_box", 0):
-        x, y, width, height = parts
-        half = g.scalar(0.5, x)
-        dx, dy = g.call("multiply", width, half), g.call("multiply", height, half)
-        parts = [g.call("subtract", y, dy), g.call("subtract", x, dx), g.call("add", y, dy), g.call("add", x, dx)]
-    low = [g.call("minimum", parts[i], parts[i + 2]) for i in range(2)]
-    high = [g.call("maximum", parts[i], parts[i + 2]) for i in range(2)]
-    images, _, count = shape
-    return [
-        g.call("gather_elements", g.broadcast_to(g.reshape(p, (images, 1, count)), shape), order, axis=2)
-        for p in (*low, *high)
-    ]
+        boxes = _corners(node, boxes)
+    return chosen_boxes(g, boxes, scores, limit, bound or g.scalar(0, scores), least)
 
 
-def _greedy(node: OnnxNode, scores: Value, corners: list[Value], shape: tuple[Dim, ...], limit: Value) -> Value:
-    """bool [images, classes, boxes]: which candidates stay."""
-    g, least = node.graph, node.optional(4)
-    alive = g.broadcast_to(g.constant(np.array(True)), shape)
-    if least is not None:
-        alive = g.call("greater", scores, g.reshape(g.cast(least, scores.dtype), ()))
-    threshold = node.optional(3) or g.constant(np.zeros(1), scores.dtype)
-    return greedy_choice(g, corners, alive, g.reshape(g.cast(threshold, scores.dtype), ()), limit)
+def _number(node: OnnxNode, position: int) -> Value | None:
+    """An optional operand of one element as a scalar."""
+    given = node.optional(position)
+    return None if given is None else node.graph.reshape(given, ())
+
+
+def _corners(node: OnnxNode, boxes: Value) -> Value:
+    """(top, left, bottom, right) of boxes that are (x, y, width, height), x and y of their middles."""
+    g = node.graph
+    middle, extent = (g.call("take", boxes, g.constant(pair, "int64"), axis=2) for pair in ([1, 0], [3, 2]))
+    half = g.call("multiply", extent, g.scalar(0.5, boxes))
+    return g.call("concat", (g.call("subtract", middle, half), g.call("add", middle, half)), axis=2)
 
 
 def roi_align(node: OnnxNode) -> Value:

@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import numpy as np
 
-from baton._src.frontends.graph_builder.suppression import greedy_choice
+from baton._src.frontends.graph_builder.suppression import chosen_boxes
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.torch.node import AtenNode, Converter
-from baton._src.frontends.torch.operators.indexing import nonzero
 from baton._src.ir.tensor_info import Dim
 
 
 def suppressed(node: AtenNode, boxes: Value, scores: Value, iou_threshold: float) -> Value:
     """The places of the boxes (x1, y1, x2, y2) that stay, the best first."""
     g, count = node.graph, node.sizes(scores)[0]
-    order = g.call("argsort", scores, axis=0, descending=True, dtype="int64")
-    ranked = g.call("take", boxes, order, axis=0, mode="fast")
-    left, top, right, bottom = (
-        g.reshape(g.call("take", ranked, g.constant(k, "int64"), axis=1), (1, 1, count)) for k in range(4)
-    )
-    alive = g.broadcast_to(g.constant(np.array(True)), (1, 1, count))
-    kept = greedy_choice(g, (top, left, bottom, right), alive, g.scalar(iou_threshold, boxes))
-    places = nonzero(node, g.reshape(kept, (count,)))
-    return g.call("take", order, g.reshape(places, node.sizes(places)[:1]), axis=0, mode="fast")
+    low, high = (g.call("take", boxes, g.constant(pair, "int64"), axis=1) for pair in ([0, 1], [2, 3]))
+    # Turned around a box has no area in common with any, as PyTorch counts it.
+    corners = g.call("concat", (low, g.call("maximum", low, high)), axis=1)
+    rows = chosen_boxes(
+        g, g.reshape(corners, (1, count, 4)), g.reshape(scores, (1, 1, count)), g.constant(-1, "int64"),
+        g.scalar(iou_threshold, boxes),
+    )  # fmt: skip
+    return g.call("take", rows, g.constant(2, "int64"), axis=1)
 
 
 def roi_align(

@@ -1,0 +1,89 @@
+"""Candidates taken one at a time, best first: a heap of positions, so that only those that are taken get ordered.
+
+The best candidate has the highest key; of equal ones it is the one that stands first. Keys are not NaN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from baton._src.ops import kernel_words as k
+from baton._src.ops.loop_nests import both, let, load, loop, store, when
+from baton._src.tir import expr as tir
+from baton._src.tir.stmt import Stmt, While
+
+COUNTERS = 2
+"""Elements of the int64 buffer that a heap counts in."""
+_ZERO, _ONE, _TWO = k.index(0), k.index(1), k.index(2)
+_SIZE, _NODE = _ZERO, _ONE
+
+
+@dataclass(frozen=True, slots=True)
+class BestInTurn:
+    """The statements: `add` every candidate, `arrange` them once, then `take` while there `is_any`."""
+
+    places: Any
+    """int64, room for every candidate: the heap, whose root is the best."""
+    counters: Any
+    key: Callable[[Any], Any]
+    """The key at a position."""
+
+    def clear(self) -> Stmt:
+        """No candidates."""
+        return store(self.counters, [_SIZE], _ZERO)
+
+    def add(self, position: Any) -> Stmt:
+        """One more candidate, before `arrange`."""
+        more = store(self.counters, [_SIZE], self._size + _ONE)
+        return both(store(self.places, [self._size], position), more)
+
+    def arrange(self) -> Stmt:
+        """Make the positions a heap, from its last inner node up to the root."""
+        return let("inner", self._size // _TWO, lambda n: loop(n, lambda i: self._sink(n - _ONE - i), "h"))
+
+    def is_any(self) -> Any:
+        """Whether candidates are left."""
+        return self._size > _ZERO
+
+    def take(self, use: Callable[[Any], Stmt]) -> Stmt:
+        """`use` the position of the best candidate, which leaves."""
+
+        def without(best: Any) -> Stmt:
+            fewer = store(self.counters, [_SIZE], self._size - _ONE)
+            last = store(self.places, [_ZERO], load(self.places, self._size))
+            return both(fewer, last, self._sink(_ZERO), use(best))
+
+        return let("best", load(self.places, _ZERO), without)
+
+    @property
+    def _size(self) -> Any:
+        return load(self.counters, _SIZE)
+
+    def _sink(self, start: Any) -> Stmt:
+        """Exchange the position at a node with its better child until no child is better."""
+        node, size = load(self.counters, _NODE), self._size
+
+        def exchange(child: Any) -> Stmt:
+            def with_both(upper: Any, lower: Any) -> Stmt:
+                swapped = [store(self.places, [node], lower), store(self.places, [child], upper)]
+                down = both(*swapped, store(self.counters, [_NODE], child))
+                return when(self._is_better(lower, upper), down, store(self.counters, [_NODE], size))
+
+            return let(
+                "upper",
+                load(self.places, node),
+                lambda upper: let("lower", load(self.places, child), lambda lower: with_both(upper, lower)),
+            )
+
+        left, right = node * _TWO + _ONE, node * _TWO + _TWO
+        is_right = k.if_then_else(
+            right < size, self._is_better(load(self.places, right), load(self.places, left)), tir.IntImm("bool", 0)
+        )
+        level = let("child", k.if_then_else(is_right, right, left), exchange)
+        return both(store(self.counters, [_NODE], start), While(left < size, level))
+
+    def _is_better(self, one: Any, other: Any) -> Any:
+        mine, its = self.key(one), self.key(other)
+        return tir.Or(mine > its, tir.And(tir.EQ(mine, its), one < other))
