@@ -18,9 +18,11 @@ from baton._src.ir.tensor_info import Info, TensorInfo, TupleInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.broadcasting import check_floats
 from baton._src.ops.dims import DimMath, show_shape
+from baton._src.ops.index.best_first import best_first
+from baton._src.ops.index.merge_sort import order
 from baton._src.ops.loop_nests import both, let, load, loop, loops, store, when
 from baton._src.ops.samples import Arr, Sample
-from baton._src.ops.vision.box_overlap import overlap, overlap_of_arrays
+from baton._src.ops.vision.box_overlap import NUMBERS, STAYS, overlap, overlap_of_arrays, unless_any
 from baton._src.ops.vision.valid_counts import (
     GET_VALID_COUNTS,
     as_scalar,
@@ -74,18 +76,17 @@ def _check_counts(call: OpCall[SuppressionAttrs], x: TensorInfo) -> None:
                 call.fail(f"{name} {show_shape(t.shape)} does not fit boxes {show_shape(x.shape)}")
 
 
-def _ranks(x: k.Tensor, count: k.Tensor, a: SuppressionAttrs) -> k.Tensor:
-    """How many of the boxes that count come before each: those with a higher score, and equal ones ahead of it."""
-    other = k.reduce_axis(x.shape[1], "o")
-    score = k.index(a.score_index)
+def _best_first(x: k.Tensor, count: k.Tensor, a: SuppressionAttrs) -> k.Tensor:
+    """Places of the boxes that count by falling score (equal ones in their order, NaN last), then of the others."""
+    score, nan = k.index(a.score_index), k.const(float("nan"), x.dtype)
 
-    def body(b: Any, j: Any) -> Any:
-        mine, its = x(b, j, score), x(b, other.var, score)
-        ahead = k.tir.Or(its > mine, k.tir.And(k.tir.EQ(its, mine), other.var < j))
-        counts = k.tir.And(ahead, other.var < k.cast("int64", count(b)))
-        return k.reduce_sum(k.select(counts, k.const(1, _INT), k.const(0, _INT)), [other])
+    def key(b: Any, j: Any) -> Any:
+        return k.select(j < k.cast("int64", count(b)), k.const(0, x.dtype) - x(b, j, score), nan)
 
-    return k.compute(x.shape[:2], body, "ranks")
+    keys = k.compute(x.shape[:2], key, "keys")
+    if a.top_k > 0 and isinstance(x.shape[1], k.tir.IntImm) and a.top_k < x.shape[1].value:
+        return best_first(keys, 1, a.top_k, False)
+    return order(keys, 1, False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,13 +96,15 @@ class _Suppression:
     a: SuppressionAttrs
     data: Any
     counts: Any
-    ranks: Any
+    ranked: Any
     limit: Any
     bound: Any
     rows: Any
     chosen: Any
     """Where each row that stays came from, -1 for the others."""
     kept: Any
+    """The sorted rows of the image at hand that stay."""
+    numbers: Any
 
     def image(self, b: Any) -> Stmt:
         counted = k.maximum(k.index(load(self.counts, b)), k.index(0))
@@ -109,12 +112,9 @@ class _Suppression:
         best = k.minimum(total, k.index(self.a.top_k)) if self.a.top_k > 0 else total
 
         def all_steps(looked_at: Any) -> Stmt:
-            return both(
-                store(self.kept, (b, k.index(0)), k.const(0, _INT)),
-                loop(self.data.shape[1], lambda j: self.clear(b, j), "j"),
-                loop(total, lambda j: self.place(b, j, looked_at), "j"),
-                loop(looked_at, lambda j: self.choose(b, j, looked_at), "j"),
-            )
+            beyond = loop(k.index(self.data.shape[1]) - looked_at, lambda j: self.clear(b, looked_at + j), "c")
+            every = loop(looked_at, lambda j: self.place(b, j), "j")
+            return both(store(self.numbers, [STAYS], k.index(0)), every, beyond)
 
         return let("looked_at", best, all_steps)
 
@@ -123,42 +123,42 @@ class _Suppression:
         row = loop(self.data.shape[2], lambda c: store(self.rows, (b, j, c), minus), "c")
         return both(row, store(self.chosen, (b, j), k.const(-1, _INT)))
 
-    def place(self, b: Any, j: Any, looked_at: Any) -> Stmt:
-        """Row j goes where its rank says."""
+    def place(self, b: Any, j: Any) -> Stmt:
+        """The next best row goes to place j, unless there are enough; without a score it never stays."""
 
-        def put(at: Any) -> Stmt:
-            row = loop(self.data.shape[2], lambda c: store(self.rows, (b, at, c), load(self.data, b, j, c)), "c")
-            return when(at < looked_at, both(row, store(self.chosen, (b, at), k.cast(_INT, j))))
+        def put(box: Any) -> Stmt:
+            row = loop(self.data.shape[2], lambda c: store(self.rows, (b, j, c), load(self.data, b, box, c)), "c")
+            scored = load(self.rows, b, j, k.index(self.a.score_index)) > k.const(0, self.data.dtype)
+            none = store(self.chosen, (b, j), k.const(-1, _INT))
+            stays = unless_any(self.kept, self.numbers, lambda i: self.is_near(b, i, j), self.keep(b, j, box))
+            return both(row, none, when(scored, both(stays, self.strike_out(b, j))))
 
-        return let("at", k.cast("int64", load(self.ranks, b, j)), put)
+        full = k.tir.EQ(load(self.numbers, STAYS), k.cast("int64", load(self.limit)))
+        return when(full, self.clear(b, j), let("box", load(self.ranked, b, j), put))
 
-    def choose(self, b: Any, j: Any, looked_at: Any) -> Stmt:
-        """Sorted row j stays, unless there are enough or it has no score; then it suppresses those after it."""
-        kept = load(self.kept, b, k.index(0))
-        more = store(self.kept, (b, k.index(0)), kept + k.const(1, _INT))
-        after = loop(looked_at - j - 1, lambda n: self.suppress(b, j, j + 1 + n), "n")
-        full = k.tir.EQ(kept, k.cast(_INT, load(self.limit)))
-        weak = store(self.chosen, (b, j), k.const(-1, _INT))
-        return when(full, self.clear(b, j), when(self.has_score(b, j), both(more, after), weak))
+    def keep(self, b: Any, j: Any, box: Any) -> Stmt:
+        stays = load(self.numbers, STAYS)
+        return both(
+            store(self.chosen, (b, j), k.cast(_INT, box)),
+            store(self.kept, [stays], j),
+            store(self.numbers, [STAYS], stays + k.index(1)),
+        )
 
-    def has_score(self, b: Any, j: Any) -> Any:
-        return load(self.rows, b, j, k.index(self.a.score_index)) > k.const(0, self.data.dtype)
+    def is_near(self, b: Any, i: Any, j: Any) -> Any:
+        """Whether row i, which stays, overlaps row j too much, of its class where that matters."""
+        a, rows, kind = self.a, self.rows, k.index(self.a.id_index)
+        near = overlap(rows, b, i, j, a.coord_start) >= k.cast(self.data.dtype, load(self.bound))
+        if a.force_suppress or a.id_index < 0:
+            return near
+        same = k.tir.EQ(load(rows, b, i, kind), load(rows, b, j, kind))
+        return k.if_then_else(same, near, k.tir.IntImm("bool", 0))
 
-    def suppress(self, b: Any, j: Any, i: Any) -> Stmt:
-        """Row i falls out if row j, which stays, overlaps it."""
-        a, rows = self.a, self.rows
-        kind, minus = k.index(a.id_index), k.const(-1, self.data.dtype)
-        conditions = [self.has_score(b, i)]
-        if not a.force_suppress and a.id_index >= 0:
-            conditions.append(k.tir.EQ(load(rows, b, i, kind), load(rows, b, j, kind)))
-        conditions.append(overlap(rows, b, j, i, a.coord_start) >= k.cast(self.data.dtype, load(self.bound)))
-        gone = [
-            store(rows, (b, i, k.index(a.score_index)), minus),
-            store(self.chosen, (b, i), k.const(-1, _INT)),
-        ]
-        if a.id_index >= 0:
-            gone.append(store(rows, (b, i, kind), minus))
-        return when(k.all_of(conditions), both(*gone))
+    def strike_out(self, b: Any, j: Any) -> Stmt:
+        """A row that was overlapped loses its score and its class."""
+        minus = k.const(-1, self.data.dtype)
+        columns = [self.a.score_index, *([self.a.id_index] if self.a.id_index >= 0 else [])]
+        gone = both(*(store(self.rows, (b, j, k.index(c)), minus) for c in columns))
+        return when(load(self.chosen, b, j) < k.const(0, _INT), gone)
 
 
 def compute_suppression(inputs: Any, a: SuppressionAttrs, out: Any) -> Any:
@@ -168,10 +168,10 @@ def compute_suppression(inputs: Any, a: SuppressionAttrs, out: Any) -> Any:
     def body(ins: Any, outs: Any) -> Stmt:
         return loops(x.shape[:1], _Suppression(a, *ins, *outs).image, "b")
 
-    operands = [x, count, _ranks(x, count, a), most, threshold]
-    shapes = [k.dims(x.shape), k.dims(x.shape[:2]), k.dims((x.shape[0], 1))]
-    made: Any = extern(shapes, operands, body, "suppression", [x.dtype, _INT, _INT])
-    rows, chosen, _ = made
+    operands = [x, count, _best_first(x, count, a), most, threshold]
+    shapes = [k.dims(x.shape), k.dims(x.shape[:2]), k.dims(x.shape[1:2]), (k.index(NUMBERS),)]
+    made: Any = extern(shapes, operands, body, "suppression", [x.dtype, _INT, "int64", "int64"])
+    rows, chosen, *_ = made
     if a.return_indices:
         return _indices_first(chosen, places)
     return _rows_first(rows, chosen) if a.invalid_to_bottom else rows
@@ -203,28 +203,29 @@ def _indices_first(chosen: k.Tensor, places: k.Tensor) -> Any:
 
 
 def _rows_first(rows: k.Tensor, chosen: k.Tensor) -> Any:
-    """The rows that stay, in order, then -1: each goes behind those that stay ahead of it."""
-    before = k.reduce_axis(rows.shape[1], "o")
-    stays = k.const(0, _INT)
-    one = k.const(1, _INT)
-
-    def ahead(b: Any, j: Any) -> Any:
-        counted = k.tir.And(before.var < j, chosen(b, before.var) >= stays)
-        return k.reduce_sum(k.select(counted, one, stays), [before])
-
-    places = k.compute(chosen.shape, ahead, "places")
+    """The rows that stay, in order, then -1."""
 
     def body(ins: Any, outs: Any) -> Stmt:
-        data, taken, to = ins
+        data, taken = ins
+        found, number = outs
+        zero, width = k.index(0), k.index(rows.shape[2])
+        at = load(number, zero)
 
-        def move(b: Any, j: Any, c: Any) -> Stmt:
-            put = store(outs[0], (b, k.cast("int64", load(to, b, j)), c), load(data, b, j, c))
-            return when(load(taken, b, j) >= stays, put)
+        def keep(b: Any, j: Any) -> Stmt:
+            row = loop(width, lambda c: store(found, (b, at, c), load(data, b, j, c)), "c")
+            return when(load(taken, b, j) >= k.const(0, _INT), both(row, store(number, [zero], at + k.index(1))))
 
-        blank = loops(rows.shape, lambda *i: store(outs[0], i, k.const(-1, rows.dtype)))
-        return both(blank, loops(rows.shape, move, "m"))
+        def blank(b: Any, j: Any) -> Stmt:
+            return loop(width, lambda c: store(found, (b, j, c), k.const(-1, rows.dtype)), "c")
 
-    return extern(k.dims(rows.shape), [rows, chosen, places], body, "rows_first", rows.dtype)
+        def batch(b: Any) -> Stmt:
+            every = loop(rows.shape[1], lambda j: keep(b, j), "j")
+            rest = let("used", at, lambda used: loop(rows.shape[1] - used, lambda j: blank(b, used + j), "z"))
+            return both(store(number, [zero], zero), every, rest)
+
+        return loops(rows.shape[:1], batch, "b")
+
+    return extern([k.dims(rows.shape), (k.index(1),)], [rows, chosen], body, "rows_first", [rows.dtype, "int64"])[0]
 
 
 def reference_suppression(inputs: Any, a: SuppressionAttrs) -> Any:
