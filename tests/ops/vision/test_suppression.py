@@ -63,7 +63,8 @@ def _check(name: str, attributes: Any, *values: Any) -> None:
     operands = [np.array(v, dtype) for v, (_, dtype) in zip(values, _SHAPES[name], strict=True)]
     results = [b.copy() for b in blanks]
     assert call(library, func, *operands, *results, symbol="f") is None
-    wanted = CATALOGUE.get(name).reference(tuple(operands), attributes)
+    reference: Any = CATALOGUE.get(name).reference
+    wanted = reference(tuple(operands), attributes)
     for found, expected in zip(results, wanted if isinstance(wanted, tuple) else (wanted,), strict=True):
         np.testing.assert_array_equal(found, expected)
 
