@@ -1,4 +1,4 @@
-"""How much two boxes overlap: intersection over union, for kernels and over NumPy.
+"""How much two boxes overlap: intersection over union, for kernels and over NumPy; and boxes that stay.
 
 A box is four numbers, two opposite corners in any order; boxes without area overlap nothing.
 """
@@ -6,52 +6,88 @@ A box is four numbers, two opposite corners in any order; boxes without area ove
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from baton._src.ops import kernel_words as k
-from baton._src.ops.loop_nests import both, let, load, store, when
-from baton._src.tir.stmt import Stmt, While
+from baton._src.ops.loop_nests import both, load, store, when
+from baton._src.ops.vision.regions import lets
+from baton._src.tir.expr import Var
+from baton._src.tir.stmt import For, ForKind, Stmt, While
 
-NUMBERS = 2
-"""Elements of the int64 buffer of `unless_any`."""
-STAYS, _LOOKED_AT = k.index(0), k.index(1)
-"""Where it holds how many boxes stay, and how many of them were looked at."""
+LANES = 16
+"""A box is compared with so many of those that stay at once."""
+SIDES = ("top", "left", "bottom", "right", "area")
+_ZERO, _ONE = k.index(0), k.index(1)
+_STAYS, _LOOKED_AT = _ZERO, _ONE
 
 
-def overlap(boxes: Any, b: Any, i: Any, j: Any, start: int = 0) -> Any:
-    """Of rows `i` and `j` of image `b` in a buffer of boxes whose first corner is at `start`."""
-    zero, one = k.const(0, boxes.dtype), k.const(1, boxes.dtype)
-    sides, areas = [], [one, one]
-    for axis in (0, 1):
-        ends = []
-        for n, box in enumerate((i, j)):
-            p, q = (load(boxes, b, box, k.index(start + axis + 2 * end)) for end in (0, 1))
-            ends.append((k.minimum(p, q), k.maximum(p, q)))
-            areas[n] = areas[n] * (ends[-1][1] - ends[-1][0])
-        shared = k.minimum(ends[0][1], ends[1][1]) - k.maximum(ends[0][0], ends[1][0])
-        sides.append(k.maximum(shared, zero))
-    common = sides[0] * sides[1]
-    union = areas[0] + areas[1] - common
+def with_box(boxes: Any, b: Any, i: Any, start: int, body: Callable[..., Stmt]) -> Stmt:
+    """`body(top, left, bottom, right, area)` of row `i` of image `b`; the row's first corner is at `start`."""
+    ends = [[load(boxes, b, i, k.index(start + axis + 2 * end)) for end in (0, 1)] for axis in (0, 1)]
+    lows, highs = [k.minimum(*e) for e in ends], [k.maximum(*e) for e in ends]
+
+    def with_area(*corners: Any) -> Stmt:
+        area = (corners[2] - corners[0]) * (corners[3] - corners[1])
+        return lets([(SIDES[4], area)], lambda area: body(*corners, area))
+
+    return lets(list(zip(SIDES, [*lows, *highs])), with_area)
+
+
+def _share(one: Any, other: Any) -> Any:
+    """The overlap of two boxes, each (top, left, bottom, right, area)."""
+    zero = k.const(0, one[0].dtype)
+    heights, widths = (k.minimum(one[n + 2], other[n + 2]) - k.maximum(one[n], other[n]) for n in (0, 1))
+    common = k.maximum(heights, zero) * k.maximum(widths, zero)
+    union = one[4] + other[4] - common
     return k.select(union > zero, common / union, zero)
 
 
-def unless_any(kept: Any, numbers: Any, is_near: Callable[[Any], Any], otherwise: Stmt) -> Stmt:
-    """`otherwise`, unless one of the boxes `kept` holds (as many as `numbers` tells) is near; the first one ends it."""
-    looked_at, stays, zero = load(numbers, _LOOKED_AT), load(numbers, STAYS), k.index(0)
-    found = k.index(-1)
+@dataclass(frozen=True, slots=True)
+class KeptBoxes:
+    """The statements for boxes that stay, column by column, so that vectors of them are compared with another."""
 
-    def test(box: Any) -> Stmt:
-        following = k.select(is_near(box), found, looked_at + k.index(1))
-        return store(numbers, [_LOOKED_AT], following)
+    columns: Any
+    """(sides and other columns, room for every box and `LANES` more); the sides have the dtype of the boxes."""
+    near: Any
+    """int32 (LANES,): which of the boxes at hand are near."""
+    numbers: Any
+    """int64 (2,): how many stay, and how many of them were looked at, -1 once one is near."""
 
-    more = k.tir.And(looked_at >= zero, looked_at < stays)
-    return both(
-        store(numbers, [_LOOKED_AT], zero),
-        While(more, let("other", load(kept, looked_at), test)),
-        when(looked_at >= zero, otherwise),
-    )
+    @staticmethod
+    def scratch(room: Any, dtype: object, columns: int = len(SIDES)) -> tuple[list[Any], list[Any]]:
+        """Shapes and dtypes of the three buffers."""
+        shapes = [(k.index(columns), k.index(room) + k.index(LANES)), (k.index(LANES),), (k.index(2),)]
+        return shapes, [dtype, "int32", "int64"]
+
+    @property
+    def count(self) -> Any:
+        """How many stay."""
+        return load(self.numbers, _STAYS)
+
+    def clear(self) -> Stmt:
+        """None stays."""
+        return store(self.numbers, [_STAYS], _ZERO)
+
+    def keep(self, *columns: Any) -> Stmt:
+        """One more box."""
+        put = (store(self.columns, [k.index(n), self.count], value) for n, value in enumerate(columns))
+        return both(*put, store(self.numbers, [_STAYS], self.count + _ONE))
+
+    def unless_near(self, box: Any, is_near: Callable[..., Any], otherwise: Stmt) -> Stmt:
+        """`otherwise`, unless a box that stays is near: `is_near(its overlap with box, its other columns...)`."""
+        lane, at = Var("lane", "int64"), load(self.numbers, _LOOKED_AT)
+        columns = [load(self.columns, k.index(n), at + lane) for n in range(int(self.columns.shape[0]))]
+        tests = [at + lane < self.count, is_near(_share(columns, box), *columns[len(SIDES) :])]
+        flag = k.select(k.all_of(tests), k.const(1, "int32"), k.const(0, "int32"))
+        compare = For(lane, _ZERO, k.index(LANES), ForKind.VECTORIZED, store(self.near, [lane], flag))
+        found = sum((load(self.near, k.index(n)) for n in range(1, LANES)), load(self.near, _ZERO))
+        following = k.select(found > k.const(0, "int32"), k.index(-1), at + k.index(LANES))
+        look = both(compare, store(self.numbers, [_LOOKED_AT], following))
+        some_left = k.tir.And(at >= _ZERO, at < self.count)
+        return both(store(self.numbers, [_LOOKED_AT], _ZERO), While(some_left, look), when(at >= _ZERO, otherwise))
 
 
 def overlap_of_arrays(one: Any, other: Any) -> Any:

@@ -25,7 +25,7 @@ from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.loop_nests import both, let, load, loop, loops, store, when
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.vision.best_in_turn import COUNTERS, BestInTurn
-from baton._src.ops.vision.box_overlap import NUMBERS, STAYS, overlap, overlap_of_arrays, unless_any
+from baton._src.ops.vision.box_overlap import KeptBoxes, overlap_of_arrays, with_box
 from baton._src.te.computation import extern
 from baton._src.tir.stmt import Stmt, While
 from baton._src.values.dtype import INT64
@@ -78,11 +78,16 @@ class _Walk:
     rows: Any
     values: Any
     totals: Any
-    kept: Any
-    """The boxes of the class at hand that stay."""
     candidates: Any
     counters: Any
+    columns: Any
+    near: Any
     numbers: Any
+
+    @property
+    def kept(self) -> KeptBoxes:
+        """The boxes of the class at hand that stay."""
+        return KeptBoxes(self.columns, self.near, self.numbers)
 
     def image(self, b: Any) -> Stmt:
         every = loop(self.score.shape[1], lambda c: self.one_class(b, c), "c")
@@ -98,28 +103,28 @@ class _Walk:
             return when(load(self.score, b, c, box) > k.cast(self.score.dtype, load(self.low)), heap.add(box))
 
         def walk(most: Any) -> Stmt:
-            wanted = k.tir.And(heap.is_any(), load(self.numbers, STAYS) < most)
+            wanted = k.tir.And(heap.is_any(), self.kept.count < most)
             return While(wanted, heap.take(lambda box: self.candidate(b, c, box)))
 
-        begin = [heap.clear(), loop(count, offer, "j"), heap.arrange(), store(self.numbers, [STAYS], _ZERO)]
+        begin = [heap.clear(), loop(count, offer, "j"), heap.arrange(), self.kept.clear()]
         return both(*begin, let("room", room, walk))
 
     def candidate(self, b: Any, c: Any, box: Any) -> Stmt:
         """A box stays if none that stays overlaps it."""
 
-        def is_near(other: Any) -> Any:
-            return overlap(self.corners, b, box, other) > k.cast(self.corners.dtype, load(self.bound))
+        def with_sides(*sides: Any) -> Stmt:
+            stays = both(self.kept.keep(*sides), self.put(b, c, box))
+            bound = k.cast(self.corners.dtype, load(self.bound))
+            return let("bound", bound, lambda most: self.kept.unless_near(sides, lambda share: share > most, stays))
 
-        return unless_any(self.kept, self.numbers, is_near, self.keep(b, c, box))
+        return with_box(self.corners, b, box, 0, with_sides)
 
-    def keep(self, b: Any, c: Any, box: Any) -> Stmt:
-        place, stays = load(self.totals, b), load(self.numbers, STAYS)
+    def put(self, b: Any, c: Any, box: Any) -> Stmt:
+        place = load(self.totals, b)
         return both(
-            store(self.kept, [stays], box),
             store(self.rows, [b, place, _ZERO], c),
             store(self.rows, [b, place, _ONE], box),
             store(self.values, [b, place], load(self.score, b, c, box)),
-            store(self.numbers, [STAYS], stays + _ONE),
             store(self.totals, [b], place + _ONE),
         )
 
@@ -132,9 +137,9 @@ def _chosen(inputs: Any) -> tuple[k.Tensor, k.Tensor, k.Tensor]:
     boxes, scores, limit, iou, least = inputs
     images, classes, count = (k.index(d) for d in scores.shape)
     room = classes * count
-    scratch = [(count,), (count,), (k.index(COUNTERS),), (k.index(NUMBERS),)]
-    shapes = [(images, room, k.index(2)), (images, room), (images,), *scratch]
-    dtypes = ["int64", scores.dtype, *(["int64"] * 5)]
+    kept, kept_dtypes = KeptBoxes.scratch(count, boxes.dtype)
+    shapes = [(images, room, k.index(2)), (images, room), (images,), (count,), (k.index(COUNTERS),), *kept]
+    dtypes = ["int64", scores.dtype, "int64", "int64", "int64", *kept_dtypes]
 
     def body(ins: Any, outs: Any) -> Stmt:
         return loops((images,), _Walk(*ins, *outs).image, "b")

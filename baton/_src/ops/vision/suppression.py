@@ -22,7 +22,8 @@ from baton._src.ops.index.best_first import best_first
 from baton._src.ops.index.merge_sort import order
 from baton._src.ops.loop_nests import both, let, load, loop, loops, store, when
 from baton._src.ops.samples import Arr, Sample
-from baton._src.ops.vision.box_overlap import NUMBERS, STAYS, overlap, overlap_of_arrays, unless_any
+from baton._src.ops.vision.box_overlap import SIDES, KeptBoxes, overlap_of_arrays, with_box
+from baton._src.ops.vision.regions import lets
 from baton._src.ops.vision.valid_counts import (
     GET_VALID_COUNTS,
     as_scalar,
@@ -102,9 +103,14 @@ class _Suppression:
     rows: Any
     chosen: Any
     """Where each row that stays came from, -1 for the others."""
-    kept: Any
-    """The sorted rows of the image at hand that stay."""
+    columns: Any
+    near: Any
     numbers: Any
+
+    @property
+    def kept(self) -> KeptBoxes:
+        """The boxes of the image at hand that stay: sides and class."""
+        return KeptBoxes(self.columns, self.near, self.numbers)
 
     def image(self, b: Any) -> Stmt:
         counted = k.maximum(k.index(load(self.counts, b)), k.index(0))
@@ -114,7 +120,7 @@ class _Suppression:
         def all_steps(looked_at: Any) -> Stmt:
             beyond = loop(k.index(self.data.shape[1]) - looked_at, lambda j: self.clear(b, looked_at + j), "c")
             every = loop(looked_at, lambda j: self.place(b, j), "j")
-            return both(store(self.numbers, [STAYS], k.index(0)), every, beyond)
+            return both(self.kept.clear(), every, beyond)
 
         return let("looked_at", best, all_steps)
 
@@ -130,28 +136,28 @@ class _Suppression:
             row = loop(self.data.shape[2], lambda c: store(self.rows, (b, j, c), load(self.data, b, box, c)), "c")
             scored = load(self.rows, b, j, k.index(self.a.score_index)) > k.const(0, self.data.dtype)
             none = store(self.chosen, (b, j), k.const(-1, _INT))
-            stays = unless_any(self.kept, self.numbers, lambda i: self.is_near(b, i, j), self.keep(b, j, box))
-            return both(row, none, when(scored, both(stays, self.strike_out(b, j))))
+            return both(row, none, when(scored, both(self.keep(b, j, box), self.strike_out(b, j))))
 
-        full = k.tir.EQ(load(self.numbers, STAYS), k.cast("int64", load(self.limit)))
+        full = k.tir.EQ(self.kept.count, k.cast("int64", load(self.limit)))
         return when(full, self.clear(b, j), let("box", load(self.ranked, b, j), put))
 
     def keep(self, b: Any, j: Any, box: Any) -> Stmt:
-        stays = load(self.numbers, STAYS)
-        return both(
-            store(self.chosen, (b, j), k.cast(_INT, box)),
-            store(self.kept, [stays], j),
-            store(self.numbers, [STAYS], stays + k.index(1)),
-        )
+        """Row j stays unless one that stays overlaps it too much, of its class where that matters."""
+        by_class = self.a.id_index >= 0 and not self.a.force_suppress
+        its_class = load(self.rows, b, j, k.index(self.a.id_index)) if by_class else k.const(0, self.data.dtype)
+        known = [("bound", k.cast(self.data.dtype, load(self.bound))), ("kind", its_class)]
 
-    def is_near(self, b: Any, i: Any, j: Any) -> Any:
-        """Whether row i, which stays, overlaps row j too much, of its class where that matters."""
-        a, rows, kind = self.a, self.rows, k.index(self.a.id_index)
-        near = overlap(rows, b, i, j, a.coord_start) >= k.cast(self.data.dtype, load(self.bound))
-        if a.force_suppress or a.id_index < 0:
-            return near
-        same = k.tir.EQ(load(rows, b, i, kind), load(rows, b, j, kind))
-        return k.if_then_else(same, near, k.tir.IntImm("bool", 0))
+        def with_sides(*sides: Any) -> Stmt:
+            def compared(bound: Any, kind: Any) -> Stmt:
+                def is_near(share: Any, other: Any) -> Any:
+                    return k.tir.And(share >= bound, k.tir.EQ(other, kind)) if by_class else share >= bound
+
+                stays = both(store(self.chosen, (b, j), k.cast(_INT, box)), self.kept.keep(*sides, kind))
+                return self.kept.unless_near(sides, is_near, stays)
+
+            return lets(known, compared)
+
+        return with_box(self.rows, b, j, self.a.coord_start, with_sides)
 
     def strike_out(self, b: Any, j: Any) -> Stmt:
         """A row that was overlapped loses its score and its class."""
@@ -169,8 +175,9 @@ def compute_suppression(inputs: Any, a: SuppressionAttrs, out: Any) -> Any:
         return loops(x.shape[:1], _Suppression(a, *ins, *outs).image, "b")
 
     operands = [x, count, _best_first(x, count, a), most, threshold]
-    shapes = [k.dims(x.shape), k.dims(x.shape[:2]), k.dims(x.shape[1:2]), (k.index(NUMBERS),)]
-    made: Any = extern(shapes, operands, body, "suppression", [x.dtype, _INT, "int64", "int64"])
+    kept, kept_dtypes = KeptBoxes.scratch(x.shape[1], x.dtype, len(SIDES) + 1)
+    shapes = [k.dims(x.shape), k.dims(x.shape[:2]), *kept]
+    made: Any = extern(shapes, operands, body, "suppression", [x.dtype, _INT, *kept_dtypes])
     rows, chosen, *_ = made
     if a.return_indices:
         return _indices_first(chosen, places)
