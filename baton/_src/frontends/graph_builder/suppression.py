@@ -30,7 +30,6 @@ def chosen_boxes(
     if limit.array is not None and isinstance(room, int):
         most = int(limit.array)
         room = room if most < 0 else shape[0] * shape[1] * min(shape[2], most)
-        rows = g.call("strided_slice", rows, axes=(0,), begin=(0,), end=(room,), strides=(1,))
     places = g.call("arange", start=0, stop=room, step=1, dtype=INT64)
     used = g.call("nonzero", g.call("less", places, total))
     return g.call("take", rows, g.call("take", used, g.constant(0, "int64"), axis=0), axis=0, mode="fast")

@@ -77,11 +77,14 @@ class BestInTurn:
                 lambda upper: let("lower", load(self.places, child), lambda lower: with_both(upper, lower)),
             )
 
-        left, right = node * _TWO + _ONE, node * _TWO + _TWO
-        is_right = k.if_then_else(
-            right < size, self._is_better(load(self.places, right), load(self.places, left)), tir.IntImm("bool", 0)
-        )
-        level = let("child", k.if_then_else(is_right, right, left), exchange)
+        def better_child(left: Any) -> Stmt:
+            # Without a right child, the left one is compared with itself: that costs no branch.
+            right = k.minimum(left + _ONE, size - _ONE)
+            is_right = self._is_better(load(self.places, right), load(self.places, left))
+            return let("child", k.select(is_right, right, left), exchange)
+
+        left = node * _TWO + _ONE
+        level = let("left", left, better_child)
         return both(store(self.counters, [_NODE], start), While(left < size, level))
 
     def _is_better(self, one: Any, other: Any) -> Any:
