@@ -13,7 +13,7 @@ from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.nn.windows import Window, steps_of
 from baton._src.frontends.onnx.node import Converter, OnnxNode
 from baton._src.ir.tensor_info import Dim
-from baton._src.values.dtype import INT64
+from baton._src.values.dtype import INT32, INT64
 from baton._src.values.tensor import AnyArray
 
 
@@ -26,27 +26,31 @@ def _sizes(node: OnnxNode, x: Value) -> tuple[int, ...]:
 
 
 def places_of_maxima(node: OnnxNode, window: Window, pooled: Value) -> Value:
-    """int64 indices into the flattened input, of the first maximum of each window."""
+    """int64 indices into the flattened input, of the first maximum of each window: the least place of an element that
+    equals it.
+    """
     g, x = node.graph, node[0]
     sizes, out = _sizes(node, x), _sizes(node, pooled)
-    places = _window_places(sizes[2:], out[2:], window)
-    inside = places >= 0
+    places = _window_places(sizes[2:], out[2:], window).T
     images, area = sizes[0] * sizes[1], math.prod(sizes[2:])
-    taken = g.call("take", g.reshape(x, (images, area)), g.constant(np.maximum(places, 0)), axis=1)
-    low = g.scalar(-np.inf if x.dtype.is_float else x.dtype.int_range[0], x)
-    best = g.call("argmax", g.call("where", g.constant(inside), taken, low), axis=2, keepdims=True)
-    table = np.broadcast_to(_stored(places, sizes[2:], int(node.attr("storage_order", 0))), (images, *places.shape))
-    found = g.call("gather_elements", g.constant(np.ascontiguousarray(table)), g.cast(best, "int64"), axis=2)
-    base = g.constant(np.arange(images, dtype=np.int64).reshape(-1, 1, 1) * area)
+    marked = INT32 if area < INT32.int_range[1] else INT64
+    nowhere = marked.int_range[1]
+    taken = g.call("take", g.reshape(x, (images, area)), g.constant(np.maximum(places, 0), INT64), axis=1)
+    hits = g.call("equal", taken, g.reshape(pooled, (images, 1, places.shape[1])))
+    if x.dtype.is_float:
+        hits = g.call("logical_or", hits, g.call("isnan", taken))
+    marks = g.constant(np.where(places < 0, nowhere, places), marked)
+    marks = g.call("where", hits, marks, g.scalar(nowhere, marks))
+    found = g.cast(g.call("min", marks, axis=1), INT64)
+    if int(node.attr("storage_order", 0)):
+        found = g.call("take", g.constant(_column_major(sizes[2:]), INT64), found, axis=0)
+    base = g.constant(np.arange(images, dtype=np.int64).reshape(-1, 1) * area)
     return g.reshape(g.call("add", found, base), out)
 
 
-def _stored(places: AnyArray, spatial: tuple[int, ...], order: int) -> AnyArray:
-    """Row-major places, or (`storage_order=1`) column-major ones."""
-    if not order:
-        return places
-    unravelled = np.unravel_index(np.maximum(places, 0), spatial)
-    return np.asarray(np.ravel_multi_index(unravelled, spatial, order="F"), np.int64)
+def _column_major(spatial: tuple[int, ...]) -> AnyArray:
+    """For each row-major place, the column-major one."""
+    return np.arange(math.prod(spatial)).reshape(spatial, order="F").reshape(-1)
 
 
 def _window_places(spatial: tuple[int, ...], out: tuple[int, ...], window: Window) -> AnyArray:
