@@ -1,8 +1,8 @@
 """One axis of a Resize: where each element of the result lies in the source, and what it takes from there.
 
 If the sizes and scale of an axis are known, everything is computed while importing: nearest is a selection of indices,
-any other method a product with a matrix of weights. Otherwise positions are computed at run time, from as many
-neighbours as the method uses (two, or four for cubic). Source: ONNX Resize-19.
+any other method a product with a matrix of weights, or a sum of the few elements that count. Otherwise positions are
+computed at run time, from as many neighbours as the method uses (two, or four for cubic). Source: ONNX Resize-19.
 """
 
 from __future__ import annotations
@@ -57,6 +57,8 @@ ROUNDINGS: dict[str, tuple[str, float]] = {
     "ceil": ("ceil", 0.0),
 }
 """nearest_mode: what is done to a coordinate, after adding a number to it."""
+LONG = 48
+"""Lines of more elements than this for each that counts are not multiplied by a matrix."""
 AWAY = "away"
 """The nearest_mode of opset 10, as onnxruntime reads it: floor, but ceil where the axis shrinks."""
 
@@ -68,7 +70,7 @@ def resized_along(node: OnnxNode, style: Style, x: Value, axis: Axis) -> Value:
     if style.method == "nearest":
         out = g.call("take", x, _within(g, _rounded(g, style.nearest, source, scale), axis), axis=axis.place)
     elif source.array is not None and isinstance(axis.before, int):
-        out = _by_matrix(g, style, x, axis, source.array, axis.before)
+        out = _by_weights(g, style, x, axis, source.array, axis.before)
     elif style.antialias:
         node.fail(f"antialias needs the sizes and the scale of axis {axis.place}", code="onnx-dynamic")
     else:
@@ -164,13 +166,41 @@ def _within(g: GraphBuilder, places: Value, axis: Axis) -> Value:
     return g.cast(g.call("maximum", g.call("minimum", places, last), g.scalar(0.0, places)), INT64)
 
 
-def _by_matrix(g: GraphBuilder, style: Style, x: Value, axis: Axis, source: AnyArray, before: int) -> Value:
+def _by_weights(g: GraphBuilder, style: Style, x: Value, axis: Axis, source: AnyArray, before: int) -> Value:
+    """What the elements of the result take from the source, all known: a product with a matrix, or on long lines, most
+    of whose elements count nothing, a sum over those that do.
+    """
     scale = 1.0 if math.isnan(axis.scale) else min(axis.scale, 1.0)
     weights = np.array([_weights(style, c, scale, before) for c in source]).reshape(-1, before)
+    places, shares = _band(weights)
+    if before > LONG * places.shape[1]:
+        return _by_band(g, x, axis, places, shares)
     rank = len(x.shape or ())
     order = [p for p in range(rank) if p != axis.place] + [axis.place]
     product = g.call("matmul", g.transpose(x, order), g.constant(weights.T, x.dtype))
     return g.transpose(product, [order.index(p) for p in range(rank)])
+
+
+def _band(weights: AnyArray) -> tuple[AnyArray, AnyArray]:
+    """[after, width]: the neighbouring elements of the source that count for each point, and how much."""
+    before = weights.shape[1]
+    counts = weights != 0
+    first, end = counts.argmax(axis=1), before - counts[:, ::-1].argmax(axis=1)
+    width = int((end - first).max(initial=1))
+    places = np.minimum(first, before - width)[:, None] + np.arange(width)
+    return places, np.take_along_axis(weights, places, axis=1)
+
+
+def _by_band(g: GraphBuilder, x: Value, axis: Axis, places: AnyArray, shares: AnyArray) -> Value:
+    """The weighted sum, in float32 at least: products of 16 bits would be rounded one by one."""
+    wide = g.cast(x, REAL) if x.dtype.bits < REAL.bits else x
+    total = None
+    for place, share in zip(places.T, shares.T, strict=True):
+        taken = g.call("take", wide, g.constant(place, INT64), axis=axis.place)
+        term = g.call("multiply", taken, _column(g, g.constant(share, wide.dtype), axis, x.rank))
+        total = term if total is None else g.call("add", total, term)
+    assert total is not None
+    return g.cast(total, x.dtype)
 
 
 def _weights(style: Style, centre: float, scale: float, before: int) -> AnyArray:
