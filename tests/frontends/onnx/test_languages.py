@@ -113,6 +113,22 @@ def test_non_maximum_suppression_of_many_boxes() -> None:
     np.testing.assert_array_equal(baton.compile(model).run(feed)[0], session.run(None, feed)[0])
 
 
+@pytest.mark.parametrize("centred", [0, 1])
+def test_non_maximum_suppression_of_equal_boxes_and_scores(centred: int) -> None:
+    """Against onnxruntime: ties, corners the other way around, boxes without area, scores that are minus infinity; no
+    score threshold, as only then these are chosen."""
+    ort = pytest.importorskip("onnxruntime")
+    random = np.random.default_rng(4)
+    boxes = random.integers(0, 5, (2, 40, 4)).astype("float32")
+    scores = random.choice(np.float32([0.25, 0.5, -1, -np.inf]), (2, 3, 40))
+    node = helper.make_node("NonMaxSuppression", ["boxes", "scores", "most", "iou"], ["y"], center_point_box=centred)
+    weights = [weight("most", np.int64([30])), weight("iou", np.float32([0.4]))]
+    model = model_of([node], [("boxes", boxes.shape), ("scores", scores.shape)], weights=weights)
+    feed = {"boxes": boxes, "scores": scores}
+    session = ort.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    np.testing.assert_array_equal(baton.compile(model).run(feed)[0], session.run(None, feed)[0])
+
+
 def test_open_sizes_in_relay() -> None:
     """Guards models with open sizes through Relay: shapes computed from them are read from the inputs at run time."""
     nodes = [

@@ -40,6 +40,13 @@ def test_suppression(limit: float) -> None:
     check(*exported_cases([(lambda b, s: b[own.nms(b, s, limit)], (BOXES, SCORES))]), f"limit {limit}")
 
 
+def test_suppression_of_boxes_turned_around() -> None:
+    """They have nothing in common with any box, whatever their corners enclose; equal scores keep their order."""
+    turned = torch.tensor([[0.0, 0, 4, 4], [4, 4, 0, 0], [4, 0, 0, 4], [0, 0, 4, 4], [1, 1, 1, 1]])
+    boxes, scores = turned.repeat(2, 1), torch.tensor([0.5, 0.5, 0.7, 0.7, -torch.inf]).repeat(2)
+    check(*exported_cases([(lambda b, s: own.nms(b, s, 0.2), (boxes, scores))]), "boxes turned around")
+
+
 def test_suppression_of_nothing() -> None:
     check(*exported_cases([(lambda b, s: own.nms(b, s, 0.5), (BOXES[:0], SCORES[:0]))]), "no boxes")
 

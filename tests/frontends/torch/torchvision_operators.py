@@ -27,7 +27,7 @@ SCHEMAS = (
 def nms(boxes: Any, scores: Any, limit: float) -> Any:
     kept: list[int] = []
     for k in scores.argsort(descending=True, stable=True).tolist():
-        if all(_overlap(boxes[k], boxes[better]) <= limit for better in kept):
+        if not any(_overlap(boxes[k], boxes[better]) > limit for better in kept):  # 0 / 0 is not above it
             kept.append(k)
     return torch.tensor(kept, dtype=torch.int64)
 
