@@ -178,11 +178,10 @@ def compute_sample(inputs: Any, a: GridSampleAttrs, out: Any) -> Any:
             axes.append(taps(te, place(te, u, k.index(extent), a.align_corners), k.index(extent), a))
         total: Any = None
         for combination in itertools.product(*axes):
-            pixels = [k.cast("int64", p) for p, _ in combination]
             weight = combination[0][1]
             for _, w in combination[1:]:
                 weight = weight * w
-            value = _read(x, (b, c), pixels, wide) * weight
+            value = _read(x, (b, c), [pixel for pixel, _ in combination], wide) * weight
             total = value if total is None else total + value
         return k.cast(out.dtype, total)
 
@@ -190,14 +189,19 @@ def compute_sample(inputs: Any, a: GridSampleAttrs, out: Any) -> Any:
 
 
 def _read(x: k.Tensor, outer: Sequence[Any], pixels: Sequence[Any], wide: str) -> Any:
-    """The pixel in the dtype `wide`; zero outside."""
+    """The pixel in the dtype `wide`, that of the coordinates too; zero outside, and where a coordinate is NaN.
+
+    Coordinates are compared as the floats they are: a vector holds twice as many of them as of indices.
+    """
     tests: list[Any] = []
-    clamped = []
+    places = []
     for pixel, dim in zip(pixels, x.shape[2:]):
-        extent = k.index(dim)
-        tests += [tir.GE(pixel, k.index(0)), tir.LT(pixel, extent)]
-        clamped.append(k.maximum(k.index(0), k.minimum(pixel, extent - k.index(1))))
-    return k.select(k.all_of(tests), k.cast(wide, x(*outer, *clamped)), k.const(0.0, wide))
+        last = k.index(dim) - k.index(1)
+        is_inside = k.all_of([tir.GE(pixel, k.const(0.0, wide)), tir.LE(pixel, k.cast(wide, last))])
+        tests.append(is_inside)
+        # The largest of sizes are no floats: the last pixel may have been rounded up.
+        places.append(k.minimum(k.cast("int64", k.select(is_inside, pixel, k.const(0.0, wide))), last))
+    return k.select(k.all_of(tests), k.cast(wide, x(*outer, *places)), k.const(0.0, wide))
 
 
 def reference_sample(inputs: Any, a: GridSampleAttrs) -> Any:
