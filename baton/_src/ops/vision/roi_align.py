@@ -41,6 +41,87 @@ class RoiAlignAttrs(Attrs):
 
 
 def compute(inputs: Any, a: RoiAlignAttrs, out: Any) -> Any:
+    """As many samples in every bin, or as many as each has pixels."""
+    return _with_tables(inputs, a, out) if a.sample_ratio > 0 else _with_counts(inputs, a, out)
+
+
+def _places(x: k.Tensor, rois: k.Tensor, a: RoiAlignAttrs, axis: int) -> tuple[k.Tensor, k.Tensor]:
+    """Where each box is sampled along an axis of the image, for all channels: the pixel before the sample (-1: it is
+    outside the image) and how far behind that it is, (boxes, bins * samples of a bin) of each.
+    """
+    size, samples = a.pooled_size[axis], k.index(a.sample_ratio)
+    extent = k.index(x.shape[axis + (2 if a.layout == "NCHW" else 1)])
+    scale, half = k.const(float(a.spatial_scale), REAL), k.const(0.5, REAL)
+
+    def place(m: Any, p: Any) -> Any:
+        low, high = (k.cast(REAL, rois(m, k.index(column))) * scale for column in (2 - axis, 4 - axis))
+        low, high = (low - half, high - half) if a.aligned else (low, high)
+        span = high - low if a.aligned else k.maximum(high - low, k.const(1.0, REAL))
+        width = span / k.const(float(size), REAL)
+        part = (k.cast(REAL, p % samples) + half) * width / k.cast(REAL, samples)
+        return low + k.cast(REAL, p // samples) * width + part
+
+    def pulled(m: Any, p: Any) -> Any:
+        return k.minimum(k.maximum(places(m, p), k.const(0.0, REAL)), k.cast(REAL, extent - k.index(1)))
+
+    def before(m: Any, p: Any) -> Any:
+        inside = k.tir.And(places(m, p) >= k.const(-1.0, REAL), places(m, p) <= k.cast(REAL, extent))
+        at = k.minimum(k.cast("int64", k.floor(pulled(m, p))), extent - k.index(1))  # large extents are rounded up
+        return k.if_then_else(inside, at, k.index(-1))
+
+    shape = (k.index(rois.shape[0]), k.index(size * a.sample_ratio))
+    places = k.compute(shape, place, "places")
+    behind = k.compute(shape, lambda m, p: pulled(m, p) - k.floor(pulled(m, p)), "behind")
+    return k.compute(shape, before, "before"), behind
+
+
+def _with_tables(inputs: Any, a: RoiAlignAttrs, out: Any) -> Any:
+    """Bin after bin, from tables of the places along both axes."""
+    x, rois = inputs
+    first, is_max, samples = a.layout == "NCHW", a.mode == "max", k.index(a.sample_ratio)
+    last = [k.index(d) - k.index(1) for d in (x.shape[2:4] if first else x.shape[1:3])]
+    count = k.const(a.sample_ratio**2, out.dtype)
+
+    def body(ins: Any, outs: Any) -> Stmt:
+        data, boxes, *tables = ins
+
+        def element(*o: Any) -> Stmt:
+            m, c = o[0], o[1] if first else o[3]
+            bins = o[2:] if first else o[1:3]
+
+            def fold(n: Any, i: Any, j: Any) -> Stmt:
+                def pixel(row: Any, column: Any) -> Any:
+                    return load(data, n, c, row, column) if first else load(data, n, row, column, c)
+
+                at = [b * samples + s for b, s in zip(bins, (i, j))]
+                found = [load(tables[t], m, at[t // 2]) for t in range(4)]
+
+                def add(top: Any, behind: Any, left: Any, beside: Any) -> Stmt:
+                    one, none = k.const(1.0, REAL), k.const(0.0, REAL)
+                    rows = [(top, one - behind), (k.minimum(top + 1, last[0]), behind)]
+                    columns = [(left, one - beside), (k.minimum(left + 1, last[1]), beside)]
+                    inside = k.tir.And(top >= k.index(0), left >= k.index(0))
+                    value = k.cast(out.dtype, k.if_then_else(inside, _weighed(pixel, rows, columns), none))
+                    before = load(outs[0], *o)
+                    return store(outs[0], o, k.maximum(before, value) if is_max else before + value)
+
+                return lets(list(zip(("top", "behind", "left", "beside"), found)), add)
+
+            def every(n: Any) -> Stmt:
+                return loop(samples, lambda i: loop(samples, lambda j: fold(n, i, j), "ix"), "iy")
+
+            start = k.lowest(out.dtype) if is_max else k.const(0, out.dtype)
+            number = k.index(load(boxes, m, k.index(0)))
+            steps = [store(outs[0], o, start), lets([("n", number)], every)]
+            return both(*steps) if is_max else both(*steps, store(outs[0], o, load(outs[0], *o) / count))
+
+        return loops(out.shape, element)
+
+    operands = [x, rois, *_places(x, rois, a, 0), *_places(x, rois, a, 1)]
+    return extern(k.dims(out.shape), operands, body, "roi_align", out.dtype)
+
+
+def _with_counts(inputs: Any, a: RoiAlignAttrs, out: Any) -> Any:
     """Bin after bin: the samples are folded into the element of the result."""
     x, rois = inputs
     first = a.layout == "NCHW"
@@ -111,13 +192,18 @@ def _with_bins(boxes: Any, m: Any, a: RoiAlignAttrs, body: Callable[[Any, Any, A
 
 def _sample(pixel: Callable[[Any, Any], Any], extents: list[Any], v: Any, u: Any) -> Any:
     """The value of an image of `extents` at row `v`, column `u`, between its pixels; 0 outside it."""
-    corners = [_neighbours(p, extent) for p, extent in zip((v, u), extents)]
-    total: Any = k.const(0.0, REAL)
-    for row, by_row in corners[0]:
-        for column, by_column in corners[1]:
-            total = total + k.cast(REAL, pixel(row, column)) * by_row * by_column
+    total = _weighed(pixel, *(_neighbours(p, extent) for p, extent in zip((v, u), extents)))
     inside = [t for p, e in zip((v, u), extents) for t in (p >= k.const(-1.0, REAL), p <= k.cast(REAL, e))]
     return k.if_then_else(k.all_of(inside), total, k.const(0.0, REAL))
+
+
+def _weighed(pixel: Callable[[Any, Any], Any], rows: list[tuple[Any, Any]], columns: list[tuple[Any, Any]]) -> Any:
+    """The sum of the pixels where rows and columns cross, each times the weights of both."""
+    total: Any = k.const(0.0, REAL)
+    for row, by_row in rows:
+        for column, by_column in columns:
+            total = total + k.cast(REAL, pixel(row, column)) * by_row * by_column
+    return total
 
 
 def _neighbours(place: Any, extent: Any) -> list[tuple[Any, Any]]:
@@ -179,6 +265,8 @@ ROI_ALIGN = OpDef(
         Sample((Arr((2, "m", 7, 9)), ROIS), RoiAlignAttrs((2, 3), 0.5, 2), rtol=1e-4, atol=1e-5),
         Sample((Arr((2, 3, 7, 9)), ROIS), RoiAlignAttrs((3, 2), 1.0, mode="max"), rtol=1e-4, atol=1e-5),
         Sample((Arr((2, 7, 9, 2)), ROIS), RoiAlignAttrs(2, 0.7, layout="NHWC"), rtol=1e-4, atol=1e-5),
+        Sample((Arr((2, 7, 9, 2)), ROIS), RoiAlignAttrs(2, 0.7, 3, "NHWC", "max"), rtol=1e-4, atol=1e-5),
+        Sample((Arr((2, 3, 7, 9)), _SMALL), RoiAlignAttrs(2, 0.5, 2, aligned=True), rtol=1e-4, atol=1e-5),
         Sample((Arr((2, 3, 7, 9)), _SMALL), RoiAlignAttrs(2, 0.5, aligned=True), rtol=1e-4, atol=1e-5),
     ),
     summary="RoI align: the mean or maximum of bilinear samples in each bin of each box.",
