@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from baton._src.ops import kernel_words as k
+from baton._src.ops.index.heap import Heap
 from baton._src.ops.index.merge_sort import comes_before
 from baton._src.ops.loop_nests import both, let, load, loop, loops, store, when
 from baton._src.te.computation import extern
@@ -26,7 +27,7 @@ def best_first(x: k.Tensor, axis: int, count: int, descending: bool) -> k.Tensor
         (keys,), (places, cursor) = ins, outs
 
         def row(*outer: Any) -> Stmt:
-            return _Heap(keys, places, cursor, outer, axis, count, descending).selection(x.shape[axis])
+            return _Selection(keys, places, cursor, outer, axis, count, descending).statements(x.shape[axis])
 
         return loops(rows, row, "r")
 
@@ -34,76 +35,50 @@ def best_first(x: k.Tensor, axis: int, count: int, descending: bool) -> k.Tensor
     return found
 
 
-class _Heap:
-    """The statements for one row: `places` holds the heap, `cursor` the node that sinks."""
+class _Selection:
+    """The statements for one row: `places` holds the heap."""
 
     def __init__(
         self, keys: Any, places: Any, cursor: Any, outer: tuple[Any, ...], axis: int, count: int, descending: bool
     ) -> None:
-        self.keys, self.places, self.cursor = keys, places, cursor
+        self.keys, self.places = keys, places
         self.outer, self.axis, self.count, self.descending = outer, axis, count, descending
+        self.heap = Heap(self._at, self._put, self._is_worse, (cursor, k.index(0)))
 
-    def selection(self, extent: Any) -> Stmt:
+    def statements(self, extent: Any) -> Stmt:
         count, zero, one = k.index(self.count), k.index(0), k.index(1)
         start = loop(count, lambda n: self._put(n, n), "s")
-        heaped = loop(self.count // 2, lambda n: self._sink(k.index(self.count // 2 - 1) - n, count), "h")
+        inner = self.count // 2
+        heaped = loop(inner, lambda n: self.heap.sink(k.index(inner - 1) - n, count), "h")
 
         def challenge(n: Any) -> Stmt:
-            place = n + count
-            better = comes_before(self._key(place), self._key(self._at(zero)), self.descending)
-            return when(better, both(self._put(zero, place), self._sink(zero, count)))
+            better = comes_before(self._key(n + count), self._key(self._at(zero)), self.descending)
+            return when(better, both(self._put(zero, n + count), self.heap.sink(zero, count)))
 
         def take_away(n: Any) -> Stmt:
             last = count - one - n
-            return let(
-                "worst",
-                self._at(zero),
-                lambda worst: both(self._put(zero, self._at(last)), self._put(last, worst), self._sink(zero, last)),
-            )
+
+            def exchanged(worst: Any) -> Stmt:
+                return both(self._put(zero, self._at(last)), self._put(last, worst), self.heap.sink(zero, last))
+
+            return let("worst", self._at(zero), exchanged)
 
         return both(start, heaped, loop(k.index(extent) - count, challenge, "n"), loop(self.count - 1, take_away, "t"))
 
-    def _sink(self, start: Any, size: Any) -> Stmt:
-        """Exchange a node with the worse one of its children until neither is worse than it, among `size` nodes."""
-        zero, one = k.index(0), k.index(1)
-
-        def level(_: Any) -> Stmt:
-            return let("node", load(self.cursor, zero), below)
-
-        def below(node: Any) -> Stmt:
-            left, right = node * k.index(2) + one, node * k.index(2) + k.index(2)
-            is_right = k.if_then_else(tir.LT(right, size), self._is_worse(right, left), tir.IntImm("bool", 0))
-            return when(
-                tir.LT(left, size), let("child", k.if_then_else(is_right, right, left), lambda c: exchange(node, c))
-            )
-
-        def exchange(node: Any, child: Any) -> Stmt:
-            swapped = let(
-                "upper", self._at(node), lambda upper: both(self._put(node, self._at(child)), self._put(child, upper))
-            )
-            return when(
-                self._is_worse(child, node),
-                both(swapped, store(self.cursor, [zero], child)),
-                store(self.cursor, [zero], size),
-            )
-
-        return both(store(self.cursor, [zero], start), loop(self.count.bit_length(), level, "d"))
-
-    def _is_worse(self, a: Any, b: Any) -> Any:
-        """Whether node `a` is ordered after node `b`."""
-        first, second = self._at(a), self._at(b)
-        after = comes_before(self._key(second), self._key(first), self.descending)
-        before = comes_before(self._key(first), self._key(second), self.descending)
-        return tir.Or(after, tir.And(tir.Not(before), tir.GT(first, second)))
+    def _is_worse(self, one: Any, other: Any) -> Any:
+        """Whether the first of two positions is ordered after the second."""
+        after = comes_before(self._key(other), self._key(one), self.descending)
+        before = comes_before(self._key(one), self._key(other), self.descending)
+        return tir.Or(after, tir.And(tir.Not(before), tir.GT(one, other)))
 
     def _at(self, node: Any) -> Any:
         return load(self.places, *self._indices(node))
 
-    def _put(self, node: Any, place: Any) -> Stmt:
-        return store(self.places, self._indices(node), place)
+    def _put(self, node: Any, position: Any) -> Stmt:
+        return store(self.places, self._indices(node), position)
 
-    def _key(self, place: Any) -> Any:
-        return k.wide(load(self.keys, *self._indices(place)))
+    def _key(self, position: Any) -> Any:
+        return k.wide(load(self.keys, *self._indices(position)))
 
     def _indices(self, place: Any) -> list[Any]:
         return [*self.outer[: self.axis], place, *self.outer[self.axis :]]

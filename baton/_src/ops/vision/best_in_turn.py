@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ops import kernel_words as k
-from baton._src.ops.loop_nests import both, let, load, loop, store, when
+from baton._src.ops.index.heap import Heap
+from baton._src.ops.loop_nests import both, let, load, loop, store
 from baton._src.tir import expr as tir
-from baton._src.tir.stmt import Stmt, While
+from baton._src.tir.stmt import Stmt
 
 COUNTERS = 2
 """Elements of the int64 buffer that a heap counts in."""
@@ -62,30 +63,14 @@ class BestInTurn:
         return load(self.counters, _SIZE)
 
     def _sink(self, start: Any) -> Stmt:
-        """Exchange the position at a node with its better child until no child is better."""
-        node, size = load(self.counters, _NODE), self._size
-
-        def exchange(child: Any) -> Stmt:
-            def with_both(upper: Any, lower: Any) -> Stmt:
-                swapped = [store(self.places, [node], lower), store(self.places, [child], upper)]
-                down = both(*swapped, store(self.counters, [_NODE], child))
-                return when(self._is_better(lower, upper), down, store(self.counters, [_NODE], size))
-
-            return let(
-                "upper",
-                load(self.places, node),
-                lambda upper: let("lower", load(self.places, child), lambda lower: with_both(upper, lower)),
-            )
-
-        def better_child(left: Any) -> Stmt:
-            # Without a right child, the left one is compared with itself: that costs no branch.
-            right = k.minimum(left + _ONE, size - _ONE)
-            is_right = self._is_better(load(self.places, right), load(self.places, left))
-            return let("child", k.select(is_right, right, left), exchange)
-
-        left = node * _TWO + _ONE
-        level = let("left", left, better_child)
-        return both(store(self.counters, [_NODE], start), While(left < size, level))
+        """Let the position at a node sink to where it belongs."""
+        heap = Heap(
+            lambda node: load(self.places, node),
+            lambda node, position: store(self.places, [node], position),
+            self._is_better,
+            (self.counters, _NODE),
+        )
+        return heap.sink(start, self._size)
 
     def _is_better(self, one: Any, other: Any) -> Any:
         mine, its = self.key(one), self.key(other)
