@@ -118,18 +118,23 @@ def _check_not_empty(call: OpCall[Any]) -> None:
             call.fail(f"axis {axis} of {show_shape(x.shape)} has no elements to search")
 
 
-def arg_reducer(dtype: DataType, *, is_max: bool, last: bool = False) -> Any:
-    """The reduction of (position, value) to an extremum: the first of equals or the last, NaN before all numbers."""
+def is_kept(left: Any, right: Any, *, is_max: bool, last: bool = False) -> Any:
+    """Whether the (position, value) pair on the left wins: the first of equals or the last, NaN before all numbers."""
+    better = left[1] > right[1] if is_max else left[1] < right[1]
+    equal: Any = k.tir.EQ(left[1], right[1])
+    earlier = left[0] > right[0] if last else left[0] < right[0]
+    if left[1].dtype.is_float:
+        nothing_left, nothing_right = k.isnan(left[1]), k.isnan(right[1])
+        better = k.tir.Or(better, k.tir.And(nothing_left, k.tir.Not(nothing_right)))
+        equal = k.tir.Or(equal, k.tir.And(nothing_left, nothing_right))
+    return k.tir.Or(better, k.tir.And(equal, earlier))
+
+
+def arg_reducer(*, is_max: bool, last: bool = False) -> Any:
+    """The reduction of (position, value) pairs to an extremum. The schedule `arg_extrema` recognises it."""
 
     def pick(left: Any, right: Any) -> Any:
-        better = left[1] > right[1] if is_max else left[1] < right[1]
-        equal: Any = k.tir.EQ(left[1], right[1])
-        earlier = left[0] > right[0] if last else left[0] < right[0]
-        if dtype.is_float:
-            nothing_left, nothing_right = k.isnan(left[1]), k.isnan(right[1])
-            better = k.tir.Or(better, k.tir.And(nothing_left, k.tir.Not(nothing_right)))
-            equal = k.tir.Or(equal, k.tir.And(nothing_left, nothing_right))
-        keep = k.tir.Or(better, k.tir.And(equal, earlier))
+        keep = is_kept(left, right, is_max=is_max, last=last)
         return k.select(keep, left[0], right[0]), k.select(keep, left[1], right[1])
 
     def nothing(_: Any, dtype: Any) -> Any:
@@ -139,58 +144,21 @@ def arg_reducer(dtype: DataType, *, is_max: bool, last: bool = False) -> Any:
 
 
 def _extremum(x: k.Tensor, axes: tuple[int, ...], a: Any, shape: Any, is_max: bool) -> k.Tensor:
-    """The row-major position of the extremum within the searched axes, as int64: the first place (or, counted from the
-    end, the last) that holds the extremum found before. Both are reductions of numbers, which are computed in vectors;
-    one of (position, value) pairs is not.
-
-    Places that hold NaN count as `count` less than they are, so that they win.
-    """
-    size, last = _count(x, axes), bool(a.select_last_index)
-    dtype = "int32" if isinstance(size, int) and size < 1 << 30 else "int64"
-    count = k.cast(dtype, k.index(size))
-
-    def best(indices: Any, value: Any, axes: Any) -> Any:
-        return (k.reduce_max if is_max else k.reduce_min)(value, axes)
-
-    def place(indices: Any, value: Any, axes: Any) -> Any:
-        at: Any = k.index(0)
-        for axis in axes:
-            at = at * axis.extent + axis.var
-        at = k.cast(dtype, at)
-        at = count - 1 - at if last else at
-        found = k.select(k.tir.EQ(value, extremum(*indices)), at, k.highest(DataType(dtype)))
-        found = k.select(k.isnan(value), at - count, found) if x.dtype.is_float else found
-        return k.reduce_min(found, axes)
-
-    def position(*indices: Any) -> Any:
-        at: Any = first(*indices)
-        at = k.select(at < k.const(0, dtype), at + count, at)
-        return k.cast("int64", count - 1 - at if last else at)
-
-    extremum = _folded(x, axes, a.keepdims, shape, best, f"{x.name}_extremum")
-    first = _folded(x, axes, a.keepdims, shape, place, f"{x.name}_place")
-    return k.compute(shape, position, f"{x.name}_red_temp", axes="ax")
-
-
-def _count(x: k.Tensor, axes: tuple[int, ...]) -> Any:
-    """The number of elements along the axes, if known as such."""
-    found: Any = 1
-    for axis in axes:
-        found = x.shape[axis] if found == 1 else found * x.shape[axis]
-    return found.value if isinstance(found, k.tir.IntImm) else found
-
-
-def _folded(x: k.Tensor, axes: tuple[int, ...], keepdims: bool, shape: Any, fold: Any, name: str) -> k.Tensor:
-    """The stage `fold(indices of the result, element of x, reduced axes)`."""
+    """The row-major position of the extremum within the searched axes, as int64."""
     reduced = {i: k.reduce_axis(x.shape[i], f"k{i}") for i in axes}
+    reducer = arg_reducer(is_max=is_max, last=bool(a.select_last_index))
 
     def body(*indices: Any) -> Any:
         kept = iter(indices)
-        full = list(indices) if keepdims else [None if i in axes else next(kept) for i in range(x.ndim)]
+        full = list(indices) if a.keepdims else [None if i in axes else next(kept) for i in range(x.ndim)]
         where = [reduced[i].var if i in axes else full[i] for i in range(x.ndim)]
-        return fold(indices, x(*where), list(reduced.values()))
+        position: Any = k.index(0)
+        for axis in reduced.values():
+            position = position * axis.extent + axis.var
+        return reducer((position, x(*where)), list(reduced.values()))
 
-    return k.compute(shape, body, name, axes="ax")
+    found: k.Tensor = k.compute(shape, body, f"{x.name}_red_temp", axes="ax")[0]
+    return found
 
 
 def _samples(record: Any) -> tuple[Sample, ...]:

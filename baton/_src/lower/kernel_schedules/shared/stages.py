@@ -170,6 +170,12 @@ def is_plain(call: tir.Call) -> bool:
 
 
 def _read_stage(stmt: st.Stmt) -> Stage | None:
+    found = read_block(stmt)
+    return None if found is None else _read_store(*found)
+
+
+def read_block(stmt: st.Stmt) -> tuple[st.Block, dict[tir.Var, tuple[Axis, str]]] | None:
+    """The block inside a nest of plain loops, one per axis, and its axes with their kinds by variable."""
     loops: list[st.For] = []
     item = stmt
     while isinstance(item, st.For):
@@ -191,7 +197,7 @@ def _read_stage(stmt: st.Stmt) -> Stage | None:
         if _is_ragged(iter_var.dom.extent, loops):
             return None
         axes[iter_var.var] = (Axis(iter_var.var, iter_var.dom.extent), iter_var.iter_type)
-    return _read_store(block, axes)
+    return block, axes
 
 
 def _is_ragged(extent: PrimExpr, loops: list[st.For]) -> bool:

@@ -87,7 +87,7 @@ def _first_maximum(x: k.Tensor, shape: Any, a: Any) -> k.Tensor:
     data, result = pool_orders(a)
     taps = _taps(a)
 
-    reducer, outside = arg_reducer(x.dtype, is_max=True), 2**63 - 2  # behind all taps
+    reducer, outside = arg_reducer(is_max=True), 2**63 - 2  # behind all taps
 
     def body(*indices: Any) -> Any:
         at = result.split(indices)

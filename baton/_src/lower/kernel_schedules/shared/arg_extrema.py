@@ -1,0 +1,150 @@
+"""Places of extrema: a reduction of (position, value) pairs as two reductions of numbers, which run in vectors.
+
+    p[i], v[i] = the better of (p[i], v[i]) and (k, x[i, k])     ->     m[i] = max(x[i, k] for k)
+                                                                       q[i] = min(key(k, x[i, k]) for k)
+                                                                       p[i] = q[i] + n if q[i] < 0 else q[i]
+
+The key of a place is its position (for the last of equals, that from the end) if it holds the extremum, its position
+minus the number of places `n` if it holds NaN, which wins, and otherwise greater than all of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from baton._src.ir.expr import PrimExpr
+from baton._src.ir.structural import structural_equal
+from baton._src.lower.kernel_schedules.shared.loops import constant, product
+from baton._src.lower.kernel_schedules.shared.stages import Axis, Kernel, Opaque, Stage, read_block
+from baton._src.ops import kernel_words as k
+from baton._src.ops.reduce.arg_extrema import is_kept
+from baton._src.tir import expr as tir
+from baton._src.tir import stmt as st
+from baton._src.tir.buffer import Buffer
+from baton._src.values.dtype import DataType
+
+FEW = 1 << 30
+"""Places below which their keys fit in 32 bits."""
+
+
+@dataclass(frozen=True)
+class _Search:
+    """`positions` holds the row-major position of the extremum of `value` over the axes `reduce`."""
+
+    positions: Buffer
+    values: Buffer
+    spatial: tuple[Axis, ...]
+    reduce: tuple[Axis, ...]
+    position: PrimExpr
+    value: PrimExpr
+    is_max: bool
+    last: bool
+
+
+def in_two_sweeps(kernel: Kernel) -> Kernel:
+    """Return `kernel` with each search for the place of an extremum as three stages, if only the place is read."""
+    stages: list[Stage | Opaque] = []
+    between: list[Buffer] = []
+    for stage in kernel.stages:
+        search = _search(stage.stmt) if isinstance(stage, Opaque) else None
+        if search is None or not _is_unread(kernel, stage, search.values):
+            stages.append(stage)
+            continue
+        parts = _sweeps(search)
+        stages += parts
+        between += [part.buffer for part in parts[:-1]]
+    return replace(kernel, stages=tuple(stages), local=(*kernel.local, *between)) if between else kernel
+
+
+def _is_unread(kernel: Kernel, stage: Stage | Opaque, buffer: Buffer) -> bool:
+    others = (other for other in kernel.stages if other is not stage)
+    return buffer in kernel.local and not any(buffer in other.reads for other in others)
+
+
+# ---------------------------------------------------------------------------------------------------- reading
+
+
+def _search(stmt: st.Stmt) -> _Search | None:
+    found = read_block(stmt)
+    pairs = None if found is None else _updates(found[0].body)
+    if found is None or pairs is None or not _starts_with_nothing(found[0].init, pairs):
+        return None
+    axes = found[1]
+    (positions, first), (values, second) = pairs
+    places = [axes.get(i) if isinstance(i, tir.Var) else None for i in positions.indices]
+    spatial = tuple(place[0] for place in places if place is not None and place[1] == "spatial")
+    reduce = tuple(axis for axis, kind in axes.values() if kind == "reduce")
+    if len(spatial) != len(places) or len(spatial) + len(reduce) != len(axes):
+        return None
+    if not structural_equal(first.false_value, _row_major(reduce)):
+        return None
+    held = tuple(tir.BufferLoad(store.buffer, store.indices) for store in (positions, values))
+    here = (first.false_value, second.false_value)
+    for is_max in (True, False):
+        for last in (False, True):
+            keep = is_kept(held, here, is_max=is_max, last=last)
+            if all(structural_equal(u, tir.Select(keep, *arms)) for u, *arms in zip((first, second), held, here)):
+                return _Search(positions.buffer, values.buffer, spatial, reduce, *here, is_max, last)
+    return None
+
+
+def _row_major(axes: tuple[Axis, ...]) -> PrimExpr:
+    place: PrimExpr = k.index(0)
+    for axis in axes:
+        place = place * axis.extent + axis.var
+    return place
+
+
+def _updates(body: st.Stmt) -> list[tuple[st.BufferStore, tir.Select]] | None:
+    """The two stores, each with the selection it stores."""
+    bound: dict[Any, PrimExpr] = {}
+    while isinstance(body, st.LetStmt):
+        bound[body.var] = body.value
+        body = body.body
+    stores = body.seq if isinstance(body, st.SeqStmt) else ()
+    found = [(s, bound.get(s.value)) for s in stores if isinstance(s, st.BufferStore)]
+    chosen = [(store, value) for store, value in found if isinstance(value, tir.Select)]
+    same = len(chosen) == len(stores) == 2 and chosen[0][0].indices == chosen[1][0].indices
+    return chosen if same and chosen[0][0].buffer.dtype == "int64" else None
+
+
+def _starts_with_nothing(init: st.Stmt | None, pairs: list[tuple[st.BufferStore, tir.Select]]) -> bool:
+    stores = init.seq if isinstance(init, st.SeqStmt) else ()
+    wanted = [store.buffer for store, _ in pairs]
+    return [s.buffer for s in stores if isinstance(s, st.BufferStore)] == wanted
+
+
+# ---------------------------------------------------------------------------------------------------- writing
+
+
+def _sweeps(search: _Search) -> list[Stage]:
+    """The extremum, the least key, the position."""
+    count = product([axis.extent for axis in search.reduce])
+    size = constant(count)
+    dtype = DataType("int32" if size is not None and size < FEW else "int64")
+    total, at = k.cast(dtype, count), k.cast(dtype, search.position)
+    at = total - 1 - at if search.last else at
+    value, greatest = search.value, k.highest(dtype)
+    here = tuple(axis.var for axis in search.spatial)
+
+    extremum = _between(search, "extremum", value.dtype)
+    fold, start = (tir.Max, k.lowest(value.dtype)) if search.is_max else (tir.Min, k.highest(value.dtype))
+    best = Stage(extremum, search.spatial, value, search.reduce, fold, start)
+
+    keys = _between(search, "key", dtype)
+    key = k.select(tir.EQ(value, tir.BufferLoad(extremum, here)), at, greatest)
+    key = k.select(k.isnan(value), at - total, key) if value.dtype.is_float else key
+    least = Stage(keys, search.spatial, key, search.reduce, tir.Min, greatest)
+
+    found: PrimExpr = tir.BufferLoad(keys, here)
+    found = k.select(found < k.const(0, dtype), found + total, found)
+    found = k.cast("int64", total - 1 - found if search.last else found)
+    position = Stage(search.positions, search.spatial, found)
+    return [best.renamed(), least.renamed(), position.renamed()]
+
+
+def _between(search: _Search, name: str, dtype: DataType) -> Buffer:
+    """A buffer for one number per search."""
+    name = f"{search.positions.name}_{name}"
+    return Buffer(tir.Var(name, "handle", pointee=dtype), dtype, search.positions.shape, name=name)
