@@ -22,6 +22,7 @@ from baton._src.ops.layouts import folds
 from baton._src.ops.reduce.folds import folded_axes, infer_fold
 from baton._src.ops.samples import Arr, Sample
 from baton._src.te import reduction
+from baton._src.tir.kept_pair import is_kept
 from baton._src.values.dtype import DataType
 
 
@@ -116,18 +117,6 @@ def _check_not_empty(call: OpCall[Any]) -> None:
     for axis in folded_axes(x.ndim, call.attrs):
         if sizes.at_most(1, x.shape[axis]) is False:
             call.fail(f"axis {axis} of {show_shape(x.shape)} has no elements to search")
-
-
-def is_kept(left: Any, right: Any, *, is_max: bool, last: bool = False) -> Any:
-    """Whether the (position, value) pair on the left wins: the first of equals or the last, NaN before all numbers."""
-    better = left[1] > right[1] if is_max else left[1] < right[1]
-    equal: Any = k.tir.EQ(left[1], right[1])
-    earlier = left[0] > right[0] if last else left[0] < right[0]
-    if left[1].dtype.is_float:
-        nothing_left, nothing_right = k.isnan(left[1]), k.isnan(right[1])
-        better = k.tir.Or(better, k.tir.And(nothing_left, k.tir.Not(nothing_right)))
-        equal = k.tir.Or(equal, k.tir.And(nothing_left, nothing_right))
-    return k.tir.Or(better, k.tir.And(equal, earlier))
 
 
 def arg_reducer(*, is_max: bool, last: bool = False) -> Any:

@@ -15,13 +15,15 @@ from typing import Any
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.structural import structural_equal
-from baton._src.lower.kernel_schedules.shared.loops import constant, product
+from baton._src.lower.kernel_schedules.shared.loops import constant, i64, product
 from baton._src.lower.kernel_schedules.shared.stages import Axis, Kernel, Opaque, Stage, read_block
-from baton._src.ops import kernel_words as k
-from baton._src.ops.reduce.arg_extrema import is_kept
 from baton._src.tir import expr as tir
+from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
 from baton._src.tir.buffer import Buffer
+from baton._src.tir.dtype_limits import highest, lowest
+from baton._src.tir.kept_pair import is_kept
+from baton._src.tir.scalar_functions import isnan
 from baton._src.values.dtype import DataType
 
 FEW = 1 << 30
@@ -79,7 +81,10 @@ def _search(stmt: st.Stmt) -> _Search | None:
         return None
     if not structural_equal(first.false_value, _row_major(reduce)):
         return None
-    held = tuple(tir.BufferLoad(store.buffer, store.indices) for store in (positions, values))
+    held = (
+        tir.BufferLoad(positions.buffer, positions.indices),
+        tir.BufferLoad(values.buffer, values.indices),
+    )
     here = (first.false_value, second.false_value)
     for is_max in (True, False):
         for last in (False, True):
@@ -90,9 +95,9 @@ def _search(stmt: st.Stmt) -> _Search | None:
 
 
 def _row_major(axes: tuple[Axis, ...]) -> PrimExpr:
-    place: PrimExpr = k.index(0)
+    place: PrimExpr = i64(0)
     for axis in axes:
-        place = place * axis.extent + axis.var
+        place = ops.add(ops.multiply(place, axis.extent), axis.var)
     return place
 
 
@@ -123,25 +128,30 @@ def _sweeps(search: _Search) -> list[Stage]:
     count = product([axis.extent for axis in search.reduce])
     size = constant(count)
     dtype = DataType("int32" if size is not None and size < FEW else "int64")
-    total, at = k.cast(dtype, count), k.cast(dtype, search.position)
-    at = total - 1 - at if search.last else at
-    value, greatest = search.value, k.highest(dtype)
+    total, at = ops.cast(dtype, count), ops.cast(dtype, search.position)
+    at = _from_end(total, at) if search.last else at
+    value, greatest = search.value, highest(dtype)
     here = tuple(axis.var for axis in search.spatial)
 
     extremum = _between(search, "extremum", value.dtype)
-    fold, start = (tir.Max, k.lowest(value.dtype)) if search.is_max else (tir.Min, k.highest(value.dtype))
+    fold, start = (tir.Max, lowest(value.dtype)) if search.is_max else (tir.Min, highest(value.dtype))
     best = Stage(extremum, search.spatial, value, search.reduce, fold, start)
 
     keys = _between(search, "key", dtype)
-    key = k.select(tir.EQ(value, tir.BufferLoad(extremum, here)), at, greatest)
-    key = k.select(k.isnan(value), at - total, key) if value.dtype.is_float else key
+    key: PrimExpr = tir.Select(tir.EQ(value, tir.BufferLoad(extremum, here)), at, greatest)
+    key = tir.Select(isnan(value), ops.subtract(at, total), key) if value.dtype.is_float else key
     least = Stage(keys, search.spatial, key, search.reduce, tir.Min, greatest)
 
     found: PrimExpr = tir.BufferLoad(keys, here)
-    found = k.select(found < k.const(0, dtype), found + total, found)
-    found = k.cast("int64", total - 1 - found if search.last else found)
+    found = tir.Select(tir.LT(found, tir.IntImm(dtype, 0)), ops.add(found, total), found)
+    found = ops.cast("int64", _from_end(total, found) if search.last else found)
     position = Stage(search.positions, search.spatial, found)
     return [best.renamed(), least.renamed(), position.renamed()]
+
+
+def _from_end(total: PrimExpr, place: PrimExpr) -> PrimExpr:
+    """A position counted from the other end."""
+    return ops.subtract(ops.subtract(total, tir.IntImm(total.dtype, 1)), place)
 
 
 def _between(search: _Search, name: str, dtype: DataType) -> Buffer:
