@@ -10,6 +10,7 @@ import pytest
 
 import baton
 from baton import relay
+from baton.relay.backend.interpreter import ConstructorValue, RefValue
 from baton.relay.dataflow_pattern import has_dtype, has_shape, wildcard
 
 
@@ -130,8 +131,6 @@ def test_a_functor_without_a_method_says_that_it_is_not_implemented() -> None:
 
 
 def test_values_of_the_interpreter_have_classes() -> None:
-    from baton.relay.backend.interpreter import ConstructorValue, RefValue
-
     module = relay.prelude.Prelude(baton.IRModule()).mod
     _, cons, nil = module.get_type("List")
     found = relay.create_executor("debug", module).evaluate(cons(relay.const(1), nil()))

@@ -163,7 +163,7 @@ def pieces_of(window: Window, wide: int) -> list[Piece]:
 
 
 def pack(conv: Lines, piece: Piece, packed: Packed, start: PrimExpr) -> st.Stmt:
-    """Split every line that the piece reads into phases; lines outside are zeros."""
+    """Split every line of the input that the piece reads into phases."""
     return over_lines(conv, lambda line, where: copied_line(conv.source, piece, packed, line, start, where))
 
 
@@ -190,8 +190,8 @@ def over_lines(conv: Lines, body: Callable[[PrimExpr, dict[tir.Var, PrimExpr]], 
 
 def sees_every_line(conv: Lines) -> bool:
     """Whether no output line sees lines outside of the input."""
-    whole = ((i64(0), i64(w.taps)) for w in conv.others)
-    return all(structural_equal(w.range_at(as_int64(w.axis.var)), every) for w, every in zip(conv.others, whole))
+    ranges = ((w.range_at(as_int64(w.axis.var)), w.taps) for w in conv.others)
+    return all(structural_equal(seen, (i64(0), i64(taps))) for seen, taps in ranges)
 
 
 def copied_line(

@@ -83,10 +83,10 @@ def _is_of_slices(call: Call) -> bool:
         return False
     dtypes = {str(getattr(v.struct_info, "dtype", "")) for v in (call.args[0], weight, call)}
     unit_steps = all(step == 1 for step in (*a.strides, *a.dilation))
-    return dtypes == {"float32"} and weight.data.shape[2:] == (1, 3, 3) and unit_steps and not _depth(a.padding)
+    return dtypes == {"float32"} and weight.data.shape[2:] == (1, 3, 3) and unit_steps and not _pads_depth(a.padding)
 
 
-def _depth(padding: tuple[int, ...]) -> bool:
+def _pads_depth(padding: tuple[int, ...]) -> bool:
     """Whether there is padding before or behind the slices."""
     return padding[0] != 0 or padding[3] != 0
 
