@@ -144,3 +144,25 @@ def test_blocks_of_threads_do_not_reduce() -> None:
     s = Schedule(func)
     s.bind(s.get_loops("C")[0], "blockIdx.x")
     s.bind(s.get_loops("C")[1], "threadIdx.x")
+
+
+def loop_with_memory(condition: str, index: str) -> st.For:
+    """for i: t = a value of its own; if condition: A[index] = 0."""
+    func = from_source(
+        "@T.prim_func\n"
+        "def main(A: T.Buffer((64,), 'float32')):\n"
+        "    for i in range(8):\n"
+        "        t = T.allocate([1], 'int32', 'local')\n"
+        "        own = T.Buffer((1,), 'int32', data=t)\n"
+        "        own[0] = 20 - i\n"
+        f"        if {condition}:\n            A[{index}] = T.float32(0)\n"
+    )
+    return next(n for n in post_order(func.body) if isinstance(n, st.For))
+
+
+@pytest.mark.parametrize(
+    ("condition", "index"), [("i < 8", "own[0] + i"), ("own[0] + i == 20", "own[0] + i"), ("own[0] == i", "3")]
+)
+def test_what_an_iteration_keeps_for_itself_tells_nothing_of_another(condition: str, index: str) -> None:
+    """Guards that memory of an iteration, in indices or conditions, is not taken for the same value in all of them."""
+    assert [c.store.buffer.name for c in conflicts(loop_with_memory(condition, index), {})] == ["A"]

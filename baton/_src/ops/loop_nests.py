@@ -10,9 +10,9 @@ from typing import Any
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ops import kernel_words as k
-from baton._src.tir.buffer import Buffer
+from baton._src.tir.buffer import Buffer, decl_buffer
 from baton._src.tir.expr import BufferLoad, Var
-from baton._src.tir.stmt import BufferStore, For, ForKind, IfThenElse, LetStmt, SeqStmt, Stmt
+from baton._src.tir.stmt import Allocate, BufferStore, For, ForKind, IfThenElse, LetStmt, SeqStmt, Stmt
 
 
 def loops(shape: Sequence[Any], body: Callable[..., Stmt], names: str = "i") -> Stmt:
@@ -34,6 +34,12 @@ def let(name: str, value: PrimExpr, body: Callable[[Var], Stmt]) -> Stmt:
     """`body(v)` with the variable `v` bound to `value`."""
     variable = Var(name, value.dtype)
     return LetStmt(variable, value, body(variable))
+
+
+def local(name: str, shape: Sequence[Any], dtype: object, body: Callable[[Buffer], Stmt]) -> Stmt:
+    """`body(b)` with memory of its own for the buffer `b`; a few elements at known places become registers."""
+    buffer = decl_buffer([k.index(dim) for dim in shape], dtype, name, scope="local")
+    return Allocate(buffer.data, dtype=buffer.dtype, extents=buffer.shape, body=body(buffer))
 
 
 def store(buffer: Buffer, indices: Sequence[PrimExpr], value: PrimExpr) -> Stmt:

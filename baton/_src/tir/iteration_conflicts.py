@@ -40,12 +40,14 @@ def conflicts(loop: st.For, around: Domains, among: Collection[tir.Var] | None =
     """One for each buffer at most, of those that the loop does not allocate: `among` these pointers. `around` are the
     ranges of the loops around this one."""
     by_memory: dict[tir.Var, list[Access]] = {}
+    stored = {n.buffer.data for n in post_order(loop.body) if isinstance(n, st.BufferStore)}  # its own memory, too
     for access in loop_accesses(loop):
+        if access.is_store:
+            stored.add(access.buffer.data)
         if among is None or access.buffer.data in among:
             known = by_memory.setdefault(access.buffer.data, [])
             if not any(_is_repeated(access, other) for other in known):
                 known.append(access)
-    stored = {memory for memory, found in by_memory.items() if any(access.is_store for access in found)}
     for memory in by_memory:
         found = by_memory[memory]
         pairs = ((store, other) for store in found if store.is_store for other in found)
@@ -66,12 +68,18 @@ def _are_apart(loop: st.For, around: Domains, store: Access, other: Access, stor
     if store.buffer is not other.buffer:
         return False  # views of one memory, whose indices cannot be compared
     lasting = [n for n, pair in enumerate(zip(store.indices, other.indices)) if _is_lasting(pair, stored)]
+    store, other = (_under_lasting(access, stored) for access in (store, other))
     first, second = ([access.indices[n] for n in lasting] for access in (store, other))
     return (
         _tell_iteration(loop, around, (store, first), (other, second))
         or _have_bounds_apart(loop, around, (store, first), (other, second))
         or (len(lasting) == store.buffer.ndim and _differ_at_all_points(loop, around, store, other))
     )
+
+
+def _under_lasting(access: Access, stored: Collection[tir.Var]) -> Access:
+    """The access under those of its conditions that can be compared between iterations."""
+    return access._replace(conditions=tuple(c for c in access.conditions if _is_lasting((c,), stored)))
 
 
 def _is_lasting(indices: Indices, stored: Collection[tir.Var]) -> bool:

@@ -33,6 +33,7 @@ from baton._src.lower.kernel_schedules.shared.loops import (
     sequence,
     thread_work,
 )
+from baton._src.lower.kernel_schedules.shared.opaque_loops import shared_out
 from baton._src.lower.kernel_schedules.shared.pieces import cut_in_pieces
 from baton._src.lower.kernel_schedules.shared.stages import Axis, Declined, Kernel, Opaque, Stage, read_kernel
 from baton._src.lower.kernel_schedules.shared.vector_reduce import along_reduction, reduction
@@ -126,11 +127,17 @@ def _joint_depth(group: Group, stage: Stage) -> int:
 
 def _emit(group: Group, kernel: Kernel, target: Target) -> st.Stmt:
     if group.opaque is not None:
-        return group.opaque.stmt
+        return shared_out(group.opaque, _only_of(group.opaque, kernel), target)
     if len(group.stages) == 1:
         stage = group.stages[0]
         return _single_reduction(stage, target) if stage.reduce else elementwise(stage, target)
     return _rows(group, kernel, target)
+
+
+def _only_of(opaque: Opaque, kernel: Kernel) -> set[Buffer]:
+    """The kernel's buffers that no other stage uses."""
+    others = [s for s in kernel.stages if s is not opaque]
+    return set(kernel.local).difference(*(s.reads | s.writes for s in others))
 
 
 def elementwise(stage: Stage, target: Target) -> st.Stmt:

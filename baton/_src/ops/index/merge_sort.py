@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from baton._src.ops import kernel_words as k
-from baton._src.ops.loop_nests import both, let, load, loop, loops, store, when
+from baton._src.ops.loop_nests import both, let, load, local, loop, loops, store, when
 from baton._src.te.computation import extern
 from baton._src.tir import expr as tir
 from baton._src.tir.stmt import Stmt
@@ -37,7 +37,7 @@ def order(x: k.Tensor, axis: int, descending: bool) -> k.Tensor:
 
     def body(ins: Any, outs: Any) -> Stmt:
         (keys,) = ins
-        found, spare, cursor = outs
+        found, spare = outs
 
         def row(*outer: Any) -> Stmt:
             def at(position: Any) -> list[Any]:
@@ -47,17 +47,12 @@ def order(x: k.Tensor, axis: int, descending: bool) -> k.Tensor:
                 return k.wide(load(keys, *at(load(found, *at(position)))))
 
             start = loop(extent, lambda i: store(found, at(i), i), "s")
-            merges = _passes(
-                extent, lambda width: _merge_pass(extent, width, at, key, found, spare, cursor, descending)
-            )
+            merges = _passes(extent, lambda width: _merge_pass(extent, width, at, key, found, spare, descending))
             return both(start, merges)
 
         return loops(rows, row, "r")
 
-    outputs = extern(
-        [tuple(x.shape), tuple(x.shape), (k.index(2),)], [x], body, "sort_order", ["int64", "int64", "int64"]
-    )
-    result: k.Tensor = outputs[0]
+    result: k.Tensor = extern([tuple(x.shape)] * 2, [x], body, "sort_order", ["int64"] * 2)[0]
     return result
 
 
@@ -72,9 +67,7 @@ def _passes(extent: Any, merge: Any) -> Stmt:
     return loop(count, one, "p")
 
 
-def _merge_pass(
-    extent: Any, width: Any, at: Any, key: Any, found: Any, spare: Any, cursor: Any, descending: bool
-) -> Stmt:
+def _merge_pass(extent: Any, width: Any, at: Any, key: Any, found: Any, spare: Any, descending: bool) -> Stmt:
     """Merge runs of `width` pairwise into `spare`, then copy back."""
     twice = width * k.index(2)
     pairs = (extent + twice - k.index(1)) // twice
@@ -87,7 +80,7 @@ def _merge_pass(
                 lambda middle: let(
                     "high",
                     k.minimum(low + twice, extent),
-                    lambda high: _merge(low, middle, high, at, key, found, spare, cursor, descending),
+                    lambda high: _merge(low, middle, high, at, key, found, spare, descending),
                 ),
             )
 
@@ -97,13 +90,11 @@ def _merge_pass(
     return both(loop(pairs, pair, "q"), back)
 
 
-def _merge(
-    low: Any, middle: Any, high: Any, at: Any, key: Any, found: Any, spare: Any, cursor: Any, descending: bool
-) -> Stmt:
-    """One merge: `cursor` holds the next positions of the left and the right run."""
+def _merge(low: Any, middle: Any, high: Any, at: Any, key: Any, found: Any, spare: Any, descending: bool) -> Stmt:
+    """One merge."""
     zero, one = k.index(0), k.index(1)
 
-    def step(t: Any) -> Stmt:
+    def step(t: Any, cursor: Any) -> Stmt:
         def choose(i: Any, j: Any) -> Stmt:
             behind = k.if_then_else(
                 tir.GE(j, high), tir.IntImm("bool", 1), tir.Not(comes_before(key(j), key(i), descending))
@@ -115,7 +106,12 @@ def _merge(
 
         return let("i", load(cursor, zero), lambda i: let("j", load(cursor, one), lambda j: choose(i, j)))
 
-    return both(store(cursor, [zero], low), store(cursor, [one], middle), loop(high - low, step, "t"))
+    def steps(cursor: Any) -> Stmt:
+        """`cursor` holds the next positions of the left and the right run."""
+        start = both(store(cursor, [zero], low), store(cursor, [one], middle))
+        return both(start, loop(high - low, lambda t: step(t, cursor), "t"))
+
+    return local("cursor", (2,), "int64", steps)
 
 
 def reference_order(x: Any, axis: int, descending: bool) -> Any:

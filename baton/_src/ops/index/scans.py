@@ -19,7 +19,7 @@ from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import from_front, normal_axis
 from baton._src.ops.dims import DimMath
 from baton._src.ops.layouts import follows_input
-from baton._src.ops.loop_nests import both, load, loop, loops, store
+from baton._src.ops.loop_nests import both, let, load, local, loop, loops, store
 from baton._src.ops.precision import accumulator
 from baton._src.ops.row_major import split_index
 from baton._src.ops.samples import Arr, Sample
@@ -60,29 +60,35 @@ def scan(x: k.Tensor, axis: int, exclusive: bool, start: int, combine: Callable[
 
     def body(ins: Any, outs: Any) -> Stmt:
         (data,), (result,) = ins, outs
-        extent = k.index(x.shape[axis])
+        extent, zero, one = k.index(x.shape[axis]), k.index(0), k.index(1)
 
         def element(before: Any, i: Any, after: Any) -> Any:
             return k.cast(kept, load(data, *before, i, *after))
 
-        def block(*before: Any) -> Stmt:
-            zero, one = k.index(0), k.index(1)
+        def steps(before: Any, last: Any) -> Stmt:
+            """Along the axis; of a single line, the last value stays in the register `last`."""
+
+            def put(i: Any, after: Any, value: Any) -> Stmt:
+                place = [*before, i, *after]
+                if last is None:
+                    return store(result, place, value)
+                return let("new", value, lambda new: both(store(result, place, new), store(last, [zero], new)))
 
             def first(*after: Any) -> Stmt:
-                value = k.const(start, kept) if exclusive else element(before, zero, after)
-                return store(result, [*before, zero, *after], value)
+                return put(zero, after, k.const(start, kept) if exclusive else element(before, zero, after))
 
             def step(i: Any) -> Stmt:
                 def following(*after: Any) -> Stmt:
-                    new = element(before, i if exclusive else i + one, after)
-                    value = combine(load(result, *before, i, *after), new)
-                    return store(result, [*before, i + one, *after], value)
+                    old = load(result, *before, i, *after) if last is None else load(last, zero)
+                    return put(i + one, after, combine(old, element(before, i if exclusive else i + one, after)))
 
                 return loops(inner, following, "k")
 
-            return both(
-                loop(k.minimum(one, extent), lambda _: loops(inner, first, "f"), "any"), loop(extent - one, step, "s")
-            )
+            begin = loop(k.minimum(one, extent), lambda _: loops(inner, first, "f"), "any")
+            return both(begin, loop(extent - one, step, "s"))
+
+        def block(*before: Any) -> Stmt:
+            return steps(before, None) if inner else local("last", (1,), kept, lambda last: steps(before, last))
 
         return loops(outer, block, "o")
 
