@@ -7,7 +7,7 @@ from math import inf, nan
 import numpy as np
 import pytest
 
-from baton._src.codegen.llvm.float_ranges import EVERYTHING, fits, float_range
+from baton._src.codegen.llvm.float_ranges import EVERYTHING, fits, float_range, is_finite
 from baton._src.codegen.llvm.module import module_texts
 from baton._src.ir.expr import PrimExpr
 from baton._src.te.computation import compute, placeholder
@@ -94,3 +94,41 @@ def test_instructions(is_clipped: bool) -> None:
     func = create_prim_func([x, compute((16,), number, "y")])
     texts, _ = module_texts({"f": loops(func, [st.ForKind.VECTORIZED])}, HOST)
     assert ("fcmp oge" in texts["f"]) == (not is_clipped)
+
+
+@pytest.mark.parametrize(
+    ("expr", "expected"),
+    [
+        (X, False),
+        (real(3), True),
+        (real(nan), False),
+        (real(inf), False),
+        (ops.cast("float32", BYTE), True),
+        (tir.Broadcast(real(255) - ops.cast("float32", tir.Var("n", "int64")), 8), True),
+        (real(1) + X, False),
+        (real(2e38) + ops.cast("float32", BYTE), False),
+        (ops.cast("float16", tir.Var("n", "int32")), False),
+        (ops.cast("float32", X), False),
+    ],
+)
+def test_finite(expr: PrimExpr, expected: bool) -> None:
+    """Guards that nothing counts as finite that may be NaN or infinite."""
+    assert is_finite(expr) == expected
+
+
+@pytest.mark.parametrize("kind", [st.ForKind.SERIAL, st.ForKind.VECTORIZED])
+def test_extremes_with_integers(kind: st.ForKind) -> None:
+    """Guards that NaN stays in a minimum or maximum with what is no NaN, on whichever side that is."""
+    values = np.array([0, -0.0, 1.5, inf, -inf, nan, 300, -300, 254, 255, 256, -1, 7, 8, 9, nan], "float32")
+    x, z = placeholder(values.shape, "float32", "x"), placeholder((1,), "uint8", "z")
+
+    def clip(i: PrimExpr) -> PrimExpr:
+        bound = ops.cast("float32", z[0])
+        return ops.max(ops.min(x[i], real(255) - bound), real(0) - bound) + ops.min(bound, ops.max(bound, x[i]))
+
+    func = create_prim_func([x, z, compute(values.shape, clip, "y")])
+    found, expected = np.zeros_like(values), np.zeros_like(values)
+    run_native(loops(func, [kind]), values, np.array([3], "uint8"), found)
+    run_prim_func(func, [values, np.array([3], "uint8"), expected])
+    np.testing.assert_array_equal(found, expected)
+    assert np.isnan(found).sum() == 2

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
+from baton._src.codegen.llvm.float_ranges import is_finite
 from baton._src.codegen.llvm.narrow_float import narrow, widen
 from baton._src.codegen.llvm.text import FunctionText, mangle, with_lanes
 from baton._src.codegen.llvm.types import compute_type, is_narrow, literal_text, register_type
@@ -112,7 +113,7 @@ def _compute_dtype(dtype: DataType) -> DataType:
 
 
 def _float_extreme(f: FunctionText, node: Any, kind: str, a: str, b: str) -> str:
-    """With a constant that is not NaN on the left, compare and select keep the other's NaN: one instruction on x86."""
+    """With what is not NaN on the left, compare and select keep the other's NaN: one instruction on x86."""
     if _is_number(node.b):
         a, b = b, a
     if _is_number(node.a) or _is_number(node.b):
@@ -124,9 +125,9 @@ def _float_extreme(f: FunctionText, node: Any, kind: str, a: str, b: str) -> str
 
 
 def _is_number(expr: PrimExpr) -> bool:
-    if isinstance(expr, tir.Broadcast):
-        expr = expr.value
-    return isinstance(expr, tir.FloatImm) and expr.value == expr.value
+    """Whether a value is certainly not NaN."""
+    literal = expr.value if isinstance(expr, tir.Broadcast) else expr
+    return (isinstance(literal, tir.FloatImm) and literal.value == literal.value) or is_finite(expr)
 
 
 def _int_division(f: FunctionText, node: Any, kind: str, a: str, b: str, signed: bool) -> str:

@@ -12,6 +12,9 @@ DEEPEST = 6
 """Depth to which expressions are inspected: clipping is usually directly below a cast."""
 _ROUNDINGS = ("tir.nearbyint", "tir.floor", "tir.ceil", "tir.trunc", "tir.round")
 
+LARGE = 1e30
+"""Sums of a few numbers up to this do not overflow."""
+
 Range = tuple[float, float]
 EVERYTHING: Range = (-inf, inf)
 
@@ -41,6 +44,24 @@ def float_range(value: PrimExpr, depth: int = DEEPEST) -> Range:
             return _combined(value, float_range(value.a, depth - 1), float_range(value.b, depth - 1))
         case _:
             return EVERYTHING
+
+
+def is_finite(value: PrimExpr) -> bool:
+    """Whether a float expression is certainly a finite number: a literal, an integer, or a sum of such ones."""
+    pending, wide = [value], True
+    while pending and wide:
+        match pending.pop():
+            case tir.FloatImm(value=number):
+                wide = abs(number) <= LARGE
+            case tir.Broadcast(value=inner):
+                pending.append(inner)
+            case tir.Cast(value=inner) as cast:
+                wide = inner.dtype.kind in ("int", "uint") and cast.dtype.bits >= 32
+            case tir.Add(a=a, b=b) | tir.Sub(a=a, b=b):
+                pending += [a, b]
+            case _:
+                wide = False
+    return wide
 
 
 def _combined(node: PrimExpr, a: Range, b: Range) -> Range:
