@@ -66,6 +66,27 @@ def test_integer_division(dtype: str, kind: st.ForKind) -> None:
     np.testing.assert_array_equal(found, wrapped)
 
 
+@pytest.mark.parametrize("target", [HOST, OLD], ids=["host", "sse"])
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16", "int32", "uint32"])
+def test_vectors_of_quotients(dtype: str, target: Target) -> None:
+    """Guards that dividing as floats is exact: dividends at, just below and just above multiples of the divisor, up to
+    the ends of the range.
+    """
+    low, high = np.iinfo(dtype).min, np.iinfo(dtype).max
+    generator = np.random.default_rng(0)
+    divisors = np.r_[generator.integers(1, high, 300, endpoint=True), np.arange(1, 40), high, high - 1, high // 2]
+    multiples = divisors * (generator.integers(0, high, divisors.size, endpoint=True) // divisors)
+    most = divisors * (high // divisors)
+    a = np.concatenate([base + d for base in (multiples, most) for d in (-1, 0, 1)])
+    a, b = np.clip(np.r_[a, -a, a], low, high), np.r_[np.tile(divisors, 12), np.tile(-divisors, 6)]
+    keep = b >= low
+    x, y = a[keep].astype(dtype), b[keep].astype(dtype)
+    for node, meaning in ((tir.FloorDiv, np.floor_divide), (tir.FloorMod, np.remainder)):
+        found = np.zeros_like(x)
+        run_native(loops(elementwise(dtype, (len(x),), node), [st.ForKind.VECTORIZED]), x, y, found, target=target)
+        np.testing.assert_array_equal(found, meaning(x, y))
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("kind", [st.ForKind.SERIAL, st.ForKind.VECTORIZED])
 def test_float_remainders(dtype: str, kind: st.ForKind) -> None:

@@ -149,8 +149,7 @@ def _int_division(f: FunctionText, node: Any, kind: str, a: str, b: str, signed:
             is_minus = f.value(f"icmp eq {kind} {b}, {literal_text(node.dtype, -1)}")
             special = f.value(f"or {flag} {is_zero}, {is_minus}")
         safe = f.value(f"select {flag} {special}, {kind} {literal_text(node.dtype, 1)}, {kind} {b}")
-    word = "s" if signed else "u"
-    quotient = f.value(f"{word}div {kind} {a}, {safe}")
+    quotient = _quotient(f, node.dtype, kind, a, safe, signed, is_known=known is not None)
     rest = f.value(f"sub {kind} {a}, {f.value(f'mul {kind} {quotient}, {safe}')}")
     if rounds_down:
         uneven = f.value(f"icmp ne {kind} {rest}, {zero}")
@@ -166,6 +165,19 @@ def _int_division(f: FunctionText, node: Any, kind: str, a: str, b: str, signed:
         return quotient
     # Here divisor 0 or -1 was replaced by 1: the quotient is a; 0 -> 0 and -1 -> -a, which is a * b in both cases.
     return f.value(f"select {flag} {special}, {kind} {f.value(f'mul {kind} {a}, {b}')}, {kind} {quotient}")
+
+
+def _quotient(f: FunctionText, dtype: DataType, kind: str, a: str, b: str, signed: bool, is_known: bool) -> str:
+    """The quotient rounded towards zero; `b` is not zero. Processors do not divide vectors of integers: those are
+    divided as floats. That is exact: a quotient that is no integer is below the next one by 1 / a of itself at least,
+    which is more than its rounding error.
+    """
+    word = "s" if signed else "u"
+    if is_known or dtype.lanes == 1 or dtype.bits > 32:
+        return f.value(f"{word}div {kind} {a}, {b}")
+    real = with_lanes("float" if dtype.bits <= 16 else "double", dtype.lanes)
+    reals = [f.value(f"{word}itofp {kind} {operand} to {real}") for operand in (a, b)]
+    return f.value(f"fpto{word}i {real} {f.value(f'fdiv {real} {reals[0]}, {reals[1]}')} to {kind}")
 
 
 def compare(f: FunctionText, node: Any, a: str, b: str, features: Collection[str]) -> str:

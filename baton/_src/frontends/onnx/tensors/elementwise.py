@@ -56,8 +56,11 @@ def modulo(node: OnnxNode) -> Value:
 def power(node: OnnxNode) -> Value:
     """The result has the dtype of the base."""
     base, exponent = node[0], node[1]
-    if exponent.array is not None and exponent.array.size == 1 and float(exponent.array.reshape(-1)[0]) == 2.0:
-        return node.graph.call("multiply", base, base)
+    known = exponent.array if exponent.rank <= base.rank else None
+    factors = float(known.reshape(-1)[0]) if known is not None and known.size == 1 else 0.0
+    if factors in (2.0, 3.0):
+        square = node.graph.call("multiply", base, base)
+        return square if factors == 2.0 else node.graph.call("multiply", square, base)
     if base.dtype != exponent.dtype:
         # Integers are raised in the wider of the two types: in a narrower one what the result could hold would wrap.
         wider = exponent.dtype.is_float or exponent.dtype.bits > base.dtype.bits
