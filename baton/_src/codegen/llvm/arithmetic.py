@@ -121,7 +121,8 @@ def _float_extreme(f: FunctionText, node: Any, kind: str, a: str, b: str) -> str
         how = "ogt" if isinstance(node, tir.Max) else "olt"
         return f.value(f"select {flag} {f.value(f'fcmp {how} {kind} {a}, {b}')}, {kind} {a}, {kind} {b}")
     name = "maximum" if isinstance(node, tir.Max) else "minimum"
-    return f.intrinsic(f"llvm.{name}.{mangle(kind)}", kind, (kind, a), (kind, b), flags="nsz ")
+    # x86 compares the first operand with itself: not the running extreme, which the next one waits for.
+    return f.intrinsic(f"llvm.{name}.{mangle(kind)}", kind, (kind, b), (kind, a), flags="nsz ")
 
 
 def _is_number(expr: PrimExpr) -> bool:
