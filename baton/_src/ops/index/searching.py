@@ -15,7 +15,7 @@ from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.dims import DimMath, show_shape
-from baton._src.ops.loop_nests import both, let, load, loop, loops, store, when
+from baton._src.ops.loop_nests import both, let, load, local, loop, loops, store, when
 from baton._src.ops.precision import accumulator
 from baton._src.ops.samples import Arr, Sample
 from baton._src.te.computation import extern
@@ -70,17 +70,27 @@ def search(row: k.Tensor, values: k.Tensor, right: bool, dtype: Any) -> k.Tensor
     steps = length.value.bit_length() if isinstance(length, tir.IntImm) else HALVINGS
 
     def body(ins: Any, outs: Any) -> Stmt:
-        ordered, wanted = ins
-        result, cursor = outs
+        (ordered, wanted), (result,) = ins, outs
         low, high = [k.index(0)], [k.index(1)]
 
         def one(*i: Any) -> Stmt:
+            return local("cursor", (2,), "int64", lambda cursor: halving(i, cursor))
+
+        def halving(i: Any, cursor: Any) -> Stmt:
+            """`cursor` holds the first and the last position that may be the one."""
             outer = i[:-1] if row.ndim > 1 else ()
 
             def at(middle: Any) -> Stmt:
                 element, value = (k.cast(kept, v) for v in (load(ordered, *outer, middle), load(wanted, *i)))
                 before = tir.LE(element, value) if right else tir.LT(element, value)
-                return when(before, store(cursor, low, middle + k.index(1)), store(cursor, high, middle))
+
+                def moved(is_before: Any) -> Stmt:  # without a jump, which could not be foreseen
+                    begin = k.select(is_before, middle + k.index(1), load(cursor, *low))
+                    return both(
+                        store(cursor, high, k.select(is_before, load(cursor, *high), middle)), store(cursor, low, begin)
+                    )
+
+                return let("before", before, moved)
 
             half = (load(cursor, *low) + load(cursor, *high)) // k.index(2)
             step = when(tir.LT(load(cursor, *low), load(cursor, *high)), let("middle", half, at))
@@ -93,8 +103,7 @@ def search(row: k.Tensor, values: k.Tensor, right: bool, dtype: Any) -> k.Tensor
 
         return loops(values.shape, one)
 
-    found = extern([tuple(values.shape), (k.index(2),)], [row, values], body, "search", [dtype, "int64"])
-    result: k.Tensor = found[0]
+    result: k.Tensor = extern(tuple(values.shape), [row, values], body, "search", dtype)
     return result
 
 
