@@ -11,6 +11,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Sequence
 
 from baton._src.codegen.llvm.padded import from_memory, to_memory
+from baton._src.codegen.llvm.repeated import repeated_load, repeated_run
 from baton._src.codegen.llvm.strided import LARGEST_MASKED_STRIDE, LARGEST_STRIDE, masked_strided_load, strided_load
 from baton._src.codegen.llvm.text import FunctionText, with_lanes
 from baton._src.codegen.llvm.types import byte_size, memory_type, register_type
@@ -101,7 +102,11 @@ class MemoryAccess(ABC):
         elif isinstance(index, tir.Ramp) and _is_one(index.stride):
             found = self._load_run(node.buffer, index, wide, lanes)
         else:
-            found = self._strided(node.buffer, index, kind, lanes) or self._gather(node.buffer, index, kind, lanes)
+            found = (
+                self._strided(node.buffer, index, kind, lanes)
+                or self._repeated(node.buffer, index, kind, lanes)
+                or self._gather(node.buffer, index, kind, lanes)
+            )
         return from_memory(self.f, node.dtype, found)
 
     def _load_plain(self, node: tir.BufferLoad, kind: str) -> str:
@@ -149,6 +154,15 @@ class MemoryAccess(ABC):
         if "avx512vl" not in self.features or stride > LARGEST_MASKED_STRIDE:
             return None
         return masked_strided_load(self.f, self.pointer(buffer, index.base), kind, lanes, stride, align, self.mask)
+
+    def _repeated(self, buffer: Buffer, index: PrimExpr, kind: str, lanes: int) -> str | None:
+        """Load elements for several neighbouring lanes each; None if some lane is masked off, or they are others."""
+        run = repeated_run(index, lanes) if self.mask is None and kind != "ptr" else None
+        if run is None:
+            return None
+        return repeated_load(
+            self.f, self.pointer(buffer, run.start), kind, lanes, run.times, memory_align(buffer.dtype)
+        )
 
     def _gather(self, buffer: Buffer, index: PrimExpr, kind: str, lanes: int) -> str:
         places = self.addresses(buffer, index, kind, lanes)

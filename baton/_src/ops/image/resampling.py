@@ -118,6 +118,31 @@ def taps(s: Scalars, at: Any, before: Any, a: Any) -> list[tuple[Any, Any]]:
     return [(s.clamp(first + n, before), w) for n, w in zip((-1, 0, 1, 2), weights)]
 
 
+@dataclass(frozen=True)
+class Steps:
+    """Places `first + i * step // times`: of elements that are repeated, or of every so many of them."""
+
+    first: int
+    step: int
+    times: int
+
+    def at(self, i: Any) -> Any:
+        """The place for index `i`, a te scalar."""
+        return k.index(self.first) + (i * k.index(self.step)) // k.index(self.times)
+
+
+def even_steps(places: Any, before: int) -> Steps | None:
+    """The steps of known places among `before` elements; None if they are uneven. Vectors of what is at even steps are
+    loaded as runs of neighbours, others element by element.
+    """
+    count = len(places)
+    if count < 2 or before < 1:
+        return None
+    step, times = max(1, int(places[1] - places[0])), max(1, count // before)
+    found = Steps(int(places[0]), step, 1 if step > 1 else times)
+    return found if (places == found.first + np.arange(count) * found.step // found.times).all() else None
+
+
 def _rounded(s: Scalars, at: Any, a: Any) -> Any:
     method = a.rounding_method
     if not method:

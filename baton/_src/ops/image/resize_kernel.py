@@ -11,9 +11,11 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from baton._src.ops import kernel_words as k
 from baton._src.ops.fill_values import as_element
-from baton._src.ops.image.resampling import TE, box, coordinate, taps
+from baton._src.ops.image.resampling import NUMPY, TE, box, coordinate, even_steps, taps
 from baton._src.ops.layout_names import layout_over
 from baton._src.ops.windows import SPATIAL
 from baton._src.values.dtype import DataType
@@ -62,8 +64,7 @@ class _Resizing:
     def _weighted(self, before: k.Tensor, indices: Sequence[Any], letters: str) -> Any:
         """The sum of the taps along the axes `letters`; the element itself where the nearest is taken."""
         at = self.order.split(indices)
-        extents = [self.x.shape[self.order.position(letter)] for letter in letters]
-        found = [taps(TE, self._source(letter, at), n, self.a) for letter, n in zip(letters, extents)]
+        found = [self._taps(letter, at) for letter in letters]
         total: Any = None
         for choice in itertools.product(*found):
             places = {**at, **{letter: index for letter, (index, _) in zip(letters, choice)}}
@@ -75,6 +76,19 @@ class _Resizing:
                 value = value * weight
             total = value if total is None else total + value
         return total
+
+    def _taps(self, letter: str, at: Any) -> list[tuple[Any, Any]]:
+        """(index, weight) pairs along an axis."""
+        place = self.order.position(letter)
+        before, after = self.x.shape[place], self.out.shape[place]
+        if self.a.method == "nearest_neighbor" and isinstance(before, k.tir.IntImm) and isinstance(after, k.tir.IntImm):
+            side = box(self.a, self.letters.index(letter))
+            mode = self.a.coordinate_transformation_mode
+            source = coordinate(NUMPY, np.arange(after.value), before.value, after.value, mode, side)
+            steps = even_steps(taps(NUMPY, source, before.value, self.a)[0][0], before.value)
+            if steps is not None:
+                return [(steps.at(at[letter]), None)]
+        return taps(TE, self._source(letter, at), before, self.a)
 
     def _extrapolated(self, value: Any, indices: Sequence[Any]) -> Any:
         """`extrapolation_value` where tf_crop_and_resize maps outside of the image."""

@@ -17,6 +17,7 @@ from baton._src.frontends.graph_builder.graph import GraphBuilder
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.node import OnnxNode
 from baton._src.ir.tensor_info import Dim
+from baton._src.ops.image.resampling import even_steps
 from baton._src.values.dtype import INT64, DataType
 from baton._src.values.tensor import AnyArray
 
@@ -68,7 +69,7 @@ def resized_along(node: OnnxNode, style: Style, x: Value, axis: Axis) -> Value:
     g, scale = node.graph, _scale(node.graph, axis)
     source = _coordinates(g, style.mode, axis, scale)
     if style.method == "nearest":
-        out = g.call("take", x, _within(g, _rounded(g, style.nearest, source, scale), axis), axis=axis.place)
+        out = _taken(g, x, axis, _within(g, _rounded(g, style.nearest, source, scale), axis))
     elif source.array is not None and isinstance(axis.before, int):
         out = _by_weights(g, style, x, axis, source.array, axis.before)
     elif style.antialias:
@@ -80,6 +81,18 @@ def resized_along(node: OnnxNode, style: Style, x: Value, axis: Axis) -> Value:
     reaches = g.call("less_equal", source, _with(g, "subtract", _real(g, axis.before), 1.0))
     inside = g.call("logical_and", _with(g, "greater_equal", source, 0.0), reaches)
     return g.call("where", _column(g, inside, axis, out.rank), out, g.scalar(style.outside, out))
+
+
+def _taken(g: GraphBuilder, x: Value, axis: Axis, places: Value) -> Value:
+    """The elements at `places` along the axis."""
+    if places.array is not None and isinstance(axis.before, int):
+        count, steps = len(places.array), even_steps(places.array, axis.before)
+        if steps is not None and steps.first == 0 and count == axis.before * steps.times:
+            return g.call("repeat", x, repeats=steps.times, axis=axis.place)
+        if steps is not None and steps.times == 1:
+            ends = (steps.first,), (steps.first + (count - 1) * steps.step + 1,)
+            return g.call("strided_slice", x, axes=(axis.place,), begin=ends[0], end=ends[1], strides=(steps.step,))
+    return g.call("take", x, places, axis=axis.place)
 
 
 def _with(g: GraphBuilder, op: str, value: Value, number: float) -> Value:
