@@ -18,6 +18,7 @@ import numpy as np
 
 from baton._src.support.diagnostics import fail
 from baton._src.values import ffi
+from baton._src.values.dlpack import array_over
 from baton._src.values.dtype import EXTENDED, DataType
 from baton._src.values.shape import ShapeTuple
 from baton._src.values.tensor import AnyArray, NDArray
@@ -82,8 +83,8 @@ def _by_dlpack(value: Any) -> AnyArray:
     detach: Callable[[], Any] | None = getattr(value, "detach", None)
     source = detach() if detach is not None else value
     try:
-        return np.from_dlpack(source)
-    except (BufferError, RuntimeError, TypeError) as error:
+        return array_over(source)
+    except (BufferError, RuntimeError, TypeError, ValueError) as error:
         raise fail("tensor-dlpack", f"cannot read a {type(value).__name__} as a tensor of the CPU: {error}") from error
 
 

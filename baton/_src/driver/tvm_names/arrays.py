@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from baton._src.values.device import CPU, Device
+from baton._src.values.dlpack import array_over
 from baton._src.values.tensor import AnyArray, NDArray, array
 
 
@@ -27,7 +28,7 @@ class _Capsule:
 def from_dlpack(dltensor: Any) -> NDArray:
     """A tensor over the memory of `dltensor` (a capsule, or anything with `__dlpack__`), without a copy."""
     if hasattr(dltensor, "__dlpack__"):
-        return NDArray(np.from_dlpack(dltensor))
+        return NDArray(array_over(dltensor))
     return NDArray(_writable(np.from_dlpack(_Capsule(dltensor))))
 
 

@@ -1,0 +1,77 @@
+"""Arrays over the memory of other libraries' tensors, by DLPack: also those of element types that NumPy's own reader
+does not know (bfloat16, 8-bit floats).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from typing import Any
+
+import numpy as np
+
+from baton._src.values.dtype import DataType
+from baton._src.values.tensor import AnyArray
+
+_CPU = 1
+_EXTENDED = {
+    (4, 16): "bfloat16", (10, 8): "float8_e4m3fn", (11, 8): "float8_e4m3fnuz", (12, 8): "float8_e5m2",
+    (13, 8): "float8_e5m2fnuz", (14, 8): "float8_e8m0fnu",
+}  # fmt: skip
+"""Element types by DLPack's number of their kind, and their bits."""
+
+
+class _Tensor(ctypes.Structure):
+    """`DLTensor`, with which a capsule called `dltensor` begins."""
+
+    _fields_ = (
+        ("data", ctypes.c_void_p), ("device", ctypes.c_int32 * 2), ("ndim", ctypes.c_int32), ("code", ctypes.c_uint8),
+        ("bits", ctypes.c_uint8), ("lanes", ctypes.c_uint16), ("shape", ctypes.POINTER(ctypes.c_int64)),
+        ("strides", ctypes.POINTER(ctypes.c_int64)), ("byte_offset", ctypes.c_uint64),
+    )  # fmt: skip
+
+
+def array_over(tensor: Any) -> AnyArray:
+    """An array over the memory of `tensor`, which has `__dlpack__`, without a copy.
+
+    Raises what NumPy raises if it is no tensor of the CPU, or of elements that nobody knows.
+    """
+    try:
+        return np.from_dlpack(tensor)
+    except (BufferError, RuntimeError, TypeError):
+        found = _extended(tensor)
+        if found is None:
+            raise
+        return found
+
+
+def _extended(tensor: Any) -> AnyArray | None:
+    """One of an element type of ml_dtypes; None if it has another one."""
+    if int(tensor.__dlpack_device__()[0]) != _CPU:
+        return None
+    capsule = tensor.__dlpack__()
+    described = _Tensor.from_address(_address(capsule))
+    name = _EXTENDED.get((described.code, described.bits))
+    if name is None or described.lanes != 1:
+        return None
+    dtype, rank = DataType(name).numpy, described.ndim
+    shape = described.shape[:rank] if rank else []
+    steps = described.strides[:rank] if rank and described.strides else _dense(shape)
+    if not math.prod(shape):
+        return np.empty(shape, dtype)
+    if min(steps, default=0) < 0:
+        return None
+    last = sum((size - 1) * step for size, step in zip(shape, steps, strict=True))
+    held: Any = (ctypes.c_char * ((last + 1) * dtype.itemsize)).from_address(described.data + described.byte_offset)
+    held.owner = capsule  # the memory lives as long as what looks at it
+    return np.ndarray(shape, dtype, held, strides=[step * dtype.itemsize for step in steps])
+
+
+def _address(capsule: Any) -> int:
+    pointer = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+    return int(pointer(capsule, b"dltensor"))
+
+
+def _dense(shape: list[int]) -> list[int]:
+    return [math.prod(shape[place + 1 :]) for place in range(len(shape))]
