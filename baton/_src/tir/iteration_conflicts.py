@@ -236,7 +236,7 @@ def _elements(loop: st.For, outside: Domains, access: Access) -> tuple[Any, Any]
     if not points.complete:
         raise Unknown
     values = [points.value(index) for index in (*outside, *access.indices, loop.loop_var)]
-    columns = [np.broadcast_to(value, points.count) for value in values]
+    columns = [np.broadcast_to(value, points.count) for value in (0, *values)]  # a scalar is one element: it has a row
     return np.stack(columns[:-1], axis=1), columns[-1]
 
 

@@ -234,3 +234,27 @@ def test_gradients_of_complex_weights() -> None:
         value = used(w)
         found.append((value, *torch.autograd.grad(value, w)))
     torch.testing.assert_close(found[1], found[0])
+
+
+@pytest.mark.parametrize("length", [1, 2, 7, 8, 10, 12])
+def test_spectra_of_reals_are_real_at_the_ends(length: int) -> None:
+    """Without noise in the imaginary part, whose sign would decide between angles of pi and of minus pi."""
+
+    def angles(x: Any) -> Any:
+        ends = [0, length // 2] if length % 2 == 0 else [0]
+        plane = torch.fft.fft2(x.expand(2, 3, length))
+        return torch.fft.rfft(x)[:, ends].angle(), torch.fft.fft(x)[:, ends].angle(), plane[:, 0][:, ends].angle()
+
+    exported, inputs, expected = exported_cases([(angles, (floats(3, length),)), (angles, (-floats(3, length).abs(),))])
+    check(exported, inputs, expected, "angles", level=0)
+
+
+def test_real_tensors_made_like_complex_ones() -> None:
+    def made(x: Any) -> Any:
+        z = torch.view_as_complex(x)
+        real = [f(z, dtype=torch.float32) for f in (torch.zeros_like, torch.ones_like)]
+        news = z.new_zeros(3, dtype=torch.float32), z.new_full((3,), 2.0, dtype=torch.float64)
+        return *real, *news, torch.full_like(z, 3.0, dtype=torch.float32)
+
+    exported, inputs, expected = exported_cases([(made, (floats(3, 2),))])
+    check(exported, inputs, expected, "made", level=0)

@@ -356,3 +356,14 @@ def test_what_torchscript_keeps_to_itself(module: nn.Module, inputs: list[Any], 
     infos = [(f"x{k}", (tuple(x.shape), str(x.dtype).removeprefix("torch."))) for k, x in enumerate(inputs)]
     with pytest.raises(DiagnosticError, match=message):
         from_pytorch(script, infos)
+
+
+@pytest.mark.parametrize("shape", [(5,), (5, 2)])
+def test_unique_in_a_row_along_an_axis_from_behind(shape: tuple[int, ...]) -> None:
+    """PyTorch's exporter gets its shape wrong, also that of a vector."""
+
+    class Runs(nn.Module):
+        def forward(self, x: Any) -> Any:
+            return torch.unique_consecutive(x, dim=-1)
+
+    assert refusal(Runs(), floats(*shape)).diagnostics[0].help == f"say dim={len(shape) - 1}"

@@ -42,7 +42,15 @@ def turned(x: Any) -> Any:
 def of_nothing(x: Any, y: Any, z: Any) -> Any:
     """No matrix, matrices without rows, both."""
     found = (linalg.inv(x), linalg.inv(y), linalg.cholesky(x), linalg.solve(y, y), *linalg.lu_factor(y))
-    return *found, linalg.pinv(x), linalg.pinv(z), linalg.slogdet(x)[1], linalg.svdvals(y), linalg.eigvalsh(x)
+    return (
+        *found,
+        linalg.det(x),
+        linalg.pinv(x),
+        linalg.pinv(z),
+        linalg.slogdet(x)[1],
+        linalg.svdvals(y),
+        linalg.eigvalsh(x),
+    )
 
 
 def of_reflections(x: Any, y: Any) -> Any:

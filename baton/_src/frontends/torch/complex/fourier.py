@@ -78,8 +78,23 @@ def _scale(lengths: Sequence[int], normalization: int) -> float:
 
 def _matrix(length: int, forward: bool) -> AnyArray:
     places = np.arange(length)
-    angle = 2 * np.pi * (np.outer(places, places) % length) / length
-    found: AnyArray = np.exp((-1j if forward else 1j) * angle)
+    found: AnyArray = _roots(length, -1 if forward else 1)[np.outer(places, places) % length]
+    return found
+
+
+def _roots(length: int, sign: int) -> AnyArray:
+    """All roots of 1, counted from 1 in the direction of `sign`.
+
+    Quarters of a turn are exact, and zeros positive: where a spectrum of real numbers is real, its angle is 0 or pi.
+    """
+    turns = np.arange(length)
+    angle = 2 * np.pi * turns / length
+    cosine, sine = np.cos(angle), np.sin(angle)
+    quarters = turns[4 * turns % length == 0]
+    for part, values in ((cosine, (1, 0, -1, 0)), (sine, (0, 1, 0, -1))):
+        part[quarters] = np.take(values, 4 * quarters // length)
+    found = np.empty(length, np.complex128)
+    found.real, found.imag = cosine, sign * sine + 0.0
     return found
 
 

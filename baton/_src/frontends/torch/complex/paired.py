@@ -132,21 +132,23 @@ def count_of_elements(node: AtenNode, x: Pair) -> Any:
 
 
 def constant(converter: Converter) -> Converter:
-    """Tensors of zeros and ones."""
+    """Tensors of zeros and ones, real if another dtype is asked for."""
 
-    def convert(node: AtenNode, *given: Any, **keywords: Any) -> Pair:
-        return pair_of(node, converter(node, *_parts(given, "real"), **keywords))
+    def convert(node: AtenNode, *given: Any, **keywords: Any) -> Pair | Value:
+        found: Value = converter(node, *_parts(given, "real"), **keywords)
+        return pair_of(node, found) if isinstance(node.results[0], Part) else found
 
     return convert
 
 
 def number(converter: Converter) -> Converter:
-    """Tensors of one number, which is the last argument."""
+    """Tensors of one number, which is the last argument; real if another dtype is asked for."""
 
-    def convert(node: AtenNode, *given: Any, **keywords: Any) -> Pair:
+    def convert(node: AtenNode, *given: Any, **keywords: Any) -> Pair | Value:
         *rest, last = given
         parts = (last.real, last.imag) if isinstance(last, (Pair, complex)) else (last, 0)
-        return Pair(*(converter(node, *_parts(tuple(rest), "real"), part, **keywords) for part in parts))
+        found = [converter(node, *_parts(tuple(rest), "real"), part, **keywords) for part in parts]
+        return Pair(*found) if isinstance(node.results[0], Part) else found[0]
 
     return convert
 

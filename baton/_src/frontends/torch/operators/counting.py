@@ -67,6 +67,8 @@ def unique_consecutive(
 
     With `dim`, of slices.
     """
+    if dim is not None:
+        _check_axis(node, x, dim)
     if dim is not None and x.rank != 1:
         return slices_in_a_row(node, x, dim, return_inverse, return_counts)
     values, turns, counts = _runs(node, node.graph.reshape(x, (-1,)) if x.rank != 1 else x)
@@ -81,10 +83,14 @@ def slices_in_a_row(
     return _unsliced(node, values, x, dim), turns if return_inverse else None, counts if return_counts else None
 
 
-def _slices(node: AtenNode, x: Value, dim: int) -> Value:
-    """The slices along an axis as rows of a matrix."""
+def _check_axis(node: AtenNode, x: Value, dim: int) -> None:
     if dim < 0 and x.rank > 0:
         node.fail(f"PyTorch's exporter gives another shape for dim={dim}", help=f"say dim={dim + x.rank}")
+
+
+def _slices(node: AtenNode, x: Value, dim: int) -> Value:
+    """The slices along an axis as rows of a matrix."""
+    _check_axis(node, x, dim)
     sizes, rest = node.sizes(x), [a for a in range(x.rank) if a != dim]
     count = node.known(count_of([sizes[a] for a in rest]), "how many elements a slice has")
     return node.graph.reshape(node.graph.transpose(x, (dim, *rest)), (sizes[dim], count))
