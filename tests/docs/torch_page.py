@@ -75,9 +75,9 @@ with torch.inference_mode():
   number is checked), `masked_select`, `nonzero`, `repeat_interleave`. Relay has no names for such sizes, so it cannot
   write through them.
 - Complex tensors are supported inside a program, as pairs of real ones: `torch.fft`, `stft`, `view_as_complex`,
-  arithmetic, functions, products, convolutions, gradients; of linear algebra only `inv`. Inputs and results of exported
-  programs are real (`torch.view_as_real`), those of `torch.compile` may be complex. Transforms are products with
-  matrices, at most 8192 long.
+  arithmetic, functions, products, convolutions, linear algebra, gradients. Inputs and results of exported programs are
+  real (`torch.view_as_real`), those of `torch.compile` may be complex. Transforms are products with matrices, at most
+  8192 long.
 - Control flow that depends on tensors is imported: `torch.cond`, `while_loop` (any number of iterations), and `scan`
   and `map` of up to 1024 steps, which are unrolled. In TorchScript, conditions may depend on elements; a loop whose
   length depends on an element is refused.
@@ -104,9 +104,10 @@ with torch.inference_mode():
   exporter gets the shape of `unique(x, dim=-1)` wrong, so count `dim` from the front.
 - `flex_attention` is computed as PyTorch does without a kernel: the whole matrix of scores, with your `score_mod` and
   `mask_mod` applied to it. Its sizes must be known.
-- Linear algebra of `torch.linalg` (`inv`, `solve`, `cholesky`, `lu`, `qr`, `eigh`, `svd`, `pinv`, `slogdet`, triangular
-  systems, and what PyTorch builds from these) uses NumPy's LAPACK at run time, in Relax only. A matrix without an
-  inverse or a factor is an error where PyTorch checks it. `det` is a kernel in both languages, without gradients.
+- Linear algebra of `torch.linalg` (`inv`, `solve`, `cholesky`, `lu`, `qr`, `eigh`, `eig`, `svd`, `pinv`, `matrix_exp`,
+  `slogdet`, triangular systems, and what PyTorch builds from these), real and complex, uses NumPy's LAPACK at run time,
+  in Relax only. A matrix without an inverse or a factor is an error where PyTorch checks it. `det` of real matrices is
+  a kernel in both languages, without gradients.
 - Numbers that depend on elements (`x.sum().item()`, `lengths.tolist()`) are read at run time, in Relax: sizes, bounds
   of slices, conditions of `torch.cond`. What a program asserts about them (`torch._check`) is checked at run time.
 - Inputs that a program changes stay as they are: their new values are extra results after the program's own, in the

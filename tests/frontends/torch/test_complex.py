@@ -7,17 +7,19 @@ from typing import Any
 
 import pytest
 import torch
-from torch import nn
+from torch import linalg, nn
 from torch.nn import functional
 
 import baton
 from baton._src.frontends.torch.complex.decompositions import OF_ONE
 from baton._src.frontends.torch.complex.functions import of_parts
+from baton._src.frontends.torch.programs.tracing import export
 from baton._src.support.diagnostics import DiagnosticError
 from baton.relax.frontend.torch import from_exported_program
 from baton.relay.frontend import from_pytorch
+from tests.frontends.torch.cases.factors import linear_algebra
 from tests.frontends.torch.cases.inputs import NAN, Case, floats
-from tests.frontends.torch.comparing import assert_same, check, exported_cases
+from tests.frontends.torch.comparing import Many, assert_same, check, exported_cases
 
 _ENDS = torch.tensor([0.0, -0.0, 0.5, -0.5, 1, -1, 2, -2, 1e-8, 30, -30, 1e3, -1e3, 1e10])
 POINTS = torch.complex(*(part.reshape(-1) for part in torch.meshgrid(_ENDS, _ENDS, indexing="ij")))
@@ -25,7 +27,7 @@ POINTS = torch.complex(*(part.reshape(-1) for part in torch.meshgrid(_ENDS, _END
 
 
 def numbers(*shape: int, seed: int = 0) -> Any:
-    return torch.view_as_complex(floats(*shape, 2, seed=seed))
+    return torch.complex(*floats(*shape, 2, seed=seed).unbind(-1))
 
 
 @pytest.mark.parametrize("name", OF_ONE)
@@ -118,11 +120,64 @@ def test_operators_in_programs() -> None:
     check(exported, inputs, expected, "complex", level=0)
 
 
-def test_inverses() -> None:
-    """By the machine, which Relay does not call."""
-    inverse = of_parts_of(lambda z: torch.linalg.inv(z @ z.mH + 1j))
-    exported, inputs, expected = exported_cases([(inverse, (floats(2, 3, 3, 2),))])
-    check(exported, inputs, expected, "inverses", level=0, relay=False)
+def test_linear_algebra() -> None:
+    """What real matrices have, and whether adjoints are conjugated. By the machine, which Relay does not call."""
+    cases: list[Case] = [
+        (of_parts_of(function), tuple(torch.view_as_real(z.resolve_conj()).contiguous() for z in given))
+        for function, given in linear_algebra(numbers)
+    ]
+    exported, inputs, expected = exported_cases(cases)
+    check(exported, inputs, expected, "linear algebra", level=0, relay=False)
+
+
+def test_linear_algebra_in_double_precision() -> None:
+    def found(z: Any) -> Any:
+        x = z.to(torch.complex128)
+        return linalg.inv(x), linalg.solve(x, x.mH), *linalg.qr(x), linalg.eigvalsh(x), linalg.svdvals(x)
+
+    exported, inputs, expected = exported_cases([(of_parts_of(found), (floats(2, 3, 3, 2),))])
+    check(exported, inputs, expected, "complex128", level=0, relay=False)
+
+
+@pytest.mark.parametrize(
+    ("function", "told"),
+    [
+        (lambda z: linalg.inv(z - z), "matrix 0 of the batch: pivot 1 is zero"),
+        (lambda z: linalg.solve(z - z, z), "pivot 1 is zero"),
+        (lambda z: linalg.cholesky(z.mH @ z - 1e3 * torch.eye(3)), "leading minor 1 is not positive"),
+    ],
+    ids=["inverse", "solution", "factor"],
+)
+def test_complex_matrices_without_factors_are_errors(function: Any, told: str) -> None:
+    matrices = floats(2, 3, 3, 2)
+    exported = export(Many([(of_parts_of(function), (matrices,))]), (((matrices,),),))
+    with pytest.raises(DiagnosticError, match=told):
+        baton.compile(exported)(matrices.numpy())
+
+
+GRADIENTS: dict[str, Callable[..., Any]] = {
+    "inverse": lambda z: linalg.inv(z),
+    "solution": lambda z: linalg.solve(z, z[..., :2] * 2),
+    "cholesky": lambda z: linalg.cholesky(z @ z.mH + 4 * torch.eye(4)),
+    "determinant": lambda z: linalg.det(z),
+    "spectrum": lambda z: linalg.eigh(z + z.mH)[0],
+    "singular values": lambda z: linalg.svd(z)[1].pow(3),
+    "exponential": lambda z: linalg.matrix_exp(z),
+}
+
+
+@pytest.mark.parametrize("name", GRADIENTS)
+def test_gradients_of_linear_algebra(name: str) -> None:
+    def loss(z: Any) -> Any:
+        return GRADIENTS[name](z).abs().square().sum()
+
+    found = []
+    torch._dynamo.reset()
+    for used in (loss, torch.compile(loss, backend="baton")):
+        z = numbers(2, 4, 4).requires_grad_()
+        value = used(z)
+        found.append((value, *torch.autograd.grad(value, z)))
+    torch.testing.assert_close(found[1], found[0], rtol=1e-4, atol=1e-3)
 
 
 def test_numbers_that_a_mask_picks() -> None:

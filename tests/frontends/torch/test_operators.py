@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.frontends.torch.cases import FAMILIES
-from tests.frontends.torch.cases.factors import FACTORS
+from tests.frontends.torch.cases.factors import linear_algebra
 from tests.frontends.torch.cases.indexed import ONLY_IN_RELAX, SIZES_FOUND
-from tests.frontends.torch.cases.inputs import Case
+from tests.frontends.torch.cases.inputs import Case, floats
 from tests.frontends.torch.comparing import check, exported_cases
 
 
@@ -23,6 +23,7 @@ def test_sizes_that_a_run_finds(cases: list[Case], relay: bool) -> None:
     check(exported, inputs, expected, "run-time sizes", level=0, relay=relay)
 
 
-def test_factors_of_matrices() -> None:
-    exported, inputs, expected = exported_cases(FACTORS)
+def test_linear_algebra() -> None:
+    """Only Relax has calls of the machine's functions."""
+    exported, inputs, expected = exported_cases(linear_algebra(floats))
     check(exported, inputs, expected, "factors", level=0, relay=False)

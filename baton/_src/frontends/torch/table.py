@@ -18,6 +18,7 @@ PyTorch decomposes an operator without a converter if it is not in PyTorch's cor
 
 from __future__ import annotations
 
+from baton._src.frontends.torch.complex.factors import FACTORS
 from baton._src.frontends.torch.complex.fourier import FOURIER
 from baton._src.frontends.torch.complex.paired import COMPLEX
 from baton._src.frontends.torch.control import CONTROL
@@ -33,7 +34,6 @@ from baton._src.frontends.torch.operators.activation import ACTIVATION
 from baton._src.frontends.torch.operators.counting import COUNTING
 from baton._src.frontends.torch.operators.creation import CREATION
 from baton._src.frontends.torch.operators.elementwise import ELEMENTWISE
-from baton._src.frontends.torch.operators.factors import FACTORS
 from baton._src.frontends.torch.operators.indexing import INDEXING
 from baton._src.frontends.torch.operators.matrix import MATRIX
 from baton._src.frontends.torch.operators.padding import PADDING

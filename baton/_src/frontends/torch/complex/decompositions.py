@@ -12,6 +12,7 @@ from typing import Any
 from baton._src.frontends.torch.complex import functions as f
 from baton._src.frontends.torch.complex import operators as o
 from baton._src.frontends.torch.complex.fourier import FOURIER
+from baton._src.frontends.torch.complex.matrices import determinant
 from baton._src.frontends.torch.complex.paired import COMPLEX, PAIRED
 from baton._src.frontends.torch.library import torch_library
 
@@ -94,6 +95,6 @@ IN_PARTS: dict[str, Function] = {
     "aten.masked_select.default": o.selected,
     "aten.index.Tensor": o.looked_up,
     "aten.logsumexp.default": o.log_of_sum,
-    "aten.linalg_inv_ex.default": o.inverse,
+    "aten._linalg_det.default": determinant,
 }
 """Operators that PyTorch does not decompose, or not into supported operators."""

@@ -161,18 +161,3 @@ def log_of_sum(x: Any, dim: Any, keepdim: bool = False) -> Any:
     top = x.real.amax(dim, keepdim=True)
     total = (x - top).exp().sum(dim, keepdim=True).log() + top
     return total if keepdim else total.squeeze(dim)
-
-
-def _embedded(z: Any) -> Any:
-    """Complex matrices as real ones of twice the size, whose products and inverses are theirs."""
-    torch = torch_library()
-    a, b = parts_of(z)
-    return torch.cat((torch.cat((a, -b), -1), torch.cat((b, a), -1)), -2)
-
-
-def inverse(x: Any, *, check_errors: bool = False) -> Any:
-    """`linalg_inv_ex`"""
-    torch = torch_library()
-    found, info = torch.ops.aten.linalg_inv_ex(_embedded(x), check_errors=check_errors)
-    n = x.shape[-1]
-    return torch.complex(found[..., :n, :n], found[..., n:, :n]), info

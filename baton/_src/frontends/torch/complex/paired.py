@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from baton._src.frontends.graph_builder.value import Value
+from baton._src.frontends.torch.complex.factors import FACTORS
 from baton._src.frontends.torch.complex.pair import Pair, Part, pair_of
 from baton._src.frontends.torch.node import AtenNode, Converter
 from baton._src.frontends.torch.operators.creation import CREATION
@@ -16,7 +17,6 @@ from baton._src.frontends.torch.operators.reduction import REDUCTION
 from baton._src.frontends.torch.operators.shape import SHAPE
 from baton._src.frontends.torch.operators.special import atan2, hypotenuse
 from baton._src.frontends.torch.operators.writing import WRITING
-from baton._src.ir.tensor_info import TensorInfo
 
 
 def as_real(node: AtenNode, x: Pair) -> Value:
@@ -94,15 +94,6 @@ def quotient(node: AtenNode, x: Any, y: Any) -> Pair:
 
 def exponential(node: AtenNode, x: Pair) -> Pair:
     return polar(node, node.graph.call("exp", x.real), x.imag)
-
-
-def eigenvalues(node: AtenNode, x: Any) -> tuple[Pair, Pair]:
-    """(all eigenvalues of real matrices, their vectors), which are complex: the VM computes them."""
-    if isinstance(x, Pair):
-        node.fail("eigenvalues of complex matrices are not supported", help="torch.linalg.eig takes real ones")
-    values = TensorInfo(node.sizes(x)[:-1], node.dtype)
-    found = node.graph.packed("vm.builtin.matrices.eig", x, results=(values, values, x.info, x.info))
-    return Pair(*found[:2]), Pair(*found[2:])
 
 
 def padded(node: AtenNode, x: Pair, widths: Any, value: Any = 0) -> Pair:
@@ -205,7 +196,7 @@ COMPLEX: dict[str, Converter] = {
     "aten.view_as_real.default": as_real, "aten.view_as_complex.default": as_complex, "aten.complex.default": joined,
     "aten.polar.default": polar, "aten._conj.default": conjugate, "aten._conj_physical.default": conjugate,
     "aten.conj_physical.default": conjugate, "aten.real.default": real_part, "aten.imag.default": imaginary_part,
-    "aten.linalg_eig.default": eigenvalues, "aten._neg_view.default": ELEMENTWISE["aten.neg.default"],
+    "aten._neg_view.default": ELEMENTWISE["aten.neg.default"],
 }  # fmt: skip
 """Operators of complex tensors, and of their parts."""
 
@@ -230,6 +221,7 @@ _CONSTANT = ("zeros", "ones", "zeros_like", "ones_like", "new_zeros", "new_ones"
 _NUMBERS = ("full.default", "full_like.default", "new_full.default", "scalar_tensor.default", "fill.Scalar")
 
 PAIRED: dict[str, Converter] = {
+    **FACTORS,
     **{f"aten.{name}.default": each(_REAL[f"aten.{name}.default"]) for name in _MOVED},
     **{f"aten.{name}": each(_REAL[f"aten.{name}"]) for name in _ALSO},
     **{f"aten.{name}": each(_REAL[f"aten.{name}"], join=True) for name in _TWO_PARTS},

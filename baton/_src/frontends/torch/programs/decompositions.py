@@ -10,6 +10,16 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 from baton._src.frontends.torch.complex.decompositions import decompositions_of_complex
+from baton._src.frontends.torch.complex.matrices import (
+    cholesky,
+    factors_of,
+    inverse_by_cholesky,
+    log_determinant,
+    pseudo_inverse,
+    solution,
+    solution_by_cholesky,
+    solution_by_triangle,
+)
 from baton._src.frontends.torch.library import torch_library
 from baton._src.frontends.torch.programs.bessel import (
     bessel,
@@ -38,16 +48,6 @@ from baton._src.frontends.torch.programs.gradients import (
 )
 from baton._src.frontends.torch.programs.grids import grid_sampler_backward
 from baton._src.frontends.torch.programs.incomplete_gamma import incomplete_gamma
-from baton._src.frontends.torch.programs.matrices import (
-    cholesky,
-    factors_of,
-    inverse_by_cholesky,
-    log_determinant,
-    pseudo_inverse,
-    solution,
-    solution_by_cholesky,
-    solution_by_triangle,
-)
 from baton._src.frontends.torch.programs.orthogonal import FAMILIES, polynomial_of_degree
 from baton._src.frontends.torch.programs.quantized import QUANTIZED, whole_product
 from baton._src.frontends.torch.programs.region_pools import position_sensitive_pool

@@ -2,6 +2,8 @@
 
 A matrix may have no inverse or factor. As in LAPACK, a number for every matrix reports that: 0, or which pivot or
 leading minor failed. `wanted_by` names an operator that cannot go on without: then it is an error.
+
+Arrays may be complex inside: `complex_matrices` passes such ones, for which adjoints are conjugated.
 """
 
 from __future__ import annotations
@@ -40,6 +42,16 @@ _SINGULAR = "pivot {} is zero, the matrix has no inverse"
 _INDEFINITE = "leading minor {} is not positive, the matrix is not positive-definite"
 
 
+def _sizes(x: AnyArray) -> AnyArray:
+    """What LAPACK compares pivots by."""
+    found: AnyArray = np.abs(x.real) + np.abs(x.imag) if np.iscomplexobj(x) else np.abs(x)
+    return found
+
+
+def _adjoint(x: AnyArray) -> AnyArray:
+    return np.swapaxes(x, -1, -2).conj()
+
+
 def _factorised(x: AnyArray, pivoted: bool = True) -> tuple[AnyArray, AnyArray, AnyArray]:
     """(L below the diagonal and U, the row that each one was exchanged with, counted from 1, the first zero pivot)"""
     rows, columns = x.shape[-2:]
@@ -48,7 +60,7 @@ def _factorised(x: AnyArray, pivoted: bool = True) -> tuple[AnyArray, AnyArray, 
     pivots = np.empty((len(a), min(rows, columns)), np.int32)
     info = np.zeros(len(a), np.int32)
     for c in range(min(rows, columns)):
-        p = c + np.abs(a[:, c:, c]).argmax(1) if pivoted else np.full(len(a), c)
+        p = c + _sizes(a[:, c:, c]).argmax(1) if pivoted else np.full(len(a), c)
         pivots[:, c] = p + 1
         a[batch, c], a[batch, p] = a[batch, p], a[batch, c]
         is_zero = a[:, c, c] == 0
@@ -113,7 +125,7 @@ def triangular_solve(x: NDArray, y: NDArray, upper: int, left: int, unit: int) -
 
 
 def _lu_solved(factors: AnyArray, pivots: AnyArray, y: AnyArray, adjoint: bool) -> AnyArray:
-    """The z of x @ z = y, or of xᵀ @ z = y, where x = P L U."""
+    """The z of x @ z = y, or of xᴴ @ z = y, where x = P L U."""
     order = _order(pivots, factors.shape[-1])
     outer = np.broadcast_shapes(order.shape[:-1], y.shape[:-2])
     b = np.broadcast_to(y, (*outer, *y.shape[-2:]))
@@ -121,18 +133,17 @@ def _lu_solved(factors: AnyArray, pivots: AnyArray, y: AnyArray, adjoint: bool) 
     if not adjoint:
         exchanged = np.take_along_axis(b, places[..., None], -2)
         return _triangular(factors, _triangular(factors, exchanged, False, unit=True), True)
-    turned = np.swapaxes(factors, -1, -2)
+    turned = _adjoint(factors)
     found = _triangular(turned, _triangular(turned, b, False), True, unit=True)
     return np.take_along_axis(found, np.argsort(places, -1)[..., None], -2)
 
 
 def lu_solve(factors: NDArray, pivots: NDArray, y: NDArray, left: int, adjoint: int) -> NDArray:
-    """The z of x @ z = y, or of z @ x = y if not `left`; of the transpose of x if `adjoint`."""
+    """The z of x @ z = y, or of z @ x = y if not `left`; of the adjoint of x if `adjoint`."""
     b = y.data
     if left:
         return _given(_lu_solved(factors.data, pivots.data, b, bool(adjoint)), b)
-    found = _lu_solved(factors.data, pivots.data, np.swapaxes(b, -1, -2), not adjoint)
-    return _given(np.swapaxes(found, -1, -2), b)
+    return _given(_adjoint(_lu_solved(factors.data, pivots.data, _adjoint(b), not adjoint)), b)
 
 
 def inverse(x: NDArray, wanted_by: str) -> tuple[NDArray, NDArray]:
@@ -144,11 +155,11 @@ def inverse(x: NDArray, wanted_by: str) -> tuple[NDArray, NDArray]:
 
 
 def cholesky(x: NDArray, upper: int, wanted_by: str) -> tuple[NDArray, NDArray]:
-    """(L of x = L Lᵀ, or its transpose if `upper`; the first leading minor that is not positive)
+    """(L of x = L Lᴴ, or its adjoint if `upper`; the first leading minor that is not positive)
 
     Only that triangle is read. A matrix without the factor has NaN for it.
     """
-    given = np.swapaxes(x.data, -1, -2) if upper else x.data
+    given = _adjoint(x.data) if upper else x.data
     flat = _batch(given, 2)
     found, info = np.full_like(flat, np.nan), np.zeros(len(flat), np.int32)
     for k, matrix in enumerate(flat):
@@ -157,7 +168,7 @@ def cholesky(x: NDArray, upper: int, wanted_by: str) -> tuple[NDArray, NDArray]:
             found[k] = np.linalg.cholesky(matrix)
     factor = found.reshape(given.shape)
     told = _told(info.reshape(given.shape[:-2]), wanted_by, _INDEFINITE)
-    return _given(np.swapaxes(factor, -1, -2) if upper else factor, x.data), told
+    return _given(_adjoint(factor) if upper else factor, x.data), told
 
 
 def _failing_minor(matrix: AnyArray) -> int:
@@ -187,7 +198,7 @@ def qr(x: NDArray, mode: str) -> tuple[NDArray, NDArray]:
 
 
 def eigh(x: NDArray, triangle: str, vectors: int) -> tuple[NDArray, NDArray]:
-    """(ascending eigenvalues of symmetric matrices, their vectors); only one triangle is read."""
+    """(ascending eigenvalues of Hermitian matrices, their vectors); only one triangle is read."""
     side: Literal["L", "U"] = "L" if triangle.upper() == "L" else "U"
     if not vectors:
         return _given(np.linalg.eigvalsh(x.data, side), x.data), _given(np.empty(0), x.data)
@@ -196,7 +207,7 @@ def eigh(x: NDArray, triangle: str, vectors: int) -> tuple[NDArray, NDArray]:
 
 
 def svd(x: NDArray, full: int, vectors: int) -> tuple[NDArray, NDArray, NDArray]:
-    """(U, descending singular values, Vᵀ)"""
+    """(U, descending singular values, Vᴴ)"""
     if not vectors:
         nothing = np.empty(0)
         values = np.linalg.svd(x.data, compute_uv=False)
@@ -205,11 +216,11 @@ def svd(x: NDArray, full: int, vectors: int) -> tuple[NDArray, NDArray, NDArray]
     return _given(u, x.data), _given(values, x.data), _given(v, x.data)
 
 
-def eig(x: NDArray) -> tuple[NDArray, NDArray, NDArray, NDArray]:
-    """The parts, real and imaginary, of all eigenvalues of square matrices, and those of their vectors."""
+def eig(x: NDArray) -> tuple[NDArray, NDArray]:
+    """(all eigenvalues of square matrices, their vectors), which are complex"""
+    dtype = np.result_type(x.data.dtype, np.complex64)
     values, found = np.linalg.eig(x.data)
-    real, imag = _given(values.real, x.data), _given(values.imag, x.data)
-    return real, imag, _given(found.real, x.data), _given(found.imag, x.data)
+    return NDArray(values.astype(dtype)), NDArray(np.ascontiguousarray(found, dtype))
 
 
 _TERMS = 16
@@ -218,11 +229,11 @@ _TERMS = 16
 
 def exponential(x: NDArray) -> NDArray:
     """e to the power of matrices: Taylor's series of x / 2**s, squared s times. Computed in float64."""
-    a = x.data.astype(np.float64)
+    a = x.data.astype(np.result_type(x.data.dtype, np.float64))
     norm = np.abs(a).sum(-1).max(-1, initial=0)
     halvings = np.maximum(np.frexp(norm)[1] + 1, 0)[..., None, None]
-    a = np.ldexp(a, -halvings)
-    total = term = np.broadcast_to(np.eye(a.shape[-1]), a.shape)
+    a = a * np.ldexp(1.0, -halvings)
+    total = term = np.broadcast_to(np.eye(a.shape[-1], dtype=a.dtype), a.shape)
     with np.errstate(over="ignore", invalid="ignore"):
         for k in range(1, _TERMS):
             term = term @ a / k
@@ -242,6 +253,5 @@ TABLE: Mapping[str, Callable[..., Any]] = {
     "vm.builtin.matrices.qr": qr,
     "vm.builtin.matrices.eigh": eigh,
     "vm.builtin.matrices.svd": svd,
-    "vm.builtin.matrices.eig": eig,
     "vm.builtin.matrices.exponential": exponential,
 }

@@ -1,4 +1,4 @@
-"""Products of Householder's reflections, I - tau v vᵀ, as LAPACK keeps them: v below a diagonal of ones."""
+"""Products of Householder's reflections, I - tau v vᴴ, as LAPACK keeps them: v below a diagonal of ones."""
 
 from __future__ import annotations
 
@@ -20,32 +20,32 @@ def reflectors(x: NDArray) -> tuple[NDArray, NDArray]:
     return _given(np.swapaxes(packed, -1, -2), x.data), _given(factors, x.data)
 
 
-def _reflected(packed: AnyArray, factors: AnyArray, y: AnyArray, transposed: bool) -> AnyArray:
-    """Qᵀ y if `transposed`, else Q y, where Q is the product of all reflections in order."""
+def _reflected(packed: AnyArray, factors: AnyArray, y: AnyArray, adjoint: bool) -> AnyArray:
+    """Qᴴ y if `adjoint`, else Q y, where Q is the product of all reflections in order."""
     outer = np.broadcast_shapes(packed.shape[:-2], y.shape[:-2])
     found = np.broadcast_to(y, (*outer, *y.shape[-2:])).copy()
-    turns = range(factors.shape[-1])
-    for c in turns if transposed else reversed(turns):
+    turns, scales = range(factors.shape[-1]), factors.conj() if adjoint else factors
+    for c in turns if adjoint else reversed(turns):
         v = packed[..., c:, c].copy()
         v[..., 0] = 1
-        along = v[..., None, :] @ found[..., c:, :]
-        found[..., c:, :] -= factors[..., c, None, None] * v[..., :, None] * along
+        along = v.conj()[..., None, :] @ found[..., c:, :]
+        found[..., c:, :] -= scales[..., c, None, None] * v[..., :, None] * along
     return found
 
 
 def product(packed: NDArray, factors: NDArray) -> NDArray:
     """The first columns of Q, as many as `packed` has."""
     x = packed.data
-    return _given(_reflected(x, factors.data, np.eye(*x.shape[-2:], dtype=x.dtype), transposed=False), x)
+    return _given(_reflected(x, factors.data, np.eye(*x.shape[-2:], dtype=x.dtype), adjoint=False), x)
 
 
-def multiply(packed: NDArray, factors: NDArray, y: NDArray, left: int, transposed: int) -> NDArray:
-    """Q y, or y Q if not `left`; of the transpose of Q if `transposed`."""
+def multiply(packed: NDArray, factors: NDArray, y: NDArray, left: int, adjoint: int) -> NDArray:
+    """Q y, or y Q if not `left`; of the adjoint of Q if `adjoint`."""
     x, b = packed.data, y.data
     if left:
-        return _given(_reflected(x, factors.data, b, bool(transposed)), b)
-    found = _reflected(x, factors.data, np.swapaxes(b, -1, -2), not transposed)
-    return _given(np.swapaxes(found, -1, -2), b)
+        return _given(_reflected(x, factors.data, b, bool(adjoint)), b)
+    found = _reflected(x, factors.data, np.swapaxes(b, -1, -2).conj(), not adjoint)
+    return _given(np.swapaxes(found, -1, -2).conj(), b)
 
 
 TABLE: Mapping[str, Callable[..., Any]] = {

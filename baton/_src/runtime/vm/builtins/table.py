@@ -8,6 +8,7 @@ from typing import Any
 from baton._src.runtime.vm.builtins import (
     caches,
     checks,
+    complex_matrices,
     data_dependent,
     functions,
     matrices,
@@ -26,6 +27,7 @@ from baton._src.runtime.vm.builtins import (
 BUILTINS: Mapping[str, Callable[..., Any]] = {
     **caches.TABLE,
     **checks.TABLE,
+    **complex_matrices.TABLE,
     **data_dependent.TABLE,
     **functions.TABLE,
     **functions.MACHINE_TABLE,

@@ -1,4 +1,4 @@
-"""Linear algebra in PyTorch's terms: what is made of the factors that `operators/factors.py` converts."""
+"""Linear algebra in PyTorch's terms, real and complex: what is made of the factors that `factors` converts."""
 
 from __future__ import annotations
 
@@ -10,11 +10,29 @@ from baton._src.frontends.torch.library import torch_library
 def log_determinant(x: Any) -> Any:
     """(sign, log |det|, the factors, the exchanges). As PyTorch has it, what lies by rows is factorised by columns."""
     torch = torch_library()
-    factors, pivots, _ = torch.linalg.lu_factor_ex(x.mT if x.is_contiguous() else x)
-    diagonal = factors.diagonal(dim1=-2, dim2=-1)
+    factors, pivots, diagonal, exchanged = _eliminated(x)
+    return torch.sgn(diagonal).prod(-1) * exchanged, torch.log(diagonal.abs()).sum(-1), factors, pivots
+
+
+def determinant(x: Any) -> Any:
+    """(det, the factors, the exchanges) of complex matrices; real ones have a kernel."""
+    if not x.is_complex():
+        return NotImplemented
+    factors, pivots, diagonal, exchanged = _eliminated(x)
+    return diagonal.prod(-1) * exchanged, factors, pivots
+
+
+def _eliminated(x: Any) -> Any:
+    """(the factors, the exchanges, the diagonal of U, 1 or -1 by the number of exchanges)"""
+    torch = torch_library()
+    factors, pivots, _ = torch.linalg.lu_factor_ex(x.mT if _by_columns(x) else x)
     exchanged = (pivots != torch.arange(1, x.shape[-1] + 1)).sum(-1) % 2
-    sign = torch.sign(diagonal).prod(-1) * (1 - 2 * exchanged).to(x.dtype)
-    return sign, torch.log(diagonal.abs()).sum(-1), factors, pivots
+    return factors, pivots, factors.diagonal(dim1=-2, dim2=-1), (1 - 2 * exchanged).to(x.dtype)
+
+
+def _by_columns(x: Any) -> bool:
+    """Whether PyTorch factorises the transpose, which is what lies in memory as LAPACK wants it."""
+    return x.is_contiguous() and not x.is_complex()
 
 
 def solution(a: Any, b: Any, *, left: bool = True, check_errors: bool = False) -> Any:
@@ -23,7 +41,7 @@ def solution(a: Any, b: Any, *, left: bool = True, check_errors: bool = False) -
     As PyTorch has it, what lies by rows is factorised by columns; a `b` of one axis fewer is a vector for each matrix.
     """
     torch = torch_library()
-    by_columns = a.is_contiguous()
+    by_columns = _by_columns(a)
     factors, pivots, info = torch.ops.aten.linalg_lu_factor_ex(a.mT if by_columns else a, check_errors=check_errors)
     is_vector = b.dim() == 1 or (a.dim() - 1 == b.dim() and b.shape == a.shape[:-1])
     given = b.unsqueeze(-1) if is_vector else b
@@ -53,10 +71,10 @@ def cholesky(x: Any, upper: bool = False) -> Any:
 
 
 def solution_by_cholesky(y: Any, factor: Any, upper: bool = False) -> Any:
-    """The z of L @ Lᵀ @ z = y"""
+    """The z of L @ Lᴴ @ z = y"""
     solve = torch_library().linalg.solve_triangular
-    left = factor.mT if upper else factor
-    return solve(left.mT, solve(left, y, upper=False), upper=True)
+    left = factor.mH if upper else factor
+    return solve(left.mH, solve(left, y, upper=False), upper=True)
 
 
 def inverse_by_cholesky(factor: Any, upper: bool = False) -> Any:
@@ -65,19 +83,19 @@ def inverse_by_cholesky(factor: Any, upper: bool = False) -> Any:
 
 
 def pseudo_inverse(x: Any, *, atol: Any = None, rtol: Any = None, hermitian: bool = False) -> Any:
-    """V / s @ Uᵀ of the singular values (or eigenvalues) s above the tolerances."""
+    """V / s @ Uᴴ of the singular values (or eigenvalues) s above the tolerances."""
     torch = torch_library()
     if hermitian:
         values, u = torch.linalg.eigh(x)
-        v = u.mT
+        v = u.mH
     else:
         u, values, v = torch.linalg.svd(x, full_matrices=False)
     if not values.shape[-1]:
-        return x.mT.clone()
+        return x.mH.clone()
     size = values.abs()
-    given = torch.zeros((), dtype=x.dtype) if atol is None else atol
+    given = torch.zeros((), dtype=values.dtype) if atol is None else atol
     usual = max(x.shape[-2:]) * torch.finfo(x.dtype).eps
-    share = torch.where(given > 0, 0.0, usual).to(x.dtype) if rtol is None else rtol
+    share = torch.where(given > 0, 0.0, usual).to(values.dtype) if rtol is None else rtol
     least = torch.maximum(given[..., None], share[..., None] * size.amax(-1, keepdim=True))
     turned = torch.where(size > least, 1 / torch.where(size > least, values, 1), 0)
-    return v.mT * turned[..., None, :] @ u.mT
+    return v.mH * turned[..., None, :] @ u.mH
