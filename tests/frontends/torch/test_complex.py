@@ -63,17 +63,26 @@ def questions(z: Any) -> Any:
     return z == z.conj(), z != w, z == 1j, z.isnan(), (z / 0).isinf(), z.isfinite(), z.isreal(), *truths
 
 
+def mended(z: Any) -> Any:
+    broken = torch.where(z.real > 0, torch.complex(z.real / 0, z.imag), torch.complex(z.real, z.imag * NAN))
+    return broken.nan_to_num(), broken.nan_to_num(1, 2, 3)
+
+
 def written(z: Any, places: Any) -> Any:
     w = z.clone()
     w[:, 1:] = 2 - 1j
     w[0] += z[1]
     added = torch.zeros_like(z).index_add(0, places, z), z.index_put((places,), z * 2, accumulate=True)
-    return w, *added, z.index_copy(0, places, z.conj()), z.masked_fill(z.real > 0, 1j), torch.diag_embed(z).tril()
+    multiples = [z.index_add(0, places, z, alpha=alpha) for alpha in (2, 0.5 - 2j)]
+    numbers = [z.scatter(1, places[:, None], number) for number in (2, 1j)]
+    copied = z.index_copy(0, places, z.conj()), z.masked_fill(z.real > 0, 1j)
+    return w, *added, *multiples, *numbers, *copied, torch.diag_embed(z).tril()
 
 
 def made(z: Any) -> Any:
     filled = torch.full((2, 3), 1 - 2j), torch.full_like(z, 2), z.new_zeros(2), torch.ones(2, dtype=z.dtype)
-    return *filled, torch.eye(2, dtype=z.dtype), torch.block_diag(z, z), z + torch.tensor(1 + 1j), z.roll(1, 1)
+    rows = torch.vander(z[0]), functional.embedding(torch.tensor([[2, 0]]), z)
+    return *filled, *rows, torch.eye(2, dtype=z.dtype), torch.block_diag(z, z), z + torch.tensor(1 + 1j), z.roll(1, 1)
 
 
 def products(a: Any, b: Any) -> Any:
@@ -104,7 +113,7 @@ def powers(z: Any) -> Any:
 
 
 CASES: list[Case] = [
-    *((of_parts_of(function), (floats(3, 4, 2),)) for function in (lengths, questions, made, powers)),
+    *((of_parts_of(function), (floats(3, 4, 2),)) for function in (lengths, questions, mended, made, powers)),
     (of_parts_of(chained), (floats(3, 3, 2),)),
     (of_parts_of(written), (floats(3, 4, 2), torch.tensor([2, 0, 1]))),
     (of_parts_of(products), (floats(2, 3, 3, 2), floats(2, 3, 3, 2, seed=1))),

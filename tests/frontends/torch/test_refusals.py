@@ -15,6 +15,9 @@ from torch import nn
 
 import baton
 from baton._src.driver.compile.open_model import open_model
+from baton._src.frontends.graph_builder.graph import GraphBuilder
+from baton._src.frontends.graph_builder.relay_graph import RelayGraph
+from baton._src.frontends.torch.node import AtenNode
 from baton._src.support.diagnostics import DiagnosticError
 from baton.relax.frontend.torch import from_exported_program, from_fx
 from baton.relay.frontend import from_pytorch
@@ -283,6 +286,13 @@ def test_complex_tensors_that_do_not_fit(function: Any, given: Any, message: str
 
     with pytest.raises(DiagnosticError, match=message):
         baton.compile(torch.export.export(Applied(), (given,)))
+
+
+def test_complex_numbers_among_real_ones() -> None:
+    """Their imaginary part is not dropped."""
+    number: Any = 1j
+    with pytest.raises(DiagnosticError, match="1j is complex, where a real number is expected"):
+        AtenNode("aten.add.Tensor", GraphBuilder(RelayGraph()), ()).tensor(number, "float32")
 
 
 def test_modules_that_nobody_exported() -> None:

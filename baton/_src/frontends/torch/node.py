@@ -63,6 +63,8 @@ class AtenNode:
             return self.graph.cast(self.graph.dims(operand), dtype)
         if isinstance(operand, Real):
             return self.graph.cast(operand.value(self.graph), dtype)
+        if isinstance(operand, complex):
+            self.fail(f"{operand} is complex, where a real number is expected")
         return self.graph.constant(np.asarray(operand).astype(DataType(dtype).numpy))
 
     def promoted(self, *operands: Value | Scalar) -> list[Value]:

@@ -82,7 +82,25 @@ def drawn_windows(image: Any, volume: Any, samples: Any) -> Any:
     return flat, places, *single, *deep, aten.fractional_max_pool2d_backward(flat * 2, image, [2, 3], [4, 3], places)
 
 
+def windows(x: Any) -> Any:
+    """Of a length, of one element, of none; the second half of an even and of an odd number of frequencies."""
+    plain = (torch.bartlett_window, torch.blackman_window, torch.hamming_window, torch.kaiser_window)
+    found = [window(n) * x for window in plain for n in (7, 1)]
+    whole = [window(7, periodic=False, dtype=torch.float64) for window in plain] + [window(0) for window in plain]
+    hamming = torch.hamming_window(7, True, 0.6), torch.hamming_window(7, False, 0.6, 0.3)
+    frequencies = [f(n, 0.5) for f in (torch.fft.fftfreq, torch.fft.rfftfreq) for n in (7, 8, 1)]
+    return (
+        *found,
+        *whole,
+        *hamming,
+        torch.kaiser_window(7, True, 5),
+        *frequencies,
+        torch.fft.fftfreq(4, dtype=torch.float64),
+    )
+
+
 MORE_IN_TERMS_OF_PYTORCH: list[Case] = [
+    (windows, (floats(7),)),
     (drawn_windows, (IMAGE, floats(2, 4, 5, 7, 4), floats(2, 4, 3, low=0.0, high=1.0))),
     (lambda x: (x.unfold(1, 2, 1), x.unfold(0, 2, 2), torch.diagonal_scatter(x, x[:, 0] * 9, 1)), (UNIT,)),
     (lambda x: (x.index_reduce(0, torch.tensor([1, 1]), x, "amax"), torch.dist(x, x * 2, 1)), (UNIT,)),

@@ -95,6 +95,9 @@ IN_PARTS: dict[str, Function] = {
     "aten.masked_select.default": o.selected,
     "aten.index.Tensor": o.looked_up,
     "aten.logsumexp.default": o.log_of_sum,
+    "aten.index_add.default": o.added_at,
+    "aten.scatter.value": o.one_number_scattered,
+    "aten.nan_to_num.default": o.numbers_instead,
     "aten._linalg_det.default": determinant,
 }
 """Operators that PyTorch does not decompose, or not into supported operators."""

@@ -156,6 +156,22 @@ def looked_up(x: Any, indices: Sequence[Any]) -> Any:
     return torch.view_as_complex(torch.view_as_real(x)[tuple(slice(None) if i is None else i for i in indices)])
 
 
+def added_at(x: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> Any:
+    """`index_add` of a multiple: parts by themselves have real ones."""
+    return x.index_add(dim, index, source * alpha) if isinstance(alpha, complex) else NotImplemented
+
+
+def one_number_scattered(x: Any, dim: int, index: Any, value: Any) -> Any:
+    """`scatter` of a number"""
+    return x.scatter(dim, index, torch_library().full(index.shape, value, dtype=x.dtype))
+
+
+def numbers_instead(x: Any, *numbers: Any) -> Any:
+    """`nan_to_num` of each part"""
+    torch = torch_library()
+    return torch.complex(*(torch.nan_to_num(part, *numbers) for part in parts_of(x)))
+
+
 def log_of_sum(x: Any, dim: Any, keepdim: bool = False) -> Any:
     """`logsumexp`: the greatest real part is taken out meanwhile."""
     top = x.real.amax(dim, keepdim=True)

@@ -7,6 +7,7 @@ from typing import Any
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.torch.complex.factors import FACTORS
 from baton._src.frontends.torch.complex.pair import Pair, Part, pair_of
+from baton._src.frontends.torch.layers.nn import NN
 from baton._src.frontends.torch.node import AtenNode, Converter
 from baton._src.frontends.torch.operators.creation import CREATION
 from baton._src.frontends.torch.operators.elementwise import ELEMENTWISE
@@ -204,20 +205,23 @@ _MOVED = (
     "alias", "clone", "contiguous", "detach", "lift_fresh_copy", "neg", "view", "reshape", "_unsafe_view", "view_copy",
     "permute", "permute_copy", "t", "numpy_T", "unsqueeze", "squeeze", "expand", "expand_copy", "expand_as", "repeat",
     "split_with_sizes", "chunk", "narrow", "flip", "index_select", "gather", "diagonal", "sum", "mean", "cumsum",
-    "alias_copy", "detach_copy", "tril", "triu", "take",
+    "alias_copy", "detach_copy", "tril", "triu", "take", "embedding",
 )  # fmt: skip
 _ALSO = (
     "flatten.using_ints", "unflatten.int", "transpose.int", "squeeze.dim", "squeeze.dims", "split.Tensor",
     "split.sizes", "unbind.int", "slice.Tensor", "select.int", "index.Tensor", "sum.dim_IntList", "mean.dim",
     "unbind_copy.int",
 )  # fmt: skip
-_REAL = {**ELEMENTWISE, **SHAPE, **INDEXING, **REDUCTION, **CREATION, **WRITING}
+_REAL = {**ELEMENTWISE, **SHAPE, **INDEXING, **REDUCTION, **CREATION, **WRITING, **NN}
 _TWO_PARTS = ("cat.default", "concat.default", "stack.default")
 _WRITTEN = (
     "index_put.default", "_unsafe_index_put.default", "index_add.default", "index_copy.default", "scatter.src",
     "scatter_add.default", "slice_scatter.default", "select_scatter.default", "copy.default", "masked_scatter.default",
 )  # fmt: skip
-_CONSTANT = ("zeros", "ones", "zeros_like", "ones_like", "new_zeros", "new_ones", "eye", "empty_like", "new_empty")
+_CONSTANT = (
+    "zeros.default", "ones.default", "zeros_like.default", "ones_like.default", "new_zeros.default", "new_ones.default",
+    "eye.default", "eye.m", "empty_like.default", "new_empty.default", "empty.memory_format",
+)  # fmt: skip
 _NUMBERS = ("full.default", "full_like.default", "new_full.default", "scalar_tensor.default", "fill.Scalar")
 
 PAIRED: dict[str, Converter] = {
@@ -226,7 +230,7 @@ PAIRED: dict[str, Converter] = {
     **{f"aten.{name}": each(_REAL[f"aten.{name}"]) for name in _ALSO},
     **{f"aten.{name}": each(_REAL[f"aten.{name}"], join=True) for name in _TWO_PARTS},
     **{f"aten.{name}": written(_REAL[f"aten.{name}"]) for name in _WRITTEN},
-    **{f"aten.{name}.default": constant(_REAL[f"aten.{name}.default"]) for name in _CONSTANT},
+    **{f"aten.{name}": constant(_REAL[f"aten.{name}"]) for name in _CONSTANT},
     **{f"aten.{name}": number(_REAL[f"aten.{name}"]) for name in _NUMBERS},
     **{f"aten.add.{kind}": _added("add") for kind in ("Tensor", "Scalar")},
     **{f"aten.sub.{kind}": _added("subtract") for kind in ("Tensor", "Scalar")},

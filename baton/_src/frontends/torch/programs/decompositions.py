@@ -100,6 +100,7 @@ from baton._src.frontends.torch.programs.whole_operators import (
     windows,
     within_norm,
 )
+from baton._src.frontends.torch.programs.windows import WINDOWS
 
 
 def decompositions(supported: Collection[str], with_complex: bool = False) -> Any:
@@ -233,5 +234,6 @@ OURS: dict[str, Callable[..., Any]] = {
     "aten.cholesky_inverse.default": inverse_by_cholesky,
     "aten.linalg_pinv.atol_rtol_tensor": pseudo_inverse,
     "aten._int_mm.default": whole_product,
+    **WINDOWS,
 }
 """Operators that PyTorch does not decompose."""
