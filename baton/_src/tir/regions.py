@@ -6,11 +6,12 @@ box. Where a bound cannot be told without the variables of inner loops, and for 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from baton._src.ir.expr import PrimExpr, Range
 from baton._src.ir.structural import structural_equal
-from baton._src.ir.traverse import post_order, substitute
+from baton._src.ir.traverse import post_order, rewrite, substitute
 from baton._src.tir import operators
 from baton._src.tir.arith.int_set import IntSet, eval_set
 from baton._src.tir.buffer import Buffer, BufferRegion
@@ -36,12 +37,33 @@ def pointer_arguments(body: Stmt) -> list[Var]:
     return [arg for call in calls for arg in call.args if isinstance(arg, Var)]
 
 
-def point_regions(body: Stmt) -> tuple[list[BufferRegion], list[BufferRegion]]:
-    """(reads, writes) of a statement, buffers in order of first access."""
+def by_pointer(block: Block) -> set[Buffer]:
+    """The buffers whose pointers a block passes on, or those of its views of them: only the regions that it states
+    say what it accesses of them.
+    """
+    pointers = set(pointer_arguments(block.body))
+    found = {region.buffer for region in (*block.reads, *block.writes) if region.buffer.data in pointers}
+    sources = {view.buffer: view.source for view in block.match_buffers}
+    return found | {_place_behind(b, b.shape, sources)[0] for b in sources if b.data in pointers}
+
+
+def corners(region: BufferRegion) -> list[tuple[PrimExpr, ...]]:
+    """The first place and the last one."""
+    last = (operators.subtract(operators.add(part.min, part.extent), 1) for part in region.region)
+    return [tuple(part.min for part in region.region), tuple(last)]
+
+
+def point_regions(body: Stmt, views: Iterable[MatchBufferRegion] = ()) -> tuple[list[BufferRegion], list[BufferRegion]]:
+    """(reads, writes) of a statement, buffers in order of first access.
+
+    What is accessed through a view, one of `views` or of a block inside, is accessed of the buffer that it shows.
+    """
+    sources = {view.buffer: view.source for view in views}
     reads: Points = {}
     writes: Points = {}
     inner: dict[Var, Range] = {}
     bound: dict[Var, PrimExpr] = {}
+    blocks: list[Block] = []
     hidden: set[Buffer] = set()
     memory: set[Var] = set()
     for item in post_order(body):
@@ -57,16 +79,31 @@ def point_regions(body: Stmt) -> tuple[list[BufferRegion], list[BufferRegion]]:
             case Block():
                 inner.update({iv.var: iv.dom for iv in item.iter_vars if iv.dom is not None})
                 hidden.update(item.alloc_buffers)
+                blocks.append(item)
+                sources.update((view.buffer, view.source) for view in item.match_buffers)
             case BlockRealize(predicate=IntImm(value=1)):
                 bound.update(zip((iv.var for iv in item.block.iter_vars), item.iter_values))
             case Allocate() | AllocateConst():
                 memory.add(item.buffer_var)
             case _:
                 pass
+    for block in blocks:
+        _add_declared(block, reads, writes)
+    if sources:
+        reads, writes = _behind_views(reads, sources), _behind_views(writes, sources)
     hidden.update(b for b in (*reads, *writes) if b.data in memory)
     if bound:
         reads, writes = _in_terms_of_loops(reads, bound), _in_terms_of_loops(writes, bound)
     return _cover_all(reads, inner, hidden), _cover_all(writes, inner, hidden)
+
+
+def _add_declared(block: Block, reads: Points, writes: Points) -> None:
+    """What a block inside says that it accesses, of buffers whose pointers it passes on."""
+    opaque = by_pointer(block)
+    for regions, found in ((block.reads, reads), (block.writes, writes)) if opaque else ():
+        for region in regions:
+            if region.buffer in opaque:
+                found.setdefault(region.buffer, []).extend(corners(region))
 
 
 def _in_terms_of_loops(points: Points, bound: dict[Var, PrimExpr]) -> Points:
@@ -82,29 +119,54 @@ def _in_terms_of_loops(points: Points, bound: dict[Var, PrimExpr]) -> Points:
     return {b: [tuple(resolved(i) for i in indices) for indices in found] for b, found in points.items()}
 
 
-def access_regions(body: Stmt, init: Stmt | None = None) -> tuple[list[BufferRegion], list[BufferRegion]]:
-    """(reads, writes) of a block: with an `init`, reading what is updated does not count as reading."""
-    reads, writes = point_regions(body)
+def access_regions(
+    body: Stmt, init: Stmt | None = None, views: Iterable[MatchBufferRegion] = ()
+) -> tuple[list[BufferRegion], list[BufferRegion]]:
+    """(reads, writes) of a block with these views; with an `init`, reading what is updated is not reading."""
+    reads, writes = point_regions(body, views)
     if init is None:
         return reads, writes
     written = {w.buffer for w in writes}
-    more = [r for r in point_regions(init)[0] if r.buffer not in {x.buffer for x in reads}]
+    more = [r for r in point_regions(init, views)[0] if r.buffer not in {x.buffer for x in reads}]
     return [r for r in (*more, *reads) if r.buffer not in written], writes
 
 
-def behind_views(regions: list[BufferRegion], views: Iterable[MatchBufferRegion]) -> list[BufferRegion]:
-    """Regions of a block's views as regions of the buffers they are views of."""
+def through_views(body: Stmt, views: Iterable[MatchBufferRegion]) -> Stmt:
+    """The statement with accesses of the views as accesses of the buffers that they show."""
     sources = {view.buffer: view.source for view in views}
-    return [_behind(r, sources[r.buffer]) if r.buffer in sources else r for r in regions]
+
+    def rule(node: Any) -> Any:
+        if isinstance(node, BufferLoad) and node.buffer in sources:
+            return BufferLoad(*_place_behind(node.buffer, node.indices, sources))
+        if isinstance(node, BufferStore) and node.buffer in sources:
+            buffer, indices = _place_behind(node.buffer, node.indices, sources)
+            return BufferStore(buffer, node.value, indices)
+        return None
+
+    found: Stmt = rewrite(body, rule) if sources else body
+    return found
 
 
-def _behind(region: BufferRegion, source: BufferRegion) -> BufferRegion:
-    kept = len(source.region) - len(region.region)
-    moved = [
-        Range(operators.add(outer.min, inner.min), operators.cast(outer.min.dtype, inner.extent))
-        for outer, inner in zip(source.region[kept:], region.region)
-    ]
-    return BufferRegion(source.buffer, (*source.region[:kept], *moved))
+def _behind_views(points: Points, sources: Mapping[Buffer, BufferRegion]) -> Points:
+    found: Points = {}
+    for view, places in points.items():
+        for indices in places:
+            buffer, behind = _place_behind(view, indices, sources)
+            found.setdefault(buffer, []).append(behind)
+    return found
+
+
+def _place_behind(
+    buffer: Buffer, indices: tuple[PrimExpr, ...], sources: Mapping[Buffer, BufferRegion]
+) -> tuple[Buffer, tuple[PrimExpr, ...]]:
+    """The place that a view of a view of ... shows: its last axes are those of the source, from its start on."""
+    while buffer in sources:
+        source = sources[buffer]
+        starts = [part.min for part in source.region]
+        kept = len(starts) - len(indices)
+        indices = (*starts[:kept], *(operators.add(start, index) for start, index in zip(starts[kept:], indices)))
+        buffer = source.buffer
+    return buffer, indices
 
 
 def _cover_all(points: Points, inner: dict[Var, Range], hidden: set[Buffer]) -> list[BufferRegion]:

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -230,9 +230,9 @@ def carried(func: PrimFunc) -> list[str]:
     ]
 
 
-def check(seed: int, length: int) -> None:
+def check(seed: int, length: int, kernels: Sequence[Callable[[bool], Kernel]] = KERNELS) -> None:
     r = random.Random(seed)
-    kernel, shapes = r.choice(KERNELS)(r.random() < 0.3)
+    kernel, shapes = r.choice(kernels)(r.random() < 0.3)
     draws = np.random.default_rng(seed)
     arrays = [draws.random(shape, np.float32) * 2 - 1 for shape in shapes]
     expected, native = ([a.copy() for a in arrays] for _ in range(2))

@@ -17,8 +17,10 @@ from baton._src.te.prim_func import create_prim_func
 from baton._src.te.tensor import Tensor
 from baton._src.tir.check import check_prim_func
 from baton._src.tir.interpreter import run_prim_func
+from baton._src.tir.operators import all as te_all
 from baton._src.tir.operators import max as larger
 from baton._src.tir.prim_func import PrimFunc
+from baton._src.tir.scalar_functions import if_then_else
 from baton._src.tir.schedule.schedule import Schedule
 from baton._src.tir.stmt import Block
 from baton._src.tir.text.parser import parse_text
@@ -127,6 +129,18 @@ def test_threads_do_not_share_windows() -> None:
     sch.rolling_buffer("B", 0)
     with pytest.raises(DiagnosticError, match="stores elements of B in one iteration over k"):
         sch.parallel(k)
+
+
+def test_rolled_padding_is_not_taken_apart() -> None:
+    """Guards an element that is padding first and data later: filled beforehand, its padding would be lost."""
+    x = placeholder((6,), "int32", "X")
+    p = compute((8,), lambda i: if_then_else(te_all(i >= 1, i < 7), x[i - 1], 5), name="P")
+    c = compute((6,), lambda i: p[i] + p[i + 1] + p[i + 2], name="C")
+    s = Schedule(create_prim_func([x, c]))
+    s.compute_at("P", s.get_loops("C")[0])
+    s.rolling_buffer("P", 0)
+    with pytest.raises(DiagnosticError, match="padding and data in one element of P"):
+        s.decompose_padding("P", s.get_loops("P")[0])
 
 
 def test_axes_that_roll_are_not_vectorized() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -87,6 +88,23 @@ def test_tensorize() -> None:
 
     done = same(product(), change, (12, 7), (7, 9), (12, 9))
     assert "match_buffer" in script(done.func)
+
+
+@pytest.mark.parametrize(
+    ("terms", "why"),
+    [
+        (lambda a, b, r, i: a[i, r] + b[r, 0], "not a sum of products"),  # a zero would stand for a sum
+        (lambda a, b, r, i: a[i, r] + 1.0, "not a sum of products"),
+        (lambda a, b, r, i: a[i, 0] * b[0, 0], "not a sum of products"),
+        (lambda a, b, r, i: a[i, i] * a[i, i], "no operand of block C has the axis"),
+    ],
+)
+def test_padding_adds_nothing(terms: Any, why: str) -> None:
+    """Guards sums to which padded axes would add more than zeros."""
+    a, b, r = placeholder((6, 7), "float32", "A"), placeholder((7, 6), "float32", "B"), reduce_axis((0, 7), "r")
+    func = create_prim_func([a, b, compute((6,), lambda i: reduction.sum(terms(a, b, r, i), r), "C")])
+    with pytest.raises(DiagnosticError, match=why):
+        Schedule(func).pad_einsum("C", [1, 4])
 
 
 def test_what_an_intrinsic_is_not() -> None:

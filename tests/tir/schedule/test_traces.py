@@ -145,3 +145,16 @@ def test_buffers_are_given_by_themselves() -> None:
         Schedule(chain()).cache_read("C", "C", "local")
     with pytest.raises(DiagnosticError, match=r'given as \("read" or "write", number\)'):
         Schedule(chain()).transform_layout("C", ("both", 0), IndexMap.from_func(lambda i, j: (j, i)))
+
+
+def test_traces_keep_maps_of_any_number_of_indices() -> None:
+    """Guards functions of `*indices`, which a trace cannot write without their number."""
+    a = te.placeholder((4, 6), "float32", "A")
+    b = te.compute((4, 6), lambda i, j: a[i, j] + 1.0, "B")
+    func = te.create_prim_func([a, te.compute((4, 6), lambda i, j: b[i, j] * 2.0, "C")])
+    s = Schedule(func)
+    s.transform_layout("B", ("write", 0), lambda *i: (*i[1:], i[0] // 3, i[0] % 3), pad_value=lambda *i: i[0] * 1.0)
+    s.transform_block_layout("C", lambda *i: i[::-1])
+    again = Schedule(func)
+    Trace(s.trace.insts, s.trace.decisions).apply_to_schedule(again, remove_postproc=False)
+    assert again.func.script() == s.func.script()

@@ -22,6 +22,7 @@ from baton._src.tir.schedule.buffer_accesses import with_accesses
 from baton._src.tir.schedule.cache import insert_nest
 from baton._src.tir.schedule.nests import nest_over
 from baton._src.tir.schedule.tree import find_block, is_true, path_to, refreshed, refuse, replace, simplify
+from baton._src.tir.schedule.views import without_views
 
 _TRUE = tir.IntImm("bool", 1)
 
@@ -107,6 +108,7 @@ def transform_block_layout(root: st.Stmt, name: str, index_map: IndexMap) -> st.
     renamed: dict[Any, Any] = {a.var: ops.cast(a.var.dtype, o) for a, o in zip(block.iter_vars, old)}
     made = block.with_fields(
         iter_vars=tuple(axes),
+        match_buffers=tuple(substitute(view, renamed) for view in block.match_buffers),
         body=substitute(block.body, renamed),
         init=None if block.init is None else substitute(block.init, renamed),
     )
@@ -118,12 +120,14 @@ def pad_einsum(root: st.Stmt, name: str, padding: Sequence[int]) -> st.Stmt:
 
     The block must be a sum of products: a reduction by addition whose terms are products of loads, each at axes.
     """
+    root = without_views(root, name)
     realize = find_block(root, name)
     block = realize.block
     loops = _own_loops(root, realize, "pad_einsum")
     if len(padding) != len(loops) or any(p < 1 for p in padding):
         raise refuse(f"block {name} has {len(loops)} axes, each with a padding of 1 or more; given {list(padding)}")
     _check_einsum(block)
+    _require_padded_operands(block, loops, padding)
     axes: list[IterVar] = []
     for axis, loop, size in zip(block.iter_vars, loops, padding):
         extent = simplify(ops.multiply(ops.ceildiv(loop.extent, size), size))
@@ -154,26 +158,40 @@ def pad_einsum(root: st.Stmt, name: str, padding: Sequence[int]) -> st.Stmt:
 
 
 def _check_einsum(block: st.Block) -> None:
+    """Refuse all but C = C + a product of elements: zeros that stand for operands add nothing to it."""
     store = block.body
-    if not isinstance(store, st.BufferStore) or block.init is None:
+    if not isinstance(store, st.BufferStore) or block.init is None or not isinstance(store.value, tir.Add):
         raise _no_einsum(block)
-    terms: list[Any] = [store.value]
-    loads = 0
-    while terms:
-        term = terms.pop()
-        if isinstance(term, (tir.Add, tir.Mul)):
-            whole = isinstance(term, tir.Mul) or any(
-                isinstance(p, tir.BufferLoad) and p.buffer is store.buffer for p in (term.a, term.b)
-            )
-            terms += [term.a, term.b] if whole else [None]
-        elif isinstance(term, tir.Cast):
-            terms.append(term.value)
-        elif isinstance(term, tir.BufferLoad) and all(isinstance(i, tir.Var) for i in term.indices):
-            loads += 1
-        else:
+    a, b = store.value.a, store.value.b
+    factors: list[Any] = [b if _is_load_of(a, store.buffer) else a]
+    is_sum = _is_load_of(a, store.buffer) or _is_load_of(b, store.buffer)
+    if not is_sum or not all(isinstance(i, tir.Var) for i in store.indices):
+        raise _no_einsum(block)
+    while factors:
+        factor = factors.pop()
+        if isinstance(factor, tir.Mul):
+            factors += [factor.a, factor.b]
+        elif isinstance(factor, tir.Cast):
+            factors.append(factor.value)
+        elif (
+            not isinstance(factor, tir.BufferLoad)
+            or factor.buffer is store.buffer
+            or not all(isinstance(i, tir.Var) for i in factor.indices)
+        ):
             raise _no_einsum(block)
-    if loads < 2:
-        raise _no_einsum(block)
+
+
+def _require_padded_operands(block: st.Block, loops: Sequence[st.For], padding: Sequence[int]) -> None:
+    """Refuse to pad a reduced axis that no operand has: what is added there would be added more often."""
+    operands = {n for load in post_order(block.body) if isinstance(load, tir.BufferLoad) for n in load.indices}
+    for axis, loop, size in zip(block.iter_vars, loops, padding):
+        grows = not _is_zero(simplify(ops.floormod(loop.extent, size)))
+        if grows and axis.iter_type == "reduce" and axis.var not in operands:
+            raise refuse(f"no operand of block {block.name_hint} has the axis {axis.var.name}, which was to be padded")
+
+
+def _is_load_of(value: PrimExpr, buffer: Buffer) -> bool:
+    return isinstance(value, tir.BufferLoad) and value.buffer is buffer
 
 
 def _no_einsum(block: st.Block) -> Exception:

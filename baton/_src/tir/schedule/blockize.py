@@ -20,6 +20,7 @@ from baton._src.tir.expr import IterVar
 from baton._src.tir.schedule.buffer_accesses import with_simple_indices
 from baton._src.tir.schedule.coverage import require_once
 from baton._src.tir.schedule.tree import find_loop, is_true, path_to, realizes, refreshed, refuse, replace, simplify
+from baton._src.tir.schedule.views import of_buffers
 
 _TRUE = tir.IntImm("bool", 1)
 
@@ -106,14 +107,15 @@ def _divided(value: PrimExpr, inner: dict[tir.Var, Range], name: str) -> tuple[P
 def _initialisation(block: st.Block, axes: list[tuple[IterVar, PrimExpr]], ranges: dict[tir.Var, Range]) -> st.Stmt:
     """The initialisation of a reduction for all elements of the outer block, over the data-parallel loops inside."""
     assert block.init is not None
-    mentioned = set(post_order(block.init))
+    start = of_buffers(block, block.init)
+    mentioned = set(post_order(start))
     iters: dict[Any, IterVar] = {}
     bindings: list[PrimExpr] = []
     for axis, within in axes:
         if axis.iter_type != "reduce" and axis.var in mentioned:
             iters[axis.var] = IterVar(axis.dom, tir.Var(f"{axis.var.name}_init", axis.var.dtype))
             bindings.append(within)
-    body = substitute(block.init, {old: iter_var.var for old, iter_var in iters.items()})
+    body = substitute(start, {old: iter_var.var for old, iter_var in iters.items()})
     made = refreshed(st.Block(list(iters.values()), (), (), f"{block.name_hint}_init", body))
     used = [v for v in ranges if any(v in post_order(binding) for binding in bindings)]
     fresh: dict[Any, Any] = {v: v.copy() for v in used}

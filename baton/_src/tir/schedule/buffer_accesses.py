@@ -53,6 +53,8 @@ def with_accesses(
                 return store(node)
             case st.MatchBufferRegion() if node.source.buffer is old:
                 raise refuse(f"a region of {old.name} is matched: its layout cannot be changed")
+            case st.MatchBufferRegion() if node.buffer is old:
+                raise refuse(f"{old.name} is a view of {node.source.buffer.name}, whose layout it has")
             case st.Block():
                 kept = tuple(new if b is old else b for b in node.alloc_buffers)
                 node = node.with_fields(alloc_buffers=kept)

@@ -108,7 +108,7 @@ class BufferPrimitives:
         block writes the buffer; only users of the buffer outside the function can read it. Without one, a layout that
         adds padding is refused unless `assume_injective_transform`.
         """
-        found = self._buffer(block, buffer)
+        found = self.buffer_at(block, buffer)
         axes = self._block(block).iter_vars
         kind = str(axes[0].var.dtype) if axes else "int64"
         chosen = index_map_of(index_map, len(found.shape), kind, node_text)  # (memory of CPUs is flat: no separators)
@@ -119,7 +119,8 @@ class BufferPrimitives:
         changed = layout.transform_layout(self.func, found, chosen)
         if pad_value is not None and found in writes:
             new = find_block(changed.body, name).block.writes[writes.index(found)].buffer
-            given = IndexMap.from_func(pad_value, new.ndim) if callable(pad_value) else pad_value
+            is_function = callable(pad_value) and not isinstance(pad_value, IndexMap)
+            given = IndexMap.from_func(pad_value, new.ndim) if is_function else pad_value
             changed = layout.with_padding(changed, name, new, chosen, found.shape, given)
         self.func = changed
 
@@ -195,7 +196,8 @@ class BufferPrimitives:
         body = block_axes.with_region(self.func.body, block_name(block), int(buffer_index), buf_type, index_map)
         self._set(body, loops_chosen=False)
 
-    def _buffer(self, block: BlockRV | str, place: tuple[str, int]) -> Buffer:
+    def buffer_at(self, block: BlockRV | str, place: tuple[str, int]) -> Buffer:
+        """The buffer that the block uses in this place, ("read" or "write", number)."""
         kind, index = place
         return layout.buffer_of(self.func.body, block_name(block), index, kind)
 

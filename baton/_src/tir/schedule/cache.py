@@ -14,7 +14,7 @@ from baton._src.tir import stmt as st
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.buffer import Buffer, BufferRegion, decl_buffer
 from baton._src.tir.expr import IterVar
-from baton._src.tir.regions import point_regions
+from baton._src.tir.regions import by_pointer, point_regions, through_views
 from baton._src.tir.schedule.coverage import require_own_start, require_unconditional, require_whole
 from baton._src.tir.schedule.tree import (
     computes,
@@ -22,11 +22,12 @@ from baton._src.tir.schedule.tree import (
     path_to,
     realizes,
     refuse,
+    regions_in_loops,
     replace,
     replace_buffer,
     simplify,
-    without_blocks,
 )
+from baton._src.tir.schedule.views import defined_by
 from baton._src.values.dtype import INT64
 
 
@@ -127,7 +128,7 @@ def _box(spot: Spot, statement: st.Stmt, buffer: Buffer, kind: int) -> list[Rang
         regions = point_regions(statement)[kind]
     else:
         body = statement.body if isinstance(statement, st.For) and statement in spot.loops else statement
-        regions = point_regions(without_blocks(body))[kind]
+        regions = regions_in_loops(body)[kind]
     found = next(r for r in regions if r.buffer is buffer)
     analyzer = Analyzer()
     for axis in spot.block.iter_vars:
@@ -149,8 +150,10 @@ def _require_filled(realize: st.BlockRealize, spot: Spot, buffer: Buffer, box: l
     """Require that the whole box is written before it is copied back, or that nothing else is stored in it."""
     require_unconditional(realize)
     axes = {axis.var for axis in realize.block.iter_vars}
-    stores = [n.indices for n in post_order(realize.block.body) if isinstance(n, st.BufferStore) and n.buffer is buffer]
-    plain = all(_are_places_of_own(at, axes) for at in stores)
+    body = through_views(realize.block.body, realize.block.match_buffers)
+    stores = [n.indices for n in post_order(body) if isinstance(n, st.BufferStore) and n.buffer is buffer]
+    told = bool(stores) and buffer not in by_pointer(realize.block)
+    plain = told and all(_are_places_of_own(at, axes) for at in stores)
     if plain and spot.is_whole:
         return require_whole(spot.block, realize, [a for a in realize.block.iter_vars if a.iter_type == "spatial"])
     inside = [n for n in post_order(spot.statement) if isinstance(n, st.For)]
@@ -186,7 +189,7 @@ def set_scope(root: st.Stmt, name: str, index: int, scope: str) -> st.Stmt:
         raise refuse(f"{buffer.name} is a parameter: only buffers that the function allocates change their scope")
     pointer = tir.Var(buffer.data.name, buffer.data.dtype, pointee=buffer.data.pointee, scope=scope)
     new = substitute(buffer, {buffer.data: pointer})
-    found: st.Stmt = substitute(root, {buffer: new})
+    found: st.Stmt = substitute(replace_buffer(root, buffer, new), {buffer.data: pointer})
     return found
 
 
@@ -230,6 +233,9 @@ def insert_at(
     root: st.Stmt, spot: Spot, old: st.Stmt, new: Any, nest: st.Stmt, buffer: Buffer, before: bool
 ) -> st.Stmt:
     """Put `nest` before or behind the statement of a spot, in which `old` becomes `new`."""
+    open_sizes = {var for view in spot.block.match_buffers for var in defined_by(view)}
+    if not open_sizes.isdisjoint(post_order(buffer.shape)):
+        raise refuse(f"the size of {buffer.name} is that of a view, which block {spot.block.name_hint} begins with")
     changed = new if spot.statement is old else replace(spot.statement, {old: new})
     pair = (nest, changed) if before else (changed, nest)
     body = replace(spot.block.body, {spot.statement: st.SeqStmt(pair)})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr, Range
@@ -12,11 +11,11 @@ from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.buffer import Buffer, BufferRegion
-from baton._src.tir.regions import point_regions
+from baton._src.tir.regions import through_views
 from baton._src.tir.schedule.coverage import own_conditions, require_whole
 from baton._src.tir.schedule.independence import require_independent
 from baton._src.tir.schedule.overlap import overwritten
-from baton._src.tir.schedule.stored_ranges import require_within, stored
+from baton._src.tir.schedule.stored_ranges import require_within, stored, stored_boxes
 from baton._src.tir.schedule.tree import (
     blocks_passed,
     computes,
@@ -25,12 +24,13 @@ from baton._src.tir.schedule.tree import (
     is_true,
     path_to,
     realizes,
+    refreshed,
     refuse,
+    regions_in_loops,
     remove,
     replace,
     simplify,
     with_condition,
-    without_blocks,
 )
 from baton._src.tir.text.printer import node_text
 
@@ -53,7 +53,7 @@ def compute_at(root: st.Stmt, name: str, var: tir.Var, unit_loops: bool = False,
     changed = [r.block.name_hint for r in passed if overwritten(realize.block.reads, realize.block, r.block)]
     if changed:
         raise refuse(f"what {name} reads is written anew by {changed[0]} before the loop over {var.name} is done")
-    return _moved(root, realize, var, lambda body: point_regions(body)[0], True, unit_loops, index)
+    return _moved(root, realize, var, 0, True, unit_loops, index)
 
 
 def reverse_compute_at(root: st.Stmt, name: str, var: tir.Var, unit_loops: bool = False, index: int = -1) -> st.Stmt:
@@ -72,7 +72,7 @@ def reverse_compute_at(root: st.Stmt, name: str, var: tir.Var, unit_loops: bool 
     passed = [r.block.name_hint for r in blocks_passed(root, realize, [*inside]) if _touches(r.block.reads, made)]
     if passed:
         raise refuse(f"{passed[0]} reads what is there before {name} runs: {name} cannot run earlier")
-    return _moved(root, realize, var, lambda body: point_regions(body)[1], False, unit_loops, index)
+    return _moved(root, realize, var, 1, False, unit_loops, index)
 
 
 def _require_finished(root: st.Stmt, realize: st.BlockRealize, writers: list[st.BlockRealize], var: tir.Var) -> None:
@@ -89,7 +89,7 @@ def _require_finished(root: st.Stmt, realize: st.BlockRealize, writers: list[st.
                     f"block {block.name_hint} would use sums of {writer.block.name_hint} that are not finished"
                 )
     made = {w.buffer for writer in writers for w in writer.block.writes}
-    produced = {r.buffer: r for r in point_regions(without_blocks(find_loop(root, var).body))[1]}
+    produced = {r.buffer: r for r in regions_in_loops(find_loop(root, var).body)[1]}
     axes = {axis.var for axis in block.iter_vars}
     for region in block.reads:
         if region.buffer not in made:
@@ -110,13 +110,22 @@ def _require_covered(root: st.Stmt, realize: st.BlockRealize, writers: list[st.B
     for region in block.reads:
         axes = {n: axis for n, part in enumerate(region.region) for axis in block.iter_vars if part.min is axis.var}
         for writer in [w for w in writers if axes and _touches(w.block.writes, {region.buffer})]:
-            store = writer.block.body
-            if not isinstance(store, st.BufferStore):
+            if not writer.block.match_buffers and realizes(writer.block.body):
                 continue  # a block around others, which are looked at themselves
             require_whole(root, writer, [axis for axis in writer.block.iter_vars if axis.iter_type == "spatial"])
-            ranges = stored(writer.block, store)
+            ranges = _written(writer.block, region.buffer)
             for n, axis in axes.items():
                 require_within(axis, block.name_hint, ranges[n], writer.block)
+
+
+def _written(block: st.Block, buffer: Buffer) -> list[Range]:
+    """The range of each index of what a block writes of the buffer over all values of its axes; refused if it may skip
+    elements.
+    """
+    body = through_views(block.body, block.match_buffers)
+    if isinstance(body, st.BufferStore):
+        return stored(block, body)
+    return stored_boxes(block, next(w for w in block.writes if w.buffer is buffer))
 
 
 def _touches(regions: tuple[BufferRegion, ...], buffers: set[Buffer]) -> bool:
@@ -127,7 +136,7 @@ def _require_complete(realize: st.BlockRealize) -> None:
     _conditions_on_axes(realize)
     block = realize.block
     written = {w.buffer for w in block.writes}
-    loaded = {n.buffer for n in post_order(block.body) if isinstance(n, tir.BufferLoad)}
+    loaded = {r.buffer for r in refreshed(block).reads}
     if block.init is None and written & loaded:
         raise refuse(
             f"block {block.name_hint} accumulates into {(written & loaded).pop().name}: it must not run twice",
@@ -163,7 +172,7 @@ def _moved(
     root: st.Stmt,
     realize: st.BlockRealize,
     var: tir.Var,
-    regions: Callable[[st.Stmt], list[BufferRegion]],
+    kind: int,
     before: bool,
     unit_loops: bool,
     index: int,
@@ -173,7 +182,7 @@ def _moved(
     root = remove(root, realize)
     loop = find_loop(root, var)
     shared = block.writes if before else block.reads
-    wanted = [r for r in regions(without_blocks(loop.body)) if any(r.buffer is s.buffer for s in shared)]
+    wanted = [r for r in regions_in_loops(loop.body)[kind] if any(r.buffer is s.buffer for s in shared)]
     around = [n for n in path_to(root, loop) if isinstance(n, st.For)]
     nest = _nest(realize, wanted, before, unit_loops, {n.loop_var: Range(n.min, n.extent) for n in around})
     parts = st.stmt_list(loop.body)

@@ -18,7 +18,8 @@ from baton._src.tir import stmt as st
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.expr import IterVar
-from baton._src.tir.schedule.tree import path_to, realizes, refuse
+from baton._src.tir.regions import through_views
+from baton._src.tir.schedule.tree import path_to, realizes, refreshed, refuse
 from baton._src.tir.text.printer import node_text
 from baton._src.values.dtype import INT64
 
@@ -101,21 +102,21 @@ def require_own_start(root: st.Stmt, realize: st.BlockRealize, buffer: Buffer) -
     into: copies begin empty.
     """
     name = realize.block.name_hint
-    if realize.block.init is None and _loads(realize.block.body, buffer):
+    if realize.block.init is None and _loads(realize.block, buffer):
         raise refuse(
             f"block {name} accumulates into {buffer.name}: a copy would begin empty",
             help="make the copy before decompose_reduction",
         )
     for other in realizes(root):
-        store = other.block.body
+        store = through_views(other.block.body, other.block.match_buffers)
         updates = isinstance(store, st.BufferStore) and store.buffer is buffer and other.block.init is None
-        if updates and other is not realize and _loads(store, buffer):
+        if updates and other is not realize and _loads(other.block, buffer):
             raise refuse(f"block {other.block.name_hint} accumulates into what block {name} writes to {buffer.name}")
 
 
-def _loads(body: st.Stmt, buffer: Buffer) -> bool:
-    """Whether anything is read from the buffer; a reduction does not say so of what it adds to."""
-    return any(isinstance(n, tir.BufferLoad) and n.buffer is buffer for n in post_order(body))
+def _loads(block: st.Block, buffer: Buffer) -> bool:
+    """Whether a block without initialisation reads from the buffer, whatever it states of it."""
+    return any(region.buffer is buffer for region in refreshed(block).reads)
 
 
 def _is_bound(condition: PrimExpr, value: PrimExpr, axis: IterVar) -> bool:

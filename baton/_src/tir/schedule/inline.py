@@ -23,10 +23,12 @@ from baton._src.tir.schedule.tree import (
     refuse,
     remove,
 )
+from baton._src.tir.schedule.views import require_own_accesses, without_views
 
 
 def compute_inline(root: st.Stmt, name: str, params: set[Buffer]) -> st.Stmt:
     """Put the value of an elementwise block into the blocks that read it, and drop the block and its buffer."""
+    root = without_views(root, name)
     realize = find_block(root, name)
     block = realize.block
     store = only_store(block)
@@ -36,6 +38,7 @@ def compute_inline(root: st.Stmt, name: str, params: set[Buffer]) -> st.Stmt:
     if buffer in params:
         raise refuse(f"block {name} writes {buffer.name}, a result of the function")
     require_only_writer(root, realize, buffer)
+    require_own_accesses(root, buffer)
     axes = [iv.var for iv in block.iter_vars]
     if not distinct(store.indices, axes):
         raise refuse(f"block {name} does not store at its own axes")

@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr, Range
-from baton._src.ir.traverse import post_order, rewrite, substitute
+from baton._src.ir.traverse import children, post_order, rewrite, substitute
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
 from baton._src.tir.arith.analyzer import Analyzer
-from baton._src.tir.buffer import Buffer, decl_buffer
+from baton._src.tir.buffer import Buffer
 from baton._src.tir.schedule.loops import domains_around, is_nonnegative, with_simple_bindings, without_thread
 from baton._src.tir.schedule.tree import (
     find_loop,
@@ -60,7 +60,7 @@ def loop_partition(
         whole = Range(tir.IntImm(var.dtype, 0), extent)
         if number:
             around = {**domains_around(root, loop), own: whole}
-            body = _with_own_variables(_without_starts(body, own, around))
+            body = _with_own_variables(_without_starts(body, own, around), root)
         body = with_simple_bindings(root, body, {own: whole}, preserve_unit_iters)
         made.append(loop.with_fields(loop_var=own, min=tir.IntImm(var.dtype, 0), extent=extent, body=body))
         variables.append(own)
@@ -97,8 +97,8 @@ def _without_starts(body: st.Stmt, own: tir.Var, around: dict[tir.Var, Range]) -
     return found
 
 
-def _with_own_variables(body: st.Stmt) -> st.Stmt:
-    """A copy with fresh loop variables, axes and buffers."""
+def _with_own_variables(body: st.Stmt, root: st.Stmt) -> st.Stmt:
+    """A copy of a part of `root` with fresh loop variables, axes and buffers."""
     renamed = fresh_loop_variables(body)
     for node in post_order(body):
         match node:
@@ -106,12 +106,29 @@ def _with_own_variables(body: st.Stmt) -> st.Stmt:
                 renamed[var] = var.copy()
             case st.Block():
                 renamed |= {axis.var: axis.var.copy() for axis in node.iter_vars}
-                for buffer in node.alloc_buffers:
-                    renamed[buffer] = decl_buffer(buffer.shape, buffer.dtype, buffer.name, scope=buffer.scope())
+                renamed |= {var: var.copy() for var in _defined_by_views(node, root)}
+                for buffer in (*node.alloc_buffers, *(view.buffer for view in node.match_buffers)):
+                    renamed[buffer] = substitute(buffer, {**renamed, buffer.data: buffer.data.copy()})
             case _:
                 pass
     found: st.Stmt = substitute(body, renamed)
     return found
+
+
+def _defined_by_views(block: st.Block, root: st.Stmt) -> list[tir.Var]:
+    """The variables for sizes, strides and offsets of a block's views which stand nowhere else."""
+    buffers = _views(block)
+    open_parts = [part for b in buffers for part in (*b.shape, *b.strides, b.elem_offset)]
+    found = [part for part in open_parts if isinstance(part, tir.Var)]
+    if not found:
+        return []
+    is_original = {n for n in post_order(root) if isinstance(n, st.Block) and buffers == _views(n)}
+    elsewhere = set(post_order(root, below=lambda n: () if n in is_original else children(n)))
+    return [var for var in found if var not in elsewhere]
+
+
+def _views(block: st.Block) -> list[Buffer]:
+    return [view.buffer for view in block.match_buffers]
 
 
 def merge(root: st.Stmt, variables: Sequence[tir.Var]) -> tuple[st.Stmt, tir.Var]:

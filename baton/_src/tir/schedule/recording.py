@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from baton._src.support.diagnostics import ScheduleError
+from baton._src.tir.index_map import IndexMap
 from baton._src.tir.schedule.argument_kinds import argument_checker
 from baton._src.tir.schedule.instruction_kinds import KINDS
 from baton._src.tir.schedule.trace import Instruction, as_tuple
@@ -66,5 +67,26 @@ def _settle(schedule: Any, arguments: dict[str, Any]) -> None:
             arguments[name] = schedule.func_working_on.name_hint
         elif name == "buffer":
             arguments[name] = schedule.place_of(arguments["block"], value)
+        elif name == "index_map" and _takes_any_number(value):
+            arguments[name] = IndexMap.from_func_with_separators(value, _count(schedule, arguments))[0]
+        elif name == "pad_value" and _takes_any_number(value):
+            new = arguments["index_map"]
+            given = new if isinstance(new, IndexMap) else IndexMap.from_func_with_separators(new)[0]
+            arguments[name] = IndexMap.from_func(value, len(given.final_indices))
         elif name == "read_buffer_index" or name in _WRITTEN:
             arguments[name] = schedule.number_of(arguments["block"], value, "write" if name in _WRITTEN else "read")
+
+
+def _takes_any_number(function: Any) -> bool:
+    """Whether it is a function of `*indices`: the trace tells how many there are."""
+    if isinstance(function, IndexMap) or not callable(function):
+        return False
+    return any(p.kind is p.VAR_POSITIONAL for p in inspect.signature(function).parameters.values())
+
+
+def _count(schedule: Any, arguments: dict[str, Any]) -> int:
+    """How many indices a map is of: a buffer's, or a block's axes."""
+    block = arguments["block"]
+    if "buffer" in arguments:
+        return len(schedule.buffer_at(block, arguments["buffer"]).shape)
+    return len(schedule.get(block).iter_vars)

@@ -12,6 +12,7 @@ from baton._src.tir.expr import IterVar
 from baton._src.tir.reductions import condition_at_start, variables_of
 from baton._src.tir.schedule.coverage import require_once
 from baton._src.tir.schedule.tree import find_block, find_loop, path_to, refreshed, refuse, replace, simplify
+from baton._src.tir.schedule.views import of_buffers
 
 
 def decompose_reduction(root: st.Stmt, name: str, var: tir.Var) -> tuple[st.Stmt, str]:
@@ -74,7 +75,8 @@ def _init_block(
         own = axes[axis.var] = tir.Var(axis.var.name, axis.var.dtype)
         iters.append(IterVar(axis.dom, own))
         values.append(substitute(value, fresh))
-    body = substitute(realize.block.init, axes)
+    assert realize.block.init is not None
+    body = substitute(of_buffers(realize.block, realize.block.init), axes)
     block = st.Block(tuple(iters), (), (), label, body, annotations=realize.block.annotations)
     return refreshed(block), tuple(values)
 

@@ -20,16 +20,19 @@ from baton._src.tir.arith.iter_map import invert
 from baton._src.tir.buffer import Buffer, decl_buffer
 from baton._src.tir.expr import IterVar
 from baton._src.tir.index_map import IndexMap
+from baton._src.tir.regions import by_pointer
 from baton._src.tir.same_value import same_value, same_values
 from baton._src.tir.schedule.cache import find_spot, insert_nest
 from baton._src.tir.schedule.coverage import require_own_start, require_whole
 from baton._src.tir.schedule.layout import buffer_of
 from baton._src.tir.schedule.nests import nest_over
 from baton._src.tir.schedule.tree import find_block, refreshed, refuse, simplify
+from baton._src.tir.schedule.views import without_views
 
 
 def reindex(root: st.Stmt, name: str, index: int, which: str) -> tuple[st.Stmt, str]:
     """Copy a buffer in the order of the block's axes; the block then reads or writes the copy."""
+    root = without_views(root, name)
     realize = find_block(root, name)
     block = realize.block
     buffer = buffer_of(root, name, index, which)
@@ -46,6 +49,7 @@ def reindex_cache(
 
     The index in the copy must determine the index in the buffer, or one element of the copy would represent several.
     """
+    root = without_views(root, name)
     realize = find_block(root, name)
     block = realize.block
     buffer = buffer_of(root, name, index, which)
@@ -97,6 +101,7 @@ def axes_in(block: st.Block, exprs: Sequence[PrimExpr]) -> list[IterVar]:
     return axes
 
 
+_BINDERS = (st.For, st.LetStmt, tir.Let)
 Place = tuple[Buffer, tuple[PrimExpr, ...]]
 
 
@@ -149,9 +154,14 @@ def _accesses(block: st.Block, buffer: Buffer, which: str) -> bool:
 def _only_indices(block: st.Block, buffer: Buffer) -> tuple[PrimExpr, ...]:
     kinds = (tir.BufferLoad, st.BufferStore)
     found = [n.indices for n in post_order(block) if isinstance(n, kinds) and n.buffer is buffer]
+    if not found or buffer in by_pointer(block):
+        raise refuse(f"block {block.name_hint} accesses {buffer.name} by its pointer")
     for other in found[1:]:
         if not same_values(found[0], other):
             raise refuse(f"block {block.name_hint} accesses {buffer.name} at several places")
+    inside = [n.loop_var if isinstance(n, st.For) else n.var for n in post_order(block) if isinstance(n, _BINDERS)]
+    if not set(inside).isdisjoint(post_order(found[0])):
+        raise refuse(f"block {block.name_hint} accesses {buffer.name} at several places, in a loop of its own")
     return found[0]
 
 

@@ -25,10 +25,12 @@ from baton._src.tir.schedule.tree import (
     replace,
     with_condition,
 )
+from baton._src.tir.schedule.views import require_own_accesses, without_views
 
 
 def reverse_compute_inline(root: st.Stmt, name: str, params: set[Buffer]) -> st.Stmt:
     """Let the producer of a value apply the computation of block `name`, element by element."""
+    root = without_views(root, name)
     realize = find_block(root, name)
     consumer, store = realize.block, only_store(realize.block)
     if consumer.init is not None or any(iv.iter_type != "spatial" for iv in consumer.iter_vars):
@@ -72,6 +74,7 @@ def _producer(root: st.Stmt, realize: st.BlockRealize, params: set[Buffer]) -> s
     require_only_writer(root, sources[0], buffer)
     if buffer in params:
         raise refuse(f"{buffer.name} is a result of the function")
+    require_own_accesses(root, buffer)
     return sources[0]
 
 

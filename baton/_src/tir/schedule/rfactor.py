@@ -32,6 +32,7 @@ from baton._src.tir.schedule.tree import (
     replace,
     with_condition,
 )
+from baton._src.tir.schedule.views import without_views
 
 _TRUE = tir.IntImm("bool", 1)
 
@@ -42,6 +43,7 @@ def rfactor(
     """Split a reduction into two steps; the new block is `<name>_rf`. With `over_axes`, the block `name` gets a new
     nest of loops over its axes.
     """
+    root = without_views(root, name)
     realize = find_block(root, name)
     loop = find_loop(root, var)
     path = path_to(root, realize)

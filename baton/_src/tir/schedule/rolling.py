@@ -17,7 +17,6 @@ from baton._src.tir import stmt as st
 from baton._src.tir.arith.iter_affine_map import detect_iter_map
 from baton._src.tir.arith.linear import detect_linear_equation
 from baton._src.tir.buffer import Buffer, decl_buffer
-from baton._src.tir.regions import point_regions
 from baton._src.tir.schedule.buffer_accesses import with_places
 from baton._src.tir.schedule.coverage import require_unconditional
 from baton._src.tir.schedule.independence import require_independent
@@ -29,10 +28,10 @@ from baton._src.tir.schedule.tree import (
     path_to,
     realizes,
     refuse,
+    regions_in_loops,
     replace,
     simplify,
     with_condition,
-    without_blocks,
 )
 
 
@@ -98,8 +97,7 @@ def _loops_around(
 
 def _window(realize: st.BlockRealize, buffer: Buffer, loops: Sequence[st.For]) -> _Window:
     """The outermost loop, and the axis, along which windows overlap."""
-    nest = without_blocks(loops[-1].body)
-    region = next(r for r in point_regions(nest)[1] if r.buffer is buffer)
+    region = next(r for r in regions_in_loops(loops[-1].body)[1] if r.buffer is buffer)
     for place, loop in enumerate(loops):
         inner = {other.loop_var for other in loops[place + 1 :]}
         for axis, part in enumerate(region.region):
@@ -146,7 +144,7 @@ def _require_boxes(realize: st.BlockRealize, buffer: Buffer, window: _Window, in
 def _require_within(loop: st.For, buffer: Buffer, window: _Window) -> None:
     """Require that reads of an iteration lie in its window: other elements are overwritten, or not computed yet."""
     start = ops.add(ops.multiply(window.loop.loop_var, window.step), window.begin)
-    for region in point_regions(without_blocks(loop.body))[0]:
+    for region in regions_in_loops(loop.body)[0]:
         if region.buffer is not buffer:
             continue
         part = region.region[window.axis]

@@ -38,6 +38,7 @@ from baton._src.tir.schedule.state import ScheduleState, StmtSRef, debug_mask_of
 from baton._src.tir.schedule.tile_primitives import TilePrimitives
 from baton._src.tir.schedule.trace import Trace
 from baton._src.tir.schedule.tree import blocks_directly_in, find_block, find_loop, path_to, realizes, refuse
+from baton._src.tir.schedule.views import require_one_name
 from baton._src.tir.text.printer import marked_script
 
 _OPTIONS = {"seed", "debug_mask", "error_render_level", "enable_check"}
@@ -274,6 +275,7 @@ class Schedule(LoopPrimitives, BufferPrimitives, TilePrimitives, SamplePrimitive
 
     def _set(self, body: st.Stmt, loops_chosen: bool = True) -> None:
         """Continue with `body`. A kernel whose loops were scheduled here is compiled unchanged, not by the rules."""
+        require_one_name(self.func.body)
         func = self.func.with_fields(body=_with_unique_names(body))
         self.func = func.with_fields(loops_chosen=True) if loops_chosen else func
 

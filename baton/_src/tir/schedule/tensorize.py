@@ -24,6 +24,7 @@ from baton._src.tir.buffer import Buffer, BufferRegion
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.schedule.dot_products import DOT_PRODUCTS, dot_product
 from baton._src.tir.schedule.tree import find_block, refuse, replace, simplify, without_blocks
+from baton._src.tir.schedule.views import of_buffers
 
 
 class TensorIntrin:
@@ -66,7 +67,7 @@ def tensorize(root: st.Stmt, name: str, intrinsic: TensorIntrin) -> st.Stmt:
     block = realize.block
     match = _Match(name)
     start, rest = parts(_inner(intrinsic.desc)[0])
-    match.nests(without_blocks(block.body), rest)
+    match.nests(without_blocks(of_buffers(block, block.body)), rest)
     if start is not None:
         match.start(block, start)
     impl = with_fresh_binders(intrinsic.impl)
@@ -156,7 +157,7 @@ class _Match:
                 "loops outside of the tile go on with its reductions, which the description begins anew",
                 "decompose_reduction first, and describe the update without T.init",
             )
-        self.nests(without_blocks(block.init), described)
+        self.nests(without_blocks(of_buffers(block, block.init)), described)
 
     def nests(self, tile: st.Stmt, described: st.Stmt) -> None:
         """Loops one by one, those of one iteration left out; then the statements."""

@@ -26,7 +26,7 @@ class TilePrimitives:
     def _set(self, body: st.Stmt, loops_chosen: bool = True) -> None:
         raise NotImplementedError
 
-    def _buffer(self, block: BlockRV | str, which: Any) -> Buffer:
+    def buffer_at(self, block: BlockRV | str, which: Any) -> Buffer:
         raise NotImplementedError
 
     @recorded
@@ -120,13 +120,13 @@ class TilePrimitives:
     @recorded
     def unsafe_set_dtype(self, block: BlockRV | str, buffer_index: Any, dtype: str) -> None:
         """Change the dtype of a buffer that the block writes: values are rounded to it."""
-        found = self._buffer(block, ("write", buffer_index))
+        found = self.buffer_at(block, ("write", buffer_index))
         self._set(block_axes.unsafe_set_dtype(self.func.body, found, dtype))
 
     @recorded
     def set_axis_separator(self, block: BlockRV | str, buffer: Any, axis_separators: Sequence[int] | None) -> None:
         """Set between which axes a buffer's memory is split; memory of CPUs is flat, so the code does not change."""
-        found = self._buffer(block, buffer)
+        found = self.buffer_at(block, buffer)
         wanted = [int(getattr(a, "value", a)) for a in axis_separators or ()]
         if any(not 0 < a < found.ndim for a in wanted) or sorted(wanted) != wanted:
             raise refuse(f"separators stand between the {found.ndim} axes of {found.name}, in order; given {wanted}")

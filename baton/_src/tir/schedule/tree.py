@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
@@ -12,8 +12,15 @@ from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
 from baton._src.tir.arith.analyzer import Analyzer
-from baton._src.tir.buffer import Buffer
-from baton._src.tir.regions import access_regions
+from baton._src.tir.buffer import Buffer, BufferRegion
+from baton._src.tir.regions import (
+    access_regions,
+    by_pointer,
+    corners,
+    point_regions,
+    pointer_arguments,
+    through_views,
+)
 
 
 def refuse(message: str, help: str | None = None) -> ScheduleError:
@@ -45,9 +52,10 @@ def find_block(root: st.Stmt, name: str) -> st.BlockRealize:
 
 def computes(block: st.Block) -> bool:
     """Whether the block computes something itself: one without axes around others, such as the root, only contains
-    them.
+    them. (With views it uses what these show, of which the others inside know the views only.)
     """
-    return bool(block.iter_vars) or not any(isinstance(n, st.Block) for n in post_order(block.body))
+    is_own = bool(block.iter_vars or block.match_buffers)
+    return is_own or not any(isinstance(n, st.Block) for n in post_order(block.body))
 
 
 def blocks_passed(root: st.Stmt, realize: st.BlockRealize, others: Iterable[st.BlockRealize]) -> list[st.BlockRealize]:
@@ -139,32 +147,75 @@ def with_condition(realize: st.BlockRealize, condition: PrimExpr) -> st.BlockRea
 
 
 def refreshed(block: st.Block) -> st.Block:
-    """The block with the read and write regions of its body."""
-    reads, writes = access_regions(block.body, block.init)
-    own = block.alloc_buffers
-    return block.with_fields(
-        reads=tuple(r for r in reads if r.buffer not in own), writes=tuple(w for w in writes if w.buffer not in own)
-    )
+    """The block with the read and write regions of its body; what it does by pointers stays as stated."""
+    opaque, own = by_pointer(block), block.alloc_buffers
+
+    def regions(found: list[BufferRegion], stated: tuple[BufferRegion, ...]) -> tuple[BufferRegion, ...]:
+        seen = [r for r in found if r.buffer not in opaque and r.buffer not in own]
+        return (*seen, *(r for r in stated if r.buffer in opaque))
+
+    reads, writes = access_regions(block.body, block.init, block.match_buffers)
+    return block.with_fields(reads=regions(reads, block.reads), writes=regions(writes, block.writes))
 
 
 def without_blocks(stmt: st.Stmt) -> st.Stmt:
-    """The statement with each block's axes replaced by their values: what is accessed for which loop variables."""
+    """The statement with each block's axes replaced by their values, and its views by what they show: what is accessed
+    for which loop variables."""
 
+    return _unwrapped(stmt, lambda block: [])
+
+
+def regions_in_loops(stmt: st.Stmt) -> tuple[list[BufferRegion], list[BufferRegion]]:
+    """(reads, writes) of a statement, as its loops tell them; what blocks do by pointers, as they state it."""
+    return point_regions(_unwrapped(stmt, _stated_accesses))
+
+
+def _stated_accesses(block: st.Block) -> list[st.Stmt]:
+    """Accesses in place of those by pointers, of the same regions."""
+    opaque = by_pointer(block)
+    loads = [tir.BufferLoad(r.buffer, at) for r in block.reads if r.buffer in opaque for at in corners(r)]
+    stores = [
+        st.BufferStore(w.buffer, ops.const(0, w.buffer.dtype), at)
+        for w in block.writes
+        if w.buffer in opaque
+        for at in corners(w)
+    ]
+    return [*map(st.Evaluate, loads), *stores]
+
+
+def _unwrapped(stmt: st.Stmt, more: Callable[[st.Block], list[st.Stmt]]) -> st.Stmt:
     def rule(node: Any) -> Any:
-        if isinstance(node, st.BlockRealize):
-            values = {iv.var: v for iv, v in zip(node.block.iter_vars, node.iter_values)}
-            parts = [p for p in (node.block.init, node.block.body) if p is not None]
-            body = parts[0] if len(parts) == 1 else st.SeqStmt(tuple(parts))
-            return substitute(body, values)
-        return None
+        if not isinstance(node, st.BlockRealize):
+            return None
+        block = node.block
+        parts = [p for p in (block.init, block.body) if p is not None]
+        body = through_views(parts[0] if len(parts) == 1 else st.SeqStmt(tuple(parts)), block.match_buffers)
+        values = {iv.var: v for iv, v in zip(block.iter_vars, node.iter_values)}
+        return substitute(st.stmt_seq(body, *more(block)), values)
 
     found: st.Stmt = rewrite(stmt, rule)
     return found
 
 
 def replace_buffer(root: Any, old: Buffer, new: Buffer) -> Any:
-    """Every mention of `old` becomes `new`."""
-    return substitute(root, {old: new})
+    """Every mention of `old` becomes `new`, as does its pointer where it is passed on; its views are in the scope of
+    `new`.
+    """
+    changes: dict[Any, Any] = {old: new}
+    if old.data in pointer_arguments(root):
+        if (old.strides, old.elem_offset) != (new.strides, new.elem_offset):
+            raise refuse(f"the pointer of {old.name} is used, with its strides or its offset")
+        changes[old.data] = new.data
+    if old.scope() != new.scope():
+        shown = {old}
+        for block in reversed([n for n in post_order(root) if isinstance(n, st.Block)]):
+            for view in [v.buffer for v in block.match_buffers if v.source.buffer in shown]:
+                shown.add(view)
+                changes[view.data] = tir.Var(
+                    view.data.name, view.data.dtype, pointee=view.data.pointee, scope=new.scope()
+                )
+                changes[view] = substitute(view, changes)
+    return substitute(root, changes)
 
 
 def only_store(block: st.Block) -> st.BufferStore:

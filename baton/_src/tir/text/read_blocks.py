@@ -12,7 +12,7 @@ from baton._src.support.diagnostics import fail
 from baton._src.support.trampoline import Task
 from baton._src.tir import operators
 from baton._src.tir.expr import IntImm, IterVar, Var, literal
-from baton._src.tir.regions import access_regions, behind_views
+from baton._src.tir.regions import access_regions
 from baton._src.tir.stmt import Block, Stmt
 from baton._src.tir.text.operations import as_scalar
 from baton._src.tir.text.read_expressions import arguments, condition, extent_between, region
@@ -187,9 +187,7 @@ def close_block(frame: BlockFrame, inner: Stmt) -> Block:
     """The block of a finished frame; regions that were not written are inferred."""
     reads, writes = frame.reads, frame.writes
     if (reads is None or writes is None) and frame.name != "root":
-        found_reads, found_writes = (
-            behind_views(regions, frame.match_buffers) for regions in access_regions(inner, frame.init)
-        )
+        found_reads, found_writes = access_regions(inner, frame.init, frame.match_buffers)
         own = set(frame.alloc_buffers)
         reads = [r for r in found_reads if r.buffer not in own] if reads is None else reads
         writes = [r for r in found_writes if r.buffer not in own] if writes is None else writes

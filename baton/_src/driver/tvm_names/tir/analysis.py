@@ -59,7 +59,7 @@ def get_block_access_region(
 ) -> list[list[BufferRegion]]:
     """[reads, writes, opaque accesses]: the last are those by pointer, of which all of the buffer counts. A pointer
     that says what it is for (`access_ptr` to read, or to write) is a read or a write of all of it."""
-    reads, writes = access_regions(block.body, block.init)
+    reads, writes = access_regions(block.body, block.init, block.match_buffers)
     found: list[list[BufferRegion]] = [reads, writes, []]
     buffers = buffer_var_map or {}
     for var, mask in _pointer_uses(block.body, buffers).items():
