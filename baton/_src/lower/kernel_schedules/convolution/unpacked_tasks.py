@@ -32,6 +32,11 @@ SCRATCH, SCRATCH_OF_PHASES = 1 << 12, 1 << 13
 CROSSING = 1.5
 """Time of a load of the input in multiply-adds: many of them lie across two lines of the cache."""
 
+LOAD, LOADS_OF_PANELS = 0.25, 11 / 24
+"""What a load costs beside multiply-adds, and how many each of them takes in products of packed panels, with which this
+is compared. A broadcast weight serves all vectors of a run, a vector all rows.
+"""
+
 
 @dataclass(frozen=True)
 class Task:
@@ -107,22 +112,27 @@ class UnpackedConv:
 
 def choose_task(conv: UnpackedConv, shape: TileShape) -> Task | None:
     """The task that takes the fewest steps; None where there is no whole vector of points."""
-    rows, lines, _ = conv.sizes
+    _, lines, _ = conv.sizes
     room = SCRATCH if conv.planes == 1 else SCRATCH_OF_PHASES
-    tall = -(-rows // -(-rows // shape.rows))
     best: tuple[float, Task] | None = None
-    for count in range(1, lines + 1):
-        extent = conv.extent(count)
-        if count > 1 and tall * padded(extent, shape.lanes) * conv.planes > room:
-            break
-        for vectors in range(1, min(MOST_VECTORS, extent // shape.lanes) + 1):
-            if tall not in shape.heights(vectors):
+    for vectors in range(1, min(MOST_VECTORS, conv.extent(lines) // shape.lanes) + 1):
+        tall = even_rows(conv.sizes[0], min(shape.rows, shape.heights(vectors)[-1]))
+        for count in range(1, lines + 1):
+            extent = conv.extent(count)
+            if count > 1 and tall * padded(extent, shape.lanes) * conv.planes > room:
                 break
+            if extent < vectors * shape.lanes:
+                continue
             task = Task(tall, count, vectors)
-            cost = _of_lines(conv, task, shape)
+            cost = steps_of(conv, task, shape)
             if best is None or cost < best[0]:
                 best = (cost, task)
     return None if best is None else best[1]
+
+
+def even_rows(rows: int, most: int) -> int:
+    """Rows of a tile, at most so many, of which as few tiles as possible have all rows."""
+    return -(-rows // -(-rows // most))
 
 
 def _of_lines(conv: UnpackedConv, task: Task, shape: TileShape) -> float:
@@ -146,7 +156,9 @@ def _cost(conv: UnpackedConv, task: Task, lines: int, shape: TileShape) -> float
     runs = -(-conv.extent(lines) // (task.vectors * shape.lanes))
     sharing = taps_sharing(conv, task.rows, shape.lanes)
     loads = (task.vectors + sharing - 1) / sharing
-    work = max(task.rows * task.vectors, CROSSING * loads + 0.5 * task.rows, 4.0)
+    sums = task.rows * task.vectors
+    beside = LOAD * (task.rows + CROSSING * loads - LOADS_OF_PANELS * sums)
+    work = max(sums + beside, CROSSING * loads + 0.5 * task.rows, 4.0)
     each = conv.terms * (work + 0.75) + 2.5 * task.rows * task.vectors + 12
     return runs * each + 10 + 2.0 * task.rows * lines
 

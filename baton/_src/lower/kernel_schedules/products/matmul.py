@@ -29,9 +29,10 @@ from baton._src.lower.kernel_schedules.products.panel_packing import (
     packing_beside,
     packs_beside,
 )
+from baton._src.lower.kernel_schedules.products.product_tiles import shape_for
 from baton._src.lower.kernel_schedules.products.products import Product, exactly, find_product, merged_rows, renamed
 from baton._src.lower.kernel_schedules.products.row_dots import TALL, dot_tiles, most_rows, suits
-from baton._src.lower.kernel_schedules.products.row_tiles import multiply_add_tile, panel_tiles, rows_in_place
+from baton._src.lower.kernel_schedules.products.row_tiles import multiply_add_tile, panel_tiles
 from baton._src.lower.kernel_schedules.products.rows_ahead import tile_prefetches
 from baton._src.lower.kernel_schedules.products.sharing import row_blocks, shared_panels, shares_rows
 from baton._src.lower.kernel_schedules.products.streamed_rows import MOST as STREAMED_ROWS
@@ -230,12 +231,6 @@ class _Packed:
         prefetches = tile_prefetches(self.matrix, self.target, ahead)
         kind = in_turn(self.together, self.turn, multiply_add_tile)
         return panel_tiles(self.matrix, self.shape, self.width, self.panel, first, count, self.packed, prefetches, kind)
-
-
-def shape_for(matrix: Product, target: Target) -> TileShape:
-    """Choose tiles as tall as registers allow and such that their rows of A fit in the first-level cache."""
-    shape = tile_shape(target, matrix.stage.buffer.dtype)
-    return replace(shape, rows=min(shape.rows, rows_in_place(matrix)))
 
 
 def _width(matrix: Product, shape: TileShape) -> int:

@@ -9,8 +9,8 @@ from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.products import short_sums
 from baton._src.lower.kernel_schedules.products.last_columns import last_columns
 from baton._src.lower.kernel_schedules.products.panel_packing import Ahead, panel_prefetches
-from baton._src.lower.kernel_schedules.products.products import Product, find_product
-from baton._src.lower.kernel_schedules.products.tiles import tile_shape
+from baton._src.lower.kernel_schedules.products.product_tiles import shape_for
+from baton._src.lower.kernel_schedules.products.products import Product, find_product, merged_rows
 from baton._src.lower.kernel_schedules.shared.factors import load_of
 from baton._src.lower.kernel_schedules.shared.inline import inline_elementwise
 from baton._src.lower.kernel_schedules.shared.loops import (
@@ -24,7 +24,7 @@ from baton._src.tir.buffer import Buffer
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.values.dtype import DataType
 
-FLOAT16 = DataType("float16")
+HALVES = (DataType("float16"), DataType("bfloat16"))
 
 
 @dataclass(frozen=True)
@@ -65,9 +65,9 @@ def packable_weight(func: PrimFunc, target: Target) -> Weight | None:
     first, second = load.indices
     if (first, second) not in ((matrix.k.var, matrix.columns.var), (matrix.columns.var, matrix.k.var)):
         return None
-    if load.buffer.dtype not in (matrix.stage.buffer.dtype, FLOAT16):
+    if load.buffer.dtype not in (matrix.stage.buffer.dtype, *HALVES):
         return None
-    shape = tile_shape(target, matrix.stage.buffer.dtype)
+    shape = shape_for(merged_rows(matrix), target)
     width = shape.lanes * max(1, min(shape.vectors, -(-size // shape.lanes)))
     return Weight(inputs.index(load.buffer), load.buffer, load, first is matrix.columns.var, width)
 

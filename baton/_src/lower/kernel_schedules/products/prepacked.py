@@ -17,31 +17,30 @@ from baton._src.ir.expr import PrimExpr
 from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.products.converted_rows import with_converted_rows
 from baton._src.lower.kernel_schedules.products.last_columns import last_columns, with_last_columns
-from baton._src.lower.kernel_schedules.products.matmul import FEW_ROWS, shape_for
+from baton._src.lower.kernel_schedules.products.matmul import FEW_ROWS
 from baton._src.lower.kernel_schedules.products.packed_streams import streamed_panels
 from baton._src.lower.kernel_schedules.products.packed_weights import Panels, panel_width
 from baton._src.lower.kernel_schedules.products.panel_groups import group_size, in_turn, member
+from baton._src.lower.kernel_schedules.products.panel_packing import converting_beside
+from baton._src.lower.kernel_schedules.products.product_tiles import shape_for
 from baton._src.lower.kernel_schedules.products.products import Product, exactly, find_product, merged_rows, renamed
 from baton._src.lower.kernel_schedules.products.row_tiles import (
     multiply_add_tile,
     panel_tiles,
 )
-from baton._src.lower.kernel_schedules.products.rows_ahead import tile_prefetches
+from baton._src.lower.kernel_schedules.products.rows_ahead import both, tile_prefetches
 from baton._src.lower.kernel_schedules.products.sharing import row_blocks, shared_panels, shares_rows
 from baton._src.lower.kernel_schedules.products.tiles import tile_shape
 from baton._src.lower.kernel_schedules.shared.anchors import find_anchor
 from baton._src.lower.kernel_schedules.shared.inline import inline_elementwise
 from baton._src.lower.kernel_schedules.shared.loops import (
-    VECTORIZED,
     allocated,
     constant,
     i64,
     index_var,
     local_buffer,
-    loop,
     nest,
     product,
-    sequence,
 )
 from baton._src.lower.kernel_schedules.shared.stages import Declined, read_kernel
 from baton._src.lower.kernel_schedules.surroundings import surrounded
@@ -106,15 +105,14 @@ def _tiles(panels: Panels, target: Target) -> st.Stmt:
     packed = source if source.dtype == dtype else local_buffer("packed", source.shape, dtype)
 
     def with_panel(rows: st.Stmt) -> st.Stmt:
-        """Float16 weights are converted a panel at a time, once for all tiles of rows."""
-        if packed is source:
-            return rows
-        at = index_var("at")
-        convert = st.BufferStore(packed, ops.cast(dtype, tir.BufferLoad(source, (at,))), (at,))
-        return allocated(packed, sequence(loop(at, source.shape[0], convert, VECTORIZED), rows))
+        """Weights of half the width are converted a panel at a time, once for all tiles of rows."""
+        return rows if packed is source else allocated(packed, rows)
 
     def tiles(first: PrimExpr, count: PrimExpr, further: int = 1) -> st.Stmt:
-        prefetches = tile_prefetches(matrix, target, panels.ahead(number, together * further))
+        ahead = panels.ahead(number, together * further)
+        if packed is not source:
+            ahead = both(converting_beside(source, packed, panels.width), ahead)
+        prefetches = tile_prefetches(matrix, target, ahead)
         kind = in_turn(together, turn, multiply_add_tile)
         return panel_tiles(matrix, shape, panels.width, number, first, count, packed, prefetches, kind)
 
