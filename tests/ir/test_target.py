@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from baton._src.ir.cpu import host_cpu
+from baton._src.ir import cpu
+from baton._src.ir.cpu import has_bfloat16_dots, has_fast_bfloat16_dots, host_cpu
 from baton._src.ir.target import Target, TargetKind
 from baton._src.support.diagnostics import DiagnosticError
 
@@ -31,6 +32,28 @@ def test_named_cpus(mcpu: str, bits: int, registers: int) -> None:
     assert (target.vector_bits, target.cpu.vector_registers) == (bits, registers)
     assert target.lanes(32) == bits // 32
     assert not target.is_host
+
+
+@pytest.mark.parametrize(
+    ("vendor", "family", "model", "fast"),
+    [
+        ("GenuineIntel", "6", "143", False),
+        ("GenuineIntel", "6", "207", False),
+        ("GenuineIntel", "6", "173", False),
+        ("GenuineIntel", "6", "85", True),
+        ("AuthenticAMD", "25", "17", True),
+        ("", "", "", True),
+    ],
+)
+def test_fast_dot_products_of_bfloat16(
+    vendor: str, family: str, model: str, fast: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Guards what is known of processors by their numbers: Sapphire and Emerald Rapids, Cooper Lake, Zen 4."""
+    facts = {"vendor_id": vendor, "cpu family": family, "model": model, "flags": "avx512f avx512_bf16"}
+    monkeypatch.setattr(cpu, "_host_facts", lambda: facts)
+    here = host_cpu.__wrapped__()
+    assert has_fast_bfloat16_dots(here, 16) is fast
+    assert has_bfloat16_dots(here.features, 16)
 
 
 def test_strings_dicts_and_exports_agree() -> None:

@@ -89,3 +89,15 @@ def test_weights_given_at_run_time_stay() -> None:
         for step in default():
             lowered = step(lowered)
         assert PackWeights()(lowered) is lowered
+
+
+@pytest.mark.parametrize(("cpu", "axes"), [("znver4", 4), ("sapphirerapids", 3)])
+def test_weights_of_bfloat16(cpu: str, axes: int) -> None:
+    """Guards words for processors whose dot products are fast, plain panels of bfloat16 for others."""
+    x, w = tensor("x", 9, 12, dtype="bfloat16"), Constant(random_array((12, 40), "bfloat16", 1))
+    lowered = program([x], lambda bb, x: R.matmul(x, w))
+    with Target(f"llvm -mcpu={cpu}"):
+        for step in (*default(), PackWeights()):
+            lowered = step(lowered)
+    (packed,) = (n.data for n in post_order(lowered["main"]) if isinstance(n, Constant))
+    assert (len(packed.shape), str(packed.dtype)) == (axes, "bfloat16")

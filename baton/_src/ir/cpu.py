@@ -18,6 +18,8 @@ class Cpu:
     """`features` are LLVM's names (`avx2`, `fma`, `avx512f`, `neon`); sizes in bytes, per core except `l3_bytes`.
     `halves`: whether half a vector of 512 bits takes half the time, because there are units of 256 bits (Zen 4) or more
     of them (Intel's CPUs for laptops).
+    `fast_bfloat16_dots`: whether dot products of bfloat16, if there are such, are faster than multiply-adds of floats
+    (AMD: twice as fast). Intel's CPUs since Sapphire Rapids start one in two cycles, and so are half as fast.
     """
 
     arch: str = "x86_64"
@@ -29,6 +31,7 @@ class Cpu:
     l3_bytes: int = 8 << 20
     num_cores: int = 1
     halves: bool = True
+    fast_bfloat16_dots: bool = True
 
 
 def has_byte_dots(features: Collection[str], lanes: int) -> bool:
@@ -41,6 +44,11 @@ def has_byte_dots(features: Collection[str], lanes: int) -> bool:
 def has_bfloat16_dots(features: Collection[str], lanes: int) -> bool:
     """Whether vectors of `lanes` 32-bit words have dot products of two bfloat16 (vdpbf16ps)."""
     return "avx512bf16" in features and (lanes == 16 or ("avx512vl" in features and lanes in (4, 8)))
+
+
+def has_fast_bfloat16_dots(cpu: Cpu, lanes: int) -> bool:
+    """Whether kernels should use these dot products."""
+    return cpu.fast_bfloat16_dots and has_bfloat16_dots(cpu.features, lanes)
 
 
 def has_power_scaling(features: Collection[str], bits: int) -> bool:
@@ -59,6 +67,7 @@ SSE2 = Cpu(features=_SSE)
 AVX2 = Cpu(features=_V3, vector_bits=256)
 AVX512 = Cpu(features=_V4, vector_bits=512, vector_registers=32, l2_bytes=1 << 20)
 WHOLE = replace(AVX512, features=_VNNI, halves=False)
+RAPIDS = replace(WHOLE, features=_VNNI | {"avx512bf16"}, l2_bytes=2 << 20, fast_bfloat16_dots=False)
 NEON = Cpu("aarch64", _NEON, vector_registers=32)
 
 NAMED: dict[str, Cpu] = {
@@ -78,7 +87,11 @@ NAMED: dict[str, Cpu] = {
     "cascadelake": WHOLE,
     "icelake-client": replace(AVX512, features=_VNNI),
     "icelake-server": WHOLE,
-    "sapphirerapids": replace(WHOLE, features=_VNNI | {"avx512bf16"}, l2_bytes=2 << 20),
+    "cooperlake": replace(WHOLE, features=_VNNI | {"avx512bf16"}),
+    "sapphirerapids": RAPIDS,
+    "emeraldrapids": RAPIDS,
+    "graniterapids": RAPIDS,
+    "graniterapids-d": RAPIDS,
     "znver4": replace(AVX512, features=_VNNI | {"avx512bf16"}),
     "znver5": replace(WHOLE, features=_VNNI | {"avx512bf16"}, l1_bytes=48 << 10),
     "cortex-a53": NEON,
@@ -144,6 +157,7 @@ def host_cpu() -> Cpu:
         l3_bytes=caches.get(3, 8 << 20),
         num_cores=_host_cores(),
         halves=_has_halves(_host_facts()),
+        fast_bfloat16_dots=_has_fast_bfloat16_dots(_host_facts()),
     )
 
 
@@ -168,6 +182,14 @@ def _has_halves(facts: dict[str, str]) -> bool:
     if vendor == "AuthenticAMD" and family == "26" and model.isdigit():
         return int(model) // 16 not in (0, 1, 4)
     return True
+
+
+def _has_fast_bfloat16_dots(facts: dict[str, str]) -> bool:
+    """See `Cpu.fast_bfloat16_dots`. Of Intel's family 6, model 85 (Cooper Lake) is the one with such dot products that
+    came before Sapphire Rapids.
+    """
+    vendor, family, model = facts.get("vendor_id", ""), facts.get("cpu family", ""), facts.get("model", "")
+    return vendor != "GenuineIntel" or family != "6" or model == "85"
 
 
 def _host_caches() -> dict[int, int]:

@@ -105,8 +105,8 @@ class _Packer(BindingRewriter):
             found = None
             if isinstance(function, PrimFunc):
                 weight = (
-                    packable_weight(function, self.target)
-                    or packable_words(function, self.target)
+                    packable_words(function, self.target)
+                    or packable_weight(function, self.target)
                     or packable_gates(function, self.target)
                 )
                 found = weight if weight is not None and _read_once(function, weight.buffer) else None

@@ -1,4 +1,7 @@
-"""Products of bytes and of bfloat16 through dot instructions: against NumPy at awkward sizes, every access checked."""
+"""Products of bytes and of bfloat16 through dot instructions: against NumPy at awkward sizes, every access checked.
+
+Those of bfloat16 are tested wherever the instruction is, for a processor on which it is fast as well.
+"""
 
 from __future__ import annotations
 
@@ -29,16 +32,23 @@ from tests.codegen.native_run import HOST, build, call, random_array
 from tests.lower.kernel_schedules.test_no_spills import SPILL, spills_in, spills_in_loops
 
 WIDE = Target("llvm -mcpu=znver4")
+FAST = "llvm -mcpu=x86-64-v4 -mattr=+avx512vnni,+avx512bf16"
 OTHERS = [Target(f"llvm -mcpu={name}") for name in ("haswell", "x86-64", "x86-64-v4")]
 ARM = Target("llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-n1")
 BYTES, HALVES = ("uint8", "int8", "int32"), ("bfloat16", "bfloat16", "float32")
 Kinds = tuple[str, str, str]
 
+RAPIDS = Target("llvm -mcpu=sapphirerapids")
 needs_bytes = pytest.mark.skipif(not has_byte_dots(HOST.features, HOST.lanes(32)), reason="no VNNI here")
 needs_halves = pytest.mark.skipif(not has_bfloat16_dots(HOST.features, HOST.lanes(32)), reason="no AVX512-BF16 here")
 both_kinds = pytest.mark.parametrize(
     "kinds", [pytest.param(BYTES, marks=needs_bytes), pytest.param(HALVES, marks=needs_halves)]
 )
+
+
+def target_here(kinds: Kinds, options: str = "") -> Target:
+    """This machine, as one that has fast dot products."""
+    return Target(f"{FAST if kinds is HALVES else 'llvm'} {options}".strip())
 
 
 def product(m: Any, n: Any, k: int, kinds: Kinds, transposed: bool = False) -> PrimFunc:
@@ -106,19 +116,19 @@ SIZES = [(5, 7, 3), (12, 32, 8), (13, 33, 9), (24, 100, 1), (50, 5, 64), (7, 70,
 @pytest.mark.parametrize("transposed", [False, True])
 def test_products(kinds: Kinds, size: tuple[int, int, int], transposed: bool) -> None:
     """Guards words with a tail along k, tiles with tails in rows and columns, weights packed now and before."""
-    m, n, k = size
+    (m, n, k), target = size, target_here(kinds)
     a, b = numbers((m, k), kinds[0], 1), numbers((k, n), kinds[1], 2)
     v = numbers((n,), kinds[2], 3)
     expected = (a.astype("float64") @ b.astype("float64") + v).astype(kinds[2])
     func, out = product(m, n, k, kinds, transposed), np.zeros((m, n), kinds[2])
     given = np.ascontiguousarray(b.T) if transposed else b
-    assert run(func, HOST, a, given, v, out) == "dot_products"
+    assert run(func, target, a, given, v, out) == "dot_products"
     same(out, expected)
-    weight = packable_words(func, HOST)
+    weight = packable_words(func, target)
     assert weight is not None
     out[:] = 0
     panels = word_panels(b, weight.width, weight.group)
-    assert run(reading_panels(func, weight), HOST, a, panels, v, out) == "dot_products"
+    assert run(reading_panels(func, weight), target, a, panels, v, out) == "dot_products"
     same(out, expected)
 
 
@@ -129,7 +139,8 @@ def test_few_rows_by_packed_weights(kinds: Kinds, size: tuple[int, int, int], th
     """Guards several sums for each result, over words that they do not share evenly, and panels shared by threads."""
     m, n, k = size
     a, b, v = numbers((m, k), kinds[0], 1), numbers((k, n), kinds[1], 2), numbers((n,), kinds[2], 3)
-    target, func, out = Target(f"llvm -num-cores={threads}"), product(m, n, k, kinds), np.zeros((m, n), kinds[2])
+    target, func = target_here(kinds, f"-num-cores={threads}"), product(m, n, k, kinds)
+    out = np.zeros((m, n), kinds[2])
     weight = packable_words(func, target)
     assert weight is not None
     panels = word_panels(b, weight.width, weight.group)
@@ -141,7 +152,7 @@ def test_few_rows_by_packed_weights(kinds: Kinds, size: tuple[int, int, int], th
 @pytest.mark.parametrize("threads", [1, 4])
 def test_symbolic_rows(kinds: Kinds, threads: int) -> None:
     """Guards one kernel for any number of rows, one and none among them."""
-    target = Target(f"llvm -num-cores={threads}")
+    target = target_here(kinds, f"-num-cores={threads}")
     func = product(Var("m", "int64"), 40, 11, kinds)
     decision = decide(func, target)
     assert decision.rule == "dot_products"
@@ -171,7 +182,7 @@ def test_convolutions(kinds: Kinds, case: tuple[int, ...]) -> None:
         func, out = convolution(case, (data, kernel, kinds[2]))
         x, w = numbers((n, ic, size, size), data, 1), numbers((oc, ic, window, window), kernel, 2)
         found = np.zeros((n, oc, out, out), kinds[2])
-        assert run(func, HOST, x, w, found) == "dot_products"
+        assert run(func, target_here(kinds), x, w, found) == "dot_products"
         padded = np.pad(x.astype("float64"), ((0, 0), (0, 0), (pad, pad), (pad, pad)))
         view = np.lib.stride_tricks.sliding_window_view(padded, (window, window), (2, 3))[:, :, ::stride, ::stride]
         same(found, np.einsum("ncijhw,ochw->noij", view, w.astype("float64")).astype(kinds[2]))
@@ -200,6 +211,13 @@ def test_others_decline(kinds: Kinds, target: Target) -> None:
     same(out, (a.astype("float64") @ b.astype("float64") + v).astype(kinds[2]))
     texts, _ = module_texts({"f": decide(func, target).func}, target)
     assert not re.search(r"vpdpbusd|vdpbf16", assembly(texts["f"], Machine.of(target)))
+
+
+def test_slow_dots_of_bfloat16_are_left_alone() -> None:
+    """Guards Sapphire Rapids, which multiplies floats faster; its bytes are fast."""
+    assert decide(product(13, 33, 9, HALVES), RAPIDS).rule == "matmul"
+    assert packable_words(product(13, 33, 9, HALVES), RAPIDS) is None
+    assert decide(product(13, 33, 9, BYTES), RAPIDS).rule == "dot_products"
 
 
 @pytest.mark.parametrize("kinds", [BYTES, HALVES])

@@ -252,21 +252,43 @@ def test_last_columns_and_what_follows() -> None:
     np.testing.assert_allclose(out, left.astype("float64") @ right.astype("float64") + bias, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float16"])
-@pytest.mark.parametrize("sizes", [(1, 40, 33), (3, 49, 16), (5, 33, 16), (26, 65, 20)])
-def test_packed_weights(sizes: tuple[int, int, int], dtype: str) -> None:
-    """Guards narrow last panels of weights packed before, and float16 converted a panel, or a vector, at a time."""
+SLOW_DOTS = [Target(f"llvm -mcpu=sapphirerapids -num-cores={threads}") for threads in (1, 2)]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+@pytest.mark.parametrize("target", [*SLOW_DOTS, SSE], ids=["one", "two", "sse"])
+@pytest.mark.parametrize("sizes", [(1, 40, 33), (3, 49, 16), (4, 83, 9), (5, 33, 16), (26, 65, 20)])
+def test_packed_weights(sizes: tuple[int, int, int], target: Target, dtype: str) -> None:
+    """Guards narrow last panels of weights packed before, halves that the first tile of rows converts, and vectors of
+    bfloat16 whose columns are apart until their sums are put in order.
+    """
     m, n, k = sizes
     plain = product(m, n, k, False, dtype)
-    weight = packable_weight(plain, HOST)
+    weight = packable_weight(plain, target)
     assert weight is not None
     func = reading_panels(plain, weight)
-    decision = decide(func, HOST)
+    decision = decide(func, target)
     assert decision.rule == "prepacked"
     left, right = random_array((m, k), dtype, 1), random_array((k, n), dtype, 2)
     out = np.zeros((m, n), "float32")
     assert call(build(decision.func, HOST, checked=True), func, left, panels(right, weight.width), out) is None
     np.testing.assert_allclose(out, left.astype("float64") @ right.astype("float64"), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("target", SLOW_DOTS, ids=["one", "two"])
+def test_packed_halves_of_any_number_of_rows(dtype: str, target: Target) -> None:
+    """Guards panels converted by the first tile, whatever its height, and by each thread's own."""
+    n, k = 83, 35
+    plain, right = product(Var("m", "int64"), n, k, False, dtype), random_array((k, n), dtype, 2)
+    weight = packable_weight(plain, target)
+    assert weight is not None
+    func = reading_panels(plain, weight)
+    library = build(decide(func, target).func, HOST, checked=True)
+    for m in (0, 1, 2, 3, 4, 5, 9, 13, 40, 300):
+        left, out = random_array((m, k), dtype, 1), np.zeros((m, n), "float32")
+        assert call(library, func, left, panels(right, weight.width), out) is None
+        np.testing.assert_allclose(out, left.astype("float64") @ right.astype("float64"), rtol=1e-4, atol=1e-4)
 
 
 @pytest.mark.parametrize("transposed", [False, True])

@@ -34,7 +34,7 @@ ROWS = [0, *range(1, 31), *range(95, 101), *range(119, 131), *range(250, 261)]
 def check(seed: int) -> None:
     """One kernel: any layout of B, some known or any number of rows, bias and residual, the latter in place too."""
     draw = random.Random(seed)
-    target, dtype = Target(draw.choice(TARGETS)), draw.choice(["float32", "float32", "float16"])
+    target, dtype = Target(draw.choice(TARGETS)), draw.choice(["float32", "float32", "float16", "bfloat16"])
     n, k = (
         draw.choice([draw.randint(1, 40), draw.randint(1, 130)]),
         draw.choice([draw.randint(1, 9), draw.randint(1, 300)]),

@@ -128,12 +128,13 @@ def test_results_in_float32_are_not_rounded() -> None:
 
 
 def test_bfloat16_where_it_is_multiplied() -> None:
-    """Guards processors with AVX512-BF16, whose dot products are faster than float32."""
+    """Guards processors whose dot products of bfloat16 are faster than float32, and those that only have them."""
     before = _block("bfloat16")
     with Target("llvm -mcpu=znver4"):
         assert WIDEN(before) is before
-    with Target("llvm -mcpu=skylake-avx512"):
-        assert WIDEN(before) is not before
+    for other in ("skylake-avx512", "sapphirerapids"):
+        with Target(f"llvm -mcpu={other}"):
+            assert WIDEN(before) is not before
 
 
 def test_what_stays() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from baton._src.ir.cpu import has_bfloat16_dots, has_byte_dots
+from baton._src.ir.cpu import has_byte_dots, has_fast_bfloat16_dots
 from baton._src.ir.target import Target
 from baton._src.ir.traverse import post_order
 from baton._src.lower.kernel_schedules.convolution.conv2d import find_convolution
@@ -58,8 +58,8 @@ class WordPlan:
 def plan_words(func: PrimFunc, target: Target, ahead: bool = False) -> WordPlan | Declined:
     """Return the plan, or why there is none; `ahead` assumes that B will be packed."""
     lanes = target.lanes(32)
-    if not (has_byte_dots(target.features, lanes) or has_bfloat16_dots(target.features, lanes)):
-        return Declined("the processor has no dot products of narrow numbers")
+    if not (has_byte_dots(target.features, lanes) or has_fast_bfloat16_dots(target.cpu, lanes)):
+        return Declined("the processor has no fast dot products of narrow numbers")
     if not any(n.dtype in (INT8, BFLOAT16) for n in post_order(func.body) if isinstance(n, tir.BufferLoad)):
         return Declined("no operand is narrow")
     kernel = read_kernel(func)

@@ -1,10 +1,10 @@
-"""The CPU's integer dot-product instructions: which one fits two factors, and how its operand words are loaded."""
+"""The CPU's dot-product instructions: which one fits two factors, and how its operand words are loaded."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from baton._src.ir.cpu import has_bfloat16_dots, has_byte_dots
+from baton._src.ir.cpu import has_byte_dots, has_fast_bfloat16_dots
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.target import Target
 from baton._src.tir import expr as tir
@@ -30,10 +30,10 @@ class Dot:
 
 
 def dot_instruction(left: DataType, right: DataType, total: DataType, target: Target, lanes: int) -> Dot | None:
-    """The instruction for vectors of `lanes` sums, or None if the target has none for these factors."""
+    """The instruction for vectors of `lanes` sums, or None if the target has none that is fast for these factors."""
     if total == INT32 and {left, right} == {UINT8, INT8} and has_byte_dots(target.features, lanes):
         return Dot("tir.dot_u8s8", 4, left == INT8)
-    if total == FLOAT32 and left == right == BFLOAT16 and has_bfloat16_dots(target.features, lanes):
+    if total == FLOAT32 and left == right == BFLOAT16 and has_fast_bfloat16_dots(target.cpu, lanes):
         return Dot("tir.dot_bf16", 2, False)
     return None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.choices import tuned
+from baton._src.lower.kernel_schedules.products.bfloat16_pairs import Pairs
 from baton._src.lower.kernel_schedules.products.packed_weights import Panels
 from baton._src.lower.kernel_schedules.products.partial_sums import added_up, in_turns, sums_apart
 from baton._src.lower.kernel_schedules.products.row_tiles import columns_of
@@ -84,6 +85,7 @@ def _strip(panels: Panels, rows: int, wide: int, number: PrimExpr, width: int, m
     acc = Accumulators.of(apart * count, width, dtype)
     numbers = [ops.add(number, i64(p)) for p in range(wide)]
     packed = [panels.panel(n) for n in numbers]
+    pairs = Pairs.of(panels.dtype, dtype, width, panels.lanes)
     init = matrix.stage.init
     assert init is not None
 
@@ -92,10 +94,17 @@ def _strip(panels: Panels, rows: int, wide: int, number: PrimExpr, width: int, m
         for place in range(count):
             row, panel = divmod(place, wide)
             left = bound(matrix.left, {matrix.k: k, matrix.rows: i64(row)})
-            lane, at = index_var("v"), part * count + place
-            right = tir.BufferLoad(packed[panel], (ops.add(ops.multiply(k, i64(pitch)), lane),))
+            start, at = ops.multiply(k, i64(pitch)), part * count + place
+            if pairs.count:
+                terms.append(pairs.add_products(acc, at, left, packed[panel], start))
+            if pairs.width == width:
+                continue
+            number = index_var("v")
+            lane = ops.add(number, i64(pairs.width))
+            right = tir.BufferLoad(packed[panel], (ops.add(start, lane),))
             total = tir.Add(acc.load(at, lane), tir.Mul(left, ops.cast(dtype, right)))
-            terms.append(loop(lane, width, st.BufferStore(acc.buffer, total, (acc.at(at, lane),)), VECTORIZED))
+            store = st.BufferStore(acc.buffer, total, (acc.at(at, lane),))
+            terms.append(loop(number, width - pairs.width, store, VECTORIZED))
         return sequence(*terms)
 
     stores = []
@@ -103,5 +112,7 @@ def _strip(panels: Panels, rows: int, wide: int, number: PrimExpr, width: int, m
         row, panel = divmod(place, wide)
         stores.append(store_row(matrix, acc, place, i64(row), ops.multiply(numbers[panel], i64(pitch)), masked))
     begin = acc.each(lambda row, lane: init if row < count else ops.const(0, dtype))
-    body = sequence(begin, *in_turns(depth, apart, update), *added_up(acc, count), *stores)
+    body = sequence(
+        begin, *in_turns(depth, apart, update), *added_up(acc, count), *pairs.put_in_order(acc, count), *stores
+    )
     return allocated(acc.buffer, body)

@@ -153,6 +153,21 @@ def _row(factor: Factor, buffer: Buffer, start: PrimExpr, width: int, k: PrimExp
     return st.IfThenElse(inside, row(False), row(True))
 
 
+def converting_beside(source: Buffer, packed: Buffer, width: int) -> Ahead:
+    """Let the first tile convert the packed panel that it multiplies by, a row at each of its steps along k."""
+
+    def of_tile(rows: int, first: PrimExpr, tile: PrimExpr, tiles: PrimExpr) -> Beside:
+        def at(k: PrimExpr) -> st.Stmt:
+            v = index_var("v")
+            place = ops.add(ops.multiply(k, i64(width)), v)
+            store = st.BufferStore(packed, ops.cast(packed.dtype, tir.BufferLoad(source, (place,))), (place,))
+            return st.IfThenElse(tir.EQ(tile, i64(0)), loop(v, width, store, VECTORIZED))
+
+        return at
+
+    return of_tile
+
+
 def fetching(factor: Factor, start: PrimExpr, width: int, lanes: int) -> Ahead:
     """Let each step along k, in all tiles of one panel, prefetch a vector of a B that is contiguous along k, so that
     its panel from `start` on is in cache by the time it is packed.

@@ -49,10 +49,12 @@ def tile_prefetches(matrix: Product, target: Target, panel: Ahead | None, terms:
     if rows is None:
         return Prefetches(panel, panel, 0)
     of_row = (matrix.k.size or 1) * load_of(matrix.left).dtype.itemsize
-    return Prefetches(panel, rows if panel is None else _both(panel, rows), CACHES * target.cpu.l2_bytes // of_row)
+    return Prefetches(panel, rows if panel is None else both(panel, rows), CACHES * target.cpu.l2_bytes // of_row)
 
 
-def _both(panel: Ahead, rows: Ahead) -> Ahead:
+def both(panel: Ahead, rows: Ahead) -> Ahead:
+    """What each of two lets the tiles do."""
+
     def of_tile(count: int, first: PrimExpr, tile: PrimExpr, tiles: PrimExpr) -> Beside | None:
         found = [ahead(count, first, tile, tiles) for ahead in (panel, rows)]
         besides = [beside for beside in found if beside is not None]

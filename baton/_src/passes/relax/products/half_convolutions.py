@@ -8,7 +8,7 @@
 Kernels accumulate in float32 in any case, so results do not change. Operands of convolutions are kept in float32,
 holding the rounded values: the cast becomes part of the kernel that computes them, and loops multiply without
 conversions, in blocks of channels and by Winograd's algorithm, as in float32. Weights, constants here, take twice the
-memory. Left alone is bfloat16 on processors that multiply it (AVX512-BF16), twice as fast as float32.
+memory. Left alone is bfloat16 on processors that multiply it twice as fast as float32 (AVX512-BF16 of AMD).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from baton._src.analysis.bindings import all_bindings
-from baton._src.ir.cpu import has_bfloat16_dots
+from baton._src.ir.cpu import has_fast_bfloat16_dots
 from baton._src.ir.expr import Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.target import Target
@@ -45,7 +45,7 @@ class HalfConvolutions(FunctionPass):
 
     def run_function(self, function: Function, module: IRModule, ctx: PassContext) -> Function:
         target = Target.current(allow_none=True) or Target("llvm")
-        multiplied = has_bfloat16_dots(target.features, target.lanes(32))
+        multiplied = has_fast_bfloat16_dots(target.cpu, target.lanes(32))
         kinds = _Kinds(frozenset({"float16"} if multiplied else {"float16", "bfloat16"}))
         calls = [b.value for b in all_bindings(function) if isinstance(b, VarBinding) and isinstance(b.value, Call)]
         if not any(map(kinds.is_convolution, calls)):
