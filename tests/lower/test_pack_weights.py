@@ -13,6 +13,8 @@ from baton._src.lower.pack_weights import PackWeights, panels, reading_panels
 from baton._src.passes.pipelines import default
 from baton._src.relax.nodes import Constant
 from baton._src.tir.expr import Var as TirVar
+from baton._src.tir.prim_func import PrimFunc
+from baton._src.tir.stmt import For
 from tests.codegen.native_run import HOST, build, call, random_array
 from tests.lower.kernel_schedules.test_rules import matmul
 from tests.passes.relax.evaluate import evaluate
@@ -44,6 +46,19 @@ def test_packed_product(size: tuple[int, int, int], transposed: bool, target: Ta
     _check(func, target, a, b, v)
 
 
+@pytest.mark.parametrize("size", [(26, 40, 3301), (30, 33, 3072), (32, 16, 3500)])
+@pytest.mark.parametrize("cpu", ["x86-64", "x86-64-v3"])
+@pytest.mark.parametrize("threads", [1, 4])
+def test_long_sums(size: tuple[int, int, int], cpu: str, threads: int) -> None:
+    """Guards sums in blocks of terms, kept in a scratch between blocks: a shorter last block, a narrower last panel."""
+    m, n, k = size
+    target = Target(f"llvm -mcpu={cpu} -num-cores={threads}")
+    a, b, v = (np.rint(random_array(shape, "float32", 1)) for shape in ((m, k), (k, n), (n,)))  # sums are exact
+    func = matmul(m, n, k, False, bias=True)
+    scheduled = _check(func, target, a, b, v)
+    assert any(isinstance(node, For) and node.loop_var.name == "block" for node in post_order(scheduled.body))
+
+
 @pytest.mark.parametrize("rows", [1, 4, 6, 40])
 def test_any_number_of_rows(rows: int) -> None:
     """Guards one kernel for all numbers of rows."""
@@ -53,7 +68,7 @@ def test_any_number_of_rows(rows: int) -> None:
     )
 
 
-def _check(func: object, target: Target, a: np.ndarray, b: np.ndarray, v: np.ndarray) -> None:
+def _check(func: object, target: Target, a: np.ndarray, b: np.ndarray, v: np.ndarray) -> PrimFunc:
     weight = packable_weight(func, target)
     assert weight is not None
     matrix = b.T if weight.columns_first else b
@@ -63,6 +78,7 @@ def _check(func: object, target: Target, a: np.ndarray, b: np.ndarray, v: np.nda
     kernel = build(decision.func, target, checked=True)
     assert call(kernel, decision.func, a, panels(matrix, weight.width), v, out) is None
     np.testing.assert_allclose(out, np.maximum(a @ matrix + v, 0), rtol=1e-4, atol=1e-4)
+    return decision.func
 
 
 def test_program() -> None:

@@ -109,10 +109,14 @@ class Panels:
 
     def panel(self, number: PrimExpr) -> Buffer:
         """One panel as a vector of k * width elements."""
+        depth = self.matrix.k.size or 0
+        return self.part(ops.multiply(number, i64(depth * self.width)), depth)
+
+    def part(self, start: PrimExpr, terms: int) -> Buffer:
+        """The elements of so many terms of a panel, of which `start` is the first, as a vector."""
         assert self.matrix.right is not None
         whole = load_of(self.matrix.right).buffer
-        size = (self.matrix.k.size or 0) * self.width
-        return Buffer(whole.data, whole.dtype, (i64(size),), (), ops.multiply(number, i64(size)), whole.name)
+        return Buffer(whole.data, whole.dtype, (i64(terms * self.width),), (), start, whole.name)
 
     def ahead(self, number: PrimExpr, further: int) -> Ahead:
         """Tiles prefetch the panel `further` positions later."""

@@ -15,6 +15,7 @@ from dataclasses import replace
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.target import Target
+from baton._src.lower.kernel_schedules.products.blocked_terms import Blocks, terms_of_block
 from baton._src.lower.kernel_schedules.products.converted_rows import with_converted_rows
 from baton._src.lower.kernel_schedules.products.last_columns import last_columns, with_last_columns
 from baton._src.lower.kernel_schedules.products.matmul import FEW_ROWS
@@ -108,7 +109,11 @@ def _tiles(panels: Panels, target: Target) -> st.Stmt:
         """Weights of half the width are converted a panel at a time, once for all tiles of rows."""
         return rows if packed is source else allocated(packed, rows)
 
+    terms = terms_of_block(panels, target) if together == 1 and packed is source else 0
+
     def tiles(first: PrimExpr, count: PrimExpr, further: int = 1) -> st.Stmt:
+        if terms:
+            return Blocks(panels, number, packed, terms).tiles(shape, first, count, further)
         ahead = panels.ahead(number, together * further)
         if packed is not source:
             ahead = both(converting_beside(source, packed, panels.width), ahead)

@@ -224,7 +224,32 @@ def multiply_add_tile(
     assert stage.init is not None
     init = stage.init
 
-    def update(k: PrimExpr) -> st.Stmt:
+    body = sequence(
+        *asked_results(matrix, rows, width, first, start),
+        acc.each(lambda row, lane: init),
+        add_terms(acc, matrix, first, packed, pitch, beside),
+        write_out(matrix, acc, first, start, masked),
+    )
+    return allocated(acc.buffer, body)
+
+
+def add_terms(
+    acc: Accumulators,
+    matrix: Product,
+    first: PrimExpr,
+    packed: Buffer,
+    pitch: int,
+    beside: Beside | None,
+    done: PrimExpr | None = None,
+    count: PrimExpr | None = None,
+) -> st.Stmt:
+    """Add all terms to the sums of the rows from `first` on, or `count` of them after the `done` ones; `beside` is told
+    their numbers from 0.
+    """
+
+    def update(step_of_k: PrimExpr) -> st.Stmt:
+        k = step_of_k if done is None else ops.add(done, step_of_k)
+
         def left(row: int) -> PrimExpr:
             return bound(matrix.left, {matrix.k: k, matrix.rows: ops.add(first, i64(row))})
 
@@ -232,12 +257,6 @@ def multiply_add_tile(
             return tir.BufferLoad(packed, (ops.add(ops.multiply(k, i64(pitch)), lane),))
 
         products = acc.add_products(left, right)
-        return products if beside is None else sequence(beside(k), products)
+        return products if beside is None else sequence(beside(step_of_k), products)
 
-    body = sequence(
-        *asked_results(matrix, rows, width, first, start),
-        acc.each(lambda row, lane: init),
-        unrolled_by(steps_of_k(), matrix.k.extent, "k", update),
-        write_out(matrix, acc, first, start, masked),
-    )
-    return allocated(acc.buffer, body)
+    return unrolled_by(steps_of_k(), matrix.k.extent if count is None else count, "k", update)
