@@ -15,6 +15,7 @@ from typing import Any, TypeGuard
 from baton._src.codegen.llvm.arithmetic import binary, cast, compare
 from baton._src.codegen.llvm.float_ranges import fits
 from baton._src.codegen.llvm.memory import MemoryAccess, computed_places
+from baton._src.codegen.llvm.neighbour_division import divides_neighbours, neighbours_divided
 from baton._src.codegen.llvm.operands import is_harmless, operands
 from baton._src.codegen.llvm.text import FunctionText
 from baton._src.codegen.llvm.types import literal_text, register_type
@@ -65,6 +66,8 @@ class ExprWriter(MemoryAccess):
         match node:
             case tir.LogicalOp(a=a, b=b):
                 return (a, b) if is_harmless(b) else (a,)
+            case tir.FloorDiv(a=tir.Ramp(base=base)) | tir.FloorMod(a=tir.Ramp(base=base)) if divides_neighbours(node):
+                return (base,)
             case tir.BufferLoad(indices=indices):
                 return computed_places(indices)
             case tir.Let(value=value):
@@ -84,6 +87,8 @@ class ExprWriter(MemoryAccess):
                 return self._variable(node)
             case tir.IntImm() | tir.FloatImm():
                 return literal_text(node.dtype, node.value)
+            case tir.FloorDiv() | tir.FloorMod() if divides_neighbours(node):
+                return neighbours_divided(self.f, node, self.memo)
             case tir.BinaryOp(a=a, b=b):
                 return binary(self.f, node, self.memo[a], self.memo[b], self.features)
             case tir.CompareOp(a=a, b=b):

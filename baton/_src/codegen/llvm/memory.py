@@ -160,9 +160,7 @@ class MemoryAccess(ABC):
         run = repeated_run(index, lanes) if self.mask is None and kind != "ptr" else None
         if run is None:
             return None
-        return repeated_load(
-            self.f, self.pointer(buffer, run.start), kind, lanes, run.times, memory_align(buffer.dtype)
-        )
+        return repeated_load(self.f, self.pointer(buffer, run.start), kind, lanes, run, memory_align(buffer.dtype))
 
     def _gather(self, buffer: Buffer, index: PrimExpr, kind: str, lanes: int) -> str:
         places = self.addresses(buffer, index, kind, lanes)

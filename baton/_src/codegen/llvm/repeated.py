@@ -1,6 +1,7 @@
 """Vectors of which neighbouring lanes load the same element: a shorter run is loaded, and its elements are repeated.
 
-    A[(o * 16 + [0, 1, .. 15]) // 4 + c]   ->   four elements from A[o * 4 + c] on, each for four lanes
+    A[(o * 16 + [0, 1, .. 15]) // 4 + c]        ->   four elements from A[o * 4 + c] on, each for four lanes
+    A[(o * 48 + 16 + [0, 1, .. 15]) // 3 + c]   ->   six from A[o * 16 + 5 + c] on, the first for two lanes, then three
 
 A gather takes as long as a load of each lane; enlarged images consist of such vectors.
 """
@@ -16,10 +17,11 @@ from baton._src.tir import operators as ops
 
 
 class RepeatedRun(NamedTuple):
-    """The first element, and how many lanes load each."""
+    """The first element, how many lanes load each, and how many of the first one's lanes are left of the vector."""
 
     start: PrimExpr
     times: int
+    before: int = 0
 
 
 def repeated_run(index: PrimExpr, lanes: int) -> RepeatedRun | None:
@@ -32,36 +34,45 @@ def repeated_run(index: PrimExpr, lanes: int) -> RepeatedRun | None:
             found = repeated_run(inner, lanes)
             return None if found is None else found._replace(start=ops.cast(index.dtype.element, found.start))
         case tir.FloorDiv(a=tir.Ramp(base=base, stride=tir.IntImm(value=1)), b=tir.Broadcast(value=tir.IntImm() as by)):
-            times: int = by.value
-            fits = times > 1 and (lanes % times == 0 or times % lanes == 0)
-            # The first lane begins a repetition, or all lanes are within one.
-            if fits and _is_multiple(base, min(lanes, times)):
-                return RepeatedRun(ops.floordiv(base, by), times)
+            before = _lanes_before(base, by.value, lanes) if by.value > 1 else None
+            return None if before is None else RepeatedRun(ops.floordiv(base, by), by.value, before)
         case _:
             pass
     return None
 
 
-def _is_multiple(expr: PrimExpr, of: int) -> bool:
-    """Whether a number is certainly a multiple of another one."""
+def _lanes_before(base: PrimExpr, times: int, lanes: int) -> int | None:
+    """How far the first lane is within its repetition, if that is certain; 0 if all lanes are within one."""
+    if times % lanes == 0 and _remainder(base, lanes) == 0:
+        return 0
+    return _remainder(base, times)
+
+
+def _remainder(expr: PrimExpr, by: int) -> int | None:
+    """A number modulo another one, if that is certain."""
     match expr:
         case tir.IntImm(value=value):
-            return value % of == 0
+            return int(value) % by
         case tir.Mul(a=a, b=b):
-            return _is_multiple(a, of) or _is_multiple(b, of)
+            return 0 if 0 in (_remainder(a, by), _remainder(b, by)) else None
         case tir.Add(a=a, b=b) | tir.Sub(a=a, b=b):
-            return _is_multiple(a, of) and _is_multiple(b, of)
+            first, second = _remainder(a, by), _remainder(b, by)
+            if first is None or second is None:
+                return None
+            return (first + second if isinstance(expr, tir.Add) else first - second) % by
         case _:
-            return False
+            return None
 
 
-def repeated_load(f: FunctionText, address: str, element: str, lanes: int, times: int, align: int) -> str:
-    """Each of the elements from `address` on, so many times."""
-    run = with_lanes(element, max(2, lanes // times))
-    if times >= lanes:
+def repeated_load(f: FunctionText, address: str, element: str, lanes: int, run: RepeatedRun, align: int) -> str:
+    """The elements from `address` on, each for the lanes that load it."""
+    picks = [(run.before + lane) // run.times for lane in range(lanes)]
+    count = picks[-1] + 1
+    kind = with_lanes(element, max(2, count))
+    if count == 1:
         single = f.value(f"load {element}, ptr {address}, align {align}")
-        found = f.value(f"insertelement {run} poison, {element} {single}, i64 0")
+        found = f.value(f"insertelement {kind} poison, {element} {single}, i64 0")
     else:
-        found = f.value(f"load {run}, ptr {address}, align {align}")
-    picks = ", ".join(f"i32 {lane // times}" for lane in range(lanes))
-    return f.value(f"shufflevector {run} {found}, {run} poison, <{lanes} x i32> <{picks}>")
+        found = f.value(f"load {kind}, ptr {address}, align {align}")
+    places = ", ".join(f"i32 {pick}" for pick in picks)
+    return f.value(f"shufflevector {kind} {found}, {kind} poison, <{lanes} x i32> <{places}>")

@@ -30,6 +30,9 @@ _EPSILON = 1e-5
 """Keeps what should be a whole number, or half of one, from being rounded the wrong way: machines that multiply and add
 in one step round once less."""
 
+LARGEST = 1 << 20
+"""Extents up to which steps are looked for: float32 numbers that large still differ by less than a half."""
+
 
 @dataclass(frozen=True)
 class Scalars:
@@ -94,13 +97,19 @@ def _ratio(s: Scalars, room: Any, y: Any, one: Any) -> Any:
     return s.choose(y > one, room / safe, s.number(0.0) * room)
 
 
-def taps(s: Scalars, at: Any, before: Any, a: Any) -> list[tuple[Any, Any]]:
-    """(source index, weight) pairs along one axis; nearest has one pair without a weight."""
+def lowest(s: Scalars, at: Any, a: Any) -> Any:
+    """The place of the first tap for a coordinate, which may be outside of the source, as a float."""
+    return _rounded(s, at, a) if a.method == "nearest_neighbor" else s.floor(at)
+
+
+def taps(s: Scalars, at: Any, low: Any, before: Any, a: Any, first: Any = None) -> list[tuple[Any, Any]]:
+    """(source index, weight) pairs along one axis, for a coordinate and its `lowest` place, of which `first` is the
+    index; nearest has one pair without a weight.
+    """
+    first = s.index(low) if first is None else first
     if a.method == "nearest_neighbor":
-        return [(s.clamp(s.index(_rounded(s, at, a)), before), None)]
-    low = s.floor(at)
+        return [(s.clamp(first, before), None)]
     part = at - low
-    first = s.index(low)
     if a.method == "linear":
         weights = [s.number(1.0) - part, part]
         return [(s.clamp(first + n, before), w) for n, w in enumerate(weights)]
@@ -120,15 +129,21 @@ def taps(s: Scalars, at: Any, before: Any, a: Any) -> list[tuple[Any, Any]]:
 
 @dataclass(frozen=True)
 class Steps:
-    """Places `first + i * step // times`: of elements that are repeated, or of every so many of them."""
+    """Places `first + (i * step + ahead) // times`: of elements that are repeated, or of every so many of them."""
 
     first: int
     step: int
     times: int
+    ahead: int = 0
 
     def at(self, i: Any) -> Any:
         """The place for index `i`, a te scalar."""
-        return k.index(self.first) + (i * k.index(self.step)) // k.index(self.times)
+        return k.index(self.first) + (i * k.index(self.step) + k.index(self.ahead)) // k.index(self.times)
+
+    def low(self, i: Any) -> Any:
+        """The place as a float. Half a step is added before it is rounded down: errors of floats do not count then."""
+        ahead = TE.number(i) * TE.number(float(self.step)) + TE.number(self.ahead + 0.5)
+        return TE.floor(ahead * TE.number(1.0 / self.times)) + TE.number(float(self.first))
 
 
 def even_steps(places: Any, before: int) -> Steps | None:
@@ -136,11 +151,15 @@ def even_steps(places: Any, before: int) -> Steps | None:
     loaded as runs of neighbours, others element by element.
     """
     count = len(places)
-    if count < 2 or before < 1:
+    if not (2 <= count <= LARGEST and 1 <= before <= LARGEST):
         return None
-    step, times = max(1, int(places[1] - places[0])), max(1, count // before)
-    found = Steps(int(places[0]), step, 1 if step > 1 else times)
-    return found if (places == found.first + np.arange(count) * found.step // found.times).all() else None
+    times = max(1, count // before)
+    if times == 1:
+        found = Steps(int(places[0]), max(1, int(places[1] - places[0])), 1)
+    else:
+        found = Steps(int(places[0]), 1, times, -int((places == places[0]).sum()) % times)
+    expected = found.first + (np.arange(count) * found.step + found.ahead) // found.times
+    return found if (places == expected).all() else None
 
 
 def _rounded(s: Scalars, at: Any, a: Any) -> Any:

@@ -19,7 +19,7 @@ from baton._src.ir.tensor_info import Dim, Info, TensorInfo
 from baton._src.ops.canonical_axes import from_canonical, to_canonical
 from baton._src.ops.dims import DimMath, as_dims, show_shape
 from baton._src.ops.fill_values import as_element, check_fill
-from baton._src.ops.image.resampling import METHODS, MODES, NUMPY, ROUNDINGS, box, coordinate, taps
+from baton._src.ops.image.resampling import METHODS, MODES, NUMPY, ROUNDINGS, box, coordinate, lowest, taps
 from baton._src.ops.image.resize_kernel import compute
 from baton._src.ops.layout_names import layout_over
 from baton._src.ops.layouts import anchor
@@ -143,7 +143,7 @@ def resample(x: Any, size: tuple[int, ...], a: Any) -> Any:
         before = image.shape[2 + axis]
         source = coordinate(NUMPY, np.arange(after), before, after, a.coordinate_transformation_mode, box(a, axis))
         outside.append((source < 0) | (source > before - 1))
-        value = _along(value, 2 + axis, taps(NUMPY, source, before, a))
+        value = _along(value, 2 + axis, taps(NUMPY, source, lowest(NUMPY, source, a), before, a))
     if a.coordinate_transformation_mode == "tf_crop_and_resize":
         for axis, mask in enumerate(outside):
             shape = [1] * value.ndim
@@ -183,7 +183,8 @@ def spread_back(b: Any, grad: Any, info: Any, size: tuple[int, ...], a: Any) -> 
     for axis, (letter, after) in enumerate(zip(letters, size)):
         before = extents[order.position(letter)]
         source = coordinate(NUMPY, np.arange(after), before, after, a.coordinate_transformation_mode, box(a, axis))
-        weights = np.array(_along(np.eye(before, dtype="float32"), 0, taps(NUMPY, source, before, a)))
+        found = taps(NUMPY, source, lowest(NUMPY, source, a), before, a)
+        weights = np.array(_along(np.eye(before, dtype="float32"), 0, found))
         if a.coordinate_transformation_mode == "tf_crop_and_resize":
             weights[(source < 0) | (source > before - 1)] = 0
         matrices[order.position(letter)] = weights

@@ -15,7 +15,7 @@ import numpy as np
 
 from baton._src.ops import kernel_words as k
 from baton._src.ops.fill_values import as_element
-from baton._src.ops.image.resampling import NUMPY, TE, box, coordinate, even_steps, taps
+from baton._src.ops.image.resampling import NUMPY, TE, Steps, box, coordinate, even_steps, lowest, taps
 from baton._src.ops.layout_names import layout_over
 from baton._src.ops.windows import SPATIAL
 from baton._src.values.dtype import DataType
@@ -79,16 +79,21 @@ class _Resizing:
 
     def _taps(self, letter: str, at: Any) -> list[tuple[Any, Any]]:
         """(index, weight) pairs along an axis."""
+        source = self._source(letter, at)
+        before, steps = self.x.shape[self.order.position(letter)], self._steps(letter)
+        if steps is None:
+            return taps(TE, source, lowest(TE, source, self.a), before, self.a)
+        return taps(TE, source, steps.low(at[letter]), before, self.a, steps.at(at[letter]))
+
+    def _steps(self, letter: str) -> Steps | None:
+        """The steps of the first taps along an axis, if its extents are known and the steps even."""
         place = self.order.position(letter)
-        before, after = self.x.shape[place], self.out.shape[place]
-        if self.a.method == "nearest_neighbor" and isinstance(before, k.tir.IntImm) and isinstance(after, k.tir.IntImm):
-            side = box(self.a, self.letters.index(letter))
-            mode = self.a.coordinate_transformation_mode
-            source = coordinate(NUMPY, np.arange(after.value), before.value, after.value, mode, side)
-            steps = even_steps(taps(NUMPY, source, before.value, self.a)[0][0], before.value)
-            if steps is not None:
-                return [(steps.at(at[letter]), None)]
-        return taps(TE, self._source(letter, at), before, self.a)
+        before, after = k.index(self.x.shape[place]), k.index(self.out.shape[place])
+        if not (isinstance(before, k.tir.IntImm) and isinstance(after, k.tir.IntImm)):
+            return None
+        mode, part = self.a.coordinate_transformation_mode, box(self.a, self.letters.index(letter))
+        source = coordinate(NUMPY, np.arange(after.value), before.value, after.value, mode, part)
+        return even_steps(NUMPY.index(lowest(NUMPY, source, self.a)), before.value)
 
     def _extrapolated(self, value: Any, indices: Sequence[Any]) -> Any:
         """`extrapolation_value` where tf_crop_and_resize maps outside of the image."""

@@ -14,6 +14,7 @@ iterations that depend on each other) stays a serial loop: the annotation is onl
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
@@ -28,6 +29,8 @@ from baton._src.tir import stmt as st
 
 UNROLL_VECTORS = 8
 """Up to this many vectors of a constant extent are unrolled instead of looped over."""
+MOST_BESIDE = 16
+"""Up to this many vectors are in an iteration, if only so elements that are loaded repeatedly are in step with them."""
 
 
 def vectorize_loops(body: st.Stmt, target: Target) -> st.Stmt:
@@ -81,17 +84,39 @@ def _constant(loop: st.For, extent: int, lanes: int, target: Target) -> st.Stmt:
     dtype = loop.loop_var.dtype
     full, rest = divmod(extent, lanes)
     parts: list[st.Stmt] = []
-    if 0 < full <= UNROLL_VECTORS:
-        parts += [_at(loop, tir.IntImm(dtype, i * lanes), lanes) for i in range(full)]
-    elif full:
-        outer = tir.Var(f"{loop.loop_var.name}_o", dtype)
-        inner = _at(loop, ops.multiply(outer, tir.IntImm(dtype, lanes)), lanes)
-        parts.append(st.For(outer, 0, tir.IntImm(dtype, full), st.ForKind.SERIAL, inner))
+    beside = _vectors_beside(loop, lanes)
+    turns = full // beside if full > UNROLL_VECTORS else 0
+    if turns:
+        parts.append(_turns(loop, turns, lanes, beside))
+    parts += [_at(loop, tir.IntImm(dtype, i * lanes), lanes) for i in range(turns * beside, full)]
     if rest:
         parts.append(_constant_tail(loop, full * lanes, rest, lanes, target))
     if not parts:
         return st.Evaluate(tir.IntImm("int32", 0))
     return parts[0] if len(parts) == 1 else st.SeqStmt(tuple(parts))
+
+
+def _turns(loop: st.For, count: int, lanes: int, beside: int) -> st.For:
+    """A loop of so many iterations, each over `beside` vectors."""
+    dtype = loop.loop_var.dtype
+    outer = tir.Var(f"{loop.loop_var.name}_o", dtype)
+    start = ops.multiply(outer, tir.IntImm(dtype, lanes * beside))
+    vectors = [_at(loop, ops.add(start, tir.IntImm(dtype, lanes * n)), lanes) for n in range(beside)]
+    body = vectors[0] if beside == 1 else st.SeqStmt(tuple(vectors))
+    return st.For(outer, 0, tir.IntImm(dtype, count), st.ForKind.SERIAL, body)
+
+
+def _vectors_beside(loop: st.For, lanes: int) -> int:
+    """After how many vectors one begins again where elements loaded for `times` iterations each do: how each vector
+    lies among them is then known. 1 if that takes too many.
+    """
+    loads = [node for node in post_order(loop.body) if isinstance(node, tir.BufferLoad)]
+    found = 1
+    for node in post_order([load.indices for load in loads]):
+        if isinstance(node, tir.FloorDiv) and isinstance(node.b, tir.IntImm) and loop.loop_var in post_order(node.a):
+            times = node.b.value
+            found = math.lcm(found, 1 if times % lanes == 0 else math.lcm(lanes, times) // lanes)
+    return found if found <= MOST_BESIDE else 1
 
 
 def _constant_tail(loop: st.For, start: int, rest: int, lanes: int, target: Target) -> st.Stmt:

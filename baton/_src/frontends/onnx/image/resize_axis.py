@@ -87,7 +87,7 @@ def _taken(g: GraphBuilder, x: Value, axis: Axis, places: Value) -> Value:
     """The elements at `places` along the axis."""
     if places.array is not None and isinstance(axis.before, int):
         count, steps = len(places.array), even_steps(places.array, axis.before)
-        if steps is not None and steps.first == 0 and count == axis.before * steps.times:
+        if steps is not None and steps.first == steps.ahead == 0 and count == axis.before * steps.times:
             return g.call("repeat", x, repeats=steps.times, axis=axis.place)
         if steps is not None and steps.times == 1:
             ends = (steps.first,), (steps.first + (count - 1) * steps.step + 1,)

@@ -4,15 +4,15 @@
     ->
     for i in 5: B[i] = A[4 - i];  for i in 223: B[i + 5] = A[i + 1];  for i in 4: B[i + 228] = A[222 - i]
 
-Within a piece every index grows evenly and conditions are settled, so that whole vectors are loaded instead of single
-elements. This covers borders, repeated tensors, rolled and joined ones: where pieces are long and few.
+Within a piece every index grows evenly, or every few iterations (`i // 4`), and conditions are settled, so that whole
+vectors are loaded instead of single elements. This covers borders, repeated tensors, rolled, joined and enlarged ones:
+where pieces are long and few.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -46,10 +46,15 @@ def cut_in_pieces(axis: Axis, store: st.BufferStore, least: int) -> list[tuple[A
         columns = [np.broadcast_to(points.value(e), size) for e in uneven]
     except Unknown:
         return whole
-    cuts = sorted({0, size, *(cut for column in columns for cut in _changes(column))})
-    if len(cuts) - 1 > min(MOST_PIECES, max(1, size // least)):
-        return whole
-    return [_piece(axis, store, uneven, columns, *ends) for ends in pairwise(cuts)]
+    # A step of one column that is cut at another's border is a piece of its own.
+    for changes in (_changes, _bends):
+        cuts = sorted({0, size, *(cut for column in columns for cut in changes(column))})
+        if len(cuts) - 1 <= min(MOST_PIECES, max(1, size // least)):
+            found = [_piece(axis, store, dict(zip(uneven, columns)), *ends) for ends in pairwise(cuts)]
+            pieces = [piece for piece in found if piece is not None]
+            if len(pieces) == len(found):
+                return pieces
+    return whole
 
 
 def _uneven(value: PrimExpr, var: tir.Var) -> list[PrimExpr]:
@@ -76,6 +81,18 @@ def _is_part(part: PrimExpr, alone: dict[Any, bool]) -> bool:
 
 
 def _changes(column: Any) -> list[int]:
+    """Where the column changes course, but for its begin."""
+    bends = _bends(column)
+    stairs = _stairs(column) if bends and column.dtype != bool else None
+    if stairs is None:
+        return bends
+    begin, end = stairs
+    around = (*_bends(column[:begin]), begin, end, *(end + bend for bend in _bends(column[end:])))
+    cuts = [cut for cut in around if 0 < cut < len(column)]
+    return cuts if len(cuts) < len(bends) else bends
+
+
+def _bends(column: Any) -> list[int]:
     """Where runs of even steps begin, but for the first one; steps of conditions are none."""
     steps = np.diff(column.astype(np.int64))
     begins, begin = [], 0
@@ -91,16 +108,56 @@ def _changes(column: Any) -> list[int]:
     return begins
 
 
+def _stairs(column: Any) -> tuple[int, int] | None:
+    """The longest part of which each value lasts for the same number of iterations, at least two."""
+    begins = np.flatnonzero(np.diff(column)) + 1
+    if len(begins) < 3:
+        return None
+    lasting = np.diff(begins)
+    times = int(np.bincount(lasting, minlength=3)[2:].argmax()) + 2
+    breaks = np.flatnonzero(np.r_[True, lasting != times, True])
+    longest = int(np.diff(breaks).argmax())
+    first, last = int(begins[breaks[longest]]), int(begins[breaks[longest + 1] - 1])
+    if first == last:
+        return None
+    whole = first >= times and bool((column[first - times : first] == column[first - 1]).all())
+    return first - times if whole else first, min(last + times, len(column))
+
+
+class _Course(NamedTuple):
+    """The values first + step * (i // times)."""
+
+    first: int
+    step: int
+    times: int
+
+    def at(self, i: PrimExpr) -> PrimExpr:
+        lasting = i if self.times == 1 else ops.floordiv(i, i64(self.times))
+        return ops.add(i64(self.first), ops.multiply(lasting, i64(self.step)))
+
+
+def _course(column: Any) -> _Course | None:
+    """The course of a piece, if it has only one."""
+    numbers = column.astype(np.int64)
+    changes = np.flatnonzero(np.diff(numbers))
+    if not len(changes):
+        return _Course(int(numbers[0]), 0, 1)
+    times = int(changes[0]) + 1
+    found = _Course(int(numbers[0]), int(numbers[times] - numbers[0]), times)
+    return found if (numbers == found.first + np.arange(len(numbers)) // times * found.step).all() else None
+
+
 def _piece(
-    axis: Axis, store: st.BufferStore, uneven: Sequence[PrimExpr], columns: Sequence[Any], begin: int, end: int
-) -> tuple[Axis, st.Stmt]:
-    """The store for [begin, end), over an axis that starts at 0."""
+    axis: Axis, store: st.BufferStore, columns: dict[PrimExpr, Any], begin: int, end: int
+) -> tuple[Axis, st.Stmt] | None:
+    """The store for [begin, end), over an axis that starts at 0, if each column has one course there."""
     own = index_var(axis.var.name)
     known: dict[Any, PrimExpr] = {axis.var: ops.cast(axis.var.dtype, ops.add(own, i64(begin)))}
-    for expr, column in zip(uneven, columns):
-        first = int(column[begin])
-        step = int(column[begin + 1]) - first if end - begin > 1 else 0
-        at = ops.add(i64(first), ops.multiply(own, i64(step)))
-        known[expr] = tir.IntImm(expr.dtype, first) if expr.dtype.is_bool else ops.cast(expr.dtype, at)
+    for expr, column in columns.items():
+        course = _course(column[begin:end])
+        if course is None:
+            return None
+        settled = expr.dtype.is_bool
+        known[expr] = tir.IntImm(expr.dtype, course.first) if settled else ops.cast(expr.dtype, course.at(own))
     body: st.Stmt = substitute_and_fold(store, known)
     return Axis(own, i64(end - begin)), body
