@@ -197,13 +197,18 @@ def sees_every_line(conv: Lines) -> bool:
 def copied_line(
     source: LineSource, piece: Piece, packed: Packed, line: PrimExpr, start: PrimExpr, where: dict[tir.Var, PrimExpr]
 ) -> st.Stmt:
-    """One line by phases: zeros at its borders, between them blocks of `stride` vectors, the last overlapping."""
+    """One line by phases: zeros at its borders, between them blocks of `stride` vectors, the last overlapping.
+
+    Tiles compute in whole vectors, so the zeros after the line go as far as those: what the stack happens to hold
+    there may be numbers with which processors multiply a hundred times more slowly (subnormal ones).
+    """
     window, lanes = source.window, source.lanes
+    whole = -(-piece.points // lanes) * lanes
     parts = []
     for phase, shift in source.phases.items():
         first = -((phase - piece.low) // window.stride)  # elements of this phase before `low`, and before `high`
         last = -((phase - piece.high) // window.stride)
-        for begin, end in ((0, first), (max(first, last), shift + piece.points)):
+        for begin, end in ((0, first), (max(first, last), shift + whole)):
             if begin < end:
                 parts.append(_zeros(packed, packed.at(line, phase, begin), end - begin))
     base = ops.subtract(ops.multiply(start, i64(window.stride)), i64(window.begin))
