@@ -77,10 +77,11 @@ def narrow_matmul(m: int, n: int, k: int, dtypes: tuple[str, ...]) -> Case:
 
     func = create_prim_func([a, b, compute((m, n), term, "c")])
     shapes: tuple[tuple[int, ...], ...] = ((m, k), (k, n), (m, n))
-    weight = packable_words(func, Target("llvm"))
+    weight = packable_words(func, Target("llvm")) or packable_weight(func, Target("llvm"))
     if weight is not None:
         func = reading_panels(func, weight)
-        shapes = (shapes[0], (-(-n // weight.width), -(-k // weight.group), weight.width, weight.group), shapes[2])
+        group = (weight.group,) if weight.group > 1 else ()
+        shapes = (shapes[0], (-(-n // weight.width), -(-k // weight.group), weight.width, *group), shapes[2])
     return Case(f"{dtypes[1]} matmul {m}x{n}x{k}", func, shapes, 2.0 * m * n * k, dtypes)
 
 

@@ -89,7 +89,7 @@ def measure(case: Case, target: Target, threads: int, limits: Limits) -> Measure
         flops = max(flops, limits.flops_now())
         with thread_pool().limited(threads):
             seconds = min(seconds, _fastest(lambda: call(*pointers), SECONDS_A_CASE / TURNS))
-    share, limit = _share(case, flops, sum(a.nbytes for a in arrays), seconds, limits)
+    share, limit = _share(case, decision.rule, flops, sum(a.nbytes for a in arrays), seconds, limits)
     return Measured(case.name, decision.rule, threads, seconds, compiled, case.flops / seconds, share, limit)
 
 
@@ -112,9 +112,11 @@ def _fastest(call: Callable[[], object], length: float) -> float:
     return best
 
 
-def _share(case: Case, flops: float, size: int, seconds: float, limits: Limits) -> tuple[float, str]:
-    """The part of the tighter limit: arithmetic (of narrow types a register holds more) or reading the arguments."""
-    lanes = 32 // DataType(case.dtypes[0]).bits if case.dtypes else 1
+def _share(case: Case, rule: str, flops: float, size: int, seconds: float, limits: Limits) -> tuple[float, str]:
+    """The part of the tighter limit: arithmetic (of narrow types a register holds more, unless they are multiplied as
+    floats) or reading the arguments.
+    """
+    lanes = 32 // DataType(case.dtypes[0]).bits if rule == "dot_products" else 1
     arithmetic = case.flops / (lanes * flops)
     memory = size / limits.bandwidth(size)
     return max(arithmetic, memory) / seconds, "bandwidth" if memory > arithmetic else "arithmetic"
