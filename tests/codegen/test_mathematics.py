@@ -14,7 +14,8 @@ from baton._src.tir import stmt as st
 from baton._src.tir.expr import Call, Var
 from baton._src.tir.intrinsics import intrinsic
 from baton._src.tir.prim_func import PrimFunc
-from tests.codegen.native_run import HOST, OLD, loops, run_native
+from baton._src.values.dtype import DataType
+from tests.codegen.native_run import HOST, OLD, agree, loops, run_native
 
 SPECIAL = [
     0.0,
@@ -106,6 +107,25 @@ def test_exp_of_any_width(lanes: int, dtype: str, target: Target) -> None:
     with np.errstate(all="ignore"):
         expected = np.exp(x)
     np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-44)
+
+
+@pytest.mark.parametrize("target", [HOST, OLD], ids=["host", "old"])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16", "bfloat16"])
+def test_powers_that_are_never_subnormal(dtype: str, target: Target) -> None:
+    """Guards exp_flushed: as exp up to 0, to the ends of the range, without subnormal results."""
+    low = -708.3964 if dtype == "float64" else -87.33654
+    values = np.array([0, -0.0, -1e-8, -0.3, -17.5, -87.3, low, low * 1.00001, -95, -746, -60000, -math.inf, math.nan])
+    x = np.concatenate([values, np.linspace(low, 0, 500)]).astype(DataType(dtype).numpy)
+    found = np.empty_like(x)
+    run_native(unary("exp_flushed", dtype, len(x), vectorized=True), x, found, target=target)
+    wanted = np.exp(x.astype("float64"))
+    tiny = np.finfo("float64" if dtype == "float64" else "float32").tiny
+    tolerance = {"float64": 1e-14, "float32": 1e-6, "float16": 1e-3, "bfloat16": 8e-3}[dtype]
+    least = 6e-8 if dtype == "float16" else 1.01 * tiny
+    wide = found.astype("float64")
+    np.testing.assert_allclose(wide, np.where(wanted < tiny, 0, wanted), tolerance, least)
+    assert not np.any((wide > 0) & (wide < tiny))
+    agree(unary("exp_flushed", dtype, len(x), vectorized=True), x, np.empty_like(x), target=target, rtol=tolerance)
 
 
 @pytest.mark.parametrize("vectorized", [False, True])

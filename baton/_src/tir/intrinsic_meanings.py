@@ -32,6 +32,14 @@ def sigmoid(x: Any) -> Any:
     return one / (one + np.exp(-x))
 
 
+def exp_flushed(x: Any) -> Any:
+    """exp(x) of what is not above 0 (else 1), and 0 where that is subnormal: arithmetic on such numbers is slow."""
+    dtype = np.asarray(x).dtype
+    wide = np.float64 if dtype == np.float64 else np.float32  # narrow floats compute in float32
+    power = np.exp(np.minimum(np.asarray(x, wide), wide(0)))
+    return np.where(power < np.finfo(wide).tiny, wide(0), power).astype(dtype)[()]
+
+
 def rsqrt(x: Any) -> Any:
     """1 / sqrt(x)."""
     return np.asarray(x).dtype.type(1) / np.sqrt(x)

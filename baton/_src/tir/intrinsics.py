@@ -21,6 +21,7 @@ from baton._src.tir.intrinsic_meanings import (
     count_leading_zeros,
     dot_bfloat16,
     dot_bytes,
+    exp_flushed,
     large_uint,
     popcount,
     q_multiply_shift,
@@ -95,6 +96,7 @@ _ROWS = (
     # --- one float
     _unary("exp", np.exp),
     _unary("exp2", np.exp2),
+    _unary("exp_flushed", exp_flushed),  # powers to be added up with 1, of numbers up to 0
     _unary("exp10", lambda x: np.power(np.asarray(x).dtype.type(10), x)),
     _unary("expm1", np.expm1),
     _unary("log", np.log),

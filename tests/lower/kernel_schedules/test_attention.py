@@ -14,6 +14,7 @@ from baton._src.ops.nn.attention import ATTENTIONS, AttentionAttrs
 from baton._src.passes.relax.operators.kernel_of_call import make_kernel
 from baton._src.tir.expr import Var
 from baton._src.tir.prim_func import PrimFunc
+from baton._src.tir.text.printer import script
 from baton._src.values.dtype import DataType
 from tests.codegen.native_run import HOST, build, call, random_array
 
@@ -114,3 +115,10 @@ def test_no_keys_and_all_masked() -> None:
     assert call(build(decision.func, HOST, checked=True), decision.func, *given, out) is None
     assert np.isnan(out[0, 1]).all()
     assert np.isfinite(out[0, [0, 2]]).all()
+
+
+def test_powers_are_never_subnormal() -> None:
+    """Guards the powers of scores far below the maximum: a product of each such power and a value takes 150 cycles."""
+    text = script(decide(kernel((2, 33, 520, 4, 2, 64, 40), None, symbolic=False), HOST).func)
+    assert "T.exp_flushed(" in text
+    assert "T.exp(" not in text

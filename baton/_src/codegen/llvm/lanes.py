@@ -127,10 +127,12 @@ class Lanes:
     def _bits_of(self, value: float) -> int:
         return 0x4B400000 if self.bits == 32 else 0x4338000000000000
 
-    def scale(self, x: str, exponent: str) -> str:
-        """x * 2^n, for an n of `round_to_exponent`; beyond the normal range, too."""
+    def scale(self, x: str, exponent: str, normal: bool = False) -> str:
+        """x * 2^n, for an n of `round_to_exponent`; beyond the normal range, too, unless 2^n is said to be `normal`."""
         lanes = self._scales_by()
-        return self._scaled_in_steps(x, exponent) if lanes is None else self._scaled_at_once(x, exponent, lanes)
+        if lanes is not None:
+            return self._scaled_at_once(x, exponent, lanes)
+        return self.mul(x, self.power_of_two(exponent)) if normal else self._scaled_in_steps(x, exponent)
 
     def _scales_by(self) -> int | None:
         """The lanes of the instruction that multiplies by a power of two, if the processor has one."""

@@ -1,8 +1,8 @@
 """Mathematical functions in LLVM IR.
 
-float32 mathematics is our own (`vector_math`). float64 has exp, log and sigmoid of its own; the other float64
-functions, and a few rare float32 ones (nextafter, hypot, atan2, ...), call the C library lane by lane: every Python
-process has it, and the loader resolves the names. Narrow floats compute in float32.
+float32 mathematics is our own (`vector_math`). float64 has exp, exp_flushed, log and sigmoid of its own; the other
+float64 functions, and a few rare float32 ones (nextafter, hypot, atan2, ...), call the C library lane by lane: every
+Python process has it, and the loader resolves the names. Narrow floats compute in float32.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from baton._src.codegen.llvm.types import compute_type, is_narrow, literal_text,
 from baton._src.tir import expr as tir
 from baton._src.values.dtype import DataType
 
-_OWN_FLOAT64 = frozenset({"exp", "log", "sigmoid"})
+_OWN_FLOAT64 = frozenset({"exp", "exp_flushed", "log", "sigmoid"})
 
 
 def _operands(w: Writer, call: tir.Call) -> list[str]:

@@ -18,6 +18,7 @@ from baton._src.lower.kernel_schedules.choices import tuned
 from baton._src.lower.kernel_schedules.shared.affine import merge_trailing, same
 from baton._src.lower.kernel_schedules.shared.arg_extrema import in_two_sweeps
 from baton._src.lower.kernel_schedules.shared.chains import vector_loop
+from baton._src.lower.kernel_schedules.shared.flushed_powers import flush_powers
 from baton._src.lower.kernel_schedules.shared.inline import expression_cost, inline_elementwise
 from baton._src.lower.kernel_schedules.shared.loops import (
     PARALLEL,
@@ -57,7 +58,7 @@ def apply(func: PrimFunc, target: Target) -> PrimFunc | Declined:
     kernel = read_kernel(func)
     if isinstance(kernel, Declined):
         return kernel
-    kernel = separate_windows(inline_elementwise(in_two_sweeps(kernel)))
+    kernel = separate_windows(flush_powers(inline_elementwise(in_two_sweeps(kernel))))
     return kernel.rebuilt(emit_stages(kernel, kernel.stages, target))
 
 

@@ -62,7 +62,8 @@ def softmax(block: Block, rows: int, local: PrimExpr) -> st.Stmt:
 
 
 def _exp(value: PrimExpr) -> PrimExpr:
-    return tir.Call(value.dtype, intrinsic("exp"), (value,))
+    """Of a score and one at least as great. The row's sum is at least 1, so that a subnormal power may count as 0."""
+    return tir.Call(value.dtype, intrinsic("exp_flushed"), (value,))
 
 
 def _fold(block: Block, rows: int, initial: PrimExpr, combiner: Any, body: Any, result: Buffer) -> st.Stmt:

@@ -21,7 +21,7 @@ from baton._src.tir import expr as tir
 from baton._src.tir.buffer import Buffer
 
 COSTLY_CALLS = frozenset(
-    {"tir.exp", "tir.tanh", "tir.erf", "tir.sigmoid", "tir.log", "tir.pow", "tir.sqrt", "tir.rsqrt"}
+    {"tir.exp", "tir.exp_flushed", "tir.tanh", "tir.erf", "tir.sigmoid", "tir.log", "tir.pow", "tir.sqrt", "tir.rsqrt"}
 )
 CHEAP = 6
 """Operations that are cheaper to repeat than a round trip through memory."""

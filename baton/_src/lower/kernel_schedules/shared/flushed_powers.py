@@ -1,0 +1,108 @@
+"""Powers that softmax and log-sum-exp add up: subnormal ones count as 0.
+
+    top[i] = max over k of x[i, k]        powers[i, k] = exp(x[i, k] - top[i])        total[i] = sum over k of powers
+
+A total is at least 1, so that what is below the smallest normal number is lost in it anyway, and of powers / total no
+more than that number is lost. Some processors take a hundred cycles for an operation on a subnormal number. Powers that
+are used in any other way keep their values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import product
+
+from baton._src.ir.expr import Op, PrimExpr
+from baton._src.ir.traverse import post_order
+from baton._src.lower.kernel_schedules.shared.affine import same
+from baton._src.lower.kernel_schedules.shared.stages import Kernel, Stage
+from baton._src.passes.tir.fold import substitute_and_fold
+from baton._src.tir import expr as tir
+from baton._src.tir.buffer import Buffer
+from baton._src.tir.intrinsics import intrinsic
+from baton._src.tir.same_value import same_value
+
+
+def flush_powers(kernel: Kernel) -> Kernel:
+    """The kernel with `exp_flushed` for the powers that are only added up, or divided by their sum."""
+    stages = [s for s in kernel.stages if isinstance(s, Stage)]
+    tops = {s.buffer: s for s in stages if _folds(s, tir.Max) and _writers(kernel, s.buffer) == 1}
+    if not tops:
+        return kernel
+    return replace(
+        kernel, stages=tuple(_flushed(kernel, s, tops) if isinstance(s, Stage) else s for s in kernel.stages)
+    )
+
+
+def _folds(stage: Stage, combiner: type[tir.BinaryOp]) -> bool:
+    return stage.combiner is combiner and bool(stage.reduce)
+
+
+def _writers(kernel: Kernel, buffer: Buffer) -> int:
+    return sum(buffer in s.writes for s in kernel.stages)
+
+
+def _flushed(kernel: Kernel, stage: Stage, tops: dict[Buffer, Stage]) -> Stage:
+    match stage.value:
+        case (
+            tir.Call(op=Op(name="tir.exp"), args=(tir.Sub(a=raised, b=tir.BufferLoad(buffer=buffer) as load),)) as call
+        ):
+            top = tops.get(buffer)
+            if top is None or not _still_holds(kernel, top, stage):
+                return stage
+            if any(_adds_up(stage, a) or _only_weighs(kernel, stage, a) for a in _rows(stage, raised, top, load)):
+                return replace(stage, value=tir.Call(call.dtype, intrinsic("exp_flushed"), call.args))
+        case _:
+            pass
+    return stage
+
+
+def _still_holds(kernel: Kernel, top: Stage, stage: Stage) -> bool:
+    """Whether nothing between two stages writes what the first one read."""
+    begin, end = kernel.stages.index(top), kernel.stages.index(stage)
+    return begin < end and all(s.writes.isdisjoint(top.reads) for s in kernel.stages[begin:end])
+
+
+def _rows(stage: Stage, raised: PrimExpr, top: Stage, load: tir.BufferLoad) -> Iterator[set[tir.Var]]:
+    """The axes of the stage along which `load` has the maximum of `raised`."""
+    axes = (*stage.spatial, *stage.reduce)
+    place = dict(zip(top.indices, load.indices, strict=True))
+    alike = [[a.var for a in axes if same(a.extent, r.extent)] for r in top.reduce]
+    for along in product(*alike):
+        moved = substitute_and_fold(top.value, {**place, **{r.var: a for r, a in zip(top.reduce, along)}})
+        if len(set(along)) == len(along) and same_value(moved, raised):
+            yield set(along)
+
+
+def _adds_up(stage: Stage, along: set[tir.Var]) -> bool:
+    """Whether a stage is a sum with the power of the maximum, which is 1, among its terms."""
+    from_zero = isinstance(stage.init, tir.FloatImm) and stage.init.value == 0
+    return _folds(stage, tir.Add) and from_zero and along <= {a.var for a in stage.reduce}
+
+
+def _only_weighs(kernel: Kernel, powers: Stage, along: set[tir.Var]) -> bool:
+    """Whether all that is done with the powers of a stage is to add them up and to divide them by the sums."""
+    if powers.reduce or powers.buffer not in kernel.local or _writers(kernel, powers.buffer) > 1:
+        return False
+    readers = [s for s in kernel.stages if powers.buffer in s.reads]
+    sums = [s for s in readers if isinstance(s, Stage) and _is_total(s, powers, along)]
+    totals = {s.buffer for s in sums if _writers(kernel, s.buffer) == 1}
+    others = [s for s in readers if s not in sums]
+    return bool(totals) and all(isinstance(s, Stage) and _only_divides(s, powers.buffer, totals) for s in others)
+
+
+def _is_total(stage: Stage, powers: Stage, along: set[tir.Var]) -> bool:
+    load = stage.value
+    if not isinstance(load, tir.BufferLoad) or load.buffer is not powers.buffer:
+        return False
+    place = dict(zip(powers.indices, load.indices, strict=True))
+    axes = {index for axis in along if isinstance(index := place[axis], tir.Var)}
+    return len(axes) == len(along) and _adds_up(stage, axes)
+
+
+def _only_divides(stage: Stage, powers: Buffer, totals: set[Buffer]) -> bool:
+    """Whether the stage reads the powers only to divide them by their sums."""
+    nodes = post_order(stage.value)
+    divided = {n.a for n in nodes if isinstance(n, tir.Div) and getattr(n.b, "buffer", None) in totals}
+    return all(n in divided for n in nodes if isinstance(n, tir.BufferLoad) and n.buffer is powers)
