@@ -56,6 +56,17 @@ def test_fast_dot_products_of_bfloat16(
     assert has_bfloat16_dots(here.features, 16)
 
 
+@pytest.mark.parametrize(
+    ("name", "far"), [("Intel(R) Xeon(R) Processor", True), ("AMD EPYC", False), ("Intel(R) Core(TM) i7", False)]
+)
+def test_far_memory(name: str, far: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Guards where weights are prefetched to: on Intel's server CPUs not to the first-level cache."""
+    monkeypatch.setattr(cpu, "_host_facts", lambda: {"vendor_id": "GenuineIntel" if far else "", "model name": name})
+    assert host_cpu.__wrapped__().far_memory is far
+    assert Target("llvm -mcpu=sapphirerapids").cpu.far_memory
+    assert not Target("llvm -mcpu=znver5").cpu.far_memory
+
+
 def test_strings_dicts_and_exports_agree() -> None:
     target = Target("llvm -mcpu=znver4 -num-cores 4 -mattr=+avx2,-avx512f", host="llvm")
     assert target.num_cores == 4

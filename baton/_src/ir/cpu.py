@@ -20,6 +20,8 @@ class Cpu:
     of them (Intel's CPUs for laptops).
     `fast_bfloat16_dots`: whether dot products of bfloat16, if there are such, are faster than multiply-adds of floats
     (AMD: twice as fast). Intel's CPUs since Sapphire Rapids start one in two cycles, and so are half as fast.
+    `far_memory`: whether memory and the third-level cache take so long to answer that lines on their way to the
+    first-level cache would use up its fill buffers (Intel's server CPUs): they are prefetched to the second-level one.
     """
 
     arch: str = "x86_64"
@@ -32,6 +34,7 @@ class Cpu:
     num_cores: int = 1
     halves: bool = True
     fast_bfloat16_dots: bool = True
+    far_memory: bool = False
 
 
 def has_byte_dots(features: Collection[str], lanes: int) -> bool:
@@ -67,7 +70,7 @@ SSE2 = Cpu(features=_SSE)
 AVX2 = Cpu(features=_V3, vector_bits=256)
 AVX512 = Cpu(features=_V4, vector_bits=512, vector_registers=32, l2_bytes=1 << 20)
 WHOLE = replace(AVX512, features=_VNNI, halves=False)
-RAPIDS = replace(WHOLE, features=_VNNI | {"avx512bf16"}, l2_bytes=2 << 20, fast_bfloat16_dots=False)
+RAPIDS = replace(WHOLE, features=_VNNI | {"avx512bf16"}, l2_bytes=2 << 20, fast_bfloat16_dots=False, far_memory=True)
 NEON = Cpu("aarch64", _NEON, vector_registers=32)
 
 NAMED: dict[str, Cpu] = {
@@ -158,6 +161,7 @@ def host_cpu() -> Cpu:
         num_cores=_host_cores(),
         halves=_has_halves(_host_facts()),
         fast_bfloat16_dots=_has_fast_bfloat16_dots(_host_facts()),
+        far_memory=_is_xeon(_host_facts()),
     )
 
 
@@ -178,10 +182,14 @@ def _has_halves(facts: dict[str, str]) -> bool:
     """See `Cpu.halves`: false for Intel's server CPUs, and for Zen 5 except in its laptop versions."""
     vendor, family, model = facts.get("vendor_id", ""), facts.get("cpu family", ""), facts.get("model", "")
     if vendor == "GenuineIntel":
-        return "Xeon" not in facts.get("model name", "")
+        return not _is_xeon(facts)
     if vendor == "AuthenticAMD" and family == "26" and model.isdigit():
         return int(model) // 16 not in (0, 1, 4)
     return True
+
+
+def _is_xeon(facts: dict[str, str]) -> bool:
+    return "Xeon" in facts.get("model name", "")
 
 
 def _has_fast_bfloat16_dots(facts: dict[str, str]) -> bool:

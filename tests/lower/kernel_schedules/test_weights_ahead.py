@@ -7,16 +7,20 @@ from collections import Counter
 import pytest
 
 from baton._src.ir.expr import PrimExpr
+from baton._src.ir.target import Target
+from baton._src.ir.traverse import post_order
 from baton._src.lower.kernel_schedules.convolution.blocked_conv_parts import BlockedConv, read_conv
 from baton._src.lower.kernel_schedules.convolution.blocked_shapes import tile_shape
 from baton._src.lower.kernel_schedules.convolution.blocked_tiles import Place, Stream, Turns
 from baton._src.lower.kernel_schedules.convolution.weights_ahead import weight_prefetches
+from baton._src.lower.kernel_schedules.schedule import decide
 from baton._src.lower.kernel_schedules.shared.factors import load_of
 from baton._src.lower.kernel_schedules.shared.loops import i64
 from baton._src.lower.kernel_schedules.shared.stages import Declined
 from baton._src.passes.tir.fold import substitute_and_fold
 from baton._src.tir import expr as tir
 from baton._src.tir import stmt as st
+from baton._src.tir.intrinsics import intrinsic
 from tests.codegen.native_run import HOST
 from tests.lower.kernel_schedules.test_conv_blocked import BLOCKED, convolution
 
@@ -88,3 +92,14 @@ def test_every_line_of_the_next_group_is_asked_for(
     assert all(len(part) == share for part in asked)
     spread = Counter(e for part in asked for e in set(part))
     assert max(spread.values()) - min(spread.values()) <= 2, "some lines are asked for by most tiles"
+
+
+@pytest.mark.parametrize(("cpu", "locality"), [("znver5", 3), ("sapphirerapids", 2)])
+def test_where_weights_are_prefetched_to(cpu: str, locality: int) -> None:
+    """Guards the hint: the first-level cache, or the second-level one where memory is far."""
+    _, func = convolution([1, 2, 7, 7, 16], [8, 2, 1, 1, 16, 16], padding=0, **BLOCKED)
+    decision = decide(func, Target(f"llvm -mcpu={cpu}"))
+    calls = [n for n in post_order(decision.func.body) if isinstance(n, tir.Call) and n.op is intrinsic("prefetch")]
+    assert decision.rule == "conv_blocked"
+    assert calls
+    assert {value(call.args[2], {}) for call in calls} == {locality}

@@ -79,10 +79,14 @@ class Turns:
     each: int
     """Tiles per image."""
     count: int
+    near: bool
+    """Whether weights are prefetched into the first-level cache."""
 
     @staticmethod
-    def of(conv: BlockedConv, points: int, lines: int, every_image: bool) -> Turns | None:
-        """For tiles of so many points of so many rows; `every_image`: all images pass by a group of blocks."""
+    def of(conv: BlockedConv, points: int, lines: int, every_image: bool, near: bool = True) -> Turns | None:
+        """For tiles of so many points of so many rows; `every_image`: all images pass by a group of blocks; `near`: see
+        above.
+        """
         height = 1 if conv.rows is None else conv.rows.axis.size
         width, image = conv.columns.axis.size, conv.anchored.stage.spatial[0]
         images = image.size if every_image else 1
@@ -90,7 +94,7 @@ class Turns:
             return None
         across = -(-width // points)
         each = -(-height // lines) * across
-        return Turns(image.var if every_image else None, lines, points, across, each, images * each)
+        return Turns(image.var if every_image else None, lines, points, across, each, images * each, near)
 
     def number(self, row: PrimExpr | None, start: PrimExpr) -> PrimExpr:
         """Of the tile that begins at `row` and `start`."""

@@ -89,8 +89,8 @@ def _emit(conv: BlockedConv, target: Target) -> st.Stmt:
     group = Axis(index_var("group"), ops.floordiv(conv.blocks.extent, i64(count)))
     wait = _weights_wait(conv, count, target)
     outer = [group, stage.spatial[0]] if wait else [stage.spatial[0], group]
-    dot, turns = _dot(conv, target), Turns.of(conv, points, lines, every_image=wait)
-    far = results_are_far(conv, target)
+    turns = Turns.of(conv, points, lines, every_image=wait, near=not target.cpu.far_memory)
+    dot, far = _dot(conv, target), results_are_far(conv, target)
     taps = row_taps(conv, target)
     place = Place(ops.multiply(group.var, i64(count)), count, None, taps=taps, dot=dot, turns=turns, far=far)
     size = ops.multiply(as_int64(conv.columns.axis.extent), i64(lines))

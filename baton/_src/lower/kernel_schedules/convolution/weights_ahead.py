@@ -3,7 +3,8 @@
 All tiles of a map with the same blocks of output channels read the same weights. The first of them would wait: it
 multiplies faster than memory delivers. So each tile prefetches its share of the next group's weights, which then arrive
 evenly. 512 to 2048 channels of 7 x 7 points take 0.8 of the time, F(4x4, 3x3) of 256 channels of 14 x 14 points
-(`winograd` prefetches in the same way) 0.6.
+(`winograd` prefetches in the same way) 0.6. Where memory is far they come to the second-level cache only: ResNet-50 on
+an Emerald Rapids Xeon takes 0.96 to 0.99 of the time.
 """
 
 from __future__ import annotations
@@ -39,5 +40,5 @@ def weight_prefetches(
     at = ops.min(ops.add(first, which), i64(total - 1))
     block = ops.add(ops.floordiv(at, i64(lines)), i64(place.blocks))
     distance = ops.add(ops.multiply(block, i64(weight.steps[0])), ops.multiply(ops.floormod(at, i64(lines)), i64(line)))
-    asked = prefetched(tir.BufferLoad(weight.buffer, (ops.add(begin, distance),)))
+    asked = prefetched(tir.BufferLoad(weight.buffer, (ops.add(begin, distance),)), near=place.turns.near)
     return [loop(which, share, asked, UNROLLED)]
