@@ -59,6 +59,17 @@ def test_long_sums(size: tuple[int, int, int], cpu: str, threads: int) -> None:
     assert any(isinstance(node, For) and node.loop_var.name == "block" for node in post_order(scheduled.body))
 
 
+@pytest.mark.parametrize("rows", [64, 128, 130, 193, 256, 300])
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_blocks_of_rows(rows: int, known: bool, threads: int) -> None:
+    """Guards blocks of rows that go through all panels, and panels that threads share where rows are few."""
+    func = matmul(rows if known else TirVar("m", "int64"), 300, 33, True, bias=True)
+    target = Target(f"llvm -num-cores={threads}")
+    shapes = (rows, 33), (300, 33), (300,)
+    _check(func, target, *(random_array(shape, "float32", n) for n, shape in enumerate(shapes)))
+
+
 @pytest.mark.parametrize("rows", [1, 4, 6, 40])
 def test_any_number_of_rows(rows: int) -> None:
     """Guards one kernel for all numbers of rows."""

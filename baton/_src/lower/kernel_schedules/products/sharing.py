@@ -1,13 +1,18 @@
-"""Distribute a product over threads: panels of columns, or blocks of rows where panels are few."""
+"""Distribute a product over threads: panels of columns, blocks of rows where panels are few, or blocks of rows that go
+through all panels where there are rows enough."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from baton._src.ir.expr import PrimExpr
+from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.choices import tuned
+from baton._src.lower.kernel_schedules.products.panel_packing import where
 from baton._src.lower.kernel_schedules.products.products import Product
 from baton._src.lower.kernel_schedules.products.tiles import TileShape
+from baton._src.lower.kernel_schedules.shared.factors import load_of
 from baton._src.lower.kernel_schedules.shared.loops import (
     PARALLEL,
     WORTH_A_THREAD,
@@ -19,11 +24,16 @@ from baton._src.lower.kernel_schedules.shared.loops import (
     product,
     thread_work,
 )
+from baton._src.lower.kernel_schedules.shared.stages import Axis
 from baton._src.passes.tir.flatten_buffers import as_int64
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
 
+BLOCK_ROWS, PARTS = 64, 4
+"""Rows for which it is worth reading all weights again, if so many times their part of A fits in the second-level
+cache.
+"""
 BLOCK_TILES = 8
 """Tiles in a block of rows, where threads take blocks of rows."""
 
@@ -102,3 +112,48 @@ def row_blocks(
         count = ops.subtract(after, first)
     inner = loop(panel, panels, with_panel(tiles(first, count)))
     return nest((*matrix.batch, *matrix.outer), loop(block, blocks, inner, PARALLEL, grain=1))
+
+
+def blocks_of_rows(matrix: Product, shape: TileShape, target: Target) -> PrimExpr:
+    """How many blocks the rows are cut into that go through all panels, if there is one for each thread; else 1.
+
+    Blocks of a known number of rows are of one size, of whole tiles, and not of sums so long that their panels fill a
+    cache.
+    """
+    rows, known, threads = as_int64(matrix.rows.extent), matrix.rows.size, target.num_cores
+    if known is None:
+        blocks = ops.floordiv(rows, i64(BLOCK_ROWS))
+        return where(tir.GE(blocks, i64(threads)), blocks, i64(1))
+    part = BLOCK_ROWS * (matrix.k.size or 0) * load_of(matrix.left).dtype.itemsize
+    if part * PARTS > target.cpu.l2_bytes:
+        return i64(1)
+    even = [n for n in range(max(2, threads), known // BLOCK_ROWS + 1) if known % (n * shape.rows) == 0]
+    return i64(max(even, default=1))
+
+
+def shared_blocks(
+    matrix: Product,
+    blocks: PrimExpr,
+    panel: tir.Var,
+    panels: PrimExpr,
+    tiles: Callable[[PrimExpr, PrimExpr, PrimExpr], st.Stmt],
+    work: PrimExpr,
+    threads: int,
+) -> st.Stmt:
+    """Threads take blocks of rows through all panels: a thread's part of A and of the result is then in its own cache
+    alone. Where there is one block they take panels. `tiles` makes those of so many rows from the first on; the third
+    number says how much further a thread's next panel is.
+    """
+    every = as_int64(matrix.rows.extent)
+    if constant(blocks) == 1:
+        return shared_panels(matrix, panel, panels, tiles(i64(0), every, i64(threads)), work, threads)
+    block, is_cut = index_var("block"), tir.GT(blocks, i64(1))
+    first, after = (ops.floordiv(ops.multiply(n, every), blocks) for n in (block, ops.add(block, i64(1))))
+    count = ops.subtract(after, first)
+    if matrix.rows.size is not None:  # of one size
+        count = ops.floordiv(every, blocks)
+        first = ops.multiply(block, count)
+    each = worth_a_thread(work)
+    grain = where(is_cut, panels, each if isinstance(each, PrimExpr) else i64(each))
+    body = tiles(first, count, where(is_cut, i64(1), i64(threads)))
+    return shared_panels(replace(matrix, batch=(Axis(block, blocks),)), panel, panels, body, work, threads, grain)
