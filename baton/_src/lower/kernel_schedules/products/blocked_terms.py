@@ -58,7 +58,7 @@ def terms_of_block(panels: Panels, target: Target) -> int:
 
 @dataclass(frozen=True)
 class Blocks:
-    """The panel `number` in blocks of `terms` terms, and the buffers of all its elements and of the `sums` so far."""
+    """The panel `number`, whose elements are `packed`, in blocks of `terms` terms; the last one may have fewer."""
 
     panels: Panels
     number: PrimExpr
