@@ -11,7 +11,10 @@ import pytest
 from baton._src.codegen.llvm.jit import Machine, assembly
 from baton._src.codegen.llvm.module import module_texts
 from baton._src.ir.target import Target
+from baton._src.lower.kernel_schedules.convolution.blocked_conv_parts import read_conv
+from baton._src.lower.kernel_schedules.convolution.blocked_shapes import parts_of_map, tile_shape
 from baton._src.lower.kernel_schedules.schedule import decide
+from baton._src.lower.kernel_schedules.shared.stages import Declined
 from baton._src.ops.builders import RELAX as R
 from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.nodes import Var
@@ -124,6 +127,28 @@ def test_groups_of_blocks(blocks: int, groups: int, window: int) -> None:
 
 def test_more_outputs_than_inputs_in_groups() -> None:
     check((1, 2, 5, 7, 16), (8, 1, 3, 3, 16, 16), padding=1, groups=2, **BLOCKED)
+
+
+@pytest.mark.parametrize(
+    ("data", "kernel", "parts"),
+    [
+        ((1, 1, 8, 30, 16), (4, 1, 3, 3, 16, 16), 4),
+        ((1, 2, 12, 7, 16), (2, 2, 3, 3, 16, 16), 3),
+        ((TirVar("n", "int64"), 2, 20, 24, 16), (4, 2, 1, 1, 16, 16), 4),
+        ((1, 1, 7, 30, 16), (4, 1, 3, 3, 16, 16), 1),
+        ((4, 1, 8, 30, 16), (4, 1, 3, 3, 16, 16), 1),
+        ((1, 8, 4, 4, 16), (16, 8, 3, 3, 16, 16), 1),
+    ],
+)
+def test_each_thread_has_a_part_of_the_map(data: tuple[Any, ...], kernel: tuple[int, ...], parts: int) -> None:
+    """By rows, pairs of rows and tiles of one row; not where rows do not divide, images or the weights are many."""
+    padding = kernel[2] // 2
+    _, func = convolution(data, kernel, padding=padding, **BLOCKED)
+    found = read_conv(func)
+    assert not isinstance(found, Declined)
+    _, points, lines = tile_shape(found[1], THREADS)
+    assert parts_of_map(found[1], points, lines, THREADS) == parts
+    check(data, kernel, THREADS, padding=padding, **BLOCKED)
 
 
 def test_images_pass_by_weights_that_no_cache_holds() -> None:

@@ -38,10 +38,10 @@ def read(data: list[int], kernel: list[int], padding: int) -> BlockedConv:
     return found[1]
 
 
-def asked_by_all_tiles(conv: BlockedConv, every_image: bool) -> list[list[int]]:
+def asked_by_all_tiles(conv: BlockedConv, every_image: bool, parts: int = 1) -> list[list[int]]:
     """Of each tile of the first group, the elements of the weight that begin what it asks for at the first tap."""
     blocks, points, lines = tile_shape(conv, HOST)
-    turns = Turns.of(conv, points, lines, every_image)
+    turns = Turns.of(conv, points, lines, every_image, parts=parts)
     assert turns is not None
     image, columns = conv.anchored.stage.spatial[0], conv.columns.axis
     zeros: dict[tir.Var, PrimExpr] = {a.var: i64(0) for a in (*conv.anchored.stage.reduce, conv.blocks, columns)}
@@ -92,6 +92,17 @@ def test_every_line_of_the_next_group_is_asked_for(
     assert all(len(part) == share for part in asked)
     spread = Counter(e for part in asked for e in set(part))
     assert max(spread.values()) - min(spread.values()) <= 2, "some lines are asked for by most tiles"
+
+
+@pytest.mark.parametrize("data", [[1, 2, 56, 56, 16], [1, 2, 14, 14, 16]])
+def test_each_part_of_a_map_asks_for_every_line(data: list[int]) -> None:
+    """Guards threads that go through the channels for a part of the rows each."""
+    conv = read(data, [8, 2, 3, 3, 16, 16], 1)
+    whole = asked_by_all_tiles(conv, False)
+    asked = asked_by_all_tiles(conv, False, parts=2)
+    half = len(asked) // 2
+    wanted = {element for tile in whole for element in tile}
+    assert set().union(*asked[:half]) == set().union(*asked[half:]) == wanted
 
 
 @pytest.mark.parametrize(("cpu", "locality"), [("znver5", 3), ("sapphirerapids", 2)])

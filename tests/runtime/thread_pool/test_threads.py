@@ -31,6 +31,24 @@ define void @nested(ptr %cell, i64 %begin, i64 %end) {
   call void @count(ptr %cell, i64 %begin, i64 %end)
   ret void
 }
+define void @meet(ptr %cells, i64 %begin, i64 %end) {
+entry:
+  %before = atomicrmw add ptr %cells, i64 1 seq_cst
+  %number = add i64 %before, 1
+  %slot = getelementptr i64, ptr %cells, i64 %number
+  store atomic i64 %begin, ptr %slot seq_cst, align 8
+  br label %wait
+wait:
+  %arrived = load atomic i64, ptr %cells seq_cst, align 8
+  %both = icmp uge i64 %arrived, 2
+  br i1 %both, label %leave, label %wait
+leave:
+  ret void
+}
+define void @run_meet(ptr %cells, i64 %total, i64 %grain) {
+  call void @baton_parallel_for(ptr @meet, ptr %cells, i64 %total, i64 %grain)
+  ret void
+}
 define void @run(ptr %cell, i64 %total, i64 %grain) {
   call void @baton_parallel_for(ptr @count, ptr %cell, i64 %total, i64 %grain)
   ret void
@@ -47,13 +65,20 @@ class Program:
 
     def __init__(self, pool: ThreadPool | None = None) -> None:
         entry = (pool or thread_pool()).entry
-        self.library = link((), ("run", "run_nested"), {"baton_parallel_for": entry}, ir=_IR)
+        self.library = link((), ("run", "run_nested", "run_meet"), {"baton_parallel_for": entry}, ir=_IR)
 
     def __call__(self, total: int, grain: int = 1, name: str = "run") -> int:
-        cell = (ctypes.c_int64 * 1)(0)
+        return self.cells(name, total, grain)[0]
+
+    def first_two(self, total: int, grain: int) -> list[int]:
+        """Where the chunks begin that two threads take first; neither goes on before both have one."""
+        return sorted(self.cells("run_meet", total, grain)[1:3])
+
+    def cells(self, name: str, total: int, grain: int) -> list[int]:
+        cells = (ctypes.c_int64 * (1 + max(1, total)))()
         kind = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
-        kind(self.library[name])(ctypes.addressof(cell), total, grain)
-        return int(cell[0])
+        kind(self.library[name])(ctypes.addressof(cells), total, grain)
+        return list(cells)
 
 
 @pytest.fixture(scope="module")
@@ -98,6 +123,21 @@ def test_parts_of_a_size(program: Program, pool: ThreadPool) -> None:
         assert program(total, -3) == total
     assert program(60, -2, "run_nested") - 60 == 30 * 10
     assert program(60, 2, "run_nested") - 60 < 30 * 10
+
+
+def test_threads_begin_at_both_ends(program: Program, pool: ThreadPool) -> None:
+    """Guards that a core finds what it wrote in the job before in its cache; chunks in turn are neighbours."""
+    pool.start(2)
+    for _ in range(20):
+        assert program.first_two(8, 1) == [0, 7]
+        assert program.first_two(24, 3) == [0, 21]
+        assert program.first_two(24, -3) == [0, 3]
+
+
+def test_more_parts_than_a_job_has(program: Program, pool: ThreadPool) -> None:
+    """Guards the count of chunks, which has 16 bits."""
+    pool.start(2)
+    assert program(1 << 20, -1) == 1 << 20
 
 
 def test_several_callers(program: Program, pool: ThreadPool) -> None:

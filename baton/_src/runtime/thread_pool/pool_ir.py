@@ -6,10 +6,15 @@ makes: threads that run equally fast then take them in turn, so that an iteratio
 job runs at a time: a second caller (another Python thread, or a nested parallel loop) runs its iterations itself, so
 nothing can deadlock.
 
-State. The central word is `claim`: (epoch << 32) | next chunk. A thread takes a chunk by exchanging `claim` for `claim
-+ 1`; that fails when the job is over, so a worker that wakes up late, having read the fields of an older or newer job,
-never runs a chunk it should not. Between jobs `claim` has all ones in its lower half ("closed"); it is closed before
-the next job's fields are written. The caller works too and never waits for a worker that has not claimed anything.
+State. The central word is `claim`: (epoch << 32) | (chunks taken from the back << 16) | chunks taken from the front. A
+thread takes a chunk by exchanging `claim` for `claim` with one more; that fails when the job is over, so a worker that
+wakes up late, having read the fields of an older or newer job, never runs a chunk it should not. Between jobs `claim`
+has all ones in its lower half ("closed"); it is closed before the next job's fields are written. The caller works too
+and never waits for a worker that has not claimed anything.
+
+Ends. The caller takes chunks from the front, workers from the back: where one job's iterations read what the same
+iterations of the job before have written, most of it is in the cache of the core that reads it. Chunks that are taken
+in turn all come from the front.
 
 Limits. Each operating system thread may have a limit of its own (`baton_thread_limit`), kept in the system's
 thread-specific storage; without one, the pool's limit holds. So calls with different numbers of threads do not
@@ -29,6 +34,8 @@ from __future__ import annotations
 from baton._src.runtime.thread_pool.system_ir import System
 
 CLOSED = 0xFFFFFFFF
+MOST_CHUNKS = 0xFFFF
+"""Of a job: a half of `claim`'s lower half."""
 CHUNKS_PER_THREAD = 4
 """Chunks per thread: spare chunks let a thread that is not interrupted take over from one that is."""
 JOBS_A_LOOK = 256
@@ -47,6 +54,7 @@ _STATE = """
 @closure = internal global ptr null
 @total = internal global i64 0
 @chunks = internal global i64 0
+@in.turn = internal global i64 0
 @threads = internal global i64 0
 @busy = internal global i32 0, align 128
 @sleepers = internal global i32 0, align 128
@@ -76,7 +84,8 @@ divide:
   %most = add i64 %quotient, 1
   %few = mul i64 %limit, {per_thread}
   %wanted = select i1 %apart, i64 %most, i64 %few
-  %chunks = call i64 @llvm.smin.i64(i64 %most, i64 %wanted)
+  %possible = call i64 @llvm.smin.i64(i64 %most, i64 %wanted)
+  %chunks = call i64 @llvm.smin.i64(i64 %possible, i64 {most_chunks})
   %single = icmp sle i64 %chunks, 1
   %alone = icmp sle i64 %limit, 1
   %simple = or i1 %single, %alone
@@ -96,6 +105,8 @@ publish:
   store atomic ptr %closure, ptr @closure release, align 8
   store atomic i64 %total, ptr @total release, align 8
   store atomic i64 %chunks, ptr @chunks release, align 8
+  %turns = zext i1 %apart to i64
+  store atomic i64 %turns, ptr @in.turn release, align 8
   store atomic i64 %limit, ptr @threads release, align 8
   store atomic i64 0, ptr @done release, align 8
   %old = load atomic i64, ptr @claim monotonic, align 8
@@ -118,7 +129,7 @@ rouse:
   call void @wake_all()
   br label %join
 join:
-  call void @run_chunks(i64 %epoch)
+  call void @run_chunks(i64 %epoch, i1 false)
   br label %wait
 wait:
   %round = phi i64 [ 0, %join ], [ %next.round, %again ]
@@ -155,7 +166,7 @@ leave:
 """
 
 _CHUNKS = """
-define internal void @run_chunks(i64 %epoch) {{
+define internal void @run_chunks(i64 %epoch, i1 %is.worker) {{
 entry:
   br label %next
 next:
@@ -164,16 +175,26 @@ next:
   %same = icmp eq i64 %of, %epoch
   br i1 %same, label %look, label %leave
 look:
-  %index = and i64 %seen, {closed}
+  %front = and i64 %seen, {most_chunks}
+  %backs = lshr i64 %seen, 16
+  %back = and i64 %backs, {most_chunks}
+  %taken = add i64 %front, %back
   %chunks = load atomic i64, ptr @chunks acquire, align 8
-  %left = icmp ult i64 %index, %chunks
+  %left = icmp ult i64 %taken, %chunks
   br i1 %left, label %take, label %leave
 take:
   %body = load atomic ptr, ptr @body acquire, align 8
   %closure = load atomic ptr, ptr @closure acquire, align 8
   %total = load atomic i64, ptr @total acquire, align 8
   %cell = load atomic i64, ptr @cell acquire, align 8
-  %after = add i64 %seen, 1
+  %in.turn = load atomic i64, ptr @in.turn acquire, align 8
+  %any.end = icmp eq i64 %in.turn, 0
+  %at.back = and i1 %is.worker, %any.end
+  %last = sub i64 %chunks, 1
+  %from.back = sub i64 %last, %back
+  %index = select i1 %at.back, i64 %from.back, i64 %front
+  %step = select i1 %at.back, i64 {one_from_back}, i64 1
+  %after = add i64 %seen, %step
   %pair = cmpxchg ptr @claim, i64 %seen, i64 %after seq_cst monotonic
   %mine = extractvalue {{ i64, i1 }} %pair, 1
   br i1 %mine, label %run, label %next
@@ -214,7 +235,7 @@ work:
   %seen = load atomic i64, ptr @claim acquire, align 8
   %epoch = lshr i64 %seen, 32
   call void @at_work(i64 %number, i64 1)
-  call void @run_chunks(i64 %epoch)
+  call void @run_chunks(i64 %epoch, i1 true)
   call void @at_work(i64 %number, i64 0)
   br label %loop
 idle:
@@ -245,9 +266,12 @@ leave:
 
 define internal i1 @has_work(i64 %number) {{
   %seen = load atomic i64, ptr @claim seq_cst, align 8
-  %index = and i64 %seen, {closed}
+  %front = and i64 %seen, {most_chunks}
+  %backs = lshr i64 %seen, 16
+  %back = and i64 %backs, {most_chunks}
+  %taken = add i64 %front, %back
   %chunks = load atomic i64, ptr @chunks acquire, align 8
-  %left = icmp ult i64 %index, %chunks
+  %left = icmp ult i64 %taken, %chunks
   %threads = load atomic i64, ptr @threads acquire, align 8
   %allowed = icmp slt i64 %number, %threads
   %both = and i1 %left, %allowed
@@ -328,6 +352,8 @@ def pool_ir(system: System) -> str:
     parts = (_STATE, _CALLER, _CHUNKS, _WORKER, _CONTROL)
     numbers = {
         "closed": CLOSED,
+        "most_chunks": MOST_CHUNKS,
+        "one_from_back": MOST_CHUNKS + 1,
         "per_thread": CHUNKS_PER_THREAD,
         "jobs_a_look": JOBS_A_LOOK - 1,
         "caller_spin": CALLER_SPIN,

@@ -7,11 +7,15 @@ from baton._src.lower.kernel_schedules.choices import tuned
 from baton._src.lower.kernel_schedules.convolution.blocked_conv_parts import BlockedConv
 from baton._src.lower.kernel_schedules.convolution.blocked_depthwise import taps_at_once
 from baton._src.lower.kernel_schedules.convolution.blocked_tiles import widths_of
+from baton._src.lower.kernel_schedules.shared.factors import load_of
+from baton._src.lower.kernel_schedules.shared.loops import constant, product
 
 USUAL_ROWS = (7, 10, 14, 20, 28, 40, 56, 80)
 """Row lengths assumed when tiles for any length are chosen; maps merged to one row are assumed square."""
 MOST_BLOCKS = 4
 """Most blocks of output channels in a tile: each is a separate stream of weights."""
+WEIGHTS_AN_INPUT = 4
+"""Most weights for each input of a map that threads share by its rows rather than by channels."""
 
 
 def most_points(target: Target, width: int, blocks: int) -> int:
@@ -104,3 +108,24 @@ def _may_pair(conv: BlockedConv) -> bool:
     """Whether two rows may share a tile, which halves the loads of weights."""
     rows = conv.rows
     return rows is not None and rows.tap is not None and (rows.axis.size or 1) > 1 and not conv.is_depthwise
+
+
+def parts_of_map(conv: BlockedConv, points: int, lines: int, target: Target) -> int:
+    """Into how many equal parts a dense convolution's map of known size is cut, one for a thread; each goes through all
+    channels.
+
+    Threads then read mostly what they have written themselves in the layer before, not what is in another core's cache.
+    But all of them read all weights, so there must not be too many. ResNet-50 takes 0.97 of the time on two cores of an
+    Emerald Rapids Xeon.
+    """
+    images, width = conv.anchored.stage.spatial[0].size, conv.columns.axis.size
+    height = 1 if conv.rows is None else conv.rows.axis.size
+    if width is None or height is None or conv.is_depthwise or (images or 1) >= target.num_cores:
+        return 1
+    weights, inputs = (
+        constant(product(shape)) for shape in (load_of(conv.weight).buffer.shape, conv.data.buffer.shape[1:])
+    )
+    if weights is None or inputs is None or weights > WEIGHTS_AN_INPUT * inputs:
+        return 1
+    tasks = -(-height // lines) if conv.rows is not None else -(-width // points)
+    return max(n for n in range(1, target.num_cores + 1) if tasks % n == 0)

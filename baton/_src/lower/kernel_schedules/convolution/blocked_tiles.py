@@ -83,9 +83,11 @@ class Turns:
     """Whether weights are prefetched into the first-level cache."""
 
     @staticmethod
-    def of(conv: BlockedConv, points: int, lines: int, every_image: bool, near: bool = True) -> Turns | None:
-        """For tiles of so many points of so many rows; `every_image`: all images pass by a group of blocks; `near`: see
-        above.
+    def of(
+        conv: BlockedConv, points: int, lines: int, every_image: bool, near: bool = True, parts: int = 1
+    ) -> Turns | None:
+        """For tiles of so many points of so many rows; `every_image`: all images pass by a group of blocks; `parts`: of
+        a map, each of which passes by all groups; `near`: see above.
         """
         height = 1 if conv.rows is None else conv.rows.axis.size
         width, image = conv.columns.axis.size, conv.anchored.stage.spatial[0]
@@ -94,7 +96,7 @@ class Turns:
             return None
         across = -(-width // points)
         each = -(-height // lines) * across
-        return Turns(image.var if every_image else None, lines, points, across, each, images * each, near)
+        return Turns(image.var if every_image else None, lines, points, across, each, images * each // parts, near)
 
     def number(self, row: PrimExpr | None, start: PrimExpr) -> PrimExpr:
         """Of the tile that begins at `row` and `start`."""
@@ -103,7 +105,7 @@ class Turns:
             at = ops.add(ops.multiply(ops.floordiv(row, i64(self.lines)), i64(self.across)), at)
         if self.image is not None:
             at = ops.add(ops.multiply(as_int64(self.image), i64(self.each)), at)
-        return at
+        return ops.floormod(at, i64(self.count)) if self.count < self.each else at
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,7 +23,7 @@ from baton._src.ir.expr import PrimExpr
 from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.convolution.blocked_borders import Border, band_copied, border_of, maps_copied
 from baton._src.lower.kernel_schedules.convolution.blocked_conv_parts import BlockedConv, read_conv
-from baton._src.lower.kernel_schedules.convolution.blocked_shapes import row_taps, tile_shape
+from baton._src.lower.kernel_schedules.convolution.blocked_shapes import parts_of_map, row_taps, tile_shape
 from baton._src.lower.kernel_schedules.convolution.blocked_taps import each_sum, window_sums
 from baton._src.lower.kernel_schedules.convolution.blocked_tiles import Place, Point, Tile, Turns, tiles_of
 from baton._src.lower.kernel_schedules.convolution.results_ahead import result_prefetches, results_are_far
@@ -85,25 +85,18 @@ def _dot(conv: BlockedConv, target: Target) -> Dot | None:
 def _emit(conv: BlockedConv, target: Target) -> st.Stmt:
     stage = conv.anchored.stage
     count, points, lines = tile_shape(conv, target)
-    tiles = tiles_of(conv.columns, points)
     group = Axis(index_var("group"), ops.floordiv(conv.blocks.extent, i64(count)))
     wait = _weights_wait(conv, count, target)
-    outer = [group, stage.spatial[0]] if wait else [stage.spatial[0], group]
-    turns = Turns.of(conv, points, lines, every_image=wait, near=not target.cpu.far_memory)
+    parts = 1 if wait else parts_of_map(conv, points, lines, target)
+    turns = Turns.of(conv, points, lines, every_image=wait, near=not target.cpu.far_memory, parts=parts)
     dot, far = _dot(conv, target), results_are_far(conv, target)
     taps = row_taps(conv, target)
     place = Place(ops.multiply(group.var, i64(count)), count, None, taps=taps, dot=dot, turns=turns, far=far)
-    size = ops.multiply(as_int64(conv.columns.axis.extent), i64(lines))
-    if conv.rows is not None and lines == 2:
-        pair, body = _pairs(conv, tiles, place)
-        outer.append(pair)
-    elif conv.rows is not None:
-        outer.append(conv.rows.axis)
-        body = _line(conv, tiles, replace(place, row=conv.rows.axis.var))
-    else:
-        which, body = _each_tile(conv, tiles, place)
-        outer.append(which)
-        size = i64(tiles[0].points)
+    across, body, size = _across(conv, tiles_of(conv.columns, points), place, lines)
+    outer = [group, stage.spatial[0], across] if wait else [stage.spatial[0], group, across]
+    if parts > 1:
+        part, inside, body = _cut(across, body, parts)
+        outer = [stage.spatial[0], part, group, inside]
     lanes = max(2, target.lanes(32))
     work = product([a.extent for a in stage.reduce])
     if conv.is_depthwise:
@@ -113,6 +106,25 @@ def _emit(conv: BlockedConv, target: Target) -> st.Stmt:
     each = ops.max(i64(1), ops.floordiv(ops.multiply(size, i64(count * conv.width)), i64(lanes)))
     cost = ops.multiply(work, each)
     return parallel_rows(outer, cost, body, target.num_cores)
+
+
+def _across(conv: BlockedConv, tiles: list[Tile], place: Place, lines: int) -> tuple[Axis, st.Stmt, PrimExpr]:
+    """The loop over rows of a map, pairs of rows or tiles of its only row; its body; and the points of an iteration."""
+    if conv.rows is None:
+        which, body = _each_tile(conv, tiles, place)
+        return which, body, i64(tiles[0].points)
+    if lines == 2:
+        rows, body = _pairs(conv, tiles, place)
+    else:
+        rows, body = conv.rows.axis, _line(conv, tiles, replace(place, row=conv.rows.axis.var))
+    return rows, body, ops.multiply(as_int64(conv.columns.axis.extent), i64(lines))
+
+
+def _cut(axis: Axis, body: st.Stmt, parts: int) -> tuple[Axis, Axis, st.Stmt]:
+    """A loop of known extent as one over equal parts and one within a part."""
+    part, inside = index_var("part"), Axis(index_var("inside"), i64((axis.size or 0) // parts))
+    at = ops.add(ops.multiply(part, inside.extent), inside.var)
+    return Axis(part, i64(parts)), inside, st.LetStmt(axis.var, ops.cast(axis.var.dtype, at), body)
 
 
 def _by_bands(conv: BlockedConv, border: Border, target: Target) -> st.Stmt:
