@@ -33,10 +33,10 @@ def sigmoid(x: Any) -> Any:
 
 
 def exp_flushed(x: Any) -> Any:
-    """exp(x) of what is not above 0 (else 1), and 0 where that is subnormal: arithmetic on such numbers is slow."""
+    """exp(x) of what is not above 0, and 0 where that is subnormal: arithmetic on such numbers is slow."""
     dtype = np.asarray(x).dtype
     wide = np.float64 if dtype == np.float64 else np.float32  # narrow floats compute in float32
-    power = np.exp(np.minimum(np.asarray(x, wide), wide(0)))
+    power = np.exp(np.asarray(x, wide))
     return np.where(power < np.finfo(wide).tiny, wide(0), power).astype(dtype)[()]
 
 

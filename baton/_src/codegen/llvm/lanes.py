@@ -85,7 +85,10 @@ class Lanes:
 
     def clamp(self, x: str, low: float, high: float) -> str:
         """Within [low, high]; NaN stays NaN."""
-        x = self.choose(self.compare("ogt", x, high), high, x)
+        return self.at_least(self.choose(self.compare("ogt", x, high), high, x), low)
+
+    def at_least(self, x: str, low: float) -> str:
+        """No less than `low`; NaN stays NaN."""
         return self.choose(self.compare("olt", x, low), low, x)
 
     def int_op(self, name: str, a: str, b: str | int) -> str:

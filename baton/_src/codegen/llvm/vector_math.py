@@ -81,9 +81,10 @@ def _exp(m: Lanes, x: str) -> str:
 
 
 def _exp_flushed(m: Lanes, x: str) -> str:
-    """What is subnormal is zero: sums and products of such numbers take a hundred cycles on some processors."""
+    """Of what is not above 0. What is subnormal is zero: sums and products of such numbers take a hundred cycles on
+    some processors."""
     low = -87.33654 if m.bits == 32 else -708.3964
-    r, n = _reduce_exp(m, m.clamp(x, low, 0.0), m.round_to_exponent)
+    r, n = _reduce_exp(m, m.at_least(x, low), m.round_to_exponent)
     power = m.scale(m.add(_exp_reduced(m, r), 1.0), n, normal=True)
     return m.choose(m.compare("olt", x, low), 0.0, power)
 

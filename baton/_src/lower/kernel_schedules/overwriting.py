@@ -6,7 +6,8 @@
 
 Stages run one after the other, or share loops over leading axes (`rows`), or the last one is the epilogue of the stage
 before it (`anchors`); cheap ones are inlined into their readers. In each case only the last stage stores an element of
-the result, in the iteration that reads the operand at the same address. So it suffices that
+the result, in the iteration that reads the operand at the same address, or an earlier one does as the last to read the
+operand (`kept_in_result`). So it suffices that
 
 - the last stage writes the result, does not reduce, and is the only one to access it;
 - operand and result have the same shape and dtype;

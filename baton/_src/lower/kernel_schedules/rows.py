@@ -20,6 +20,7 @@ from baton._src.lower.kernel_schedules.shared.arg_extrema import in_two_sweeps
 from baton._src.lower.kernel_schedules.shared.chains import vector_loop
 from baton._src.lower.kernel_schedules.shared.flushed_powers import flush_powers
 from baton._src.lower.kernel_schedules.shared.inline import expression_cost, inline_elementwise
+from baton._src.lower.kernel_schedules.shared.kept_in_result import kept_in_result
 from baton._src.lower.kernel_schedules.shared.loops import (
     PARALLEL,
     VECTORIZED,
@@ -204,11 +205,13 @@ def _rows(group: Group, kernel: Kernel, target: Target) -> st.Stmt:
     depth = group.depth
     first = group.stages[0]
     rows = first.spatial[:depth]
-    inside = _private_buffers(group, kernel)
-    small: dict[Buffer, Buffer] = {}
-    for buffer in inside:
-        shape = buffer.shape[depth:] or (i64(1),)
-        small[buffer] = Buffer(_fresh_pointer(buffer), buffer.dtype, shape, name=buffer.name)
+    kept = kept_in_result(group.stages, kernel)
+    own = {
+        buffer: Buffer(_fresh_pointer(buffer), buffer.dtype, buffer.shape[depth:] or (i64(1),), name=buffer.name)
+        for buffer in _private_buffers(group, kernel)
+        if buffer is not kept
+    }
+    small = own if kept is None else {**own, kept: row_view(group.stages[-1].buffer, tuple(row.var for row in rows))}
     parts: list[st.Stmt] = []
     work: PrimExpr = i64(0)
     for stage in group.stages:
@@ -216,7 +219,7 @@ def _rows(group: Group, kernel: Kernel, target: Target) -> st.Stmt:
         parts.append(_row_part(moved, target))
         work = ops.add(work, _stage_work(stage, depth))
     body: st.Stmt = st.SeqStmt(tuple(parts))
-    for buffer in small.values():
+    for buffer in own.values():
         body = allocated(buffer, body)
     return parallel_rows(rows, work, body, target.num_cores)
 
