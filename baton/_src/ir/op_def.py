@@ -132,6 +132,20 @@ Gradient = Callable[..., Any]
 """`gradient(builder, args, attrs, out, grad) -> one gradient expression an argument`."""
 
 
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """The kernels of an operator whose result has a dim that is known only when its elements were seen.
+
+    The operator has one operand. `count(inputs, attrs)` gives int64 (1,), at most as many as the operand has elements;
+    `shape(rank, n)` are the result's dims if n were counted for an operand of that rank; `fill` computes it, as
+    `OpDef.compute` would.
+    """
+
+    count: Callable[[Any, Any], Any]
+    shape: Callable[[int, Dim], tuple[Dim, ...]]
+    fill: Compute
+
+
 def _operands(op: OpDef[Any]) -> str | None:
     """`the operands are data: the images; weight: ...`; None if the inputs are not documented."""
     said = [f"{i.name}: {i.doc}" for i in op.inputs if i.doc]
@@ -171,6 +185,8 @@ class OpDef(Generic[A]):
     `(args, attrs, definition)` where Relax has another operator for it."""
     samples: Callable[[], Sequence[Any]] | None = field(kw_only=True, default=None)
     """Sampled calls (`ops.samples.Sample`) for the conformance test over the catalogue."""
+    counted: Counted | None = field(kw_only=True, default=None)
+    """For operators without `compute` whose result's size can be counted first."""
     outputs: int | Callable[[A], int | None] | None = field(kw_only=True, default=None)
     """None: one tensor. A number n: a tuple of n. A function (split): that number, or None, from the attributes."""
     summary: str = field(kw_only=True, default="")

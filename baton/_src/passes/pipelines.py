@@ -37,6 +37,7 @@ from baton._src.passes.relax.machine.rewrite_dataflow_reshape import RewriteData
 from baton._src.passes.relax.machine.static_plan_block_memory import StaticPlanBlockMemory
 from baton._src.passes.relax.machine.vm_shape_lower import VMShapeLower
 from baton._src.passes.relax.operators.check_sizes import CheckSizes
+from baton._src.passes.relax.operators.count_results import CountResults
 from baton._src.passes.relax.operators.decompose_ops import DecomposeOps
 from baton._src.passes.relax.operators.fold_constant import FoldConstant
 from baton._src.passes.relax.operators.legalize_ops import LegalizeOps
@@ -59,6 +60,7 @@ def simplify() -> Pipeline:
         Normalize(),  # whatever the front end gave: normal form, every StructInfo known
         LambdaLift(),  # first-order functions from here on: nothing below looks into inner functions
         InlinePrivateFunctions(),  # helpers become part of what is optimised; recursive ones stay
+        CountResults(),  # sizes that depend on data get names, of which the checks of sizes know then
         CanonicalizeBindings(),  # copies and tuple detours hide operands from the passes below
         CheckSizes(),  # the user's operators, before any is rewritten; helpers' sizes are their callers' by now
         *_registered(),  # what scripts compute in an operator's place, before it becomes another one

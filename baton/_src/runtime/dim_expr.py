@@ -227,3 +227,8 @@ def format_dim(expr: DimExpr, names: Sequence[str] = ()) -> str:
 def is_slot(expr: DimExpr) -> bool:
     """Whether the expression is just a slot, so that it can be bound."""
     return not isinstance(expr, (int, float)) and expr[0] == "v"
+
+
+def slots_of(expr: DimExpr) -> set[int]:
+    """The slots that an expression reads."""
+    return {step.payload for step in _program(expr) if step.kind == 1}

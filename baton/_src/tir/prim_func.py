@@ -18,6 +18,8 @@ from baton._src.tir.stmt import Stmt
 from baton._src.values.dtype import HANDLE
 
 CHOICES = "baton.choices"
+COUNTS = "tir.counts"
+"""The attribute of a kernel that counts elements: the parameter that has at least as many as each number it gives."""
 
 
 @node

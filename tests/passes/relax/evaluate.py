@@ -149,6 +149,9 @@ class _Evaluator:
 
     _to_vdevice = _hint_on_device  # one memory
 
+    def _tensor_to_shape(self, call: Call, env: dict[Any, Any], dims: dict[Any, int]) -> Any:
+        return tuple(self.value(call.args[0], env, dims).tolist())
+
     def _memory_kill_tensor(self, call: Call, env: dict[Any, Any], dims: dict[Any, int]) -> Any:
         env[call.args[0]] = None
         return ()

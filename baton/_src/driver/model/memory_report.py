@@ -41,6 +41,7 @@ def _bytes(output: NativeOutput) -> DimExpr:
 def _plan_lines(plan: NativePlan) -> list[str]:
     names = plan.variables
     lines = [f"{plan.name}: {len(plan.steps)} kernels, arena of {format_dim(plan.arena_bytes, names)} bytes"]
+    lines += [f"  {names[c.slot]} is counted, at most {format_dim(c.most, names)}" for c in plan.counts]
     for number, step in enumerate(plan.steps):
         places = []
         for index, place in enumerate(step.tensors):

@@ -97,7 +97,7 @@ class Model:
     def _is_flat(self) -> bool:
         """Whether what the native function writes is what the model returns."""
         plan = self.executable.natives[self.function]
-        return bool(plan.is_single or plan.result == ["tuple", list(range(len(plan.outputs)))])
+        return plan.is_single or plan.is_flat
 
     # --------------------------------------------------------------------------------------------- running
 

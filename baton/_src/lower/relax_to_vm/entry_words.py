@@ -15,13 +15,25 @@ from baton._src.support.diagnostics import InternalError
 from baton._src.tir.buffer import decl_buffer
 from baton._src.tir.expr import BufferLoad, Cast, IntImm, Var, literal
 from baton._src.tir.extern_calls import ptr_add
+from baton._src.tir.stmt import LetStmt, Stmt
 from baton._src.values.dtype import HANDLE, INT64
 
 
 class EntryWords:
-    """Where each word is; `slots` are the shape variables among the integers, with their numbers."""
+    """Where each word is; `slots` are the shape variables among the integers, with their numbers.
 
-    def __init__(self, inputs: int, outputs: int, has_arena: bool, slots: Mapping[Var, int], constants: int) -> None:
+    `counted` are those of them that kernels count, with the output and the element of it where they are found.
+    """
+
+    def __init__(
+        self,
+        inputs: int,
+        outputs: int,
+        has_arena: bool,
+        slots: Mapping[Var, int],
+        constants: int,
+        counted: Mapping[Var, tuple[int, int]],
+    ) -> None:
         tensors = inputs + outputs
         integers = tensors + has_arena
         first_constant = integers + len(slots)
@@ -37,10 +49,20 @@ class EntryWords:
             "constant": first_constant,
         }
         self._values = {v: self._load(v, integers + i) for v, i in slots.items()}
+        self._counts = {number: Var(f"counts_{number}", HANDLE) for number, _ in counted.values()}
+        for var, (number, at) in counted.items():
+            buffer = decl_buffer((at + 1,), INT64, "counts", data=self._counts[number])
+            self._values[var] = BufferLoad(buffer, (literal(at, INT64),))
 
     def _load(self, var: Var, index: int) -> PrimExpr:
         word = BufferLoad(self._integers, (literal(index, INT64),))
         return word if var.dtype == INT64 else Cast(var.dtype, word)
+
+    def with_counts(self, body: Stmt) -> Stmt:
+        """`body`, in which the addresses of counts are known."""
+        for number, address in self._counts.items():
+            body = LetStmt(address, self.address("output", number), body)
+        return body
 
     def address(self, space: str, at: int | PrimExpr) -> PrimExpr:
         """The address of a tensor."""

@@ -23,6 +23,7 @@ from baton._src.lower.relax_to_vm.abstract_values import (
     resolve,
 )
 from baton._src.lower.relax_to_vm.cast_conditions import CastCondition
+from baton._src.lower.relax_to_vm.counted_sizes import CountedSize, at_most, positions
 from baton._src.lower.relax_to_vm.dims import to_dim_expr
 from baton._src.lower.relax_to_vm.entry_words import EntryWords
 from baton._src.lower.relax_to_vm.kernel_arguments import byte_count, c_arguments
@@ -33,7 +34,15 @@ from baton._src.relax.check.variables import prim_vars
 from baton._src.relax.nodes import Constant
 from baton._src.relax.struct_info import TensorStructInfo
 from baton._src.runtime.dim_expr import DimExpr
-from baton._src.runtime.native.native_plan import DimCondition, NativeInput, NativeOutput, NativePlan, Place, Step
+from baton._src.runtime.native.native_plan import (
+    Count,
+    DimCondition,
+    NativeInput,
+    NativeOutput,
+    NativePlan,
+    Place,
+    Step,
+)
 from baton._src.runtime.value_info import TensorValue
 from baton._src.tir.expr import Var, literal
 from baton._src.tir.extern_calls import call_extern
@@ -89,6 +98,9 @@ def written_into(output: Pending) -> Value:
 class EntryBuilder:
     """Collects what one entry needs. `inputs` may be given beforehand, in an order of the caller's.
 
+    `counted` are the sizes that kernels of the entry count; the tensors of counts are outputs, those that nobody asked
+    for the last ones.
+
     `spoils` (for checked builds): the outputs of a kernel are filled with NaN, or -1, before it runs, so that reads of
     unwritten elements become visible.
     """
@@ -100,10 +112,15 @@ class EntryBuilder:
         outputs: Sequence[Pending],
         inputs: Sequence[tuple[str, InRegister]] = (),
         spoils: bool = False,
+        counted: Sequence[CountedSize] = (),
     ) -> None:
         self.name = name
         self.spoils = spoils
-        self.outputs = list(outputs)
+        self.counted = counted
+        self.outputs = list(dict.fromkeys((*outputs, *(c.value for c in counted))))
+        self.hidden = len(self.outputs) - len(outputs)
+        self.shown: dict[Pending, TensorStructInfo] = {}
+        """Outputs that are given out under another shape."""
         self.calls, self.aliases = without_moves(calls, self.outputs)
         self.inputs: dict[int, tuple[str, InRegister]] = {v.register: (n, v) for n, v in inputs}
         self.constants: dict[int, Constant] = {}
@@ -127,14 +144,16 @@ class EntryBuilder:
         scalars, variables = self._variables()
         slots = {v: i for i, v in enumerate((*scalars, *variables))}
         arena_bytes = _bytes(memory.total, slots)
-        words = EntryWords(len(self.inputs), len(self.outputs), arena_bytes != 0, slots, len(self.constants))
+        numbers = {output: number for number, output in enumerate(self.outputs)}
+        counted = positions(self.counted, numbers)
+        words = EntryWords(len(self.inputs), len(self.outputs), arena_bytes != 0, slots, len(self.constants), counted)
         steps, body = self._steps(self._places(memory, arena), words, slots)
         plan = NativePlan(
             self.name,
             self.name,
             tuple(NativeInput(n, _tensor_value(v.info, slots)) for n, v in self.inputs.values()),
-            tuple(NativeOutput(str(p.info.dtype), _dims(p.info, slots)) for p in self.outputs),
-            0 if len(self.outputs) == 1 else ["tuple", list(range(len(self.outputs)))],
+            tuple(NativeOutput(str(p.info.dtype), _dims(self.shown.get(p, p.info), slots)) for p in self.outputs),
+            0 if len(self.outputs) == 1 else ["tuple", list(range(len(self.outputs) - self.hidden))],
             tuple(v.name for v in slots),
             len(scalars),
             tuple(range(len(self.constants))),
@@ -144,8 +163,11 @@ class EntryBuilder:
                 DimCondition(c.place, to_dim_expr(c.found, slots), to_dim_expr(c.expected, slots))
                 for c in self.conditions
             ),
+            tuple(Count(slots[c.var], *counted[c.var], to_dim_expr(c.most, slots)) for c in self.counted),
+            self.hidden,
         )
-        function = PrimFunc([words.table], SeqStmt(tuple(body)), attrs={"global_symbol": self.name})
+        whole = words.with_counts(SeqStmt(tuple(body)))
+        function = PrimFunc([words.table], whole, attrs={"global_symbol": self.name})
         registers = tuple(v for _, v in self.inputs.values())
         constants = tuple(self.constants.values())
         return Entry(plan, function, registers, scalars, tuple(slots), constants, memory, self.reused.pairs)
@@ -221,7 +243,8 @@ class EntryBuilder:
                     first.setdefault(root, number)
                     last[root] = number
         chosen = [v for v in first if isinstance(v, Pending)]
-        lifetimes = [Lifetime(v.node.name, byte_count(v.info), first[v], last[v]) for v in chosen]
+        sizes = [at_most(byte_count(v.info), self.counted) for v in chosen]
+        lifetimes = [Lifetime(v.node.name, size, first[v], last[v]) for v, size in zip(chosen, sizes)]
         return plan_memory(lifetimes), {v: i for i, v in enumerate(chosen)}
 
     def _places(self, memory: MemoryPlan, arena: dict[Value, int]) -> dict[Value, tuple[str, int | PrimExpr]]:
@@ -246,7 +269,7 @@ class EntryBuilder:
     # ----------------------------------------------------------------------------------------- variables
 
     def _variables(self) -> tuple[tuple[Var, ...], tuple[Var, ...]]:
-        """The shape variables used: those the caller has to pass, and those the inputs' shapes show."""
+        """The shape variables used: those the caller has to pass, and those that inputs show or kernels count."""
         shown: dict[Var, None] = {}
         used: dict[Var, None] = {}
         for _, value in self.inputs.values():
@@ -260,6 +283,7 @@ class EntryBuilder:
                 used.update(dict.fromkeys(prim_vars(dim)))
         for condition in self.conditions:
             used.update(dict.fromkeys((*prim_vars(condition.found), *prim_vars(condition.expected))))
+        shown.update((c.var, None) for c in self.counted)
         return tuple(v for v in used if v not in shown), tuple(shown)
 
     def _step(

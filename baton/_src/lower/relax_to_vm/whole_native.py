@@ -19,13 +19,14 @@ from baton._src.lower.relax_to_vm.abstract_values import (
     resolve,
 )
 from baton._src.lower.relax_to_vm.cast_conditions import CastCondition, cast_conditions, is_narrowed
+from baton._src.lower.relax_to_vm.counted_sizes import CountedSize, as_counts, counted_sizes, fit_in_advance
 from baton._src.lower.relax_to_vm.dims import to_dim_expr
 from baton._src.lower.relax_to_vm.infos import to_value_info
 from baton._src.lower.relax_to_vm.kernel_calls import as_kernel_call, as_view
 from baton._src.lower.relax_to_vm.native_entry import EntryBuilder, live_calls, written_into
 from baton._src.lower.relax_to_vm.program import Program
 from baton._src.relax.check.base_check import BaseCheckResult, struct_info_base_check
-from baton._src.relax.check.variables import definable_tir_vars_in_struct_info, tir_vars_in_struct_info
+from baton._src.relax.check.variables import definable_tir_vars_in_struct_info, prim_vars, tir_vars_in_struct_info
 from baton._src.relax.nodes import (
     Binding,
     Call,
@@ -40,6 +41,7 @@ from baton._src.relax.nodes import (
     VarBinding,
 )
 from baton._src.relax.struct_info import ObjectStructInfo, TensorStructInfo, TupleStructInfo
+from baton._src.runtime.dim_expr import slots_of
 from baton._src.support.diagnostics import InternalError
 from baton._src.tir.expr import Var as TirVar
 
@@ -49,12 +51,14 @@ def as_whole_native(program: Program, name: str, function: Function, public: boo
     found = _collect(program, function)
     if found is None:
         return False
-    calls, result, params, conditions = found
+    calls, result, params, conditions, counted = found
     outputs = _outputs(result)
-    live = live_calls(calls, outputs)
-    if not live or any(written_into(o) is not o for o in outputs):
+    wanted = list(dict.fromkeys((*outputs, *(c.value for c in counted))))
+    live = live_calls(calls, wanted)
+    if not live or any(written_into(o) is not o for o in wanted) or not fit_in_advance(live, counted):
         return False
-    builder = EntryBuilder(name, live, outputs, params, program.spoils)
+    builder = EntryBuilder(name, live, outputs, params, program.spoils, counted)
+    builder.shown = _seen_once(result)
     constants = [c for c in _constants(result) if id(c.data) not in builder.constants]
     builder.constants.update({id(c.data): c for c in constants})
     builder.conditions = conditions
@@ -63,7 +67,9 @@ def as_whole_native(program: Program, name: str, function: Function, public: boo
         return False
     places = {p: i for i, p in enumerate(outputs)}
     slots = {v: i for i, v in enumerate(entry.variables)}
-    shown = _result(result, places, [v for _, v in params], list(builder.constants), slots)
+    shown = _result(result, places, [v for _, v in params], list(builder.constants), slots, builder.shown)
+    if _counts_in_views(shown, {slots[c.var] for c in counted}):
+        return False
     for call in builder.calls:
         program.use_kernel(call.kernel, call.function)
     program.add_entry(
@@ -72,7 +78,7 @@ def as_whole_native(program: Program, name: str, function: Function, public: boo
     return True
 
 
-Collected = tuple[list[KernelCall], Value, list[tuple[str, InRegister]], list[CastCondition]]
+Collected = tuple[list[KernelCall], Value, list[tuple[str, InRegister]], list[CastCondition], list[CountedSize]]
 
 
 def _collect(program: Program, function: Function) -> Collected | None:
@@ -91,17 +97,22 @@ def _collect(program: Program, function: Function) -> Collected | None:
         return None
     if not _only_tensors(result):
         return None
-    return reading.calls, result, params, reading.conditions
+    return reading.calls, result, params, reading.conditions, reading.counted
 
 
 class _Reading:
-    """The state of reading a function: the values of its variables, its calls, the conditions of its casts."""
+    """The state of reading a function: the values of its variables, its calls, the conditions of its casts, the sizes
+    that it counts.
+    """
 
     def __init__(self, program: Program, function: Function, params: Mapping[Var, Value]) -> None:
         self.program, self.function = program, function
         self.env = dict(params)
         self.calls: list[KernelCall] = []
         self.conditions: list[CastCondition] = []
+        self.counted: list[CountedSize] = []
+        self.counts: dict[Var, Pending] = {}
+        """The tensors that variables have as shapes."""
         self.bindable = {v for p in function.params for v in definable_tir_vars_in_struct_info(p.struct_info)}
 
     def value(self, expr: Any) -> Value:
@@ -134,6 +145,10 @@ class _Reading:
         if view is not None:
             self.env[binding.var] = view
             return True
+        counts = as_counts(binding.value, self.value)
+        if counts is not None:
+            self.counts[binding.var] = counts
+            return True
         call = as_kernel_call(binding.value, self.program.module, self.value)
         if call is None:
             return False
@@ -144,9 +159,15 @@ class _Reading:
         return True
 
     def _cast(self, binding: MatchCast) -> bool:
+        if binding.value in self.counts:
+            known = {*self.bindable, *(c.var for c in self.counted)}
+            sizes = counted_sizes(binding, self.counts[binding.value], known, self.counted)
+            self.counted += sizes or ()
+            return sizes is not None
         source = self.value(binding.value)
-        found = _conditions(self.function, binding, source, self.bindable)
-        if found is None:
+        counted = {c.var for c in self.counted}
+        found = _conditions(self.function, binding, source, self.bindable | counted)
+        if found is None or any(counted & {*prim_vars(c.found), *prim_vars(c.expected)} for c in found):
             return False
         self.conditions += found
         self.env[binding.var] = source
@@ -221,19 +242,45 @@ def _result(
     params: list[InRegister],
     constants: list[int],
     slots: dict[TirVar, int],
+    shown: Mapping[Pending, TensorStructInfo],
 ) -> Any:
     """The plan's description of the returned value."""
     match value:
+        case View() if (source := memory_of(value)) in shown:
+            assert isinstance(source, Pending)
+            return outputs[source]
         case Pending():
             return outputs[value]
         case InRegister():
             return ["input", params.index(value)]
         case Fields(fields=fields):
-            return ["tuple", [_result(f, outputs, params, constants, slots) for f in fields]]
+            return ["tuple", [_result(f, outputs, params, constants, slots, shown) for f in fields]]
         case View(info=info):
-            source = _result(memory_of(value), outputs, params, constants, slots)
+            source = _result(memory_of(value), outputs, params, constants, slots, shown)
             return ["view", source, [to_dim_expr(d, slots) for d in info.shape.values]]
         case Literal(expr=Constant() as constant):
             return ["const", constants.index(id(constant.data))]
         case _:
             raise InternalError(f"{value!r} cannot be the result of a native function")
+
+
+def _seen_once(result: Value) -> dict[Pending, TensorStructInfo]:
+    """The outputs that only one view of the result shows, with its shape: they are given out under that shape."""
+    leaves = _leaves(result)
+    sources = [memory_of(leaf) for leaf in leaves]
+    return {
+        source: leaf.info
+        for leaf, source in zip(leaves, sources)
+        if isinstance(leaf, View) and isinstance(source, Pending) and sources.count(source) == 1
+    }
+
+
+def _counts_in_views(result: Any, slots: set[int]) -> bool:
+    """Whether the shape of a view that the caller makes depends on what is counted."""
+    match result:
+        case ["tuple", fields]:
+            return any(_counts_in_views(f, slots) for f in fields)
+        case ["view", source, dims]:
+            return any(slots & slots_of(d) for d in dims) or _counts_in_views(source, slots)
+        case _:
+            return False

@@ -1,5 +1,5 @@
-"""Operators whose result's shape depends on the elements: nonzero, argwhere, unique. No kernel: NumPy answers when
-they run.
+"""Operators whose result's shape depends on the elements: nonzero, argwhere, unique. The first two are counted before
+they are filled (`places`); else NumPy answers when they run.
 
     nonzero(x)   int64 (rank, count): the coordinates of non-zero elements, an axis a row
     argwhere(x)  int32 (count, rank): the same, an element a row
@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs
-from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef, kind_in_words
+from baton._src.ir.op_def import Counted, Fusion, Input, NotApplicable, OpCall, OpDef, kind_in_words
 from baton._src.ir.tensor_info import Info, PrimInfo, TensorInfo, TupleInfo
 from baton._src.ops.axes import normal_axis
 from baton._src.ops.dims import show_shape
+from baton._src.ops.index.places import count_places, fill_by_axis, fill_by_place
 from baton._src.ops.samples import Arr, Sample
 from baton._src.tir.expr import AnyDim
 from baton._src.values.dtype import BOOL, INT32, INT64
@@ -47,6 +48,7 @@ NONZERO: OpDef[Any] = OpDef(
     reference=reference_nonzero,
     gradient=_NO_SLOPE,
     fusion=Fusion.OPAQUE,
+    counted=Counted(count_places, lambda rank, n: (max(rank, 1), n), fill_by_axis),
     relay_name=NotApplicable("Relay has argwhere"),
     samples=lambda: (Sample((Arr((3, 4), "bool"),)), Sample((Arr((5,), "int32", 0, 2),)), Sample((Arr((), "int32"),))),
     summary="The coordinates of the non-zero elements.",
@@ -69,6 +71,7 @@ ARGWHERE: OpDef[Any] = OpDef(
     reference=lambda inputs, a: np.argwhere(inputs[0]).astype(np.int32),
     gradient=_NO_SLOPE,
     fusion=Fusion.OPAQUE,
+    counted=Counted(count_places, lambda rank, n: (n, rank), fill_by_place),
     in_relax=False,
     samples=lambda: (),
     summary="The coordinates of the non-zero elements, one per row.",

@@ -30,7 +30,7 @@ from baton._src.support.diagnostics import BatonError, fail
 from baton._src.values.tensor import AnyArray
 
 MAGIC = "baton-executable"
-VERSION = 3
+VERSION = 4
 MANIFEST = "manifest.json"
 CONSTANTS = "constants.safetensors"
 _DATE = (1980, 1, 1, 0, 0, 0)

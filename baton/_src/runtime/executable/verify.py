@@ -42,6 +42,9 @@ def verify_executable(
         for index in plan.constants:
             if not 0 <= index < constants:
                 raise _broken(f"native function {plan.name} refers to constant {index} of {constants}")
+        for count in plan.counts:
+            if not (0 <= count.slot < len(plan.variables) and 0 <= count.output < len(plan.outputs) and count.at >= 0):
+                raise _broken(f"native function {plan.name} counts what does not exist")
 
 
 def _verify_function(

@@ -33,7 +33,7 @@ def graph_json(executable: Executable) -> str:
         last_writer |= {(place.space, str(place.at)): len(nodes) for place in made[-1]}
         attrs = {"func_name": step.kernel, "num_inputs": str(len(sources)), "num_outputs": str(len(step.writes))}
         nodes.append({"op": "tvm_op", "name": step.name, "attrs": attrs, "inputs": sources})
-    outputs = 0 if plan is None else len(plan.outputs)
+    outputs = 0 if plan is None else len(plan.outputs) - plan.hidden
     heads = [[last_writer.get(("output", str(i)), 0), 0, 0] for i in range(outputs)]
     graph = {"nodes": nodes, "arg_nodes": list(range(len(inputs))), "heads": heads, **_tensors_of(made)}
     return json.dumps(graph, indent=2)

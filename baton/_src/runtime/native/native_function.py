@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from baton._src.runtime.dim_expr import DimExpr, compile_dim, compile_dims
 from baton._src.runtime.native.addresses import data_address
 from baton._src.runtime.native.array_call import OTHER, array_caller, recipe
+from baton._src.runtime.native.counted_outputs import CountedOutputs
 from baton._src.runtime.native.faults import forget_fault
 from baton._src.runtime.native.interrupts import raise_noted
 from baton._src.runtime.native.native_plan import NativePlan
@@ -41,6 +42,7 @@ class Sizes(NamedTuple):
     """The values that depend on one combination of input shapes."""
 
     variables: tuple[int, ...]
+    """Those that kernels count are as large as they can be."""
     outputs: tuple[Callable[[], AnyArray], ...]
     """Allocates the arrays to write into."""
     arena_bytes: int
@@ -76,8 +78,9 @@ class NativeFunction:
         self._arenas: list[AnyArray] = []
         self._remembered: dict[Any, Sizes] = {}
         self._pack = struct.Struct(f"={len(plan.inputs) + len(plan.outputs) + self._has_arena}Q").pack
+        self._counted = CountedOutputs(plan) if plan.counts else None
         self._result = None if plan.is_single else plan.result
-        self._is_flat = plan.result == ["tuple", list(range(len(plan.outputs)))]
+        self._is_flat = plan.is_flat
         self._shared = _mentioned_twice(plan.result)
         self._call_arrays = array_caller() if hasattr(library, "take_fault") else None
         self._address = address
@@ -138,7 +141,7 @@ class NativeFunction:
             if answer == OTHER:
                 return None
             self._raise_fault()
-        return outputs
+        return outputs if self._counted is None else self._counted.used(outputs, sizes.variables)
 
     def _raise_fault(self) -> None:
         fault = self._take_fault()
@@ -165,7 +168,7 @@ class NativeFunction:
         if self._has_loops:
             raise_noted()
         self._raise_fault()
-        return outputs
+        return outputs if self._counted is None else self._counted.used(outputs, sizes.variables)
 
     def _take_arena(self, count: int) -> AnyArray:
         try:
@@ -190,6 +193,8 @@ class NativeFunction:
         check_signature(values, [i.info for i in inputs], [i.name for i in inputs], matcher, self.name)
         for condition in self.plan.conditions:
             check_condition(condition.found, condition.expected, condition.place, heap, self.plan.variables)
+        if self._counted is not None:
+            self._counted.expect_most(heap)
         self._check_sizes = self._check_sizes or check_of_sizes(self.plan)
         self._check_sizes(heap)
         if len(self._remembered) >= _REMEMBERED:

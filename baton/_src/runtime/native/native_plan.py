@@ -3,7 +3,8 @@
 The entry is a C function of one argument: the address of a table of 64-bit words. In order: a pointer for each input, a
 pointer for each output, the pointer to the arena (only if the plan has one), an i64 for each variable, and a pointer
 for each constant. Variables are the shape variables: the first ones are given by the caller as scalars, the others are
-read from the inputs' shapes.
+read from the inputs' shapes, and the last ones are counted by kernels, which write them into outputs (their words mean
+nothing).
 """
 
 from __future__ import annotations
@@ -68,6 +69,16 @@ class DimCondition:
     expected: DimExpr
 
 
+@dataclass(frozen=True, slots=True)
+class Count:
+    """A variable that is element `at` of an output, of int64, once the entry ran; `most` is a limit known before."""
+
+    slot: int
+    output: int
+    at: int
+    most: DimExpr
+
+
 @dataclass(frozen=True)
 class NativePlan:
     """See the module's docstring.
@@ -91,11 +102,20 @@ class NativePlan:
     steps: tuple[Step, ...] = field(default=(), repr=False)
     conditions: tuple[DimCondition, ...] = ()
     """Checked once for each combination of input shapes, before anything runs."""
+    counts: tuple[Count, ...] = ()
+    """Outputs need room for the limits of these; what is used of them comes first."""
+    hidden: int = 0
+    """How many outputs, the last ones, are not part of the result."""
 
     @property
     def is_single(self) -> bool:
         """Whether the result is just output 0."""
         return bool(self.result == 0)
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether the result is a tuple of the outputs in order."""
+        return bool(self.result == ["tuple", list(range(len(self.outputs) - self.hidden))])
 
 
 def plan_to_data(plan: NativePlan) -> dict[str, Any]:
@@ -112,6 +132,8 @@ def plan_to_data(plan: NativePlan) -> dict[str, Any]:
         "arena_bytes": plan.arena_bytes,
         "steps": [_step_to_data(s) for s in plan.steps],
         "conditions": [[c.place, c.found, c.expected] for c in plan.conditions],
+        "counts": [[c.slot, c.output, c.at, c.most] for c in plan.counts],
+        "hidden": plan.hidden,
     }
 
 
@@ -135,6 +157,8 @@ def plan_from_data(data: Any) -> NativePlan:
             data["arena_bytes"],
             tuple(_step_from_data(s) for s in data["steps"]),
             tuple(DimCondition(place, found, expected) for place, found, expected in data["conditions"]),
+            tuple(Count(int(slot), int(output), int(at), most) for slot, output, at, most in data["counts"]),
+            int(data["hidden"]),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise fail("executable-corrupt", f"the plan of a native function is malformed: {error!r}") from error

@@ -13,7 +13,7 @@ from typing import Any
 
 from baton._src.ir.attrs import NO_ATTRS
 from baton._src.ir.expr import PrimExpr
-from baton._src.ir.op_def import NotApplicable, OpDef
+from baton._src.ir.op_def import Compute, NotApplicable, OpDef
 from baton._src.ir.tensor_info import Dim, Info, PrimInfo, ShapeInfo, TensorInfo, TupleInfo
 from baton._src.ir.traverse import post_order, substitute
 from baton._src.te.computation import placeholder
@@ -67,13 +67,20 @@ def make_kernel(
     `names` are those of the tensors it reads, in order; without them they have the names of the operator's inputs.
     """
     assert not isinstance(definition.compute, NotApplicable)
+    return kernel_by(definition.compute, definition, args, attrs, out, names)
+
+
+def kernel_by(
+    compute: Compute, definition: OpDef[Any], args: Sequence[Info], attrs: Any, out: Info, names: Sequence[str] = ()
+) -> Kernel:
+    """As `make_kernel`, with another function than the operator's `compute`."""
     own = {v: Var(v.name, v.dtype) for v in variables(args, out)}
     inputs = [i.name for i in definition.inputs if "relax" in i.languages]
     given = [_renamed(a, own) for a in args]
     chosen = iter(names)
     operands = [_operand(a, inputs[i] if i < len(inputs) else f"x{i}", chosen) for i, a in enumerate(given)]
     operands += [None] * (len(inputs) - len(operands))
-    computed = definition.compute(tuple(operands), NO_ATTRS if attrs is None else attrs, _renamed(out, own))
+    computed = compute(tuple(operands), NO_ATTRS if attrs is None else attrs, _renamed(out, own))
     tensors = [t for o in operands for t in _tensors(o)]
     outputs = _tensors(computed)
     shown = {d for t in (*tensors, *outputs) for d in t.shape if isinstance(d, Var)}

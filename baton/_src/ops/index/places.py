@@ -1,0 +1,76 @@
+"""Kernels for the places of the elements that are not zero: how many there are, and which.
+
+    x = [[0, 7], [5, 0]]      count 2      by axis [[0, 1], [1, 0]]      by place [[0, 1], [1, 0]]
+
+Filling needs the number of places, by which the rows of the result are apart and at which it ends.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from baton._src.ops import kernel_words as k
+from baton._src.ops.loop_nests import both, load, local, loops, store, when
+from baton._src.te.computation import extern
+from baton._src.tir import expr as tir
+from baton._src.tir.stmt import Stmt
+from baton._src.values.dtype import INT32, INT64
+
+_NARROW = 1 << 31
+"""Elements up to which int32 counts them: twice as many in a vector."""
+
+
+def count_places(inputs: Any, a: Any) -> Any:
+    """int64 (1,)"""
+    (x,) = inputs
+    known = all(isinstance(d, (int, tir.IntImm)) for d in x.shape)
+    dtype = INT32 if known and math.prod(int(d) for d in x.shape) < _NARROW else INT64
+    axes = [k.reduce_axis(dim, f"k{n}") for n, dim in enumerate(x.shape)]
+    places = [axis.var for axis in axes]
+
+    def one(*at: Any) -> Any:
+        return k.cast(dtype, _counts(x(*at)))
+
+    if not axes:
+        return k.compute((k.index(1),), lambda i: k.cast(INT64, one()), "count")
+    total = k.compute((k.index(1),), lambda i: k.reduce_sum(one(*places), axes), "total")
+    return total if dtype == INT64 else k.compute((k.index(1),), lambda i: k.cast(INT64, total(i)), "count")
+
+
+def fill_by_axis(inputs: Any, a: Any, out: Any) -> Any:
+    """(axes, n)"""
+    return _filled(inputs, out, lambda axis, number: (axis, number))
+
+
+def fill_by_place(inputs: Any, a: Any, out: Any) -> Any:
+    """(n, axes)"""
+    return _filled(inputs, out, lambda axis, number: (number, axis))
+
+
+def _counts(element: Any) -> Any:
+    """Whether the element is not zero; NaN is not."""
+    return element if element.dtype.is_bool else tir.NE(element, k.const(0, element.dtype))
+
+
+def _filled(inputs: Any, out: Any, at: Callable[[Any, Any], tuple[Any, Any]]) -> Any:
+    (x,) = inputs
+    end = next(d for d in out.shape if not isinstance(d, int))
+
+    def body(ins: Any, outs: Any) -> Stmt:
+        def search(held: Any) -> Stmt:
+            number, first = load(held, k.index(0)), [k.index(0)]
+
+            def element(*place: Any) -> Stmt:
+                # Noted before it is known whether it counts: the next place overwrites it if not, without a jump.
+                axes = enumerate(place or first)
+                note = [store(outs[0], at(k.index(n), number), k.cast(out.dtype, p)) for n, p in axes]
+                step = store(held, first, number + k.cast(INT64, _counts(load(ins[0], *place))))
+                return when(tir.LT(number, k.index(end)), both(*note, step))
+
+            return both(store(held, first, k.index(0)), loops(x.shape, element))
+
+        return local("number", [1], INT64, search)
+
+    return extern(k.dims(out.shape), [x], body, "places", out.dtype)
