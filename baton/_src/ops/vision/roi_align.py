@@ -9,7 +9,9 @@ less a bin of an extent of e pixels has ceil(e) samples along that axis. Source:
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -18,7 +20,7 @@ from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpDef
 from baton._src.ops import kernel_words as k
 from baton._src.ops.layouts import anchor
-from baton._src.ops.loop_nests import both, load, loop, loops, store
+from baton._src.ops.loop_nests import both, let, load, local, loop, loops, store, when
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.vision.regions import LAYOUTS, REAL, ROIS, as_pooled_size, corner, infer, lets
 from baton._src.te.computation import extern
@@ -41,134 +43,132 @@ class RoiAlignAttrs(Attrs):
 
 
 def compute(inputs: Any, a: RoiAlignAttrs, out: Any) -> Any:
-    """As many samples in every bin, or as many as each has pixels."""
-    return _with_tables(inputs, a, out) if a.sample_ratio > 0 else _with_counts(inputs, a, out)
-
-
-def _places(x: k.Tensor, rois: k.Tensor, a: RoiAlignAttrs, axis: int) -> tuple[k.Tensor, k.Tensor]:
-    """Where each box is sampled along an axis of the image, for all channels: the pixel before the sample (-1: it is
-    outside the image) and how far behind that it is, (boxes, bins * samples of a bin) of each.
-    """
-    size, samples = a.pooled_size[axis], k.index(a.sample_ratio)
-    extent = k.index(x.shape[axis + (2 if a.layout == "NCHW" else 1)])
-    scale, half = k.const(float(a.spatial_scale), REAL), k.const(0.5, REAL)
-
-    def place(m: Any, p: Any) -> Any:
-        low, high = (k.cast(REAL, rois(m, k.index(column))) * scale for column in (2 - axis, 4 - axis))
-        low, high = (low - half, high - half) if a.aligned else (low, high)
-        span = high - low if a.aligned else k.maximum(high - low, k.const(1.0, REAL))
-        width = span / k.const(float(size), REAL)
-        part = (k.cast(REAL, p % samples) + half) * width / k.cast(REAL, samples)
-        return low + k.cast(REAL, p // samples) * width + part
-
-    def pulled(m: Any, p: Any) -> Any:
-        return k.minimum(k.maximum(places(m, p), k.const(0.0, REAL)), k.cast(REAL, extent - k.index(1)))
-
-    def before(m: Any, p: Any) -> Any:
-        inside = k.tir.And(places(m, p) >= k.const(-1.0, REAL), places(m, p) <= k.cast(REAL, extent))
-        at = k.minimum(k.cast("int64", k.floor(pulled(m, p))), extent - k.index(1))  # large extents are rounded up
-        return k.if_then_else(inside, at, k.index(-1))
-
-    shape = (k.index(rois.shape[0]), k.index(size * a.sample_ratio))
-    places = k.compute(shape, place, "places")
-    behind = k.compute(shape, lambda m, p: pulled(m, p) - k.floor(pulled(m, p)), "behind")
-    return k.compute(shape, before, "before"), behind
-
-
-def _with_tables(inputs: Any, a: RoiAlignAttrs, out: Any) -> Any:
-    """Bin after bin, from tables of the places along both axes."""
+    """Bin after bin: where a sample lies is computed once, then it is added to the totals of all channels."""
     x, rois = inputs
-    first, is_max, samples = a.layout == "NCHW", a.mode == "max", k.index(a.sample_ratio)
-    last = [k.index(d) - k.index(1) for d in (x.shape[2:4] if first else x.shape[1:3])]
-    count = k.const(a.sample_ratio**2, out.dtype)
 
     def body(ins: Any, outs: Any) -> Stmt:
-        data, boxes, *tables = ins
+        def box(m: Any) -> Stmt:
+            def pooled(totals: Any) -> Stmt:
+                bins = _Bins(a, ins[0], outs[0], totals, k.index(load(ins[1], m, k.index(0))), m)
+                return _with_grid(ins[1], m, a, bins.all_of)
 
-        def element(*o: Any) -> Stmt:
-            m, c = o[0], o[1] if first else o[3]
-            bins = o[2:] if first else o[1:3]
+            return local("totals", [x.shape[1 if a.layout == "NCHW" else 3]], REAL, pooled)
 
-            def fold(n: Any, i: Any, j: Any) -> Stmt:
-                def pixel(row: Any, column: Any) -> Any:
-                    return load(data, n, c, row, column) if first else load(data, n, row, column, c)
-
-                at = [b * samples + s for b, s in zip(bins, (i, j))]
-                found = [load(tables[t], m, at[t // 2]) for t in range(4)]
-
-                def add(top: Any, behind: Any, left: Any, beside: Any) -> Stmt:
-                    one, none = k.const(1.0, REAL), k.const(0.0, REAL)
-                    rows = [(top, one - behind), (k.minimum(top + 1, last[0]), behind)]
-                    columns = [(left, one - beside), (k.minimum(left + 1, last[1]), beside)]
-                    inside = k.tir.And(top >= k.index(0), left >= k.index(0))
-                    value = k.cast(out.dtype, k.if_then_else(inside, _weighed(pixel, rows, columns), none))
-                    before = load(outs[0], *o)
-                    return store(outs[0], o, k.maximum(before, value) if is_max else before + value)
-
-                return lets(list(zip(("top", "behind", "left", "beside"), found)), add)
-
-            def every(n: Any) -> Stmt:
-                return loop(samples, lambda i: loop(samples, lambda j: fold(n, i, j), "ix"), "iy")
-
-            start = k.lowest(out.dtype) if is_max else k.const(0, out.dtype)
-            number = k.index(load(boxes, m, k.index(0)))
-            steps = [store(outs[0], o, start), lets([("n", number)], every)]
-            return both(*steps) if is_max else both(*steps, store(outs[0], o, load(outs[0], *o) / count))
-
-        return loops(out.shape, element)
-
-    operands = [x, rois, *_places(x, rois, a, 0), *_places(x, rois, a, 1)]
-    return extern(k.dims(out.shape), operands, body, "roi_align", out.dtype)
-
-
-def _with_counts(inputs: Any, a: RoiAlignAttrs, out: Any) -> Any:
-    """Bin after bin: the samples are folded into the element of the result."""
-    x, rois = inputs
-    first = a.layout == "NCHW"
-    extents = [k.index(d) for d in (x.shape[2:4] if first else x.shape[1:3])]
-    is_max = a.mode == "max"
-
-    def body(ins: Any, outs: Any) -> Stmt:
-        data, boxes = ins
-
-        def element(*o: Any) -> Stmt:
-            m, c = o[0], o[1] if first else o[3]
-            at = o[2:] if first else o[1:3]
-
-            def fold(low: Any, bins: Any, counts: Any) -> Stmt:
-                n = k.index(load(boxes, m, k.index(0)))
-
-                def pixel(row: Any, column: Any) -> Any:
-                    return load(data, n, c, row, column) if first else load(data, n, row, column, c)
-
-                def place(axis: int, i: Any) -> Any:
-                    part = (k.cast(REAL, i) + k.const(0.5, REAL)) * bins[axis] / k.cast(REAL, counts[axis])
-                    return low[axis] + k.cast(REAL, at[axis]) * bins[axis] + part
-
-                def add(i: Any, j: Any) -> Stmt:
-                    value = k.cast(out.dtype, _sample(pixel, extents, place(0, i), place(1, j)))
-                    before = load(outs[0], *o)
-                    return store(outs[0], o, k.maximum(before, value) if is_max else before + value)
-
-                start = k.lowest(out.dtype) if is_max else k.const(0, out.dtype)
-                steps = [
-                    store(outs[0], o, start),
-                    loop(counts[0], lambda i: loop(counts[1], lambda j: add(i, j), "ix"), "iy"),
-                ]
-                if not is_max:
-                    count = k.cast(out.dtype, k.maximum(counts[0] * counts[1], k.index(1)))
-                    steps.append(store(outs[0], o, load(outs[0], *o) / count))
-                return both(*steps)
-
-            return _with_bins(boxes, m, a, fold)
-
-        return loops(out.shape, element)
+        return loop(out.shape[0], box, "m")
 
     return extern(k.dims(out.shape), [x, rois], body, "roi_align", out.dtype)
 
 
-def _with_bins(boxes: Any, m: Any, a: RoiAlignAttrs, body: Callable[[Any, Any, Any], Stmt]) -> Stmt:
-    """`body(low corner, extents of a bin, samples of a bin)`, rows first."""
+@dataclass(frozen=True)
+class _Grid:
+    """Where a box begins, the extents of a bin, and how many samples a bin has; rows first."""
+
+    low: tuple[Any, Any]
+    sizes: tuple[Any, Any]
+    counts: tuple[Any, Any]
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a sample lies along one axis: between two pixels, with their weights, if it is inside the image."""
+
+    pixels: tuple[Any, Any]
+    weights: tuple[Any, Any]
+    inside: Any
+
+
+@dataclass(frozen=True)
+class _Bins:
+    """The bins of box `m`, which is one of image `image`; `totals` has room for a number a channel."""
+
+    a: RoiAlignAttrs
+    data: Any
+    result: Any
+    totals: Any
+    image: Any
+    m: Any
+
+    def all_of(self, grid: _Grid) -> Stmt:
+        return loops(self.a.pooled_size, lambda i, j: self.one(grid, i, j), "bin")
+
+    def one(self, grid: _Grid, i: Any, j: Any) -> Stmt:
+        """The bin in row i, column j."""
+        rows, columns = grid.counts
+        count = k.cast(REAL, k.maximum(rows * columns, k.index(1)))
+        start = k.lowest(k.DataType(REAL)) if self._is_max else k.const(0.0, REAL)
+
+        def of_row(top: _Place) -> Stmt:
+            return loop(columns, lambda n: self.placed(grid, 1, j, n, lambda left: self.sample(top, left)), "ix")
+
+        def result(c: Any) -> Stmt:
+            total = load(self.totals, c)
+            found = total if self._is_max else total / count
+            at = (self.m, c, i, j) if self._channels_first else (self.m, i, j, c)
+            return store(self.result, at, k.cast(self.result.dtype, found))
+
+        samples = loop(rows, lambda n: self.placed(grid, 0, i, n, of_row), "iy")
+        return both(self._for_channels(lambda c: store(self.totals, [c], start)), samples, self._for_channels(result))
+
+    def placed(self, grid: _Grid, axis: int, bin_: Any, sample: Any, then: Callable[[_Place], Stmt]) -> Stmt:
+        """`then` of where a sample of a bin lies along an axis."""
+        extent = k.index(self.data.shape[axis + (2 if self._channels_first else 1)])
+        size, one = grid.sizes[axis], k.const(1.0, REAL)
+        part = (k.cast(REAL, sample) + k.const(0.5, REAL)) * size / k.cast(REAL, grid.counts[axis])
+        place = grid.low[axis] + k.cast(REAL, bin_) * size + part
+
+        def pulled(at: Any) -> Any:
+            return k.minimum(k.maximum(at, k.const(0.0, REAL)), k.cast(REAL, extent - k.index(1)))
+
+        def between(at: Any, near: Any, low: Any, first: Any) -> Stmt:
+            inside = k.tir.And(at >= k.const(-1.0, REAL), at <= k.cast(REAL, extent))
+            second = k.minimum(first + 1, extent - k.index(1))
+            return then(_Place((first, second), (one - (near - low), near - low), inside))
+
+        def pixels(at: Any, near: Any) -> Stmt:
+            def from_first(low: Any) -> Stmt:
+                return let("first", k.cast("int64", low), lambda first: between(at, near, low, first))
+
+            return let("low", k.floor(near), from_first)
+
+        return let("at", place, lambda at: let("near", pulled(at), lambda near: pixels(at, near)))
+
+    def sample(self, top: _Place, left: _Place) -> Stmt:
+        """Add a sample to the totals; outside the image it is 0."""
+        products = [by_row * by_column for by_row, by_column in product(top.weights, left.weights)]
+
+        def weighed(c: Any, weights: Sequence[Any]) -> Any:
+            terms: list[Any] = []
+            for weight, (row, column) in zip(weights, product(top.pixels, left.pixels)):
+                at = (self.image, c, row, column) if self._channels_first else (self.image, row, column, c)
+                terms.append(k.cast(REAL, load(self.data, *at)) * weight)
+            return sum(terms[1:], terms[0])
+
+        def fold(value: Callable[[Any], Any]) -> Stmt:
+            def folded(c: Any) -> Any:
+                total = load(self.totals, c)
+                return k.maximum(total, value(c)) if self._is_max else total + value(c)
+
+            return self._for_channels(lambda c: store(self.totals, [c], folded(c)))
+
+        names = [f"weight_{n}" for n in range(len(products))]
+        add = lets(list(zip(names, products)), lambda *weights: fold(lambda c: weighed(c, weights)))
+        outside = fold(lambda c: k.const(0.0, REAL)) if self._is_max else None
+        return when(k.tir.And(top.inside, left.inside), add, outside)
+
+    @property
+    def _is_max(self) -> bool:
+        return self.a.mode == "max"
+
+    @property
+    def _channels_first(self) -> bool:
+        return self.a.layout == "NCHW"
+
+    def _for_channels(self, body: Callable[[Any], Stmt]) -> Stmt:
+        return loop(self.totals.shape[0], body, "c")
+
+
+def _with_grid(boxes: Any, m: Any, a: RoiAlignAttrs, body: Callable[[_Grid], Stmt]) -> Stmt:
+    """`body` of the grid of box `m`."""
     scale, one = k.const(float(a.spatial_scale), REAL), k.const(1.0, REAL)
     half = k.const(0.5, REAL)
     values: list[tuple[str, Any]] = []
@@ -176,44 +176,20 @@ def _with_bins(boxes: Any, m: Any, a: RoiAlignAttrs, body: Callable[[Any, Any, A
         places = [corner(boxes, m, column) * scale for column in (low, high)]
         values += zip((f"{name}_low", f"{name}_high"), [p - half for p in places] if a.aligned else places)
 
+    def count(size: Any) -> Any:
+        if a.sample_ratio > 0:
+            return k.index(a.sample_ratio)
+        return k.maximum(k.cast("int64", k.ceil(size)), k.index(0))
+
     def with_extents(y0: Any, y1: Any, x0: Any, x1: Any) -> Stmt:
         sizes = [h - lo if a.aligned else k.maximum(h - lo, one) for lo, h in ((y0, y1), (x0, x1))]
         bins = [s / k.const(float(n), REAL) for s, n in zip(sizes, a.pooled_size)]
-
-        def with_counts(by: Any, bx: Any) -> Stmt:
-            if a.sample_ratio > 0:
-                return body((y0, x0), (by, bx), [k.index(a.sample_ratio)] * 2)
-            return body((y0, x0), (by, bx), [k.maximum(k.cast("int64", k.ceil(b)), k.index(0)) for b in (by, bx)])
-
-        return lets([("y_bin", bins[0]), ("x_bin", bins[1])], with_counts)
+        return lets(
+            [("y_bin", bins[0]), ("x_bin", bins[1])],
+            lambda by, bx: body(_Grid((y0, x0), (by, bx), (count(by), count(bx)))),
+        )
 
     return lets(values, with_extents)
-
-
-def _sample(pixel: Callable[[Any, Any], Any], extents: list[Any], v: Any, u: Any) -> Any:
-    """The value of an image of `extents` at row `v`, column `u`, between its pixels; 0 outside it."""
-    total = _weighed(pixel, *(_neighbours(p, extent) for p, extent in zip((v, u), extents)))
-    inside = [t for p, e in zip((v, u), extents) for t in (p >= k.const(-1.0, REAL), p <= k.cast(REAL, e))]
-    return k.if_then_else(k.all_of(inside), total, k.const(0.0, REAL))
-
-
-def _weighed(pixel: Callable[[Any, Any], Any], rows: list[tuple[Any, Any]], columns: list[tuple[Any, Any]]) -> Any:
-    """The sum of the pixels where rows and columns cross, each times the weights of both."""
-    total: Any = k.const(0.0, REAL)
-    for row, by_row in rows:
-        for column, by_column in columns:
-            total = total + k.cast(REAL, pixel(row, column)) * by_row * by_column
-    return total
-
-
-def _neighbours(place: Any, extent: Any) -> list[tuple[Any, Any]]:
-    """The two pixels next to a place along one axis, and their weights; places are pulled onto the image."""
-    last = k.cast(REAL, extent - k.index(1))
-    at = k.minimum(k.maximum(place, k.const(0.0, REAL)), last)
-    low = k.floor(at)
-    part = at - low
-    first = k.cast("int64", low)
-    return [(first, k.const(1.0, REAL) - part), (k.minimum(first + 1, extent - k.index(1)), part)]
 
 
 def reference(inputs: Any, a: RoiAlignAttrs) -> Any:
