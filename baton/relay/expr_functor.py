@@ -9,6 +9,12 @@ __getattr__, __dir__, __all__ = attach(
     __name__,
     {
         **names("relay.expr_functor", "ExprFunctor ExprVisitor ExprMutator"),
+        # Scripts import nodes from here, as TVM's module has them.
+        **names(
+            "relay.nodes",
+            "Call Constant Constructor Clause Function If Let Match RefCreate RefRead RefWrite Tuple TupleGetItem Var",
+        ),
+        **names("ir.expr", "GlobalVar Op"),
     },
     before=wire,
 )

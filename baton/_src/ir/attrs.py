@@ -37,6 +37,25 @@ def attr(
     return dataclasses.field(default=default, metadata=told)
 
 
+class AttrInt(int):
+    """An integer in a record. Scripts read TVM's by `.value`, as there these are expressions (`IntImm`)."""
+
+    __slots__ = ()
+
+    @property
+    def value(self) -> int:
+        """The number."""
+        return int(self)
+
+
+def _kept(content: Any) -> Any:
+    """A value as records keep it: integers, also those in tuples, with a `value`."""
+    kind = type(content)
+    if kind is int:
+        return AttrInt(content)
+    return tuple([_kept(item) for item in content]) if kind is tuple else content
+
+
 class AttrFieldInfo(NamedTuple):
     """An attribute, for people."""
 
@@ -59,7 +78,7 @@ class Attrs:
         """Each attribute is set once, while the record is made."""
         if name not in self.names or name in self.__dict__:
             raise dataclasses.FrozenInstanceError(f"cannot assign to field {name!r}")
-        object.__setattr__(self, name, content)
+        object.__setattr__(self, name, _kept(content))
 
     def __delattr__(self, name: str) -> None:
         raise dataclasses.FrozenInstanceError(f"cannot delete field {name!r}")
@@ -140,7 +159,7 @@ def attrs(cls: type[T]) -> type[T]:
 
 def set_attr(record: Attrs, name: str, content: object) -> None:
     """For `__post_init__` only: store the normalised form of an attribute."""
-    object.__setattr__(record, name, content)
+    object.__setattr__(record, name, _kept(content))
 
 
 @attrs

@@ -181,6 +181,12 @@ class GraphExpr(BaseExpr):
         return self.checked_type_
 
     @property
+    def _checked_type_(self) -> Any:
+        """The inferred type, or None: the field of TVM by which scripts ask whether inference has run."""
+        known = self.checked_type_ or self.struct_info_ or self.own_info()
+        return None if known is None else self.checked_type
+
+    @property
     def struct_info(self) -> Any:
         """The StructInfo of a Relax expression; an error for one that is not normalised and has none of its own."""
         found = self.struct_info_ if self.struct_info_ is not None else self.own_info()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -9,8 +10,9 @@ import numpy as np
 from baton._src.ir.expr import GraphExpr, PrimExpr
 from baton._src.relax.check.report import API
 from baton._src.relax.nodes import Constant, DataTypeImm, PrimValue, ShapeExpr, StringImm, Tuple
+from baton._src.relax.struct_info import TensorStructInfo
 from baton._src.support.diagnostics import fail
-from baton._src.tir.expr import literal
+from baton._src.tir.expr import IntImm, literal
 from baton._src.values.dtype import DataType
 from baton._src.values.prim import prim_dtype
 from baton._src.values.tensor import NDArray, array, literal_dtype
@@ -20,8 +22,13 @@ def const(value: Any, dtype: object = None) -> Constant:
     """A tensor literal. Without `dtype`, Python's ints become int32 and its floats float32.
 
     NumPy arrays of 64-bit elements are narrowed as well, as in TVM; integers that do not fit, and `NDArray`s, stay as
-    they are.
+    they are. A `TensorStructInfo` may stand for its dtype; error `relax-api` if the literal has another shape.
     """
+    if isinstance(dtype, TensorStructInfo):
+        described = const(value, dtype.dtype)
+        if not _fits(described.data.shape, dtype):
+            raise fail(API, f"a literal of shape {tuple(described.data.shape)} is no {dtype}")
+        return described
     if isinstance(value, NDArray):
         return Constant(value if dtype is None or value.dtype == dtype else array(value.data, dtype=dtype))
     found = np.asarray(value)
@@ -31,6 +38,14 @@ def const(value: Any, dtype: object = None) -> Constant:
     if found.dtype == object or found.dtype.kind in "US":
         raise fail(API, f"{value!r} is not an array of numbers")
     return Constant(array(found, dtype=wanted))
+
+
+def _fits(sizes: Sequence[int], info: TensorStructInfo) -> bool:
+    """Whether a tensor of these sizes may be one that `info` describes."""
+    if info.ndim not in (-1, len(sizes)):
+        return False
+    dims = info.shape.values if isinstance(info.shape, ShapeExpr) else ()
+    return all(not isinstance(dim, IntImm) or dim.value == size for dim, size in zip(dims, sizes))
 
 
 def shape(values: Any) -> ShapeExpr:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from enum import IntEnum
 from typing import Any
 
-from baton._src.driver.tvm_names.op_attrs import attribute_classes
+from baton._src.driver.tvm_names.op_attrs import attribute_classes, relax_attribute_classes
 from baton._src.driver.wiring import wire
 from baton._src.ir import expr as ir_expr
 from baton._src.ir import types
@@ -89,17 +89,31 @@ _MODULES: dict[str, tuple[Any, ...]] = {
 def make_node(type_key: str, **kwargs: Any) -> Any:
     """A node by the key of its class: "DictAttrs", "relay.attrs.Conv2DAttrs", "tir.IntImm", "relax.Var", ...
 
-    Attributes that are not given have their defaults. Error `node-unknown` for keys that are no class of baton.
+    Attributes that are not given have their defaults; the name of their class is enough (scripts copy attributes by
+    `make_node(str(attrs).split("(")[0], **changed)`). Error `node-unknown` for keys that are no class of baton.
     """
     wire()
     if type_key == "DictAttrs":
         return DictAttrs(**kwargs)
     family, _, name = type_key.rpartition(".")
-    if family == "relay.attrs":
-        made = attribute_classes().get(name)
-    else:
-        found = [getattr(module, name, None) for module in _MODULES.get(family, ())]
-        made = next((c for c in found if isinstance(c, type) and issubclass(c, Node)), None)
+    found = [getattr(module, name, None) for module in _MODULES.get(family, ())]
+    made = next((c for c in found if isinstance(c, type) and issubclass(c, Node)), None)
+    if made is None:
+        made = _attribute_class(family, name)
     if made is None:
         raise fail("node-unknown", f"there is no class of nodes {type_key!r}", help='e.g. "relay.attrs.Conv2DAttrs"')
     return made(**kwargs)
+
+
+def _attribute_class(family: str, name: str) -> Any:
+    """The class of attributes by its name in TVM or here; in both languages unless the family says which."""
+    tables = {"relay.attrs": [attribute_classes], "relax.attrs": [relax_attribute_classes]}
+    either = [attribute_classes, relax_attribute_classes] if not family else []
+    for table in tables.get(family, either):
+        known = table()
+        if known.get(name) is not None:
+            return known[name]
+        own = next((found for found in known.values() if found is not None and found.__name__ == name), None)
+        if own is not None:
+            return own
+    return None
