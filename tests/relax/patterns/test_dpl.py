@@ -616,3 +616,24 @@ def test_a_rewriter_that_declines_sees_the_other_alternative() -> None:
 
     assert "R.exp(x)" in repr(rewrite_call(either, rewrite, main))
     assert seen == [(True, False, True), (False, True, True)]
+
+
+def test_alternatives_report_what_the_matching_one_does() -> None:
+    """Guards scripts that read operands of `matched[either]`: it was the variable, where each alternative gives the
+    value."""
+
+    @R.function
+    def main(x: R.Tensor((2, 3), "float32")):
+        with R.dataflow():
+            half = R.divide(x, R.const(2.0, "float32"))
+            out = R.exp(half)
+            R.output(out)
+        return out
+
+    either = is_op("relax.multiply")(wildcard(), wildcard()) | is_op("relax.divide")(wildcard(), wildcard())
+    bound = relax.analysis.get_var2val(main)
+    found = is_op("relax.exp")(either).extract_matched_expr(R.exp(main.body.blocks[0].bindings[0].var), bound)
+    assert found[either].op.name == "relax.divide"
+    anything = wildcard() | is_const()
+    half = main.body.blocks[0].bindings[0].var
+    assert is_op("relax.exp")(anything).extract_matched_expr(R.exp(half), bound)[anything] is half

@@ -41,7 +41,7 @@ def extract(pattern: p.DFPattern, expr: Any, var2val: p.Var2Val | None = None) -
     """What each pattern matched, or None. A pattern that matched through a variable has the value, not the variable."""
     matcher = Matcher(var2val or {})
     found = next(matcher.matches(pattern, expr, {}), None)
-    return None if found is None else {one: matcher.shown(one, got) for one, got in found.items()}
+    return None if found is None else {one: matcher.shown(one, found) for one in found}
 
 
 class Matcher:
@@ -79,14 +79,20 @@ class Matcher:
         leaf = isinstance(one, (Constant, ShapeExpr)) and type(one) is type(other)
         return leaf and structural_equal(one, other)
 
-    def shown(self, pattern: p.DFPattern, expr: Any) -> Any:
-        """The match reported to users: the variable if the pattern may match one, otherwise its value."""
+    def shown(self, pattern: p.DFPattern, found: Found) -> Any:
+        """The match reported to users: the variable if the pattern may match one, otherwise its value.
+
+        Of alternatives, that which matched says so.
+        """
+        expr = found[pattern]
         while isinstance(
             pattern, (p.AttrPattern, p.StructInfoPattern, p.TypePattern, p.DataTypePattern, p.ShapePattern)
         ):
             pattern = pattern.pattern
-        about = (p.WildcardPattern, p.VarPattern, p.OrPattern, p.AndPattern, p.NotPattern)
-        return expr if isinstance(pattern, about) else self.value(expr)
+        if isinstance(pattern, (p.OrPattern, p.AndPattern)):
+            sides = [self.shown(side, found) for side in (pattern.left, pattern.right) if found.get(side) is expr]
+            return next((side for side in sides if side is not expr), expr)
+        return expr if isinstance(pattern, (p.WildcardPattern, p.VarPattern, p.NotPattern)) else self.value(expr)
 
     def _by_class(self, pattern: p.DFPattern, expr: Any, found: Found) -> Iterator[Found]:
         match pattern:

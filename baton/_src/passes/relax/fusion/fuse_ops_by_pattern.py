@@ -250,7 +250,7 @@ def _check_context(
     named = (pattern.annotation_patterns or {}).items()
     return PatternCheckContext(
         matched_expr=matcher.value(found[pattern.pattern]),
-        annotated_expr={name: matcher.shown(p, found[p]) for name, p in named if p in found},
+        annotated_expr={name: matcher.shown(p, found) for name, p in named if p in found},
         matched_bindings={v: block.values[v] for v in vars_},
         var_usages=block.var_usages,
         value_to_bound_var=block.value_to_bound_var,
