@@ -37,6 +37,32 @@ def test_the_implementation_of_the_highest_level_computes_an_operator() -> None:
     assert seen == {"llvm"}
 
 
+@pytest.mark.parametrize("strategy_first", [True, False])
+def test_a_strategy_counts_beside_a_compute_function(strategy_first: bool) -> None:
+    """Guards scripts that register both, in either order: the second was refused."""
+    name = f"test.both{strategy_first}"
+    registry.register(name)
+    op = relay.op.get(name)
+    op.set_num_inputs(1)
+    op.add_type_rel("Identity")
+
+    def choose(attrs: object, inputs: object, out_type: object, target: tvm.target.Target) -> relay.op.OpStrategy:
+        strategy = relay.op.OpStrategy()
+        strategy.add_implementation(wrap_topi_compute(topi.exp), naive_schedule)
+        return strategy
+
+    steps = [
+        lambda: registry.register_strategy(name, choose),
+        lambda: registry.register_compute(name, wrap_topi_compute(topi.negative)),
+    ]
+    for step in steps if strategy_first else steps[::-1]:
+        step()
+    x = relay.var("x", shape=(2,))
+    data = np.array([0, 1], "float32")
+    found = relay.create_executor("vm", tvm.IRModule.from_expr(relay.Call(op, [x]))).evaluate()(data)
+    np.testing.assert_allclose(found.numpy(), np.exp(data), rtol=1e-5)
+
+
 def test_a_strategy_without_implementations() -> None:
     with pytest.raises(tvm.DiagnosticError, match="add_implementation"):
         relay.op.OpStrategy().best()

@@ -18,8 +18,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from baton._src.driver.tvm_names.relay.user_operators import register_compute, register_op_attr
-from baton._src.ir.target import Target
+from baton._src.driver.tvm_names.relay.user_operators import register_op_attr
 from baton._src.support.diagnostics import fail
 
 
@@ -66,18 +65,11 @@ class OpStrategy:
 
 
 def register_strategy(op_name: str, fstrategy: Any = None, level: int = 10) -> Any:
-    """Let `fstrategy(attrs, inputs, out_type, target)` choose how an operator is computed; without it, a decorator."""
+    """Let `fstrategy(attrs, inputs, out_type, target)` choose how an operator is computed; without it, a decorator.
 
-    def put(choose: Callable[..., OpStrategy]) -> Callable[..., OpStrategy]:
-        def compute(attrs: Any, inputs: Any, out_type: Any) -> Any:
-            target = Target.current() or Target.host()
-            return choose(attrs, inputs, out_type, target).best().compute(attrs, inputs, out_type)
-
-        register_op_attr(op_name, "FTVMStrategy", choose, level)
-        register_compute(op_name, compute, level)
-        return choose
-
-    return put if fstrategy is None else put(fstrategy)
+    A function given to `register_compute` counts no longer, as in TVM.
+    """
+    return register_op_attr(op_name, "FTVMStrategy", fstrategy, level)
 
 
 # ---- what strategies are written with (`relay.op.strategy`)

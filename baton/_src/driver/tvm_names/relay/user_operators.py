@@ -279,8 +279,19 @@ def _differentiating(op: Op, function: Callable[..., Any]) -> dict[str, Any]:
     return {"gradient": gradient}
 
 
+def _choosing(op: Op, choose: Callable[..., Any]) -> dict[str, Any]:
+    """The computation of the operator: that of the best implementation of a strategy."""
+
+    def compute(attrs: Any, inputs: Any, out_type: Any) -> Any:
+        target = Target.current() or Target.host()
+        return choose(attrs, inputs, out_type, target).best().compute(attrs, inputs, out_type)
+
+    return _computing(op, compute)
+
+
 _FACETS: dict[str, Callable[[Op, Any], dict[str, Any]]] = {
-    "FTVMCompute": _computing,
+    "FTVMCompute": lambda op, function: {} if op.has_attr("FTVMStrategy") else _computing(op, function),
+    "FTVMStrategy": _choosing,
     "FPrimalGradient": _differentiating,
     "TOpPattern": lambda op, pattern: {"fusion": Fusion(int(pattern))},
     "TOpIsStateful": lambda op, stateful: {"stateful": bool(stateful), "pure": not stateful},
