@@ -35,8 +35,9 @@ def test_a_scripts_fcompile_is_called(made: Any, tmp_path: Path) -> None:
     made().export_library(tmp_path / "a.so", fcompile=link, workspace_dir=tmp_path, options=["-O3"])
     assert seen == [(tmp_path, ["-O3"])]
     made().export_library(tmp_path / "b.tar", fcompile=tar.tar)
-    made().export_library(str(tmp_path / "c.so"), cc="g++")
-    for name in ("a.so", "b.tar", "c.so"):
+    made().export_library(str(tmp_path / "c.so"), cc="g++", options=["-O2", "-std=c++17"])
+    made().export_library(tmp_path / "d.so", fcompile=False)  # as older scripts write it
+    for name in ("a.so", "b.tar", "c.so", "d.so"):
         tvm.runtime.load_module(tmp_path / name)
 
 
