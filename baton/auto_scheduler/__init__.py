@@ -16,6 +16,10 @@ __getattr__, __dir__, __all__ = attach(
         **names(
             "driver.tvm_names.tuning.auto_scheduler.options", "TuningOptions LocalBuilder LocalRunner RecordToFile"
         ),
+        **names(
+            "driver.tvm_names.tuning.auto_scheduler.policies",
+            "HardwareParams LocalRPCMeasureContext PreloadMeasuredStates RandomModel SketchPolicy XGBModel",
+        ),
         **names("driver.tvm_names.tuning.auto_scheduler.records", "MeasureInput MeasureResult"),
         **names("driver.tvm_names.tuning.auto_scheduler.records", "load_records load_best_record save_records"),
         **names("driver.tvm_names.tuning.auto_scheduler.programs", "extract_tasks ApplyHistoryBest"),

@@ -72,7 +72,7 @@ for name, why in {
     else:
         raise SystemExit(name)
 try:
-    from tvm.auto_scheduler import SearchTask, SketchPolicy
+    from tvm.auto_scheduler import SearchTask, EmptyPolicy
 except ImportError as error:
     assert "one way to search" in str(error), error
 try:

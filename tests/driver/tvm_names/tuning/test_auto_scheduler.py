@@ -152,3 +152,26 @@ def test_relay_programs(tmp_path: Path) -> None:
     data = rng.standard_normal((4, 32)).astype("float32")
     graph.run(x=data)
     np.testing.assert_allclose(graph.get_output(0).numpy(), np.maximum(data @ params["w"].T, 0), rtol=1e-4, atol=1e-4)
+
+
+def test_a_search_goes_on_from_a_log(tmp_path: Path) -> None:
+    """Guards the tutorial's `resume_search`: policies, models and contexts of measuring were missing."""
+    task, log = make(), tmp_path / "log.json"
+    task.hardware_params = auto_scheduler.HardwareParams(num_cores=1, vector_unit_bytes=32, target=task.target)
+    context = auto_scheduler.LocalRPCMeasureContext(timeout=300, number=1, min_repeat_ms=0)
+    callbacks = [auto_scheduler.RecordToFile(log)]
+    task.tune(auto_scheduler.TuningOptions(1, runner=context.runner, measure_callbacks=callbacks))
+    model = auto_scheduler.XGBModel()
+    model.update_from_file(log)
+    policy = auto_scheduler.SketchPolicy(
+        task, model, init_search_callbacks=[auto_scheduler.PreloadMeasuredStates(log)], verbose=0
+    )
+    task.tune(options(1, log), search_policy=policy)
+    records = [repr(measured.record) for measured, _ in auto_scheduler.load_records(log)]
+    assert len(records) == len(set(records)) == 2  # the second search did not repeat the first
+    with pytest.raises(ValueError, match="the policy is for matmul_add"):
+        make().tune(options(1, log), search_policy=policy)
+    with pytest.raises(DiagnosticError, match="not from a str"):
+        auto_scheduler.SketchPolicy(task, init_search_callbacks=["log.json"])
+    with pytest.raises(DiagnosticError, match="models of costs are not read"):
+        auto_scheduler.XGBModel(model_file="model.json")

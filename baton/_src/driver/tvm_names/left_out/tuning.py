@@ -9,7 +9,7 @@ from baton._src.driver.tvm_names.left_out.reasons import TEST_EQUIPMENT
 TUNING_NAMES: Mapping[str, Mapping[str, str]] = {
     "every candidate is measured: no model of costs or features of programs is asked": {
         "meta_schedule": "post_optimization",
-        "auto_scheduler": "XGBModel RandomModel CostModel PythonBasedModel cost_model feature",
+        "auto_scheduler": "CostModel PythonBasedModel cost_model feature",
         "autotvm": "feature",
         "autotvm.tuner": "sa_model_optimizer xgboost_cost_model model_based_tuner",
     },
@@ -41,7 +41,7 @@ TUNING_NAMES: Mapping[str, Mapping[str, str]] = {
         "meta_schedule.cost_model": "MLPModel mlp_model",
     },
     "candidates are run on this machine: auto_scheduler.LocalRunner": {
-        "auto_scheduler": "RPCRunner LocalRPCMeasureContext",
+        "auto_scheduler": "RPCRunner",
         "auto_scheduler.utils": "request_remote check_remote",
     },
     "processes of baton's own measure candidates, within LocalRunner's timeout": {
@@ -49,7 +49,7 @@ TUNING_NAMES: Mapping[str, Mapping[str, str]] = {
     },
     "there is one way to search: TaskScheduler(tasks).tune, SearchTask.tune": {
         "auto_scheduler": (
-            "SketchPolicy EmptyPolicy SearchPolicy PreloadMeasuredStates PreloadCustomSketchRule auto_schedule "
+            "EmptyPolicy SearchPolicy PreloadCustomSketchRule auto_schedule "
             "search_policy loop_state register_task_input_check_func"
         ),
     },
@@ -66,7 +66,6 @@ TUNING_NAMES: Mapping[str, Mapping[str, str]] = {
     "records of other kernels are not taken over; a schedule is replayed by Trace.apply_to_schedule": {
         "meta_schedule": "trace_apply",
     },
-    "targets know the machine: tvm.target.Target": {"auto_scheduler": "HardwareParams"},
     "records are in force within ApplyHistoryBest": {"auto_scheduler": "is_auto_scheduler_enabled"},
     "configurations are run on this machine: autotvm.LocalRunner": {
         "autotvm": "RPCRunner",

@@ -55,7 +55,12 @@ class TaskScheduler:
         self.searches = [Search(task, Random(number)) for number, task in enumerate(self.tasks)]
         self._turn = -1
         self._patience: int | None = None
-        for measured, result in load_records(load_log_file) if load_log_file is not None else ():
+        if load_log_file is not None:
+            self.take(load_log_file)
+
+    def take(self, log_file: str | Path) -> None:
+        """Start from the measurements of a log, those of other tasks left aside."""
+        for measured, result in load_records(log_file):
             for search in self.searches:
                 if search.task.workload_key == measured.workload_key:
                     search.take(measured.record, result)

@@ -17,6 +17,7 @@ from typing import Any
 from baton._src.driver.targets import chosen_target
 from baton._src.driver.tvm_names.tuning.auto_scheduler.compute_dag import ComputeDAG, KernelDAG
 from baton._src.driver.tvm_names.tuning.auto_scheduler.options import TuningOptions
+from baton._src.driver.tvm_names.tuning.auto_scheduler.policies import SketchPolicy
 from baton._src.driver.tvm_names.tuning.auto_scheduler.records import load_best_record
 from baton._src.driver.tvm_names.tuning.auto_scheduler.scheduler import TaskScheduler
 from baton._src.driver.tvm_names.tuning.auto_scheduler.workload_registry import made_workload, make_workload_key
@@ -57,10 +58,23 @@ class Tunable:
         return self.func.with_attr(CHOICES, dict(record))
 
     def tune(
-        self, tuning_options: TuningOptions, search_policy: str | None = None, adaptive_training: bool = False
+        self,
+        tuning_options: TuningOptions,
+        search_policy: SketchPolicy | str | None = None,
+        adaptive_training: bool = False,
     ) -> None:
-        """Measure what the rule leaves open. There is one way to search: a policy may only be the default."""
-        TaskScheduler([self]).tune(tuning_options, search_policy or "default", adaptive_training=adaptive_training)
+        """Measure what the rule leaves open. There is one way to search; a `SketchPolicy` says which logs it starts
+        from. Error `api`: the policy is for another task.
+        """
+        logs: list[str | Path] = []
+        if isinstance(search_policy, SketchPolicy):
+            if search_policy.task is not self:
+                raise fail("api", f"the policy is for {search_policy.task.desc}, not {self.desc}", kind=ValueError)
+            logs, search_policy = search_policy.logs, None
+        scheduler = TaskScheduler([self])
+        for log in logs:
+            scheduler.take(log)
+        scheduler.tune(tuning_options, search_policy or "default", adaptive_training=adaptive_training)
 
     def print_best(self, log_file: str | Path, print_mode: str = "schedule") -> str:
         """Python that makes the fastest schedule in a log, on a `tir.Schedule` of the computation."""
