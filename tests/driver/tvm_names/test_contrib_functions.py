@@ -1,4 +1,4 @@
-"""`tvm.contrib.sort` and `tvm.contrib.random`: packed functions that scripts and kernels call by name."""
+"""`tvm.contrib.sort`, `.random`, `.cblas` and `.mkl`: packed functions that scripts and kernels call by name."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 import baton as tvm
 from baton import te, tir
 from baton._src.support.diagnostics import DiagnosticError
-from baton.contrib import random
+from baton.contrib import cblas, mkl, random
 
 
 def sorted_by(name: str, data: Any, *outs: Any, given: tuple[Any, ...]) -> list[Any]:
@@ -99,3 +99,39 @@ def test_random_tensors() -> None:
         random.randint(0, 3, (4,), "float32")
     with pytest.raises(ValueError, match=r"no integers in \[3, 3\)"):
         tvm.get_global_func("tvm.contrib.random.randint")(3, 3, tvm.nd.empty((4,), "int32"))
+
+
+@pytest.mark.parametrize("library", [cblas, mkl])
+@pytest.mark.parametrize(("transa", "transb"), [(False, False), (True, False), (False, True)])
+def test_products_by_a_library(library: Any, transa: bool, transb: bool) -> None:
+    """Guards kernels that call BLAS, as in TVM's tutorial on external functions, with a stage of their own behind."""
+    rng = np.random.default_rng(0)
+    left = rng.standard_normal((4, 3) if transa else (3, 4), "float32")
+    right = rng.standard_normal((5, 4) if transb else (4, 5), "float32")
+    wanted = (left.T if transa else left) @ (right.T if transb else right) + 10
+    a, b = te.placeholder(left.shape, name="A"), te.placeholder(right.shape, name="B")
+    bias = te.var("bias", dtype="float32")
+    product = library.matmul(a, b, transa, transb)
+    moved = te.compute(product.shape, lambda i, j: product[i, j] + bias, "D")
+    out = tvm.nd.empty((3, 5))
+    kernel = tvm.build(te.create_schedule(moved.op), [a, b, moved, bias], "llvm")
+    kernel(tvm.nd.array(left), tvm.nd.array(right), out, 10.0)
+    np.testing.assert_allclose(out.numpy(), wanted, rtol=1e-5, atol=1e-5)
+
+
+def test_products_of_batches_and_of_bytes() -> None:
+    """Guards a batch of one that goes with each, and sums of bytes in int32."""
+    rng = np.random.default_rng(0)
+    left, right = rng.standard_normal((1, 3, 4), "float32"), rng.standard_normal((2, 5, 4), "float32")
+    out = tvm.nd.empty((2, 3, 5))
+    for iterative in (False, True):
+        a, b = te.placeholder(left.shape, name="A"), te.placeholder(right.shape, name="B")
+        product = cblas.batch_matmul(a, b, transb=True, iterative=iterative)
+        tvm.build(te.create_prim_func([a, b, product]))(tvm.nd.array(left), tvm.nd.array(right), out)
+        np.testing.assert_allclose(out.numpy(), left @ right.swapaxes(1, 2), rtol=1e-5, atol=1e-5)
+    few = np.full((2, 3), 200, "uint8"), np.full((3, 2), -100, "int8")
+    a, b = te.placeholder((2, 3), "uint8", "A"), te.placeholder((3, 2), "int8", "B")
+    product = mkl.matmul_u8s8s32(a, b, dtype="int32")
+    whole = tvm.nd.empty((2, 2), "int32")
+    tvm.build(te.create_prim_func([a, b, product]))(*map(tvm.nd.array, few), whole)
+    assert whole.numpy().tolist() == [[-60000, -60000]] * 2

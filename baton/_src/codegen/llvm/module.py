@@ -16,10 +16,12 @@ import hashlib
 import json
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import llvmlite
 
 from baton._src.codegen.llvm.cache import CacheOptions, ObjectCache, checked_by_environment
+from baton._src.codegen.llvm.imported import imported, module_text, with_imported
 from baton._src.codegen.llvm.jit import Machine, assembly, compile_text, target_machine, target_text
 from baton._src.codegen.llvm.kernel import KERNEL, kernel_text
 from baton._src.codegen.llvm.workers import shared
@@ -162,7 +164,12 @@ class _Jobs:
         self.lasting: set[str] = set()
         """Keys that are the same in every process."""
         common = (llvmlite.__version__, repr(machine), target_text(target), str(checked), source_fingerprint(*SOURCES))
-        calls = {symbol: calls_of(function) for symbol, function in functions.items()}
+        calls: dict[str, list[str]] = {}
+        self.modules: dict[str, tuple[str, ...]] = {}
+        """LLVM IR that functions bring along, by symbol."""
+        for symbol, function in functions.items():
+            calls[symbol], brought = _needs_of(function)
+            self.modules[symbol] = tuple(dict.fromkeys(map(module_text, brought)))
         for symbol in callees_first(calls):
             self._add(symbol, calls[symbol], common)
         self.names = {symbol: self.names[symbol] for symbol in functions}
@@ -173,6 +180,7 @@ class _Jobs:
         parts = [*common, scheduled.version if scheduled else "", symbol if self.checked else ""]
         parts.append(scheduled.choices(symbol, self.functions[symbol]) if scheduled else "")
         parts += [f"{callee}={self.names[callee]}" for callee in callees if callee in self.names]
+        parts += self.modules[symbol]
         parts.append(f"opaque {symbol}" if digest is None else digest.name)
         key = hashlib.sha256("\0".join(parts).encode()).hexdigest()
         self.keys[symbol] = key
@@ -202,7 +210,10 @@ class _Jobs:
         lowered = lower_prim_func(function, self.target, unscheduled)
         target = self.target
         kernel = kernel_text(symbol, lowered, self.names, target.features, target.vector_bits, self.checked)
-        return kernel.text.replace(f"@{KERNEL}(", f"@{self.names[symbol]}(", 1), kernel.imports, rule
+        text, imports = kernel.text.replace(f"@{KERNEL}(", f"@{self.names[symbol]}(", 1), kernel.imports
+        if self.modules[symbol]:
+            text, imports = with_imported(text, self.modules[symbol], imports)
+        return text, imports, rule
 
 
 def module_texts(
@@ -229,7 +240,20 @@ def sources(
 
 def calls_of(func: PrimFunc) -> list[str]:
     """The kernels a function calls."""
-    return [n.op.name_hint for n in post_order(func.body) if isinstance(n, tir.Call) and isinstance(n.op, GlobalVar)]
+    return _needs_of(func)[0]
+
+
+def _needs_of(func: PrimFunc) -> tuple[list[str], list[Any]]:
+    """The kernels a function calls, and what it annotates as LLVM IR to import."""
+    calls: list[str] = []
+    modules: list[Any] = []
+    for node in post_order(func.body):
+        if isinstance(node, tir.Call):
+            if isinstance(node.op, GlobalVar):
+                calls.append(node.op.name_hint)
+        elif (brought := imported(node)) is not None:
+            modules.append(brought)
+    return calls, modules
 
 
 def _required(machine: Machine) -> tuple[str, ...]:

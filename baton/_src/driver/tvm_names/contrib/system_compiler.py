@@ -43,7 +43,7 @@ def create_shared(
     if written:
         return _copy_library(written, _listed(objects), output, cwd)
     command = [cc or _some_compiler(), "-shared", "-fPIC", "-o", output, *_listed(objects), *(options or ())]
-    _call(command, cwd, ccache_env)
+    run_compiler(command, cwd, ccache_env)
 
 
 def create_executable(
@@ -55,13 +55,13 @@ def create_executable(
     ccache_env: Mapping[str, str] | None = None,
 ) -> None:
     """Compile and link sources and objects to the program `output`; `ccache_env` as above. Error: `api-compiler`."""
-    _call([cc or _some_compiler(), "-o", output, *_listed(objects), *(options or ())], cwd, ccache_env)
+    run_compiler([cc or _some_compiler(), "-o", output, *_listed(objects), *(options or ())], cwd, ccache_env)
 
 
 def create_staticlib(output: str, inputs: Files, ar: str | None = None) -> None:
     """Put objects into the archive `output`, in place of what it was. Error: `api-compiler`."""
     Path(output).unlink(missing_ok=True)
-    _call([ar or shutil.which("ar") or "ar", "-crs", output, *_listed(inputs)], None)
+    run_compiler([ar or shutil.which("ar") or "ar", "-crs", output, *_listed(inputs)], None)
 
 
 def get_target_by_dump_machine(compiler: str | None) -> Callable[[], str | None]:
@@ -129,7 +129,8 @@ def _some_compiler() -> str:
     return found
 
 
-def _call(command: list[str], cwd: str | None, ccache_env: Mapping[str, str] | None = None) -> None:
+def run_compiler(command: list[str], cwd: str | None, ccache_env: Mapping[str, str] | None = None) -> None:
+    """Call a compiler. Error `api-compiler`: it cannot be started, or it fails."""
     command = command if ccache_env is None else ["ccache", *command]
     environment = {**os.environ, **(ccache_env or {})}
     try:

@@ -63,13 +63,13 @@ OTHER_NAMES: Mapping[str, Mapping[str, str]] = {
         "target": "cuda rocm mali bifrost intel_graphics adreno hexagon vta",
     },
     "baton's libraries need no compiler or linker: export_library writes one file that load_module reads": {
-        "contrib": "ndk xcode emcc clang binutil",
+        "contrib": "ndk xcode emcc binutil",
         "_ffi": "libinfo",
         "": "libinfo",
     },
     BYOC: {
         "contrib": (
-            "cblas mkl dnnl ethosu coreml_runtime cblas_extern cublaslt cusparse cuda hipblas miopen rocblas thrust "
+            "dnnl ethosu coreml_runtime cblas_extern cublaslt cusparse cuda hipblas miopen rocblas thrust "
             "nnpack fbgemm libtorch spirv sdaccel stackvm cmsisnn ethosn msc mrvl vllm target tf_op mxnet torch"
         ),
         "driver.tvmc": "composite_target extensions",
