@@ -11,11 +11,13 @@ from typing import Any
 
 from baton._src.ir.expr import PrimExpr, Range
 from baton._src.ir.structural import structural_equal
-from baton._src.ir.traverse import post_order, rewrite, substitute
+from baton._src.ir.traverse import children, post_order, rewrite, substitute
+from baton._src.support.diagnostics import fail
 from baton._src.tir import operators
 from baton._src.tir.arith.int_set import IntSet, eval_set
 from baton._src.tir.buffer import Buffer, BufferRegion
 from baton._src.tir.expr import BufferLoad, Call, IntImm, Let, Var, literal
+from baton._src.tir.intrinsics import intrinsic
 from baton._src.tir.stmt import (
     Allocate,
     AllocateConst,
@@ -26,8 +28,10 @@ from baton._src.tir.stmt import (
     LetStmt,
     MatchBufferRegion,
     Stmt,
+    full_region,
 )
 
+_ACCESS_PTR = intrinsic("tvm_access_ptr")
 Points = dict[Buffer, list[tuple[PrimExpr, ...]]]
 
 
@@ -35,6 +39,46 @@ def pointer_arguments(body: Stmt) -> list[Var]:
     """The variables that calls are given as they are. Through the pointer of a buffer they may read and write it."""
     calls = (node for node in post_order(body) if isinstance(node, Call))
     return [arg for call in calls for arg in call.args if isinstance(arg, Var)]
+
+
+def pointer_uses(body: Stmt, buffers: Mapping[Var, Buffer]) -> dict[Var, int]:
+    """How the bare pointers of `buffers` are used, outside of blocks inside: 1 to read, 2 to write, as `access_ptr`
+    says, 3 for both or for a use that says nothing.
+    """
+    masks: dict[Var, int] = {}
+    for node in post_order(body, below=_outside_of_blocks):
+        says = isinstance(node, Call) and node.op is _ACCESS_PTR and isinstance(node.args[4], IntImm)
+        mask = int(node.args[4]) if says else 3
+        for part in _outside_of_blocks(node):
+            if isinstance(part, Var) and part in buffers:
+                masks[part] = masks.get(part, 0) | mask
+    return masks
+
+
+def _outside_of_blocks(node: Any) -> list[Any]:
+    return [part for part in children(node) if not isinstance(part, Buffer | Block)]
+
+
+def inferred_regions(
+    body: Stmt, init: Stmt | None, views: Iterable[MatchBufferRegion], buffers: Mapping[Var, Buffer]
+) -> tuple[list[BufferRegion], list[BufferRegion]]:
+    """`access_regions` of a block that states none, with all of a buffer whose pointer is given out to read it, or to
+    write it. `buffers`: those whose pointers the block may use.
+
+    Error `tir-block`: a pointer is used, and nothing says what for.
+    """
+    found = access_regions(body, init, views)
+    for var, mask in pointer_uses(body, buffers).items():
+        buffer = buffers[var]
+        if mask == 3:
+            raise fail(
+                "tir-block",
+                f"the pointer of {buffer.name} is used: nothing says what the block reads and writes there",
+                help="state it: T.reads(...) and T.writes(...)",
+            )
+        regions = found[mask - 1]
+        regions[:] = [*(r for r in regions if r.buffer is not buffer), full_region(buffer)]
+    return found
 
 
 def by_pointer(block: Block) -> set[Buffer]:

@@ -94,6 +94,17 @@ class PrimFuncFrame(TIRFrame):
         return BlockRealize((), IntImm(BOOL, 1), root)
 
 
+def _buffers_in(builder: IRBuilder) -> list[Buffer]:
+    """The buffers of the parameters, and those that open blocks allocate or view."""
+    found: list[Buffer] = []
+    for frame in builder.frames:
+        if isinstance(frame, PrimFuncFrame):
+            found += [*frame.buffer_map.values(), *frame.root_alloc_buffers]
+        elif isinstance(frame, BlockFrame):
+            found += [*frame.head.alloc_buffers, *(view.buffer for view in frame.head.match_buffers)]
+    return found
+
+
 class BlockFrame(TIRFrame):
     """A block: its head is what `T.axis`, `T.reads`, ... write; regions not written are inferred."""
 
@@ -103,7 +114,7 @@ class BlockFrame(TIRFrame):
         self.no_realize = no_realize
 
     def close(self, builder: IRBuilder) -> None:
-        block = close_block(self.head, self.body())
+        block = close_block(self.head, self.body(), _buffers_in(builder))
         if self.no_realize:
             if self.head.iter_values or self.head.predicate is not None:
                 raise fail("ir-builder", "a block that is not realized binds no axes and has no predicate")

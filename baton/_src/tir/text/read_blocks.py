@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterable
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr, Range
@@ -11,8 +12,9 @@ from baton._src.ir.target import Target
 from baton._src.support.diagnostics import fail
 from baton._src.support.trampoline import Task
 from baton._src.tir import operators
+from baton._src.tir.buffer import Buffer
 from baton._src.tir.expr import IntImm, IterVar, Var, literal
-from baton._src.tir.regions import access_regions
+from baton._src.tir.regions import inferred_regions
 from baton._src.tir.stmt import Block, Stmt
 from baton._src.tir.text.operations import as_scalar
 from baton._src.tir.text.read_expressions import arguments, condition, extent_between, region
@@ -183,11 +185,17 @@ def block_word(scope: Scope, node: ast.Call, name: str) -> Task[bool]:
 # ------------------------------------------------------------------------------------------------- buffers
 
 
-def close_block(frame: BlockFrame, inner: Stmt) -> Block:
-    """The block of a finished frame; regions that were not written are inferred."""
+def close_block(frame: BlockFrame, inner: Stmt, around: Iterable[Buffer]) -> Block:
+    """The block of a finished frame; regions that were not written are inferred. `around`: buffers known outside.
+
+    Error `tir-block`: it uses a pointer, and does not say what is read and written by it.
+    """
     reads, writes = frame.reads, frame.writes
     if (reads is None or writes is None) and frame.name != "root":
-        found_reads, found_writes = access_regions(inner, frame.init, frame.match_buffers)
+        views = [view.buffer for view in frame.match_buffers]
+        found_reads, found_writes = inferred_regions(
+            inner, frame.init, frame.match_buffers, {b.data: b for b in (*around, *views)}
+        )
         own = set(frame.alloc_buffers)
         reads = [r for r in found_reads if r.buffer not in own] if reads is None else reads
         writes = [r for r in found_writes if r.buffer not in own] if writes is None else writes

@@ -283,4 +283,5 @@ def _read_block(scope: Scope, node: ast.With, call: ast.Call) -> Task[Stmt]:
     finally:
         scope.blocks.pop()
     predicate = IntImm(BOOL, 1) if frame.predicate is None else frame.predicate
-    return BlockRealize(tuple(frame.iter_values), predicate, close_block(frame, inner))
+    block = close_block(frame, inner, scope.buffers_of_blocks())
+    return BlockRealize(tuple(frame.iter_values), predicate, block)

@@ -94,6 +94,12 @@ class Scope:
         self.attrs: dict[str, Any] = {}
         self.has_blocks = False
 
+    def buffers_of_blocks(self) -> list[Buffer]:
+        """The buffers of the parameters, and those that the blocks being read allocate or view."""
+        own = [b for block in self.blocks for b in block.alloc_buffers]
+        views = [view.buffer for block in self.blocks for view in block.match_buffers]
+        return [*self.buffer_map.values(), *own, *views]
+
     # ---------------------------------------------------------------------------------------------- names
 
     def define(self, name: str, value: Any) -> Any:

@@ -17,13 +17,11 @@ from baton._src.tir import expr as tir
 from baton._src.tir import stmt as st
 from baton._src.tir.buffer import Buffer, BufferRegion
 from baton._src.tir.buffer_scopes import access_scopes
-from baton._src.tir.intrinsics import Effect, intrinsic
+from baton._src.tir.intrinsics import Effect
 from baton._src.tir.outside_indices import outside_indices
 from baton._src.tir.prim_func import PrimFunc
-from baton._src.tir.regions import access_regions
+from baton._src.tir.regions import access_regions, pointer_uses
 from baton._src.transform.context import PassContext
-
-ACCESS_PTR = intrinsic("tvm_access_ptr")
 
 
 def undefined_vars(node: Any, defs: Iterable[tir.Var] | None = None) -> list[tir.Var]:
@@ -62,27 +60,11 @@ def get_block_access_region(
     reads, writes = access_regions(block.body, block.init, block.match_buffers)
     found: list[list[BufferRegion]] = [reads, writes, []]
     buffers = buffer_var_map or {}
-    for var, mask in _pointer_uses(block.body, buffers).items():
+    for var, mask in pointer_uses(block.body, buffers).items():
         kind = {1: 0, 2: 1}.get(mask, 2)
         others = [r for r in found[kind] if r.buffer is not buffers[var]]
         found[kind] = [*others, st.full_region(buffers[var])]
     return found
-
-
-def _pointer_uses(body: st.Stmt, buffers: Mapping[tir.Var, Buffer]) -> dict[tir.Var, int]:
-    """How the bare pointers of `buffers` are used: 1 to read, 2 to write, 3 for both or unknown uses."""
-    masks: dict[tir.Var, int] = {}
-    for node in post_order(body, below=_without_buffers):
-        says = isinstance(node, tir.Call) and node.op is ACCESS_PTR and isinstance(node.args[4], tir.IntImm)
-        mask = int(node.args[4]) if says else 3
-        for part in _without_buffers(node):
-            if isinstance(part, tir.Var) and part in buffers:
-                masks[part] = masks.get(part, 0) | mask
-    return masks
-
-
-def _without_buffers(node: Any) -> list[Any]:
-    return [part for part in children(node) if not isinstance(part, Buffer)]
 
 
 def detect_buffer_access_lca(func: PrimFunc) -> dict[Buffer, st.For | st.Block | None]:
