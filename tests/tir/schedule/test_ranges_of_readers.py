@@ -107,7 +107,7 @@ def test_readers_of_a_part_store_that_part(symbolic: bool) -> None:
     s = Schedule(func)
     s.reverse_compute_inline("C")
     same(func, s.func, 8, 5)
-    s.cache_write("C", 0, "local")
+    s.cache_write("B", 0, "local")
     same(func, s.func, 8, 5)
 
 

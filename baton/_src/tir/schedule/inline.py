@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
-from baton._src.ir.traverse import rewrite, substitute
+from baton._src.ir.traverse import post_order, rewrite, substitute
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
+from baton._src.tir.arith.iter_map import invert
 from baton._src.tir.buffer import Buffer, BufferRegion
 from baton._src.tir.schedule.overlap import overwritten
 from baton._src.tir.schedule.tree import (
@@ -27,7 +28,9 @@ from baton._src.tir.schedule.views import require_own_accesses, without_views
 
 
 def compute_inline(root: st.Stmt, name: str, params: set[Buffer]) -> st.Stmt:
-    """Put the value of an elementwise block into the blocks that read it, and drop the block and its buffer."""
+    """Put the value of a block that stores each element once, at a one-to-one map of its axes, into the blocks that
+    read it, and drop the block and its buffer.
+    """
     root = without_views(root, name)
     realize = find_block(root, name)
     block = realize.block
@@ -39,18 +42,17 @@ def compute_inline(root: st.Stmt, name: str, params: set[Buffer]) -> st.Stmt:
         raise refuse(f"block {name} writes {buffer.name}, a result of the function")
     require_only_writer(root, realize, buffer)
     require_own_accesses(root, buffer)
-    axes = [iv.var for iv in block.iter_vars]
-    if not distinct(store.indices, axes):
-        raise refuse(f"block {name} does not store at its own axes")
+    places = [tir.Var(f"p{n}", index.dtype) for n, index in enumerate(store.indices)]
+    several = f"block {name} stores several values in one element"
+    value = substitute(store.value, axes_at(block, store.indices, places, several))
     readers = [r for r in realizes(root) if any(x.buffer is buffer for x in r.block.reads)]
     _require_same_scope(root, realize, readers)
     require_unchanged(root, realize, readers, block.reads)
-    value = substitute(store.value, _only_values(block, store))
     root = remove(root, realize)
 
     def rule(node: Any) -> Any:
         if isinstance(node, tir.BufferLoad) and node.buffer is buffer:
-            return substitute(value, dict(zip(store.indices, node.indices)))
+            return substitute(value, {p: ops.cast(p.dtype, i) for p, i in zip(places, node.indices)})
         if isinstance(node, st.Block):
             kept = tuple(b for b in node.alloc_buffers if b is not buffer)
             node = node.with_fields(alloc_buffers=kept)
@@ -61,11 +63,28 @@ def compute_inline(root: st.Stmt, name: str, params: set[Buffer]) -> st.Stmt:
     return found
 
 
-def _only_values(block: st.Block, store: st.BufferStore) -> dict[tir.Var, PrimExpr]:
-    """The single values of axes that no index of the store uses."""
-    reason = f"block {block.name_hint} stores several values in one element, over "
-    idle = [axis for axis in block.iter_vars if axis.var not in store.indices]
-    return {axis.var: only_value(axis, f"{reason}{axis.var.name}") for axis in idle}
+def axes_at(
+    block: st.Block, indices: Sequence[PrimExpr], places: Sequence[PrimExpr], wrong: str
+) -> dict[tir.Var, PrimExpr]:
+    """The values of a block's axes for which these indices of its axes are `places`.
+
+    Error `schedule`, beginning with what is `wrong`: other values of the axes lead there, too, or how the indices come
+    about is not known.
+    """
+    mentioned = set(post_order(indices))
+    found: dict[tir.Var, PrimExpr] = {}
+    for axis in block.iter_vars:
+        if axis.var not in mentioned or (axis.dom is not None and ops.is_const(axis.dom.extent, 1)):
+            found[axis.var] = only_value(axis, f"{wrong}, over {axis.var.name}")
+    own = [axis.var for axis in block.iter_vars]
+    if distinct(indices, own):
+        return found | {i: place for i, place in zip(indices, places) if isinstance(i, tir.Var)}
+    left = [substitute(index, found) for index in indices]
+    domains = {axis.var: axis.dom for axis in block.iter_vars if axis.var not in found and axis.dom is not None}
+    back = invert(left, places, domains)
+    if back is None:
+        raise refuse(f"{wrong}, or its indices are no map of its axes that can be inverted")
+    return found | back
 
 
 def only_value(axis: tir.IterVar, reason: str) -> PrimExpr:

@@ -10,9 +10,11 @@ from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
 from baton._src.tir.arith.analyzer import Analyzer
+from baton._src.tir.arith.int_set import eval_set
 from baton._src.tir.buffer import Buffer
+from baton._src.tir.same_value import same_values
 from baton._src.tir.schedule.coverage import require_whole
-from baton._src.tir.schedule.inline import distinct, only_value, require_only_writer, require_unchanged
+from baton._src.tir.schedule.inline import axes_at, distinct, require_only_writer, require_unchanged
 from baton._src.tir.schedule.stored_ranges import domain, ends, ordered, require_within, stored
 from baton._src.tir.schedule.tree import (
     blocks_passed,
@@ -23,13 +25,17 @@ from baton._src.tir.schedule.tree import (
     refuse,
     remove,
     replace,
+    simplify,
     with_condition,
 )
 from baton._src.tir.schedule.views import require_own_accesses, without_views
+from baton._src.tir.text.printer import node_text
 
 
 def reverse_compute_inline(root: st.Stmt, name: str, params: set[Buffer]) -> st.Stmt:
-    """Let the producer of a value apply the computation of block `name`, element by element."""
+    """Let the producer of a value, which keeps its name, apply the computation of block `name`, element by element. The
+    block reads the value at its own axes, or at a one-to-one map of them that covers all that the producer stores.
+    """
     root = without_views(root, name)
     realize = find_block(root, name)
     consumer, store = realize.block, only_store(realize.block)
@@ -43,19 +49,23 @@ def reverse_compute_inline(root: st.Stmt, name: str, params: set[Buffer]) -> st.
     _require_unread(root, realize, producer)
     for item in (producer, realize):
         require_whole(root, item, item.block.iter_vars)
-    bound = dict(zip(read, made.indices))
-    own = {axis.var: axis for axis in consumer.iter_vars}
-    found = _within(producer, made, [own[i] for i in read], name)
-    for axis in [a for a in consumer.iter_vars if a.var not in bound]:
-        lacks = f"block {producer.block.name_hint} has no axis like {axis.var.name}: it would make one element of many"
-        bound[axis.var] = only_value(axis, lacks)
+    lacks = f"block {name} makes several elements of one"
+    places = [ops.cast(index.dtype, place) for index, place in zip(read, made.indices)]
+    bound = axes_at(consumer, read, places, lacks)
+    if distinct(read, [iv.var for iv in consumer.iter_vars]):
+        own = {axis.var: axis for axis in consumer.iter_vars}
+        found = _within(producer, made, [own[i] for i in read if isinstance(i, tir.Var)], name)
+    else:
+        found = producer
+        _require_same(producer, made, consumer, read)
+        bound = {var: simplify(value, _domains(producer.block)) for var, value in bound.items()}
 
     def take(node: Any) -> Any:
         return made.value if isinstance(node, tir.BufferLoad) and node.buffer is made.buffer else None
 
     value = rewrite(substitute(store.value, bound), take)
     body = st.BufferStore(store.buffer, value, tuple(substitute(i, bound) for i in store.indices))
-    block = refreshed(found.block.with_fields(body=body, name_hint=consumer.name_hint))
+    block = refreshed(found.block.with_fields(body=body))
     root = remove(root, realize)
     root = replace(root, {find_block(root, producer.block.name_hint): found.with_fields(block=block)})
     return _without_buffer(root, made.buffer)
@@ -78,19 +88,44 @@ def _producer(root: st.Stmt, realize: st.BlockRealize, params: set[Buffer]) -> s
     return sources[0]
 
 
-def _read(root: st.Stmt, realize: st.BlockRealize, buffer: Buffer) -> tuple[tir.Var, ...]:
-    """The axes at which the block, and no other, reads the buffer."""
-    name, axes = realize.block.name_hint, [iv.var for iv in realize.block.iter_vars]
+def _read(root: st.Stmt, realize: st.BlockRealize, buffer: Buffer) -> tuple[PrimExpr, ...]:
+    """The place at which the block, and no other, reads the buffer."""
+    name = realize.block.name_hint
     value = only_store(realize.block).value
     reads = [n.indices for n in post_order(value) if isinstance(n, tir.BufferLoad) and n.buffer is buffer]
-    if not reads or any(not distinct(indices, axes) for indices in reads):
-        raise refuse(f"block {name} does not read {buffer.name} at its own axes")
-    if any(indices != reads[0] for indices in reads):
+    if not reads or any(isinstance(n, tir.BufferLoad) for indices in reads for n in post_order(indices)):
+        raise refuse(f"block {name} does not read {buffer.name} at a map of its own axes")
+    if any(not same_values(indices, reads[0]) for indices in reads):
         raise refuse(f"block {name} reads {buffer.name} at several places: they are made one after the other")
     others = [r for r in realizes(root) if r is not realize and any(x.buffer is buffer for x in r.block.reads)]
     if others:
         raise refuse(f"{buffer.name} has other readers: {others[0].block.name_hint}")
-    return tuple(i for i in reads[0] if isinstance(i, tir.Var))
+    return reads[0]
+
+
+def _domains(block: st.Block) -> dict[tir.Var, Range]:
+    return {axis.var: domain(axis) for axis in block.iter_vars}
+
+
+def _require_same(
+    producer: st.BlockRealize, made: st.BufferStore, consumer: st.Block, read: tuple[PrimExpr, ...]
+) -> None:
+    """Require that a block reads exactly what its producer stores, over all values of their axes."""
+    for index, whole in zip(read, stored(producer.block, made)):
+        span = eval_set(index, _domains(consumer))
+        (low, high), name = ends(whole), consumer.name_hint
+        if span.min is None or span.max is None:
+            raise refuse(f"how far block {name} reads {made.buffer.name} is not known")
+        start, end = span.min, ops.add(span.max, 1)
+        if not (_equal(start, low) and _equal(end, high)):
+            raise refuse(
+                f"block {name} reads {made.buffer.name} from {node_text(start)} to {node_text(end)}, but block"
+                f" {producer.block.name_hint} stores from {node_text(low)} to {node_text(high)}"
+            )
+
+
+def _equal(one: PrimExpr, other: PrimExpr) -> bool:
+    return ordered(one, other) and ordered(other, one)
 
 
 def _within(producer: st.BlockRealize, made: st.BufferStore, axes: list[tir.IterVar], name: str) -> st.BlockRealize:
