@@ -19,6 +19,7 @@ from baton._src.tir.schedule.tensorize import TensorIntrin
 from baton._src.tir.schedule.trace import Trace
 from baton._src.tir.text.parser import parse_text
 from baton._src.tir.text.printer import script
+from baton.script import tir as T
 from tests.codegen.native_run import run_native
 from tests.tir.schedule.test_primitives import CHAIN, MATMUL, chain, matmul, same
 
@@ -95,7 +96,7 @@ def test_tensorize() -> None:
     [
         (lambda a, b, r, i: a[i, r] + b[r, 0], "not a sum of products"),  # a zero would stand for a sum
         (lambda a, b, r, i: a[i, r] + 1.0, "not a sum of products"),
-        (lambda a, b, r, i: a[i, 0] * b[0, 0], "not a sum of products"),
+        (lambda a, b, r, i: a[i, 0] * b[0, 0], "no operand of block C has the axis"),
         (lambda a, b, r, i: a[i, i] * a[i, i], "no operand of block C has the axis"),
     ],
 )
@@ -135,6 +136,22 @@ def test_pad_einsum(padding: list[int]) -> None:
         Schedule(chain()).pad_einsum("B", [4, 4])
 
 
+def test_pad_einsum_at_constants() -> None:
+    """Guards operands and results of which one row is used, and the names of TVM's blocks."""
+
+    @T.prim_func
+    def row(A: T.Buffer((3, 7), "float32"), B: T.Buffer((7, 9), "float32"), C: T.Buffer((1, 9), "float32")):
+        for j, k in T.grid(9, 7):
+            with T.block("C"):
+                vj, vk = T.axis.remap("SR", [j, k])
+                with T.init():
+                    C[0, vj] = T.float32(0)
+                C[0, vj] = C[0, vj] + A[2, vk] * B[vk, vj]
+
+    s = same(row, lambda s: s.pad_einsum("C", [4, 8]), (3, 7), (7, 9), (1, 9))
+    assert [block.name for block in s.get_child_blocks("root")] == ["A_pad", "B_pad", "C", "C_pad"]
+
+
 def test_transform_block_layout() -> None:
     """Guards axes fused and exchanged; kinds of axes do not mix."""
 
@@ -161,8 +178,10 @@ def test_loop_partition(factors: list[int | None]) -> None:
     same(chain(), change, *CHAIN)
     same(matmul(), last_loop_in_two, *MATMUL)
     s = Schedule(chain())
-    with pytest.raises(DiagnosticError, match="do not make up"):
-        s.loop_partition(s.get_loops("B")[0], [4, 4])
+    assert [s.get(loop).extent.value for loop in s.loop_partition(s.get_loops("B")[0], [4, 4])] == [4, 4, 5]
+    for wrong in ([4, 10], [13, None], [14]):
+        with pytest.raises(DiagnosticError, match="would be empty"):
+            s.loop_partition(s.get_loops("C")[0], wrong)
 
 
 def test_merge() -> None:

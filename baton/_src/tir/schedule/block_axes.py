@@ -118,7 +118,8 @@ def transform_block_layout(root: st.Stmt, name: str, index_map: IndexMap) -> st.
 def pad_einsum(root: st.Stmt, name: str, padding: Sequence[int]) -> st.Stmt:
     """The block with axis n rounded up to a multiple of `padding[n]`; zeros are what is added to its operands.
 
-    The block must be a sum of products: a reduction by addition whose terms are products of loads, each at axes.
+    The block must be a sum of products: a reduction by addition whose terms are products of loads, each at axes or
+    constants.
     """
     root = without_views(root, name)
     realize = find_block(root, name)
@@ -141,8 +142,8 @@ def pad_einsum(root: st.Stmt, name: str, padding: Sequence[int]) -> st.Stmt:
             continue
         accesses = [n for n in post_order(block) if isinstance(n, (tir.BufferLoad, st.BufferStore))]
         indices = next(n.indices for n in accesses if n.buffer is buffer)
-        shape = [sizes[i] for i in indices if isinstance(i, tir.Var)]
-        if len(shape) != buffer.ndim or all(_same(a, b) for a, b in zip(shape, buffer.shape)):
+        shape = [sizes[i] if isinstance(i, tir.Var) else dim for i, dim in zip(indices, buffer.shape)]
+        if all(_same(a, b) for a, b in zip(shape, buffer.shape)):
             continue
         copy = decl_buffer(shape, buffer.dtype, f"{buffer.name}_pad")
         copies.append((buffer, copy, is_read and not any(w.buffer is buffer for w in block.writes)))
@@ -165,7 +166,8 @@ def _check_einsum(block: st.Block) -> None:
     a, b = store.value.a, store.value.b
     factors: list[Any] = [b if _is_load_of(a, store.buffer) else a]
     is_sum = _is_load_of(a, store.buffer) or _is_load_of(b, store.buffer)
-    if not is_sum or not all(isinstance(i, tir.Var) for i in store.indices):
+    at_axes = (isinstance(i, tir.Var) or ops.is_const(dim, 1) for i, dim in zip(store.indices, store.buffer.shape))
+    if not is_sum or not all(at_axes):
         raise _no_einsum(block)
     while factors:
         factor = factors.pop()
@@ -176,7 +178,7 @@ def _check_einsum(block: st.Block) -> None:
         elif (
             not isinstance(factor, tir.BufferLoad)
             or factor.buffer is store.buffer
-            or not all(isinstance(i, tir.Var) for i in factor.indices)
+            or not all(isinstance(i, tir.Var | tir.IntImm) for i in factor.indices)
         ):
             raise _no_einsum(block)
 
@@ -213,7 +215,7 @@ def _copied(target: Buffer, source: Buffer, pads: bool) -> st.Stmt:
             if not _same(dim, own):
                 inside = ops.logical_and(inside, ops.build("less", var, ops.cast(var.dtype, dim)))
         value = if_then_else(inside, value, ops.const(0, source.dtype))
-    name = target.name if pads else f"{target.name}_unpad"
+    name = target.name if pads else source.name
     block = st.Block(axes, (), (), name, st.BufferStore(target, value, at))
     return nest_over(axes, refreshed(block))
 

@@ -30,8 +30,8 @@ from baton._src.tir.schedule.tree import (
 def loop_partition(
     root: st.Stmt, var: tir.Var, factors: Sequence[Any], preserve_unit_iters: bool = True
 ) -> tuple[st.Stmt, list[tir.Var]]:
-    """Partition the loop into consecutive ones of these extents; one may be None (inferred). They must cover it
-    exactly.
+    """Partition the loop into consecutive ones of these extents; one may be None (inferred). What they leave becomes
+    one more.
 
     Loops of one iteration stay in the bindings of axes if `preserve_unit_iters`.
     """
@@ -43,14 +43,13 @@ def loop_partition(
     for size in sizes:
         known = known if size is None else ops.add(known, size)
     rest = simplify(ops.subtract(loop.extent, known))
+    if None not in sizes and not ops.is_const(rest, 0):
+        sizes.append(None)
     extents = [rest if s is None else s for s in sizes]
-    left = rest if None not in sizes else tir.IntImm(var.dtype, 0)
-    if not (isinstance(left, tir.IntImm) and left.value == 0):
-        raise refuse(f"the partitions {list(factors)} do not make up the {loop.extent!r} iterations over {var.name}")
     if not isinstance(rest, tir.IntImm) and not is_nonnegative(rest, domains_around(root, loop)):
         raise refuse(f"the loop over {var.name} may have fewer iterations than its partitions: {loop.extent!r}")
     if any(isinstance(e, tir.IntImm) and e.value <= 0 for e in extents):
-        raise refuse(f"a partition of the loop over {var.name} would be empty")
+        raise refuse(f"a partition of the {loop.extent!r} iterations over {var.name} would be empty: {list(factors)}")
     made: list[st.Stmt] = []
     variables: list[tir.Var] = []
     start: PrimExpr = loop.min
@@ -135,7 +134,10 @@ def merge(root: st.Stmt, variables: Sequence[tir.Var]) -> tuple[st.Stmt, tir.Var
     """Merge consecutive loop nests into one loop: each nest is a chain of loops down to the given one."""
     if len(variables) < 2:
         raise refuse("merge takes two loops or more")
-    loops = [find_loop(root, v) for v in variables]
+    loops = [without_thread(find_loop(root, v)) for v in variables]
+    annotated = next((loop for loop in loops if loop.annotations), None)
+    if annotated is not None:
+        raise refuse(f"the loop over {annotated.loop_var.name} is annotated", help="annotate the merged loop instead")
     paths = [path_to(root, loop) for loop in loops]
     depth = 0
     while all(len(p) > depth + 1 for p in paths) and len({id(p[depth]) for p in paths}) == 1:
