@@ -42,7 +42,7 @@ SETTINGS: list[dict[str, Any]] = [
 
 
 def scheduled(kernel: Any, r: random.Random, seed: int) -> Any:
-    s = Schedule(kernel, seed=seed)
+    s = Schedule(kernel, seed=seed % 2**31)
     for _ in range(24):
         block = s.get_block(r.choice(names(s)))
         before = s.func
@@ -52,7 +52,7 @@ def scheduled(kernel: Any, r: random.Random, seed: int) -> Any:
         except DiagnosticError:
             continue
         if instances(s.func) > 8_000:  # the oracle runs them after each step
-            s = Schedule(before, seed=seed)
+            s = Schedule(before, seed=seed % 2**31)
     return s.func
 
 

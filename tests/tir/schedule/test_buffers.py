@@ -11,8 +11,10 @@ from baton._src.support.diagnostics import DiagnosticError
 from baton._src.te import reduction
 from baton._src.te.computation import compute, placeholder, reduce_axis
 from baton._src.te.prim_func import create_prim_func
+from baton._src.tir.index_map import IndexMap
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.schedule.schedule import Schedule
+from baton._src.tir.schedule.trace import Trace
 from baton._src.tir.text.printer import script
 from tests.tir.schedule.test_primitives import CHAIN, MATMUL, chain, matmul, same
 
@@ -69,6 +71,43 @@ def test_cache_write_that_readers_read() -> None:
         Schedule(chain()).cache_write("C", 0, "local", consumer_blocks=["B"])
 
 
+def readers() -> PrimFunc:
+    """B = A + 1, C = B * 2, D = B * 3, E = C + D"""
+    a = placeholder((5, 4), "float32", "A")
+    b = compute((5, 4), lambda i, j: a[i, j] + 1.0, "B")
+    c, d = (compute((5, 4), lambda i, j, f=f: b[i, j] * f, name) for f, name in ((2.0, "C"), (3.0, "D")))
+    return create_prim_func([a, compute((5, 4), lambda i, j: c[i, j] + d[i, j], "E")])
+
+
+@pytest.mark.parametrize(("chosen", "through"), [(None, {"C", "D"}), (["C"], {"C"}), (["D"], {"D"})])
+def test_cache_read_that_readers_read(chosen: list[str] | None, through: set[str]) -> None:
+    """Guards that all blocks beside the block read the copy, unless some are named."""
+    s = same(readers(), lambda s: s.cache_read("C", 0, "local", consumer_blocks=chosen), (5, 4), (5, 4))
+    assert {name for name in "CDE" if any(r.buffer.name == "B_local" for r in s.get(name).reads)} == through
+
+
+def test_read_at_is_of_one_reader() -> None:
+    """Guards a copy in a loop that the other readers are not in."""
+    s = same(readers(), lambda s: s.read_at(s.get_loops("C")[0], "C", 0, "local"), (5, 4), (5, 4))
+    assert [s.get(name).reads[0].buffer.name for name in "CD"] == ["B_local", "B"]
+
+
+def test_a_layout_with_separators_is_two_steps() -> None:
+    """Guards separators, which the buffer has afterwards, and their step in the trace."""
+
+    def change(s: Schedule) -> None:
+        s.transform_layout("B", ("write", 0), lambda i, j: (j, IndexMap.AXIS_SEPARATOR, i))
+
+    s = same(readers(), change, (5, 4), (5, 4))
+    assert tuple(map(int, s.get("B").writes[0].buffer.axis_separators)) == (1,)
+    assert [inst.kind.name for inst in s.trace.insts] == ["GetBlock", "TransformLayout", "SetAxisSeparator"]
+    again = Schedule(readers())
+    Trace.apply_json_to_schedule(s.trace.as_json(), again)
+    assert again.func.script() == s.func.script()
+    with pytest.raises(DiagnosticError, match="axis separators"):
+        Schedule(readers()).transform_block_layout("B", lambda i, j: (j, IndexMap.AXIS_SEPARATOR, i))
+
+
 def test_annotated_regions() -> None:
     """Guards that regions are said anew, remembered in the trace, and nothing else changes."""
 
@@ -78,9 +117,15 @@ def test_annotated_regions() -> None:
     s = same(chain(), change, *CHAIN)
     assert "T.reads(C[v_i - 1:v_i - 1 + 2, v_j])" in script(s.func)
     assert s.get("D").annotations["explicit_read_region"] == [0]
-    again = Schedule(chain())
+    assert s.trace.as_python()[-1] == (
+        'sch.annotate_buffer_access(block=b0, buffer_index=0, buf_type="read", '
+        "gen_new_ranges=lambda v_i, v_j: [(v_i - 1, v_i + 1,), (v_j, v_j + 1,)])"
+    )
+    again, from_json, from_text = (Schedule(chain()) for _ in range(3))
     s.trace.apply_to_schedule(again)
-    assert script(again.func) == script(s.func)
+    Trace.apply_json_to_schedule(s.trace.as_json(), from_json)
+    exec("\n".join(s.trace.as_python()), {"sch": from_text})
+    assert script(again.func) == script(from_json.func) == script(from_text.func) == script(s.func)
 
 
 def test_references() -> None:
@@ -104,7 +149,7 @@ def test_references() -> None:
         (lambda s: s.reindex_cache_read("C", 5, "local", lambda i, j, k: (i, k)), "there is no number 5"),
         (lambda s: s.annotate_buffer_access("C", 0, "both", lambda i, j, k: (i, k)), "none of kind 'both'"),
         (lambda s: s.annotate_buffer_access("C", 0, "read", lambda i, j, k: (i,)), "A has 2 axes"),
-        (lambda s: s.blockize([s.get_block("C")]), "blockize takes a loop"),
+        (lambda s: s.blockize(s.get_block("C")), "takes a loop or a list of blocks"),
         (lambda s: s.get_sref(matmul().body), "references are to blocks and loops"),
     ],
 )

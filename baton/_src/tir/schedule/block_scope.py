@@ -14,7 +14,7 @@ from baton._src.ir.module import IRModule
 from baton._src.tir import stmt as st
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.schedule.state import ScheduleState, StmtSRef
-from baton._src.tir.schedule.tree import blocks_directly_in, realizes, refuse
+from baton._src.tir.schedule.tree import blocks_directly_in, refuse
 
 
 class DepKind(IntEnum):
@@ -57,7 +57,8 @@ def block_scope(state: ScheduleState, scope: StmtSRef) -> BlockScope:
     """The dependencies inside of a block. Error `schedule`: it is a loop."""
     if not isinstance(scope.stmt, st.Block):
         raise refuse("dependencies are between the blocks inside of a block, not of a loop")
-    ordered = [state.get_sref(realize.block) for realize in blocks_directly_in(scope.stmt)]
+    found = (state.get_sref(realize.block) for realize in blocks_directly_in(scope.stmt))
+    ordered = [sref for sref in found if sref is not None]
     pairs = ((src, dst) for n, dst in enumerate(ordered) for src in ordered[:n])
     return BlockScope([Dependency(src, dst, kind) for src, dst in pairs for kind in _kinds(src.stmt, dst.stmt)])
 
@@ -74,20 +75,15 @@ class BlockDependenceInfo:
     """The dependencies between the blocks of a module's kernels, by the block they are in."""
 
     def __init__(self, mod: IRModule | PrimFunc) -> None:
-        self.mod = IRModule({"main": mod}) if isinstance(mod, PrimFunc) else mod
-        kernels = [f for f in self.mod.functions.values() if isinstance(f, PrimFunc)]
-        self._states = [ScheduleState(self.mod, kernel.body) for kernel in kernels]
+        self._state = ScheduleState(mod)
+        self.mod = self._state.mod
 
     def get_sref(self, block: st.Block) -> StmtSRef | None:
         """The reference of a block; None if it is in none of the kernels."""
-        for state in self._states:
-            if any(realize.block is block for realize in realizes(state.body)):
-                return state.get_sref(block)
-        return None
+        return self._state.get_sref(block)
 
     def get_block_scope(self, block_sref: StmtSRef) -> BlockScope:
         """The dependencies between the blocks directly inside a block."""
-        for state in self._states:
-            if any(realize.block is block_sref.stmt for realize in realizes(state.body)):
-                return block_scope(state, block_sref)
-        raise refuse("the block is part of none of the module's kernels")
+        if self._state.get_sref(block_sref.stmt) is None:
+            raise refuse("the block is part of none of the module's kernels")
+        return block_scope(self._state, block_sref)

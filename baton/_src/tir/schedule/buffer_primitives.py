@@ -9,7 +9,6 @@ from baton._src.tir import stmt as st
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.index_map import IndexMap
 from baton._src.tir.index_map_from_text import index_map_of
-from baton._src.tir.operators import convert
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.schedule import block_axes, cache, cached_indices, compute_at, layout, reindex, rolling
 from baton._src.tir.schedule.handles import BlockRV, LoopRV, block_name
@@ -41,7 +40,9 @@ class BufferPrimitives:
         storage_scope: str,
         consumer_blocks: Sequence[BlockRV | str] | None = None,
     ) -> BlockRV:
-        """Read a buffer through a copy, in the block or in several; returns the copying block."""
+        """Read a buffer through a copy, in `consumer_blocks` or in all blocks beside the block; returns the copying
+        block.
+        """
         readers = [block_name(c) for c in consumer_blocks or ()]
         body, name = cache.cache_read(self.func.body, block_name(block), read_buffer_index, storage_scope, readers)
         self._set(body)
@@ -161,7 +162,8 @@ class BufferPrimitives:
     @recorded
     def read_at(self, loop: LoopRV, block: BlockRV | str, read_buffer_index: int, storage_scope: str) -> BlockRV:
         """Read a buffer through a copy of the part that each iteration of the loop needs."""
-        body, name = cache.cache_read(self.func.body, block_name(block), read_buffer_index, storage_scope)
+        reader = block_name(block)
+        body, name = cache.cache_read(self.func.body, reader, read_buffer_index, storage_scope, [reader])
         self._set(compute_at.compute_at(body, name, loop.var))
         return BlockRV(name)
 
@@ -172,28 +174,15 @@ class BufferPrimitives:
         self._set(compute_at.reverse_compute_at(body, name, loop.var))
         return BlockRV(name)
 
+    @recorded
     def annotate_buffer_access(
-        self, block: BlockRV | str, buffer_index: int, buf_type: str, gen_new_ranges: Callable[..., Any]
+        self, block: BlockRV | str, buffer_index: Any, buf_type: str, gen_new_ranges: Callable[..., Any] | IndexMap
     ) -> None:
         """Declare another access region of a buffer: `gen_new_ranges(*axes)` returns (begin, end) or an index for each
-        dim. The computation of the block does not change.
+        dim. (A map gives begin and end of each dim, one after the other.) The computation of the block does not change.
         """
-
-        def bounds(*axes: Any) -> list[Any]:
-            pairs = [r if isinstance(r, (tuple, list)) else (r, r + 1) for r in gen_new_ranges(*axes)]
-            return [end for pair in pairs for end in pair]
-
-        names = [axis.var.copy() for axis in self._block(block).iter_vars]
-        self.annotate_buffer_bounds(
-            block, buffer_index, buf_type, IndexMap(tuple(names), tuple(map(convert, bounds(*names))))
-        )
-
-    @recorded
-    def annotate_buffer_bounds(
-        self, block: BlockRV | str, buffer_index: int, buf_type: str, index_map: IndexMap
-    ) -> None:
-        """`annotate_buffer_access` as a map of the axes to begin and end of each dim, one after the other."""
-        body = block_axes.with_region(self.func.body, block_name(block), int(buffer_index), buf_type, index_map)
+        bounds = self._map_of_axes(block, gen_new_ranges)
+        body = block_axes.with_region(self.func.body, block_name(block), int(buffer_index), buf_type, bounds)
         self._set(body, loops_chosen=False)
 
     def buffer_at(self, block: BlockRV | str, place: tuple[str, int]) -> Buffer:

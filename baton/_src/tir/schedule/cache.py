@@ -17,6 +17,8 @@ from baton._src.tir.expr import IterVar
 from baton._src.tir.regions import by_pointer, point_regions, through_views
 from baton._src.tir.schedule.coverage import require_own_start, require_unconditional, require_whole
 from baton._src.tir.schedule.tree import (
+    blocks_directly_in,
+    blocks_passed,
     computes,
     find_block,
     path_to,
@@ -32,14 +34,19 @@ from baton._src.values.dtype import INT64
 
 
 def cache_read(root: st.Stmt, name: str, index: int, scope: str, readers: Sequence[str] = ()) -> tuple[st.Stmt, str]:
-    """Copy the `index`-th buffer that the block reads beforehand; the block (or all of `readers`) reads the copy."""
+    """Copy the `index`-th buffer that the block reads beforehand; `readers` read the copy (default: all blocks beside
+    the block that read the buffer).
+    """
     realize = find_block(root, name)
     source = _pick(realize.block.reads, index, name, "reads").buffer
     if _uses(realize.block.writes, source):
         raise refuse(f"block {name} also writes {source.name}: a copy made before it would be out of date")
     copy = like(source, scope)
-    wanted = {find_block(root, r) for r in (readers or (name,))}
-    first = next(r for r in in_order(root) if r in wanted)
+    wanted = {find_block(root, r) for r in readers} or _readers_beside(root, realize, source)
+    first = next(r for r in realizes(root) if r in wanted)
+    for passed in blocks_passed(root, first, [*wanted]):
+        if _uses(passed.block.writes, source):
+            raise refuse(f"{source.name} is written by block {passed.block.name_hint} between its readers")
     spot = find_spot(root, first, lambda other: _uses(other.block.writes, source))
     if any(r not in realizes(spot.around) for r in wanted):
         raise refuse(f"{source.name} is computed inside a loop that does not contain all of its readers")
@@ -49,6 +56,13 @@ def cache_read(root: st.Stmt, name: str, index: int, scope: str, readers: Sequen
     for other in wanted - {first}:
         root = replace(root, {other: replace_buffer(other, source, copy)})
     return root, block_name
+
+
+def _readers_beside(root: st.Stmt, realize: st.BlockRealize, buffer: Buffer) -> set[st.BlockRealize]:
+    """The blocks in the same enclosing block that read the buffer and do not write it."""
+    around = [n for n in path_to(root, realize) if isinstance(n, st.Block)]
+    beside = blocks_directly_in(around[-1])
+    return {r for r in beside if _uses(r.block.reads, buffer) and not _uses(r.block.writes, buffer)}
 
 
 def in_order(root: st.Stmt) -> list[st.BlockRealize]:

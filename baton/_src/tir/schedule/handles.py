@@ -35,8 +35,22 @@ class InlineRV(LoopRV):
     var: Var = field(default_factory=lambda: Var("inline"))
 
 
+@dataclass(frozen=True, eq=False)
+class RootRV(LoopRV):
+    """No loop at all: sampling chose to leave a block where it is (TVM's decision -1)."""
+
+    var: Var = field(default_factory=lambda: Var("root"))
+
+
 class ExprRV(int):
     """A number that sampling chose: an int that remembers in traces where it comes from."""
+
+
+def handles_in(given: Any) -> list[BlockRV | LoopRV]:
+    """The blocks and loops among arguments or results, which may be lists."""
+    if isinstance(given, list | tuple):
+        return [handle for part in given for handle in handles_in(part)]
+    return [given] if isinstance(given, BlockRV | LoopRV) else []
 
 
 class RemovedHandles:

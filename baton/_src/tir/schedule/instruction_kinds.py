@@ -63,7 +63,7 @@ _SIGNATURES: Mapping[str, str] = {
     "decompose_padding": "@block @loop",
     "pad_einsum": "@block @padding",
     "rolling_buffer": "@block write_buffer_index",
-    "annotate_buffer_bounds": "@block buffer_index buf_type index_map",
+    "annotate_buffer_access": "@block @buffer_index @buf_type @gen_new_ranges",
     "unsafe_hide_buffer_access": "@block @buf_type @buf_index_array",
     "enter_postproc": "",
     "schedule_by_rule": "",

@@ -46,8 +46,8 @@ class LoopPrimitives:
 
     @recorded
     def fuse(self, *loops: LoopRV, preserve_unit_iters: bool = True) -> LoopRV:
-        """Fuse perfectly nested loops. Loops of one iteration are replaced by 0 in axis bindings unless
-        `preserve_unit_iters`.
+        """Fuse perfectly nested loops, none of whose extents depends on another one. Loops of one iteration are
+        replaced by 0 in axis bindings unless `preserve_unit_iters`.
         """
         body, made = nests.fuse(self.func.body, [h.var for h in loops], preserve_unit_iters)
         self._set(body)
@@ -55,7 +55,7 @@ class LoopPrimitives:
 
     @recorded
     def reorder(self, *ordered_loops: LoopRV) -> None:
-        """Reorder loops of one chain."""
+        """Reorder loops of one chain. One loop, or none, is in order."""
         self._set(nests.reorder(self.func.body, [h.var for h in ordered_loops]))
 
     @recorded
@@ -82,8 +82,13 @@ class LoopPrimitives:
 
     @recorded
     def annotate(self, block_or_loop: LoopRV | BlockRV | str, ann_key: str, ann_val: Any) -> None:
-        """Set an annotation of a loop or block."""
-        self._set(nests.annotate(self.func.body, self.get(block_or_loop), ann_key, ann_val))
+        """Set an annotation of a loop or block: a text, a number, or a list or dict of them. One that is there stays
+        as it is, as in TVM: `unannotate` removes it.
+        """
+        found = self.get(block_or_loop)
+        value = nests.annotation_value(ann_val)
+        if ann_key not in found.annotations:
+            self._set(nests.annotate(self.func.body, found, ann_key, value))
 
     @recorded
     def unannotate(self, block_or_loop: LoopRV | BlockRV | str, ann_key: str) -> None:

@@ -117,6 +117,8 @@ def under_condition(body: st.Stmt, condition: PrimExpr) -> st.Stmt:
 def fuse(root: st.Stmt, variables: Sequence[tir.Var], preserve_unit_iters: bool = True) -> tuple[st.Stmt, tir.Var]:
     """Perfectly nested loops as one, outermost first; for `preserve_unit_iters` see `split`."""
     loops = [without_thread(find_loop(root, v)) for v in variables]
+    if not loops:
+        raise refuse("fuse takes one loop or more")
     annotated = next((loop for loop in loops if loop.annotations), None)
     if annotated is not None:
         raise refuse(f"the loop over {annotated.loop_var.name} is annotated", help="annotate the fused loop instead")
@@ -125,6 +127,9 @@ def fuse(root: st.Stmt, variables: Sequence[tir.Var], preserve_unit_iters: bool 
             raise refuse(f"{inner.loop_var.name} is not the only thing inside {outer.loop_var.name}")
     if any(not (isinstance(loop.min, tir.IntImm) and loop.min.value == 0) for loop in loops):
         raise refuse("fuse takes loops that start at 0")
+    for loop in loops:
+        if not set(variables).isdisjoint(post_order(loop.extent)):
+            raise refuse(f"the extent of the loop over {loop.loop_var.name} depends on a loop that it is fused with")
     dtype = loops[0].loop_var.dtype
     fused = tir.Var("_".join(v.name for v in variables) + "_fused", dtype)
     rest: PrimExpr = fused
@@ -146,6 +151,8 @@ def reorder(root: st.Stmt, variables: Sequence[tir.Var]) -> st.Stmt:
     loops = [find_loop(root, v) for v in variables]
     if len(set(loops)) < len(loops):
         raise refuse(f"reorder takes each loop once, not {', '.join(v.name for v in variables)}")
+    if len(loops) < 2:
+        return root
     depths = {loop: len(path_to(root, loop)) for loop in loops}
     ordered = sorted(loops, key=lambda loop: depths[loop])
     top, bottom = ordered[0], ordered[-1]
@@ -189,6 +196,21 @@ def bind(root: st.Stmt, var: tir.Var, thread: str) -> st.Stmt:
     made = loop.with_fields(kind=st.ForKind.THREAD_BINDING, thread_binding=axis)
     require_independent(made, root)
     return replace(root, {loop: made})
+
+
+def annotation_value(value: Any) -> Any:
+    """The value of an annotation: texts and numbers, lists and dicts of them; numbers that were sampled are plain."""
+    match value:
+        case str() | bool() | float() | PrimExpr():
+            return value
+        case int():
+            return int(value)
+        case list() | tuple():
+            return [annotation_value(part) for part in value]
+        case Mapping() if all(isinstance(key, str) for key in value):
+            return {key: annotation_value(part) for key, part in value.items()}
+        case _:
+            raise refuse(f"annotations are texts, numbers, or lists and dicts of them, not {value!r}")
 
 
 def annotate(root: st.Stmt, target: st.For | st.Block, key: str, value: Any) -> st.Stmt:

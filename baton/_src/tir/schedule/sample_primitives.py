@@ -9,11 +9,11 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from baton._src.support.diagnostics import DiagnosticError
+from baton._src.support.diagnostics import DiagnosticError, fail
 from baton._src.tir.expr import IntImm
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.schedule import compute_at, inline, sampling
-from baton._src.tir.schedule.handles import BlockRV, ExprRV, InlineRV, LoopRV, block_name
+from baton._src.tir.schedule.handles import BlockRV, ExprRV, InlineRV, LoopRV, RootRV, block_name
 from baton._src.tir.schedule.recording import recorded
 from baton._src.tir.schedule.tree import refuse
 
@@ -74,23 +74,22 @@ class SamplePrimitives:
         return ExprRV(candidates[self.decision])
 
     @recorded
-    def sample_compute_location(self, block: BlockRV | str, decision: int | None = None) -> LoopRV | None:
-        """A location where the block can be computed, for `compute_at`: a loop, or None for its current place.
+    def sample_compute_location(self, block: BlockRV | str, decision: int | None = None) -> LoopRV:
+        """A location where the block can be computed, for `compute_at`: a loop, a `RootRV` or an `InlineRV`.
 
-        Decisions are TVM's: the number of a loop around the block's first reader, -1 for None, -2 for an `InlineRV`.
+        Decisions are TVM's: the number of a loop around the block's first consumer, -1 where it is, -2 inlined. One
+        that is not possible (any more) is replaced by the nearest possible one outside.
         """
         readers = self.get_consumers(block)
         loops = self.get_loops(readers[0]) if readers else []
         options = [-2] if self._could(inline.compute_inline, block, set(self.func.buffer_map.values())) else []
         options += [-1, *(n for n, loop in enumerate(loops) if self._could(compute_at.compute_at, block, loop.var))]
-        if decision is not None and decision not in options:
-            raise refuse(
-                f"block {block_name(block)} cannot be computed at {decision}",
-                help=f"it can at {', '.join(map(str, options))} (-2 inline, -1 where it is, others are loops)",
-            )
-        number = None if decision is None else options.index(decision)
-        self.decision = chosen = options[sampling.categorical(self._random, options, [1.0] * len(options), number)]
-        return InlineRV() if chosen == -2 else None if chosen == -1 else loops[chosen]
+        if decision is None:
+            chosen = options[sampling.categorical(self._random, options, [1.0] * len(options), None)]
+        else:
+            chosen = max((option for option in options if option <= decision), default=-1)
+        self.decision = chosen
+        return InlineRV() if chosen == -2 else RootRV() if chosen == -1 else loops[chosen]
 
     def _could(self, primitive: Callable[..., Any], block: BlockRV | str, *where: Any) -> bool:
         try:
@@ -100,9 +99,24 @@ class SamplePrimitives:
         return True
 
     def seed(self, seed: int) -> None:
-        """Restart the random generator."""
-        self._random.seed(seed)
+        """Restart the random generator; -1 is a seed of the machine's. Errors as in `random_from`."""
+        self._random = random_from(seed)
 
     def fork_seed(self) -> int:
         """A seed for another schedule."""
-        return self._random.getrandbits(31)
+        return self._random.randint(1, _LAST_SEED)
+
+
+_LAST_SEED = 2**31 - 1
+
+
+def random_from(seed: int | None) -> random.Random:
+    """A generator of random numbers; None and -1 are a seed of the machine's.
+
+    Error `TypeError` or `ValueError`: not a whole number, or outside of 31 bits.
+    """
+    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int)):
+        raise fail("schedule", f"a seed is a whole number or None, not {seed!r}", kind=TypeError)
+    if seed is not None and not -1 <= seed <= _LAST_SEED:
+        raise fail("schedule", f"a seed is a number from 0 to {_LAST_SEED}, or -1, not {seed}", kind=ValueError)
+    return random.Random(None if seed == -1 else seed)

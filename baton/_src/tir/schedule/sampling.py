@@ -1,7 +1,12 @@
-"""Random choices of schedules: factors of a loop, one of several candidates. A given decision replaces the sample."""
+"""Random choices of schedules: factors of a loop, one of several candidates. A given decision replaces the sample.
+
+Decisions outlive the kernels they were made for: factors that do not divide a loop are replaced by some that do, as in
+TVM, so that a trace can be taken again after an earlier choice was changed.
+"""
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Sequence
 
@@ -11,19 +16,15 @@ from baton._src.tir.schedule.tree import refuse
 def perfect_tile(
     rng: random.Random, extent: int, count: int, max_innermost: int, decision: Sequence[int] | None
 ) -> list[int]:
-    """`count` factors whose product is `extent`, the last one at most `max_innermost` (where possible)."""
+    """`count` factors whose product is `extent`, the last one at most `max_innermost`; -1 is no bound."""
     if count < 1:
         raise refuse(f"a loop is tiled into 1 or more loops, not {count}")
+    if max_innermost != -1 and max_innermost < 1:
+        raise refuse(f"the innermost factor is at least 1: {max_innermost} bounds nothing", help="-1 is no bound")
     if decision is not None:
-        taken = [int(d) for d in decision]
-        if len(taken) != count:
-            raise refuse(f"the decision {taken} has {len(taken)} factors instead of {count}")
-        inner = 1
-        for factor in taken[1:]:
-            inner *= factor
-        if inner < 1 or extent % inner:
-            raise refuse(f"the factors {taken} do not divide {extent}")
-        return [extent // inner, *taken[1:]]
+        return _perfect(_factors(decision, count), extent)
+    if max_innermost == -1:
+        max_innermost = extent
     last = rng.choice([d for d in _divisors(extent) if d <= max_innermost]) if count > 1 else extent
     rest = extent // last
     middle: list[int] = []
@@ -34,16 +35,44 @@ def perfect_tile(
     return [rest, *middle, last] if count > 1 else [extent]
 
 
+def _factors(decision: Sequence[int], count: int) -> list[int]:
+    taken = [int(factor) for factor in decision]
+    if len(taken) != count:
+        raise refuse(f"the decision {taken} has {len(taken)} factors instead of {count}")
+    if any(factor < 1 for factor in taken[1:]):
+        raise refuse(f"the decision {taken} has factors below 1")
+    return taken
+
+
+def _perfect(factors: Sequence[int], extent: int) -> list[int]:
+    """Factors whose product is `extent`: these from the last one on, as far as they divide it; the next one is then all
+    that is left.
+    """
+    found: list[int] = []
+    for factor in reversed(factors[1:]):
+        found.append(factor if extent % factor == 0 else extent)
+        extent //= found[-1]
+    return [extent, *reversed(found)]
+
+
 def partitioned_tile(
     rng: random.Random, extent: int, count: int, position: int, inner: int, decision: Sequence[int] | None
 ) -> list[int]:
     """`count` factors whose product is `extent`; those from `position` on have the product `inner`.
 
-    Without a first part, or where `inner` does not divide the extent, factors as `perfect_tile` draws them."""
+    Without a first part, or where `inner` does not divide the extent, factors as `perfect_tile` draws them. A decision
+    only needs a second part that `inner` divides; else that part is `inner` and ones.
+    """
     if not 0 <= position <= count or inner < 1:
         raise refuse(f"{count} factors are not parted at {position} into a second part of product {inner}")
-    if decision is not None or position in (0, count) or extent % inner:
-        return perfect_tile(rng, extent, count, extent, decision)
+    is_parted = position not in (0, count) and extent % inner == 0
+    if decision is not None:
+        taken = _factors(decision, count)
+        if is_parted and math.prod(taken[position:]) % inner:
+            return [extent // inner, *[1] * (position - 1), inner, *[1] * (count - position - 1)]
+        return _perfect(taken, extent)
+    if not is_parted:
+        return perfect_tile(rng, extent, count, extent, None)
     first = perfect_tile(rng, extent // inner, position, extent, None)
     return [*first, *perfect_tile(rng, inner, count - position, inner, None)]
 

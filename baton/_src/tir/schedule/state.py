@@ -11,7 +11,9 @@ from enum import IntFlag
 from typing import Any
 
 from baton._src.ir.module import IRModule
+from baton._src.ir.traverse import post_order
 from baton._src.tir import stmt as st
+from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.schedule.tree import path_to, refuse
 
 
@@ -43,24 +45,34 @@ class StmtSRef:
     seq_index: int = -1
 
 
-@dataclass(frozen=True)
 class ScheduleState:
-    """A module and the body of the function that the schedule works on."""
+    """The kernels of a module, with references to their blocks and loops.
 
-    mod: IRModule
-    body: st.Stmt
+    `debug_mask` is as in `debug_mask_of`; it and `enable_check` have no effect.
+    """
 
-    def get_sref(self, stmt: st.Block | st.For) -> StmtSRef:
-        """The reference of a block or loop. Error `schedule`: it is not part of the program (any more)."""
+    def __init__(self, mod: IRModule | PrimFunc, *, debug_mask: str | int = "none", enable_check: bool = True) -> None:
+        self.mod = IRModule({"main": mod}) if isinstance(mod, PrimFunc) else mod
+        self.debug_mask = debug_mask_of(debug_mask)
+        self.enable_check = enable_check
+
+    def get_sref(self, stmt: st.Block | st.For) -> StmtSRef | None:
+        """The reference of a block or loop; None if it is not part of the kernels (any more).
+
+        Error `schedule`: it is neither block nor loop.
+        """
         if not isinstance(stmt, st.Block | st.For):
             raise refuse(f"references are to blocks and loops, not to a {type(stmt).__name__}")
+        kernels = (f for f in self.mod.functions.values() if isinstance(f, PrimFunc))
+        around = next((f.body for f in kernels if stmt in post_order(f.body)), None)
+        if around is None:
+            return None
         found: StmtSRef | None = None
         place = -1
-        path = path_to(self.body, stmt)
+        path = path_to(around, stmt)
         for above, item in zip([None, *path], path):
             if isinstance(above, st.SeqStmt):
                 place = above.seq.index(item)
             if isinstance(item, st.Block | st.For):
                 found, place = StmtSRef(item, found, place), -1
-        assert found is not None
         return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 from baton._src.support.diagnostics import DiagnosticError
@@ -10,11 +11,11 @@ from baton._src.tir import stmt as st
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.index_map_from_text import index_map_of
 from baton._src.tir.prim_func import PrimFunc
-from baton._src.tir.schedule import block_axes, blockize, padding, parts, tensorize
+from baton._src.tir.schedule import block_axes, blockize, blockize_several, padding, parts, tensorize
 from baton._src.tir.schedule.handles import BlockRV, LoopRV, block_name
 from baton._src.tir.schedule.recording import recorded
 from baton._src.tir.schedule.tensorize import TensorIntrin
-from baton._src.tir.schedule.tree import find_block, realizes, refuse, replace_buffer
+from baton._src.tir.schedule.tree import find_block, refuse, replace_buffer
 from baton._src.tir.text.printer import node_text
 
 
@@ -29,12 +30,21 @@ class TilePrimitives:
     def buffer_at(self, block: BlockRV | str, which: Any) -> Buffer:
         raise NotImplementedError
 
+    def in_function_of(self, given: Any, name: str | None = None) -> AbstractContextManager[None]:
+        raise NotImplementedError
+
     @recorded
-    def blockize(self, target: LoopRV, preserve_unit_iters: bool = True) -> BlockRV:
-        """Turn the body of a loop into a block; returns that block."""
-        if not isinstance(target, LoopRV):
-            raise refuse("blockize takes a loop: several blocks as one are not implemented", help="give the loop above")
-        body, name = blockize.blockize(self.func.body, target.var, preserve_unit_iters)
+    def blockize(self, target: LoopRV | Sequence[BlockRV | str], preserve_unit_iters: bool = True) -> BlockRV:
+        """Turn a loop with its body into a block, or consecutive blocks with the loops around each; returns that
+        block.
+        """
+        if isinstance(target, LoopRV):
+            body, name = blockize.blockize(self.func.body, target.var, preserve_unit_iters)
+        elif isinstance(target, list | tuple) and all(isinstance(block, BlockRV) for block in target):
+            names = [block_name(block) for block in target]
+            body, name = blockize_several.blockize_several(self.func.body, names, preserve_unit_iters)
+        else:
+            raise refuse(f"blockize takes a loop or a list of blocks, not {target!r}")
         self._set(body)
         return BlockRV(name)
 
@@ -80,13 +90,6 @@ class TilePrimitives:
         self._set(block_axes.without_regions(self.func.body, block_name(block), buf_type, numbers))
 
     @recorded
-    def get_output_blocks(self, scope_block: BlockRV | str) -> list[BlockRV]:
-        """The blocks inside that write memory visible outside the function."""
-        own = {b for r in realizes(self.func.body) for b in r.block.alloc_buffers}
-        inside = realizes(find_block(self.func.body, block_name(scope_block)).block.body)
-        return [BlockRV(r.block.name_hint) for r in inside if any(w.buffer not in own for w in r.block.writes)]
-
-    @recorded
     def decompose_padding(self, block: BlockRV | str, loop: LoopRV) -> BlockRV:
         """Store the pad value in a block before the loop; the block itself then only copies data."""
         body, name = padding.decompose_padding(self.func.body, block_name(block), loop.var)
@@ -95,15 +98,17 @@ class TilePrimitives:
 
     def can_decompose_padding(self, block: BlockRV | str, loop: LoopRV) -> bool:
         """Whether `decompose_padding` applies to the block."""
-        try:
-            padding.decompose_padding(self.func.body, block_name(block), loop.var)
-        except DiagnosticError:
-            return False
-        return True
+        with self.in_function_of((block, loop)):
+            try:
+                padding.decompose_padding(self.func.body, block_name(block), loop.var)
+            except DiagnosticError:
+                return False
+            return True
 
     @recorded
     def loop_partition(self, loop: LoopRV, factors: Sequence[Any], preserve_unit_iters: bool = True) -> list[LoopRV]:
-        """Partition the loop into consecutive ones of these extents; one may be None. Axes are not bound to loops of
+        """Partition the loop into consecutive ones of these extents; one may be None, and there is one more for what
+        they leave. Axes are not bound to loops of
         one iteration unless `preserve_unit_iters`.
         """
         body, made = parts.loop_partition(self.func.body, loop.var, factors, preserve_unit_iters)

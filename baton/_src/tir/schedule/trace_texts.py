@@ -63,11 +63,20 @@ class Names:
 _LEFT_OUT: Mapping[str, Any] = {"consumer_blocks": []}
 """Arguments that are only written if they differ from the default."""
 
+_BY_PLACE = frozenset(["get_child_blocks"])
+"""Primitives whose arguments are written without their names, as TVM writes them."""
+
 
 def as_python(inst: Recorded, decision: Any, names: Names) -> str:
     """The step as a line of Python, on a schedule `sch`."""
     named = inst.kind.unpacked(list(inst.inputs), list(inst.attrs))
     shown = [_shown(value, names) for value in named.pop(inst.kind.repeated() or "", ())]
+    if inst.kind.primitive in _BY_PLACE:
+        shown += [_shown(value, names) for value in named.values()]
+        named = {}
+    if "gen_new_ranges" in named:
+        shown += [f"{key}={_shown(named.pop(key), names)}" for key in list(named)[:-1]]
+        shown.append(f"gen_new_ranges={_ranges_text(named.pop('gen_new_ranges'))}")
     shown += [f"{key}={_shown(v, names)}" for key, v in named.items() if key not in _LEFT_OUT or v != _LEFT_OUT[key]]
     if decision is not None:
         shown.append(f"decision={_shown(decision, names)}")
@@ -101,6 +110,14 @@ def _map_text(value: Any) -> str:
     found = index_map_of(found, len(found.initial_indices), "int32", node_text)
     text = index_map_text(found, node_text).removeprefix("T.index_map(").removesuffix("))").removesuffix(",")
     return f"{text},)"
+
+
+def _ranges_text(bounds: IndexMap) -> str:
+    """`lambda i, j: [(i, i + 1,), (0, 8,)]`: what a map gives, two by two."""
+    start, ends = bounds.initial_indices, bounds.final_indices
+    pairs = [_map_text(IndexMap(start, ends[n : n + 2])) for n in range(0, len(ends), 2)]
+    head = f"lambda {', '.join(var.name for var in start)}"
+    return f"{head}: [{', '.join(pair.split(': ', 1)[1] for pair in pairs)}]"
 
 
 # --------------------------------------------------------------------------------------------------------------- JSON
