@@ -15,7 +15,7 @@ from baton._src.te.computation import compute, placeholder, reduce_axis
 from baton._src.te.prim_func import create_prim_func
 from baton._src.tir.expr import Var
 from baton._src.tir.prim_func import PrimFunc
-from baton._src.tir.stmt import BufferStore
+from baton._src.tir.stmt import Allocate, BufferStore
 from baton._src.values.tensor import AnyArray
 from tests.codegen.native_run import HOST, build, call, random_array
 from tests.lower.kernel_schedules.only_kernel import only_kernel
@@ -142,3 +142,15 @@ def test_open_sizes(width: int) -> None:
 def test_axes_used_otherwise_stay() -> None:
     """Guards values that depend on the place of the window itself."""
     assert separated(decide(minima(6, 5, True), HOST).func) == 0
+
+
+@pytest.mark.parametrize(("size", "axes"), [(20, 2), (200, 1)])
+def test_planes_before_lines(size: int, axes: int) -> None:
+    """Guards that the extrema of a whole plane are stored before they are loaded, where they stay in the nearest cache:
+    vectors that overlap stores just made wait for them.
+    """
+    func = decide(pool((1, 2, size, size), "NCHW", pool_size=(5, 5), padding=(2, 2)), HOST).func
+    (extents,) = [
+        n.extents for n in post_order(func.body) if isinstance(n, Allocate) and "_across" in n.buffer_var.name
+    ]
+    assert len(extents) == axes

@@ -8,6 +8,7 @@ merge their trailing axes into one long vector loop; reductions go to `vector_re
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -121,7 +122,23 @@ def _joint_depth(group: Group, stage: Stage) -> int:
         if load.buffer in written:
             while depth > 0 and not all(i is a.var for i, a in zip(load.indices[:depth], stage.spatial)):
                 depth -= 1
+    near = [load.buffer for load in stage.loads if load.buffer in written and not _is_in_step(load)]
+    if depth == len(stage.spatial) - 1 > 1 and near and all(_row_bytes(b, depth - 1) <= ROW_BYTES for b in near):
+        return depth - 1
     return depth
+
+
+def _is_in_step(load: tir.BufferLoad) -> bool:
+    """Whether vectors are loaded as they were stored. One that overlaps several stores waits until all have left the
+    store buffer: an iteration should store more, before it loads, than one line of a window's extrema.
+    """
+    return all(isinstance(index, tir.Var) for index in load.indices)
+
+
+def _row_bytes(buffer: Buffer, depth: int) -> float:
+    """The bytes of a row below `depth` leading axes, infinite for one of open size."""
+    shape = constant_shape(Buffer(buffer.data, buffer.dtype, buffer.shape[depth:]))
+    return math.inf if shape is None else math.prod(shape) * buffer.dtype.itemsize
 
 
 # ------------------------------------------------------------------------------------------------- emission
@@ -250,13 +267,8 @@ def _private_buffers(group: Group, kernel: Kernel) -> list[Buffer]:
     found = []
     for stage in group.stages:
         buffer = stage.buffer
-        row = constant_shape(Buffer(buffer.data, buffer.dtype, buffer.shape[group.depth :]))
-        if buffer in local and buffer not in outside and row is not None:
-            count = 1
-            for size in row:
-                count *= size
-            if count * buffer.dtype.itemsize <= ROW_BYTES:
-                found.append(buffer)
+        if buffer in local and buffer not in outside and _row_bytes(buffer, group.depth) <= ROW_BYTES:
+            found.append(buffer)
     return list(dict.fromkeys(found))
 
 
