@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from baton._src.codegen.llvm.module import CompileOptions, compile_kernels, sources
+from baton._src.driver.added_passes import with_program_passes
 from baton._src.driver.intrinsic_rules import with_own_intrinsics
 from baton._src.driver.kernel_scheduler import scheduler
 from baton._src.driver.model.load import attach_operators
@@ -65,7 +66,7 @@ def relax_build(
         module = _with_safe_kernels(module)
         if params:
             module = bind_params(module, "main", params)
-        module = optimize(module, found, pipeline, noted.note)
+        module = with_program_passes(optimize(module, found, pipeline, noted.note))
         lowered = native_control_flow(module, Analyzer()) if exec_mode == "compiled" else module
         chosen = options or CompileOptions()
         program = lower_module(lowered, exec_mode == "compiled", spoils=chosen.checked)

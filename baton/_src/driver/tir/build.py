@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from baton._src.codegen.llvm.module import compile_kernels, sources
+from baton._src.driver.added_passes import with_added_passes
 from baton._src.driver.intrinsic_rules import with_own_intrinsics
 from baton._src.driver.kernel_scheduler import scheduler
 from baton._src.driver.relax.build import relax_build
@@ -43,7 +44,6 @@ from baton._src.tir.check import check_prim_func
 from baton._src.tir.expr import Call, Var
 from baton._src.tir.outside_indices import outside_indices
 from baton._src.tir.prim_func import PrimFunc, as_scheduled
-from baton._src.transform.context import PassContext
 from baton._src.values.dtype import DataType
 
 
@@ -74,7 +74,8 @@ def build(
     found = chosen_target(args if target is None and isinstance(args, (str, Target)) else target, target_host)
     if _is_relax(inputs):
         return relax_build(inputs, found)
-    functions = {symbol: as_scheduled(func) for symbol, func in _lowered(inputs, _unbound(args, binds), name).items()}
+    lowered = with_added_passes(_functions(inputs, _unbound(args, binds), name))
+    functions = {symbol: as_scheduled(func) for symbol, func in lowered.items()}
     symbols = {str(f.attrs["global_symbol"]): n for n, f in functions.items() if f.attrs.get("global_symbol", n) != n}
     _require_sound(functions)
     functions = with_own_intrinsics(functions)
@@ -121,7 +122,7 @@ def lower(inp: Any, args: Any = None, name: str = "main", binds: Any = None, sim
     """The module of kernels that `build` would compile, before scheduling; `simple_mode` changes nothing."""
     del simple_mode
     wire()
-    return IRModule(_lowered(inp, _unbound(args, binds), name))
+    return IRModule(with_added_passes(_functions(inp, _unbound(args, binds), name)))
 
 
 def schedule_to_module(sch: Schedule, args: Any = None, name: str = "main", binds: Any = None) -> IRModule:
@@ -161,21 +162,6 @@ def _unbound(args: Any, binds: Mapping[Tensor, Buffer] | None) -> Any:
             )
     tensors = {buffer: tensor for tensor, buffer in binds.items()}
     return [tensors.get(arg, arg) if isinstance(arg, Buffer) else arg for arg in args]
-
-
-def _lowered(inputs: Any, args: Any, name: str) -> dict[str, PrimFunc]:
-    """The kernels, after the passes of the script's own (`PassContext(config={"tir.add_lower_pass": [(1, step)]})`).
-
-    They all see kernels as `lower` gives them, in the order of their phases.
-    """
-    functions = _functions(inputs, args, name)
-    added = PassContext.current().setting("tir.add_lower_pass") or ()
-    if not added:
-        return functions
-    module = IRModule(functions)
-    for _, step in sorted(added, key=lambda pair: int(pair[0])):
-        module = step(module)
-    return {v.name_hint: f for v, f in module.functions.items()}
 
 
 def _functions(inputs: Any, args: Any, name: str) -> dict[str, PrimFunc]:
