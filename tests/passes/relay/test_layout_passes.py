@@ -129,3 +129,11 @@ def test_mixed_precision_by_rules_of_users() -> None:
         after = ToMixedPrecision()(before)
     assert names(after) == ["cast", "cast", "nn.conv2d", "cast"]
     check_same(before, after, 2e-2)
+
+
+def test_operators_without_a_layout_stay_as_they_are() -> None:
+    """Guards `ConvertLayout({"nn.conv2d": [...], "nn.dense": [...]})` of scripts: TVM converts what it can."""
+    module = main("%x: Tensor[(2, 3), float32], %w: Tensor[(4, 3), float32]", "nn.dense(%x, %w)")
+    with pytest.warns(UserWarning, match=r"nn\.dense has no layout to convert"):
+        found = ConvertLayout({"nn.dense": ["NHWC", "default"]})(module)
+    assert "nn.dense(%x, %w)" in str(found)

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 import threading
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
@@ -114,6 +115,9 @@ class ConvertLayout(RelayFunctionPass):
         user = call.op.get_attr("FTVMConvertOpLayout")
         if user is not None:
             return user(call.attrs, call.args, types, list(wanted))
+        if not isinstance(call.op.definition.layout, Anchor):  # TVM leaves such operators alone, without a word
+            warnings.warn(f"ConvertLayout: {call.op.name} has no layout to convert; it stays as it is", stacklevel=2)
+            return None
         return in_wanted_layout(call, wanted)
 
 
