@@ -12,6 +12,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 
+from baton._src.ir.cpu_features import changed
+
 
 @dataclass(frozen=True, slots=True)
 class Cpu:
@@ -123,18 +125,12 @@ _LINUX_TO_LLVM = {
 
 def with_features(cpu: Cpu, changes: tuple[str, ...]) -> Cpu:
     """`cpu` with features switched on (`+avx2`) and off (`-avx512f`), and the vector width that follows from them."""
-    features = set(cpu.features)
-    for change in changes:
-        sign, name = (change[0], change[1:]) if change[:1] in "+-" else ("+", change)
-        if sign == "-":
-            features.discard(name)
-        else:
-            features.add(name)
+    features = changed(cpu.features, changes)
     bits, registers = _vectors(cpu.arch, features)
-    return replace(cpu, features=frozenset(features), vector_bits=bits, vector_registers=registers)
+    return replace(cpu, features=features, vector_bits=bits, vector_registers=registers)
 
 
-def _vectors(arch: str, features: set[str] | frozenset[str]) -> tuple[int, int]:
+def _vectors(arch: str, features: Collection[str]) -> tuple[int, int]:
     if arch != "x86_64":
         return 128, 32
     if "avx512f" in features:

@@ -91,7 +91,7 @@ class Target:
 
     @property
     def mcpu(self) -> str:
-        """LLVM's name of the CPU; empty means this machine."""
+        """LLVM's name of the CPU; empty or `native` means this machine's, or any of another `mtriple`."""
         return str(self.attrs.get("mcpu", ""))
 
     @property
@@ -116,8 +116,8 @@ class Target:
 
     @property
     def is_host(self) -> bool:
-        """Whether code for this target is code for this machine as it is."""
-        return not (self.mcpu or self.mtriple or self.mattr)
+        """Whether code for this target is code for this machine's CPU, with or without some of its features."""
+        return self.mcpu in ("", "native") and not self.mtriple
 
     @property
     def features(self) -> frozenset[str]:
@@ -300,11 +300,10 @@ def _describe(attributes: Mapping[str, Any]) -> Cpu:
     """The CPU meant by -mcpu, -mtriple and -mattr."""
     name = str(attributes.get("mcpu", ""))
     triple = str(attributes.get("mtriple", ""))
+    least = NAMED["cortex-a72" if triple.startswith(("aarch64", "arm64")) else "x86-64"]
     if name in ("", "native"):
-        arm = triple.startswith(("aarch64", "arm64"))
-        foreign = bool(triple) and (arm != (host_cpu().arch == "aarch64"))
-        cpu = host_cpu() if not foreign else NAMED["cortex-a72"] if arm else NAMED["x86-64"]
+        cpu = least if triple else host_cpu()
     else:
-        cpu = NAMED.get(name, NAMED["cortex-a72"] if triple.startswith(("aarch64", "arm64")) else NAMED["x86-64"])
+        cpu = NAMED.get(name, least)
     mattr = tuple(attributes.get("mattr", ()))
     return with_features(cpu, mattr) if mattr else cpu

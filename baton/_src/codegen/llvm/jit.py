@@ -32,9 +32,8 @@ class Machine:
         """The LLVM description of a target."""
         initialize()
         if target.is_host:
-            return Machine(
-                llvm.get_process_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten(), level
-            )
+            features = ",".join((llvm.get_host_cpu_features().flatten(), *target.mattr))
+            return Machine(llvm.get_process_triple(), llvm.get_host_cpu_name(), features, level)
         triple = target.mtriple or llvm.get_process_triple()
         if target.mcpu and target.mcpu not in NAMED:
             _check_processor(target.mcpu, triple)

@@ -25,6 +25,7 @@ from baton._src.codegen.llvm.imported import imported, module_text, with_importe
 from baton._src.codegen.llvm.jit import Machine, assembly, compile_text, target_machine, target_text
 from baton._src.codegen.llvm.kernel import KERNEL, kernel_text
 from baton._src.codegen.llvm.workers import shared
+from baton._src.ir.cpu_features import changed
 from baton._src.ir.expr import GlobalVar
 from baton._src.ir.target import Target
 from baton._src.ir.traverse import post_order
@@ -258,7 +259,9 @@ def _needs_of(func: PrimFunc) -> tuple[list[str], list[Any]]:
 
 def _required(machine: Machine) -> tuple[str, ...]:
     """The instruction sets that the code may use, as far as a loader can test for them."""
-    return tuple(sorted(f[1:] for f in machine.features.split(",") if f.startswith("+") and f != "+64bit"))
+    changes = machine.features.split(",") if machine.features else []
+    left = changed(frozenset(), changes)
+    return tuple(sorted({f[1:] for f in changes if f.startswith("+") and f != "+64bit" and f[1:] in left}))
 
 
 def callees_first(calls: Mapping[str, list[str]]) -> list[str]:

@@ -1,0 +1,88 @@
+"""Kernels for this machine's CPU without some of its features, and for named CPUs with more or fewer: LLVM and the
+schedules must take the same features to be there, or LLVM meets instructions that it cannot write and ends the process.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import baton as tvm
+from baton import te
+from baton._src.ir.cpu import host_cpu
+from baton._src.ir.cpu_features import changed
+from baton._src.ir.target import Target
+
+ONLY_X86 = pytest.mark.skipif(host_cpu().arch != "x86_64", reason="features of x86")
+TARGETS = [
+    "llvm",
+    "llvm -mcpu=native",
+    "llvm -mattr=+avx2",
+    "llvm -mattr=-avx512f",
+    "llvm -mattr=-avx512vl",
+    "llvm -mattr=-avx512bw",
+    "llvm -mattr=-f16c",
+    "llvm -mattr=-avx",
+    "llvm -mtriple=x86_64-linux-gnu",
+    "llvm -mtriple=x86_64-linux-gnu -mattr=+avx2,+fma",
+    "llvm -mcpu=x86-64 -mattr=+f16c",
+    "llvm -mcpu=znver4 -mattr=-avx512f",
+]
+
+
+def powers(dtype: str) -> tuple[Any, list[Any]]:
+    """exp of halves as floats, and what it takes and gives."""
+    a = te.placeholder((67,), dtype, name="a")
+    y = te.compute((67,), lambda i: te.exp(a[i].astype("float32")), name="y")
+    given = np.linspace(-4, 4, 67).astype(dtype)
+    return te.create_prim_func([a, y]), [given, np.exp(given.astype("float32"))]
+
+
+def sums(left: str, right: str, total: str) -> tuple[Any, list[Any]]:
+    """A product of matrices of two dtypes, with sums of a third one."""
+    a, b = te.placeholder((9, 64), left, name="a"), te.placeholder((33, 64), right, name="b")
+    k = te.reduce_axis((0, 64), name="k")
+    y = te.compute((9, 33), lambda i, j: te.sum(a[i, k].astype(total) * b[j, k].astype(total), k), name="y")
+    rng = np.random.default_rng(0)
+    x, w = rng.integers(0, 100, (9, 64)).astype(left), rng.integers(-100, 100, (33, 64)).astype(right)
+    return te.create_prim_func([a, b, y]), [x, w, x.astype(total) @ w.astype(total).T]
+
+
+PROGRAMS = {
+    "halves": powers("float16"),
+    "floats": sums("float32", "float32", "float32"),
+    "halves times halves": sums("float16", "float16", "float32"),
+    "bytes": sums("uint8", "int8", "int32"),
+}
+
+
+@ONLY_X86
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_kernels(program: str, target: str) -> None:
+    """Guards that what is compiled runs and is right; a fault of this kind is the end of the process."""
+    if not host_cpu().features >= Target(target).features:
+        pytest.skip("this CPU lacks what the target has")
+    func, (*given, expected) = PROGRAMS[program]
+    arrays = [tvm.nd.array(g) for g in given]
+    found = tvm.nd.array(np.zeros_like(expected))
+    tvm.build(func, target=target)(*arrays, found)
+    np.testing.assert_allclose(found.numpy(), expected, rtol=1e-4)
+
+
+def test_what_features_bring_along() -> None:
+    """Guards the sets that schedules see: LLVM's rules."""
+    assert changed({"sse2"}, ["+avx2"]) >= {"avx", "sse4.2", "avx2"}
+    every = changed((), ["+avx512bf16", "+avx512vnni", "+avxvnni"])
+    assert "avx512bw" in every
+    assert changed(every, ["-avx512f"]) == changed((), ["+f16c", "+fma", "+avx2", "+avxvnni"])
+    assert changed(every, ["-avx512f", "+avx512vl"]) >= {"avx512f", "avx512vl"}
+    assert not changed(every, ["-sse"])
+
+
+def test_a_triple_alone_means_any_of_its_machines() -> None:
+    """Guards objects for other machines: not this machine's features, but the least of the architecture's."""
+    assert Target("llvm -mtriple=x86_64-linux-gnu").features == Target("llvm -mcpu=x86-64").features
+    assert "neon" in Target("llvm -mtriple=aarch64-linux-gnu").features
