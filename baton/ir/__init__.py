@@ -19,7 +19,7 @@ __getattr__, __dir__, __all__ = attach(
         **renamed("ir.expr", RelayExpr="GraphExpr"),
         **names("ir.module", "IRModule"),
         **names("ir.attrs", "Attrs DictAttrs"),
-        **names("ir.structural", "structural_equal assert_structural_equal get_first_structural_mismatch"),
+        **names("ir.near_structural", "structural_equal assert_structural_equal get_first_structural_mismatch"),
         **names("ir.structural_hash", "structural_hash"),
         **names("support.spans", "Span"),
         **names("driver.tvm_names.relay.spans", "SequentialSpan"),

@@ -8,7 +8,7 @@ from baton._src.support.lazy import attach, names, renamed
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **names("ir.structural", "structural_equal assert_structural_equal get_first_structural_mismatch"),
+        **names("ir.near_structural", "structural_equal assert_structural_equal get_first_structural_mismatch"),
         **names("ir.structural_hash", "structural_hash"),
         **names("driver.tvm_names.node_json", "load_json save_json"),
         **names("driver.tvm_names.objects", "make_node"),

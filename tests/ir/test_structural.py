@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+import baton as tvm
 from baton._src.driver.wiring import wire
+from baton._src.ir import near_structural
 from baton._src.ir.expr import Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.structural import StructuralMismatchError, assert_structural_equal, structural_equal
@@ -90,6 +92,20 @@ def test_sharing_matters_in_relay_and_nowhere_else() -> None:
     n = tir.Var("n")
     scalar = tir.Add(n, tir.literal(1))
     assert same(tir.Mul(scalar, scalar), tir.Mul(tir.Add(n, tir.literal(1)), tir.Add(n, tir.literal(1))))
+
+
+def test_numbers_of_scripts_may_differ_a_little() -> None:
+    """Guards scripts that read a number back from a float32 constant, as TVM's page on patterns does: 1e-9 is near."""
+    exact, rounded = tir.FloatImm("float32", 1e-5), tir.FloatImm("float32", float(np.float32(1e-5)))
+    far = tir.FloatImm("float32", 1e-5 + 2e-9)
+    assert not structural_equal(exact, rounded)
+    assert near_structural.structural_equal(exact, rounded)
+    near_structural.assert_structural_equal(exact, rounded)
+    assert near_structural.get_first_structural_mismatch(exact, rounded) is None
+    assert not near_structural.structural_equal(exact, far)
+    assert tvm.ir.structural_equal is near_structural.structural_equal
+    with pytest.raises(ValueError, match="1e-05"):
+        tvm.ir.assert_structural_equal(exact, far)
 
 
 def test_contents_of_literals() -> None:

@@ -8,7 +8,8 @@ copy. The annotations (struct info) of Relax variables are compared where both s
 leaves out must, once inferred, be what the other side wrote (`Node.compared_as`).
 
 The walk uses an explicit stack and looks at a pair of nodes once, so DAGs take linear time and chains any depth.
-Semantics follow TVM's `StructuralEqual` (v0.19); `structural_hash` goes with it.
+Semantics follow TVM's `StructuralEqual` (v0.19), but for numbers, which are compared exactly unless the caller gives a
+tolerance (`near_structural` has TVM's); `structural_hash` goes with it.
 """
 
 from __future__ import annotations
@@ -32,27 +33,30 @@ class StructuralMismatchError(DiagnosticError, ValueError):
     """Two pieces of IR that should mean the same do not (a `ValueError`, as TVM's is)."""
 
 
-def structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> bool:
+def structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False, *, within: float = 0.0) -> bool:
     """Whether two nodes (or tuples, dicts of nodes) mean the same up to renaming of bound variables.
 
-    `map_free_vars` also pairs variables that neither side defines, by order of first use.
+    `map_free_vars` also pairs variables that neither side defines, by order of first use. Numbers that differ by less
+    than `within` are equal (arrays are not: their bytes are compared).
     """
-    return _Comparison(map_free_vars).run(lhs, rhs) is None
+    return _Comparison(map_free_vars, within).run(lhs, rhs) is None
 
 
-def assert_structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> None:
+def assert_structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False, *, within: float = 0.0) -> None:
     """Raise `StructuralMismatchError` unless equal: the path to the first difference, and both sides printed with the
     differing term underlined."""
-    comparison = _Comparison(map_free_vars)
+    comparison = _Comparison(map_free_vars, within)
     failed = comparison.run(lhs, rhs)
     if failed is not None:
         message = report(failed, comparison.reason)
         raise StructuralMismatchError(Diagnostic("structural-mismatch", message))
 
 
-def get_first_structural_mismatch(lhs: Any, rhs: Any, map_free_vars: bool = False) -> tuple[str, str] | None:
+def get_first_structural_mismatch(
+    lhs: Any, rhs: Any, map_free_vars: bool = False, *, within: float = 0.0
+) -> tuple[str, str] | None:
     """The paths to the first difference, one in each side; None if the sides are equal."""
-    failed = _Comparison(map_free_vars).run(lhs, rhs)
+    failed = _Comparison(map_free_vars, within).run(lhs, rhs)
     return None if failed is None else (path := f"<root>{access_path(failed)}", path)
 
 
@@ -71,8 +75,10 @@ def _contents(left: Any, right: Any, name: str) -> tuple[Any, Any]:
     return getattr(left, other), getattr(right, other)
 
 
-def _same_value(left: Any, right: Any) -> bool:
-    """Plain contents: numbers by value and sign of zero, NaN equal to NaN, arrays by dtype, shape and bytes."""
+def _same_value(left: Any, right: Any, within: float) -> bool:
+    """Plain contents: numbers by value and sign of zero, or nearer than `within`; NaN equal to NaN; arrays by dtype,
+    shape and bytes.
+    """
     if left is right:
         return True
     if isinstance(left, NDArray):
@@ -83,7 +89,8 @@ def _same_value(left: Any, right: Any) -> bool:
         return left.tobytes() == right.tobytes()
     if isinstance(left, float) and isinstance(right, float):
         both_nan = left != left and right != right
-        return both_nan or (left == right and math.copysign(1, left) == math.copysign(1, right))
+        same = left == right and math.copysign(1, left) == math.copysign(1, right)
+        return both_nan or same or abs(left - right) < within
     if isinstance(left, bool) != isinstance(right, bool):
         return False
     return bool(left == right)
@@ -92,8 +99,9 @@ def _same_value(left: Any, right: Any) -> bool:
 class _Comparison:
     """One comparison; `reason` is why it failed."""
 
-    def __init__(self, map_free_vars: bool) -> None:
+    def __init__(self, map_free_vars: bool, within: float) -> None:
         self.map_free_vars = map_free_vars
+        self.within = within
         self.stack: list[Entry] = []
         self.reason = ""
         self._reset()
@@ -134,7 +142,7 @@ class _Comparison:
                 return self._fail(f"{_kind(left)} on the left, {_kind(right)} on the right")
             self._push([(getattr(left, n), getattr(right, n), f".{n}") for n in left.names], entry, False)
             return True
-        if _same_value(left, right):
+        if _same_value(left, right, self.within):
             return True
         return self._fail(f"{_brief(left)} on the left, {_brief(right)} on the right")
 
@@ -191,7 +199,7 @@ class _Comparison:
             if is_content(a) or is_content(b):
                 mode = defining or role is Role.MATCH or (role is Role.BINDER and is_variables(a))
                 self.stack.append(Entry(a, b, mode, entry, f".{name}"))
-            elif not _same_value(a, b):
+            elif not _same_value(a, b, self.within):
                 self.stack.append(Entry(a, b, False, entry, f".{name}"))
                 return True  # it is next, and fails with its own path
         if len(self.stack) - first > 1:

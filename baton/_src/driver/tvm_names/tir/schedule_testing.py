@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from baton._src.ir.module import IRModule
-from baton._src.ir.structural import assert_structural_equal
+from baton._src.ir.near_structural import assert_structural_equal
 from baton._src.support.diagnostics import fail
 from baton._src.tir.schedule.schedule import Schedule
 from baton._src.tir.schedule.trace import Trace
