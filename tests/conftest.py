@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.at_length import SEED, TIMES
+from tests.longest_first import longest_first
 from tests.same_draws import draw_the_same_everywhere
 
 pytest_plugins = ["tests.conformance.plugin"]
@@ -43,6 +44,10 @@ def pytest_report_header() -> list[str]:
     left_out = f"not installed, so {', '.join(NEED_TORCH)} are left out (make test-torch)"
     lines = [f"PyTorch: {'installed' if HAS_TORCH else left_out}"]
     return [*lines, f"fuzz: TIMES={TIMES:g} SEED={SEED}"] if os.environ.get("FUZZ") else lines
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items[:] = longest_first(items)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
