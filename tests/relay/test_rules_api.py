@@ -210,6 +210,16 @@ POLYMORPHIC = [
     "def @main() { let %p = fn(%n: int32, %x) { if (%n == 0) { %x } else { %p(%n - 1, %x + %x) } };"
     "(%p(3, 1), %p(2, 1f)) }",
     "def @main() { let %f = fn(%x) { let %g = fn(%y) { (%y, %x) }; (%g(1), %g(2f)) }; (%f(1), %f(True)) }",
+    # The type of what lies between two operators is a type parameter that only relations mention.
+    "def @f(%x) { %x * 2 + 1 } def @main() { @f(5) }",
+    "def @main() { let %f = fn(%x) { let %y = %x * %x; %y + %x }; (%f(2f), %f(3)) }",
+    "def @main() { let %f = fn(%x) { exp(exp(%x)) }; let %g = %f; (%g(0f), %f(0.5f)) }",
+    "def @f<t: Type>(%x: int32) -> int32 { let %g = fn(%y: t) { %y }; %x } def @main() { (@f<int32>(1), @f<bool>(2)) }",
+    # As values, functions under relations have the types that their later calls need.
+    "def @main() { let %f = fn(%x) { exp(%x) * %x }; let %p = (%f, %f);"
+    "(%p.0(1f), sum(%p.1(Constant(1, (2,), float32)))) }",
+    "def @main() { let %f = fn(%x) { exp(%x) }; let %g = if (True) { %f } else { log }; (%g(1f), %g(2f)) }",
+    "def @main() { let %r = ref(fn(%x) { exp(%x) }); let %f = log; ref_write(%r, %f); (ref_read(%r)(2f), %f(1f)) }",
 ]
 
 

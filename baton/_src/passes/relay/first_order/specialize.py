@@ -5,8 +5,9 @@ becomes
     def @id_1(%x: int32) -> int32 { %x }   def @id_2(%x: bool) -> bool { %x }   def @main() { (@id_1(1), @id_2(True)) }
 
 The same for let-bound functions, which inference generalises whenever it can; the copies replace the let. Polymorphic
-functions used as values are eta-expanded first, so that every use is a call. Only function values with declared type
-parameters stay polymorphic; their types are decided at run time.
+functions used as values are eta-expanded first, so that every use is a call. Only function values with type parameters
+and without relations stay polymorphic; their types are decided at run time. Operators need known types, so a value whose
+type has relations gets the types of its later calls.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ def _values_expanded(function: Any, module: IRModule) -> Any:
         if part not in arity:
             return part
         scheme = module[part].checked_type_ if isinstance(part, GlobalVar) else part.checked_type_
-        if is_polymorphic(wanted) and is_polymorphic(scheme):
+        if is_polymorphic(wanted) and is_polymorphic(scheme) and not scheme.type_constraints:
             return _still_polymorphic(part, scheme)
         params = [Var(f"a{i}") for i in range(arity[part])]
         return Function(params, Call(part, params))

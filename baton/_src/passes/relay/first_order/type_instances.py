@@ -30,8 +30,13 @@ def instance_of(scheme: FuncType, call: Call) -> dict[Any, Any] | None:
 
 
 def type_arguments(scheme: FuncType, call: Call) -> dict[Any, Any]:
-    """The type arguments of `scheme` at a typed call, as far as they can be inferred (in the caller's terms)."""
-    mapping: dict[Any, Any] = {}
+    """The type arguments of `scheme` at a typed call, as far as they can be inferred (in the caller's terms).
+
+    Those that inference chose are taken first: a parameter that only relations mention, such as the type of what lies
+    between two operators, shows neither in the arguments nor in the result.
+    """
+    chosen = call.chosen_type_args
+    mapping: dict[Any, Any] = dict(zip(scheme.type_params, chosen)) if len(chosen) == len(scheme.type_params) else {}
     pairs = [*zip(scheme.arg_types, (a.checked_type_ for a in call.args)), (scheme.ret_type, call.checked_type_)]
     work = list(reversed(pairs))
     while work:
