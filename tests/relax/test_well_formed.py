@@ -298,6 +298,40 @@ def helper(x: R.Tensor((3,))) -> R.Tensor((3,)):
     assert [d.span.line for d in error.value.diagnostics if d.span] == [6, 7]
 
 
+@pytest.mark.rule("RELAX-WF-7-1", rejects=True)
+@pytest.mark.rule("RELAX-WF-7-2", rejects=True)
+def test_recursion_by_another_name_inside_dataflow() -> None:
+    """A function bound to a variable, in the block or before it, is the same function."""
+    text = """
+@R.function
+def main(x: R.Tensor((3,))) -> R.Tensor((3,)):
+    again = cls.main
+    @R.function
+    def local(y: R.Tensor((3,))) -> R.Tensor((3,)):
+        with R.dataflow():
+            same = local
+            z = same(y)
+            R.output(z)
+        return z
+    with R.dataflow():
+        other = again
+        a = other(x)
+        back = cls.partner
+        b = back(a)
+        c = local(b)
+        R.output(c)
+    return c
+
+@R.function
+def partner(x: R.Tensor((3,))) -> R.Tensor((3,)):
+    return cls.main(x)
+"""
+    with pytest.raises(DiagnosticError) as error:
+        module(text)
+    found = [(d.code, d.span.line) for d in error.value.diagnostics if d.span]
+    assert found == [("RELAX-WF-7-1", 10), ("RELAX-WF-7-1", 15), ("RELAX-WF-7-2", 17)]
+
+
 @pytest.mark.rule("RELAX-WF-7-4")
 @pytest.mark.rule("RELAX-WF-7-4", rejects=True)
 @pytest.mark.rule("RELAX-PURE-02", rejects=True)
@@ -316,6 +350,16 @@ def test_recursive_function_needs_return_annotation() -> None:
     main = GlobalVar("main")
     program = IRModule({main: func([x], B((v, Call(main, [x]))), result=v, attrs={"global_symbol": "main"})})
     assert "RELAX-WF-8" in codes(program, check_struct_info=False)
+
+
+@pytest.mark.rule("RELAX-WF-8", rejects=True)
+def test_recursive_functions_in_branches_need_return_annotations() -> None:
+    """Also where only another name is called."""
+    x, y, local, name, made, r = tensor(), tensor("y"), Var("local"), Var("name"), Var("made"), Var("r")
+    body = SeqExpr([B((name, local), (made, Call(name, [y])))], made)
+    branch = SeqExpr([B((local, Function([y], body)))], x)
+    program = func([x], B((r, If(PrimValue(True), branch, SeqExpr([], x)))), result=r)
+    assert codes(program, check_struct_info=False) == ["RELAX-WF-8"]
 
 
 @pytest.mark.rule("RELAX-WF-12", rejects=True)

@@ -6,6 +6,7 @@ Codes: `RELAX-WF-1` ... `RELAX-WF-28` as in seed 001, Well-Formedness (and beyon
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 from baton._src.ir.expr import Op
@@ -20,7 +21,7 @@ from baton._src.relax.check.purity import calls_in, check_purity, functions_in
 from baton._src.relax.check.recursion import call_graph, detect_recursion
 from baton._src.relax.check.report import STRUCT_INFO, described
 from baton._src.relax.check.scope_walk import ScopeWalk
-from baton._src.relax.nodes import Function, If, SeqExpr, Tuple, TupleGetItem
+from baton._src.relax.nodes import Binding, Function, If, SeqExpr, Tuple, TupleGetItem
 from baton._src.relax.normalize import Normalizer
 from baton._src.relax.special_op import SpecialOp
 from baton._src.relax.struct_info import StructInfo
@@ -99,27 +100,25 @@ def check_entry(module: IRModule, findings: Findings) -> None:
 
 def _check_local_recursion(name: str, function: Function, findings: Findings) -> None:
     """Criterion 8 for local functions: one bound to a variable it mentions needs a return annotation."""
-    for inner in functions_in(function):
-        body = inner.body
-        for block in getattr(body, "blocks", ()):
-            for binding in block.bindings:
-                value = getattr(binding, "value", None)
-                if isinstance(value, Function) and value.ret_struct_info is None and binding.var is not None:
-                    if binding.var.struct_info_ is None and _mentions(value, binding.var):
-                        findings.function = name
-                        findings.add(
-                            "RELAX-WF-8", f"local function {binding.var.name_hint} is recursive and not annotated",
-                            span=binding.span or value.span,
-                        )  # fmt: skip
-                        findings.function = ""
+    for binding in _bindings(function):
+        value = getattr(binding, "value", None)
+        if not isinstance(value, Function) or value.ret_struct_info is not None or binding.var is None:
+            continue
+        if binding.var.struct_info_ is None and any(n is binding.var for n in post_order(value)):
+            findings.function = name
+            findings.add(
+                "RELAX-WF-8", f"local function {binding.var.name_hint} is recursive and not annotated",
+                span=binding.span or value.span,
+            )  # fmt: skip
+            findings.function = ""
 
 
-def _mentions(function: Function, var: Any) -> bool:
-    return any(
-        call.op is var or any(a is var for a in call.args)
-        for inner in functions_in(function)
-        for call, _, _ in calls_in(inner.body)
-    )
+def _bindings(function: Function) -> Iterator[Binding]:
+    """The bindings of a function and of everything inside it."""
+    for node in post_order(function):
+        if isinstance(node, SeqExpr):
+            for block in node.blocks:
+                yield from block.bindings
 
 
 def _recursive_partners(module: IRModule) -> dict[str, frozenset[str]]:

@@ -64,6 +64,8 @@ class ScopeWalk:
         self.in_dataflow = False
         self.current: tuple[str | Var, ...] = ()
         """The functions being defined, outermost first: a global name, then variables of local functions."""
+        self.aliases: dict[Var, Var | GlobalVar] = {}
+        """Variables that are bound to another variable, with the first of that chain: a function by another name."""
 
     def global_function(self, name: str, function: Function) -> None:
         """Check one function of the module."""
@@ -157,12 +159,10 @@ class ScopeWalk:
         callee = expr.op
         if isinstance(callee, GlobalVar):
             self._global(callee, span)
-            if self.in_dataflow:
-                self._recursive_call(callee, span)
+            self._called(callee, span)
         elif isinstance(callee, Var):
             self.scope.use(callee, callee.span or span)
-            if self.in_dataflow and callee in self.current:
-                self.findings.add("RELAX-WF-7-1", f"{callee.name_hint} calls itself inside a DataflowBlock", span=span)
+            self._called(self.aliases.get(callee, callee), span)
         elif not isinstance(callee, Op):
             yield self._expr(callee, span)
         kernel = isinstance(callee, GlobalVar) and callee.name_hint in self.kernels
@@ -172,16 +172,20 @@ class ScopeWalk:
         for info in expr.sinfo_args:
             self.annotations.check(info, Place.CALL, span, "a struct info argument")
 
-    def _recursive_call(self, callee: GlobalVar, span: Span | None) -> None:
-        current = str(self.current[0])
-        if callee.name_hint == current:
-            self.findings.add("RELAX-WF-7-1", f"{current} calls itself inside a DataflowBlock", span=span)
-        elif callee.name_hint in self.recursive.get(current, ()):
+    def _called(self, callee: Var | GlobalVar, span: Span | None) -> None:
+        """Criteria 7.1 and 7.2: no recursive call inside a DataflowBlock."""
+        if not self.in_dataflow:
+            return
+        current, name = str(self.current[0]), callee.name_hint
+        if callee in self.current if isinstance(callee, Var) else name == current:
             self.findings.add(
-                "RELAX-WF-7-2",
-                f"{current} calls {callee.name_hint}, which calls it back, inside a DataflowBlock",
-                span=span,
+                "RELAX-WF-7-1", f"{name} calls itself inside a DataflowBlock", span=span, help="end the block before it"
             )
+        elif isinstance(callee, GlobalVar) and name in self.recursive.get(current, ()):
+            self.findings.add(
+                "RELAX-WF-7-2", f"{current} calls {name}, which calls it back, inside a DataflowBlock", span=span,
+                help="end the block before it",
+            )  # fmt: skip
 
     def _conditional(self, expr: If, span: Span | None) -> Task[None]:
         if self.in_dataflow:
@@ -237,6 +241,8 @@ class ScopeWalk:
             self.scope.claim_shape_vars(self.scope.shape_trail[mark:], span)
         if var is None:
             return
+        if isinstance(value, (Var, GlobalVar)):
+            self.aliases[var] = self.aliases.get(value, value) if isinstance(value, Var) else value
         if isinstance(var, DataflowVar) and not dataflow:
             self.findings.add(
                 "RELAX-WF-1", f"dataflow variable {var.name_hint} is bound outside of a DataflowBlock",

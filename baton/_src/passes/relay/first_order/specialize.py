@@ -6,8 +6,8 @@ becomes
 
 The same for let-bound functions, which inference generalises whenever it can; the copies replace the let. Polymorphic
 functions used as values are eta-expanded first, so that every use is a call. Only function values with type parameters
-and without relations stay polymorphic; their types are decided at run time. Operators need known types, so a value whose
-type has relations gets the types of its later calls.
+and without relations stay polymorphic; their types are decided at run time. Operators need known types, so a value
+whose type has relations gets the types of its later calls.
 """
 
 from __future__ import annotations
