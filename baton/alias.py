@@ -52,10 +52,17 @@ class _SameModule(importlib.abc.Loader):
         module.__spec__ = self.spec  # the import system put the alias's there
 
 
+_OF_THE_ROOT = {"compile": "baton._src.driver.tvm_names.compile_module:compile_module"}
+"""Functions of `tvm` whose names mean something else in `baton`."""
+
+
 class _Root(ModuleType):
     """`tvm`: everything of `baton`, under the version of the API."""
 
     def __getattr__(self, name: str) -> Any:
+        if name in _OF_THE_ROOT:
+            module, _, attribute = _OF_THE_ROOT[name].partition(":")
+            return getattr(importlib.import_module(module), attribute)
         return getattr(importlib.import_module(_TARGET), name)
 
     def __dir__(self) -> list[str]:

@@ -26,6 +26,7 @@ __getattr__, __dir__, __all__ = attach(
         **names("tir.buffer", "Buffer BufferRegion decl_buffer"),
         **names("tir.prim_func", "PrimFunc"),
         **names("tir.operators", "cast"),
+        **names("driver.tir.build", "build"),  # newer TVM's word for tvm.build
         **names(
             "tir.scalar_functions",
             "exp exp2 exp10 log log2 log10 log1p sqrt rsqrt sin cos tan sinh cosh tanh asin acos atan asinh",

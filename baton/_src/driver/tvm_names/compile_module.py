@@ -1,0 +1,56 @@
+"""`tvm.compile`, by which scripts for TVM newer than v0.19 build modules; `baton.compile` is another function.
+
+executable = tvm.compile(mod, target="llvm")
+relax.VirtualMachine(executable, tvm.cpu())["main"](x)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from baton._src.driver.relax.build import relax_build
+from baton._src.driver.tir.build import build
+from baton._src.driver.tir.kernel_module import KernelModule
+from baton._src.driver.wiring import wire
+from baton._src.ir.module import IRModule
+from baton._src.relax.nodes import Function
+from baton._src.runtime.executable.executable import Executable
+from baton._src.support.diagnostics import fail
+from baton._src.tir.prim_func import PrimFunc
+from baton._src.transform.passes import Pass
+
+
+def compile_module(
+    mod: IRModule | PrimFunc | Function,
+    target: Any = None,
+    *,
+    relax_pipeline: Any = "default",
+    tir_pipeline: Pass | str | None = "default",
+) -> Executable | KernelModule:
+    """What `relax.build` makes of a module that has Relax functions, and `tvm.build` of kernels alone.
+
+    `relax_pipeline` is a name or a pass, as in `relax.build`. `tir_pipeline` is a pass over the module's kernels, or
+    "default", which is none. Error `api`: it is another name, or `mod` is none of these.
+    """
+    wire()
+    if not isinstance(mod, (IRModule, PrimFunc, Function)):
+        help = "give an IRModule, a PrimFunc or a Relax function; baton.compile takes files and models"
+        raise fail("api", f"tvm.compile cannot build a {type(mod).__name__}", help=help, kind=TypeError)
+    functions = list(mod.functions.values()) if isinstance(mod, IRModule) else [mod]
+    steps = _kernel_steps(tir_pipeline)
+    if steps is not None:
+        mod = steps(mod if isinstance(mod, IRModule) else IRModule({_name(mod): mod}))
+    if any(isinstance(f, Function) for f in functions):
+        return relax_build(mod, target, pipeline=relax_pipeline)
+    return build(mod, target=target)
+
+
+def _kernel_steps(pipeline: Pass | str | None) -> Pass | None:
+    if isinstance(pipeline, str) and pipeline != "default":
+        help = 'give a pass (tvm.transform.Sequential([...])), or "default"'
+        raise fail("api", f"there is no pipeline of kernels {pipeline!r}", help=help, kind=ValueError)
+    return None if isinstance(pipeline, str) else pipeline
+
+
+def _name(func: PrimFunc | Function) -> str:
+    return str(func.attrs.get("global_symbol", "main"))
