@@ -16,6 +16,8 @@ __getattr__, __dir__, __all__ = attach(
         **names(
             "driver.tvm_names.tuning.auto_scheduler.options", "TuningOptions LocalBuilder LocalRunner RecordToFile"
         ),
+        **names("driver.tvm_names.tuning.auto_scheduler.options", "PythonBasedMeasureCallback"),
+        **renamed("driver.tvm_names.tuning.auto_scheduler.options", MeasureCallback="PythonBasedMeasureCallback"),
         **names(
             "driver.tvm_names.tuning.auto_scheduler.policies",
             "HardwareParams LocalRPCMeasureContext PreloadMeasuredStates RandomModel SketchPolicy XGBModel",

@@ -60,6 +60,7 @@ _SPLIT = {
 }
 SERVED_BY = {f"{package}.{module}": package for package, modules in _SPLIT.items() for module in modules.split()}
 SERVED_BY["autotvm.tuner.callback"] = "autotvm.callback"
+SERVED_BY["relay.backend.compile_engine"] = "relay.backend.te_compiler"
 SERVED_BY["contrib.debugger.debug_runtime"] = "contrib.debugger.debug_executor"
 """The package of baton (or, for an old name, the module) that serves a module, both by their paths below `tvm`."""
 

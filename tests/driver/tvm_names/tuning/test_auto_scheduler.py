@@ -175,3 +175,19 @@ def test_a_search_goes_on_from_a_log(tmp_path: Path) -> None:
         auto_scheduler.SketchPolicy(task, init_search_callbacks=["log.json"])
     with pytest.raises(DiagnosticError, match="models of costs are not read"):
         auto_scheduler.XGBModel(model_file="model.json")
+
+
+def test_scripts_hear_of_measurements_and_write_lines_themselves(tmp_path: Path) -> None:
+    """Guards callbacks that derive from TVM's class, and lines of logs as texts."""
+    lines: list[str] = []
+
+    class Heard(auto_scheduler.PythonBasedMeasureCallback):
+        def callback(self, policy: Any, inputs: Any, results: Any) -> None:
+            assert policy.task is task
+            lines.extend(map(auto_scheduler.measure_record.dump_record_to_string, inputs, results))
+
+    task, log = make(), tmp_path / "log.json"
+    callbacks = [Heard(), auto_scheduler.RecordToFile(log)]
+    task.tune(auto_scheduler.TuningOptions(1, runner=RUNNER, measure_callbacks=callbacks))
+    read = map(auto_scheduler.measure_record.load_record_from_string, lines)
+    assert list(read) == list(auto_scheduler.load_records(log)) != []

@@ -64,7 +64,12 @@ RELAY_NAMES: Mapping[str, Mapping[str, str]] = {
     "programs with `?` or named dims compile once for all sizes": {
         "relay.transform": "FlexibleShapeDispatch flexible_shape",
     },
-    "Relay is lowered through Relax: relax.from_relay gives the program": {"relay.backend": "te_compiler"},
+    "Relay is lowered through Relax: relax.from_relay gives the program": {
+        "relay.backend.te_compiler": (
+            "CCacheKey CCacheValue LoweredOutput get_valid_implementations select_implementation lower_call "
+            "lower_to_primfunc get_shape"
+        ),
+    },
     "nodes have with_fields, and Python's keyword arguments": {"relay.expr": "RelayExprWithFields"},
     _NO_LIBRARY: {
         "relay.op.contrib": (

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import dataclasses
 import threading
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -103,12 +104,15 @@ _DEFAULT = QConfig()
 
 
 def qconfig(**options: Any) -> QConfig:
-    """A configuration with these fields, the others at their defaults. Error `relay-quantize`: an unknown field."""
+    """A configuration with these fields, the others at their defaults.
+
+    TVM drops fields that it does not know, so that scripts of other versions run; here a warning names them, too.
+    """
     known = [f.name for f in dataclasses.fields(QConfig)]
     unknown = [name for name in options if name not in known]
     if unknown:
-        raise fail("relay-quantize", f"qconfig has no field {unknown[0]!r}", help=f"it has {', '.join(known)}")
-    return QConfig(**options)
+        warnings.warn(f"qconfig has no {', '.join(unknown)}; it has {', '.join(known)}", stacklevel=2)
+    return QConfig(**{name: value for name, value in options.items() if name in known})
 
 
 def current_qconfig() -> QConfig:

@@ -4,16 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from baton._src.driver.tuning.runs import Timing
 from baton._src.driver.tvm_names.tuning.auto_scheduler.records import MeasureInput, MeasureResult, save_records
 from baton._src.support.diagnostics import fail
 
-Callback = Callable[[Sequence[MeasureInput], Sequence[MeasureResult]], None]
-"""Gets what was measured, and the results."""
+
+class PythonBasedMeasureCallback:
+    """A callback of the script's own: a class that derives from this one and has a method `callback`."""
+
+    def callback(self, policy: Any, inputs: Sequence[MeasureInput], results: Sequence[MeasureResult]) -> None:
+        """Gets what was measured, and the results; `policy` is a `SketchPolicy` for the task."""
+        raise NotImplementedError(f"{type(self).__name__} has no method callback(policy, inputs, results)")
 
 
-class RecordToFile:
+Callback = PythonBasedMeasureCallback | Callable[[Sequence[MeasureInput], Sequence[MeasureResult]], None]
+"""What is told each round of measurements; a function gets the inputs and the results."""
+
+
+class RecordToFile(PythonBasedMeasureCallback):
     """Appends each measurement to a log, which is there even if nothing is measured."""
 
     def __init__(self, filename: str | Path) -> None:
@@ -21,7 +31,8 @@ class RecordToFile:
         self.filename.parent.mkdir(parents=True, exist_ok=True)
         self.filename.touch()
 
-    def __call__(self, inputs: Sequence[MeasureInput], results: Sequence[MeasureResult]) -> None:
+    def callback(self, policy: Any, inputs: Sequence[MeasureInput], results: Sequence[MeasureResult]) -> None:
+        """Write the measurements, whatever made them."""
         save_records(self.filename, inputs, results)
 
 

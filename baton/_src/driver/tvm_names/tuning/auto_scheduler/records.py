@@ -66,32 +66,38 @@ def save_records(filename: str | Path, inputs: Sequence[MeasureInput], results: 
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a", encoding="utf-8") as stream:
         for inp, result in zip(inputs, results):
-            data = {
-                "i": [[inp.workload_key, inp.target], inp.record],
-                "r": [result.costs, result.error_msg, result.timestamp],
-                "v": VERSION,
-            }
-            stream.write(json.dumps(data) + "\n")
+            stream.write(dump_record_to_string(inp, result) + "\n")
+
+
+def dump_record_to_string(inp: MeasureInput, res: MeasureResult) -> str:
+    """A measurement as a line of a log."""
+    data = {
+        "i": [[inp.workload_key, inp.target], inp.record],
+        "r": [res.costs, res.error_msg, res.timestamp],
+        "v": VERSION,
+    }
+    return json.dumps(data)
 
 
 def load_records(filename: str | Path) -> Iterator[Measured]:
     """The measurements of a log, in order. Error `auto-scheduler`: a line is none of baton's."""
     for line in Path(filename).read_text(encoding="utf-8").splitlines():
         if line.strip() and not line.startswith("#"):
-            yield _read(line)
+            yield load_record_from_string(line)
 
 
-def _read(line: str) -> Measured:
+def load_record_from_string(record: str) -> Measured:
+    """The measurement of a line of a log. Error `auto-scheduler`: it is none of baton's."""
     try:
-        data = json.loads(line)
+        data = json.loads(record)
         if data["v"] != VERSION:
             raise ValueError("it belongs to another program or version")
-        ((key, target), record), (costs, error, timestamp) = data["i"], data["r"]
-        answers = {str(name): int(answer) for name, answer in record.items()}
+        ((key, target), chosen), (costs, error, timestamp) = data["i"], data["r"]
+        answers = {str(name): int(answer) for name, answer in chosen.items()}
         return MeasureInput(str(key), str(target), answers), MeasureResult(list(costs), str(error), float(timestamp))
     except (ValueError, TypeError, LookupError, AttributeError) as error:
         help = "logs are those that RecordToFile of baton wrote"
-        raise fail("auto-scheduler", f"a line of the log is malformed: {line[:60]!r}: {error}", help=help) from error
+        raise fail("auto-scheduler", f"a line of the log is malformed: {record[:60]!r}: {error}", help=help) from error
 
 
 def fastest(pairs: Iterable[Measured]) -> dict[str, Measured]:

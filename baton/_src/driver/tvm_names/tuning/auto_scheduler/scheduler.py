@@ -9,7 +9,8 @@ from pathlib import Path
 from random import Random
 
 from baton._src.driver.tuning.runs import Run, Runner
-from baton._src.driver.tvm_names.tuning.auto_scheduler.options import TuningOptions
+from baton._src.driver.tvm_names.tuning.auto_scheduler.options import PythonBasedMeasureCallback, TuningOptions
+from baton._src.driver.tvm_names.tuning.auto_scheduler.policies import SketchPolicy
 from baton._src.driver.tvm_names.tuning.auto_scheduler.records import MeasureInput, MeasureResult, load_records
 from baton._src.driver.tvm_names.tuning.auto_scheduler.search import Search, Task
 from baton._src.driver.tvm_names.tuning.refused import refuse_given
@@ -104,8 +105,11 @@ class TaskScheduler:
         results = [_measured(search.task, record, option, runner) for record in records]
         for record, result in zip(records, results):
             search.take(record, result)
-        for callback in option.measure_callbacks:
-            callback(inputs, results)
+        for told in option.measure_callbacks:
+            if isinstance(told, PythonBasedMeasureCallback):
+                told.callback(SketchPolicy(search.task), inputs, results)
+            else:
+                told(inputs, results)
         stopped = self._patience is not None and search.since_best >= self._patience
         search.is_over = not records or stopped
         return len(records)
