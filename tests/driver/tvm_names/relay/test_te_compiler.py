@@ -10,5 +10,7 @@ def test_the_cache_is_cleared_and_empty() -> None:
     """Guards scripts that clear the cache between builds; there is nothing to clear."""
     cache = relay.backend.te_compiler.get()
     cache.clear()
-    assert compile_engine is te_compiler and compile_engine.get() is cache
-    assert cache.items() == [] and "0 functions" in cache.dump()
+    assert compile_engine is te_compiler
+    assert compile_engine.get() is cache
+    assert cache.items() == []
+    assert "0 functions" in cache.dump()
