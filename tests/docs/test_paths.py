@@ -29,23 +29,27 @@ def named(page: str) -> set[str]:
 
 
 @pytest.fixture(scope="module")
-def there() -> list[str]:
-    """Every file and folder, from a slash on; folders end with one."""
+def there() -> set[str]:
+    """What names a file or a folder: its path from any folder on, without `.py` too; folders end with a slash."""
     tops = ("baton", "tests", "examples", "bench", "docs")
     files = [p for top in tops for p in (ROOT / top, *(ROOT / top).rglob("*")) if "__pycache__" not in p.parts]
-    return [f"/{p.relative_to(ROOT).as_posix()}{'/' if p.is_dir() else ''}" for p in files]
+    found: set[str] = set()
+    for path in files:
+        parts, end = path.relative_to(ROOT).parts, "/" if path.is_dir() else ""
+        names = {f"{'/'.join(parts[n:])}{end}" for n in range(len(parts))}
+        found |= names | {name.removesuffix(".py") for name in names} | {name.removesuffix("/") for name in names}
+    return found
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.relative_to(ROOT).as_posix())
-def test_paths(page: Path, there: list[str]) -> None:
+def test_paths(page: Path, there: set[str]) -> None:
     assert not missing(page, there)
 
 
-def test_paths_in_sources(there: list[str]) -> None:
+def test_paths_in_sources(there: set[str]) -> None:
     sources = [p for top in ("baton", "bench", "examples", "tests") for p in (ROOT / top).rglob("*.py")]
     assert not {str(p): names for p in sources if (names := missing(p, there))}
 
 
-def missing(page: Path, there: list[str]) -> list[str]:
-    paths = sorted(named(page.read_text("utf-8")))
-    return [p for p in paths if not any(t.endswith((f"/{p}", f"/{p}.py", f"/{p}/")) for t in there)]
+def missing(page: Path, there: set[str]) -> list[str]:
+    return sorted(path for path in named(page.read_text("utf-8")) if path not in there)

@@ -16,6 +16,7 @@ from baton._src.tir.expr import Var as TirVar
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.stmt import For
 from tests.codegen.native_run import HOST, build, call, random_array
+from tests.grids import every_pair, every_value
 from tests.lower.kernel_schedules.test_rules import matmul
 from tests.passes.relax.evaluate import evaluate
 from tests.passes.relax.programs import R, program, tensor, weights
@@ -31,64 +32,74 @@ SIZES = [
     (30, 130, 1024),
     (7, 12, 10),
 ]
-TARGETS = [HOST, Target("llvm -num-cores=4"), Target("llvm -mcpu=x86-64")]
+TARGETS = {"one": HOST, "threads": Target("llvm -num-cores=4"), "sse": Target("llvm -mcpu=x86-64")}
 
 
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("transposed", [False, True])
-@pytest.mark.parametrize("target", TARGETS, ids=["one", "threads", "sse"])
+@pytest.mark.parametrize(("size", "transposed", "target"), every_pair(SIZES, [False, True], TARGETS))
 def test_packed_product(size: tuple[int, int, int], transposed: bool, target: Target) -> None:
     """Guards panels, their tail, few rows, copied rows (k = 1024) and the epilogue."""
     m, n, k = size
     a, v = random_array((m, k), "float32", 1), random_array((n,), "float32", 3)
     b = random_array((n, k) if transposed else (k, n), "float32", 2)
     func = matmul(m, n, k, transposed, bias=True)
-    _check(func, target, a, b, v)
+    _check(func, target, [a], b, v)
 
 
-@pytest.mark.parametrize("size", [(26, 40, 3301), (30, 33, 3072), (32, 16, 3500)])
-@pytest.mark.parametrize("cpu", ["x86-64", "x86-64-v3"])
-@pytest.mark.parametrize("threads", [1, 4])
+@pytest.mark.parametrize(
+    ("size", "cpu", "threads"),
+    every_pair([(26, 40, 3301), (30, 33, 3072), (32, 16, 3500)], ["x86-64", "x86-64-v3"], [1, 4]),
+)
 def test_long_sums(size: tuple[int, int, int], cpu: str, threads: int) -> None:
     """Guards sums in blocks of terms, kept in a scratch between blocks: a shorter last block, a narrower last panel."""
     m, n, k = size
     target = Target(f"llvm -mcpu={cpu} -num-cores={threads}")
     a, b, v = (np.rint(random_array(shape, "float32", 1)) for shape in ((m, k), (k, n), (n,)))  # sums are exact
     func = matmul(m, n, k, False, bias=True)
-    scheduled = _check(func, target, a, b, v)
+    scheduled = _check(func, target, [a], b, v)
     assert any(isinstance(node, For) and node.loop_var.name == "block" for node in post_order(scheduled.body))
 
 
-@pytest.mark.parametrize("rows", [64, 128, 130, 193, 256, 300])
-@pytest.mark.parametrize("known", [True, False])
-@pytest.mark.parametrize("threads", [1, 2, 3])
-def test_blocks_of_rows(rows: int, known: bool, threads: int) -> None:
+ROWS = [64, 128, 130, 193, 256, 300]
+
+
+@pytest.mark.parametrize(("rows", "threads"), every_value(ROWS, [1, 2, 3]))
+def test_blocks_of_rows(rows: int, threads: int) -> None:
     """Guards blocks of rows that go through all panels, and panels that threads share where rows are few."""
-    func = matmul(rows if known else TirVar("m", "int64"), 300, 33, True, bias=True)
-    target = Target(f"llvm -num-cores={threads}")
-    shapes = (rows, 33), (300, 33), (300,)
-    _check(func, target, *(random_array(shape, "float32", n) for n, shape in enumerate(shapes)))
+    _check_blocks(rows, [rows], threads)
 
 
-@pytest.mark.parametrize("rows", [1, 4, 6, 40])
-def test_any_number_of_rows(rows: int) -> None:
-    """Guards one kernel for all numbers of rows."""
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_blocks_of_any_number_of_rows(threads: int) -> None:
+    """Guards the same in one kernel for all numbers of rows."""
+    _check_blocks(TirVar("m", "int64"), ROWS, threads)
+
+
+def _check_blocks(declared: int | TirVar, rows: list[int], threads: int) -> None:
+    func = matmul(declared, 300, 33, True, bias=True)
+    given = [random_array((m, 33), "float32", 0) for m in rows]
+    b, v = random_array((300, 33), "float32", 1), random_array((300,), "float32", 2)
+    _check(func, Target(f"llvm -num-cores={threads}"), given, b, v)
+
+
+def test_any_number_of_rows() -> None:
+    """Guards one kernel for all numbers of rows, few ones."""
     func = matmul(TirVar("m", "int64"), 70, 33, True, bias=True)
-    _check(
-        func, HOST, random_array((rows, 33), "float32", 1), random_array((70, 33), "float32", 2), np.ones(70, "float32")
-    )
+    given = [random_array((rows, 33), "float32", 1) for rows in (1, 4, 6, 40)]
+    _check(func, HOST, given, random_array((70, 33), "float32", 2), np.ones(70, "float32"))
 
 
-def _check(func: object, target: Target, a: np.ndarray, b: np.ndarray, v: np.ndarray) -> PrimFunc:
+def _check(func: PrimFunc, target: Target, given: list[np.ndarray], b: np.ndarray, v: np.ndarray) -> PrimFunc:
+    """One kernel, compiled once, for each of the left operands that are given."""
     weight = packable_weight(func, target)
     assert weight is not None
     matrix = b.T if weight.columns_first else b
     decision = decide(reading_panels(func, weight), target)
     assert decision.rule == "prepacked"
-    out = np.zeros((len(a), matrix.shape[1]), "float32")
     kernel = build(decision.func, target, checked=True)
-    assert call(kernel, decision.func, a, panels(matrix, weight.width), v, out) is None
-    np.testing.assert_allclose(out, np.maximum(a @ matrix + v, 0), rtol=1e-4, atol=1e-4)
+    for a in given:
+        out = np.zeros((len(a), matrix.shape[1]), "float32")
+        assert call(kernel, decision.func, a, panels(matrix, weight.width), v, out) is None
+        np.testing.assert_allclose(out, np.maximum(a @ matrix + v, 0), rtol=1e-4, atol=1e-4)
     return decision.func
 
 

@@ -18,8 +18,9 @@ from baton._src.tir.expr import Var
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.stmt import For, ForKind
 from tests.codegen.native_run import HOST, build, call
+from tests.grids import every_pair
 
-TARGETS = [HOST, Target("llvm -num-cores=4"), Target("llvm -mcpu=x86-64")]
+TARGETS = {"one": HOST, "threads": Target("llvm -num-cores=4"), "sse": Target("llvm -mcpu=x86-64")}
 
 
 def search(rows: Any, columns: Any, axis: int, dtype: str, is_max: bool, last: bool, both: bool = False) -> PrimFunc:
@@ -50,20 +51,24 @@ def contents(dtype: str, rows: int, columns: int) -> Any:
     return x
 
 
-@pytest.mark.parametrize("target", TARGETS, ids=["one", "threads", "sse"])
-@pytest.mark.parametrize("axis", [0, 1])
-@pytest.mark.parametrize("dtype", ["float32", "float64", "int8", "uint8", "int64"])
-def test_places(dtype: str, axis: int, target: Target) -> None:
+DTYPES = ["float32", "float64", "int8", "uint8", "int64"]
+SIZES = {"known": (9, 75), "open": (Var("m", "int64"), Var("n", "int64"))}
+EQUALS = {"first": False, "last": True}
+
+
+@pytest.mark.parametrize(
+    ("dtype", "axis", "target", "sizes", "extremum", "last"),
+    every_pair(DTYPES, [0, 1], TARGETS, SIZES, ["min", "max"], EQUALS),
+)
+def test_places(dtype: str, axis: int, target: Target, sizes: tuple[Any, Any], extremum: str, last: bool) -> None:
     """Guards both directions and both of equals, along rows and down columns."""
-    x = contents(dtype, 9, 75)
-    for is_max, last in ((True, False), (True, True), (False, False), (False, True)):
-        for sizes in ((9, 75), (Var("m", "int64"), Var("n", "int64"))):
-            func = search(*sizes, axis, dtype, is_max, last)
-            decision = decide(func, target)
-            assert any(isinstance(n, For) and n.kind is ForKind.VECTORIZED for n in post_order(decision.func.body))
-            out = np.zeros(x.shape[1 - axis], "int64")
-            assert call(build(decision.func, target, checked=True), decision.func, x, out) is None
-            np.testing.assert_array_equal(out, wanted(x, axis, is_max, last))
+    x, is_max = contents(dtype, 9, 75), extremum == "max"
+    func = search(*sizes, axis, dtype, is_max, last)
+    decision = decide(func, target)
+    assert any(isinstance(n, For) and n.kind is ForKind.VECTORIZED for n in post_order(decision.func.body))
+    out = np.zeros(x.shape[1 - axis], "int64")
+    assert call(build(decision.func, target, checked=True), decision.func, x, out) is None
+    np.testing.assert_array_equal(out, wanted(x, axis, is_max, last))
 
 
 def test_values_that_are_read_keep_the_pairs() -> None:

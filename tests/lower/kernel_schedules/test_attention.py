@@ -62,9 +62,10 @@ def operands(sizes: tuple[int, ...], dtype: str = "float32") -> list[Any]:
     ("sizes", "mask", "target", "symbolic"),
     [
         *((*case, TARGETS[0], False) for case in CASES),
-        *((*case, TARGETS[0], True) for case in CASES[1:4]),
+        *((*case, TARGETS[0], True) for case in CASES[1:3]),
         *((*case, TARGETS[1], True) for case in CASES[3:5]),
         *((*case, TARGETS[2], False) for case in CASES[1:4]),
+        pytest.param(*CASES[3], TARGETS[0], True, marks=pytest.mark.fuzz),  # as threads have it
     ],
 )
 def test_attention(sizes: tuple[int, ...], mask: str | None, target: Target, symbolic: bool) -> None:
@@ -80,13 +81,15 @@ def test_attention(sizes: tuple[int, ...], mask: str | None, target: Target, sym
     np.testing.assert_allclose(out, wanted, rtol=1e-4, atol=2e-6)
 
 
-@pytest.mark.parametrize("sizes", [(1, 0, 5, 2, 2, 16, 16), (0, 3, 5, 2, 2, 16, 16)])
-def test_no_elements(sizes: tuple[int, ...]) -> None:
+def test_no_elements() -> None:
     """Guards sizes that are 0, as numbers and when it runs: no tile has that many rows."""
-    assert decide(kernel(sizes, None, False), HOST).rule == "rows"
-    out = np.zeros((*sizes[:2], sizes[3], sizes[6]), "float32")
-    scheduled = decide(kernel(sizes, None, True), HOST).func
-    assert call(build(scheduled, HOST, checked=True), scheduled, *operands(sizes), out) is None
+    empty = [(1, 0, 5, 2, 2, 16, 16), (0, 3, 5, 2, 2, 16, 16)]
+    scheduled = decide(kernel(empty[0], None, True), HOST).func
+    library = build(scheduled, HOST, checked=True)
+    for sizes in empty:
+        assert decide(kernel(sizes, None, False), HOST).rule == "rows"
+        out = np.zeros((*sizes[:2], sizes[3], sizes[6]), "float32")
+        assert call(library, scheduled, *operands(sizes), out) is None
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float64"])

@@ -22,10 +22,12 @@ from baton._src.tir import stmt as st
 from baton._src.tir.expr import Var
 from baton._src.tir.prim_func import PrimFunc
 from tests.codegen.native_run import HOST, build, call, random_array
+from tests.grids import every_pair, every_value
 from tests.lower.kernel_schedules.test_odd_products import product
 
 HALVES, WHOLE = Target("llvm -mcpu=znver4 -num-cores=2"), Target("llvm -mcpu=skylake-avx512 -num-cores=2")
-both = pytest.mark.parametrize("target", [HALVES, WHOLE], ids=["halves", "whole"])
+BOTH = {"halves": HALVES, "whole": WHOLE}
+both = pytest.mark.parametrize("target", BOTH.values(), ids=BOTH)
 
 
 def with_packed(func: PrimFunc, right: Any, target: Target) -> tuple[PrimFunc, Any]:
@@ -41,10 +43,10 @@ def check(library: Any, func: PrimFunc, m: int, k: int, right: Any, given: Any) 
     np.testing.assert_allclose(out, left.astype("float64") @ right, rtol=1e-4, atol=2e-5 * k**0.5)
 
 
-@both
-@pytest.mark.parametrize(("n", "k"), [(40, 1), (64, 7), (100, 13), (10, 100), (33, 24)])
-def test_packed_streams(n: int, k: int, target: Target) -> None:
+@pytest.mark.parametrize(("sizes", "target"), every_value([(40, 1), (64, 7), (100, 13), (10, 100), (33, 24)], BOTH))
+def test_packed_streams(sizes: tuple[int, int], target: Target) -> None:
     """Guards sums of every so many terms: fewer terms than sums, a rest of them, a last panel filled in part."""
+    n, k = sizes
     right = random_array((k, n), "float32", 2)
     for m in range(1, 5):
         plain = product(m, n, k, False)
@@ -67,11 +69,13 @@ def test_packed_streams_have_several_sums(monkeypatch: pytest.MonkeyPatch) -> No
     assert sums() == {32}
 
 
-@both
-@pytest.mark.parametrize("packed", [False, True])
-@pytest.mark.parametrize(("n", "k"), [(40, 32), (96, 20), (250, 40), (80, 100), (50, 260)])
-def test_any_number_of_rows(n: int, k: int, packed: bool, target: Target) -> None:
+@pytest.mark.parametrize(
+    ("sizes", "packed", "target"),
+    every_pair([(40, 32), (96, 20), (250, 40), (80, 100), (50, 260)], [False, True], BOTH),
+)
+def test_any_number_of_rows(sizes: tuple[int, int], packed: bool, target: Target) -> None:
     """Guards heights of tiles that are left out because other ways take so few rows: every number must have one."""
+    n, k = sizes
     func, right = product(Var("m", "int64"), n, k, False), random_array((k, n), "float32", 2)
     func, given = with_packed(func, right, target) if packed else (func, right)
     library = build(decide(func, target).func, HOST, checked=True)
@@ -91,11 +95,13 @@ def test_rows_shared_between_threads(target: Target) -> None:
             check(library, func, m, k, right, given)
 
 
-@both
-@pytest.mark.parametrize("transposed", [False, True])
-@pytest.mark.parametrize(("m", "n", "k"), [(300, 1, 100), (301, 1, 257), (130, 2, 300), (131, 2, 271), (2, 131, 271)])
-def test_long_factors_are_one_stream(m: int, n: int, k: int, transposed: bool, target: Target) -> None:
+@pytest.mark.parametrize(
+    ("sizes", "transposed", "target"),
+    every_pair([(300, 1, 100), (301, 1, 257), (130, 2, 300), (131, 2, 271), (2, 131, 271)], [False, True], BOTH),
+)
+def test_long_factors_are_one_stream(sizes: tuple[int, int, int], transposed: bool, target: Target) -> None:
     """Guards rows, or columns, that are read one after the other: the last tile, the last terms."""
+    m, n, k = sizes
     func, right = product(m, n, k, transposed), random_array((k, n), "float32", 2)
     scheduled = decide(func, target).func
     if n < m or transposed:

@@ -20,6 +20,7 @@ from baton._src.tir import operators as ops
 from baton._src.tir.expr import Var
 from baton._src.tir.prim_func import PrimFunc
 from tests.codegen.native_run import HOST, build, call, random_array
+from tests.grids import every_pair, every_value
 
 SIZES = [
     (5, 33, 16),
@@ -88,10 +89,10 @@ def symbolic(n: int, k: int, transposed: bool) -> PrimFunc:
     return product(Var("m", "int64"), n, k, transposed)
 
 
-@pytest.mark.parametrize("transposed", [False, True])
-@pytest.mark.parametrize(("n", "k"), [(4, 64), (1, 70), (17, 33), (40, 32)])
-def test_any_number_of_rows(n: int, k: int, transposed: bool) -> None:
+@pytest.mark.parametrize(("sizes", "transposed"), every_value([(4, 64), (1, 70), (17, 33), (40, 32)], [False, True]))
+def test_any_number_of_rows(sizes: tuple[int, int], transposed: bool) -> None:
     """Guards one kernel for all rows: tails of tiles, few rows, none."""
+    n, k = sizes
     func = symbolic(n, k, transposed)
     library = build(decide(func, HOST).func, HOST, checked=True)
     right = random_array((n, k) if transposed else (k, n), "float32", 2)
@@ -215,8 +216,9 @@ def test_23_columns_are_not_32() -> None:
     assert "384" not in text
 
 
-@pytest.mark.parametrize("way", ["run time", "along k", "packed", "any rows", "any rows, packed"])
-@pytest.mark.parametrize("n", [9, 18, 26])
+@pytest.mark.parametrize(
+    ("n", "way"), every_value([9, 18, 26], ["run time", "along k", "packed", "any rows", "any rows, packed"])
+)
 def test_last_columns(n: int, way: str) -> None:
     """Guards columns beyond whole half vectors, which are dot products while the others are not, however B lies."""
     k, rows, target = 70, (2, 5, 30), Target("llvm -mcpu=znver4 -num-cores=1")
@@ -255,9 +257,14 @@ def test_last_columns_and_what_follows() -> None:
 SLOW_DOTS = [Target(f"llvm -mcpu=sapphirerapids -num-cores={threads}") for threads in (1, 2)]
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
-@pytest.mark.parametrize("target", [*SLOW_DOTS, SSE], ids=["one", "two", "sse"])
-@pytest.mark.parametrize("sizes", [(1, 40, 33), (3, 49, 16), (4, 83, 9), (5, 33, 16), (26, 65, 20)])
+@pytest.mark.parametrize(
+    ("sizes", "target", "dtype"),
+    every_pair(
+        [(1, 40, 33), (3, 49, 16), (4, 83, 9), (5, 33, 16), (26, 65, 20)],
+        {"one": SLOW_DOTS[0], "two": SLOW_DOTS[1], "sse": SSE},
+        ["float32", "float16", "bfloat16"],
+    ),
+)
 def test_packed_weights(sizes: tuple[int, int, int], target: Target, dtype: str) -> None:
     """Guards narrow last panels of weights packed before, halves that the first tile of rows converts, and vectors of
     bfloat16 whose columns are apart until their sums are put in order.
@@ -275,8 +282,9 @@ def test_packed_weights(sizes: tuple[int, int, int], target: Target, dtype: str)
     np.testing.assert_allclose(out, left.astype("float64") @ right.astype("float64"), rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
-@pytest.mark.parametrize("target", SLOW_DOTS, ids=["one", "two"])
+@pytest.mark.parametrize(
+    ("dtype", "target"), every_value(["float16", "bfloat16"], {"one": SLOW_DOTS[0], "two": SLOW_DOTS[1]})
+)
 def test_packed_halves_of_any_number_of_rows(dtype: str, target: Target) -> None:
     """Guards panels converted by the first tile, whatever its height, and by each thread's own."""
     n, k = 83, 35

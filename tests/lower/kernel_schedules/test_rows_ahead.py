@@ -19,6 +19,7 @@ from baton._src.tir import expr as tir
 from baton._src.tir.expr import Var
 from baton._src.tir.prim_func import PrimFunc
 from tests.codegen.native_run import HOST, build, call, random_array
+from tests.grids import every_value
 from tests.lower.kernel_schedules.test_few_rows import with_packed
 from tests.lower.kernel_schedules.test_odd_products import product
 
@@ -67,10 +68,10 @@ def test_the_last_tile_asks_for_nothing_outside() -> None:
 
 
 @pytest.mark.usefixtures("every_a_is_large")
-@pytest.mark.parametrize("packed", [False, True])
-@pytest.mark.parametrize(("n", "k"), [(250, 40), (33, 260)])
-def test_any_number_of_rows(n: int, k: int, packed: bool) -> None:
+@pytest.mark.parametrize(("sizes", "packed"), every_value([(250, 40), (33, 260)], [False, True]))
+def test_any_number_of_rows(sizes: tuple[int, int], packed: bool) -> None:
     """Guards the tall tiles of many rows, and where the even ones behind them begin."""
+    n, k = sizes
     func, right = product(Var("m", "int64"), n, k, False), random_array((k, n), "float32", 2)
     func, given = with_packed(func, right, HOST) if packed else (func, right)
     library = build(decide(func, HOST).func, HOST, checked=True)

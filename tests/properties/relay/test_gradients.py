@@ -65,8 +65,11 @@ def check(seed: int, compiled: bool) -> None:
 
 @pytest.mark.parametrize("seed", range(24))
 def test_gradients(seed: int) -> None:
-    """Guards gradients of operators behind one another, of shared values, and through ifs, calls and references."""
-    check(seed, compiled=seed % 6 < 2)
+    """Guards gradients of operators behind one another, of shared values, and through ifs, calls and references.
+
+    Two of either kind are compiled, hundreds in `make fuzz`.
+    """
+    check(seed, compiled=seed in (0, 1, 6, 7))
 
 
 @pytest.mark.fuzz
