@@ -71,7 +71,8 @@ def _functions(have: Any, want: Any, left_open: int) -> int:
     if len(have.params) != len(want.params):
         return NO
     have = _specialised(have, want)
-    parts = [_related(w, h, left_open) for h, w in zip(have.params, want.params)]  # contravariant
+    taken = _without_open(have.params, _free(want))
+    parts = [_related(w, h, left_open) for h, w in zip(taken, want.params)]  # contravariant
     return min([_related(have.ret, want.ret, left_open), *parts])
 
 
@@ -194,6 +195,41 @@ def _specialised(function: Any, to: Any) -> Any:
     for param, given in zip(function.params, to.params):
         _collect(param, given, mapping)
     return substituted(function, {v: d for v, d in mapping.items() if v not in _free(to)})
+
+
+def _without_open(params: Any, outer: set[TirVar]) -> list[Any]:
+    """Shapes that take every argument are unknown: variables alone that occur nowhere else and have no value yet."""
+    uses = Counter(v for p in params for d in _every_dim(p) for v in set(_variables(d)))
+
+    def taken(info: Any) -> Any:
+        if isinstance(info, TupleStructInfo):
+            return TupleStructInfo([taken(f) for f in info.fields])
+        dims = () if isinstance(info, FuncStructInfo) else _every_dim(info)
+        if not dims or any(not isinstance(d, TirVar) or uses[d] > 1 or d in outer for d in dims):
+            return info
+        if isinstance(info, PrimStructInfo):
+            return PrimStructInfo(info.dtype)
+        if isinstance(info, ShapeStructInfo):
+            return ShapeStructInfo(ndim=info.ndim)
+        return TensorStructInfo(None, info.dtype, info.vdevice, info.ndim)
+
+    return [taken(p) for p in params]
+
+
+def _every_dim(info: Any) -> tuple[Any, ...]:
+    match info:
+        case TupleStructInfo():
+            return tuple(d for f in info.fields for d in _every_dim(f))
+        case FuncStructInfo():
+            return tuple(d for part in (*(info.params or ()), info.ret) for d in _every_dim(part))
+        case TensorStructInfo():
+            return tuple(_shape(info) or ())
+        case ShapeStructInfo():
+            return tuple(info.values or ())
+        case PrimStructInfo():
+            return tuple(_one(info.value) or ())
+        case _:
+            return ()
 
 
 def _free(info: Any) -> set[TirVar]:

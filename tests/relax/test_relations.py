@@ -90,6 +90,12 @@ def join(a: StructInfo, b: StructInfo) -> StructInfo:
         (Tu(Ob), Tu(Ob, Ob), NO),
         (Fn([Ts()], Ts((2,))), Fn([Ts((2,))], Ts()), YES),
         (Fn([Ts((2,))], Ts()), Fn([Ts()], Ts()), NO),
+        (Fn([Ts((n, m))], Ob), Fn([Ts(ndim=2)], Ob), YES),  # n and m are whatever the argument has
+        (Fn([Tu(Sh([n]), Pr("int64", m))], Ob), Fn([Tu(Sh(ndim=1), Pr("int64"))], Ob), YES),
+        (Fn([Ts((n, n))], Ob), Fn([Ts(ndim=2)], Ob), NO),
+        (Fn([Ts((n,)), Sh([n])], Ob), Fn([Ts(ndim=1), Sh(ndim=1)], Ob), NO),
+        (Fn([Ts((n, 4))], Ob), Fn([Ts(ndim=2)], Ob), NO),
+        (Fn([Ts((n,))], Ob), Fn([Ts(ndim=1)], Sh([n])), NO),  # n has a value already
         (Fn([Ob], Ob, True), Fn([Ob], Ob, False), YES),
         (Fn([Ob], Ob, False), Fn([Ob], Ob, True), NO),
         (D, Fn(None, Ob, False, default_derive), YES),

@@ -10,7 +10,7 @@ import pytest
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.values.shape import ShapeTuple
 from tests.relax import one_machine
-from tests.relax.machines import f32
+from tests.relax.machines import everywhere, f32, table
 from tests.relax.one_machine import check_fails, run, says
 
 mode = one_machine.mode
@@ -237,6 +237,63 @@ def main(x: R.Tensor(("n",))) -> R.Object:
         run(body, f32(1, 2, 3))
     else:
         check_fails(body, f32(1, 2, 3))
+
+
+@pytest.mark.rule("RELAX-RTSI-3")
+@pytest.mark.rule("RELAX-RTSI-3", rejects=True)
+@pytest.mark.parametrize(
+    ("own", "target", "fits"),
+    [
+        ('R.Tensor(("k", "j"))', "R.Tensor(ndim=2)", True),
+        ('R.Tuple(R.Tensor(("k",)), R.Shape(["j"]))', "R.Tuple(R.Tensor(ndim=1), R.Shape(ndim=1))", True),
+        ('R.Prim(value="k")', 'R.Prim("int64")', True),
+        ('R.Tensor(("k", "k"))', "R.Tensor(ndim=2)", False),
+        ('R.Tensor(("k", 4))', "R.Tensor(ndim=2)", False),
+        ('R.Tensor(("k", "j"))', "R.Tensor", False),
+    ],
+)
+def test_shape_variables_of_a_closure_take_every_size(own: str, target: str, fits: bool) -> None:
+    """Guards that parameters which any argument fits were said not to accept every tensor of their rank."""
+    body = f"""
+@R.function
+def main(x: R.Object) -> R.Object:
+    @R.function
+    def g(y: {own}) -> R.Object:
+        return y
+    o: R.Object = g
+    c = R.match_cast(o, R.Callable([{target}], R.Object))
+    return c
+"""
+    if fits:
+        run(body, 0)
+    else:
+        check_fails(body, 0)
+
+
+def test_kernels_are_functions_for_packed_functions() -> None:
+    """A kernel given to a packed function can be called there, and a cast compares what its signature implies."""
+    body = """
+@T.prim_func(private=True)
+def increase(a: T.handle):
+    n = T.int64()
+    A = T.match_buffer(a, (n,), "float32")
+    for i in range(n):
+        with T.block("increase"):
+            vi = T.axis.spatial(n, i)
+            A[vi] = A[vi] + T.float32(1)
+
+@R.function(pure=False)
+def main(x: R.Tensor(("n",), "float32")) -> R.Object:
+    n = T.int64()
+    y = R.add(x, x)
+    f = R.match_cast(Module.increase, R.Callable([R.Tensor(ndim=1, dtype="float32")], R.Tuple(), False))
+    unit = f(y)
+    seen = R.call_packed("test.call", f, y)
+    return (y, unit, seen)
+"""
+    found = everywhere(body, f32(1, 2), functions=table(call=lambda kernel, y: kernel(y)))
+    assert found[0].numpy().tolist() == [4, 6]
+    assert found[1:] == ((), ())
 
 
 def test_an_impure_closure_is_no_pure_one() -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
-from baton._src.runtime.dim_expr import DimExpr
+from baton._src.runtime.dim_expr import DimExpr, is_slot, slots_of
 from baton._src.runtime.value_errors import describe, is_packed, mismatch
 from baton._src.runtime.value_info import (
     FunctionValue,
@@ -47,8 +49,9 @@ def _function_problem(known: FunctionValue, wanted: FunctionValue) -> str:
         return f"takes {len(params)} arguments, expected {len(expected)}"
     if wanted.pure and not known.pure:
         return "is impure, expected a pure one"
+    taken = _without_open_dims(params)
     for index, (own, outer) in enumerate(zip(params, expected)):
-        if not is_subinfo(outer, own):
+        if not is_subinfo(outer, taken[index]):
             return f"takes {show_info(own)} as argument {index}, which does not accept every {show_info(outer)}"
     if known.ret is not None and wanted.ret is not None and not is_subinfo(known.ret, wanted.ret):
         return f"returns {show_info(known.ret)}, expected {show_info(wanted.ret)}"
@@ -88,3 +91,40 @@ def _dims_fit(given: Sequence[DimExpr] | None, expected: Sequence[DimExpr] | Non
 
 def _undecided(dim: DimExpr) -> bool:
     return not isinstance(dim, int)
+
+
+def _without_open_dims(params: Sequence[ValueInfo]) -> list[ValueInfo]:
+    """The parameters without shapes that any argument fits: of variables alone, each at its only occurrence."""
+    uses = Counter(slot for p in params for dim in _all_dims(p) for slot in slots_of(dim))
+    return [_without(p, uses) for p in params]
+
+
+def _without(info: ValueInfo, uses: Counter[int]) -> ValueInfo:
+    match info:
+        case TensorValue(dims=tuple() as dims) | ShapeValue(dims=tuple() as dims) if dims:
+            return replace(info, dims=None) if all(_is_open(d, uses) for d in dims) else info
+        case PrimScalar(value=value) if value is not None:
+            return replace(info, value=None) if _is_open(value, uses) else info
+        case TupleValue(fields):
+            return TupleValue(tuple(_without(f, uses) for f in fields))
+        case _:
+            return info
+
+
+def _is_open(dim: DimExpr, uses: Counter[int]) -> bool:
+    return is_slot(dim) and uses[dim[1]] == 1
+
+
+def _all_dims(info: ValueInfo | None) -> list[DimExpr]:
+    """Every dim and prim value inside, also in function types."""
+    match info:
+        case TensorValue(dims=dims) | ShapeValue(dims=dims):
+            return list(dims or ())
+        case PrimScalar(value=value):
+            return [] if value is None else [value]
+        case TupleValue(fields):
+            return [d for f in fields for d in _all_dims(f)]
+        case FunctionValue(params, ret):
+            return [d for part in (*(params or ()), ret) for d in _all_dims(part)]
+        case _:
+            return []

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from baton._src.ir.op_def import DimProver
 from baton._src.relax.check.dims import Answer, combine, same_dim, same_dims, same_shape
 from baton._src.relax.check.erase import substitute_info
-from baton._src.relax.check.shape_map import map_parameters
+from baton._src.relax.check.shape_map import map_parameters, without_open_dims
 from baton._src.relax.check.variables import free_tir_vars
 from baton._src.relax.struct_info import (
     FuncStructInfo,
@@ -134,7 +134,7 @@ class _Comparison:
             return Answer.NO
         own = specialised(have, want, self.prover)
         todo.append((own.ret, want.ret))
-        todo.extend(zip(want.params, own.params or ()))
+        todo.extend(zip(want.params, without_open_dims(own.params or (), free_tir_vars(want))))
         return Answer.YES
 
     def _opaque(self, have: FuncStructInfo, want: FuncStructInfo) -> Answer:

@@ -7,10 +7,12 @@ signature and are not collected.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.relax.check.dims import known_dims
+from baton._src.relax.check.variables import leaf_dims, leaf_infos, prim_vars
 from baton._src.relax.nodes import ShapeExpr
 from baton._src.relax.struct_info import (
     PrimStructInfo,
@@ -53,3 +55,31 @@ def _match(wanted: tuple[PrimExpr, ...], given: tuple[PrimExpr, ...] | None, map
     for dim, value in zip(wanted, given):
         if isinstance(dim, TirVar) and dim not in mapping and dim.dtype == value.dtype:
             mapping[dim] = value
+
+
+def without_open_dims(params: Sequence[StructInfo], outer: Collection[TirVar]) -> list[StructInfo]:
+    """`params` without shapes and scalars that any argument fits.
+
+    These consist of variables that the parameters themselves bind, each at its only occurrence: `R.Tensor((k, j))`
+    takes every matrix, while `R.Tensor((k, k))` and `R.Tensor((k, 4))` do not. Variables `outer` have a value already.
+    """
+    uses = Counter(v for p in params for leaf in leaf_infos(p) for dim in leaf_dims(leaf) for v in prim_vars(dim))
+    open_vars = {v for v, count in uses.items() if count == 1 and v not in outer}
+    return [_without(p, open_vars) for p in params] if open_vars else list(params)
+
+
+def _without(info: StructInfo, open_vars: set[TirVar]) -> StructInfo:
+    if isinstance(info, TupleStructInfo):
+        return TupleStructInfo([_without(f, open_vars) for f in info.fields])
+    dims = leaf_dims(info)
+    if not dims or not all(isinstance(d, TirVar) and d in open_vars for d in dims):
+        return info
+    match info:
+        case TensorStructInfo():
+            return TensorStructInfo(None, info.dtype, info.vdevice, info.ndim)
+        case ShapeStructInfo():
+            return ShapeStructInfo(ndim=info.ndim)
+        case PrimStructInfo():
+            return PrimStructInfo(info.dtype)
+        case _:
+            return info

@@ -190,7 +190,7 @@ class Checker:
     # ------------------------------------------------------------------------------------------------- functions
 
     def _function(self, value: Any, info: FuncStructInfo, place: str) -> None:
-        if isinstance(value, (Closure, PrimFuncValue)):
+        if isinstance(value, Closure):
             self._closure(value, value.info, info, place)
         elif isinstance(value, PackedFunc) or callable(value):
             if info.params is not None:

@@ -59,10 +59,10 @@ class PartialClosure(Closure):
         return self.function, (*args, *self.captured)
 
 
-class PrimFuncValue:
+class PrimFuncValue(Closure):
     """A PrimFunc as a value: calling it may write its buffer arguments."""
 
-    def __init__(self, name: str, function: PrimFunc, info: StructInfo) -> None:
-        self.name = name
-        self.function = function
-        self.info = info
+    __slots__ = ()
+
+    def __init__(self, name: str, function: PrimFunc, info: StructInfo, invoke: Any) -> None:
+        super().__init__(name, function, (), invoke, info)

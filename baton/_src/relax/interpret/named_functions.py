@@ -47,7 +47,7 @@ class NamedFunctions:
             if isinstance(function, Function):
                 known = FunctionClosure(name, function, Frame(), None, function_info(function), self._invoke)
             elif isinstance(function, PrimFunc):
-                known = PrimFuncValue(name, function, prim_func_info(function))
+                known = PrimFuncValue(name, function, prim_func_info(function), self._invoke)
             else:
                 raise fail("relax-api", f"the module has no function {name!r}")
             self._globals[name] = known
