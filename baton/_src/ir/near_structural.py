@@ -1,6 +1,6 @@
 """Structural equality as scripts know it (`tvm.ir.structural_equal`): numbers may differ a little.
 
-TVM takes numbers for equal that differ by less than 1e-9: a number that was read back from a float32 array is the one it
+TVM takes numbers for equal that differ by less than 1e-9: what is read back from a float32 array is the number that it
 was made of. The compiler itself compares exactly (`structural`).
 """
 

@@ -125,13 +125,22 @@ def test_parts_of_a_size(program: Program, pool: ThreadPool) -> None:
     assert program(60, 2, "run_nested") - 60 < 30 * 10
 
 
-def test_threads_begin_at_both_ends(program: Program, pool: ThreadPool) -> None:
-    """Guards that a core finds what it wrote in the job before in its cache; chunks in turn are neighbours."""
+def test_threads_begin_at_home(program: Program, pool: ThreadPool) -> None:
+    """Guards that a core finds what it wrote in the job before in its cache: each thread has its part of the chunks."""
     pool.start(2)
     for _ in range(20):
-        assert program.first_two(8, 1) == [0, 7]
-        assert program.first_two(24, 3) == [0, 21]
-        assert program.first_two(24, -3) == [0, 3]
+        assert program.first_two(8, 1) == [0, 4]
+        assert program.first_two(24, 3) == [0, 12]
+        assert program.first_two(24, -3) == [0, 12]
+        assert program.first_two(5, 1) == [0, 2]
+
+
+def test_what_is_left_of_a_home_goes_to_others(program: Program, pool: ThreadPool) -> None:
+    """Guards that one thread alone takes all chunks: a worker that does not come keeps nobody waiting."""
+    pool.start(2)
+    with pool.limited(7):  # more homes than threads that come in time
+        for total in (7, 8, 100):
+            assert program(total) == total
 
 
 def test_more_parts_than_a_job_has(program: Program, pool: ThreadPool) -> None:

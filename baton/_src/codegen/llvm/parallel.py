@@ -3,7 +3,7 @@
 Each loop becomes two functions: `body(closure, begin, end)`, which the pool calls and which unpacks the closure (a
 struct on the caller's stack), and the inner function, which takes everything the body uses as parameters, so that
 pointers keep `noalias`. The pool runs a loop serially if it has at most `grain` iterations (annotation `grain`, default
-1) or is busy. It distributes few, large parts, or (annotation `apart`) parts of `grain` iterations in turn.
+1) or is busy. It distributes few, large parts, or (annotation `apart`) parts of `grain` iterations.
 """
 
 from __future__ import annotations
@@ -21,9 +21,7 @@ from baton._src.tir import stmt as st
 GRAIN = "grain"
 """The loop annotation: how many iterations are worth a thread (a number or an expression)."""
 APART = "apart"
-"""The loop annotation: true if threads take parts of `grain` iterations in turn; the pool then gets a negative
-grain.
-"""
+"""The loop annotation: true if threads take parts of `grain` iterations; the pool then gets a negative grain."""
 
 
 def parallel_loop(writer: Any, stmt: st.For) -> None:

@@ -117,10 +117,7 @@ def validate_call_tir(call: Call, context: Any) -> None:
     if function is None:
         return
     if not isinstance(function, PrimFunc):
-        raise fail(
-            WF_26, f"{call_name(call)} calls {var.name_hint}, which is not a PrimFunc", span=call.span,
-            help="call a function of Relax directly",
-        )  # fmt: skip
+        raise fail(WF_26, f"{call_name(call)} calls {var.name_hint}, which is not a PrimFunc", span=call.span)
     given = _kernel_arguments(call)
     if given is None:
         return
@@ -131,7 +128,6 @@ def validate_call_tir(call: Call, context: Any) -> None:
             f"{call_name(call)} passes {len(given)} arguments, outputs and integers to {var.name_hint}, "
             f"which takes {len(params)}",
             span=call.span,
-            help=f"they are: {', '.join(map(described, params))}",
         )
     mapping = map_parameters(zip(params, given))
     for position, (param, have) in enumerate(zip(params, given)):
@@ -142,7 +138,6 @@ def validate_call_tir(call: Call, context: Any) -> None:
                 f"{call_name(call)} passes {described(have)} as parameter {position} of {var.name_hint}, "
                 f"which is {described(want)}",
                 span=call.span,
-                help="arguments and out_sinfo have the dims and dtypes of the kernel's T.match_buffer",
             )
 
 

@@ -1,20 +1,20 @@
 """The thread pool in LLVM IR: publish a job, claim chunks, wait, sleep.
 
 `baton_parallel_for(body, closure, total, grain)` runs `body(closure, begin, end)` over [0, total) in chunks of at least
-`grain` iterations, a few chunks a thread. With a negative grain, chunks have about -grain iterations however many that
-makes: threads that run equally fast then take them in turn, so that an iteration can foresee the thread's next. One
-job runs at a time: a second caller (another Python thread, or a nested parallel loop) runs its iterations itself, so
-nothing can deadlock.
+`grain` iterations, a few chunks a thread; with a negative grain, chunks have about -grain iterations however many that
+makes. One job runs at a time: a second caller (another Python thread, or a nested parallel loop) runs its iterations
+itself, so nothing can deadlock.
 
-State. The central word is `claim`: (epoch << 32) | (chunks taken from the back << 16) | chunks taken from the front. A
-thread takes a chunk by exchanging `claim` for `claim` with one more; that fails when the job is over, so a worker that
-wakes up late, having read the fields of an older or newer job, never runs a chunk it should not. Between jobs `claim`
-has all ones in its lower half ("closed"); it is closed before the next job's fields are written. The caller works too
+Homes. Each thread has a home, an equal part of the chunks, which it takes from the front on; once it is empty, the
+thread takes chunks from the back of others' homes. So threads that run equally fast go through the same parts of every
+job, one chunk after the other: of what the job before has written, and of weights that the run before has read, a core
+finds most in its own cache, and an iteration can foresee the thread's next.
+
+State. `job` is (epoch << 32) while a job is open, with all ones in its lower half between jobs. A home's word in
+`homes` is (epoch << 32) | (chunks taken from its back << 16) | chunks taken from its front, and a thread takes a chunk
+by exchanging it. A job's fields are written while `job` is closed; a thread that finds `job` open for the same epoch
+after it read them has those of that job. Its exchanges fail once a later job has opened the homes. The caller works too
 and never waits for a worker that has not claimed anything.
-
-Ends. The caller takes chunks from the front, workers from the back: where one job's iterations read what the same
-iterations of the job before have written, most of it is in the cache of the core that reads it. Chunks that are taken
-in turn all come from the front.
 
 Limits. Each operating system thread may have a limit of its own (`baton_thread_limit`), kept in the system's
 thread-specific storage; without one, the pool's limit holds. So calls with different numbers of threads do not
@@ -35,7 +35,9 @@ from baton._src.runtime.thread_pool.system_ir import System
 
 CLOSED = 0xFFFFFFFF
 MOST_CHUNKS = 0xFFFF
-"""Of a job: a half of `claim`'s lower half."""
+"""Of a job: a home's word counts them with 16 bits."""
+MOST_HOMES = 64
+"""Further threads share homes."""
 CHUNKS_PER_THREAD = 4
 """Chunks per thread: spare chunks let a thread that is not interrupted take over from one that is."""
 JOBS_A_LOOK = 256
@@ -48,13 +50,14 @@ YIELDS_A_LOOK = 32
 """A waiting caller looks for stalled workers once in this many yields (a power of two)."""
 
 _STATE = """
-@claim = internal global i64 {closed}, align 128
+@job = internal global i64 {closed}, align 128
+@homes = internal global [{most_homes} x [16 x i64]] zeroinitializer, align 128
 @done = internal global i64 0, align 128
 @body = internal global ptr null, align 128
 @closure = internal global ptr null
 @total = internal global i64 0
 @chunks = internal global i64 0
-@in.turn = internal global i64 0
+@homes.used = internal global i64 1
 @threads = internal global i64 0
 @busy = internal global i32 0, align 128
 @sleepers = internal global i32 0, align 128
@@ -104,17 +107,27 @@ publish:
   store atomic ptr %body, ptr @body release, align 8
   store atomic ptr %closure, ptr @closure release, align 8
   store atomic i64 %total, ptr @total release, align 8
+  %threads = call i64 @llvm.smin.i64(i64 %limit, i64 {most_homes})
+  %homes = call i64 @llvm.smin.i64(i64 %threads, i64 %chunks)
   store atomic i64 %chunks, ptr @chunks release, align 8
-  %turns = zext i1 %apart to i64
-  store atomic i64 %turns, ptr @in.turn release, align 8
+  store atomic i64 %homes, ptr @homes.used release, align 8
   store atomic i64 %limit, ptr @threads release, align 8
   store atomic i64 0, ptr @done release, align 8
-  %old = load atomic i64, ptr @claim monotonic, align 8
+  %old = load atomic i64, ptr @job monotonic, align 8
   %old.epoch = lshr i64 %old, 32
   %epoch.wide = add i64 %old.epoch, 1
   %epoch = and i64 %epoch.wide, {closed}
   %open = shl i64 %epoch, 32
-  store atomic i64 %open, ptr @claim seq_cst, align 8
+  br label %home
+home:
+  %h = phi i64 [ 0, %publish ], [ %h.next, %home ]
+  %word = getelementptr [16 x i64], ptr @homes, i64 %h
+  store atomic i64 %open, ptr %word release, align 8
+  %h.next = add i64 %h, 1
+  %h.done = icmp eq i64 %h.next, %homes
+  br i1 %h.done, label %announce, label %home
+announce:
+  store atomic i64 %open, ptr @job seq_cst, align 8
   %asleep = load atomic i32, ptr @sleepers seq_cst, align 4
   %any = icmp ne i32 %asleep, 0
   %turn = and i64 %epoch, {jobs_a_look}
@@ -129,7 +142,7 @@ rouse:
   call void @wake_all()
   br label %join
 join:
-  call void @run_chunks(i64 %epoch, i1 false)
+  call void @run_chunks(i64 %epoch, i64 0)
   br label %wait
 wait:
   %round = phi i64 [ 0, %join ], [ %next.round, %again ]
@@ -156,7 +169,7 @@ again:
 close:
   call void @helped()
   %shut = or i64 %open, {closed}
-  store atomic i64 %shut, ptr @claim seq_cst, align 8
+  store atomic i64 %shut, ptr @job seq_cst, align 8
   fence seq_cst
   store atomic i32 0, ptr @busy release, align 4
   ret void
@@ -166,41 +179,64 @@ leave:
 """
 
 _CHUNKS = """
-define internal void @run_chunks(i64 %epoch, i1 %is.worker) {{
+define internal void @run_chunks(i64 %epoch, i64 %number) {{
 entry:
+  %chunks = load atomic i64, ptr @chunks acquire, align 8
+  %homes = load atomic i64, ptr @homes.used acquire, align 8
+  %body = load atomic ptr, ptr @body acquire, align 8
+  %closure = load atomic ptr, ptr @closure acquire, align 8
+  %total = load atomic i64, ptr @total acquire, align 8
+  %cell = load atomic i64, ptr @cell acquire, align 8
+  %job = load atomic i64, ptr @job acquire, align 8
+  %open = shl i64 %epoch, 32
+  %same = icmp eq i64 %job, %open
+  br i1 %same, label %divide, label %leave
+divide:
+  %size = udiv i64 %total, %chunks
+  %extra = urem i64 %total, %chunks
+  %own.home = urem i64 %number, %homes
   br label %next
 next:
-  %seen = load atomic i64, ptr @claim acquire, align 8
+  %home = phi i64 [ %own.home, %divide ], [ %home, %take ], [ %home, %run ], [ %neighbour, %visit ]
+  %visited = phi i64 [ 0, %divide ], [ %visited, %take ], [ %visited, %run ], [ %more, %visit ]
+  %word = getelementptr [16 x i64], ptr @homes, i64 %home
+  %seen = load atomic i64, ptr %word acquire, align 8
   %of = lshr i64 %seen, 32
-  %same = icmp eq i64 %of, %epoch
-  br i1 %same, label %look, label %leave
+  %current = icmp eq i64 %of, %epoch
+  br i1 %current, label %look, label %leave
 look:
   %front = and i64 %seen, {most_chunks}
   %backs = lshr i64 %seen, 16
   %back = and i64 %backs, {most_chunks}
   %taken = add i64 %front, %back
-  %chunks = load atomic i64, ptr @chunks acquire, align 8
-  %left = icmp ult i64 %taken, %chunks
-  br i1 %left, label %take, label %leave
+  %first.wide = mul i64 %home, %chunks
+  %first = udiv i64 %first.wide, %homes
+  %end.wide = add i64 %first.wide, %chunks
+  %after.last = udiv i64 %end.wide, %homes
+  %here = sub i64 %after.last, %first
+  %left = icmp ult i64 %taken, %here
+  br i1 %left, label %take, label %exhausted
+exhausted:
+  %more = add i64 %visited, 1
+  %every = icmp eq i64 %more, %homes
+  br i1 %every, label %leave, label %visit
+visit:
+  %beside = add i64 %home, 1
+  %wraps = icmp eq i64 %beside, %homes
+  %neighbour = select i1 %wraps, i64 0, i64 %beside
+  br label %next
 take:
-  %body = load atomic ptr, ptr @body acquire, align 8
-  %closure = load atomic ptr, ptr @closure acquire, align 8
-  %total = load atomic i64, ptr @total acquire, align 8
-  %cell = load atomic i64, ptr @cell acquire, align 8
-  %in.turn = load atomic i64, ptr @in.turn acquire, align 8
-  %any.end = icmp eq i64 %in.turn, 0
-  %at.back = and i1 %is.worker, %any.end
-  %last = sub i64 %chunks, 1
+  %at.home = icmp eq i64 %visited, 0
+  %from.front = add i64 %first, %front
+  %last = sub i64 %after.last, 1
   %from.back = sub i64 %last, %back
-  %index = select i1 %at.back, i64 %from.back, i64 %front
-  %step = select i1 %at.back, i64 {one_from_back}, i64 1
+  %index = select i1 %at.home, i64 %from.front, i64 %from.back
+  %step = select i1 %at.home, i64 1, i64 {one_from_back}
   %after = add i64 %seen, %step
-  %pair = cmpxchg ptr @claim, i64 %seen, i64 %after seq_cst monotonic
+  %pair = cmpxchg ptr %word, i64 %seen, i64 %after seq_cst monotonic
   %mine = extractvalue {{ i64, i1 }} %pair, 1
   br i1 %mine, label %run, label %next
 run:
-  %size = udiv i64 %total, %chunks
-  %extra = urem i64 %total, %chunks
   %base = mul i64 %index, %size
   %shift = call i64 @llvm.umin.i64(i64 %index, i64 %extra)
   %begin = add i64 %base, %shift
@@ -225,17 +261,18 @@ entry:
   br label %loop
 loop:
   %round = phi i64 [ 0, %entry ], [ %more, %rest ], [ 0, %work ], [ 0, %awake ]
+  %tried = phi i64 [ -1, %entry ], [ %tried, %rest ], [ %seen, %work ], [ %tried, %awake ]
   %stop = load atomic i32, ptr @stop acquire, align 4
   %stopped = icmp ne i32 %stop, 0
   br i1 %stopped, label %leave, label %look
 look:
-  %open = call i1 @has_work(i64 %number)
+  %seen = load atomic i64, ptr @job seq_cst, align 8
+  %open = call i1 @has_work(i64 %number, i64 %seen, i64 %tried)
   br i1 %open, label %work, label %idle
 work:
-  %seen = load atomic i64, ptr @claim acquire, align 8
   %epoch = lshr i64 %seen, 32
   call void @at_work(i64 %number, i64 1)
-  call void @run_chunks(i64 %epoch, i1 true)
+  call void @run_chunks(i64 %epoch, i64 %number)
   call void @at_work(i64 %number, i64 0)
   br label %loop
 idle:
@@ -249,7 +286,8 @@ rest:
 sleep:
   %ticket = load atomic i32, ptr @wake seq_cst, align 4
   %before = atomicrmw add ptr @sleepers, i32 1 seq_cst
-  %late = call i1 @has_work(i64 %number)
+  %now = load atomic i64, ptr @job seq_cst, align 8
+  %late = call i1 @has_work(i64 %number, i64 %now, i64 %tried)
   %stop2 = load atomic i32, ptr @stop seq_cst, align 4
   %stopping = icmp ne i32 %stop2, 0
   %stay = or i1 %late, %stopping
@@ -264,17 +302,15 @@ leave:
   ret void
 }}
 
-define internal i1 @has_work(i64 %number) {{
-  %seen = load atomic i64, ptr @claim seq_cst, align 8
-  %front = and i64 %seen, {most_chunks}
-  %backs = lshr i64 %seen, 16
-  %back = and i64 %backs, {most_chunks}
-  %taken = add i64 %front, %back
-  %chunks = load atomic i64, ptr @chunks acquire, align 8
-  %left = icmp ult i64 %taken, %chunks
+; Whether a job is open that this worker may take part in and has not run out of.
+define internal i1 @has_work(i64 %number, i64 %job, i64 %tried) {{
+  %low = and i64 %job, {closed}
+  %open = icmp eq i64 %low, 0
+  %fresh = icmp ne i64 %job, %tried
   %threads = load atomic i64, ptr @threads acquire, align 8
   %allowed = icmp slt i64 %number, %threads
-  %both = and i1 %left, %allowed
+  %wanted = and i1 %open, %fresh
+  %both = and i1 %wanted, %allowed
   ret i1 %both
 }}
 """
@@ -331,7 +367,7 @@ define void @baton_pool_stop() {{
 }}
 
 define void @baton_pool_reset() {{
-  store atomic i64 {closed}, ptr @claim seq_cst, align 8
+  store atomic i64 {closed}, ptr @job seq_cst, align 8
   store atomic i32 0, ptr @busy seq_cst, align 4
   store atomic i32 0, ptr @sleepers seq_cst, align 4
   store atomic i32 0, ptr @stop seq_cst, align 4
@@ -353,6 +389,7 @@ def pool_ir(system: System) -> str:
     numbers = {
         "closed": CLOSED,
         "most_chunks": MOST_CHUNKS,
+        "most_homes": MOST_HOMES,
         "one_from_back": MOST_CHUNKS + 1,
         "per_thread": CHUNKS_PER_THREAD,
         "jobs_a_look": JOBS_A_LOOK - 1,

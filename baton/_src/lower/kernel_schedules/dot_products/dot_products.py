@@ -75,8 +75,8 @@ def _emit(plan: WordPlan, target: Target) -> st.Stmt:
     def with_panel(rows: st.Stmt) -> st.Stmt:
         return rows if plan.packed else allocated(packed, sequence(pack_words(plan, packed, start), rows))
 
-    def tiles(first: PrimExpr, count: PrimExpr, further: int = 1) -> st.Stmt:
-        later = ops.min(ops.add(number, i64(further)), ops.subtract(panels, i64(1)))
+    def tiles(first: PrimExpr, count: PrimExpr) -> st.Stmt:
+        later = ops.min(ops.add(number, i64(1)), ops.subtract(panels, i64(1)))
         ahead = panel_prefetches(_ready_panel(plan, later), plan.words, width * plan.dot.group) if plan.packed else None
         prefetches = tile_prefetches(matrix, target, ahead, plan.dot.group)
         return panel_tiles(matrix, plan.shape, width, number, first, count, packed, prefetches, partial(_tile, plan))
@@ -84,7 +84,7 @@ def _emit(plan: WordPlan, target: Target) -> st.Stmt:
     threads = target.num_cores
     if shares_rows(matrix, panels, threads, plan.dot.group):
         return row_blocks(matrix, plan.shape, panels, number, with_panel, tiles, threads)
-    body = with_panel(nest(matrix.outer, tiles(i64(0), as_int64(matrix.rows.extent), max(1, threads))))
+    body = with_panel(nest(matrix.outer, tiles(i64(0), as_int64(matrix.rows.extent))))
     each, vectors = product([a.extent for a in (*matrix.outer, matrix.rows)]), max(1, plan.words * width // 16)
     count, rows = constant(panels), constant(each)
     streams = plan.packed and count is not None and rows is not None and rows <= FEW_ROWS

@@ -73,21 +73,21 @@ class Blocks:
     def count(self) -> int:
         return -(-self.depth // self.terms)
 
-    def tiles(self, shape: TileShape, first: PrimExpr, count: PrimExpr, further: PrimExpr) -> st.Stmt:
+    def tiles(self, shape: TileShape, first: PrimExpr, count: PrimExpr) -> st.Stmt:
         """All tiles of `count` rows from `first` on, block after block."""
         matrix, width, block = self.panels.matrix, self.panels.width, index_var("block")
         sums = local_buffer("sums", (ops.multiply(count, i64(width)),), matrix.stage.buffer.dtype)
         kind = partial(self._tile, block=block, sums=sums, above=first)
-        ahead = self._ahead(block, further)
+        ahead = self._ahead(block)
         every = panel_tiles(
             matrix, shape, width, self.number, first, count, self.packed, Prefetches(ahead, ahead, 0), kind
         )
         return allocated(sums, loop(block, self.count, every))
 
-    def _ahead(self, block: tir.Var, further: PrimExpr) -> Ahead:
-        """Tiles prefetch the next slice: of this panel, or the first one of the panel that comes `further` later."""
+    def _ahead(self, block: tir.Var) -> Ahead:
+        """Tiles prefetch the next slice: of this panel, or the first one of the next."""
         width = self.panels.width
-        later = ops.min(ops.add(self.number, further), i64(self.panels.count - 1))
+        later = ops.min(ops.add(self.number, i64(1)), i64(self.panels.count - 1))
         is_last = tir.EQ(block, i64(self.count - 1))
         panel = where(is_last, later, self.number)
         slice_ = where(is_last, i64(0), ops.add(block, i64(1)))

@@ -202,7 +202,7 @@ class _Packed:
         groups = panels if self.together == 1 else ops.floordiv(panels, i64(self.together))
         if shares_rows(matrix, panels, self.threads):
             return row_blocks(matrix, self.shape, groups, self.group, self._with_panel, self._tiles, self.threads)
-        every = self._tiles(i64(0), as_int64(matrix.rows.extent), max(1, self.threads))
+        every = self._tiles(i64(0), as_int64(matrix.rows.extent))
         body = self._with_panel(nest(matrix.outer, every))
         work = product([a.extent for a in (*matrix.outer, matrix.rows, matrix.k)])
         work = ops.multiply(ops.multiply(work, i64(max(1, width // 16))), i64(self.together))
@@ -220,13 +220,13 @@ class _Packed:
             each = pack_panel(self.factor, self.packed, self.start, self.width, self.shape.lanes)
         return each if self.together == 1 else loop(self.turn, self.together, each)
 
-    def _tiles(self, first: PrimExpr, count: PrimExpr, further: int = 1) -> st.Stmt:
-        """Tiles of `count` rows, which prefetch the panels that come `further` later."""
+    def _tiles(self, first: PrimExpr, count: PrimExpr) -> st.Stmt:
+        """Tiles of `count` rows, which prefetch the panels of the next group."""
         ahead, start = None, self.start
         if self.factor is not None and self.beside:
             ahead = packing_beside(self.factor, self.packed, start, self.width)
         elif self.factor is not None:
-            later = ops.add(start, i64(self.width * self.together * further))
+            later = ops.add(start, i64(self.width * self.together))
             ahead = fetching(self.factor, later, self.width, self.shape.lanes)
         prefetches = tile_prefetches(self.matrix, self.target, ahead)
         kind = in_turn(self.together, self.turn, multiply_add_tile)

@@ -118,7 +118,7 @@ class Panels:
         whole = load_of(self.matrix.right).buffer
         return Buffer(whole.data, whole.dtype, (i64(terms * self.width),), (), start, whole.name)
 
-    def ahead(self, number: PrimExpr, further: PrimExpr) -> Ahead:
+    def ahead(self, number: PrimExpr, further: int) -> Ahead:
         """Tiles prefetch the panel `further` positions later."""
-        later = self.panel(ops.min(ops.add(number, further), i64(self.count - 1)))
+        later = self.panel(ops.min(ops.add(number, i64(further)), i64(self.count - 1)))
         return panel_prefetches(later, self.matrix.k.size or 1, self.width)

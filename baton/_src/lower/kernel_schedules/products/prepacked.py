@@ -12,7 +12,6 @@ of L1: a tile then has at most as many rows as L1 has ways.
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.target import Target
@@ -118,10 +117,10 @@ def _tiles(panels: Panels, target: Target) -> st.Stmt:
 
     terms = terms_of_block(panels, target) if together == 1 and packed is source else 0
 
-    def tiles(first: PrimExpr, count: PrimExpr, further: PrimExpr) -> st.Stmt:
+    def tiles(first: PrimExpr, count: PrimExpr) -> st.Stmt:
         if terms:
-            return Blocks(panels, number, packed, terms).tiles(shape, first, count, further)
-        ahead = panels.ahead(number, ops.multiply(i64(together), further))
+            return Blocks(panels, number, packed, terms).tiles(shape, first, count)
+        ahead = panels.ahead(number, together)
         if packed is not source:
             ahead = both(converting_beside(source, packed, panels.width), ahead)
         prefetches = tile_prefetches(matrix, target, ahead)
@@ -130,13 +129,12 @@ def _tiles(panels: Panels, target: Target) -> st.Stmt:
 
     threads = target.num_cores
     if shares_rows(matrix, i64(panels.count), threads):
-        one_by_one = partial(tiles, further=i64(1))
-        return row_blocks(matrix, shape, i64(panels.count // together), group, with_panel, one_by_one, threads)
+        return row_blocks(matrix, shape, i64(panels.count // together), group, with_panel, tiles, threads)
     work = product([a.extent for a in (*matrix.outer, matrix.rows, matrix.k)])
     work = ops.multiply(work, i64(together * max(1, panels.width // 16)))
     every, groups = as_int64(matrix.rows.extent), i64(panels.count // together)
     if packed is source and matrix.has_one_row_axis:
         blocks = blocks_of_rows(matrix, shape, target)
         return shared_blocks(matrix, blocks, group, groups, lambda *of: nest(matrix.outer, tiles(*of)), work, threads)
-    body = with_panel(nest(matrix.outer, tiles(i64(0), every, i64(threads))))
+    body = with_panel(nest(matrix.outer, tiles(i64(0), every)))
     return shared_panels(matrix, group, groups, body, work, threads)

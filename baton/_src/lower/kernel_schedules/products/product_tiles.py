@@ -42,7 +42,7 @@ def _widens(matrix: Product, shape: TileShape, target: Target) -> bool:
 
 
 def _time(vectors: int, width: int, sums: int, threads: int) -> float:
-    """What the thread with most work takes for a row of so many vectors, in multiply-adds; threads take panels in turn,
+    """What the thread with most work takes for a row of so many vectors, in multiply-adds; threads take as many panels,
     a narrower one last.
     """
     whole, rest = divmod(vectors, width)

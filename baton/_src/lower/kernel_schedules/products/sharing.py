@@ -47,8 +47,8 @@ def shared_panels(
     threads: int,
     grain: PrimExpr | int | None = None,
 ) -> st.Stmt:
-    """A parallel loop over batch and panels, fused: threads take panels in order, `grain` at a time (None: as many as
-    are worth a thread), so that tiles can prefetch the panels that their thread takes next.
+    """A parallel loop over batch and panels, fused: each thread takes its part of them in order, `grain` at a time
+    (None: as many as are worth a thread), so that tiles can prefetch the next panels.
     """
     batches = product([a.extent for a in matrix.batch])
     if threads <= 1:
@@ -136,17 +136,16 @@ def shared_blocks(
     blocks: PrimExpr,
     panel: tir.Var,
     panels: PrimExpr,
-    tiles: Callable[[PrimExpr, PrimExpr, PrimExpr], st.Stmt],
+    tiles: Callable[[PrimExpr, PrimExpr], st.Stmt],
     work: PrimExpr,
     threads: int,
 ) -> st.Stmt:
     """Threads take blocks of rows through all panels: a thread's part of A and of the result is then in its own cache
-    alone. Where there is one block they take panels. `tiles` makes those of so many rows from the first on; the third
-    number says how much further a thread's next panel is.
+    alone. Where there is one block they take panels. `tiles` makes those of so many rows from the first on.
     """
     every = as_int64(matrix.rows.extent)
     if constant(blocks) == 1:
-        return shared_panels(matrix, panel, panels, tiles(i64(0), every, i64(threads)), work, threads)
+        return shared_panels(matrix, panel, panels, tiles(i64(0), every), work, threads)
     block, is_cut = index_var("block"), tir.GT(blocks, i64(1))
     first, after = (ops.floordiv(ops.multiply(n, every), blocks) for n in (block, ops.add(block, i64(1))))
     count = ops.subtract(after, first)
@@ -155,5 +154,5 @@ def shared_blocks(
         first = ops.multiply(block, count)
     each = worth_a_thread(work)
     grain = where(is_cut, panels, each if isinstance(each, PrimExpr) else i64(each))
-    body = tiles(first, count, where(is_cut, i64(1), i64(threads)))
-    return shared_panels(replace(matrix, batch=(Axis(block, blocks),)), panel, panels, body, work, threads, grain)
+    each_block = replace(matrix, batch=(Axis(block, blocks),))
+    return shared_panels(each_block, panel, panels, tiles(first, count), work, threads, grain)
