@@ -324,8 +324,9 @@ def main(x: R.Object) -> R.Object:
 """
     found = machine(body)
     assert found["main"](3) == 3
-    with pytest.raises(DiagnosticError, match="no public function 'helper'"):
+    with pytest.raises(DiagnosticError, match="no public function 'helper'") as error:
         found["helper"]
+    assert error.value.code == "function-missing"
 
 
 @pytest.mark.rule("RELAX-SEM-09")

@@ -36,6 +36,7 @@ def body(*lines: str) -> str:
         (body("while x:", "    y = x", "return x"), "script-syntax", "while x:", "calls itself"),
         (body("if x:", "    y = x", "else:", "    y = x", "return y"), "relax-struct-info", "x", "boolean scalar"),
         (CALLEE, "relax-struct-info", "M.f(x)", "argument 0 of f is R.Tensor((3,)"),
+        (CALLEE.replace("M.f(x)", "f(x)"), "script-name", "f", "named through it: cls.f"),
         (
             body("R.func_attr({'a': [R.nn]})", "return x"),
             "script-value",

@@ -203,6 +203,9 @@ class Evaluator:
         """A hint for an undefined name."""
         if name == "metadata":
             return "the text was printed without its constants: print it with script(show_meta=True)"
+        for module, value in self.environment.visible().items():
+            if isinstance(value, ModuleRef) and name in value.functions:
+                return f"functions of the module are named through it: {module}.{name}"
         near = self.environment.near(name)
         return near or f"assign it before; a shape variable is declared by {name} = T.int64()"
 

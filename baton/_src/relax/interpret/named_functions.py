@@ -31,13 +31,13 @@ class NamedFunctions:
         self._globals: dict[str, Any] = {}
 
     def check_public(self, name: str) -> None:
-        """Errors: `relax-api` where the module has no public Relax function of that name."""
+        """Errors: `function-missing` where the module has no public Relax function of that name."""
         function = self._by_name.get(name)
         if not isinstance(function, Function) or function.attrs.get("global_symbol") is None:
-            public = [n for n, f in self._by_name.items() if "global_symbol" in getattr(f, "attrs", {})]
-            raise fail(
-                "relax-api", f"the module has no public function {name!r}", help=f"public are: {', '.join(public)}"
-            )
+            public = ", ".join(n for n, f in self._by_name.items() if "global_symbol" in getattr(f, "attrs", {}))
+            private = " (it is private)" if isinstance(function, Function) else ""
+            message = f"the module has no public function {name!r}{private}"
+            raise fail("function-missing", message, help=f"it has: {public or 'none'}", kind=AttributeError)
 
     def of_module(self, name: str) -> Any:
         """A function or kernel of the module as a value."""
