@@ -15,6 +15,7 @@ from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.schedule import decide
 from baton._src.runtime.native.object_bundle import ObjectBundle
 from bench.models.zoo import ZOO, example_inputs
+from tests.grids import every_value
 from tests.lower.kernel_schedules.test_rules import matmul
 from tests.models.test_compiled import close
 
@@ -23,8 +24,7 @@ MODELS = ["mobilenetv2", "conv", "bert_base_symbolic", "lstm", "mlp"]
 ELF_MACHINE_AARCH64 = 183
 
 
-@pytest.mark.parametrize("cpu", ["haswell", "x86-64"])
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(("name", "cpu"), every_value(MODELS, ["haswell", "x86-64"]))
 def test_narrower_x86(name: str, cpu: str, judge: Callable[..., dict[str, np.ndarray]]) -> None:
     """Guards the schedules for AVX2 (16 registers of 8 floats) and for SSE2 (no fused multiply-add)."""
     model = ZOO[name].small_model()

@@ -14,6 +14,7 @@ from baton._src.ops.image.resampling import METHODS, MODES, ROUNDINGS
 from baton._src.ops.image.resize import RESIZES, Resize1DAttrs, Resize3DAttrs, ResizeAttrs
 from baton._src.ops.samples import Arr, Sample, Shape
 from tests.codegen.native_run import HOST, OLD, build, call
+from tests.grids import every_pair
 from tests.ops.sampled_calls import SampledCall, arrays_of
 
 RECORDS: dict[int, Any] = {1: Resize1DAttrs, 2: ResizeAttrs, 3: Resize3DAttrs}
@@ -64,9 +65,7 @@ def resized(draw: random.Random, spatial: int, method: str, mode: str) -> Sample
     return Sample((Arr(shape, dtype, low, high), after), RECORDS[spatial](**options))
 
 
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("target", [HOST, OLD], ids=["host", "sse"])
+@pytest.mark.parametrize(("method", "mode", "target"), every_pair(METHODS, MODES, {"host": HOST, "sse": OLD}))
 def test_as_the_reference(method: str, mode: str, target: Target) -> None:
     """Guards even steps and all that is not even: what is taken, from where, and that nothing outside is read."""
     draw = random.Random(f"{method} {mode} {target}")

@@ -12,6 +12,7 @@ import pytest
 import baton
 from baton import relay
 from baton._src.support.diagnostics import BatonError
+from tests.grids import every_pair
 from tests.passes.relay.test_before_after import names
 
 QNN = relay.qnn.op
@@ -127,9 +128,14 @@ def test_factors_beyond_shifts_saturate(rounding: str) -> None:
         np.testing.assert_array_equal(values, wanted)
 
 
-@pytest.mark.parametrize("compute_dtype", ["None", "float32", "float64"])
-@pytest.mark.parametrize("rounding", ["UPWARD", "TONEAREST"])
-@pytest.mark.parametrize("scales", [(1.0, 10.0), (3.0, 10.0), (7.0, 100.0), (1.0, 6.0)])
+@pytest.mark.parametrize(
+    ("scales", "rounding", "compute_dtype"),
+    every_pair(
+        [(1.0, 10.0), (3.0, 10.0), (7.0, 100.0), (1.0, 6.0)],
+        ["UPWARD", "TONEAREST"],
+        ["None", "float32", "float64"],
+    ),
+)
 def test_products_are_rounded_before_anything_is_added(
     scales: tuple[float, float], rounding: str, compute_dtype: str
 ) -> None:

@@ -22,6 +22,7 @@ from baton._src.tir import stmt
 from baton._src.tir.check import check_prim_func
 from baton._src.tir.interpreter import run_prim_func
 from baton._src.tir.text.printer import script
+from tests.at_length import at_length
 from tests.codegen.native_run import random_array, run_native
 
 SHAPES = ((13, 10), (10, 9), (13, 9))
@@ -190,9 +191,16 @@ class _Random:
 
 
 @given(st.data())
-@settings(max_examples=25, suppress_health_check=list(HealthCheck))
+@settings(max_examples=15, suppress_health_check=list(HealthCheck))
 def test_random_schedules_compute_the_same(data: st.DataObject) -> None:
     """Guards combinations: conditions of uneven splits inside placed stages, orders of reductions, copies."""
+    applied(lambda s, t: _Random(data.draw, s, t).whole())
+
+
+@pytest.mark.fuzz
+@given(st.data())
+@settings(max_examples=at_length(500), suppress_health_check=list(HealthCheck))
+def test_many_random_schedules_compute_the_same(data: st.DataObject) -> None:
     applied(lambda s, t: _Random(data.draw, s, t).whole())
 
 

@@ -13,6 +13,7 @@ from baton._src.ops.builders import RELAX as R
 from baton._src.te.prim_func import PrimFunc
 from baton._src.tir.expr import Var as TirVar
 from tests.codegen.native_run import HOST, build, call
+from tests.grids import every_value
 from tests.lower.kernel_schedules.only_kernel import only_kernel
 from tests.passes.relax.evaluate import evaluate
 from tests.passes.relax.programs import program, tensor
@@ -28,8 +29,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize("target", [HOST, THREADS], ids=["one", "threads"])
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(("case", "target"), every_value(CASES, {"one": HOST, "threads": THREADS}))
 def test_groups(case: tuple[Any, tuple[int, ...], tuple[int, ...], dict[str, Any]], target: Target) -> None:
     """Borders, strides, dilation, lines shorter and longer than a panel, with bias and ReLU."""
     op, data, kernel, attrs = case
@@ -59,10 +59,10 @@ LINES = [
 ]
 
 
-@pytest.mark.parametrize("batch", [2, TirVar("n", "int64")], ids=["static", "symbolic"])
-@pytest.mark.parametrize(("size", "window", "attrs"), LINES)
-def test_long_lines_have_no_padded_copy(size: int, window: int, attrs: dict[str, Any], batch: Any) -> None:
+@pytest.mark.parametrize(("line", "batch"), every_value(LINES, {"static": 2, "symbolic": TirVar("n", "int64")}))
+def test_long_lines_have_no_padded_copy(line: tuple[int, int, dict[str, Any]], batch: Any) -> None:
     """What taps see of long lines is worked out while packing: every border, in dense convolutions too."""
+    size, window, attrs = line
     params = [tensor("x", batch, 3, 5, size), tensor("w", 9, 3, window, window)]
     module = program(params, lambda bb, x, w: R.nn.relu(bb.emit(R.nn.conv2d(x, w, **attrs))))
     func = only_kernel(module)

@@ -21,6 +21,7 @@ from baton._src.tir.expr import Var
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.scalar_functions import exp, if_then_else
 from tests.codegen.native_run import HOST, build, call, random_array
+from tests.grids import every_value
 
 OLD = Target("llvm -mcpu=x86-64")
 THREADS = Target("llvm -num-cores=4")
@@ -149,8 +150,7 @@ def convolution(n: Any, ic: int, size: int, oc: int, window: int, stride: int, p
         (1, 1, 40, 2, 3, 1, 0),
     ],
 )
-@pytest.mark.parametrize("symbolic", [False, True])
-@pytest.mark.parametrize("target", [HOST, THREADS])
+@pytest.mark.parametrize(("symbolic", "target"), every_value([False, True], {"one": HOST, "threads": THREADS}))
 def test_convolution(case: tuple[int, ...], symbolic: bool, target: Target) -> None:
     """Guards packing (lines, strides, borders), tails in channels and points, a symbolic batch, threads."""
     n, ic, size, oc, window, stride, pad = case

@@ -20,6 +20,7 @@ from baton._src.lower.kernel_schedules.shared.stages import Declined
 from baton._src.tir.evaluate import evaluate
 from baton._src.tir.expr import Var as TirVar
 from tests.codegen.native_run import HOST, build, call
+from tests.grids import every_value
 from tests.lower.kernel_schedules.test_conv_blocked import BLOCKED, convolution
 from tests.lower.kernel_schedules.test_no_spills import spills_of
 
@@ -27,7 +28,8 @@ OLD = Target("llvm -mcpu=x86-64")
 MIDDLE = Target("llvm -mcpu=x86-64-v3 -num-cores=4")
 """AVX2 and sixteen registers, whatever this machine has beyond."""
 THREADS = Target("llvm -num-cores=4")
-BOTH = pytest.mark.parametrize("transform", TRANSFORMS, ids=["four", "two"])
+SIZES_OF_TILES = {"four": TRANSFORMS[0], "two": TRANSFORMS[1]}
+BOTH = pytest.mark.parametrize("transform", SIZES_OF_TILES.values(), ids=SIZES_OF_TILES)
 
 
 @BOTH
@@ -49,15 +51,13 @@ def test_accuracy(transform: Transform) -> None:
 SHAPES = [(4, 4), (5, 7), (1, 1), (9, 14)]
 
 
-@BOTH
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize(("shape", "transform"), every_value(SHAPES, SIZES_OF_TILES))
 def test_maps(shape: tuple[int, int], transform: Transform) -> None:
     """Maps that tiles do not divide, several images, bias, residual and ReLU."""
     assert _error((2, 2, *shape, 16), 3, transform, HOST, padding=1) < 1e-5
 
 
-@BOTH
-@pytest.mark.parametrize("padding", [0, (0, 1, 2, 1), (3, 0, 0, 3)])
+@pytest.mark.parametrize(("padding", "transform"), every_value([0, (0, 1, 2, 1), (3, 0, 0, 3)], SIZES_OF_TILES))
 def test_padding(padding: Any, transform: Transform) -> None:
     """No border, more than the window reaches, other ones on each side."""
     assert _error((1, 2, 8, 11, 16), 2, transform, HOST, padding=padding) < 1e-5
@@ -99,8 +99,7 @@ def test_two_registers_a_block(transform: Transform) -> None:
     assert "%zmm" not in code
 
 
-@BOTH
-@pytest.mark.parametrize("target", [HOST, THREADS], ids=["one", "threads"])
+@pytest.mark.parametrize(("transform", "target"), every_value(SIZES_OF_TILES, {"one": HOST, "threads": THREADS}))
 def test_symbolic_batch(transform: Transform, target: Target) -> None:
     """The number of tiles is known when the kernel runs."""
     assert _error((TirVar("n", "int64"), 2, 8, 8, 16), 2, transform, target, known={"n": 3}, padding=1) < 1e-5
@@ -109,8 +108,7 @@ def test_symbolic_batch(transform: Transform, target: Target) -> None:
 OPEN_MAPS = [(1, 1), (13, 14), (5, 61)]
 
 
-@BOTH
-@pytest.mark.parametrize("shape", OPEN_MAPS)
+@pytest.mark.parametrize(("shape", "transform"), every_value(OPEN_MAPS, SIZES_OF_TILES))
 def test_open_maps(shape: tuple[int, int], transform: Transform) -> None:
     """Maps whose extents only a run tells, of fewer tiles than a register tile has and of more than a block."""
     data = (2, 2, TirVar("h", "int64"), TirVar("w", "int64"), 16)

@@ -223,7 +223,7 @@ def check_random_loop(text: str, rounds: int, size: int) -> None:
     assert is_native(agree(module(text), np.int32(rounds), *tensors))
 
 
-@settings(max_examples=60, suppress_health_check=list(HealthCheck))
+@settings(max_examples=30, suppress_health_check=list(HealthCheck))
 @given(loops(), st.integers(0, 5), st.integers(1, 9))
 def test_random_loops(text: str, rounds: int, size: int) -> None:
     """Guards the places of values, whatever crosses from arm to arm and from round to round."""

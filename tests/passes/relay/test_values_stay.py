@@ -59,7 +59,8 @@ PASSES = (
 )
 WHOLE_PROGRAM = (ToCPS(), Defunctionalize(), PartialEvaluate(), LazyGradientInit())
 """They make other programs of programs; each is tried alone, and behind a few others."""
-COMMON = settings(max_examples=40, suppress_health_check=list(HealthCheck))
+COMMON = settings(max_examples=24, suppress_health_check=list(HealthCheck))
+"""A few: `tests/properties/relay` tries the passes on many programs, and `make fuzz` on thousands."""
 
 
 def value(module: IRModule, flag: bool = True) -> Any:
