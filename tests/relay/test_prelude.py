@@ -66,7 +66,7 @@ def test_lists(text: str, wanted: object) -> None:
 @pytest.mark.rule("RELAY-PRELUDE-1", rejects=True)
 def test_the_head_of_nothing() -> None:
     error = error_of(lambda: run("@hd(Nil<int32>())", module=MODULE))
-    assert error.code == "relay-match-failed"
+    assert error.code == "match-failed"
     assert "Nil" in str(error)
     assert "prelude.rly" in str(error)
 

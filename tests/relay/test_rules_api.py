@@ -219,6 +219,8 @@ POLYMORPHIC = [
     "def @main() { let %f = fn(%x) { exp(%x) * %x }; let %p = (%f, %f);"
     "(%p.0(1f), sum(%p.1(Constant(1, (2,), float32)))) }",
     "def @main() { let %f = fn(%x) { exp(%x) }; let %g = if (True) { %f } else { log }; (%g(1f), %g(2f)) }",
+    "def @main() { let %f = fn(%x) { exp(%x) * %x }; let %g = if (True) { let %h = %f; %h } else { %f };"
+    "(%g(1f), %g(2f)) }",
     "def @main() { let %r = ref(fn(%x) { exp(%x) }); let %f = log; ref_write(%r, %f); (ref_read(%r)(2f), %f(1f)) }",
 ]
 

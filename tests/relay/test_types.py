@@ -125,7 +125,7 @@ def test_matches_that_cover_enough() -> None:
 @pytest.mark.rule("RELAY-MATCH-8", rejects=True)
 def test_no_clause_fits() -> None:
     error = error_of(lambda: run("match?(Z()) { case S(%n) { %n } }", module=read_module(NAT)))
-    assert error.code == "relay-match-failed"
+    assert error.code == "match-failed"
 
 
 @pytest.mark.rule("RELAY-ADT-4", rejects=True)

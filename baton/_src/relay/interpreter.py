@@ -223,7 +223,7 @@ class Interpreter:
             if bind(clause.lhs, value, inner.values):
                 self._eval_in(scopes, clause.rhs, inner)
                 return
-        raise fail("relay-match-failed", f"no clause of this match fits {brief(value)}", span=node.span)
+        raise fail("match-failed", f"no clause of this match fits {brief(value)}", span=node.span)
 
     def eval_ref_create(self, scopes: Scopes, node: RefCreate, act: Activation) -> None:
         self._then(self._make_ref, None, scopes, (node.value,), act)

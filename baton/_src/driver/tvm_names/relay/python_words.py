@@ -72,7 +72,7 @@ def matched(value: Any, pattern: Any) -> tuple[Any, ...] | None:
 
 def no_match(value: Any) -> Exception:
     """The exception raised if no clause matches."""
-    return fail("relay-match-failed", f"no clause of this match fits {value!r}")
+    return fail("match-failed", f"no clause of this match fits {value!r}")
 
 
 def new_reference(value: Any) -> RefCell:

@@ -71,11 +71,17 @@ def _values_expanded(function: Any, module: IRModule) -> Any:
     if not isinstance(function, Function):
         return function
     arity: dict[Any, int] = {}
+    aliases: list[Let] = []
     for node in walk(function):
         if isinstance(node, Let) and isinstance(node.value, Function) and is_polymorphic(node.value.checked_type_):
             arity[node.var] = len(node.value.params)
+        elif isinstance(node, Let) and isinstance(node.value, (Var, GlobalVar)):
+            aliases.append(node)
         elif isinstance(node, GlobalVar) and is_polymorphic(getattr(module[node], "checked_type_", None)):
             arity[node] = len(module[node].params)
+    for let in reversed(aliases):  # outer ones first
+        if let.value in arity:  # its value becomes a function literal, polymorphic too
+            arity[let.var] = arity[let.value]
 
     def expanded(part: Any, wanted: Any) -> Any:
         if part not in arity:
