@@ -29,7 +29,7 @@ from baton._src.relax.well_formed import well_formed
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.tir.expr import FloatImm
 from baton._src.tir.expr import Var as TirVar
-from tests.relax.build import RELAX, Fn, Ob, Pr, Sh, Ts, codes, load, module, n, packed
+from tests.relax.build import RELAX, Fn, Ob, Pr, Sh, Ts, codes, load, module, n, packed, refused
 
 exp, add = RELAX["exp"], RELAX["add"]
 
@@ -504,3 +504,40 @@ def main({param}) -> R.Object:
     with pytest.raises(DiagnosticError, match=r"size: R\.Prim\(value='n'\)") as error:
         load(text)
     assert error.value.code == "RELAX-WF-5"
+
+
+@pytest.mark.rule("RELAX-SINFO-01", rejects=True)
+@pytest.mark.parametrize(
+    ("statement", "help"),
+    [
+        ("y = pair[2]", "its last item is 1"),
+        ("y = x[0]", "only tuples have items"),
+        ("y = x(x)", "call a function"),
+        ("y = Module.same()", 'they are: R.Tensor((2,), dtype="float32")'),
+        ("y = Module.same(pair)", "convert the argument"),
+        ("y: R.Tensor((3,)) = x", "declare what the value is"),
+        ("y = R.assert_op(x)", "reduce it by R.all or R.any"),
+        ("y = thing[0]", "R.match_cast checks at run time"),
+        ("y = thing(x)", "R.match_cast checks at run time"),
+        ("y = Module.same(thing)", "R.match_cast checks at run time"),
+        ("y: R.Tensor = thing", "R.match_cast checks at run time"),
+        ("y = R.assert_op(thing)", "R.match_cast checks at run time"),
+    ],
+)
+def test_what_is_certainly_wrong_says_what_to_do(statement: str, help: str) -> None:
+    """An object may be what is wanted, everything else is not."""
+    error = refused(f"""
+@R.function
+def same(x: R.Tensor((2,), "float32")) -> R.Tensor((2,), "float32"):
+    return x
+
+@R.function(pure=False)
+def main(x: R.Tensor((2,), "float32"), pair: R.Tuple(R.Object, R.Object), thing: R.Object) -> R.Object:
+    {statement}
+    return y
+""")
+    (found,) = error.diagnostics
+    assert found.code == "relax-struct-info"
+    assert found.span is not None
+    assert found.help is not None
+    assert help in found.help

@@ -20,7 +20,7 @@ from baton._src.relax.check.compatibility import check_compatibility, is_subtype
 from baton._src.relax.check.context import Context
 from baton._src.relax.check.deduce import deduce
 from baton._src.relax.check.dims import Answer
-from baton._src.relax.check.report import STRUCT_INFO, described
+from baton._src.relax.check.report import STRUCT_INFO, described, unless_object
 from baton._src.relax.check.signatures import function_info
 from baton._src.relax.frames import Frame, all_same
 from baton._src.relax.fresh_names import FreshNames
@@ -255,6 +255,7 @@ class Normalizer:
             self.context.report.answer(
                 answer, f"the function returns {described(have)} but promises {described(want)}",
                 span=function.body.body.span or function.span,
+                help=unless_object(have, "return what is promised, or promise what is returned"),
             )  # fmt: skip
 
     # ------------------------------------------------------------------------------------------------ bindings
@@ -298,6 +299,7 @@ class Normalizer:
                     answer,
                     f"the value of {var.name_hint} is {described(info)} but {described(want)} is declared",
                     span=span or var.span,
+                    help=unless_object(info, "declare what the value is, or nothing: it is deduced"),
                 )
 
     def _annotate_cast(self, var: Var, info: StructInfo, span: Span | None) -> None:

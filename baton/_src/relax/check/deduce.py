@@ -19,7 +19,7 @@ from baton._src.relax.check.context import Context
 from baton._src.relax.check.dims import Answer, combine
 from baton._src.relax.check.erase import drop_variables, substitute_info
 from baton._src.relax.check.lub import struct_info_lca
-from baton._src.relax.check.report import STRUCT_INFO, described
+from baton._src.relax.check.report import STRUCT_INFO, described, unless_object
 from baton._src.relax.check.shape_map import map_parameters
 from baton._src.relax.check.signatures import function_info
 from baton._src.relax.check.variables import bound_by_params, definable_tir_vars_in_struct_info
@@ -139,12 +139,15 @@ def _item(expr: TupleGetItem, context: Context) -> StructInfo:
     info = info_of(expr.tuple_value, context)
     if not isinstance(info, TupleStructInfo):
         raise fail(
-            STRUCT_INFO, f"item {expr.index} is taken of {described(info)}, which is not a tuple", span=expr.span
-        )
-    if not 0 <= expr.index < len(info.fields):
+            STRUCT_INFO, f"item {expr.index} is taken of {described(info)}, which is not a tuple", span=expr.span,
+            help=unless_object(info, "only tuples have items; R.take and R.strided_slice read parts of a tensor"),
+        )  # fmt: skip
+    count = len(info.fields)
+    if not 0 <= expr.index < count:
         raise fail(
-            STRUCT_INFO, f"item {expr.index} is out of range for a tuple with {len(info.fields)} fields", span=expr.span
-        )
+            STRUCT_INFO, f"item {expr.index} is out of range for a tuple with {count} fields", span=expr.span,
+            help=f"its last item is {count - 1}" if count else "the empty tuple has no items",
+        )  # fmt: skip
     return info.fields[expr.index]
 
 
@@ -177,7 +180,8 @@ def check_condition(info: StructInfo, context: Context, span: Span | None, what:
         answer = combine((rank, kind))
     elif isinstance(info, PrimStructInfo):
         answer = Answer.YES if info.dtype == BOOL else Answer.NO
-    context.report.answer(answer, f"{what} is {described(info)} instead of a boolean scalar", span=span)
+    help = unless_object(info, "compare it with something, or reduce it by R.all or R.any")
+    context.report.answer(answer, f"{what} is {described(info)} instead of a boolean scalar", span=span, help=help)
 
 
 def _function(expr: Function, context: Context) -> StructInfo:
@@ -216,7 +220,10 @@ def _call(expr: Call, context: Context) -> StructInfo:
         )
     info = info_of(callee, context)
     if not isinstance(info, FuncStructInfo):
-        raise fail(STRUCT_INFO, f"{_named(callee)} is called but is {described(info)}, not a function", span=expr.span)
+        raise fail(
+            STRUCT_INFO, f"{_named(callee)} is called but is {described(info)}, not a function", span=expr.span,
+            help=unless_object(info, "call a function, or use the value as it is"),
+        )  # fmt: skip
     return derive_call_ret_struct_info(info, expr, context)
 
 
@@ -288,8 +295,9 @@ def derive_call_ret_struct_info(info: FuncStructInfo, call: Call, context: Conte
         return derive_opaque_call(info, call, context)
     if len(info.params) != len(call.args):
         raise fail(
-            STRUCT_INFO, f"{_named(call.op)} takes {len(info.params)} arguments, got {len(call.args)}", span=call.span
-        )
+            STRUCT_INFO, f"{_named(call.op)} takes {len(info.params)} arguments, got {len(call.args)}", span=call.span,
+            help=f"they are: {', '.join(map(described, info.params)) or 'none'}",
+        )  # fmt: skip
     given = [info_of(a, context) for a in call.args]
     mapping = map_parameters(zip(info.params, given))
     own = bound_by_params(info)
@@ -301,6 +309,7 @@ def derive_call_ret_struct_info(info: FuncStructInfo, call: Call, context: Conte
                 answer,
                 f"argument {position} of {_named(call.op)} is {described(have)} where {described(want)} is expected",
                 span=_place(call.args[position], call),
+                help=unless_object(have, "convert the argument, or change the parameter's annotation"),
             )
     ret = substitute_info(info.ret, mapping, context.prover)
     unknown = own - mapping.keys()

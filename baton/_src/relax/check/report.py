@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from baton._src.relax.check.dims import Answer
-from baton._src.relax.struct_info import StructInfo
+from baton._src.relax.struct_info import ObjectStructInfo, StructInfo
 from baton._src.support.diagnostics import Diagnostic, DiagnosticError, Severity, fail
 from baton._src.support.spans import Span
 
@@ -31,12 +31,20 @@ class Report:
     strict: bool = False
     warnings: list[Diagnostic] = field(default_factory=list)
 
-    def answer(self, answer: Answer, message: str, *, code: str = STRUCT_INFO, span: Span | None = None) -> None:
-        """Nothing for YES, a warning (or error) for MAYBE, an error for NO."""
+    def answer(
+        self,
+        answer: Answer,
+        message: str,
+        *,
+        code: str = STRUCT_INFO,
+        span: Span | None = None,
+        help: str | None = None,
+    ) -> None:
+        """Nothing for YES, a warning (or error) for MAYBE, an error that ends with `help` for NO."""
         if answer is Answer.YES:
             return
         if answer is Answer.NO:
-            raise fail(code, message, span=span)
+            raise fail(code, message, span=span, help=help)
         self.undecided(message, code=code, span=span)
 
     def undecided(self, message: str, *, code: str = STRUCT_INFO, span: Span | None = None) -> None:
@@ -50,6 +58,11 @@ class Report:
     def warn(self, message: str, *, code: str = STRUCT_INFO, span: Span | None = None) -> None:
         """A remark that is never an error."""
         self.warnings.append(Diagnostic(code, message, span=span, severity=Severity.WARNING))
+
+
+def unless_object(info: StructInfo, help: str) -> str:
+    """What to do about a value of the wrong `info`: an object may be the right one all the same."""
+    return "R.match_cast checks at run time what an object is" if isinstance(info, ObjectStructInfo) else help
 
 
 def described(info: StructInfo | None) -> str:

@@ -117,7 +117,10 @@ def validate_call_tir(call: Call, context: Any) -> None:
     if function is None:
         return
     if not isinstance(function, PrimFunc):
-        raise fail(WF_26, f"{call_name(call)} calls {var.name_hint}, which is not a PrimFunc", span=call.span)
+        raise fail(
+            WF_26, f"{call_name(call)} calls {var.name_hint}, which is not a PrimFunc", span=call.span,
+            help="call a function of Relax directly",
+        )  # fmt: skip
     given = _kernel_arguments(call)
     if given is None:
         return
@@ -128,6 +131,7 @@ def validate_call_tir(call: Call, context: Any) -> None:
             f"{call_name(call)} passes {len(given)} arguments, outputs and integers to {var.name_hint}, "
             f"which takes {len(params)}",
             span=call.span,
+            help=f"they are: {', '.join(map(described, params))}",
         )
     mapping = map_parameters(zip(params, given))
     for position, (param, have) in enumerate(zip(params, given)):
@@ -138,6 +142,7 @@ def validate_call_tir(call: Call, context: Any) -> None:
                 f"{call_name(call)} passes {described(have)} as parameter {position} of {var.name_hint}, "
                 f"which is {described(want)}",
                 span=call.span,
+                help="arguments and out_sinfo have the dims and dtypes of the kernel's T.match_buffer",
             )
 
 

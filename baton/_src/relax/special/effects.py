@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from baton._src.relax.check.dims import Answer, combine
-from baton._src.relax.check.report import STRUCT_INFO, described
+from baton._src.relax.check.deduce import check_condition
+from baton._src.relax.check.report import STRUCT_INFO
 from baton._src.relax.info import OBJECT_INFO, UNIT_INFO
 from baton._src.relax.nodes import Call, StringImm
 from baton._src.relax.special_op import SpecialOp
-from baton._src.relax.struct_info import PrimStructInfo, StructInfo, TensorStructInfo
+from baton._src.relax.struct_info import StructInfo
 from baton._src.support.diagnostics import fail
 
 
@@ -23,17 +23,7 @@ def _infer_print(call: Call, context: Any) -> StructInfo:
 
 
 def _infer_assert(call: Call, context: Any) -> StructInfo:
-    info = call.args[0].struct_info
-    answer = Answer.NO
-    if isinstance(info, TensorStructInfo):
-        rank = Answer.MAYBE if info.ndim == -1 else Answer.YES if info.ndim == 0 else Answer.NO
-        kind = Answer.MAYBE if info.dtype.is_void else Answer.YES if info.dtype.is_bool else Answer.NO
-        answer = combine((rank, kind))
-    elif isinstance(info, PrimStructInfo):
-        answer = Answer.YES if info.dtype.is_bool else Answer.NO
-    context.report.answer(
-        answer, f"the condition of assert_op is {described(info)} instead of a boolean scalar", span=call.span
-    )
+    check_condition(call.args[0].struct_info, context, call.span, "the condition of assert_op")
     if len(call.args) > 1:
         _want_format(call, 1)
     return UNIT_INFO
