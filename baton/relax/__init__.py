@@ -30,7 +30,7 @@ __getattr__, __dir__, __all__ = attach(
         **names("runtime.executable.exec_builder", "ExecBuilder"),
         **names("runtime.vm.virtual_machine", "VirtualMachine VMInstrumentReturnKind"),
         **names("driver.relay.to_relax", "from_relay"),
-        **names("driver.tvm_names.relax.pipelines", "get_default_pipeline"),
+        **names("driver.tvm_names.relax.cpu_pipeline", "get_default_pipeline"),
         **names("driver.tvm_names.relax.expressions", "extern get_shape_of te_tensor"),
         **names("ir.global_info", "VDevice"),
         **names("support.spans", "Span"),

@@ -12,8 +12,10 @@ __getattr__, __dir__, __all__ = attach(
         **renamed("passes.pipelines", PIPELINE_MAP="PIPELINES"),
         **names(
             "driver.tvm_names.relax.pipelines",
-            "zero_pipeline default_build_pipeline get_default_pipeline static_shape_tuning_pipeline",
+            "zero_pipeline default_build_pipeline static_shape_tuning_pipeline",
         ),
+        **names("driver.tvm_names.relax.cpu_pipeline", "get_default_pipeline library_dispatch_passes legalize_passes"),
+        **names("driver.tvm_names.relax.cpu_pipeline", "dataflow_lower_passes finalize_passes"),
     },
     before=wire,
 )

@@ -84,8 +84,32 @@ def test_layers_into_a_builder() -> None:
 def test_pipelines_as_functions_and_kinds_of_instruments() -> None:
     module = tvm.IRModule({"main": load(TEXT).with_attr("global_symbol", "main")})
     assert relax.pipeline.zero_pipeline()(module) is not module
-    assert relax.get_default_pipeline(tvm.target.Target("llvm"))(module) is not module
     assert relax.VMInstrumentReturnKind.SKIP_RUN == 1
+
+
+def test_the_default_pipeline_in_its_parts() -> None:
+    """Guards scripts that put passes of their own between the parts: what all of them made is built as it is."""
+    module, target = tvm.IRModule({"main": load(TEXT).with_attr("global_symbol", "main")}), tvm.target.Target("llvm")
+    generic = relax.backend.cpu_generic
+    steps = generic.library_dispatch_passes(target) + relax.pipeline.legalize_passes(target)
+    steps += generic.dataflow_lower_passes(target) + generic.finalize_passes(target)
+    lowered = tvm.transform.Sequential(steps)(module)
+    tvm.ir.assert_structural_equal(lowered, relax.get_default_pipeline(target)(module))
+    arguments = [tvm.nd.array(np.ones([int(d) for d in p.struct_info.shape], "float32")) for p in module["main"].params]
+    found, wanted = (
+        relax.VirtualMachine(relax.build(one, target, pipeline=pipeline), tvm.cpu())["main"](*arguments)
+        for one, pipeline in ((lowered, None), (module, "default"))
+    )
+    np.testing.assert_allclose(found.numpy(), wanted.numpy(), rtol=1e-5)
+
+
+def test_fields_of_tensors_by_name() -> None:
+    """Guards the parameters' names of `relax.op.inspect`."""
+    x = relax.Var("x", Ts((2, 3), "float32"))
+    assert relax.op.inspect.tensor_stride_i(expr=x, axis=0).args[1].value == 0
+    assert relax.op.inspect.tensor_ndim(expr=x).args == (x,)
+    with pytest.raises(TypeError, match="axis"):
+        relax.op.inspect.tensor_shape_i(x)
 
 
 def test_functions_bind_by_themselves() -> None:

@@ -161,23 +161,15 @@ def _dtype(value: Any) -> Any:
     return value if isinstance(value, GraphExpr) else DataTypeImm(value)
 
 
-def _one(name: str, operand: str) -> Callable[..., Call]:
-    """The builder of an operator of one argument, which may be given by name."""
-    parameters = inspect.Signature([inspect.Parameter(operand, inspect.Parameter.POSITIONAL_OR_KEYWORD)])
+def _by_name(name: str, *operands: str) -> Callable[..., Call]:
+    """The builder of an operator of these arguments, which may be given by name."""
+    parameters = inspect.Signature([inspect.Parameter(o, inspect.Parameter.POSITIONAL_OR_KEYWORD) for o in operands])
 
     def build(*args: Any, **kwargs: Any) -> Call:
-        return Call(special_op(name), [as_expr(parameters.bind(*args, **kwargs).arguments[operand])])
+        given = parameters.bind(*args, **kwargs).arguments
+        return Call(special_op(name), [as_expr(given[operand]) for operand in operands])
 
     build.__dict__["__signature__"] = parameters
-    return _named(build, name)
-
-
-def _plain(name: str) -> Callable[..., Call]:
-    """The builder of an operator without attributes: its arguments, in order."""
-
-    def build(*args: Any) -> Call:
-        return Call(special_op(name), [as_expr(a) for a in args])
-
     return _named(build, name)
 
 
@@ -209,15 +201,15 @@ _OWN: Mapping[str, Callable[..., Any]] = {
     "hint_on_device": hint_on_device,
     "memory.view": view,
     "builtin.alloc_tensor": alloc_tensor,
-    "builtin.stop_lift_params": _one("builtin.stop_lift_params", "x"),
+    "builtin.stop_lift_params": _by_name("builtin.stop_lift_params", "x"),
     "memory.alloc_storage": alloc_storage,
     "memory.alloc_tensor": _tensor_in("memory.alloc_tensor"),
-    "memory.kill_storage": _one("memory.kill_storage", "storage"),
-    "memory.kill_tensor": _one("memory.kill_tensor", "tensor"),
-    "memory.ensure_zero_offset": _one("memory.ensure_zero_offset", "data"),
+    "memory.kill_storage": _by_name("memory.kill_storage", "storage"),
+    "memory.kill_tensor": _by_name("memory.kill_tensor", "tensor"),
+    "memory.ensure_zero_offset": _by_name("memory.ensure_zero_offset", "data"),
     "vm.alloc_storage": vm_alloc_storage,
     "vm.alloc_tensor": _tensor_in("vm.alloc_tensor"),
-    "vm.kill_object": _one("vm.kill_object", "obj"),
+    "vm.kill_object": _by_name("vm.kill_object", "obj"),
     "vm.call_tir_dyn": call_tir_dyn,
     "const": const,
     "shape": shape,
@@ -228,8 +220,10 @@ _OWN: Mapping[str, Callable[..., Any]] = {
     "ExternFunc": ExternFunc,
 }
 
+_OF_AN_AXIS = ("inspect.tensor_shape_i", "inspect.tensor_stride_i")
+
 SPECIAL_BUILDERS: Mapping[str, Callable[..., Any]] = {
+    **{name: _by_name(name, "expr", *(("axis",) if name in _OF_AN_AXIS else ())) for name in SPECIAL_OPS},
     **_OWN,
-    **{name: _plain(name) for name in SPECIAL_OPS if name not in _OWN},
 }
 """Every builder by its dotted name in `R`."""

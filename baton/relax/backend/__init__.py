@@ -10,7 +10,7 @@ __getattr__, __dir__, __all__ = attach(
     {
         **names("passes.relax.operators.dispatch", "DispatchSampling DispatchSortScan"),
         **names("passes.relax.fusion.pattern_registry", "register_patterns get_patterns_with_prefix get_pattern"),
-        **submodules("baton.relax.backend", "pattern_registry patterns"),
+        **submodules("baton.relax.backend", "cpu_generic pattern_registry patterns"),
     },
     before=wire,
 )

@@ -28,6 +28,7 @@ _SPLIT = {
     "relay.transform": "fake_quantization_to_integer",
     "relax.analysis": "analysis",
     "relax.backend": "dispatch_sampling dispatch_sort_scan",
+    "relax.backend.cpu_generic": "pipeline",
     "relax.frontend": "common",
     "relax.frontend.nn": "exporter torch visitor",
     "relax.frontend.onnx": "onnx_frontend",

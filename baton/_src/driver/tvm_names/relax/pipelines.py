@@ -26,11 +26,6 @@ def default_build_pipeline() -> Pass:
     return get_pipeline("default_build")
 
 
-def get_default_pipeline(target: object = None) -> Pass:
-    """The default pipeline of `relax.build`, which is the same for every CPU."""
-    return get_pipeline("default_build")
-
-
 def static_shape_tuning_pipeline(
     total_trials: int, target: Any, work_dir: str | Path = "tuning_logs", cpu_weight_prepack: bool = False
 ) -> Pass:
