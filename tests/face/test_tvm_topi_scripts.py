@@ -245,6 +245,19 @@ def test_what_needs_the_elements_says_so() -> None:
     bounds = tensor(2, dtype="int32")
     with pytest.raises(tvm.TVMError, match="size of its result depends on the elements"):
         topi.strided_slice(tensor(3, 4), bounds, bounds)
+
+
+def test_slices_whose_size_the_script_knows() -> None:
+    """Guards bounds that are tensors or lists, and steps backwards."""
+    data, begin, steps = tensor(4, 6), te.placeholder((2,), "int64", name="b"), te.placeholder((2,), "int64", name="s")
+    cut = topi.dynamic_strided_slice(data, begin, [4, 0], steps, [2, 3])
+    x = numbers(4, 6)
+    found = run([data, begin, steps], cut, x, np.array([1, 5], "int64"), np.array([2, -2], "int64"))
+    np.testing.assert_array_equal(found, x[1:4:2, 5:0:-2])
+    fixed = topi.dynamic_strided_slice(data, [0, 3], [4, 6], [3, 1], (2, 3))
+    np.testing.assert_array_equal(run([data], fixed, x), x[0:4:3, 3:6])
+    with pytest.raises(tvm.TVMError, match="a bound of 1 numbers"):
+        topi.dynamic_strided_slice(data, [0], [4], [1], (2, 3))
     with pytest.raises(tvm.TVMError, match="vectors of int32"):
         topi.strided_set(tensor(3, 4), tensor(1, 1), [0, 0], [1, 1])
 

@@ -64,10 +64,14 @@ def computed(definition: OpDef[Any], operands: list[Any], attributes: dict[str, 
         operands = matched(*operands)
     infos = tuple(_info(operand, value) for operand, value in zip(inputs, operands))
     out = definition.infer(OpCall(definition, infos, record, Analyzer()))
-    given = tuple(map(_operand, inputs, operands))
+    return of_shape(definition, tuple(map(_operand, inputs, operands)), record, out)
+
+
+def of_shape(definition: OpDef[Any], operands: tuple[Any, ...], record: Any, out: Info) -> Any:
+    """The operator's kernel on these operands, whose result is known to be `out`."""
     with default_tag(tag_of(definition)):
-        found = definition.compute(given, record, out)
-    return _like_operands(found, given)
+        found = definition.compute(operands, record, out)  # type: ignore[operator]
+    return _like_operands(found, operands)
 
 
 def _like_operands(found: Any, given: tuple[Any, ...]) -> Any:

@@ -16,6 +16,7 @@ from baton._src.driver.tvm_names.topi.apply import apply
 from baton._src.driver.tvm_names.topi.binary_layers import BINARY_LAYERS
 from baton._src.driver.tvm_names.topi.convolutions import CONVOLUTIONS
 from baton._src.driver.tvm_names.topi.depthwise_gradients import DEPTHWISE_GRADIENTS
+from baton._src.driver.tvm_names.topi.dynamic_slices import DYNAMIC_SLICES
 from baton._src.driver.tvm_names.topi.elements import ELEMENTS
 from baton._src.driver.tvm_names.topi.images import IMAGES
 from baton._src.driver.tvm_names.topi.layers import LAYERS
@@ -33,6 +34,7 @@ from baton._src.ops.catalogue import CATALOGUE
 _OWN: Mapping[str, Any] = {
     **ELEMENTS,
     **TENSORS,
+    **DYNAMIC_SLICES,
     **CONVOLUTIONS,
     **TRANSPOSED_CONVOLUTIONS,
     **POOLING,
