@@ -45,7 +45,7 @@ __getattr__, __dir__, __all__ = attach(
         **names("tir.system_calls", "end_profile_intrinsic vectorlow vectorhigh vectorcombine shift_left shift_right"),
         **names("tir.system_calls", "q_multiply_shift_per_axis"),
         **names("te.reduction", "comm_reducer sum min max"),
-        **names("tir.operators", "add subtract multiply"),
+        **names("driver.tvm_names.tir.scalar_words", "add subtract multiply"),
         **names("tir.stmt", "stmt_seq stmt_list"),
         **names("support.diagnostics", "ScheduleError"),
         **names("driver.tvm_names.tir.scalar_kinds", "CallEffectKind"),

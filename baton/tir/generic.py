@@ -8,8 +8,8 @@ from baton._src.support.lazy import attach, names
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **names("tir.operators", "add subtract multiply divide floordiv"),
-        **names("driver.tvm_names.tir.generic", "cast"),
+        **names("driver.tvm_names.tir.scalar_words", "add subtract multiply divide"),
+        **names("driver.tvm_names.tir.generic", "cast floordiv"),
     },
     before=wire,
 )

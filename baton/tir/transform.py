@@ -9,7 +9,7 @@ __getattr__, __dir__, __all__ = attach(
     __name__,
     {
         **names("driver.tvm_names.user_passes", "prim_func_pass"),
-        **names("passes.tir.prim_func_pass", "AnnotateEntryFunc Apply BindTarget Filter PrimFuncPass"),
+        **names("passes.tir.prim_func_pass", "AnnotateEntryFunc Apply BindTarget Filter PrimFuncPass VerifyMemory"),
         **names("passes.tir.simplify", "RenormalizeSplitPattern Simplify"),
         **names("passes.tir.remove_no_op", "RemoveAssume RemoveNoOp RemoveStoreUndef SkipAssert"),
         **names("passes.tir.block_steps", "ConvertBlocksToOpaque LowerInitBlock LowerMatchBuffer"),

@@ -9,7 +9,8 @@ import pytest
 
 import baton as tvm
 from baton import relax
-from baton.relax.testing.ast_printer import ASTPrinter, dump_ast
+from baton.relax.testing import dump_ast
+from baton.relax.testing.ast_printer import ASTPrinter
 from baton.relax.testing.lib_comparator import LibCompareVMInstrument
 from baton.script import ir as I
 from baton.script import relax as R

@@ -6,7 +6,7 @@ from typing import Any
 
 from baton._src.ir.expr import Op, PrimExpr
 from baton._src.tir.buffer import Buffer
-from baton._src.tir.expr import BufferLoad, StringImm, Var
+from baton._src.tir.expr import BufferLoad, Call, StringImm, Var
 from baton._src.tir.scalar_functions import call
 from baton._src.values.dtype import BOOL, HANDLE
 
@@ -27,8 +27,11 @@ def isnullptr(pointer: Any) -> PrimExpr:
 
 
 def tvm_access_ptr(dtype: object, data: Var, offset: Any, extent: Any, mask: Any) -> PrimExpr:
-    """The pointer `data` moved by `offset` elements of `dtype`; mask 1 reads, 2 writes, 3 both."""
-    return call("tvm_access_ptr", type_annotation(dtype), data, offset, extent, mask, dtype=HANDLE)
+    """The pointer `data` moved by `offset` elements of `dtype` (or of a `type_annotation`); mask 1 reads, 2 writes, 3
+    both.
+    """
+    annotation = dtype if isinstance(dtype, Call) else type_annotation(dtype)
+    return call("tvm_access_ptr", annotation, data, offset, extent, mask, dtype=HANDLE)
 
 
 def type_annotation(dtype: object) -> PrimExpr:

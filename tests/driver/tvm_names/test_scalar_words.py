@@ -18,6 +18,9 @@ PLACE = ir.Span(SourceName("kernel.py"), 3, 3, 1, 9)
     [
         ("if_then_else", "cond t f span"),
         ("floordiv", "a b span"),
+        ("add", "lhs rhs span"),
+        ("subtract", "lhs rhs span"),
+        ("multiply", "lhs rhs span"),
         ("ceildiv", "lhs rhs span"),
         ("power", "x y span"),
         ("bitwise_and", "x y span"),
@@ -45,6 +48,16 @@ def test_arguments_go_by_name() -> None:
     ir.assert_structural_equal(te.floordiv(a=A, b=B), A // B)
     with pytest.raises(TypeError, match="missing a required argument: 'f'"):
         tir.if_then_else(A > 0, A)
+
+
+def test_pointers_of_annotations_and_layouts_of_layouts() -> None:
+    """Guards arguments that scripts give as what they make anyway."""
+    pointer = tir.Var("p", "handle")
+    annotated = tir.tvm_access_ptr(tir.type_annotation("float32"), pointer, 0, 4, 1)
+    ir.assert_structural_equal(annotated, tir.tvm_access_ptr("float32", pointer, 0, 4, 1))
+    layout = tir.layout("NCHW8c")
+    assert tir.layout(layout) is layout
+    ir.assert_structural_equal(tir.generic.floordiv(lhs=A, rhs=B), A // B)
 
 
 def test_results_have_the_place_that_is_given() -> None:

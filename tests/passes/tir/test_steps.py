@@ -348,6 +348,7 @@ def test_functions_as_a_whole() -> None:
     marked = X.AnnotateEntryFunc()(hidden)
     assert ["tir.is_entry_func" in marked[name].attrs for name in ("main", "other")] == [True, False]
     assert X.AnnotateEntryFunc()(module) is module  # callers see both
+    assert X.VerifyMemory()(module) is module  # all memory is the host's
     assert len(X.Filter(lambda f: len(of(st.Block, f)) > 3)(module).functions) < 2
     assert X.Apply(lambda f: f.with_attr("seen", 1))(module)["other"].attrs["seen"] == 1
 

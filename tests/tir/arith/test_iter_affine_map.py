@@ -92,3 +92,12 @@ def test_regions_that_loops_cover() -> None:
     assert region_bounds.estimate_region_lower_bound(holes, FLAT) is None
     (box,) = region_bounds.estimate_region_upper_bound(holes, FLAT)
     assert (evaluate(box.min_value, {}), evaluate(box.max_value, {})) == (0, 187)
+
+
+def test_maps_are_made_of_numbers_of_python() -> None:
+    """Guards constructors that scripts call with integers: they become literals of the iterator's dtype."""
+    wide = Var("w", "int64")
+    mark = maps.IterMark(wide, 16)
+    index = maps.IterSumExpr([maps.IterSplitExpr(mark, 1, 16, 4)], 3)
+    assert {str(e.dtype) for e in (mark.extent, index.base, index.args[0].scale, index)} == {"int64"}
+    assert node_text(normalize_iter_map_to_expr(index)) == node_text(ops.convert(wide * 4 + 3))

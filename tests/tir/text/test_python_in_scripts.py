@@ -152,6 +152,20 @@ def test_words_with_their_dtype_behind_and_pointers_of_buffers() -> None:
     assert from_source(kernel.script()).script() == kernel.script()
 
 
+def test_calls_by_name_with_their_dtype_behind() -> None:
+    """Guards what TVM's older printers wrote: functions of LLVM and of TIR by name, the dtype behind the operands."""
+
+    @T.prim_func
+    def kernel(A: T.Buffer((4,), "float32"), B: T.Buffer((4,), "float32")):
+        for i in range(4):
+            B[i] = T.call_llvm_pure_intrin("llvm.fabs", T.uint32(1), A[i], dtype="float32") + T.call_intrin(
+                "tir.exp", A[i], dtype="float32"
+            )
+        T.evaluate(T.tvm_access_ptr(T.type_annotation(dtype="float32"), A.data, 0, 4, 1, dtype="handle"))
+
+    assert "T.fabs(A[i]) + T.exp(A[i])" in kernel.script()
+
+
 def test_strides_by_name_and_alignments_by_default() -> None:
     @T.prim_func
     def kernel(a: T.handle):

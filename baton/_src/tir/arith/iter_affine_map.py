@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr, Range
-from baton._src.ir.node import Node, node
+from baton._src.ir.node import Node, init_field, node
 from baton._src.ir.traverse import substitute
 from baton._src.support.diagnostics import fail
 from baton._src.tir import operators as ops
@@ -36,6 +36,9 @@ class IterMark(Node):
     source: PrimExpr
     extent: PrimExpr
 
+    def __post_init__(self) -> None:
+        init_field(self, "extent", literal(self.extent, self.source.dtype))
+
 
 @node
 class IterSplitExpr(IterMapExpr):
@@ -46,6 +49,11 @@ class IterSplitExpr(IterMapExpr):
     extent: PrimExpr
     scale: PrimExpr
 
+    def __post_init__(self) -> None:
+        init_field(self, "dtype", self.source.source.dtype)
+        for name in ("lower_factor", "extent", "scale"):
+            init_field(self, name, literal(getattr(self, name), self.dtype))
+
 
 @node
 class IterSumExpr(IterMapExpr):
@@ -53,6 +61,11 @@ class IterSumExpr(IterMapExpr):
 
     args: tuple[IterSplitExpr, ...]
     base: PrimExpr
+
+    def __post_init__(self) -> None:
+        init_field(self, "args", tuple(self.args))
+        init_field(self, "base", literal(self.base, self.args[0].dtype if self.args else None))
+        init_field(self, "dtype", self.base.dtype)
 
 
 class IterMapLevel(enum.IntEnum):

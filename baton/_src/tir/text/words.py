@@ -203,6 +203,15 @@ def _packed(function: Callable[..., PrimExpr]) -> Callable[..., PrimExpr]:
     return call
 
 
+def _dtype_first(function: Callable[..., PrimExpr]) -> Callable[..., PrimExpr]:
+    """Calls of functions by name state their dtype first, or by name behind all arguments, as older TVM prints them."""
+
+    def call(*args: Any, dtype: object = None) -> PrimExpr:
+        return function(*args) if dtype is None else function(dtype, *args)
+
+    return call
+
+
 _SPECIAL: dict[str, Callable[..., Any]] = {
     "Not": lambda a: tir.Not(operators.convert(a)),
     "Select": _select,
@@ -231,7 +240,7 @@ _SPECIAL: dict[str, Callable[..., Any]] = {
     ),
     "Call": Call,
     "BufferLoad": tir.BufferLoad,
-    "call_intrin": extern_calls.call_intrin,
+    "call_intrin": _dtype_first(extern_calls.call_intrin),
     "index_map": index_map,
     "target": lambda config, host=None: Target(config, host),
     **dict.fromkeys(("Ptr", "ptr", "buffer_var"), _pointer),
@@ -244,8 +253,8 @@ _SPECIAL: dict[str, Callable[..., Any]] = {
     "min_value": dtype_limits.min_value,
     "max_value": dtype_limits.max_value,
     "access_ptr": _access_ptr,
-    "call_llvm_intrin": llvm_intrinsics.call_llvm_intrin,
-    "call_llvm_pure_intrin": llvm_intrinsics.call_llvm_pure_intrin,
+    "call_llvm_intrin": _dtype_first(llvm_intrinsics.call_llvm_intrin),
+    "call_llvm_pure_intrin": _dtype_first(llvm_intrinsics.call_llvm_pure_intrin),
     "llvm_lookup_intrinsic_id": llvm_intrinsics.llvm_lookup_intrinsic_id,
     "call_packed": _packed(extern_calls.call_packed),
     "call_cpacked": _packed(system_calls.call_cpacked),

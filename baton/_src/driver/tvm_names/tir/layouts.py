@@ -119,9 +119,9 @@ def _shape(source: Layout, target: Layout, shape: Sequence[Any]) -> list[PrimExp
     return found
 
 
-def layout(layout_str: str, dtype: str = "int32") -> Layout:
-    """The layout of this name; error `layout` for invalid names."""
-    return Layout(layout_str, dtype)
+def layout(layout_str: str | Layout, dtype: str = "int32") -> Layout:
+    """The layout of this name, or the one given; error `layout` for invalid names."""
+    return layout_str if isinstance(layout_str, Layout) else Layout(layout_str, dtype)
 
 
 def bijective_layout(src_layout: str | Layout, dst_layout: str | Layout) -> BijectiveLayout:

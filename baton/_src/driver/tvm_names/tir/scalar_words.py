@@ -57,6 +57,10 @@ def tvm_access_ptr(ptype: object, data: Var, offset: Any, extent: Any, rw_mask: 
     return extern_calls.tvm_access_ptr(ptype, data, offset, extent, rw_mask)
 
 
+add = _word(operators.add, "lhs rhs")
+subtract = _word(operators.subtract, "lhs rhs")
+multiply = _word(operators.multiply, "lhs rhs")
+divide = _word(operators.divide, "lhs rhs")
 div = _word(operators.div, "a b")
 indexdiv = _word(operators.indexdiv, "a b")
 indexmod = _word(operators.indexmod, "a b")
