@@ -88,6 +88,7 @@ def test_producers_and_consumers_are_beside() -> None:
     assert [b.name for b in s.get_producers("D")] == ["C_o"]
     assert s.get_consumers("C") == []
     assert [b.name for b in s.get_child_blocks("C_o")] == ["C"]
+    assert s.get_consumers("C_init") == s.get_producers("C") == []  # an init's blocks are not beside those of the body
 
 
 def test_blocks_without_axes_are_seen() -> None:

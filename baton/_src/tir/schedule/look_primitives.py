@@ -11,7 +11,7 @@ from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.schedule.handles import BlockRV, ExprRV, LoopRV, block_name
 from baton._src.tir.schedule.recording import recorded
 from baton._src.tir.schedule.state import StmtSRef
-from baton._src.tir.schedule.tree import blocks_directly_in, find_block, path_to, realizes
+from baton._src.tir.schedule.tree import blocks_directly_in, find_block, outermost_blocks, path_to, realizes
 
 
 class LookPrimitives:
@@ -62,10 +62,13 @@ class LookPrimitives:
         return [BlockRV(b.name_hint) for b in later if written & _buffers(b.reads, b.writes)]
 
     def _beside(self, block: BlockRV | str) -> tuple[list[st.Block], st.Block, list[st.Block]]:
-        """A block, between those before and behind it that are directly inside the enclosing block, too."""
+        """A block, between those before and behind it that are directly inside the enclosing block, too: in its init
+        or in its body, whichever has the block.
+        """
         realize = find_block(self.func.body, block_name(block))
-        around = [n for n in path_to(self.func.body, realize) if isinstance(n, st.Block)]
-        order = [r.block for r in blocks_directly_in(around[-1])] if around else [realize.block]
+        path = path_to(self.func.body, realize)
+        outer = max((i for i, n in enumerate(path) if isinstance(n, st.Block)), default=-1)
+        order = [r.block for r in outermost_blocks(path[outer + 1])]
         place = order.index(realize.block)
         return order[:place], realize.block, order[place + 1 :]
 

@@ -34,8 +34,13 @@ def realizes(root: st.Stmt) -> list[st.BlockRealize]:
 
 
 def blocks_directly_in(top: st.Block | st.For) -> list[st.BlockRealize]:
-    """The blocks in a block or loop that are in no other one there."""
-    inside = realizes(top.body)
+    """The blocks in the body of a block or loop that are in no other one there."""
+    return outermost_blocks(top.body)
+
+
+def outermost_blocks(stmt: st.Stmt) -> list[st.BlockRealize]:
+    """The blocks in a statement that are in no other one there."""
+    inside = realizes(stmt)
     nested = {inner for outer in inside for inner in realizes(outer.block)}
     return [r for r in inside if r not in nested]
 
