@@ -17,40 +17,36 @@ from baton._src.relax.nodes import Function
 from baton._src.runtime.executable.executable import Executable
 from baton._src.support.diagnostics import fail
 from baton._src.tir.prim_func import PrimFunc
-from baton._src.transform.passes import Pass
+from baton._src.transform.passes import Pass, Sequential
 
 
 def compile_module(
-    mod: IRModule | PrimFunc | Function,
-    target: Any = None,
-    *,
-    relax_pipeline: Any = "default",
-    tir_pipeline: Pass | str | None = "default",
+    mod: Any, target: Any = None, *, relax_pipeline: Any = "default", tir_pipeline: Pass | str | None = "default"
 ) -> Executable | KernelModule:
-    """What `relax.build` makes of a module that has Relax functions, and `tvm.build` of kernels alone.
+    """What `relax.build` makes of a Relax function or a module that has some, and `tvm.build` of kernels alone.
 
     `relax_pipeline` is a name or a pass, as in `relax.build`. `tir_pipeline` is a pass over the module's kernels, or
     "default", which is none. Error `api`: it is another name, or `mod` is none of these.
     """
     wire()
-    if not isinstance(mod, (IRModule, PrimFunc, Function)):
-        help = "give an IRModule, a PrimFunc or a Relax function; baton.compile takes files and models"
-        raise fail("api", f"tvm.compile cannot build a {type(mod).__name__}", help=help, kind=TypeError)
-    functions = list(mod.functions.values()) if isinstance(mod, IRModule) else [mod]
-    steps = _kernel_steps(tir_pipeline)
-    if steps is not None:
-        mod = steps(mod if isinstance(mod, IRModule) else IRModule({_name(mod): mod}))
-    if any(isinstance(f, Function) for f in functions):
-        return relax_build(mod, target, pipeline=relax_pipeline)
-    return build(mod, target=target)
+    module = _kernel_steps(tir_pipeline)(_as_module(mod))
+    if any(isinstance(f, Function) for f in module.functions.values()):
+        return relax_build(module, target, pipeline=relax_pipeline)
+    return build(module, target=target)
 
 
-def _kernel_steps(pipeline: Pass | str | None) -> Pass | None:
+def _as_module(mod: Any) -> IRModule:
+    if isinstance(mod, IRModule):
+        return mod
+    if isinstance(mod, (PrimFunc, Function)):
+        name = str(mod.attrs.get("global_symbol", "main"))
+        return IRModule({name: mod.with_attr("global_symbol", name)})
+    help = "give an IRModule, a PrimFunc or a Relax function; baton.compile takes files and models"
+    raise fail("api", f"tvm.compile cannot build a {type(mod).__name__}", help=help, kind=TypeError)
+
+
+def _kernel_steps(pipeline: Pass | str | None) -> Pass:
     if isinstance(pipeline, str) and pipeline != "default":
         help = 'give a pass (tvm.transform.Sequential([...])), or "default"'
         raise fail("api", f"there is no pipeline of kernels {pipeline!r}", help=help, kind=ValueError)
-    return None if isinstance(pipeline, str) else pipeline
-
-
-def _name(func: PrimFunc | Function) -> str:
-    return str(func.attrs.get("global_symbol", "main"))
+    return Sequential([]) if pipeline is None or isinstance(pipeline, str) else pipeline

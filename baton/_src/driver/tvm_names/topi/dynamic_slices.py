@@ -42,7 +42,8 @@ def _vector(bound: Any, rank: int) -> Tensor:
             found = if_then_else(equal(i, place), literal(bound[place], INT64), found)
         return found
 
-    return compute((rank,), element, "bound")
+    made: Tensor = compute((rank,), element, "bound")
+    return made
 
 
 DYNAMIC_SLICES: Mapping[str, Any] = {"dynamic_strided_slice": dynamic_strided_slice}
