@@ -43,6 +43,12 @@ def run(module: Any, *shapes: tuple[int, ...]) -> Any:
 
 CASES = [
     (
+        {"x": (1, 3, 1, "w"), "k": (3, 1, 3, 3)},
+        "R.nn.conv2d_transpose(x, k, groups=3)",
+        [(1, 3, 1, 0), (3, 1, 3, 3)],
+        "conv2d_transpose: member 0 is 0",
+    ),
+    (
         {"x": ("m", "k"), "w": ("k2", "n")},
         "R.matmul(x, w)",
         [(2, 64), (3, 5)],

@@ -119,7 +119,8 @@ def _result(call: OpCall[Any], math: DimMath, data: Extents, weights: Extents) -
         reach = math.multiply(math.subtract(weights[letter], 1), a.dilation[i])
         extra = 1 + a.output_padding[i] - a.padding[i] - a.padding[i + a.spatial]
         size = math.add(math.add(spread, reach), extra)
-        if 0 in (data[letter], weights[letter]) or math.at_most(0, size) is False:
+        empty = any(math.at_most(1, extents[letter]) is False for extents in (data, weights))
+        if empty or math.at_most(0, size) is False:
             shapes = [show_shape(call.tensor(n).shape) for n in (0, 1)]
             call.fail(
                 f"the data {shapes[0]} and the kernel {shapes[1]} leave no extent {letter}",
