@@ -137,10 +137,10 @@ def test_threads_begin_at_home(program: Program, pool: ThreadPool) -> None:
 
 def test_what_is_left_of_a_home_goes_to_others(program: Program, pool: ThreadPool) -> None:
     """Guards that one thread alone takes all chunks: a worker that does not come keeps nobody waiting."""
-    pool.start(2)
-    with pool.limited(7):  # more homes than threads that come in time
-        for total in (7, 8, 100):
-            assert program(total) == total
+    pool.start(1)
+    pool._use(7)  # seven homes, and no workers
+    for total in (7, 8, 100):
+        assert program(total) == total
 
 
 def test_more_parts_than_a_job_has(program: Program, pool: ThreadPool) -> None:
