@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from baton._src.driver.relax.build import relax_build
+from baton._src.driver.relax.build import as_module, relax_build
 from baton._src.driver.tir.build import build
 from baton._src.driver.tir.kernel_module import KernelModule
 from baton._src.driver.wiring import wire
@@ -36,9 +36,9 @@ def compile_module(
 
 
 def _as_module(mod: Any) -> IRModule:
-    if isinstance(mod, IRModule):
-        return mod
-    if isinstance(mod, (PrimFunc, Function)):
+    if isinstance(mod, (IRModule, Function)):
+        return as_module(mod)
+    if isinstance(mod, PrimFunc):
         name = str(mod.attrs.get("global_symbol", "main"))
         return IRModule({name: mod.with_attr("global_symbol", name)})
     help = "give an IRModule, a PrimFunc or a Relax function; baton.compile takes files and models"
