@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from baton._src.relax.check.report import StructInfoWarning
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.values.shape import ShapeTuple
 from tests.relax import one_machine
+from tests.relax.build import module
 from tests.relax.machines import everywhere, f32, table
 from tests.relax.one_machine import check_fails, run, says
 
@@ -294,6 +296,45 @@ def main(x: R.Tensor(("n",), "float32")) -> R.Object:
     found = everywhere(body, f32(1, 2), functions=table(call=lambda kernel, y: kernel(y)))
     assert found[0].numpy().tolist() == [4, 6]
     assert found[1:] == ((), ())
+
+
+def test_kernels_carry_their_structure() -> None:
+    """Guards that compiled code took any cast of a kernel: its arguments, purity and (no) result are compared."""
+    body = """
+@T.prim_func(private=True)
+def increase(A: T.Buffer((4,), "float32")):
+    for i in range(4):
+        with T.block("increase"):
+            vi = T.axis.spatial(4, i)
+            A[vi] = A[vi] + T.float32(1)
+
+@R.function
+def main(x: R.Object) -> R.Object:
+    f: R.Object = Module.increase
+    g = R.match_cast(f, R.Callable([{params}], {result}, {pure}))
+    return g
+"""
+    tensor = 'R.Tensor((4,), "float32")'
+    run(body.format(params=tensor, result="R.Tuple", pure=False), 0)
+    for params in ('R.Tensor((5,), "float32")', 'R.Tensor((4,), "int32")', f"{tensor}, {tensor}"):
+        check_fails(body.format(params=params, result="R.Tuple", pure=False), 0)
+    check_fails(body.format(params=tensor, result="R.Tuple", pure=True), 0)
+    check_fails(body.format(params=tensor, result=tensor, pure=False), 0)
+
+
+def test_bound_scalars_may_be_computed() -> None:
+    """Criterion 18 says what PrimValues are intended for: scripts that bind another run, with a warning."""
+    body = """
+@R.function
+def main(size: R.Prim(value="n"), m: R.Prim(value="k")) -> R.Prim(value="n * k"):
+    n = T.int64()
+    k = T.int64()
+    out = R.prim_value(n * k)
+    return out
+"""
+    with pytest.warns(StructInfoWarning, match=r"RELAX-WF-18[\s\S]*n \* k"):
+        program = module(body)
+    assert everywhere(program, 3, 4) == 12
 
 
 def test_an_impure_closure_is_no_pure_one() -> None:

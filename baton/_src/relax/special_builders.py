@@ -85,7 +85,9 @@ def shape_of(expr: Any) -> Call:
 
 
 def tensor_to_shape(expr: Any) -> Call:
-    """The shape whose dims a rank-1 int64 tensor lists."""
+    """The shape whose dims a rank-1 int64 tensor lists. Negative ones pass, as shapes also carry places and steps: what
+    makes a tensor of such a shape refuses it.
+    """
     return Call(special_op("tensor_to_shape"), [expr])
 
 

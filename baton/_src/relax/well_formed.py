@@ -38,7 +38,8 @@ def well_formed(
     nested: bool = True,
     entry_required: bool = False,
 ) -> list[Diagnostic]:
-    """Every violation in `module` (or in a function by itself); an empty list if it is well-formed.
+    """Every violation in `module` (or in a function by itself); an empty list if it is well-formed. Those of rules that
+    only say what is intended (computed scalars, WF 18) are warnings: such programs run.
 
     `check_struct_info`: also deduce StructInfo anew and check purity. `normalized`: the program claims to be in normal
     form, so those criteria count too. `nested`: expressions may be nested where it does not. `entry_required`: some
@@ -59,7 +60,7 @@ def well_formed(
             if normalized or not nested:
                 check_normal_form(function, findings, only_nesting=not normalized)
     findings.function = ""
-    if check_struct_info and not findings.diagnostics:
+    if check_struct_info and not findings.has_errors:
         _check_infos(module, names, findings)
     return findings.diagnostics
 

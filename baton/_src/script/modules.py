@@ -26,7 +26,7 @@ from baton._src.script.infos import Scalars
 from baton._src.script.macros import Macro, tir_roots
 from baton._src.script.options import MACROS, Options, options_of
 from baton._src.script.read_source import ScriptSource
-from baton._src.support.diagnostics import Diagnostic, DiagnosticError, fail
+from baton._src.support.diagnostics import Diagnostic, DiagnosticError, Severity, fail
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.text.parser import declared_result, parse_prim_func
 
@@ -86,9 +86,7 @@ class ModuleReader:
                     "script-context", f"R.emit_te makes kernels, and function {node.name} has no module to hold them",
                     node, help="write the function inside an @I.ir_module class",
                 )  # fmt: skip
-            problems = self._at_uses(well_formed(function))
-            if problems:
-                raise DiagnosticError(problems)
+            self._judge(well_formed(function))
         return function
 
     def macro(self, node: ast.FunctionDef, options: Options) -> Macro:
@@ -226,11 +224,8 @@ class ModuleReader:
         return IRModule(written | made, None, self.attrs, self.global_infos)
 
     def _check(self, module: IRModule, unchecked: set[str]) -> None:
-        problems = self._at_uses(well_formed(module))
         crumbs = {f"in function {name}" for name in unchecked}
-        problems = [p for p in problems if not crumbs.intersection(p.breadcrumbs)]
-        if problems:
-            raise DiagnosticError(problems)
+        self._judge([p for p in well_formed(module) if not crumbs.intersection(p.breadcrumbs)])
 
     def _check_recursion(self, module: IRModule, nodes: dict[str, ast.FunctionDef]) -> None:
         """Check criterion 8: a recursive function must declare its result, which is unknown until its body is read."""
@@ -244,6 +239,13 @@ class ModuleReader:
         self._raise_problems()
 
     # ------------------------------------------------------------------------------------------------- problems
+
+    def _judge(self, found: list[Diagnostic]) -> None:
+        """Raise the checker's errors, keep its warnings."""
+        errors = [d for d in found if d.severity is Severity.ERROR]
+        if errors:
+            raise DiagnosticError(self._at_uses(errors))
+        self.builder.warnings.extend(found)
 
     def _at_uses(self, problems: list[Diagnostic]) -> list[Diagnostic]:
         """Move the checker's diagnostics about out-of-scope variables from their definition to their use."""

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from baton._src.ir.module import IRModule
-from baton._src.support.diagnostics import Diagnostic, InternalError
+from baton._src.support.diagnostics import Diagnostic, InternalError, Severity
 from baton._src.transform.context import PassInfo
 
 
@@ -167,7 +167,7 @@ class VerifyEach(PassInstrument):
         self.check = check
 
     def run_after_pass(self, module: IRModule, info: PassInfo) -> None:
-        findings = self.check(module)
+        findings = [d for d in self.check(module) if d.severity is Severity.ERROR]
         if findings:
             listed = "\n".join(d.render() for d in findings)
             raise InternalError(f"after the pass {info.name} the module is no longer well-formed:\n{listed}")

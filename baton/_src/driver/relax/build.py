@@ -29,7 +29,7 @@ from baton._src.relax.check.findings import Findings
 from baton._src.relax.nodes import Function
 from baton._src.relax.well_formed import check_entry, well_formed
 from baton._src.runtime.executable.executable import Executable
-from baton._src.support.diagnostics import DiagnosticError, fail
+from baton._src.support.diagnostics import DiagnosticError, Severity, fail
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.outside_indices import outside_indices
 from baton._src.tir.prim_func import PrimFunc, as_scheduled
@@ -87,7 +87,7 @@ def _told_of_programs(module: IRModule) -> Iterator[None]:
     except DiagnosticError:
         raise
     except Exception as error:
-        faults = well_formed(module)
+        faults = [d for d in well_formed(module) if d.severity is Severity.ERROR]
         if not faults:
             raise
         raise DiagnosticError(faults) from error

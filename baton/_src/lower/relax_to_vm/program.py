@@ -9,7 +9,9 @@ from baton._src.ir.module import IRModule
 from baton._src.ir.op_def import DimProver
 from baton._src.ir.traverse import post_order
 from baton._src.lower.memory_plan import MemoryPlan
+from baton._src.lower.relax_to_vm.infos import to_value_info
 from baton._src.lower.relax_to_vm.native_entry import Entry
+from baton._src.relax.check.signatures import prim_func_info
 from baton._src.relax.nodes import Function
 from baton._src.runtime.executable.exec_builder import ExecBuilder
 from baton._src.runtime.executable.function_entry import FunctionEntry
@@ -67,7 +69,8 @@ class Program:
         if isinstance(function, PrimFunc) and var not in self.machine_kernels:
             self.machine_kernels[var] = function
             self.use_kernel(var, function)
-            self.builder.add_function(FunctionEntry("kernel", var.name_hint))
+            info = to_value_info(prim_func_info(function), {})
+            self.builder.add_function(FunctionEntry("kernel", var.name_hint, info=info))
 
     def extern_name(self, symbol: str) -> str:
         """The function an ExternFunc names: one of the module with that global symbol, else a packed function."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from baton._src.support.diagnostics import Diagnostic
+from baton._src.support.diagnostics import Diagnostic, Severity
 from baton._src.support.spans import Span
 
 
@@ -14,9 +14,22 @@ class Findings:
         self.function = ""
         """The global function being checked, for breadcrumbs."""
 
-    def add(self, code: str, message: str, *, span: Span | None = None, help: str | None = None) -> None:
+    def add(
+        self,
+        code: str,
+        message: str,
+        *,
+        span: Span | None = None,
+        help: str | None = None,
+        severity: Severity = Severity.ERROR,
+    ) -> None:
         crumbs = (f"in function {self.function}",) if self.function else ()
-        self.diagnostics.append(Diagnostic(code, message, span=span, help=help, breadcrumbs=crumbs))
+        self.diagnostics.append(Diagnostic(code, message, span, (), crumbs, help, severity=severity))
+
+    @property
+    def has_errors(self) -> bool:
+        """Whether any violation is more than a warning."""
+        return any(d.severity is Severity.ERROR for d in self.diagnostics)
 
     def extend(self, found: list[Diagnostic]) -> None:
         crumbs = (f"in function {self.function}",) if self.function else ()

@@ -33,6 +33,7 @@ from baton._src.relax.nodes import (
     Var,
     VarBinding,
 )
+from baton._src.support.diagnostics import Severity
 from baton._src.support.spans import Span
 from baton._src.support.trampoline import Task, run
 from baton._src.tir.expr import FloatImm, IntImm
@@ -119,10 +120,12 @@ class ScopeWalk:
 
     def _prim_value(self, expr: PrimValue, span: Span | None) -> None:
         if not isinstance(expr.value, (IntImm, FloatImm)) or expr.value.dtype.lanes != 1:
+            # Rule 18 says what is intended; a computed scalar has a meaning, and programs written for TVM hold some.
             self.findings.add(
                 "RELAX-WF-18", f"a PrimValue holds {expr.value!r} instead of one number", span=span,
                 help="computed scalars stand as arguments of operators and packed functions, in conditions and shapes, "
                 "or are tensors of rank 0",
+                severity=Severity.WARNING if expr.value.dtype.lanes == 1 else Severity.ERROR,
             )  # fmt: skip
         self._scalar_vars(expr.value, span)
 
