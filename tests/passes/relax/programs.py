@@ -18,6 +18,7 @@ from baton._src.relax.well_formed import well_formed
 from baton._src.tir.expr import Var as TirVar
 from baton._src.transform.passes import Pass
 from tests.passes.relax.evaluate import evaluate
+from tests.relax.build import module as module_of
 
 R = RELAX
 
@@ -96,6 +97,13 @@ def check(
     if args:
         same_values(evaluate(after, "main", *args), evaluate(before, "main", *args), rtol)
     return after
+
+
+def becomes(step: Pass | Any, before: str, after: str) -> None:
+    """Run a pass on the functions of a text: what it makes of them is well-formed, and the functions of the other."""
+    found = step(module_of(before))
+    assert [d.render() for d in well_formed(found)] == []
+    assert_structural_equal(found, module_of(after), map_free_vars=True)
 
 
 def same_values(a: Any, b: Any, rtol: float = 1e-5) -> None:

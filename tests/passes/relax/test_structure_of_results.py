@@ -19,15 +19,9 @@ from baton._src.passes.relax.machine.kill_after_last_use import KillAfterLastUse
 from baton._src.passes.relax.operators.decompose_ops import DecomposeOpsForInference, DecomposeOpsForTraining
 from baton._src.relax.patterns.builders import is_op, wildcard
 from baton._src.relax.well_formed import well_formed
+from tests.passes.relax.programs import becomes
 from tests.relax.build import load, module
 from tests.relax.machines import everywhere
-
-
-def same(step: Any, before: str, after: str) -> None:
-    found = step(module(before))
-    assert [d.render() for d in well_formed(found)] == []
-    assert_structural_equal(found, module(after), map_free_vars=True)
-
 
 VECTORS = 'gamma: R.Tensor((4,), "float32"), beta: R.Tensor((4,), "float32")'
 STATISTICS = 'mean: R.Tensor((4,), "float32"), var: R.Tensor((4,), "float32")'
@@ -57,7 +51,7 @@ def main(x: R.Tensor((2, 4, 3), "float32"), {VECTORS}, {STATISTICS}):
     bn = (lv9, mean, var)
     return bn
 """
-    same(DecomposeOpsForInference(), BATCH_NORM, after)
+    becomes(DecomposeOpsForInference(), BATCH_NORM, after)
 
 
 @pytest.mark.rule("RELAX-PASS-24")
@@ -88,7 +82,7 @@ def main(x: R.Tensor((2, 4, 3), "float32"), {VECTORS}, {STATISTICS}):
     bn = (lv3, lv6, lv9)
     return bn
 """
-    same(DecomposeOpsForTraining("main"), BATCH_NORM, after)
+    becomes(DecomposeOpsForTraining("main"), BATCH_NORM, after)
 
 
 @pytest.mark.rule("RELAX-PASS-24")
@@ -112,8 +106,8 @@ def main(x: R.Tensor((2, 4), "float32"), {VECTORS}):
     y = R.add(g, beta)
     return y
 """
-    same(DecomposeOpsForTraining(), before, after)
-    same(DecomposeOpsForInference(), before, before)
+    becomes(DecomposeOpsForTraining(), before, after)
+    becomes(DecomposeOpsForInference(), before, before)
 
 
 @pytest.mark.rule("RELAX-PASS-24")
@@ -133,7 +127,7 @@ def main(t: R.Tensor((2,), "int64")) -> R.Shape(ndim=2):
     s: R.Shape(ndim=2) = R.shape([a, b])
     return s
 """
-    same(DecomposeOpsForInference(), before, after)
+    becomes(DecomposeOpsForInference(), before, after)
     assert everywhere(after, np.array([2, 3], "int64")) == (2, 3)
 
 
@@ -166,7 +160,7 @@ def main(x: R.Tensor((2,), "float32")):
     _2 = R.vm.kill_object(p)
     return y
 """
-    same(KillAfterLastUse(), before, after)
+    becomes(KillAfterLastUse(), before, after)
 
 
 TWO = """
@@ -320,8 +314,8 @@ def main(x: R.Tensor((2,), "float32"), y: R.Tensor((2,), "float32")):
     u = cls.f(y, x, y)
     return u
 """
-    same(ExpandTupleArguments(), before, expanded)
-    same(RemoveUnusedOutputs(), expanded, narrow)
+    becomes(ExpandTupleArguments(), before, expanded)
+    becomes(RemoveUnusedOutputs(), expanded, narrow)
 
 
 @pytest.mark.rule("RELAX-PASS-23")

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from baton._src.ir.module import IRModule
 from baton._src.passes.pipelines import default
 from baton._src.passes.relax.bindings.canonicalize_bindings import CanonicalizeBindings
 from baton._src.passes.relax.machine.rewrite_dataflow_reshape import RewriteDataflowReshape
 from baton._src.passes.relax.operators.legalize_ops import LegalizeOps
 from baton._src.relax.nodes import Call
 from baton._src.relax.well_formed import well_formed
+from tests.passes.relax.programs import bindings
 from tests.relax.build import load, module
 
 TUPLE_OUT = """
@@ -28,11 +28,6 @@ def main(x: R.Tensor((2, 3), "float32")) -> R.Tensor((2, 3), "float32"):
     c = R.multiply(a, a)
     return c
 """
-
-
-def bindings(found: IRModule, name: str = "main") -> list[Any]:
-    function: Any = found[name]
-    return [b for block in function.body.blocks for b in block.bindings]
 
 
 @pytest.mark.rule("RELAX-PASS-05")

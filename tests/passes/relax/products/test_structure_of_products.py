@@ -12,7 +12,7 @@ from baton._src.passes.relax.products.combine_parallel_matmul import CombinePara
 from baton._src.passes.relax.products.expand_matmul_of_sum import ExpandMatmulOfSum
 from baton._src.passes.relax.products.reorder_take_after_matmul import ReorderTakeAfterMatmul
 from baton._src.relax.interpreter import Interpreter
-from tests.passes.relax.test_structure_of_results import same
+from tests.passes.relax.programs import becomes
 from tests.relax.build import module
 from tests.relax.machines import everywhere
 
@@ -36,11 +36,11 @@ LOW_RANK = tensors(x=("n", 64), a=(64, "r"), b=("r", 64))
 def test_open_ranks_have_bounds() -> None:
     """Without one, n * r * 128 multiplications are not known to be fewer than (n + r) * 4096."""
     right = function(LOW_RANK, "w = R.matmul(a, b)\ny = R.matmul(x, w)", "y")
-    same(AdjustMatmulOrder(), right, right)
+    becomes(AdjustMatmulOrder(), right, right)
     bounded = '{"tir_var_upper_bound": {"r": 16}}'
     before = function(LOW_RANK, "w = R.matmul(a, b)\ny = R.matmul(x, w)", "y", bounded)
     after = function(LOW_RANK, "p = R.matmul(x, a)\ny = R.matmul(p, b)", "y", bounded)
-    same(AdjustMatmulOrder(), before, after)
+    becomes(AdjustMatmulOrder(), before, after)
 
 
 @pytest.mark.rule("RELAX-PASS-19")
@@ -49,8 +49,8 @@ def test_weights_are_multiplied_with_one_another() -> None:
     params, attrs = tensors(x=("n", 64), a=(64, 4), b=(4, 64)), '{"num_input": 1}'
     before = function(params, "p = R.matmul(x, a)\ny = R.matmul(p, b)", "y", attrs)
     after = function(params, "w = R.matmul(a, b)\ny = R.matmul(x, w)", "y", attrs)
-    same(AdjustMatmulOrder(), before, after)
-    same(AdjustMatmulOrder(), after, after)
+    becomes(AdjustMatmulOrder(), before, after)
+    becomes(AdjustMatmulOrder(), after, after)
 
 
 @pytest.mark.rule("RELAX-PASS-19")
@@ -60,7 +60,7 @@ def test_transposed_products_change_their_order() -> None:
     after = function(
         params, "bt = R.permute_dims(b)\np = R.matmul(x, bt)\nat = R.permute_dims(a)\ny = R.matmul(p, at)", "y"
     )
-    same(AdjustMatmulOrder(), before, after)
+    becomes(AdjustMatmulOrder(), before, after)
 
 
 @pytest.mark.rule("RELAX-PASS-19")
@@ -90,13 +90,13 @@ def test_sums_are_multiplied_out_unless_they_are_spread_or_made_ahead() -> None:
         z = R.matmul(x, t)""",
         "y, z",
     )
-    same(ExpandMatmulOfSum(), before, after)
+    becomes(ExpandMatmulOfSum(), before, after)
     ahead = function(params, "s = R.add(a, b)\ny = R.matmul(x, s)", "y", '{"num_input": 1}')
-    same(ExpandMatmulOfSum(), ahead, ahead)
+    becomes(ExpandMatmulOfSum(), ahead, ahead)
     turned = tensors(x=(2, 4), a=(3, 4), b=(3, 4))
     before = function(turned, "s = R.add(a, b)\nt = R.permute_dims(s)\ny = R.matmul(x, t)", "y")
     parts = "at = R.permute_dims(a)\np = R.matmul(x, at)\nbt = R.permute_dims(b)\nq = R.matmul(x, bt)\ny = R.add(p, q)"
-    same(ExpandMatmulOfSum(), before, function(turned, parts, "y"))
+    becomes(ExpandMatmulOfSum(), before, function(turned, parts, "y"))
 
 
 @pytest.mark.rule("RELAX-PASS-19")
@@ -136,14 +136,14 @@ def test_biases_and_activations_of_all_branches_are_joined() -> None:
         zr = s[1]""",
         "yr, zr",
     )
-    same(CombineParallelMatmul(), before, after)
+    becomes(CombineParallelMatmul(), before, after)
     seen: list[Any] = []
 
     def check(*given: Any) -> bool:
         seen.append([[v.name_hint for v in part] if isinstance(part, list) else part for part in given])
         return False
 
-    same(CombineParallelMatmul(check), before, before)
+    becomes(CombineParallelMatmul(check), before, before)
     ((left, weights, biases, values),) = seen
     assert (left.name_hint, weights, biases) == ("x", ["a", "b"], ["p", "q"])
     assert [v.name_hint for v in values] == ["y", "yb", "yr", "z", "zb", "zr"]
@@ -165,4 +165,4 @@ def test_what_only_some_branches_have_stays_behind_them() -> None:
         zb = R.add(z, q)""",
         "yb, zb",
     )
-    same(CombineParallelMatmul(), before, after)
+    becomes(CombineParallelMatmul(), before, after)

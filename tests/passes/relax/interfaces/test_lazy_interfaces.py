@@ -15,7 +15,7 @@ from baton._src.passes.relax.interfaces.lazy_transform_params import LazyTransfo
 from baton._src.passes.relax.interfaces.lift_transform_params import LiftTransformParams
 from baton._src.relax.nodes import StringImm
 from baton._src.relax.well_formed import well_formed
-from tests.passes.relax.test_block_borders import bindings
+from tests.passes.relax.programs import bindings
 from tests.relax.build import module
 
 PROGRAM = """

@@ -8,7 +8,7 @@ import pytest
 from baton._src.passes.relax.operators.to_mixed_precision import ToMixedPrecision
 from baton._src.relax.interpreter import Interpreter
 from baton._src.relax.well_formed import well_formed
-from tests.passes.relax.test_structure_of_results import same
+from tests.passes.relax.programs import becomes
 from tests.relax.build import module
 from tests.relax.machines import everywhere
 
@@ -47,7 +47,7 @@ def main({SIGNATURE}):
         R.output(gv)
     return gv
 """
-    same(ToMixedPrecision(), before, after)
+    becomes(ToMixedPrecision(), before, after)
 
 
 @pytest.mark.rule("RELAX-PASS-21")
@@ -77,7 +77,7 @@ def main({SIGNATURE}):
         R.output(gv)
     return gv
 """
-    same(ToMixedPrecision("float16"), before, after)
+    becomes(ToMixedPrecision("float16"), before, after)
 
 
 @pytest.mark.rule("RELAX-PASS-21")
