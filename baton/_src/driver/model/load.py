@@ -15,6 +15,8 @@ from typing import Any
 from baton._src.driver.model.model import Model
 from baton._src.driver.stages import Stages
 from baton._src.runtime.executable.executable import Executable, load_executable
+from baton._src.runtime.vm.machine_module import MachineModule
+from baton._src.runtime.vm.virtual_machine import VirtualMachine
 from baton._src.values.packed_func import PackedFunc
 
 
@@ -32,10 +34,15 @@ def loaded_model(executable: Executable, num_threads: int | None) -> Model:
 
 
 def attach_operators(executable: Executable, target: Any) -> Executable:
-    """The executable with run-time compilation of operators for `target` (a `Target`, or the text of one)."""
-    return dataclasses.replace(
-        executable, attached={"call_operator": PackedFunc(_RunTimeOperators(target), "call_operator")}
-    )
+    """The executable with run-time compilation of operators for `target` (a `Target`, or the text of one), and with the
+    machine that runs it.
+    """
+    operators = {"call_operator": PackedFunc(_RunTimeOperators(target), "call_operator")}
+    return dataclasses.replace(executable, attached=operators, loader=_machine)
+
+
+def _machine(executable: Executable, profile: bool) -> MachineModule:
+    return VirtualMachine(executable, profile=profile).module
 
 
 class _RunTimeOperators:

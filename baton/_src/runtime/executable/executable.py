@@ -6,7 +6,7 @@ import sys
 from array import array
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -17,6 +17,7 @@ from baton._src.runtime.executable.constants import constants_from_data, constan
 from baton._src.runtime.executable.function_entry import FunctionEntry, entry_from_data, entry_to_data
 from baton._src.runtime.executable.text import bytecode_python, bytecode_text, statistics
 from baton._src.runtime.executable.verify import verify_executable
+from baton._src.runtime.module_face import ModuleFace
 from baton._src.runtime.native.kernel_function import KernelSignature, signature_from_data, signature_to_data
 from baton._src.runtime.native.library import NativeLibrary, load
 from baton._src.runtime.native.native_plan import NativePlan, plan_from_data, plan_to_data
@@ -24,12 +25,17 @@ from baton._src.support.diagnostics import fail
 from baton._src.values.packed_func import PackedFunc
 from baton._src.values.tensor import NDArray
 
+LOADERS = {"vm_load_executable": False, "vm_profiler_load_executable": True}
+"""TVM's names for making a machine, and whether it may profile."""
+
 
 @dataclass(frozen=True)
-class Executable:
+class Executable(ModuleFace):
     """Functions, bytecode, constants, native code and their descriptions."""
 
     type_key: ClassVar[str] = "relax.Executable"
+    is_runnable: ClassVar[bool] = False
+    is_dso_exportable: ClassVar[bool] = True
 
     functions: tuple[FunctionEntry, ...]
     instructions: tuple[Instruction, ...] = field(repr=False, default=())
@@ -42,12 +48,40 @@ class Executable:
     """Further facts as JSON data: target, compiler version, inputs and outputs of `main`, sizes."""
     attached: dict[str, PackedFunc] = field(repr=False, default_factory=dict)
     """Packed functions attached when it was built or loaded (not saved), such as run-time compilation of operators."""
+    loader: Callable[[Executable, bool], Any] | None = field(default=None, repr=False, compare=False)
+    """Makes a machine of it, one that may profile or not; set with what is attached."""
     listing: Callable[[str], str] | None = field(default=None, repr=False, compare=False)
     """Writes the kernels as LLVM IR ("ll") or assembly ("asm"); None if it was loaded from a file, which has machine
     code only."""
 
     def __repr__(self) -> str:
         return f"<Executable with functions {', '.join(f.name for f in self.functions if f.public)}>"
+
+    def __getitem__(self, name: str) -> Callable[..., Any]:
+        """TVM's functions of an executable, such as `vm_load_executable`, which makes a machine: only machines have the
+        functions of the program. Errors: `function-missing`.
+        """
+        if name in LOADERS and self.loader is not None:
+            return partial(self.loader, self, LOADERS[name])
+        known = self.descriptions
+        if name not in known:
+            own = ", ".join([*LOADERS, *known])
+            message = f"an executable has no function {name!r}, only {own}"
+            help = "functions of the program are called by a machine: relax.VirtualMachine(library, device)[name]"
+            raise fail("function-missing", message, help=help, kind=AttributeError)
+        return known[name]
+
+    @property
+    def descriptions(self) -> dict[str, Callable[..., Any]]:
+        """What TVM's modules tell about the program, by name."""
+        return {
+            "stats": self.stats,
+            "as_text": self.as_text,
+            "as_python": self.as_python,
+            "has_function": lambda name: any(f.public and f.name == name for f in self.functions),
+            "get_function_arity": lambda name: len(self.entry(name).params),
+            "get_function_param_name": lambda name, index: self.entry(name).params[index],
+        }
 
     @property
     def mod(self) -> Executable:

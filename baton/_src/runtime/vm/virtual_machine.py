@@ -20,6 +20,7 @@ from baton._src.runtime.value_checks import numbers_as_declared
 from baton._src.runtime.value_errors import argument_count
 from baton._src.runtime.value_info import FunctionValue, PrimScalar, TupleValue
 from baton._src.runtime.vm.engine import NO_OP, SKIP_RUN, Engine, Instrument, VMInstrumentReturnKind
+from baton._src.runtime.vm.machine_module import MachineModule, check_present
 from baton._src.support.diagnostics import fail
 from baton._src.values.closure import Closure
 from baton._src.values.convert import from_host
@@ -215,38 +216,23 @@ class VirtualMachine:
         return report
 
     @property
-    def module(self) -> _ModuleFunctions:
+    def module(self) -> MachineModule:
         """TVM's module functions by name, those of the program included."""
-        executable = self.executable
-        found = _ModuleFunctions(self)
-        found |= {
-            "vm_initialization": lambda *config: None,
-            "get_function_arity": lambda name: len(executable.entry(name).params),
-            "get_function_param_name": lambda name, index: executable.entry(name).params[index],
+        functions = {
+            "invoke_closure": self.invoke_closure,
+            "save_function": self._save_function,
+            "set_instrument": self.set_instrument,
+            "profile": self.profile,
             "get_output_arity": self._output_arity,
             "get_output": self._output,
             "set_input": self.set_input,
             "invoke_stateful": self.invoke_stateful,
-            "stats": executable.stats,
-            "as_text": executable.as_text,
-            "as_python": executable.as_python,
+            **self.executable.descriptions,
         }
-        return found
+        return MachineModule(functions, self.__getitem__, self.time_evaluator)
 
-
-class _ModuleFunctions(dict[str, Callable[..., Any]]):
-    """TVM's functions of a machine by name; any other name is a function of its program."""
-
-    def __init__(self, machine: VirtualMachine) -> None:
-        super().__init__()
-        self._machine = machine
-
-    def __missing__(self, name: str) -> Callable[..., Any]:
-        return self._machine[name]
-
-    def time_evaluator(self, func_name: str, dev: Device = CPU, **options: Any) -> Callable[..., BenchmarkResult]:
-        """As the VM's own: TVM's module measures its functions."""
-        return self._machine.time_evaluator(func_name, dev, **options)
+    def _save_function(self, func_name: str, saved_name: str, include_return: bool, *args: Any) -> None:
+        self.save_function(func_name, saved_name, *args, include_return=include_return)
 
 
 def _checked_devices(device: Device | Sequence[Device]) -> tuple[Device, ...]:
@@ -254,8 +240,7 @@ def _checked_devices(device: Device | Sequence[Device]) -> tuple[Device, ...]:
     for one in devices:
         if not isinstance(one, Device):
             raise fail("api", f"{one!r} is not a device", help="e.g. baton.cpu()")
-        if not one.exist:
-            raise fail("device-missing", f"there is no device {one}", help="code runs on cpu(0)")
+        check_present(one)
     return devices
 
 
