@@ -9,7 +9,7 @@ import pytest
 from onnx import helper
 
 import baton
-from tests.frontends.onnx.contrib_cases import onnxruntime_outputs
+from tests.frontends.onnx.against_onnxruntime import onnxruntime_outputs
 from tests.frontends.onnx.models import model_of, weight
 
 RANDOM = np.random.default_rng(0)

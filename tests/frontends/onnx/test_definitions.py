@@ -10,7 +10,7 @@ from onnx import TensorProto, helper
 
 from baton import relax
 from baton._src.support.diagnostics import DiagnosticError
-from tests.frontends.onnx.contrib_cases import in_both_languages, model_of_node, onnxruntime_outputs
+from tests.frontends.onnx.against_onnxruntime import in_both_languages, model_of_node, onnxruntime_outputs
 from tests.frontends.onnx.models import model_of
 
 X = np.random.default_rng(0).standard_normal((2, 3, 4, 4)).astype("float32")

@@ -11,7 +11,7 @@ from onnx import TensorProto, helper
 
 import baton
 from baton import relay
-from tests.frontends.onnx.contrib_cases import assert_as_onnxruntime, in_both_languages, onnxruntime_outputs
+from tests.frontends.onnx.against_onnxruntime import assert_as_onnxruntime, in_both_languages, onnxruntime_outputs
 from tests.frontends.onnx.models import model_of, weight
 from tests.frontends.onnx.node_cases import as_array, assert_outputs, cases_of
 

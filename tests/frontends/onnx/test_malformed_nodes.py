@@ -9,7 +9,7 @@ import pytest
 from onnx import TensorProto, helper
 
 import baton
-from tests.frontends.onnx.contrib_cases import in_both_languages, model_of_node, onnxruntime_outputs
+from tests.frontends.onnx.against_onnxruntime import in_both_languages, model_of_node, onnxruntime_outputs
 from tests.frontends.onnx.models import model_of
 
 WHOLE, BYTES = TensorProto.INT64, TensorProto.INT8

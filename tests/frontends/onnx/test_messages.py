@@ -10,7 +10,7 @@ from onnx import helper
 
 import baton
 from baton import DiagnosticError
-from tests.frontends.onnx.contrib_cases import onnxruntime_outputs
+from tests.frontends.onnx.against_onnxruntime import onnxruntime_outputs
 from tests.frontends.onnx.models import model_of, weight
 
 IMAGE, STEPS, ROWS = [1, 3, 8, 8], [5, 2, 3], [2, 3]

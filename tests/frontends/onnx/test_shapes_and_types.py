@@ -10,7 +10,7 @@ from onnx import TensorProto, helper
 
 import baton
 from baton import DiagnosticError
-from tests.frontends.onnx.contrib_cases import (
+from tests.frontends.onnx.against_onnxruntime import (
     assert_as_onnxruntime,
     in_both_languages,
     model_of_node,

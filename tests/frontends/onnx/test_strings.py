@@ -12,7 +12,7 @@ from onnx import TensorProto, helper
 
 import baton
 from baton import relax
-from tests.frontends.onnx.contrib_cases import onnxruntime_outputs
+from tests.frontends.onnx.against_onnxruntime import onnxruntime_outputs
 
 TEXT, FLOAT, INT = TensorProto.STRING, TensorProto.FLOAT, TensorProto.INT64
 WORDS = helper.make_tensor("words", TEXT, [2], [b"a", b"b"])

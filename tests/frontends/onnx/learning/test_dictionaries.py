@@ -13,7 +13,7 @@ from onnx import TensorProto, TypeProto, helper
 
 import baton
 from baton import DiagnosticError, relax, relay
-from tests.frontends.onnx.contrib_cases import onnxruntime_outputs
+from tests.frontends.onnx.against_onnxruntime import onnxruntime_outputs
 
 T = TensorProto
 

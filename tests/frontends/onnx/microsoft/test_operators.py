@@ -9,7 +9,7 @@ import pytest
 from onnx import helper
 
 import baton
-from tests.frontends.onnx.contrib_cases import (
+from tests.frontends.onnx.against_onnxruntime import (
     assert_as_onnxruntime,
     in_both_languages,
     model_of_node,

@@ -10,7 +10,7 @@ from onnx import TensorProto, helper
 
 import baton
 from baton import relax
-from tests.frontends.onnx.contrib_cases import assert_as_onnxruntime, onnxruntime_outputs
+from tests.frontends.onnx.against_onnxruntime import assert_as_onnxruntime, onnxruntime_outputs
 from tests.frontends.onnx.models import model_of, weight
 
 X = np.random.default_rng(0).standard_normal((3, 2)).astype("float32")

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.frontends.onnx.contrib_cases import in_both_languages, model_of_node
+from tests.frontends.onnx.against_onnxruntime import in_both_languages, model_of_node
 
 RANDOM = np.random.default_rng(0)
 ATTRIBUTES = {"num_heads": 4, "kv_num_heads": 2, "sparse_block_size": 16}

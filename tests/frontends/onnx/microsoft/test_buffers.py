@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import baton
-from tests.frontends.onnx.contrib_cases import (
+from tests.frontends.onnx.against_onnxruntime import (
     assert_as_onnxruntime,
     in_both_languages,
     model_of_node,

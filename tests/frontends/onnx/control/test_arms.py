@@ -9,7 +9,7 @@ import pytest
 from onnx import TensorProto, helper
 
 import baton
-from tests.frontends.onnx.contrib_cases import assert_as_onnxruntime, onnxruntime_outputs
+from tests.frontends.onnx.against_onnxruntime import assert_as_onnxruntime, onnxruntime_outputs
 from tests.frontends.onnx.models import model_of, weight
 
 X = np.random.default_rng(0).standard_normal((2, 3, 5)).astype("float32")

@@ -10,7 +10,7 @@ import pytest
 
 import baton
 from baton._src.values.tensor import AnyArray
-from tests.frontends.onnx.contrib_cases import in_both_languages, model_of_node
+from tests.frontends.onnx.against_onnxruntime import in_both_languages, model_of_node
 
 RANDOM = np.random.default_rng(5)
 

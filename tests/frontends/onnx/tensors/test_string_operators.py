@@ -10,7 +10,7 @@ import pytest
 from onnx import TensorProto, helper
 
 import baton
-from tests.frontends.onnx.contrib_cases import onnxruntime_outputs
+from tests.frontends.onnx.against_onnxruntime import onnxruntime_outputs
 
 TEXT, FLOAT, INT, BOOL = TensorProto.STRING, TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
 MICROSOFT = "com.microsoft"

@@ -13,7 +13,7 @@ from baton import relax
 from baton._src.relax.interpreter import Interpreter
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.values.convert import to_numpy
-from tests.frontends.onnx.contrib_cases import onnxruntime_outputs
+from tests.frontends.onnx.against_onnxruntime import onnxruntime_outputs
 from tests.frontends.onnx.models import model_of, weight
 
 BLOCK, CHANNELS = (2, 3), 2

@@ -12,7 +12,7 @@ from baton import relax
 from baton._src.relax.interpreter import Interpreter
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.values.convert import to_numpy
-from tests.frontends.onnx.contrib_cases import in_both_languages, model_of_node, onnxruntime_outputs
+from tests.frontends.onnx.against_onnxruntime import in_both_languages, model_of_node, onnxruntime_outputs
 from tests.frontends.onnx.models import model_of
 
 X = np.random.default_rng(0).standard_normal((2, 3, 4, 5)).astype("float32")
