@@ -32,12 +32,18 @@ class Machine:
         """The LLVM description of a target."""
         initialize()
         if target.is_host:
-            features = ",".join((llvm.get_host_cpu_features().flatten(), *target.mattr))
-            return Machine(llvm.get_process_triple(), llvm.get_host_cpu_name(), features, level)
+            triple, cpu, features = _host()
+            return Machine(triple, cpu, ",".join((features, *target.mattr)), level)
         triple = target.mtriple or llvm.get_process_triple()
         if target.mcpu and target.mcpu not in NAMED:
             _check_processor(target.mcpu, triple)
         return Machine(triple, target.mcpu or "generic", ",".join(target.mattr), level)
+
+
+@lru_cache(maxsize=1)
+def _host() -> tuple[str, str, str]:
+    """This machine's triple, CPU and features."""
+    return llvm.get_process_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
 
 
 def _check_processor(name: str, triple: str) -> None:

@@ -16,6 +16,7 @@ import hashlib
 import json
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 import llvmlite
@@ -257,6 +258,7 @@ def _needs_of(func: PrimFunc) -> tuple[list[str], list[Any]]:
     return calls, modules
 
 
+@lru_cache(maxsize=16)
 def _required(machine: Machine) -> tuple[str, ...]:
     """The instruction sets that the code may use, as far as a loader can test for them."""
     changes = machine.features.split(",") if machine.features else []
