@@ -97,6 +97,13 @@ def corners(region: BufferRegion) -> list[tuple[PrimExpr, ...]]:
     return [tuple(part.min for part in region.region), tuple(last)]
 
 
+def region_over(region: BufferRegion, domains: Mapping[Var, Range]) -> BufferRegion:
+    """The region for all values of some variables."""
+    ends = list(zip(*corners(region)))
+    inner = dict(domains)
+    return BufferRegion(region.buffer, tuple(_cover(d, [*at], inner) for d, at in zip(region.buffer.shape, ends)))
+
+
 def point_regions(body: Stmt, views: Iterable[MatchBufferRegion] = ()) -> tuple[list[BufferRegion], list[BufferRegion]]:
     """(reads, writes) of a statement, buffers in order of first access.
 

@@ -60,7 +60,11 @@ def test_read_at_and_write_at(depth: int) -> None:
         s.read_at(s.get_loops("C")[depth], "C", 0, "shared")
         s.write_at(s.get_loops("C")[depth], "C", 0, "shared")
 
-    assert "A_shared" in script(same(matmul(), change, *MATMUL).func)
+    copy = same(matmul(), change, *MATMUL).get("A_shared")
+    assert dict(copy.annotations) == {"auto_copy": 1}
+    assert [r.region[0].extent.value for r in (*copy.reads, *copy.writes)] == [1, 1]
+    with pytest.raises(DiagnosticError, match="'far' is no storage scope"):
+        Schedule(matmul()).cache_read("C", 0, "far")
 
 
 def test_cache_write_that_readers_read() -> None:

@@ -175,7 +175,12 @@ def test_loop_partition(factors: list[int | None]) -> None:
         assert len(made) == len(factors)
         s.unroll(made[-1])
 
-    same(chain(), change, *CHAIN)
+    done = same(chain(), change, *CHAIN)
+    assert [c.name_hint for c in map(done.get, done.get_child_blocks("B_i_common"))] == [
+        f"B_i{n}_partition" for n in range(len(factors))
+    ]
+    first = done.get("B_i0")
+    assert first.iter_vars[0].dom.extent.value == first.writes[0].region[0].extent.value == (factors[0] or 10)
     same(matmul(), last_loop_in_two, *MATMUL)
     s = Schedule(chain())
     assert [s.get(loop).extent.value for loop in s.loop_partition(s.get_loops("B")[0], [4, 4])] == [4, 4, 5]

@@ -10,7 +10,7 @@ from baton._src.tir.buffer import Buffer
 from baton._src.tir.index_map import IndexMap
 from baton._src.tir.index_map_from_text import index_map_of
 from baton._src.tir.prim_func import PrimFunc
-from baton._src.tir.schedule import block_axes, cache, cached_indices, compute_at, layout, reindex, rolling
+from baton._src.tir.schedule import block_axes, cache, cached_indices, copy_at, layout, reindex, rolling
 from baton._src.tir.schedule.handles import BlockRV, LoopRV, block_name
 from baton._src.tir.schedule.recording import recorded
 from baton._src.tir.schedule.tree import find_block, refuse
@@ -161,17 +161,16 @@ class BufferPrimitives:
 
     @recorded
     def read_at(self, loop: LoopRV, block: BlockRV | str, read_buffer_index: int, storage_scope: str) -> BlockRV:
-        """Read a buffer through a copy of the part that each iteration of the loop needs."""
-        reader = block_name(block)
-        body, name = cache.cache_read(self.func.body, reader, read_buffer_index, storage_scope, [reader])
-        self._set(compute_at.compute_at(body, name, loop.var))
+        """Read a buffer through a copy of the part that each iteration of the loop needs, made by one block."""
+        body, name = copy_at.read_at(self.func.body, loop.var, block_name(block), read_buffer_index, storage_scope)
+        self._set(body)
         return BlockRV(name)
 
     @recorded
     def write_at(self, loop: LoopRV, block: BlockRV | str, write_buffer_index: int, storage_scope: str) -> BlockRV:
-        """Write a buffer through a copy that each iteration of the loop writes back."""
-        body, name = cache.cache_write(self.func.body, block_name(block), write_buffer_index, storage_scope)
-        self._set(compute_at.reverse_compute_at(body, name, loop.var))
+        """Write a buffer through a copy that one block writes back in each iteration of the loop."""
+        body, name = copy_at.write_at(self.func.body, loop.var, block_name(block), write_buffer_index, storage_scope)
+        self._set(body)
         return BlockRV(name)
 
     @recorded

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -196,8 +197,21 @@ def _are_places_of_own(indices: tuple[PrimExpr, ...], axes: set[tir.Var]) -> boo
     return True
 
 
+_SCOPES = re.compile(
+    r"(global|shared|local|texture)(\..+)?|warp|amx\.tmm|wmma\.(matrix_[ab]|accumulator)|m16n8k8\.matrix[ABC]|"
+)
+
+
+def known_scope(scope: str) -> str:
+    """The storage scope, if there is one of that name; memory of the first three may have a tag (`shared.dyn`)."""
+    if _SCOPES.fullmatch(scope) is None:
+        raise refuse(f"{scope!r} is no storage scope", help="there are: global, shared, shared.dyn, local, warp")
+    return scope
+
+
 def set_scope(root: st.Stmt, name: str, index: int, scope: str) -> st.Stmt:
     """Move the `index`-th buffer that the block writes to another storage scope."""
+    known_scope(scope)
     buffer = _pick(find_block(root, name).block.writes, index, name, "writes").buffer
     if not any(_is_memory_of(r.block, buffer) for r in realizes(root)):
         raise refuse(f"{buffer.name} is a parameter: only buffers that the function allocates change their scope")
@@ -219,7 +233,7 @@ def _pick(regions: tuple[BufferRegion, ...], index: int, name: str, what: str) -
 
 def like(buffer: Buffer, scope: str) -> Buffer:
     """A buffer for a copy of another."""
-    return decl_buffer(buffer.shape, buffer.dtype, f"{buffer.name}_{scope or 'global'}", scope=scope)
+    return decl_buffer(buffer.shape, buffer.dtype, f"{buffer.name}_{scope or 'global'}", scope=known_scope(scope))
 
 
 def copy_nest(source: Buffer, target: Buffer, box: list[Range], name: str | None = None) -> tuple[st.Stmt, str]:

@@ -36,11 +36,11 @@ class LoopPrimitives:
         disable_predication: bool = False,
     ) -> list[LoopRV]:
         """Split a loop into nested loops of these extents; one factor may be None. Extents not known to divide are
-        guarded, also with `disable_predication`: nothing runs beyond the end. Loops of one iteration are replaced by 0
-        in axis bindings unless `preserve_unit_iters`.
+        guarded, unless `disable_predication` says that they do divide: nothing runs beyond the end then, or the program
+        is wrong. Loops of one iteration are replaced by 0 in axis bindings unless `preserve_unit_iters`.
         """
-        del disable_predication
-        body, made = nests.split(self.func.body, loop.var, factors, preserve_unit_iters)
+        predicated = not disable_predication
+        body, made = nests.split(self.func.body, loop.var, factors, preserve_unit_iters, predicated)
         self._set(body)
         return [LoopRV(v) for v in made]
 

@@ -17,9 +17,9 @@ from baton._src.tir.schedule.tree import find_loop, path_to, refuse, replace, si
 
 
 def split(
-    root: st.Stmt, var: tir.Var, factors: Sequence[Any], preserve_unit_iters: bool = True
+    root: st.Stmt, var: tir.Var, factors: Sequence[Any], preserve_unit_iters: bool = True, predicated: bool = True
 ) -> tuple[st.Stmt, list[tir.Var]]:
-    """Split one loop into several nested ones; a None among the factors is inferred (rounded up, under a condition).
+    """Split one loop into several nested ones; a None among the factors is inferred (rounded up, and `predicated`).
 
     Loops of one iteration stay in the bindings of axes if `preserve_unit_iters`.
     """
@@ -48,7 +48,7 @@ def split(
             f"the factors {list(factors)} may cover fewer iterations than the loop over {var.name} has, {loop.extent}",
             help="leave one factor None: it is inferred",
         )
-    if not (isinstance(gap, tir.IntImm) and gap.value == 0):
+    if predicated and not (isinstance(gap, tir.IntImm) and gap.value == 0):
         body = under_condition(body, ops.build("less", place, loop.extent))
     ranges = {v: Range(tir.IntImm(dtype, 0), e) for v, e in zip(inner, extents)}
     body = with_simple_bindings(root, body, ranges, preserve_unit_iters)

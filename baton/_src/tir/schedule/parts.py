@@ -1,6 +1,7 @@
 """Partition one loop into several, and merge several into one.
 
-loop_partition: for i in 10  ->  for i in 4; for i in 6 (from 4 on)         merge: for i: A; for j: B  ->  for i: A; B
+loop_partition: for i in 10: A  ->  for i in [0, 4): A; for i in [4, 10): A
+merge: for i: A; for j: B       ->  for i: A; B
 """
 
 from __future__ import annotations
@@ -15,10 +16,12 @@ from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.buffer import Buffer
+from baton._src.tir.regions import region_over
 from baton._src.tir.schedule.loops import domains_around, is_nonnegative, with_simple_bindings, without_thread
 from baton._src.tir.schedule.tree import (
     find_loop,
     fresh_loop_variables,
+    outermost_blocks,
     path_to,
     refuse,
     replace,
@@ -54,17 +57,52 @@ def loop_partition(
     variables: list[tir.Var] = []
     start: PrimExpr = loop.min
     for number, extent in enumerate(extents):
-        own = tir.Var(f"{var.name}_partition{number}", var.dtype)
-        body = substitute(loop.body, {var: simplify(ops.add(start, own))})
-        whole = Range(tir.IntImm(var.dtype, 0), extent)
+        own = tir.Var(f"{var.name}{number}", var.dtype)
+        part = Range(start, extent)
+        body = substitute(loop.body, {var: own})
         if number:
-            around = {**domains_around(root, loop), own: whole}
-            body = _with_own_variables(_without_starts(body, own, around), root)
-        body = with_simple_bindings(root, body, {own: whole}, preserve_unit_iters)
-        made.append(loop.with_fields(loop_var=own, min=tir.IntImm(var.dtype, 0), extent=extent, body=body))
+            body = _with_own_variables(_without_starts(body, own, {**domains_around(root, loop), own: part}), root)
+        body = with_simple_bindings(root, _restricted(body, own, part), {own: part}, preserve_unit_iters)
+        nest = loop.with_fields(loop_var=own, min=start, extent=extent, body=body)
+        made.append(_container(f"{_first_block(body)}_partition", nest))
         variables.append(own)
         start = simplify(ops.add(start, extent))
-    return replace(root, {loop: st.SeqStmt(tuple(made))}), variables
+    whole = _container(f"{_first_block(loop.body)}_{var.name}_common", st.SeqStmt(tuple(made)))
+    return replace(root, {loop: whole}), variables
+
+
+def _first_block(body: st.Stmt) -> str:
+    blocks = outermost_blocks(body)
+    if not blocks:
+        raise refuse("loop_partition takes a loop around blocks")
+    return blocks[0].block.name_hint
+
+
+def _container(name: str, body: st.Stmt) -> st.BlockRealize:
+    """A block that only holds others: as in TVM it states no accesses."""
+    return st.BlockRealize((), tir.IntImm("bool", 1), st.Block((), (), (), name, body))
+
+
+def _restricted(body: st.Stmt, own: tir.Var, part: Range) -> st.Stmt:
+    """The blocks of one part, named after it: axes bound to its loop take its values only, and regions are stated for
+    the part, as in TVM.
+    """
+    changed: dict[st.Stmt, st.Stmt] = {}
+    for realize in outermost_blocks(body):
+        block = realize.block
+        axes = tuple(
+            axis.with_fields(dom=part) if value is own else axis
+            for axis, value in zip(block.iter_vars, realize.iter_values)
+        )
+        domains = {axis.var: axis.dom for axis in axes if axis.dom is not None}
+        renamed = block.with_fields(
+            iter_vars=axes,
+            name_hint=f"{block.name_hint}_{own.name}",
+            reads=tuple(region_over(region, domains) for region in block.reads),
+            writes=tuple(region_over(region, domains) for region in block.writes),
+        )
+        changed[realize] = realize.with_fields(block=renamed)
+    return replace(body, changed)
 
 
 def _without_starts(body: st.Stmt, own: tir.Var, around: dict[tir.Var, Range]) -> st.Stmt:

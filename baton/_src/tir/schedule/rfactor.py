@@ -138,11 +138,16 @@ def _partial(
     ordered, values, inside = _partial_axes(realize, around, loop)
     where = ops.subtract(ordered[0][0].var, loop.min)
     indices = _at(reducer.indices, ops.cast(buffers[0].shape[place].dtype, where), place)
-    own = [tir.BufferLoad(buffer, indices) for buffer in buffers]
     taken_in = [substitute(source, values) for source in reducer.sources]
-    body = st.stores_at_once(buffers, reducer.combine(own, taken_in), indices)
-    predicate, body = _conditioned(realize, path, body, loop, inside)
-    init = st.stmt_seq(*(st.BufferStore(b, start, indices) for b, start in zip(buffers, reducer.starts)))
+    predicate = realize.predicate
+    init: st.Stmt | None = None
+    if is_true(predicate) and all(axis.iter_type == "spatial" for axis, _ in ordered):
+        body = st.stores_at_once(buffers, taken_in, indices)  # of one element each: nothing is left to sum up
+    else:
+        own = [tir.BufferLoad(buffer, indices) for buffer in buffers]
+        body = st.stores_at_once(buffers, reducer.combine(own, taken_in), indices)
+        predicate, body = _conditioned(realize, path, body, loop, inside)
+        init = st.stmt_seq(*(st.BufferStore(b, start, indices) for b, start in zip(buffers, reducer.starts)))
     label = f"{block.name_hint}_rf"
     made = st.Block([iv for iv, _ in ordered], (), (), label, body, init, annotations=block.annotations)
     return st.BlockRealize(tuple(v for _, v in ordered), predicate, refreshed(made)), label
