@@ -218,6 +218,16 @@ def test_bench_prints_a_row_and_writes_what_it_measured(artifact: Path, tmp_path
     shown = baton("bench", DIGITS, "--seconds", "0.1", "--dim", "n=1", "--json", tmp_path / "b.json").stdout
     assert "digits" in shown
     assert json.loads((tmp_path / "b.json").read_text())
+    assert artifact.stem in baton("bench", artifact, "--seconds", "0").stdout
+
+
+def test_inspect_checks_the_weights(artifact: Path, tmp_path: Path) -> None:
+    """`run` maps them unread; a changed bit in them should be found by somebody."""
+    content = bytearray(artifact.read_bytes())
+    content[len(content) * 3 // 4] ^= 1
+    damaged = tmp_path / "damaged.baton"
+    damaged.write_bytes(content)
+    assert "constants.safetensors is damaged" in refused("executable-corrupt", "inspect", damaged)
 
 
 def test_doctor() -> None:

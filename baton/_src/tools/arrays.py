@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from baton._src.support.diagnostics import fail
+from baton._src.support.whole_file import whole_file
 from baton._src.values.tensor import AnyArray
 
 WITHOUT_OBJECTS = "save strings as numpy.array(strings, str); arrays of objects are pickles"
@@ -53,14 +54,11 @@ def _plain(array: AnyArray) -> AnyArray:
 
 def write_arrays(path: Path, arrays: Mapping[str, AnyArray]) -> None:
     """Write an `.npz`, atomically."""
-    temporary = path.with_name(f".{path.name}.partial")
     try:
         # Not by numpy.savez: outputs may be called what its parameters are (`file`, `allow_pickle`).
-        with temporary.open("wb") as stream, zipfile.ZipFile(stream, "w") as pack:
+        with whole_file(path, durable=False) as stream, zipfile.ZipFile(stream, "w") as pack:
             for name, array in arrays.items():
                 with pack.open(f"{name}.npy", "w", force_zip64=True) as member:
                     np.lib.format.write_array(member, np.asarray(array), allow_pickle=False)
-        temporary.replace(path)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
         raise fail("output-file", f"cannot write {path}: {error.strerror or error}") from error

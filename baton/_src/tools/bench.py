@@ -25,7 +25,10 @@ _OTHERS = ",".join(name for name in PEERS if name != "baton")
 @guarded
 def bench(
     model: Annotated[
-        Path, typer.Argument(metavar="MODEL", help="a model file; other runtimes can only be measured on ONNX models")
+        Path,
+        typer.Argument(
+            metavar="MODEL", help="a model file or an artifact of `baton compile`; other runtimes need ONNX models"
+        ),
     ],
     against: Annotated[str, typer.Option(help=f"runtimes to compare with: {_OTHERS}")] = "",
     threads: Annotated[str, typer.Option(help="thread counts, e.g. 1,2")] = "1",

@@ -23,7 +23,7 @@ def inspect(
 ) -> None:
     """Show MODEL: its inputs and outputs, its program at each stage, its kernels."""
     with progress():
-        opened = open_model(model, keep_stages=bool(stage))
+        opened = open_model(model, keep_stages=bool(stage), verify=True)
     if stage == "list":
         OUT.print("\n".join(opened.stages))
         return

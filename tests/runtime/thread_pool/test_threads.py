@@ -177,6 +177,8 @@ def test_more_threads_than_the_system_gives(pool: ThreadPool, monkeypatch: pytes
     with pytest.raises(DiagnosticError, match="the system allows 2 threads, not the 5") as error:
         pool.start(5)
     assert error.value.code == "threads-count"
+    with pytest.raises(DiagnosticError, match="99999 threads were requested"):
+        pool.have(99999)
     assert pool.num_threads == 2
 
 

@@ -14,8 +14,12 @@ _MODELS = (".pt2", ".pt", ".pth")
 """File extensions of zip files that are PyTorch models, or are refused as such."""
 
 
-def open_model(path: str | Path, num_threads: int | None = None, keep_stages: bool = False) -> Model:
-    """Load an artifact, or compile a model file. Errors as those of `compile` and `load`."""
+def open_model(
+    path: str | Path, num_threads: int | None = None, keep_stages: bool = False, verify: bool = False
+) -> Model:
+    """Load an artifact (`verify`: with a look at its weights), or compile a model file.
+
+    Errors as those of `compile` and `load`."""
     source = Path(path)
     try:
         with source.open("rb") as stream:
@@ -23,5 +27,5 @@ def open_model(path: str | Path, num_threads: int | None = None, keep_stages: bo
     except OSError as error:
         raise fail("file-missing", f"cannot read {source}: {error.strerror or error}") from error
     if start == _ZIP and source.suffix.lower() not in _MODELS:
-        return load(source, num_threads)
+        return load(source, num_threads, verify=verify)
     return compile_model(source, num_threads, keep_stages=keep_stages)

@@ -20,12 +20,13 @@ from baton._src.runtime.vm.virtual_machine import VirtualMachine
 from baton._src.values.packed_func import PackedFunc
 
 
-def load(path: str | Path, num_threads: int | None = None) -> Model:
+def load(path: str | Path, num_threads: int | None = None, *, verify: bool = False) -> Model:
     """The model of an artifact that `Model.save` wrote; its weights are mapped into memory, not read.
 
+    With `verify=True` the weights are read once, to compare their checksum; everything else is always checked.
     Raises `DiagnosticError`: `file-missing`, `executable-corrupt`, `executable-version`, `object-target`.
     """
-    return loaded_model(attach_operators(load_executable(path), "llvm"), num_threads)
+    return loaded_model(attach_operators(load_executable(path, verify), "llvm"), num_threads)
 
 
 def loaded_model(executable: Executable, num_threads: int | None) -> Model:

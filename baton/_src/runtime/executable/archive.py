@@ -15,9 +15,7 @@ from __future__ import annotations
 import hashlib
 import json
 import mmap
-import os
 import struct
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Mapping
@@ -27,6 +25,7 @@ from typing import Any, BinaryIO
 
 from baton._src.runtime.safetensors_file import ALIGNMENT, header_for, read_tensors, write_tensors
 from baton._src.support.diagnostics import BatonError, fail
+from baton._src.support.whole_file import whole_file
 from baton._src.values.tensor import AnyArray
 
 MAGIC = "baton-executable"
@@ -49,33 +48,14 @@ class Archive:
 
 
 def write_archive(archive: Archive, path: str | Path, durable: bool = True) -> None:
-    """Write to a temporary file beside `path`, then rename: a reader sees the old file or the whole new one.
-
-    Unless `durable`, the contents may still be in the system's page cache on return, and be lost in a power failure.
-    """
+    """Write the file as a whole (`support.whole_file`); unless `durable`, a power failure may lose it."""
     target = Path(path)
     if not target.parent.is_dir():
         raise fail("file-missing", f"cannot write {target}: there is no folder {target.parent}")
     if target.is_dir():
         raise fail("file-missing", f"cannot write {target}: it is a folder", help="name a file in it")
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    try:
-        with os.fdopen(handle, "w+b") as stream:
-            _write(archive, stream)
-            stream.flush()
-            if durable:
-                os.fsync(stream.fileno())
-        os.chmod(name, 0o666 & ~_umask())
-        os.replace(name, target)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
-
-
-def _umask() -> int:
-    current = os.umask(0)
-    os.umask(current)
-    return current
+    with whole_file(target, durable) as stream:
+        _write(archive, stream)
 
 
 def _write(archive: Archive, stream: BinaryIO) -> None:

@@ -102,6 +102,10 @@ class ThreadPool:
         """Ensure that there are workers for `num_threads` threads, without changing how many may be used."""
         if num_threads <= len(self._workers) + 1:
             return
+        if num_threads > most_threads():
+            raise fail(
+                "threads-count", f"{num_threads} threads were requested; {most_threads()} is the most", help="use fewer"
+            )
         with self._lock:
             for number in range(len(self._workers) + 1, num_threads):
                 worker = threading.Thread(target=self._work, args=(number,), name=f"baton-{number}", daemon=True)
@@ -177,6 +181,12 @@ def default_num_threads() -> int:
     if not hasattr(os, "sched_getaffinity"):
         return os.cpu_count() or 1
     return len({_core_of(cpu) for cpu in os.sched_getaffinity(0)})
+
+
+@cache
+def most_threads() -> int:
+    """More threads than this are a mistake, which would take a minute to start, and another to end."""
+    return max(1024, os.cpu_count() or 1)
 
 
 def _core_of(cpu: int) -> str:

@@ -6,7 +6,7 @@ import importlib
 import time
 from pathlib import Path
 
-from baton._src.driver.compile.compile import compile as compile_model
+from baton._src.driver.compile.open_model import open_model
 from baton._src.tools.benchmark.prepared import Feed, Prepare, Prepared, library
 from baton._src.tools.benchmark.torch_peers import torch_compile, torch_eager, warm_up_compiler
 from baton._src.values.tensor import AnyArray
@@ -14,7 +14,7 @@ from baton._src.values.tensor import AnyArray
 
 def baton(path: Path, feed: Feed, threads: int) -> Prepared:
     start = time.perf_counter()
-    model = compile_model(path, num_threads=threads)
+    model = open_model(path, threads)
     model.run(feed)
     arrays = [feed[spec.name] for spec in model.inputs]
     return Prepared("baton", _own_version(), time.perf_counter() - start, lambda: list(model.run_arrays(arrays)))

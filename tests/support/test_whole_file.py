@@ -1,0 +1,46 @@
+"""`whole_file`: a file is the old one or the new one; links and pipes stay what they are."""
+
+from __future__ import annotations
+
+import errno
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from baton._src.support.whole_file import whole_file
+
+
+def test_an_error_leaves_the_old_file_alone(tmp_path: Path) -> None:
+    place = tmp_path / "out"
+    place.write_text("old")
+
+    def fill_the_disk() -> None:
+        with whole_file(place) as stream:
+            stream.write(b"half")
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with pytest.raises(OSError, match=f"No space left on device: '{place}'"):
+        fill_the_disk()
+    assert [p.read_text() for p in tmp_path.iterdir()] == ["old"]
+
+
+def test_links_and_pipes_stay(tmp_path: Path) -> None:
+    """`-o /dev/null` of a superuser replaced the device by a file."""
+    real, link, pipe = tmp_path / "v2", tmp_path / "current", tmp_path / "pipe"
+    real.write_text("old")
+    link.symlink_to(real)
+    with whole_file(link, durable=False) as stream:
+        stream.write(b"new")
+    assert link.is_symlink()
+    assert real.read_text() == "new"
+    os.mkfifo(pipe)
+    read: list[bytes] = []
+    reader = threading.Thread(target=lambda: read.append(pipe.read_bytes()))
+    reader.start()
+    with whole_file(pipe) as stream:
+        stream.write(b"through")
+    reader.join(10)
+    assert read == [b"through"]
+    assert pipe.is_fifo()
