@@ -23,7 +23,7 @@ from baton._src.relax.text.printer import script
 from baton._src.support.diagnostics import DiagnosticError
 from tests.at_length import at_length
 from tests.relax.build import load
-from tests.relax.strategies import KERNEL, Program, programs
+from tests.relax.random_programs.strategies import KERNEL, Program, programs
 
 WHOLE = """
 @I.ir_module

@@ -10,11 +10,13 @@ from baton._src.driver.wiring import wire
 from baton._src.ops.builders import RELAX as RELAX
 from baton._src.ops.text_builders import RELAX_TEXT
 from baton._src.relax import nodes
+from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.struct_info import (
     FuncStructInfo,
     ObjectStructInfo,
     PrimStructInfo,
     ShapeStructInfo,
+    StructInfo,
     TensorStructInfo,
     TupleStructInfo,
 )
@@ -66,6 +68,22 @@ def module(body: str, **options: Any) -> Any:
 def packed(name: str, *args: Any, infos: Any = ()) -> nodes.Call:
     """A call of a packed function."""
     return nodes.Call(nodes.ExternFunc(name), args, None, infos)
+
+
+def info(expr: Any, strict: bool = False) -> StructInfo:
+    """What is deduced of an expression over `n`, `m` and `k`."""
+    builder = BlockBuilder(strict=strict)
+    with builder.testing_scope([n, m, k]):
+        found: StructInfo = builder.normalize(expr).struct_info
+        return found
+
+
+def refuses(expr: Any, code: str = "relax-struct-info", strict: bool = False) -> str:
+    """What is said of an expression of which nothing can be deduced."""
+    with pytest.raises(DiagnosticError) as error:
+        info(expr, strict)
+    assert error.value.code == code, error.value
+    return str(error.value)
 
 
 def codes(program: Any, **options: Any) -> list[str]:

@@ -23,7 +23,7 @@ from baton._src.relax.text.printer import script
 from baton._src.relax.well_formed import well_formed
 from baton._src.tir.arith.analyzer import Analyzer
 from tests.relax.build import Fn, Ob, Pr, Sh, Ts, Tu, load, m, n
-from tests.relax.strategies import Program, programs
+from tests.relax.random_programs.strategies import Program, programs
 
 FEW = settings(max_examples=40, suppress_health_check=list(HealthCheck))
 

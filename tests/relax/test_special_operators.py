@@ -14,9 +14,8 @@ from baton._src.relax.special_builders import SPECIAL_BUILDERS
 from baton._src.relax.struct_info import TensorStructInfo, TupleStructInfo
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.values.tensor import array
-from tests.relax.build import RELAX, Ob, Ts, load, module, n
+from tests.relax.build import RELAX, Ob, Ts, info, load, module, n, refuses
 from tests.relax.machines import MODES, everywhere, f32, machine
-from tests.relax.test_deduce import info, refuses
 
 KERNELS = """
 @T.prim_func(private=True)

@@ -32,7 +32,7 @@ from baton.relax import transform
 from tests.properties.relax.outcomes import Outcome, Run, assert_agree, both_builds, hangs_on_rounding, interpreted
 from tests.properties.relax.rules import RULES
 from tests.relax.build import load
-from tests.relax.strategies import Program
+from tests.relax.random_programs.strategies import Program
 
 PASSES = {
     "Normalize": Normalize(),

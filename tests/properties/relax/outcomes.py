@@ -22,7 +22,7 @@ from baton._src.ir.module import IRModule
 from baton._src.relax.interpreter import Interpreter
 from baton._src.runtime.vm.virtual_machine import VirtualMachine
 from baton._src.values.tensor import NDArray, array
-from tests.relax.strategies import Program
+from tests.relax.random_programs.strategies import Program
 
 TOLERANCE = {"float16": 3e-2, "bfloat16": 0.2}
 """Of dtypes that round coarsely; 1e-4 for others."""

@@ -19,8 +19,8 @@ from baton._src.support.diagnostics import DiagnosticError
 from tests.at_length import seeds_at_length
 from tests.properties.relax.agreement import EVERY
 from tests.properties.relax.outcomes import Outcome, Run, assert_agree, hangs_on_rounding, observe
-from tests.relax.any_tensors import SIZES_OF_M, AnyTensors, any_tensors
 from tests.relax.build import load
+from tests.relax.random_programs.any_tensors import SIZES_OF_M, AnyTensors, any_tensors
 
 
 def outcome(run: Run, machine: VirtualMachine | Interpreter) -> Outcome | DiagnosticError:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 
 from tests.properties.relax.agreement import SHARE, check, examples, seeds, sequences, sizes
-from tests.relax.strategies import Program, programs
+from tests.relax.random_programs.strategies import Program, programs
 
 
 @pytest.mark.rule("RELAX-PASS-30")

@@ -7,7 +7,7 @@ from hypothesis import given
 
 from tests.at_length import at_length
 from tests.properties.relax.agreement import check, check_texts, examples, seeds, sequences_of_every, sizes
-from tests.relax.strategies import Program, programs
+from tests.relax.random_programs.strategies import Program, programs
 
 
 @pytest.mark.fuzz

@@ -6,7 +6,7 @@ import pytest
 
 from tests.properties.relax.outcomes import Run, hangs_on_rounding, interpreted
 from tests.relax.build import module
-from tests.relax.strategies import Program
+from tests.relax.random_programs.strategies import Program
 
 SORTED = """
 @R.function

@@ -22,8 +22,8 @@ from baton.relax import transform as t
 from tests.at_length import seeds_at_length
 from tests.properties.relax.outcomes import Outcome, Run
 from tests.properties.relax.test_any_tensors import assert_agree_but_for_rounding, outcome
-from tests.relax.any_tensors import SIZES_OF_M, any_tensors
 from tests.relax.build import load
+from tests.relax.random_programs.any_tensors import SIZES_OF_M, any_tensors
 
 
 def pipeline(draw: random.Random) -> list[Any]:

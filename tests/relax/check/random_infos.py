@@ -23,7 +23,7 @@ from baton._src.relax.struct_info import (
 from baton._src.tir.expr import IntImm
 from baton._src.tir.expr import Var as TirVar
 from tests.relax.build import Fn, Ob, Pr, Sh, Ts, Tu, k, m, n
-from tests.relax.naive_relations import plain, polynomial
+from tests.relax.check.naive_relations import plain, polynomial
 
 DEVICES = [VDevice("llvm", 0, "global"), VDevice("llvm", 1, "global")]
 

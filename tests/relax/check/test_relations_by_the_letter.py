@@ -13,8 +13,8 @@ from baton._src.relax.struct_info import StructInfo, default_derive
 from baton._src.tir.arith.analyzer import Analyzer
 from tests.at_length import SEED, at_length
 from tests.relax.build import Fn, Ob, Sh, k, n
-from tests.relax.naive_relations import YES, compatible, join, subtype
-from tests.relax.random_infos import RandomInfos
+from tests.relax.check.naive_relations import YES, compatible, join, subtype
+from tests.relax.check.random_infos import RandomInfos
 
 PURE, IMPURE = (Fn(None, Ob, purity, default_derive) for purity in (True, False))
 

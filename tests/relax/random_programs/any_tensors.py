@@ -27,8 +27,8 @@ from baton._src.support.diagnostics import DiagnosticError
 from baton._src.tir.evaluate import evaluate
 from baton._src.tir.expr import Var as TirVar
 from tests.relax.build import RELAX
-from tests.relax.strategies import Program
-from tests.relax.wide_statements import WIDE
+from tests.relax.random_programs.strategies import Program
+from tests.relax.random_programs.wide_statements import WIDE
 
 N, M = TirVar("n", "int64"), TirVar("m", "int64")
 SHAPES: tuple[tuple[Any, ...], ...] = (

@@ -14,7 +14,7 @@ from tests.relax.build import RELAX
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.relax.any_tensors import Line
+    from tests.relax.random_programs.any_tensors import Line
 
 
 def _bits(g: Line) -> Any:

@@ -43,10 +43,10 @@ from baton._src.tir.expr import Var as TirVar
 from baton._src.values.packed_func import FunctionTable
 from baton._src.values.tensor import NDArray, array
 from tests.relax.build import RELAX, module
-from tests.relax.index_statements import INDICES
-from tests.relax.odd_statements import ODD, ODD_EFFECTS
-from tests.relax.richer_statements import RICHER, RICHER_EFFECTS
-from tests.relax.window_statements import WINDOWS
+from tests.relax.random_programs.index_statements import INDICES
+from tests.relax.random_programs.odd_statements import ODD, ODD_EFFECTS
+from tests.relax.random_programs.richer_statements import RICHER, RICHER_EFFECTS
+from tests.relax.random_programs.window_statements import WINDOWS
 
 KERNEL = """
 @T.prim_func(private=True)

@@ -36,22 +36,7 @@ from baton._src.support.diagnostics import DiagnosticError
 from baton._src.te.computation import compute
 from baton._src.tir.expr import Var as TirVar
 from baton._src.values.packed_func import PROCESS_FUNCTIONS
-from tests.relax.build import RELAX, Fn, Ob, Pr, Sh, Ts, Tu, codes, k, m, module, n, packed
-
-
-def info(expr: Any, strict: bool = False) -> StructInfo:
-    """What is deduced of an expression."""
-    builder = BlockBuilder(strict=strict)
-    with builder.testing_scope([n, m, k]):
-        found: StructInfo = builder.normalize(expr).struct_info
-        return found
-
-
-def refuses(expr: Any, code: str = "relax-struct-info", strict: bool = False) -> str:
-    with pytest.raises(DiagnosticError) as error:
-        info(expr, strict)
-    assert error.value.code == code, error.value
-    return str(error.value)
+from tests.relax.build import RELAX, Fn, Ob, Pr, Sh, Ts, Tu, codes, info, k, m, module, n, packed, refuses
 
 
 def tensor(*args: Any, **kwargs: Any) -> Var:
