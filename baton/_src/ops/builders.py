@@ -26,6 +26,7 @@ from baton._src.ops.relay_surface import RELAY_SURFACES
 from baton._src.ops.tuple_wrapper import TupleWrapper
 from baton._src.relax import nodes as relax
 from baton._src.relay import nodes as relay
+from baton._src.support.python_in_scripts import OpenToText
 from baton._src.support.spans import python_line
 
 REQUIRED = inspect.Parameter.empty
@@ -34,7 +35,7 @@ _OVERLOADS = "baton._src.ir.expr"
 """The module whose methods `x + y` calls, between the user's line and the builder."""
 
 
-class Namespace:
+class Namespace(OpenToText):
     """Builder functions by name, nested as the operators' names are (`nn.relu`)."""
 
     def __init__(self, entries: Mapping[str, Any]) -> None:

@@ -16,7 +16,7 @@ from typing import Any
 from baton._src.relax.nodes import Expr
 from baton._src.relax.tensor_fields import ElementType
 from baton._src.support.diagnostics import fail
-from baton._src.support.python_in_scripts import short_range
+from baton._src.support.python_in_scripts import OpenToText, short_range
 
 _PLAIN = ("float", "int", "bool", "str", "len", "range", "tuple", "list", "min", "max", "abs", "sum")
 SAFE_BUILTINS: Mapping[str, Any] = {name: getattr(builtins, name) for name in _PLAIN} | {
@@ -30,7 +30,7 @@ _NOT_OFFERED = dict.fromkeys(("ccl", "dist", "distributed", "device_mesh", "DTen
 MISSING = object()
 
 
-class ScriptNamespace:
+class ScriptNamespace(OpenToText):
     """A namespace with attributes, possibly nested: the value of `R`, `T` and `I` in a script."""
 
     def __init__(self, entries: Mapping[str, Any], title: str = "") -> None:
@@ -146,7 +146,7 @@ class Environment:
             raise fail("script-name", f"{_title(owner)} has no {name!r}", help=help) from None
 
 
-_OPEN_TO_TEXT = (ScriptNamespace, types.ModuleType, ElementType)
+_OPEN_TO_TEXT = (OpenToText, types.ModuleType, ElementType)
 _TENSOR_FIELDS = frozenset({"dtype", "ndim", "shape", "strides", "byte_offset", "elem_offset"})
 
 

@@ -22,6 +22,12 @@ _MOST_BITS = 1 << 12
 """Maximum bits of an integer that a script's constant expressions may compute."""
 
 
+class OpenToText:
+    """A namespace: text may use the attributes of these, of modules and of element types, of nothing else."""
+
+    __slots__ = ()
+
+
 def short_range(*bounds: int) -> range:
     """`range` for scripts, limited in length since it may become a list."""
     found = range(*bounds)
