@@ -36,6 +36,8 @@ def test_a_fused_index_is_one_iterator() -> None:
         ([F // 4 % 3, F // 12, F % 4], FLAT, IterMapLevel.Bijective),
         ([F // 12, F % 3], FLAT, IterMapLevel.Surjective),
         ([Y * 3 + X], GRID, IterMapLevel.Bijective),
+        ([(X * 4 + Y) // 6, (X * 4 + Y) % 6], GRID, IterMapLevel.Bijective),
+        ([F % 4 * 6 + F // 4], FLAT, IterMapLevel.Bijective),
         ([Y], {Y: Range(literal(2), literal(4))}, IterMapLevel.Bijective),
     ],
 )
@@ -44,16 +46,14 @@ def test_maps_are_the_same_functions(indices: list[PrimExpr], domains: dict[Var,
     found = detect_iter_map(indices, domains, check_level=level)
     assert not found.errors
     back = [normalize_iter_map_to_expr(i) for i in found.indices]
-    at_zero = all(ops.is_const(d.min, 0) for d in domains.values())
     outputs = [Var(f"o{n}", "int32") for n in range(len(indices))]
     inverse = maps.inverse_affine_iter_map(found.indices, outputs) if level == IterMapLevel.Bijective else {}
     for point in itertools.product(*(range(evaluate(d.extent, {})) for d in domains.values())):
         moved: Any = {v: p + evaluate(domains[v].min, {}) for v, p in zip(domains, point)}
         values = [evaluate(i, moved) for i in indices]
-        assert [evaluate(e, dict(zip(domains, point))) for e in back] == values
-        if at_zero:
-            given = dict(zip(outputs, values))
-            assert {v: evaluate(e, given) for v, e in inverse.items()} == {v: moved[v] for v in inverse}
+        assert [evaluate(e, moved) for e in back] == values
+        given = dict(zip(outputs, values))
+        assert {v: evaluate(e, given) for v, e in inverse.items()} == {v: moved[v] for v in inverse}
 
 
 def test_what_is_no_such_map_says_why() -> None:
@@ -61,12 +61,31 @@ def test_what_is_no_such_map_says_why() -> None:
     assert detect_iter_map([X, X], GRID).errors == ("pieces of the loop over x overlap or leave gaps",)
     assert detect_iter_map([X], GRID, check_level="bijective").errors == ("not all of the loop over y is used",)
     assert "not a sum of loops" in detect_iter_map([X * Y], GRID).errors[0]
-    assert "conditions" in detect_iter_map([X], GRID, X < 2).errors[0]
+    assert "no part of the indices" in detect_iter_map([X, Y], GRID, X * 4 + Y < 10).errors[0]
+    assert "no bound" in detect_iter_map([X, Y], GRID, ops.not_equal(X, Y)).errors[0]
     assert detect_iter_map([X, X], GRID, check_level="nocheck").indices
     with pytest.raises(DiagnosticError, match="not one to one"):
         maps.inverse_affine_iter_map(detect_iter_map([F % 6], FLAT).indices, [X])
     with pytest.raises(ValueError, match="not a level"):
         detect_iter_map([X], GRID, check_level="nearly")
+
+
+def test_conditions_bound_iterators() -> None:
+    """Guards bounds of one loop, of sums, from both sides, and sums of which a bounded one is a part."""
+    bounded = ops.logical_and(X * 4 + Y < 10, X * 4 + Y >= 3)
+    cases = [
+        (X, X < 2, 2, 0),
+        (X * 4 + Y, X * 4 + Y < 10, 10, 0),
+        (X * 4 + Y, bounded, 7, 3),
+        (F * 7 + X * 4 + Y - 3, bounded, 168, 0),
+    ]
+    for index, condition, extent, base in cases:
+        (found,) = detect_iter_map([index], {**GRID, **FLAT}, condition).indices
+        assert (evaluate(found.args[0].extent, {}), evaluate(found.base, {})) == (extent, base)
+    inverse = maps.inverse_affine_iter_map(detect_iter_map([X * 4 + Y], GRID, bounded).indices, [F])
+    assert node_text(inverse[X]) == "f // 4"
+    _, conditions = maps.subspace_divide([X * 4 + Y], GRID, [Y], X < 2)
+    assert [node_text(m.source) for m in conditions] == ["x < 2", "T.bool(True)"]
 
 
 def test_spaces_divide() -> None:

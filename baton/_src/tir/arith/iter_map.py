@@ -5,7 +5,8 @@
 
 Every index must be a sum of `scale * ((loop // lower) % extent)` whose scales are the products of the extents below,
 and the pieces must make up every loop. Sizes may be symbolic; loops start at 0.
-Reshapes, transposes and flattenings are of this kind.
+Transposes, flattenings and most reshapes are of this kind; `iter_affine_map` takes pieces of fused loops besides, whose
+sizes are numbers.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from baton._src.tir.arith import polynomial as p
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.arith.canonical import canonical
 from baton._src.tir.arith.facts import Context
+from baton._src.tir.arith.iter_affine_map import detect_iter_map, inverse_affine_iter_map
+from baton._src.tir.arith.iter_nodes import IterMapLevel
 from baton._src.tir.arith.polynomial import Poly
 from baton._src.tir.expr import Var
 
@@ -158,7 +161,19 @@ def invert(
 
     `invert([i * 8 + j], [k], {i: Range(0, n), j: Range(0, 8)})` is `{i: k // 8, j: k % 8}`.
     """
-    knows = analyzer or Analyzer()
+    found = _inverted_pieces(indices, outputs, domains, analyzer or Analyzer())
+    if found is None:  # loops that are fused first, and split elsewhere
+        fused = detect_iter_map(indices, domains, check_level=IterMapLevel.Bijective).indices
+        dense = all(operators.is_const(arg.scale, 1) for index in fused for arg in index.args)
+        dense &= all(operators.is_const(index.base, 0) for index in fused)
+        found = inverse_affine_iter_map(fused, outputs) if fused and dense else None
+    return found if found is not None and found.keys() == domains.keys() else None
+
+
+def _inverted_pieces(
+    indices: Sequence[PrimExpr], outputs: Sequence[PrimExpr], domains: Mapping[Var, Range], knows: Analyzer
+) -> dict[Var, PrimExpr] | None:
+    """`invert` of indices that are sums of pieces of single loops."""
     question = _Map(domains, knows)
     values: dict[int, list[tuple[_Piece, Poly]]] = {index: [] for index in question.extents}
     for index, output in zip(indices, outputs):

@@ -1,0 +1,106 @@
+"""The nodes that maps of iterators are made of (`tvm.arith.IterMark` and what goes with it), and how maps are checked.
+
+An index is a sum of pieces `(mark // lower_factor) % extent * scale`, and a base. A mark is a loop, or a sum of pieces
+that take each of their values once: what loops are fused to.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from baton._src.ir.expr import PrimExpr, Range
+from baton._src.ir.node import Node, init_field, node
+from baton._src.ir.traverse import post_order
+from baton._src.tir.expr import IntImm, Var, literal
+
+
+class IterMapExpr(PrimExpr):
+    """Base class of indices as maps of iterators."""
+
+    __slots__ = ()
+
+
+@node
+class IterMark(Node):
+    """An expression that takes each value in [0, extent)."""
+
+    source: PrimExpr
+    extent: PrimExpr
+
+    def __post_init__(self) -> None:
+        init_field(self, "extent", literal(self.extent, self.source.dtype))
+
+
+@node
+class IterSplitExpr(IterMapExpr):
+    """`(source // lower_factor) % extent * scale`; by default all of a mark."""
+
+    source: IterMark
+    lower_factor: PrimExpr | None = None
+    extent: PrimExpr | None = None
+    scale: PrimExpr | None = None
+
+    def __post_init__(self) -> None:
+        init_field(self, "dtype", self.source.source.dtype)
+        for name, default in (("lower_factor", 1), ("extent", self.source.extent), ("scale", 1)):
+            given = getattr(self, name)
+            init_field(self, name, literal(default if given is None else given, self.dtype))
+
+
+@node
+class IterSumExpr(IterMapExpr):
+    """The sum of `args`, and `base`."""
+
+    args: tuple[IterSplitExpr, ...]
+    base: PrimExpr
+
+    def __post_init__(self) -> None:
+        init_field(self, "args", tuple(self.args))
+        init_field(self, "base", literal(self.base, self.args[0].dtype if self.args else None))
+        init_field(self, "dtype", self.base.dtype)
+
+
+class IterMapLevel(enum.IntEnum):
+    """The required property of a map: bijective, surjective, or none."""
+
+    Bijective = 0
+    Surjective = 1
+    NoCheck = 3
+
+    @staticmethod
+    def from_str(name: str) -> IterMapLevel:
+        """By name, in any case."""
+        names = {"bijective": IterMapLevel.Bijective, "surjective": IterMapLevel.Surjective}
+        found = {**names, "nocheck": IterMapLevel.NoCheck}.get(name.lower())
+        if found is None:
+            raise ValueError(f"{name!r} is not a level of iterator maps: bijective, surjective, nocheck")
+        return found
+
+
+NEVER = IntImm("bool", 0)
+
+
+@dataclass(frozen=True)
+class IterMapResult:
+    """The indices as sums of iterators, or why they are none: `errors`. (Nothing is ever padded here.)"""
+
+    indices: tuple[IterSumExpr, ...] = ()
+    errors: tuple[str, ...] = ()
+    padding_predicate: PrimExpr = NEVER
+
+
+Domains = Mapping[Var, Range]
+
+
+def marks_of(indices: Sequence[IterSumExpr]) -> dict[IterMark, list[IterSplitExpr]]:
+    """The pieces of each mark in the indices and in marks inside; what is fused comes before what it is fused of."""
+    inner_first: dict[IterMark, None] = {}
+    for index in indices:
+        inner_first |= dict.fromkeys(n for n in post_order(index) if isinstance(n, IterMark))
+    found: dict[IterMark, list[IterSplitExpr]] = {mark: [] for mark in reversed(inner_first)}
+    for whole in (*indices, *(mark.source for mark in found)):
+        for piece in whole.args if isinstance(whole, IterSumExpr) else ():
+            found[piece.source].append(piece)
+    return found
