@@ -39,7 +39,7 @@ def convolution_kernel(case: Case, *, batch: Any = None, dtype: str = "float32")
     return module, func
 
 
-def _check(case: Case, target: Target, **options: Any) -> None:
+def check(case: Case, target: Target, **options: Any) -> None:
     module, func = convolution_kernel(case, **options)
     scheduled = conv_unpacked.apply(func, target)
     assert isinstance(scheduled, PrimFunc), scheduled
@@ -87,7 +87,7 @@ def test_means_the_same(case: Case) -> None:
     """Borders, strides, dilation, groups, depthwise with and without multiplier, numbers of channels and points that
     divide into no tile, blocks of lines of different heights, 1 to 3 axes, with bias and ReLU.
     """
-    _check(case, HOST)
+    check(case, HOST)
 
 
 @pytest.mark.parametrize("target", [HOST, OLD])
@@ -96,21 +96,21 @@ def test_long_windows(case: Case, target: Target) -> None:
     """Windows along the line longer than a vector, where taps a vector apart share loads: one tap more than a vector,
     whole vectors, more than share at a time, one output channel, several lines; vectors of every width.
     """
-    _check(case, target)
+    check(case, target)
 
 
 @pytest.mark.parametrize("case", [CASES[0], CASES[4], CASES[9]])
 def test_threads(case: Case) -> None:
-    _check(case, THREADS)
+    check(case, THREADS)
 
 
 def test_symbolic_batch() -> None:
-    _check(CASES[0], HOST, batch=TirVar("n", "int64"))
+    check(CASES[0], HOST, batch=TirVar("n", "int64"))
 
 
 def test_float64() -> None:
     """Half as many lanes."""
-    _check(CASES[1], HOST, dtype="float64")
+    check(CASES[1], HOST, dtype="float64")
 
 
 @pytest.mark.parametrize(

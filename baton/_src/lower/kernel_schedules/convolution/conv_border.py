@@ -8,7 +8,7 @@ Y[p] = sum over r of P[r mod s, p + r / s] * W[r]
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.lower.kernel_schedules.convolution.conv_window import Window, bordered, read_windows
@@ -23,9 +23,20 @@ MOST_STRIDE = 4
 """Steps up to which vectors are taken apart by shuffles."""
 
 
-def border_apart(stage: Stage) -> tuple[Stage, Stage] | None:
-    """The input with border and phases as a stage, and the sum that reads it; None where it is right as it lies, or
-    steps are long.
+@dataclass(frozen=True, eq=False)
+class Border:
+    """An input with its border and by phases, as a stage: `columns` is the window along its last dim, whose phases are
+    the dim `phase` (None: there is one).
+    """
+
+    stage: Stage
+    columns: Window
+    phase: int | None
+
+
+def border_apart(stage: Stage) -> tuple[Border, Stage] | None:
+    """The input with border and phases, and the sum that reads it; None where it is right as it lies, or steps are
+    long.
     """
     if stage.combiner is not tir.Add or not isinstance(stage.value, tir.Mul):
         return None
@@ -44,8 +55,8 @@ def border_apart(stage: Stage) -> tuple[Stage, Stage] | None:
     return None
 
 
-def _border(load: tir.BufferLoad, windows: list[Window]) -> tuple[Stage, tir.BufferLoad]:
-    """The stage, and the load of it for `load`: phases come in front of all that is not batch or channel."""
+def _border(load: tir.BufferLoad, windows: list[Window]) -> tuple[Border, tir.BufferLoad]:
+    """The border, and the load of it for `load`: phases come in front of all that is not batch or channel."""
     shape, indices = list(load.buffer.shape), list(load.indices)
     axes = [Axis(tir.Var(f"b{n}", index.dtype), dim) for n, (index, dim) in enumerate(zip(indices, shape))]
     source: list[PrimExpr] = [a.var for a in axes]
@@ -71,4 +82,5 @@ def _border(load: tir.BufferLoad, windows: list[Window]) -> tuple[Stage, tir.Buf
     axes[lead:lead], indices[lead:lead] = [a for a, _ in phases], [index for _, index in phases]
     buffer = decl_buffer([a.extent for a in axes], load.buffer.dtype, "bordered")
     value = if_then_else(inside, tir.BufferLoad(load.buffer, tuple(source)), ops.const(0, load.dtype))
-    return Stage(buffer, tuple(axes), value), tir.BufferLoad(buffer, tuple(indices))
+    phase = lead + len(phases) - 1 if windows[-1].stride > 1 else None
+    return Border(Stage(buffer, tuple(axes), value), windows[-1], phase), tir.BufferLoad(buffer, tuple(indices))

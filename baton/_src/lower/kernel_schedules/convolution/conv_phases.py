@@ -80,7 +80,7 @@ def _scheduled(
     turned = turned_weight(weight, [s.tap for s in spreads], target) if alone else None
     border, conv = _by_phases(found, spreads, load, weight if turned is None else turned.load)
     shape = tile_shape(target, stage.buffer.dtype)
-    task = choose_task(conv, shape)
+    task = choose_task(conv, shape, target.cpu.l1_bytes)
     if task is None or waste(conv, task, shape) > MOST_WASTE:
         return Declined("too few points")
     kernel = replace(kernel, local=(*kernel.local, border.buffer))

@@ -21,9 +21,11 @@ from math import prod
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.target import Target
-from baton._src.lower.kernel_schedules.convolution.conv_border import border_apart
+from baton._src.lower.kernel_schedules.convolution.border_bands import emit_in_bands
+from baton._src.lower.kernel_schedules.convolution.conv_border import Border, border_apart
 from baton._src.lower.kernel_schedules.convolution.conv_costs import FEW_TERMS, Plan, copying, count
 from baton._src.lower.kernel_schedules.convolution.conv_groups import by_group, groups_of
+from baton._src.lower.kernel_schedules.convolution.conv_window import with_border_inside
 from baton._src.lower.kernel_schedules.convolution.unpacked_runs import emit_tasks
 from baton._src.lower.kernel_schedules.convolution.unpacked_tasks import (
     Finished,
@@ -73,28 +75,45 @@ def plan(func: PrimFunc, target: Target) -> Plan | Declined:
     if conv.rows is None and conv.terms <= FEW_TERMS:
         return Declined("few terms for each channel: the general rule copies no border")
     shape = tile_shape(target, plain.stage.buffer.dtype)
-    task = choose_task(conv, shape)
+    task = choose_task(conv, shape, target.cpu.l1_bytes)
     if task is None:
         return Declined("fewer points than a vector has lanes")
     steps = count(conv.outer) * steps_of(conv, task, shape)
     if border is not None:
-        stepping = len(border.spatial) > len(border.loads[0].indices)
-        steps += copying(count(border.spatial[:-1]), count(border.spatial[-1:]), stepping, shape.lanes)
-    return Plan(steps, partial(_scheduled, kernel, found, conv, task, border, target))
+        axes = border.stage.spatial
+        stepping = len(axes) > len(border.stage.loads[0].indices)
+        steps += copying(count(axes[:-1]), count(axes[-1:]), stepping, shape.lanes)
+    return Plan(steps, partial(_scheduled, kernel, found, task, target))
 
 
-def _scheduled(
-    kernel: Kernel, found: Anchored, conv: UnpackedConv, task: Task, border: Stage | None, target: Target
-) -> PrimFunc:
-    body = emit_tasks(conv, task, tile_shape(target, conv.data.dtype), target)
-    if border is not None:
-        kernel = replace(kernel, local=(*kernel.local, border.buffer))
-        body = sequence(emit_stages(kernel, [border], target), body)
+def _scheduled(kernel: Kernel, found: Anchored, task: Task, target: Target) -> PrimFunc:
+    kernel, found = _with_border(kernel, found)
+    plain, border = _plain(found)
+    conv = _read(plain)
+    assert not isinstance(conv, Declined)
+    shape = tile_shape(target, conv.data.dtype)
+    body = None if border is None else emit_in_bands(conv, task, border, shape, target)
+    if body is None:
+        body = emit_tasks(conv, task, shape, target)
+        if border is not None:
+            kernel = replace(kernel, local=(*kernel.local, border.stage.buffer))
+            body = sequence(emit_stages(kernel, [border.stage], target), body)
     return kernel.rebuilt(surrounded(kernel, found, body, target))
 
 
-def _plain(found: Anchored) -> tuple[Anchored, Stage | None]:
-    """A convolution in groups as one over groups, and what makes its input ready for stride 1 as a stage."""
+def _with_border(kernel: Kernel, found: Anchored) -> tuple[Kernel, Anchored]:
+    """The kernel with a padding stage made part of the convolution, whose input is then copied once, by bands; as it
+    was where that has no border that is known.
+    """
+    smaller, inside = with_border_inside(kernel, found.stage)
+    both = find_anchor(smaller, lambda s: s is inside)
+    if both is None or isinstance(_read(_plain(both)[0]), Declined):
+        return kernel, found
+    return smaller, both
+
+
+def _plain(found: Anchored) -> tuple[Anchored, Border | None]:
+    """A convolution in groups as one over groups, and what makes its input ready for stride 1."""
     if groups_of(found.stage) is not None:
         found = by_group(found)
     apart = border_apart(found.stage)

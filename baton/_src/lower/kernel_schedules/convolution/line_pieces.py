@@ -145,6 +145,18 @@ class Packed:
         return ops.add(start, i64(self.slots[phase] * self.pitch + place))
 
 
+@dataclass(frozen=True, eq=False)
+class Planes(Packed):
+    """Lines of which each phase is in a plane of its own, `plane` elements apart. A line is given by where its first
+    phase begins; whole vectors are written, past its end too, in the order of lines: planes have room behind the last.
+    """
+
+    plane: int
+
+    def at(self, line: PrimExpr, phase: int, place: int) -> PrimExpr:
+        return ops.add(line, i64(self.slots[phase] * self.plane + place))
+
+
 def pieces_of(window: Window, wide: int) -> list[Piece]:
     """An axis of the result divided into pieces of at most `wide` points, with equal adjacent ones merged into one
     entry.

@@ -12,7 +12,7 @@ vector of points reads through one tap what the previous vector reads through th
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.target import Target
@@ -48,17 +48,35 @@ from baton._src.tir.buffer import Buffer
 
 
 def emit_tasks(conv: UnpackedConv, task: Task, shape: TileShape, target: Target) -> st.Stmt:
+    """All tasks, shared out among the threads."""
+    block, tile = task_axes(conv, task)
+    body = one_task(conv, task, shape, block.var, tile.var)
+    return parallel_rows((*conv.outer, block, tile), work_of(conv, task, shape), body, target.num_cores)
+
+
+def task_axes(conv: UnpackedConv, task: Task) -> tuple[Axis, Axis]:
+    """The blocks of lines and the tiles of output channels."""
     rows, lines, _ = conv.sizes
     block, tile = index_var("block"), index_var("tile")
+    return Axis(block, i64(-(-lines // task.lines))), Axis(tile, i64(-(-rows // task.rows)))
+
+
+def work_of(conv: UnpackedConv, task: Task, shape: TileShape) -> int:
+    """Multiply-adds of vectors of a task."""
+    return conv.terms * conv.planes * -(-conv.extent(task.lines) // shape.lanes) * task.rows
+
+
+def one_task(conv: UnpackedConv, task: Task, shape: TileShape, block: tir.Var, tile: tir.Var) -> st.Stmt:
+    """The task of a block of lines and a tile of output channels, smaller at the ends."""
+    rows, lines, _ = conv.sizes
     line, row = ops.multiply(block, i64(task.lines)), ops.multiply(tile, i64(task.rows))
 
     def of_rows(count: int) -> st.Stmt:
-        return _cut(block, lines, task.lines, lambda n: _task(conv, Task(count, n, task.vectors), row, line, shape))
+        return _cut(
+            block, lines, task.lines, lambda n: _task(conv, replace(task, rows=count, lines=n), row, line, shape)
+        )
 
-    body = _cut(tile, rows, task.rows, of_rows)
-    axes = (*conv.outer, Axis(block, i64(-(-lines // task.lines))), Axis(tile, i64(-(-rows // task.rows))))
-    steps = -(-conv.extent(task.lines) // shape.lanes) * task.rows
-    return parallel_rows(axes, conv.terms * conv.planes * steps, body, target.num_cores)
+    return _cut(tile, rows, task.rows, of_rows)
 
 
 def _cut(which: tir.Var, size: int, part: int, body: Callable[[int], st.Stmt]) -> st.Stmt:
@@ -84,28 +102,68 @@ def _task(conv: UnpackedConv, task: Task, row: PrimExpr, line: PrimExpr, shape: 
         plane = ops.add(ops.multiply(plane, as_int64(axis.extent)), as_int64(axis.var))
     parts: list[st.Stmt] = []
     width = min(task.vectors, extent // shape.lanes) * shape.lanes
+    part = None if task.depth is None else _Part(index_var("part"), task.depth)
+    full = extent // width * width if width else 0
     if width:
         run = index_var("run")
         start = ops.multiply(run, i64(width))
-        parts.append(loop(run, extent // width, _run(conv, width, _Place(row, line, start, plane, where), sums)))
-    rest = extent % width if width else extent
-    if rest:
+        place = _Place(row, line, start, start, plane, where)
+        parts.append(loop(run, extent // width, _run(conv, width, place, sums, part)))
+    if rest := extent - full:
         # The last run begins early enough to end with the points: what two runs compute is the same.
         last = min(padded(rest, shape.lanes), extent)
-        parts.append(_run(conv, last, _Place(row, line, i64(extent - last), plane, where), sums))
+        kept = i64(extent - last) if part is None else i64(full)
+        parts.append(_run(conv, last, _Place(row, line, i64(extent - last), kept, plane, where), sums, part))
     body = nest(phases, sequence(*parts))
+    if part is not None:
+        body = _by_parts(conv, body, part, sums, full, rest)
     return allocated(sums.buffer, sequence(body, conv.write(conv, Finished(task, row, line, sums))))
 
 
 @dataclass(frozen=True, eq=False)
+class _Part:
+    """Number `number` of the parts of the outermost axis of the sums, of `depth` points."""
+
+    number: tir.Var
+    depth: int
+
+    def first(self) -> PrimExpr:
+        return ops.multiply(self.number, i64(self.depth))
+
+    def of(self, axis: Axis) -> Axis:
+        """The axis within the part: the last one may be smaller."""
+        size = axis.size or 0
+        even = size % self.depth == 0
+        count = i64(self.depth) if even else ops.min(i64(self.depth), ops.subtract(i64(size), self.first()))
+        return Axis(axis.var, ops.cast(axis.var.dtype, count))
+
+
+def _by_parts(conv: UnpackedConv, body: st.Stmt, part: _Part, sums: Sums, full: int, rest: int) -> st.Stmt:
+    """`body`, which adds the terms of a part to the scratch, for each part. The last run has sums of its own, behind
+    the `full` points of the others; of them, the `rest` that no other run has are wanted, its last ones.
+    """
+    n, size = index_var("n"), sums.buffer.shape[0]
+    begin = loop(n, size, st.BufferStore(sums.buffer, conv.init, (n,)), VECTORIZED)
+    all_parts = loop(part.number, -(-(conv.reduce[0].size or 0) // part.depth), body)
+    twice = padded(rest, sums.lanes) - rest
+    if not twice:
+        return sequence(begin, all_parts)
+    row, lane = index_var("row"), index_var("v")
+    at = ops.add(ops.add(ops.multiply(row, i64(sums.pitch)), i64(full)), lane)
+    moved = st.BufferStore(sums.buffer, tir.BufferLoad(sums.buffer, (ops.add(at, i64(twice)),)), (at,))
+    return sequence(begin, all_parts, loop(row, conv.planes * sums.rows, loop(lane, rest, moved, VECTORIZED)))
+
+
+@dataclass(frozen=True, eq=False)
 class _Place:
-    """Where a run is: its first output channel, the first line of its task, the first of the task's points, the number
-    of its phase and the phases' variables.
+    """Where a run is: its first output channel, the first line of its task, the first of the task's points, where in
+    the scratch's rows its sums are, the number of its phase and the phases' variables.
     """
 
     row: PrimExpr
     line: PrimExpr
     start: PrimExpr
+    kept: PrimExpr
     plane: PrimExpr
     phases: dict[tir.Var, PrimExpr]
 
@@ -124,8 +182,8 @@ class _At:
         return tir.BufferLoad(self.buffer, (self.moved(by),))
 
 
-def _run(conv: UnpackedConv, width: int, place: _Place, sums: Sums) -> st.Stmt:
-    """The sums of `width` points for the scratch's rows."""
+def _run(conv: UnpackedConv, width: int, place: _Place, sums: Sums, part: _Part | None) -> st.Stmt:
+    """The sums of `width` points for the scratch's rows: all of their terms, or those of a part added to them."""
     acc = Accumulators.of(sums.rows, width, sums.buffer.dtype)
     own = {a.var: tir.Var(a.var.name, a.var.dtype) for a in conv.reduce}
     where: dict[tir.Var, PrimExpr] = {**own, **place.phases, conv.columns.var: ops.const(0, conv.columns.var.dtype)}
@@ -143,6 +201,11 @@ def _run(conv: UnpackedConv, width: int, place: _Place, sums: Sums) -> st.Stmt:
     seen = ops.add(substitute_and_fold(flat_index(conv.data.buffer, conv.data.indices), where), place.start)
     through = substitute_and_fold(flat_index(conv.weight.buffer, conv.weight.indices), where)
     axes = [Axis(own[a.var], substitute_and_fold(a.extent, place.phases)) for a in conv.reduce]
+    if part is not None:
+        channel = axes[0].var
+        deeper = {channel: ops.add(channel, ops.cast(channel.dtype, part.first()))}
+        seen, through = substitute_and_fold(seen, deeper), substitute_and_fold(through, deeper)
+        axes[0] = part.of(axes[0])
     if width % sums.lanes == 0 and taps_sharing(conv, sums.rows, sums.lanes) > 1:
         line = {axes[-1].var: ops.const(0, axes[-1].var.dtype)}
         seen, through = substitute_and_fold(seen, line), substitute_and_fold(through, line)
@@ -151,8 +214,13 @@ def _run(conv: UnpackedConv, width: int, place: _Place, sums: Sums) -> st.Stmt:
     else:
         update = st.LetStmt(first, seen, st.LetStmt(taps, through, acc.each(term)))
         terms = nest(axes, update)
-    kept = [_kept(acc, n, sums, ops.add(sums.row(place.plane, i64(n)), place.start)) for n in range(sums.rows)]
-    return allocated(acc.buffer, sequence(acc.each(lambda number, lane: conv.init), terms, *kept))
+    rows = [ops.add(sums.row(place.plane, i64(n)), place.kept) for n in range(sums.rows)]
+
+    def begin(number: int, lane: tir.Var) -> PrimExpr:
+        return conv.init if part is None else tir.BufferLoad(sums.buffer, (ops.add(rows[number], lane),))
+
+    kept = [_kept(acc, n, sums, at) for n, at in enumerate(rows)]
+    return allocated(acc.buffer, sequence(acc.each(begin), terms, *kept))
 
 
 def _along_line(conv: UnpackedConv, acc: Accumulators, lanes: int, data: _At, weight: _At) -> st.Stmt:
