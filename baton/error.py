@@ -12,5 +12,6 @@ __getattr__, __dir__, __all__ = attach(
         **names("support.operator_errors", "OpError OpNotImplemented OpNotInstalled OpAttributeRequired"),
         **names("support.operator_errors", "OpAttributeInvalid OpAttributeUnImplemented"),
         **names("driver.tvm_names.local_session", "RPCError RPCSessionTimeoutError"),
+        **names("support.operator_errors", "register_error"),
     },
 )

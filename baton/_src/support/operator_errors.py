@@ -6,6 +6,8 @@ nothing else.
 
 from __future__ import annotations
 
+from typing import Any
+
 from baton._src.support.diagnostics import BatonError, DiagnosticError
 
 
@@ -35,3 +37,11 @@ class OpAttributeUnImplemented(OpError, NotImplementedError):
 
 class UnsupportedOperatorError(DiagnosticError, OpNotImplemented):
     """Operators of a model that the importer has no converter for, all of them."""
+
+
+def register_error(func_name: Any = None, cls: Any = None) -> Any:
+    """TVM's registration of an error class, as a decorator or called with a name and a class. It gives the class back:
+    errors of packed functions arrive as they were raised, of whichever class."""
+    if isinstance(func_name, str):
+        return cls if cls is not None else lambda given: given
+    return func_name

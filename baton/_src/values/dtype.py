@@ -53,6 +53,13 @@ _CODES = {
 }
 
 
+class NumberOfBytes(int):
+    """A number that may be called: `itemsize` is a method in TVM v0.19, and a property since."""
+
+    def __call__(self) -> int:
+        return int(self)
+
+
 class DataType(str):
     """An element type with lanes. It *is* its canonical string, so `dtype == "float32"` holds and it hashes as one.
 
@@ -118,9 +125,9 @@ class DataType(str):
         return float(finfo(self.numpy).max)
 
     @property
-    def itemsize(self) -> int:
+    def itemsize(self) -> NumberOfBytes:
         """Size of one element (all lanes) in memory, in bytes; types below a byte take one byte."""
-        return (self.bits + 7) // 8 * self.lanes
+        return NumberOfBytes((self.bits + 7) // 8 * self.lanes)
 
     def with_lanes(self, lanes: int) -> DataType:
         """The same element type with `lanes` lanes."""

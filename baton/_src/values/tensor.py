@@ -49,6 +49,9 @@ class NDArray:
         _expect_plain_memory(mem_scope)
         if isinstance(target, Device):
             return NDArray(self.data.copy(), _there(target))
+        if not isinstance(target, NDArray):
+            message = f"cannot copy a tensor into {target!r}, which is a {type(target).__name__}"
+            raise fail("value-mismatch", message, help="give an NDArray or a device", kind=ValueError)
         if target.shape != self.shape:
             raise fail(
                 "tensor-shape",

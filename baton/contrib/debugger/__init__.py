@@ -7,6 +7,6 @@ from baton._src.support.lazy import attach, submodules
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **submodules("baton.contrib.debugger", "debug_executor"),
+        **submodules("baton.contrib.debugger", "debug_executor debug_result"),
     },
 )

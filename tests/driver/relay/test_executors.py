@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from baton._src.relay.nodes import Call
 from baton._src.relay.text.parser import parse, parse_expr
 from baton._src.runtime.graph.graph_debug_executor import GraphModuleDebug
 from baton._src.runtime.graph.graph_executor import GraphModule, create
-from baton._src.runtime.param_dict import save_param_dict
+from baton._src.runtime.param_dict import load_param_dict, save_param_dict
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.values.device import CPU
 from baton._src.values.tensor import empty
@@ -65,6 +66,8 @@ def test_graph_module(dense: GraphExecutorFactory) -> None:
     assert graph.get_input_info() == ({"x": (2, 3)}, {"x": "float32"})
     graph.set_input("x", X)
     graph.set_input(**dense.get_params())
+    with pytest.warns(UserWarning, match="no input 'spare': ignored; the inputs are: 0: x"):
+        graph.set_input(spare=W)
     graph.run()
     np.testing.assert_allclose(graph.get_output(0).numpy(), np.maximum(Y, 0), rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(graph.get_output(1, empty((2, 4))).numpy(), Y, rtol=1e-5, atol=1e-6)
@@ -100,6 +103,8 @@ def test_zero_copy_and_sharing(dense: GraphExecutorFactory) -> None:
     held = X.copy()
     first.set_input_zero_copy("x", held)
     held[...] = 0
+    with pytest.raises(DiagnosticError, match="has dtype float32, got float64"):
+        first.set_input_zero_copy("x", X.astype("float64"))
     target = empty((2, 4))
     first.set_output_zero_copy(1, target)
     first.run()
@@ -163,16 +168,26 @@ def test_libraries_on_disk(dense: GraphExecutorFactory, tmp_path: Path) -> None:
     np.testing.assert_allclose(again.get_output(1).numpy(), Y, rtol=1e-5, atol=1e-6)
 
 
-def test_debug_executor(dense: GraphExecutorFactory) -> None:
-    """Node by node, with what each wrote."""
-    graph = GraphModuleDebug(dense["default"](CPU))
-    graph.run(x=X)
+def test_debug_executor(dense: GraphExecutorFactory, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Node by node, with what each wrote, in memory and in files."""
+    graph = GraphModuleDebug(dense["default"](CPU), [CPU], dense.get_graph_json(), tmp_path)
+    graph.run(number=1, min_repeat_ms=0, x=X)
     np.testing.assert_allclose(graph.get_output(0).numpy(), np.maximum(Y, 0), rtol=1e-5, atol=1e-6)
     names = graph.get_node_names()
     assert names
     assert graph.debug_get_output(names[-1]).shape == (2, 4)
     assert len(graph.run_individual(number=1)) == len(names)
     assert graph.profile().records
+    assert names[-1] in capsys.readouterr().out
+    folder = tmp_path / "_tvmdbg_device_CPU_0"
+    assert len(json.loads((folder / "_tvmdbg_execution_trace.json").read_text())["traceEvents"]) == len(names)
+    written = load_param_dict((folder / "output_tensors.params").read_bytes())
+    np.testing.assert_array_equal(
+        written[f"{names[-1]}____topo-index:{len(names) - 1}____output-num:0"].numpy(),
+        graph.debug_get_output(names[-1]).numpy(),
+    )
+    graph.exit()
+    assert not tmp_path.exists()
 
 
 EVERYTHING = """

@@ -58,6 +58,9 @@ def as_input(given: Any, spec: InputSpec, copy: bool) -> Any:
         dtype = tensor.data.dtype if spec.dtype == "void" else DataType(spec.dtype).numpy
         tensor = NDArray(np.array(tensor.data, dtype=dtype, order="C", copy=True), tensor.device)
     _check_shape(tensor, spec)
+    if spec.dtype not in ("void", tensor.dtype):
+        message = f"input {spec.name!r} has dtype {spec.dtype}, got {tensor.dtype}"
+        raise fail("value-mismatch", message, help="memory that is used as it is cannot be converted: use set_input")
     return tensor
 
 

@@ -1,13 +1,16 @@
-"""The debug executor: a `GraphModule` that runs node by node and records the output of each.
+"""The debug executor: a `GraphModule` that runs node by node, records the output of each, and says how long it took.
 
 The API follows `tvm.contrib.debugger.debug_executor` v0.19.
 """
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
+from baton._src.runtime.graph.debug_result import DebugResult, NodeRun
 from baton._src.runtime.graph.graph_executor import GraphModule, GraphRuntime
 from baton._src.runtime.graph.graph_executor import create as create_instance
 from baton._src.runtime.native.native_plan import Step
@@ -19,13 +22,19 @@ from baton._src.values.tensor import AnyArray, NDArray
 
 
 class GraphModuleDebug(GraphModule):
-    """A graph executor that keeps the output and the time of every node of the last `run`."""
+    """A graph executor that keeps the output and the time of every node of the last `run`, in `debug_datum`.
+
+    With a `dump_root`, each run also writes them to files in the folder `_tvmdbg_device_CPU_0` there (`debug_result`).
+    """
 
     def __init__(
         self, module: GraphRuntime, device: Device = CPU, graph_json_str: str = "", dump_root: Any = None
     ) -> None:
         super().__init__(module)
         self._node_outputs: list[tuple[str, NDArray]] = []
+        self._dump_root = None if dump_root is None else Path(dump_root)
+        folder = None if self._dump_root is None else self._dump_root / "_tvmdbg_device_CPU_0"
+        self.debug_datum = DebugResult(graph_json_str, folder)
 
     def _steps(self) -> Sequence[Step]:
         plan = self.module.executable.natives.get("main")
@@ -36,16 +45,36 @@ class GraphModuleDebug(GraphModule):
         engine.kernel_hook = hook
         return engine
 
-    def run(self, **input_dict: Any) -> None:
-        """Run node by node, keeping a copy of what each node writes."""
+    def run(
+        self,
+        number: int = 10,
+        repeat: int = 1,
+        min_repeat_ms: int = 1,
+        limit_zero_time_iterations: int = 100,
+        cooldown_interval_ms: int = 0,
+        repeats_to_cooldown: int = 1,
+        sort_by_time: bool = True,
+        **input_dict: Any,
+    ) -> None:
+        """Run node by node, keeping a copy of what each node writes; time every node (`run_individual`), dump the
+        result if there is a folder for it, and print the times."""
         if input_dict:
             self.set_input(**input_dict)
+        kept = self._run_once()
+        self._node_outputs = [(name, tensor) for name, tensors in kept for tensor in tensors]
+        times = self.run_individual(number, repeat, min_repeat_ms)
+        self.debug_datum.nodes = [NodeRun(name, tensors, spent) for (name, tensors), spent in zip(kept, times)]
+        self.debug_datum.dump()
+        self.debug_datum.display_debug_result(sort_by_time)
+
+    def _run_once(self) -> list[tuple[str, list[NDArray]]]:
+        """Run the graph; the nodes with what they wrote."""
         writes = iter([step.writes for step in self._steps()])
-        kept: list[tuple[str, NDArray]] = []
+        kept: list[tuple[str, list[NDArray]]] = []
 
         def hook(kernel: str, name: str, run: Callable[[], None], tensors: Sequence[AnyArray]) -> None:
             run()
-            kept.extend((name, NDArray(tensors[i].copy())) for i in next(writes, ()))
+            kept.append((name, [NDArray(tensors[i].copy()) for i in next(writes, ())]))
 
         before = self.module.machine.engine
         self.module.machine.engine = self._engine(hook)
@@ -53,7 +82,7 @@ class GraphModuleDebug(GraphModule):
             super().run()
         finally:
             self.module.machine.engine = before
-        self._node_outputs = kept
+        return kept
 
     def debug_get_output(self, node: int | str, out: Any = None) -> NDArray:
         """What a node (by number or name) wrote in the last run."""
@@ -115,8 +144,10 @@ class GraphModuleDebug(GraphModule):
         return found[0]
 
     def exit(self) -> None:
-        """Discard the recorded outputs."""
-        self._node_outputs = []
+        """Discard the recorded outputs, and remove the folder of the dumps."""
+        self._node_outputs, self.debug_datum.nodes = [], ()
+        if self._dump_root is not None:
+            shutil.rmtree(self._dump_root, ignore_errors=True)
 
     def profile(self, collectors: Any = None, **input_dict: Any) -> Profile:
         """Time by node of one run. Collectors of other metrics are refused (`api`)."""

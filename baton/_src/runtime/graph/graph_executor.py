@@ -9,6 +9,7 @@ result = module.get_output(0)
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from itertools import chain, repeat, zip_longest
@@ -67,17 +68,18 @@ class GraphRuntime(ModuleFace):
             if key in self.names:
                 return self.names.index(key)
             near = get_close_matches(key, self.names, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else self._listed()
+            hint = f"did you mean {near[0]!r}?" if near else self.listed()
             raise fail("input-unknown", f"the graph has no input {key!r}", help=hint)
         if not 0 <= int(key) < len(self.names):
             raise fail(
                 "input-unknown",
                 f"the graph has {len(self.names)} inputs, there is no number {key}",
-                help=self._listed(),
+                help=self.listed(),
             )
         return int(key)
 
-    def _listed(self) -> str:
+    def listed(self) -> str:
+        """The inputs, for messages."""
         return f"the inputs are: {', '.join(f'{i}: {n}' for i, n in enumerate(self.names)) or 'none'}"
 
     def run(self) -> None:
@@ -149,13 +151,17 @@ class GraphModule:
         """Set an input by name or number, or several by name. Values are copied.
 
         Parameters that were bound when building are constants; giving them again (``set_input(**lib.get_params())``)
-        changes nothing.
+        changes nothing. Of several, those that the graph does not have are ignored, as in TVM, with a warning.
         """
         if key is not None:
             self._set(key, value, copy=True)
-        for name, content in params.items():
-            if name not in self.module.bound:
-                self._set(name, content, copy=True)
+        for name in self.module.names:
+            if name in params:
+                self._set(name, params[name], copy=True)
+        unknown = [name for name in params if name not in self.module.names and name not in self.module.bound]
+        if unknown:
+            message = f"the graph has no input {', '.join(map(repr, unknown))}: ignored; {self.module.listed()}"
+            warnings.warn(message, stacklevel=2)
 
     def set_input_zero_copy(self, key: Any = None, value: Any = None, **params: Any) -> None:
         """Like `set_input`, but later runs read the given memory itself."""
