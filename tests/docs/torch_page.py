@@ -105,9 +105,9 @@ with torch.inference_mode():
 - `flex_attention` is computed as PyTorch does without a kernel: the whole matrix of scores, with your `score_mod` and
   `mask_mod` applied to it. Its sizes must be known.
 - Linear algebra of `torch.linalg` (`inv`, `solve`, `cholesky`, `lu`, `qr`, `eigh`, `eig`, `svd`, `pinv`, `matrix_exp`,
-  `slogdet`, triangular systems, and what PyTorch builds from these), real and complex, uses NumPy's LAPACK at run time,
-  in Relax only. A matrix without an inverse or a factor is an error where PyTorch checks it. `det` of real matrices is
-  a kernel in both languages, without gradients.
+  `slogdet`, `ldl_factor`, triangular systems, and what PyTorch builds from these), real and complex, uses NumPy's
+  LAPACK at run time, in Relax only. A matrix without an inverse or a factor is an error where PyTorch checks it. `det`
+  of real matrices is a kernel in both languages.
 - Numbers that depend on elements (`x.sum().item()`, `lengths.tolist()`) are read at run time, in Relax: sizes, bounds
   of slices, conditions of `torch.cond`. What a program asserts about them (`torch._check`) is checked at run time.
 - Inputs that a program changes stay as they are: their new values are extra results after the program's own, in the

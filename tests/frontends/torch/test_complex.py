@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import linalg, nn
@@ -127,6 +128,18 @@ CASES: list[Case] = [
 def test_operators_in_programs() -> None:
     exported, inputs, expected = exported_cases(CASES)
     check(exported, inputs, expected, "complex", level=0)
+
+
+def test_products_of_open_length() -> None:
+    """Of more elements than the program was exported for, and of none; determinants are such."""
+    module = Many([(of_parts_of(lambda z: (*chained(z), linalg.det(z))), ())])
+    size = torch.export.Dim("size")
+    exported = export(module, (((floats(4, 4, 2),),),), ((({0: size, 1: size},),),))
+    model = baton.compile(exported)
+    for count in (4, 7):
+        given = floats(count, count, 2)
+        assert_same(model(given.numpy()), module(((given,),))[0], f"{count} elements")
+    assert np.asarray(model(np.zeros((0, 0, 2), "float32"))[0]).tolist() == [1, 0]
 
 
 def test_linear_algebra() -> None:

@@ -52,7 +52,19 @@ class Scanned(nn.Module):
         return total, products, torch_map(lambda row, whole: row.sin() + whole, x, x.sum())
 
 
-@pytest.mark.parametrize("make", [Chosen, Repeated, Scanned])
+class Turned(nn.Module):
+    """Complex tensors through ways, loops, scans and maps."""
+
+    def forward(self, x: Any) -> Any:
+        z = torch.complex(x, x.flip(1))
+        chosen = torch.cond(x.sum() > 0, lambda z: z * z, lambda z: z * 2j, (z,))
+        _, repeated = while_loop(lambda n, z: n < 3, lambda n, z: (n + 1, z * 1j), (torch.tensor(0), chosen))
+        total, products = scan(lambda carried, row: (carried + row, carried * row), z[0] * 0, z)
+        mapped = torch_map(lambda row, whole: row * whole, z, total)
+        return tuple(torch.view_as_real(part) for part in (chosen, repeated, total, products, mapped))
+
+
+@pytest.mark.parametrize("make", [Chosen, Repeated, Scanned, Turned])
 def test_exported(make: Any) -> None:
     module = seeded(make)
     exported = torch.export.export(module, (ROWS,))

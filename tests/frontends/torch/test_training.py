@@ -96,6 +96,18 @@ class Averages(nn.Module):
         return torch.cat([part.flatten() for part in (*deep, *bare, *flat, *distances, torch.cdist(y, y))])
 
 
+class Volume(nn.Module):
+    """Determinants of matrices that lie by rows, and by columns."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.side = nn.Linear(4, 4)
+
+    def forward(self, x: Any) -> Any:
+        y = self.side(x)
+        return y.det() + y.mT.det() * x.logdet().nan_to_num()
+
+
 @pytest.mark.parametrize(
     ("make", "given"),
     [
@@ -108,8 +120,9 @@ class Averages(nn.Module):
         (Volumes, floats(2, 4, 4, 5, 6)),
         (Averages, floats(2, 3, 4, 5, 4)),
         (Merged, ROWS),
+        (Volume, floats(3, 4, 4)),
     ],
-    ids=["pooled", "turned", "volume", "attention", "bags", "lengths", "volumes", "averages", "merged"],
+    ids=["pooled", "turned", "volume", "attention", "bags", "lengths", "volumes", "averages", "merged", "det"],
 )
 def test_gradients(make: Callable[[], nn.Module], given: Any) -> None:
     torch._dynamo.reset()

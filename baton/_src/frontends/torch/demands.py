@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.frontends.torch.library import torch_library
@@ -17,6 +16,7 @@ from baton._src.frontends.torch.sizes import SIZES
 from baton._src.frontends.torch.symbols import Symbols
 from baton._src.frontends.torch.truths import LACKING
 from baton._src.ir.tensor_info import Dim
+from baton._src.support.dataclass import dataclass
 from baton._src.tir.operators import max as tir_max
 from baton._src.tir.operators import min as tir_min
 

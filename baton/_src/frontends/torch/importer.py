@@ -15,6 +15,7 @@ from baton._src.frontends.torch.bounds import within
 from baton._src.frontends.torch.complex.fourier import FOURIER
 from baton._src.frontends.torch.complex.pair import PARTS, Pair, Part, has_pair, part_of
 from baton._src.frontends.torch.complex.paired import COMPLEX, PAIRED
+from baton._src.frontends.torch.control import CONTROL
 from baton._src.frontends.torch.demands import Demand, demands
 from baton._src.frontends.torch.library import torch_library
 from baton._src.frontends.torch.node import AtenNode, Converter
@@ -79,18 +80,16 @@ class Importer:
             elif node.op == "call_function":
                 self.values[node.name] = self._call(node)
 
-    def _region(self, module: Any, operands: Sequence[Any]) -> list[Value]:
+    def _region(self, module: Any, operands: Sequence[Any]) -> list[Value | Pair]:
         """The results of a nested graph, whose nodes have their own names."""
         outer, self.values = self.values, {}
         placeholders = [n.name for n in module.graph.nodes if n.op == "placeholder"]
         self.values.update(zip(placeholders, operands, strict=True))
         self._walk(module)
         (results,) = [n.args[0] for n in module.graph.nodes if n.op == "output"]
-        found = [
-            self._output(self._operand(r)) for r in (results if isinstance(results, (list, tuple)) else (results,))
-        ]
+        values = [self._operand(r) for r in (results if isinstance(results, (list, tuple)) else (results,))]
         self.values = outer
-        return found
+        return [v if isinstance(v, Pair) else self._output(v) for v in values]
 
     def _bind_constants(self, weights: Mapping[str, AnyArray]) -> None:
         for placeholder, array in weights.items():
@@ -181,7 +180,8 @@ class Importer:
         if name in IGNORED:
             return None
         results = tuple(part_of(r) for r in _results_of(node))
-        call = AtenNode(name, self.builder, results, source_of(node), _used(node))
+        operands = tuple(a.meta.get("val") if hasattr(a, "meta") else None for a in node.args)
+        call = AtenNode(name, self.builder, results, source_of(node), _used(node), operands)
         self.builder.hint = node.name
         positional, keywords = self._arguments(node)
         positional = within(node, name, positional)
@@ -195,7 +195,7 @@ class Importer:
     def _converter(self, call: AtenNode, given: Sequence[Any]) -> Converter:
         """The one of the operator; of what it does with complex tensors, if there are some."""
         is_complex = has_pair(given) or any(isinstance(r, Part) for r in call.results)
-        if call.name in COMPLEX or call.name in FOURIER or not is_complex:
+        if not is_complex or any(call.name in known for known in (COMPLEX, FOURIER, CONTROL)):
             return self.converters[call.name]
         if call.name not in PAIRED:
             call.fail(f"{call.name} of complex tensors is not supported", help="compute with torch.view_as_real(...)")

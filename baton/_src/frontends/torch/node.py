@@ -28,7 +28,8 @@ class AtenNode:
     """The operator's name (`aten.add.Tensor`), the builder, and PyTorch's description of the results.
 
     `results`: PyTorch's own (fake) tensor for every result, in order: the dtype is right by definition.
-    `source`: the line of the user's program. `used`: which of several results the program takes.
+    `source`: the line of the user's program. `used`: which of several results the program takes. `operands`: PyTorch's
+    tensors for the positional arguments, whose strides decide what a few operators give; other arguments are None.
     """
 
     name: str
@@ -36,6 +37,7 @@ class AtenNode:
     results: tuple[Any, ...]
     source: str = ""
     used: frozenset[int] = frozenset()
+    operands: tuple[Any, ...] = ()
 
     @property
     def dtype(self) -> DataType:

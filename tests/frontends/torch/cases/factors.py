@@ -37,6 +37,15 @@ def solved_by_factors(x: Any, y: Any) -> Any:
     )
 
 
+def of_symmetric(x: Any, y: Any) -> Any:
+    """Blocks of one row and of two, singular ones; Hermitian matrices are another thing."""
+    found: list[Any] = []
+    for given, hermitian in ((x + x.mT, False), (x + x.mH, True)):
+        factors, pivots, info = linalg.ldl_factor_ex(given, hermitian=hermitian)
+        found += factors, pivots, info, linalg.ldl_solve(factors, pivots, y, hermitian=hermitian)
+    return *found, *linalg.ldl_factor_ex(x * 0)
+
+
 def turned(x: Any) -> Any:
     """Eigenvalues of matrices that are not symmetric: complex, as are their vectors, which nobody gives a phase."""
     values, vectors = linalg.eig(x)
@@ -79,6 +88,7 @@ def linear_algebra(numbers: Callable[..., Any]) -> list[Case]:
         (of_one_triangle, (squares,)),
         (of_nothing, (numbers(0, 0), numbers(0, 5, 5), numbers(2, 0))),
         (turned, (squares,)),
+        (of_symmetric, (numbers(2, 7, 7), numbers(2, 7, 2))),
         (lambda x: (linalg.matrix_exp(x), linalg.matrix_exp(x[0] * 1.5), linalg.matrix_exp(x * 0)), (squares,)),
         (lambda x: (linalg.inv(x), linalg.inv_ex(x * 0)[1], linalg.matrix_power(x, -2)), (squares,)),
         (lambda x: (linalg.cholesky(x), linalg.cholesky(x[0], upper=True), linalg.cholesky_ex(x - 8)[1]), (positive,)),

@@ -7,6 +7,7 @@ program runs. Matrices may be complex: then operands and results are pairs, and 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from baton._src.frontends.graph_builder.value import Value
@@ -75,6 +76,32 @@ def lu_factor(node: AtenNode, x: Matrices, *, pivot: bool = True, check_errors: 
     *outer, rows, columns = _sizes(node, x)
     results = (_info(x), TensorInfo((*outer, _least(rows, columns)), INT32), TensorInfo(tuple(outer), INT32))
     return _call(node, "lu_factor", x, int(pivot), _wanted_by(node, check_errors), results=results)
+
+
+def determinant(node: AtenNode, x: Value) -> tuple[Value, Value | None, Value | None]:
+    """(the determinant, and what only its gradient takes: the factors, the exchanges)
+
+    As PyTorch has it, and as its gradient expects, what lies by rows is factorised by columns.
+    """
+    found = node.graph.call("linalg.det", x)
+    if not node.used - {0}:
+        return found, None, None
+    axes = (*range(x.rank - 2), x.rank - 1, x.rank - 2)
+    given = node.graph.transpose(x, axes) if node.operands[0].is_contiguous() else x
+    factors, pivots, _ = lu_factor(replace(node, results=(*node.results[1:], node.results[2])), given)
+    return found, factors, pivots
+
+
+def ldl_factor(node: AtenNode, x: Matrices, *, hermitian: bool = False, check_errors: bool = False) -> tuple[Any, ...]:
+    """(D and L, the exchanges, the first zero pivot)"""
+    sizes = _sizes(node, x)
+    results = (_info(x), TensorInfo(sizes[:-1], INT32), TensorInfo(sizes[:-2], INT32))
+    return _call(node, "ldl_factor", x, int(hermitian), _wanted_by(node, check_errors), results=results)
+
+
+def ldl_solve(node: AtenNode, factors: Matrices, pivots: Value, y: Matrices, *, hermitian: bool = False) -> Any:
+    info = TensorInfo((*_outer(node, factors, y), *_sizes(node, y)[-2:]), node.dtype)
+    return _call(node, "ldl_solve", factors, pivots, y, int(hermitian), results=(info,))[0]
 
 
 def lu_unpack(
@@ -169,5 +196,6 @@ FACTORS: dict[str, Converter] = {
     "aten._linalg_eigh.default": eigh, "aten.linalg_eig.default": eigenvalues, "aten._linalg_svd.default": svd,
     "aten.lu_unpack.default": lu_unpack, "aten.linalg_matrix_exp.default": exponential,
     "aten.geqrf.default": reflectors, "aten.linalg_householder_product.default": reflectors_product,
-    "aten.ormqr.default": reflectors_multiply,
+    "aten.ormqr.default": reflectors_multiply, "aten._linalg_det.default": determinant,
+    "aten.linalg_ldl_factor_ex.default": ldl_factor, "aten.linalg_ldl_solve.default": ldl_solve,
 }  # fmt: skip

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.torch.library import torch_library
 from baton._src.frontends.torch.node import AtenNode
+from baton._src.support.dataclass import dataclass
 
 PARTS = {"complex32": "float16", "complex64": "float32", "complex128": "float64"}
 """The dtype of the parts of each complex dtype."""

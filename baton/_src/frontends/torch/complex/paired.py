@@ -7,6 +7,7 @@ from typing import Any
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.torch.complex.factors import FACTORS
 from baton._src.frontends.torch.complex.pair import Pair, Part, pair_of
+from baton._src.frontends.torch.complex.running_products import RUNNING_PRODUCTS, product, times
 from baton._src.frontends.torch.layers.nn import NN
 from baton._src.frontends.torch.node import AtenNode, Converter
 from baton._src.frontends.torch.operators.creation import CREATION
@@ -61,25 +62,6 @@ def angle(node: AtenNode, x: Pair) -> Value:
     return atan2(node, x.imag, x.real)
 
 
-def product(op: Any) -> Converter:
-    """(a + bi)(c + di) = ac - bd + (ad + bc)i, where `op(node, x, y)` multiplies."""
-
-    def convert(node: AtenNode, x: Any, y: Any) -> Pair:
-        g, a, b = node.graph, pair_of(node, x), pair_of(node, y)
-        if not isinstance(y, (Pair, complex)):
-            return Pair(op(node, a.real, b.real), op(node, a.imag, b.real))
-        if not isinstance(x, (Pair, complex)):
-            return Pair(op(node, a.real, b.real), op(node, a.real, b.imag))
-        real = g.call("subtract", op(node, a.real, b.real), op(node, a.imag, b.imag))
-        return Pair(real, g.call("add", op(node, a.real, b.imag), op(node, a.imag, b.real)))
-
-    return convert
-
-
-def _times(node: AtenNode, x: Value, y: Value) -> Value:
-    return node.graph.call("multiply", x, y)
-
-
 def quotient(node: AtenNode, x: Any, y: Any) -> Pair:
     """By a real number part by part; by a complex one scaled by its larger part, so that nothing overflows."""
     g, a, b = node.graph, pair_of(node, x), pair_of(node, y)
@@ -87,9 +69,9 @@ def quotient(node: AtenNode, x: Any, y: Any) -> Pair:
         return Pair(*(g.call("divide", part, b.real) for part in (a.real, a.imag)))
     scale = g.call("maximum", *(g.call("abs", part) for part in (b.real, b.imag)))
     c, d = (g.call("divide", part, scale) for part in (b.real, b.imag))
-    below = g.call("multiply", scale, g.call("add", _times(node, c, c), _times(node, d, d)))
-    real = g.call("add", _times(node, a.real, c), _times(node, a.imag, d))
-    imag = g.call("subtract", _times(node, a.imag, c), _times(node, a.real, d))
+    below = g.call("multiply", scale, g.call("add", times(node, c, c), times(node, d, d)))
+    real = g.call("add", times(node, a.real, c), times(node, a.imag, d))
+    imag = g.call("subtract", times(node, a.imag, c), times(node, a.real, d))
     return Pair(g.call("divide", real, below), g.call("divide", imag, below))
 
 
@@ -187,7 +169,7 @@ def _added(op: str) -> Converter:
     def convert(node: AtenNode, x: Any, y: Any, alpha: Any = 1, **given: Any) -> Pair:
         a, b, factor = pair_of(node, x), pair_of(node, y), given.get("alpha", alpha)
         if factor != 1:
-            b = product(_times)(node, b, factor)
+            b = product(times)(node, b, factor)
         return Pair(*(node.graph.call(op, getattr(a, p), getattr(b, p)) for p in ("real", "imag")))
 
     return convert
@@ -226,6 +208,7 @@ _NUMBERS = ("full.default", "full_like.default", "new_full.default", "scalar_ten
 
 PAIRED: dict[str, Converter] = {
     **FACTORS,
+    **RUNNING_PRODUCTS,
     **{f"aten.{name}.default": each(_REAL[f"aten.{name}.default"]) for name in _MOVED},
     **{f"aten.{name}": each(_REAL[f"aten.{name}"]) for name in _ALSO},
     **{f"aten.{name}": each(_REAL[f"aten.{name}"], join=True) for name in _TWO_PARTS},
@@ -234,7 +217,7 @@ PAIRED: dict[str, Converter] = {
     **{f"aten.{name}": number(_REAL[f"aten.{name}"]) for name in _NUMBERS},
     **{f"aten.add.{kind}": _added("add") for kind in ("Tensor", "Scalar")},
     **{f"aten.sub.{kind}": _added("subtract") for kind in ("Tensor", "Scalar")},
-    **{f"aten.mul.{kind}": product(_times) for kind in ("Tensor", "Scalar")},
+    **{f"aten.mul.{kind}": product(times) for kind in ("Tensor", "Scalar")},
     **{f"aten.{name}.default": product(matmul) for name in ("matmul", "mm", "bmm", "mv")},
     **{f"aten.div.{kind}": quotient for kind in ("Tensor", "Scalar")},
     "aten.abs.default": size, "aten.angle.default": angle, "aten.exp.default": exponential,

@@ -108,17 +108,10 @@ def _row_by_row(node: AtenNode, x: Value, weight: Value, ends: Value) -> Value:
     return g.call("where", is_row, products, g.scalar(0, products))
 
 
-def determinant(node: AtenNode, x: Value) -> tuple[Value, None, None]:
-    """(the determinant, and what only its gradient takes)"""
-    if node.used - {0}:
-        node.fail("the gradient of determinants is not supported")
-    return node.graph.call("linalg.det", x), None, None
-
-
 MATRIX: dict[str, Converter] = {
     "aten.matmul.default": matmul, "aten.mm.default": matmul, "aten.bmm.default": matmul, "aten.mv.default": matmul,
     "aten.linear.default": linear, "aten.addmm.default": addmm, "aten.addmv.default": addmm,
     "aten.baddbmm.default": baddbmm, "aten.dot.default": dot, "aten.vdot.default": dot, "aten.outer.default": outer,
     "aten._grouped_mm.default": grouped, "transformers.grouped_mm_fallback.default": grouped,
-    "aten.einsum.default": einsum, "aten._linalg_det.default": determinant,
+    "aten.einsum.default": einsum,
 }  # fmt: skip

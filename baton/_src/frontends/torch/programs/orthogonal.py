@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.frontends.torch.library import torch_library
 from baton._src.frontends.torch.programs.series import in_float64
+from baton._src.support.dataclass import dataclass
 
 _MOST = 128
 """Each degree is a step of the program."""

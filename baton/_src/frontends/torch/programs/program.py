@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from baton._src.frontends.torch.programs.decompositions import decompositions
 from baton._src.frontends.torch.programs.flexible_attention import write_out_attention
 from baton._src.frontends.torch.sizes import SIZES
 from baton._src.frontends.torch.symbols import unseen
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import DiagnosticError, fail
 
 _FRAME = re.compile(r'File "([^"]+)", line (\d+), in [^\n]*\n\s*([^\n]*)')

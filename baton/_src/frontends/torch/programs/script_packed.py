@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.frontends.torch.library import torch_library
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 
 _OF_QUANTISED = re.compile(r"\.nn\.(intrinsic\.)?quantized\.")

@@ -8,13 +8,14 @@ then one rounding to the scale of the result.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from baton._src.frontends.torch.library import torch_library
 from baton._src.frontends.torch.programs.quantized import dequantize, parameters, quantize
 from baton._src.frontends.torch.programs.script_functions import DTYPES
 from baton._src.frontends.torch.programs.script_packed import Layer, bag_embedded, by_channel, embedded, products
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 
 _WHOLE = {"quint8": ("uint8", 0, 255), "qint8": ("int8", -128, 127), "qint32": ("int32", -(2**31), 2**31 - 1)}

@@ -1,5 +1,6 @@
-"""Linear algebra of complex matrices, which programs keep as pairs of real ones: the functions of `matrices` and of
-`reflectors` under the name `of_complex`, whose complex operands and results are two tensors each.
+"""Linear algebra of complex matrices, which programs keep as pairs of real ones: the functions of `matrices`,
+`reflectors` and `symmetric_factors` under the name `of_complex`, whose complex operands and results are two tensors
+each.
 """
 
 from __future__ import annotations
@@ -9,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from baton._src.runtime.vm.builtins import matrices, reflectors
+from baton._src.runtime.vm.builtins import matrices, reflectors, symmetric_factors
 from baton._src.values.tensor import NDArray
 
 _KINDS = {
     "lu_factor": ("c", "crr"), "lu_solve": ("crc", "c"), "lu_unpack": ("cr", "ccc"), "triangular_solve": ("cc", "c"),
     "inverse": ("c", "cr"), "cholesky": ("c", "cr"), "qr": ("c", "cc"), "eigh": ("c", "rc"), "svd": ("c", "crc"),
     "eig": ("c", "cc"), "exponential": ("c", "c"), "reflectors": ("c", "cc"), "reflectors_product": ("cc", "c"),
-    "reflectors_multiply": ("ccc", "c"),
+    "reflectors_multiply": ("ccc", "c"), "ldl_factor": ("c", "crr"), "ldl_solve": ("crc", "c"),
 }  # fmt: skip
 """Which tensors are complex (`c`) and real (`r`): operands, before numbers and words; results."""
 
@@ -47,7 +48,7 @@ def _parts(kind: str, value: NDArray) -> Iterator[NDArray]:
 
 
 _PREFIX = "vm.builtin.matrices."
-_NAMED = {**matrices.TABLE, **reflectors.TABLE, f"{_PREFIX}eig": matrices.eig}
+_NAMED = {**matrices.TABLE, **reflectors.TABLE, **symmetric_factors.TABLE, f"{_PREFIX}eig": matrices.eig}
 
 TABLE: Mapping[str, Callable[..., Any]] = {
     **{f"{_PREFIX}of_complex.{name}": _of_parts(_NAMED[_PREFIX + name], *kinds) for name, kinds in _KINDS.items()},

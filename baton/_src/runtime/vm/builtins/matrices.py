@@ -22,13 +22,13 @@ def _given(array: Any, like: AnyArray) -> NDArray:
     return NDArray(np.ascontiguousarray(array, like.dtype))
 
 
-def _batch(x: AnyArray, inner: int) -> AnyArray:
+def batch_of(x: AnyArray, inner: int) -> AnyArray:
     """The outer axes merged into one, even if one of the `inner` last axes is empty."""
     outer = x.ndim - inner
     return x.reshape(math.prod(x.shape[:outer]), *x.shape[outer:])
 
 
-def _told(info: AnyArray, wanted_by: str, reason: str) -> NDArray:
+def reported(info: AnyArray, wanted_by: str, reason: str) -> NDArray:
     """The numbers of all matrices; an error if one failed and `wanted_by` is given."""
     failed = np.argwhere(info)
     if wanted_by and failed.size:
@@ -42,7 +42,7 @@ _SINGULAR = "pivot {} is zero, the matrix has no inverse"
 _INDEFINITE = "leading minor {} is not positive, the matrix is not positive-definite"
 
 
-def _sizes(x: AnyArray) -> AnyArray:
+def sizes_of(x: AnyArray) -> AnyArray:
     """What LAPACK compares pivots by."""
     found: AnyArray = np.abs(x.real) + np.abs(x.imag) if np.iscomplexobj(x) else np.abs(x)
     return found
@@ -55,12 +55,12 @@ def _adjoint(x: AnyArray) -> AnyArray:
 def _factorised(x: AnyArray, pivoted: bool = True) -> tuple[AnyArray, AnyArray, AnyArray]:
     """(L below the diagonal and U, the row that each one was exchanged with, counted from 1, the first zero pivot)"""
     rows, columns = x.shape[-2:]
-    a = _batch(x, 2).copy()
+    a = batch_of(x, 2).copy()
     batch = np.arange(len(a))
     pivots = np.empty((len(a), min(rows, columns)), np.int32)
     info = np.zeros(len(a), np.int32)
     for c in range(min(rows, columns)):
-        p = c + _sizes(a[:, c:, c]).argmax(1) if pivoted else np.full(len(a), c)
+        p = c + sizes_of(a[:, c:, c]).argmax(1) if pivoted else np.full(len(a), c)
         pivots[:, c] = p + 1
         a[batch, c], a[batch, p] = a[batch, p], a[batch, c]
         is_zero = a[:, c, c] == 0
@@ -74,12 +74,12 @@ def _factorised(x: AnyArray, pivoted: bool = True) -> tuple[AnyArray, AnyArray, 
 def lu_factor(x: NDArray, pivoted: int, wanted_by: str) -> tuple[NDArray, NDArray, NDArray]:
     """(the factors, the exchanges, the number of the first pivot that is zero)"""
     factors, pivots, info = _factorised(x.data, bool(pivoted))
-    return NDArray(factors), NDArray(pivots), _told(info, wanted_by, _SINGULAR)
+    return NDArray(factors), NDArray(pivots), reported(info, wanted_by, _SINGULAR)
 
 
 def _order(pivots: AnyArray, rows: int) -> AnyArray:
     """The rows in the order that exchanges bring them to."""
-    flat = _batch(pivots, 1)
+    flat = batch_of(pivots, 1)
     batch, order = np.arange(len(flat)), np.tile(np.arange(rows), (len(flat), 1))
     for c in range(flat.shape[1]):
         p = flat[:, c] - 1
@@ -149,7 +149,7 @@ def lu_solve(factors: NDArray, pivots: NDArray, y: NDArray, left: int, adjoint: 
 def inverse(x: NDArray, wanted_by: str) -> tuple[NDArray, NDArray]:
     """(the inverses, the number of the first pivot that is zero)"""
     factors, pivots, info = _factorised(x.data)
-    told = _told(info, wanted_by, _SINGULAR)
+    told = reported(info, wanted_by, _SINGULAR)
     found = _lu_solved(factors, pivots, np.eye(x.shape[-1], dtype=factors.dtype), adjoint=False)
     return _given(found, x.data), told
 
@@ -160,14 +160,14 @@ def cholesky(x: NDArray, upper: int, wanted_by: str) -> tuple[NDArray, NDArray]:
     Only that triangle is read. A matrix without the factor has NaN for it.
     """
     given = _adjoint(x.data) if upper else x.data
-    flat = _batch(given, 2)
+    flat = batch_of(given, 2)
     found, info = np.full_like(flat, np.nan), np.zeros(len(flat), np.int32)
     for k, matrix in enumerate(flat):
         info[k] = _failing_minor(matrix)
         if not info[k]:
             found[k] = np.linalg.cholesky(matrix)
     factor = found.reshape(given.shape)
-    told = _told(info.reshape(given.shape[:-2]), wanted_by, _INDEFINITE)
+    told = reported(info.reshape(given.shape[:-2]), wanted_by, _INDEFINITE)
     return _given(_adjoint(factor) if upper else factor, x.data), told
 
 

@@ -22,6 +22,7 @@ from baton._src.runtime.vm.builtins import (
     sorting,
     strings,
     structures,
+    symmetric_factors,
     threads,
 )
 
@@ -43,6 +44,7 @@ BUILTINS: Mapping[str, Callable[..., Any]] = {
     **sorting.TABLE,
     **structures.TABLE,
     **strings.TABLE,
+    **symmetric_factors.TABLE,
     **threads.TABLE,
 }
 """Functions of run-time values. Those that need the VM take it first: bytecode passes `%vm`."""
