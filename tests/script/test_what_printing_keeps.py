@@ -117,6 +117,8 @@ def main(x: R.Tensor((1, 3, 8, 8), "float32"), w: R.Tensor((4, 3, 3, 3), "float3
     assert 'relay_attrs={"channels": 4, "kernel_size": [3, 3]}' in printed
     assert "R.log2(y)" in printed
     assert_structural_equal(load(printed), found)
+    plain = load("@R.function\ndef main(x: R.Tensor((3,))):\n    return R.expand_dims(x, axis=[0])\n")
+    assert "R.expand_dims(x, axis=[0])" in script(plain)  # what is Relay's has its default, and is not said
     with pytest.raises(DiagnosticError, match="no Relay attribute 'chanels'"):
         load(text.replace("channels", "chanels"))
 

@@ -60,6 +60,12 @@ def quoted(text: str) -> str:
     return f'"{body}"'
 
 
+def _same(value: Any, default: Any) -> bool:
+    """Whether two values are equal and of one kind: True is no 1, and 1.0 none either."""
+    alike = isinstance(value, type(default)) and isinstance(value, bool) is isinstance(default, bool)
+    return alike and value == default
+
+
 def attr_arguments(record: Attrs | None, text: Callable[[Any], str]) -> list[str]:
     """The attributes of a call as keyword arguments, sequences as lists.
 
@@ -78,7 +84,7 @@ def attr_arguments(record: Attrs | None, text: Callable[[Any], str]) -> list[str
         if told.get("same_as"):
             continue
         quiet = not shown or told.get("beyond", False)
-        if quiet and (value is default or (type(value) is type(default) and value == default)):
+        if quiet and (value is default or _same(value, default)):
             continue
         said = text(list(value) if isinstance(value, tuple) else value)
         if shown:

@@ -88,6 +88,15 @@ def test_products_of_one_operand_become_one() -> None:
     assert called(after).count("matmul") == 1
     assert CombineParallelMatmul(check=lambda x, weights, biases, values: len(weights) > 3)(before) is before
 
+    def added(b: Any, x: Any, p: Any, q: Any) -> Any:
+        """The second product is added to the first one, as a bias would be."""
+        return R.add(b.emit(R.matmul(x, p)), b.emit(R.matmul(x, q)))
+
+    shapes = (2, 4), (4, 3), (4, 3)
+    before = program([tensor(n, *s) for n, s in zip("xpq", shapes)], added)
+    after = check(CombineParallelMatmul(), before, *arrays(*shapes), rtol=1e-4)
+    assert called(after).count("matmul") == 1
+
 
 def test_weights_that_come_later_are_left_alone() -> None:
     """The second weight depends on the first product."""

@@ -138,4 +138,5 @@ def _known_at_first_end(branches: list[Branch], ends: dict[Branch, VarBinding], 
     if not branches:
         return []
     first = min(places[ends[b].var] for b in branches)
-    return [b for b in branches if places.get(b.weight, -1) < first and places.get(b.bias, -1) < first]
+    joined = {b: [b.weight] if ends[b] is b.product else [b.weight, b.bias] for b in branches}
+    return [b for b, operands in joined.items() if all(places.get(o, -1) < first for o in operands)]
