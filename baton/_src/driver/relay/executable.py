@@ -75,7 +75,7 @@ def optimized(module: IRModule, entry: str = "main") -> IRModule:
     if entry in module:
         module = RemoveUnusedFunctions((entry,))(module)
     module = DissolveMemory()(module)
-    module = Specialize()(EtaExpand(expand_constructor=True)(module))
+    module = Specialize()(EtaExpand(expand_constructor=True, expand_operator=False)(module))
     return optimize(entry if entry in module else None)(module)
 
 

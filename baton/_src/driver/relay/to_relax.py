@@ -32,7 +32,7 @@ def from_relay(mod: IRModule | Function, params: Mapping[str, Any] | None = None
         if "main" in module:
             module = RemoveUnusedFunctions(("main",))(module)
         module = DissolveMemory()(module)
-        return lower(ToBasicBlockNormalForm()(EtaExpand()(Specialize()(EtaExpand()(module)))))
+        return lower(ToBasicBlockNormalForm()(EtaExpand()(Specialize()(module))))
 
 
 def translated(

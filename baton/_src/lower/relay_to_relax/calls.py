@@ -15,6 +15,7 @@ from baton._src.lower.relay_to_relax.types import OBJECT
 from baton._src.relax import nodes as rx
 from baton._src.relax.info import to_info
 from baton._src.relax.special_ops import special_op
+from baton._src.relay.check.operator_rule import is_unknown
 from baton._src.relay.nodes import Call, Function, Var
 from baton._src.support.diagnostics import fail
 from baton._src.tir.arith.analyzer import Analyzer
@@ -39,6 +40,8 @@ class Calls:
         emitter = self._emitter
         args = [emitter.values[a] for a in node.args]
         match node.op:
+            case Op() if any(is_unknown(a.checked_type) for a in node.args):
+                return self._undecided(node, node.op, args, bindings)
             case Op():
                 return emitter.emit(bindings, self.operator(node, node.op, args, bindings), node)
             case Constructor():
@@ -49,6 +52,12 @@ class Calls:
                 return self._cast_result(bindings, made, scheme, node)
             case _:
                 return self._call_value(bindings, node, args)
+
+    def _undecided(self, node: Call, op: Op, args: Sequence[Any], bindings: Bindings) -> Any:
+        """A call whose operands have no known type after specialisation: nothing calls the function around it with any,
+        so it never runs."""
+        info = self._emitter.types.known(node.checked_type)
+        return self._emitter.builtin(bindings, "undecided", [rx.StringImm(op.name), *args], info, node)
 
     def _call_value(self, bindings: Bindings, node: Call, args: Sequence[Any]) -> Any:
         emitter = self._emitter

@@ -11,12 +11,13 @@ from typing import Any
 from baton._src.ir.expr import GlobalVar, Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.node import set_note
-from baton._src.ir.types import FuncType, TypeVar
+from baton._src.ir.types import FuncType
 from baton._src.lower.relay_to_relax.binding_emitter import BindingEmitter
 from baton._src.lower.relay_to_relax.scope_lowering import ScopeLowering
 from baton._src.lower.relay_to_relax.types import TypeLowering
 from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relay.check.infer_type import infer_type
+from baton._src.relay.check.operator_rule import is_unknown
 from baton._src.relay.check.show import show_type
 from baton._src.relay.check.substitute import leaves
 from baton._src.relay.expressions import walk
@@ -62,9 +63,13 @@ def _has_effects(function: Function) -> bool:
 
 
 def _check_entry(var: GlobalVar, function: Function) -> None:
-    """Check that `main` is not polymorphic, since it is called from outside."""
+    """Check that the types of `main`'s parameters and result are known, since it is called from outside. What nothing
+    calls in it may have any type."""
     type_ = function.checked_type
-    if var.name_hint != "main" or not isinstance(type_, FuncType) or not type_.type_params:
+    if var.name_hint != "main" or not isinstance(type_, FuncType):
+        return
+    seen = {leaf for part in (*type_.arg_types, type_.ret_type) for leaf in leaves(part)}
+    if seen.isdisjoint(type_.type_params):
         return
     message = f"@main is polymorphic, so it cannot be compiled as an entry: its type is {show_type(type_)}"
     span, help = var.span, "annotate the parameters of @main"
@@ -78,5 +83,4 @@ def _check_entry(var: GlobalVar, function: Function) -> None:
 
 def _is_undecided(node: Any) -> bool:
     """Whether this is a call of an operator whose type depends on the callers of the function."""
-    is_operator = isinstance(node, Call) and isinstance(node.op, Op)
-    return is_operator and any(isinstance(leaf, TypeVar) for leaf in leaves(node.checked_type))
+    return isinstance(node, Call) and isinstance(node.op, Op) and any(is_unknown(a.checked_type) for a in node.args)

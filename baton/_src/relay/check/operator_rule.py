@@ -105,7 +105,7 @@ class OperatorRule:
         known = [self._unifier.resolve(a) for a in args]
         if any(isinstance(t, (IncompleteType, TypeVar)) for t in known):
             known = self._infer_inputs(op, args, known, attrs, constants, span)
-        if any(_is_unknown(t) for t in known):
+        if any(is_unknown(t) for t in known):
             return None
         if any(_open_dtype(t) for t in known):
             return self._with_literals(op, known, attrs, constants, span)
@@ -116,9 +116,9 @@ class OperatorRule:
     ) -> list[Any]:
         """Weights whose type follows from the data (conv2d, dense, batch_norm, ...)."""
         rule = op.definition.infer_inputs
-        if rule is None or not known or _is_unknown(known[0]) or _open_dtype(known[0]):
+        if rule is None or not known or is_unknown(known[0]) or _open_dtype(known[0]):
             return known
-        infos = tuple(TensorInfo() if _is_unknown(t) else to_info(t) for t in known)
+        infos = tuple(TensorInfo() if is_unknown(t) else to_info(t) for t in known)
         try:
             call = OpCall(op.definition, infos, attrs or _defaults(op), self._prover, tuple(constants), span)
             op.definition.infer(call)  # what is wrong with the data alone stays wrong, whatever the weights will be
@@ -221,15 +221,15 @@ def _is_closed(type_: Any) -> bool:
             return True
 
 
-def _is_unknown(type_: Any) -> bool:
-    """Whether an operator's rule cannot use this type yet."""
+def is_unknown(type_: Any) -> bool:
+    """Whether an operator's rule cannot use this type (yet): it has holes or type parameters that matter."""
     match type_:
         case IncompleteType() | TypeVar():
             return True
         case TensorType():
             return not isinstance(type_.shape, tuple) or isinstance(type_.dtype, TypeVar)
         case TupleType():
-            return any(_is_unknown(f) for f in type_.fields)
+            return any(is_unknown(f) for f in type_.fields)
         case _:
             return False
 

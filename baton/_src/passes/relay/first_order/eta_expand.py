@@ -2,7 +2,7 @@
 
     @map(S, %xs)      becomes      @map(fn (%a0: Nat[]) -> Nat[] { S(%a0) }, %xs)
 
-Operators used as values are expanded too: the compiler only supports direct calls of operators.
+Operators used as values are expanded too, unless told otherwise: the compiler only supports direct calls of operators.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ class EtaExpand(RelayFunctionPass):
     opt_level: ClassVar[int] = 1
     expand_constructor: bool = False
     expand_global_var: bool = False
+    expand_operator: bool = True
 
     def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
         done: dict[Any, Any] = {}
@@ -49,7 +50,9 @@ class EtaExpand(RelayFunctionPass):
     def _expands(self, node: Any) -> bool:
         if isinstance(node, Constructor):
             return self.expand_constructor
-        return isinstance(node, Op) or (isinstance(node, GlobalVar) and self.expand_global_var)
+        if isinstance(node, Op):
+            return self.expand_operator
+        return isinstance(node, GlobalVar) and self.expand_global_var
 
 
 def expanded(node: Any, module: IRModule) -> Function:

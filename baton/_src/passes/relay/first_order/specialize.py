@@ -5,32 +5,27 @@ becomes
     def @id_1(%x: int32) -> int32 { %x }   def @id_2(%x: bool) -> bool { %x }   def @main() { (@id_1(1), @id_2(True)) }
 
 The same for let-bound functions, which inference generalises whenever it can; the copies replace the let. Polymorphic
-functions used as values are eta-expanded first, so that every use is a call. Only function values with type parameters
-and without relations stay polymorphic; their types are decided at run time. Operators need known types, so a value
-whose type has relations gets the types of its later calls.
+functions used as values are expanded first, so that every use is a call (`value_expansion`). What stays polymorphic are
+function values with type parameters and without relations, and functions that recursion calls with ever larger types
+(`growing_types`): their types are decided at run time. Operators need known types.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
-from baton._src.ir.types import (
-    Constructor,
-    FuncType,
-    RelayRefType,
-    TupleType,
-    TypeVar,
-)
-from baton._src.passes.relay.first_order.type_instances import instance_of, with_types
+from baton._src.ir.types import FuncType
+from baton._src.passes.relay.first_order.growing_types import growing
+from baton._src.passes.relay.first_order.type_instances import instance_of, is_polymorphic, with_types
+from baton._src.passes.relay.first_order.value_expansion import with_values_expanded
 from baton._src.relay.check.infer_type import infer_expr, infer_type
 from baton._src.relay.check.show import show_type
 from baton._src.relay.check.substitute import substitute_types
-from baton._src.relay.expressions import global_vars, parts, replace, rewrite, walk, with_parts
-from baton._src.relay.nodes import Call, Function, Let, RefCreate, Tuple, Var
+from baton._src.relay.expressions import global_vars, replace, rewrite, walk
+from baton._src.relay.nodes import Call, Function, Let, Var
 from baton._src.support.diagnostics import fail
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
@@ -48,95 +43,14 @@ class Specialize(Pass):
 
     def run(self, module: IRModule, ctx: PassContext) -> IRModule:
         module = infer_type(module)
-        if not any(_has_polymorphism(f) for f in module.functions.values()):
+        expanded = with_values_expanded(module)
+        if expanded is module and not any(_has_polymorphism(f) for f in module.functions.values()):
             return module
-        expanded = {v: _values_expanded(f, module) for v, f in module.functions.items()}
-        return _Specializer(infer_type(module.with_functions(expanded)), self.max_copies).module()
-
-
-def is_polymorphic(type_: Any) -> bool:
-    """Whether it is a function type with type parameters."""
-    return isinstance(type_, FuncType) and bool(type_.type_params)
+        return _Specializer(infer_type(expanded), self.max_copies).module()
 
 
 def _has_polymorphism(function: Any) -> bool:
-    return isinstance(function, Function) and (
-        is_polymorphic(function.checked_type_)
-        or any(isinstance(n, Function) and is_polymorphic(n.checked_type_) for n in walk(function.body))
-    )
-
-
-def _values_expanded(function: Any, module: IRModule) -> Any:
-    """Every use of a polymorphic name as a value becomes `fn (%a) { name(%a) }`, each use its own."""
-    if not isinstance(function, Function):
-        return function
-    arity: dict[Any, int] = {}
-    aliases: list[Let] = []
-    for node in walk(function):
-        if isinstance(node, Let) and isinstance(node.value, Function) and is_polymorphic(node.value.checked_type_):
-            arity[node.var] = len(node.value.params)
-        elif isinstance(node, Let) and isinstance(node.value, (Var, GlobalVar)):
-            aliases.append(node)
-        elif isinstance(node, GlobalVar) and is_polymorphic(getattr(module[node], "checked_type_", None)):
-            arity[node] = len(module[node].params)
-    for let in reversed(aliases):  # outer ones first
-        if let.value in arity:  # its value becomes a function literal, polymorphic too
-            arity[let.var] = arity[let.value]
-
-    def expanded(part: Any, wanted: Any) -> Any:
-        if part not in arity:
-            return part
-        scheme = module[part].checked_type_ if isinstance(part, GlobalVar) else part.checked_type_
-        if is_polymorphic(wanted) and is_polymorphic(scheme) and not scheme.type_constraints:
-            return _still_polymorphic(part, scheme)
-        params = [Var(f"a{i}") for i in range(arity[part])]
-        return Function(params, Call(part, params))
-
-    def rule(old: Any, new: Any) -> Any:
-        if isinstance(new, Call):
-            return new.with_fields(args=_mapped(new.args, _argument_types(old, module), expanded))
-        type_ = getattr(old, "checked_type_", None)
-        if isinstance(new, Tuple):
-            fields = type_.fields if isinstance(type_, TupleType) else ()
-            return new.with_fields(fields=_mapped(new.fields, fields, expanded))
-        if isinstance(old, Function):
-            type_ = type_.ret_type if isinstance(type_, FuncType) else None
-        elif isinstance(old, RefCreate):
-            type_ = type_.value if isinstance(type_, RelayRefType) else None
-        found = {
-            p: expanded(p, old.var.checked_type_ if _is_bound(old, p) else type_) for p in parts(new) if p in arity
-        }
-        return with_parts(new, found) if found else None
-
-    return rewrite(function, rule) if arity else function
-
-
-def _is_bound(node: Any, part: Any) -> bool:
-    return isinstance(node, Let) and part is node.value
-
-
-def _still_polymorphic(name: Any, scheme: FuncType) -> Function:
-    """`fn<T>(%a: T) -> R { name(%a) }`: a value that is called with several types."""
-    own = {old: TypeVar(old.name_hint, old.kind) for old in scheme.type_params}
-    params = [Var(f"a{i}", substitute_types(t, own)) for i, t in enumerate(scheme.arg_types)]
-    result = substitute_types(scheme.ret_type, own)
-    return Function(params, Call(name, params), result, tuple(own.values()))
-
-
-def _argument_types(call: Call, module: IRModule) -> tuple[Any, ...]:
-    """The parameter types that the callee declares, where known."""
-    op = call.op
-    if isinstance(op, Constructor):
-        return op.inputs
-    type_ = (
-        getattr(module[op], "checked_type_", None) if isinstance(op, GlobalVar) else getattr(op, "checked_type_", None)
-    )
-    return type_.arg_types if isinstance(type_, FuncType) else ()
-
-
-def _mapped(items: tuple[Any, ...], types: tuple[Any, ...], function: Callable[[Any, Any], Any]) -> tuple[Any, ...]:
-    made = tuple(function(item, types[n] if n < len(types) else None) for n, item in enumerate(items))
-    return items if all(a is b for a, b in zip(made, items)) else made
+    return isinstance(function, Function) and any(is_polymorphic(n) for n in walk(function))
 
 
 class _Specializer:
@@ -145,36 +59,27 @@ class _Specializer:
     def __init__(self, module: IRModule, max_copies: int) -> None:
         self._module = module
         self._max_copies = max_copies
+        self._growing = growing({v.name_hint: f for v, f in module.functions.items() if isinstance(f, Function)})
         self._copies: dict[tuple[str, str], GlobalVar] = {}
         self._names = {v.name_hint for v in module.functions}
-        self._todo: list[tuple[GlobalVar, Function]] = []
+        self._todo: list[tuple[GlobalVar, Any]] = []
 
     def module(self) -> IRModule:
-        functions: dict[GlobalVar, Any] = {}
+        """The monomorphic functions and the entry, the copies made for them, and what is called but stays polymorphic,
+        such as an entry without annotations, which is reported later.
+        """
+        made: dict[GlobalVar, Any] = {}
         for var, function in self._module.functions.items():
-            if not isinstance(function, Function):
-                functions[var] = function
-            elif not is_polymorphic(function.checked_type_):
-                functions[var] = self._specialized(function)
+            if not is_polymorphic(function) or var.name_hint == "main":
+                self._todo.append((var, function))
         while self._todo:
             var, function = self._todo.pop()
-            functions[var] = self._specialized(infer_expr(function, self._module))
-        return infer_type(self._module.with_functions(self._with_needed(functions)))
-
-    def _with_needed(self, functions: dict[GlobalVar, Any]) -> dict[GlobalVar, Any]:
-        """Keep polymorphic functions that are still used, and a polymorphic entry, which is reported later."""
-        kept = {v.name_hint for v in functions}
-        entry = [f for v, f in self._module.functions.items() if v.name_hint == "main" and "main" not in kept]
-        work = [*functions.values(), *entry]
-        kept.add("main")
-        while work:
-            top = work.pop()
-            for name in global_vars(top) if isinstance(top, Function) else ():
-                if name.name_hint not in kept:
-                    kept.add(name.name_hint)
-                    work.append(self._module[name])
-        first = {v: functions.get(v, f) for v, f in self._module.functions.items() if v.name_hint in kept}
-        return {**first, **functions}
+            made[var] = self._specialized(function) if isinstance(function, Function) else function
+            names = {v.name_hint for v, _ in self._todo} | {v.name_hint for v in made}
+            mentioned = (g for g in global_vars(made[var]) if g.name_hint not in names)
+            self._todo += [(self._module.get_global_var(g.name_hint), self._module[g]) for g in mentioned]
+        first = {v: made.pop(v) for v in self._module.functions if v in made}
+        return infer_type(self._module.with_functions({**first, **made}))
 
     def _specialized(self, function: Function) -> Function:
         """A monomorphic function in which calls of polymorphic lets and globals are replaced by calls of copies."""
@@ -195,7 +100,7 @@ class _Specializer:
 
     def _copy(self, call: Call) -> GlobalVar | None:
         callee = self._module[call.op]
-        if not isinstance(callee, Function) or not is_polymorphic(callee.checked_type_):
+        if not is_polymorphic(callee) or call.op.name_hint in self._growing:
             return None
         mapping = instance_of(callee.checked_type_, call)
         if mapping is None:
@@ -206,7 +111,7 @@ class _Specializer:
                 message = f"@{key[0]} is called with more and more types: {key[1][:200]}"
                 raise fail("relay-specialize", message, span=call.span, help="give its parameters fixed types")
             self._copies[key] = self._named(call.op.name_hint)
-            self._todo.append((self._copies[key], with_types(callee, mapping)))
+            self._todo.append((self._copies[key], infer_expr(with_types(callee, mapping), self._module)))
         return self._copies[key]
 
     def _named(self, hint: str) -> GlobalVar:
@@ -222,11 +127,9 @@ class _Lets:
 
     def __init__(self, function: Function) -> None:
         self._function = function
-        self._lets = {
-            n.var: n
-            for n in walk(function.body)
-            if isinstance(n, Let) and isinstance(n.value, Function) and is_polymorphic(n.value.checked_type_)
-        }
+        self._lets = {n.var: n for n in walk(function.body) if isinstance(n, Let) and is_polymorphic(n.value)}
+        for var in growing({"": function}) if self._lets else ():
+            self._lets.pop(var, None)
         self._copies: dict[Var, dict[str, tuple[Var, Any]]] = {v: {} for v in self._lets}
         self._calls: dict[Call, Var] = {}
 

@@ -22,6 +22,12 @@ from baton._src.relay.expressions import rewrite
 from baton._src.relay.nodes import Call, Function, Var
 
 
+def is_polymorphic(function: Any) -> bool:
+    """Whether it is a typed function whose type has type parameters."""
+    type_ = function.checked_type_ if isinstance(function, Function) else None
+    return isinstance(type_, FuncType) and bool(type_.type_params)
+
+
 def instance_of(scheme: FuncType, call: Call) -> dict[Any, Any] | None:
     """The type arguments of `scheme` at a typed call; None if they are not completely known."""
     mapping = type_arguments(scheme, call)
@@ -44,11 +50,12 @@ def type_arguments(scheme: FuncType, call: Call) -> dict[Any, Any]:
         if isinstance(general, TypeVar):
             mapping.setdefault(general, found)
             continue
-        work.extend(_inner_pairs(general, found))
+        work.extend(inner_pairs(general, found))
     return mapping
 
 
-def _inner_pairs(general: Any, found: Any) -> list[tuple[Any, Any]]:
+def inner_pairs(general: Any, found: Any) -> list[tuple[Any, Any]]:
+    """The types (variables only, of shapes and dtypes) directly inside two types of one form, in pairs."""
     if type(general) is not type(found):
         return []
     match general:

@@ -64,6 +64,12 @@ def match_failed(text: str, value: Any = None) -> Any:
     raise fail("match-failed", f"no clause of the match fits {describe(value)}{': ' if text else ''}{text}")
 
 
+def undecided(operator: str, *operands: Any) -> Any:
+    """Raise the error that an operator runs whose operands had no known type when it was compiled."""
+    given = ", ".join(describe(v) for v in operands)
+    raise fail("operator-undecided", f"{operator} was compiled without the types of its operands, now {given}")
+
+
 def ref_create(value: Any) -> RefCell:
     """A new mutable cell."""
     return RefCell(value)
@@ -100,6 +106,7 @@ TABLE: Mapping[str, Callable[..., Any]] = {
     "vm.builtin.adt_tag": adt_tag,
     "vm.builtin.adt_field": adt_field,
     "vm.builtin.match_failed": match_failed,
+    "vm.builtin.undecided": undecided,
     "vm.builtin.ref_create": ref_create,
     "vm.builtin.ref_read": ref_read,
     "vm.builtin.ref_write": ref_write,
