@@ -130,6 +130,19 @@ def test_a_functor_without_a_method_says_that_it_is_not_implemented() -> None:
         relay.ExprFunctor().visit(relay.const(1))
 
 
+def test_an_overridden_visit_sees_every_node_once() -> None:
+    """Guards classes that count or print in `visit`: the root came twice."""
+    seen: list[str] = []
+
+    class Names(relay.ExprVisitor):
+        def visit(self, expr: Any) -> None:
+            seen.append(type(expr).__name__)
+            super().visit(expr)
+
+    Names().visit(relay.exp(relay.var("x")))
+    assert seen == ["Call", "Op", "Var"]
+
+
 def test_values_of_the_interpreter_have_classes() -> None:
     module = relay.prelude.Prelude(baton.IRModule()).mod
     _, cons, nil = module.get_type("List")

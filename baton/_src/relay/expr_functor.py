@@ -86,13 +86,16 @@ class ExprFunctor:
 
     def visit(self, expr: Any) -> Any:
         """The result for `expr`."""
-        if not self._running:
-            with deep_enough(expr):
-                self._running = True
-                try:
-                    return self.visit(expr)
-                finally:
-                    self._running = False
+        if self._running:
+            return self._visited(expr)
+        with deep_enough(expr):
+            self._running = True
+            try:
+                return self._visited(expr)  # not `visit`: a class that overrides it would see the root twice
+            finally:
+                self._running = False
+
+    def _visited(self, expr: Any) -> Any:
         if expr in self.memo_map:
             return self.memo_map[expr]
         name = self.methods.get(type(expr))

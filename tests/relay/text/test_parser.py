@@ -17,6 +17,7 @@ ACCEPTED = [
     ("RELAY-TEXT-4", "10 - 4 - 3", 3),
     ("RELAY-TEXT-4", "1 + 2 * 3 == 7 && True", True),
     ("RELAY-TEXT-5", "let %r = ref(1); ref_write(%r, 2); 5", 5),
+    ("RELAY-TEXT-5", "add(let %a = 2; %a * %a, match ((3, 4)) { (%b, %c) => let %d = %b + %c; %0 = %d * 2; %0 })", 18),
     ("RELAY-IF-3", "1 + if (True) {2} else {3}", 3),
     ("RELAY-TUPLE-4", "(1,)", (1,)),
     ("RELAY-MOD-4", "let %m = 1; let %n = 0; if (%m > 0 && %n == 0) {1} else if (%m == 0) {2} else {3}", 1),

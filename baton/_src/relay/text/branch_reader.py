@@ -72,7 +72,7 @@ class BranchReader:
                 body = yield owner.block("of a case")
             else:
                 cursor.expect("=>", "after the pattern of a clause")
-                body = yield (owner.block("of a clause") if cursor.at("{") else owner.expression())
+                body = yield (owner.block("of a clause") if cursor.at("{") else owner.sequence())
             for var in reversed(variables):
                 owner.scope.pop(var)
             owner.scope.leave()

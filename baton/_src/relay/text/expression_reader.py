@@ -1,7 +1,7 @@
 """Expressions of Relay text, in both notations (facts relay-language §5; seed 004).
 
     binary   := call (OP call)*      * /  over  + -  over  < <= > >=  over  == !=  over  &&  over  ||
-    call     := atom ( <T, ...>? ( e, ..., name=value ) | .N )*
+    call     := atom ( <T, ...>? ( e, ..., name=value ) | .N )*         an argument may begin with let
 
 Methods that may nest are tasks (`support.trampoline`), so the depth of a program is bounded by memory, not by Python.
 Names that do not exist are recorded and read on; text that fits no rule ends the definition (`SyntaxFault`).
@@ -160,7 +160,7 @@ class ExpressionReader:
                 raise cursor.unexpected("an attribute (arguments come before attributes)")
             else:
                 operand = self._operand()
-                args.append(operand if operand is not None else (yield self.expression()))
+                args.append(operand if operand is not None else (yield self._argument()))
             if not cursor.accept(","):
                 break
         cursor.expect(")", "after the arguments")
@@ -181,6 +181,15 @@ class ExpressionReader:
             return None
         cursor.next()
         return self._local(token) if token.kind is _LOCAL else self._graph(token)
+
+    def _argument(self) -> Task[Any]:
+        """An argument, which may bind variables of its own."""
+        if not self.cursor.at("let"):
+            return (yield self.expression())
+        self.scope.enter()
+        found = yield self.sequence()
+        self.scope.leave()
+        return found
 
     def _plain_name(self) -> Any:
         """What a single token of its own meaning is, without a task for it; else None."""
