@@ -43,8 +43,13 @@ def test_reshapes(steps: list[str]) -> None:
     s = tir.Schedule(reshaped)
     for step in steps:
         (s.reverse_compute_inline if step[0] == "~" else s.compute_inline)(step[-1])
-    check_prim_func(s.func)
     assert len(s.get_child_blocks("root")) == 3 - len(steps)
+    keeps_the_meaning(s)
+
+
+def keeps_the_meaning(s: tir.Schedule) -> None:
+    """Interpreted and natively."""
+    assert check_prim_func(s.func) == []
     draw = np.random.default_rng(2)
     given = [draw.standard_normal((8, 8)).astype("float32"), np.zeros(64, "float32")]
     after, native = [a.copy() for a in given], [a.copy() for a in given]
@@ -112,3 +117,12 @@ def test_a_reader_of_a_part() -> None:
 
     with pytest.raises(DiagnosticError, match="reads B from 0 to 16, but block B stores from 0 to 24"):
         tir.Schedule(part).reverse_compute_inline("C")
+
+
+def test_tiles_are_made_where_they_are_read() -> None:
+    """Guards blocks that store at a one-to-one map of their axes: only what an iteration reads is made in it."""
+    s = tir.Schedule(reshaped)
+    s.compute_at("B", s.split(s.get_loops("C")[0], [None, 2])[0])
+    s.reverse_compute_inline("D")
+    assert [s.get(loop).extent.value for loop in s.get_loops("B")] == [8, 8]
+    keeps_the_meaning(s)

@@ -88,9 +88,10 @@ def test_windows_within_tiles() -> None:
         sch.parallel(jo)
     sch = Schedule(func)
     i, j, *_ = sch.get_loops("C")
-    jo, ji = sch.split(j, [None, 2])
+    jo, ji = sch.split(j, [None, 1])
     sch.compute_at("B", jo)
     sch.rolling_buffer("B", 0)
+    assert "T.where((i < 1 or 2 <= ax0) and (j_0 < 1 or 1 <= ax1))" in script(sch.func)  # both ways windows overlap
     same(func, sch.func)
 
 

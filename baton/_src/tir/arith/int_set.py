@@ -10,8 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from baton._src.ir.expr import PrimExpr, Range
+from baton._src.tir.arith import division, extrema
 from baton._src.tir.arith import polynomial as p
 from baton._src.tir.arith.analyzer import Analyzer
+from baton._src.tir.arith.atoms import Atom
 from baton._src.tir.arith.bounds import bound
 from baton._src.tir.arith.canonical import canonical
 from baton._src.tir.arith.facts import Context
@@ -170,10 +172,15 @@ def _extreme(
     ctx: Context, form: Poly, domains: Mapping[Var, Range], direction: int, dtype: DataType
 ) -> PrimExpr | None:
     """The least (direction -1) or greatest (1) value, without the variables of the domains."""
+    found = _extreme_form(ctx, form, domains, direction)
+    return None if found is None else ctx.atoms.emit(found, dtype)
+
+
+def _extreme_form(ctx: Context, form: Poly, domains: Mapping[Var, Range], direction: int) -> Poly | None:
     for _ in range(_MAX_STEPS):
         index = _dependent(ctx, form, domains)
         if index is None:
-            return ctx.atoms.emit(form, dtype)
+            return form
         split = p.split_by_atom(form, index)
         if split is None:
             return None
@@ -215,11 +222,14 @@ def _depends(ctx: Context, index: int, domains: Mapping[Var, Range]) -> bool:
 
 
 def _edge(ctx: Context, index: int, direction: int, domains: Mapping[Var, Range]) -> Poly | None:
-    """A bound of one atom: of a variable by its domain, of a quotient by its numerator's, else a constant one."""
+    """A bound of one atom: of a variable by its domain, of an operation by those of its operands, else a constant."""
     atom = ctx.atoms[index]
     known = (ctx.facts.upper if direction > 0 else ctx.facts.lower).get(index, ())
     if known:
         return known[0]
+    found = _edge_of_operation(ctx, atom, direction, domains)
+    if found is not None:
+        return found
     low, high = bound(ctx, p.atom(index))
     edge = high if direction > 0 else low
     if abs(edge) != float("inf"):
@@ -228,3 +238,24 @@ def _edge(ctx: Context, index: int, direction: int, domains: Mapping[Var, Range]
         free = [a for a in atom.args if _dependent(ctx, a, domains) is None]
         return free[0] if free else None
     return None
+
+
+def _edge_of_operation(ctx: Context, atom: Atom, direction: int, domains: Mapping[Var, Range]) -> Poly | None:
+    """A bound of a quotient or extremum at the bounds of its operands; of a remainder, where all have one quotient."""
+    if atom.kind not in ("div", "mod", "min", "max"):
+        return None
+    if atom.kind in ("min", "max"):
+        ends = [_extreme_form(ctx, part, domains, direction) for part in atom.args]
+        whole = [end for end in ends if end is not None]
+        return extrema.extremum(ctx, atom.kind, whole, atom.dtype) if len(whole) == len(ends) else None
+    divided, divisor = atom.args
+    if (p.as_constant(divisor) or 0) < 1:
+        return None
+    end = _extreme_form(ctx, divided, domains, direction)
+    quotient = None if end is None else division.floor_div(ctx, end, divisor, atom.dtype)
+    if atom.kind == "div" or end is None or quotient is None:
+        return quotient
+    other = _extreme_form(ctx, divided, domains, -direction)
+    if other is None or division.floor_div(ctx, other, divisor, atom.dtype) != quotient:
+        return None
+    return p.subtract(end, p.multiply(divisor, quotient))

@@ -14,6 +14,7 @@ from baton._src.tir.buffer import Buffer, BufferRegion
 from baton._src.tir.regions import through_views
 from baton._src.tir.schedule.coverage import own_conditions, require_whole
 from baton._src.tir.schedule.independence import require_independent
+from baton._src.tir.schedule.needed_ranges import ranges_of
 from baton._src.tir.schedule.overlap import overwritten
 from baton._src.tir.schedule.stored_ranges import require_within, stored, stored_boxes
 from baton._src.tir.schedule.tree import (
@@ -228,7 +229,7 @@ def _nest(
 ) -> st.Stmt:
     """Loops over the part of the block's axes given by `wanted`; axes it does not fix run over their whole range."""
     block = realize.block
-    ranges = _ranges_of(block, wanted, before)
+    ranges = ranges_of(block, wanted, before)
     loops: list[tuple[tir.Var, PrimExpr]] = []
     analyzer = Analyzer()
     for outer, over in around.items():
@@ -255,24 +256,6 @@ def _nest(
     for fresh, extent in reversed(loops):
         body = st.For(fresh, 0, extent, st.ForKind.SERIAL, body)
     return body
-
-
-def _ranges_of(block: st.Block, wanted: list[BufferRegion], before: bool) -> dict[tir.Var, Range]:
-    """The ranges of a block's axes that touch the `wanted` regions, as far as those fix them."""
-    ranges: dict[tir.Var, Range] = {}
-    for region in wanted:
-        for own in block.writes if before else block.reads:
-            if own.buffer is region.buffer:
-                _match(own, region, {iv.var for iv in block.iter_vars}, ranges)
-    return ranges
-
-
-def _match(own: BufferRegion, region: BufferRegion, axes: set[tir.Var], ranges: dict[tir.Var, Range]) -> None:
-    for mine, asked in zip(own.region, region.region):
-        one = isinstance(mine.extent, tir.IntImm) and mine.extent.value == 1
-        if one and isinstance(mine.min, tir.Var) and mine.min in axes and mine.min not in ranges:
-            dtype = mine.min.dtype  # indices of another width may ask for it
-            ranges[mine.min] = Range(ops.cast(dtype, asked.min), ops.cast(dtype, asked.extent))
 
 
 def _certainly_inside(part: Range, whole: Range) -> bool:

@@ -1,7 +1,7 @@
 """Rolling buffers: keep the overlap of successive windows in a buffer as large as one window.
 
 for i: {for r in 3: B[i + r] = ..; C[i] = B[i] + B[i + 1] + B[i + 2]}
-    ->  for i: {for r in 3: if i == 0 or i + r >= i + 2: B[(i + r) % 3] = ..; C[i] = B[i % 3] + ...}
+    ->  for i: {for r in 3: if i < 1 or 2 <= r: B[(i + r) % 3] = ..; C[i] = B[i % 3] + ...}
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
 from baton._src.tir.arith.iter_affine_map import detect_iter_map
 from baton._src.tir.arith.linear import detect_linear_equation
-from baton._src.tir.buffer import Buffer, decl_buffer
+from baton._src.tir.buffer import Buffer, BufferRegion, decl_buffer
 from baton._src.tir.schedule.buffer_accesses import with_places
 from baton._src.tir.schedule.coverage import require_unconditional
 from baton._src.tir.schedule.independence import require_independent
@@ -57,11 +57,12 @@ def rolling_buffer(root: st.Stmt, name: str, index: int) -> st.Stmt:
     if any(_writes(r.block, buffer) for r in readers) or not readers:
         raise refuse(f"{buffer.name} is not written by block {name} alone, or nobody reads it")
     loops = _loops_around(root, realize, readers, buffer)
-    window = _window(realize, buffer, loops)
+    region = next(r for r in regions_in_loops(loops[-1].body)[1] if r.buffer is buffer)
+    window = _window(buffer, loops, region)
     _require_boxes(realize, buffer, window, path_to(loops[-1].body, realize))
     _require_within(loops[-1], buffer, window)
     _require_one_thread(loops[: loops.index(window.loop)], buffer)
-    made = _made_once(realize, buffer, window)
+    made = _made_once(realize, buffer, window, loops, region)
     changed = replace(root, {realize: made})
     for around in path_to(changed, made):
         if isinstance(around, st.For):
@@ -95,9 +96,8 @@ def _loops_around(
     return loops
 
 
-def _window(realize: st.BlockRealize, buffer: Buffer, loops: Sequence[st.For]) -> _Window:
+def _window(buffer: Buffer, loops: Sequence[st.For], region: BufferRegion) -> _Window:
     """The outermost loop, and the axis, along which windows overlap."""
-    region = next(r for r in regions_in_loops(loops[-1].body)[1] if r.buffer is buffer)
     for place, loop in enumerate(loops):
         inner = {other.loop_var for other in loops[place + 1 :]}
         for axis, part in enumerate(region.region):
@@ -164,21 +164,43 @@ def _require_one_thread(outside: Sequence[st.For], buffer: Buffer) -> None:
             )
 
 
-def _made_once(realize: st.BlockRealize, buffer: Buffer, window: _Window) -> st.BlockRealize:
-    """The block restricted to elements that the previous iteration did not compute; its axes are then sequential."""
+def _made_once(
+    realize: st.BlockRealize, buffer: Buffer, window: _Window, loops: Sequence[st.For], region: BufferRegion
+) -> st.BlockRealize:
+    """The block restricted to elements that no previous iteration computed; its axes are then sequential.
+
+    Along other axes than the one that is folded, whose elements are all kept, windows of other loops overlap, too.
+    """
     stores = [n for n in post_order(realize.block.body) if isinstance(n, st.BufferStore) and n.buffer is buffer]
     values = {axis.var: value for axis, value in zip(realize.block.iter_vars, realize.iter_values)}
-    places = {simplify(substitute(store.indices[window.axis], values)) for store in stores}
+    places = {tuple(simplify(substitute(i, values)) for i in store.indices) for store in stores}
     if len(places) != 1:
         raise refuse(f"block {realize.block.name_hint} writes {buffer.name} at several places")
-    place, loop = places.pop(), window.loop
-    known = ops.add(ops.multiply(loop.loop_var, window.step), ops.add(window.begin, window.size - window.step))
-    is_new = ops.logical_or(ops.equal(loop.loop_var, loop.min), ops.greater_equal(place, known))
+    found: dict[int, _Window] = {window.axis: window}
+    for axis, part in enumerate(region.region):
+        others = [loop for loop in loops[loops.index(window.loop) + 1 :] if axis != window.axis]
+        along = (_along(loop, axis, part, {n.loop_var for n in loops if n is not loop}) for loop in others)
+        outermost = next((other for other in along if other is not None), None)
+        if outermost is not None:
+            found[axis] = outermost
+    rolled = {other.loop.loop_var for other in found.values()}
+    (place,) = places
+    for axis, other in sorted(found.items()):
+        realize = with_condition(realize, _is_new(place[axis], other))
     axes = tuple(
-        axis.with_fields(iter_type="opaque") if loop.loop_var in post_order(values[axis.var]) else axis
+        axis.with_fields(iter_type="opaque") if not rolled.isdisjoint(post_order(values[axis.var])) else axis
         for axis in realize.block.iter_vars
     )
-    return with_condition(realize.with_fields(block=realize.block.with_fields(iter_vars=axes)), is_new)
+    return realize.with_fields(block=realize.block.with_fields(iter_vars=axes))
+
+
+def _is_new(place: PrimExpr, window: _Window) -> PrimExpr:
+    """Whether the iteration before did not compute this place along the window's axis."""
+    loop = window.loop
+    start = ops.add(ops.multiply(loop.loop_var, window.step), window.begin)
+    inside = simplify(ops.subtract(place, start))
+    first = ops.less(loop.loop_var, ops.add(loop.min, 1))
+    return ops.logical_or(first, ops.less_equal(tir.literal(window.size - window.step, inside.dtype), inside))
 
 
 def _folded(root: st.Stmt, buffer: Buffer, window: _Window) -> st.Stmt:
