@@ -97,6 +97,7 @@ from baton._src.ops.random.multinomial import MULTINOMIAL_FROM_UNIFORM
 from baton._src.ops.random.threefry import THREEFRY
 from baton._src.ops.reduce.arg_extrema import ARG_EXTREMA
 from baton._src.ops.reduce.folds import FOLDS
+from baton._src.ops.reduce.log_sum_exp import LOG_SUM_EXP
 from baton._src.ops.reduce.variance import VARIANCES
 from baton._src.ops.shape.arange import ARANGE
 from baton._src.ops.shape.axes_moved import MOVED
@@ -130,7 +131,7 @@ from baton._src.ops.vm.destination_passing import DESTINATION_PASSING
 from baton._src.support.diagnostics import DiagnosticError, fail
 
 ELEMENTWISE: tuple[OpDef[Any], ...] = (*UNARY, *BINARY, *CHOICES, *PER_CHANNEL, *CASTS, *ACTIVATIONS)
-REDUCE: tuple[OpDef[Any], ...] = (*FOLDS, *VARIANCES, *ARG_EXTREMA)
+REDUCE: tuple[OpDef[Any], ...] = (*FOLDS, *VARIANCES, *ARG_EXTREMA, LOG_SUM_EXP)
 LINALG: tuple[OpDef[Any], ...] = (
     MATMUL,
     DENSE,

@@ -10,6 +10,8 @@ import pytest
 from baton._src.lower.kernel_schedules.schedule import schedule
 from baton._src.ops import kernel_words as k
 from baton._src.ops.builders import RELAX as R
+from baton._src.ops.reduce.folds import ReduceAttrs
+from baton._src.ops.reduce.log_sum_exp import LOG_SUM_EXP
 from baton._src.te.computation import compute, placeholder
 from baton._src.te.prim_func import create_prim_func
 from baton._src.tir.prim_func import PrimFunc
@@ -59,10 +61,18 @@ def test_softmax(operator: str, axis: int, dtype: str) -> None:
 
 
 def test_the_logarithm_of_a_sum() -> None:
-    """Guards powers inlined into their sum."""
+    """Guards powers inlined into their sum; differences that are guarded against infinities."""
     x = placeholder(SHAPE, "float32", "x")
     total = folded(k.reduce_sum, powers_of(x, folded(k.reduce_max, x, "top")), "total")
     assert is_flushed(create_prim_func([x, total]))
+    guarded = LOG_SUM_EXP.compute((x,), ReduceAttrs(axis=(1,)), x)
+    func = create_prim_func([x, guarded])
+    assert is_flushed(func)
+    given, found, scheduled = X.copy(), np.empty(SHAPE[0], "float32"), schedule(func, HOST)
+    given[0], given[1, 3], given[2, 5] = -np.inf, np.inf, np.nan
+    assert call(build(scheduled), scheduled, given, found) is None
+    np.testing.assert_allclose(found[:3], [-np.inf, np.inf, np.nan])
+    np.testing.assert_allclose(found[3:], np.log(np.exp(X[3:].astype("float64")).sum(1)), rtol=1e-6)
 
 
 def other_uses() -> dict[str, PrimFunc]:

@@ -65,21 +65,6 @@ def reduction(op: str, before: Step = _same, after: Step = _same) -> Callable[[O
     return convert
 
 
-def log_sum_exp(node: OnnxNode) -> Value:
-    """log(sum(exp(x))), with the maximum taken out so that nothing overflows."""
-    axes, g, x = _axes(node), node.graph, node[0]
-    if axes == ():
-        return x
-    top = g.call("max", x, axis=axes, keepdims=True)
-    finite = g.call("where", g.call("isinf", top), g.scalar(0, x), top)
-    total = g.call("sum", g.call("exp", g.call("subtract", x, finite)), axis=axes, keepdims=True)
-    out = g.call("add", g.call("log", total), finite)
-    if node.attr("keepdims", 1):
-        return out
-    dropped = axes if axes is not None else tuple(range(node.rank()))
-    return g.call("squeeze", out, axis=dropped)
-
-
 def arg_reduction(op: str) -> Converter:
     def convert(node: OnnxNode) -> Value:
         g, x, axis = node.graph, node[0], node.axis(0)
@@ -140,7 +125,7 @@ REDUCTION: dict[str, Converter] = {
     "ReduceSum": reduction("sum"), "ReduceMean": reduction("mean"), "ReduceMax": reduction("max"),
     "ReduceMin": reduction("min"), "ReduceProd": reduction("prod"), "ReduceL1": reduction("sum", _abs),
     "ReduceL2": in_floats(reduction("sum", _square, _sqrt)), "ReduceSumSquare": reduction("sum", _square),
-    "ReduceLogSum": in_floats(reduction("sum", after=_log)), "ReduceLogSumExp": in_floats(log_sum_exp),
+    "ReduceLogSum": in_floats(reduction("sum", after=_log)), "ReduceLogSumExp": in_floats(reduction("log_sum_exp")),
     "ArgMax": arg_reduction("argmax"), "ArgMin": arg_reduction("argmin"), "CumSum": cumulative("cumsum"),
     "CumProd": cumulative("cumprod"), "TopK": top_k, "Det": determinant,
 }  # fmt: skip

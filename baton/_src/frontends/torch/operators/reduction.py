@@ -134,13 +134,7 @@ def vector_norm(node: AtenNode, x: Value, order: Any = 2, dims: Axes = None, kee
 
 
 def log_sum_exp(node: AtenNode, x: Value, dims: Axes, keepdim: bool = False) -> Value:
-    """log(sum(exp(x))), with the maximum taken out so that nothing overflows."""
-    g, wide, axes = node.graph, node.graph.cast(x, node.dtype), node.axes(dims, x.rank)
-    top = reduced(node, "max", wide, axes, True)
-    finite = g.call("where", g.call("isinf", top), g.scalar(0, top), top)
-    total = reduced(node, "sum", g.call("exp", g.call("subtract", wide, finite)), axes, True)
-    found = g.call("add", g.call("log", total), finite)
-    return found if keepdim or not x.rank else g.call("squeeze", found, axis=axes)
+    return reduced(node, "log_sum_exp", node.graph.cast(x, node.dtype), node.axes(dims, x.rank), keepdim)
 
 
 def cumulative(op: str) -> Converter:

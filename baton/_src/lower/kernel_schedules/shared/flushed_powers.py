@@ -69,10 +69,9 @@ def _writers(kernel: Kernel, buffer: Buffer) -> int:
 
 def _flushed(kernel: Kernel, stage: Stage, tops: dict[Buffer, Stage]) -> Stage:
     match stage.value:
-        case (
-            tir.Call(op=Op(name="tir.exp"), args=(tir.Sub(a=raised, b=tir.BufferLoad(buffer=buffer) as load),)) as call
-        ):
-            top = tops.get(buffer)
+        case tir.Call(op=Op(name="tir.exp"), args=(exponent,)) as call:
+            raised, load = _less_its_top(exponent)
+            top = tops.get(load.buffer) if isinstance(load, tir.BufferLoad) else None
             if top is None or not _still_holds(kernel, top, stage):
                 return stage
             if any(_adds_up(stage, a) or _only_weighs(kernel, stage, a) for a in _rows(stage, raised, top, load)):
@@ -80,6 +79,19 @@ def _flushed(kernel: Kernel, stage: Stage, tops: dict[Buffer, Stage]) -> Stage:
         case _:
             pass
     return stage
+
+
+def _less_its_top(exponent: PrimExpr) -> tuple[Any, Any]:
+    """(a, b) of a - b, also where that is guarded against two equal infinities; else nothing."""
+    match exponent:
+        case tir.Select(
+            condition=tir.EQ(a=here, b=top), true_value=tir.FloatImm(value=0), false_value=tir.Sub(a=a, b=b)
+        ) if same_value(here, a) and same_value(top, b):
+            return a, b
+        case tir.Sub(a=a, b=b):
+            return a, b
+        case _:
+            return None, None
 
 
 def _still_holds(kernel: Kernel, top: Stage, stage: Stage) -> bool:
