@@ -7,12 +7,12 @@ and the difference is what planning saves. Sizes that depend on shape variables 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from baton._src.ir.expr import Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import post_order
 from baton._src.relax.nodes import Call, DataTypeImm, Function, ShapeExpr
+from baton._src.support.dataclass import dataclass
 from baton._src.tir.expr import IntImm
 
 

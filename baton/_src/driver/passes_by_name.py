@@ -10,7 +10,6 @@ import importlib
 import inspect
 import pkgutil
 from collections.abc import Iterator
-from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
@@ -18,6 +17,7 @@ from baton._src.ir.module import IRModule
 from baton._src.passes import relax as relax_passes
 from baton._src.passes import relay as relay_passes
 from baton._src.relay import nodes as relay
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.transform.context import PassContext, PassInfo
 from baton._src.transform.passes import Pass

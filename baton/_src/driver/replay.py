@@ -10,7 +10,6 @@ import json
 import tempfile
 from collections.abc import Iterator
 from contextlib import nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -28,6 +27,7 @@ from baton._src.passes import tir as tir_passes
 from baton._src.relay.text.parser import parse
 from baton._src.script.entrance import from_source
 from baton._src.script.namespaces import script_roots
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import DiagnosticError, InternalError, fail
 from baton._src.tir.script_names import SCRIPT_NAMES
 from baton._src.transform.context import PassContext

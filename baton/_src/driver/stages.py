@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
+
+from baton._src.support.dataclass import dataclass
 
 if TYPE_CHECKING:  # a model that was loaded has none, and gets by without the compiler
     from baton._src.ir.module import IRModule

@@ -8,11 +8,12 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
 from baton._src.ir.cpu_features import changed
+from baton._src.support.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

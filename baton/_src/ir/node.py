@@ -18,6 +18,7 @@ from enum import Enum
 from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeVar, dataclass_transform
 
 from baton._src.ir.print_style import styled
+from baton._src.support.dataclass import Later, dataclass, init_of
 
 _MISSING = dataclasses.MISSING
 T = TypeVar("T")
@@ -153,10 +154,9 @@ class Node:
 @dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(part, binder, match_part, note))
 def node(cls: type[T]) -> type[T]:
     """Declare a node class (see the module's docstring)."""
-    writes_init = "__init__" in cls.__dict__
-    built: Any = dataclasses.dataclass(frozen=True, slots=True, eq=False, repr=False)(cls)
-    if not writes_init:
-        _take_span_last(built.__init__)
+    built: Any = dataclass(frozen=True, slots=True, eq=False, repr=False, init=False)(cls)
+    if "__init__" not in cls.__dict__:
+        built.__init__ = Later(built, "__init__", lambda: _with_span_last(init_of(built, frozen=True)))
     built.specs = tuple(FieldSpec(f.name, f.metadata.get("role", Role.VALUE)) for f in dataclasses.fields(built))
     built.field_names = tuple(spec.name for spec in built.specs)
     built.__setattr__, built.__delattr__ = _set_attribute, _delete_attribute
@@ -164,17 +164,18 @@ def node(cls: type[T]) -> type[T]:
     return found
 
 
-def _take_span_last(init: Any) -> None:
-    """Let a generated constructor take `span` behind the other fields by place, as TVM's do.
+def _with_span_last(init: Any) -> Any:
+    """A generated constructor that takes `span` behind the other fields by place, as TVM's do.
 
     A dataclass puts the fields of its bases first, so `span` is keyword-only there. It is the first of those: counting
     it to the positional parameters makes it their last.
     """
     code = init.__code__
     if not code.co_kwonlyargcount or code.co_varnames[code.co_argcount] != "span":
-        return
+        return init
     init.__code__ = code.replace(co_argcount=code.co_argcount + 1, co_kwonlyargcount=code.co_kwonlyargcount - 1)
     init.__defaults__ = (*(init.__defaults__ or ()), init.__kwdefaults__.pop("span"))
+    return init
 
 
 def _set_attribute(self: Node, name: str, content: object) -> None:

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import IntEnum
 from typing import Any, Generic, NoReturn, Protocol, TypeVar
 
 from baton._src.ir.attrs import Attrs, NoAttrs
 from baton._src.ir.expr import Op, PrimExpr
 from baton._src.ir.tensor_info import Dim, Info, ObjectInfo, PrimInfo, ShapeInfo, TensorInfo, TupleInfo
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import Diagnostic, DiagnosticError
 from baton._src.support.spans import Span
 

@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import TracebackType
 from typing import Any, ClassVar
 
 from baton._src.ir.cpu import NAMED, Cpu, host_cpu, with_features
 from baton._src.ir.target_description import TARGET_KINDS, TargetKind, read_target
 from baton._src.ir.target_tags import tag_names
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.values.device import KINDS
 

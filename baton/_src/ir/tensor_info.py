@@ -6,10 +6,10 @@ A dim is a Python int, or a PrimExpr when symbolic; `tir.AnyDim` stands for Rela
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
+from baton._src.support.dataclass import dataclass
 from baton._src.values.dtype import VOID, DataType
 
 Dim = int | PrimExpr

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from bisect import bisect_left, insort
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.lower.size_polynomial import Polynomial, rounded_up, to_polynomial
+from baton._src.support.dataclass import dataclass
 from baton._src.tir.expr import literal
 from baton._src.tir.operators import add
 from baton._src.values.dtype import INT64

@@ -12,7 +12,6 @@ interpreter or printer can read it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -29,6 +28,7 @@ from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.passes.shared.filled_arrays import Filling, filling
 from baton._src.relax.nodes import Call, Constant, Function, Tuple, VarBinding
 from baton._src.relax.special_ops import special_op
+from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st

@@ -8,11 +8,11 @@ A subexpression that is not a sum of products (a division, a minimum) counts as 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.traverse import post_order
+from baton._src.support.dataclass import dataclass
 from baton._src.tir.expr import Add, Cast, IntImm, Mul, Sub, Var, literal
 from baton._src.tir.operators import add, floordiv, multiply
 from baton._src.values.dtype import INT64

@@ -12,7 +12,6 @@ largest value.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ir.expr import GlobalVar
@@ -28,6 +27,7 @@ from baton._src.passes.shared.filled_arrays import Filling, filling
 from baton._src.passes.tir.check_sizes import asked_before
 from baton._src.relax.nodes import Call, Constant, Function, Tuple, VarBinding
 from baton._src.relax.special_ops import special_op
+from baton._src.support.dataclass import dataclass
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass

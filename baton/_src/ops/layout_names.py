@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from math import prod
 from typing import Any
 
 from baton._src.ir.tensor_info import Dim
 from baton._src.ops.dims import DimMath
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 
 _PART = re.compile(r"(\d+)([a-z])|([A-Z])")

@@ -8,7 +8,7 @@ only naming them in another order (`permutes`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from baton._src.support.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

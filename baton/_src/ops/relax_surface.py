@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
+
+from baton._src.support.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,13 @@ A dim may be a name: the test then runs the sample twice, with `dims[name]` in i
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 
 from baton._src.ir.attrs import NO_ATTRS, Attrs
+from baton._src.support.dataclass import dataclass
 from baton._src.values.dtype import DataType
 from baton._src.values.tensor import AnyArray
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ir.expr import GlobalVar, PrimExpr
@@ -42,6 +41,7 @@ from baton._src.relax.nodes import (
 from baton._src.relax.normalize import Normalizer
 from baton._src.relax.own_variables import copy_with_new_vars
 from baton._src.relax.struct_info import StructInfo
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import Diagnostic, fail
 from baton._src.support.spans import Span
 from baton._src.tir.expr import Var as TirVar

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from baton._src.ir.expr import GlobalVar, PrimExpr
@@ -24,6 +24,7 @@ from baton._src.relax.struct_info import (
     TensorStructInfo,
     TupleStructInfo,
 )
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.te.computation import placeholder
 from baton._src.te.prim_func import create_prim_func

@@ -12,13 +12,14 @@ function.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from baton._src.ir.expr import GlobalVar
 from baton._src.ir.structural import structural_equal
 from baton._src.ir.structural_hash import structural_hash
 from baton._src.relax.nodes import Call, Function, SeqExpr
+from baton._src.support.dataclass import dataclass
 from baton._src.tir.expr import IntImm
 from baton._src.tir.prim_func import PrimFunc
 

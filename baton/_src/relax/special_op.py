@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from baton._src.ir.attrs import Attrs, NoAttrs
@@ -14,6 +14,7 @@ from baton._src.ir.expr import Op
 from baton._src.ir.op_def import Fusion
 from baton._src.relax.nodes import Call
 from baton._src.relax.struct_info import StructInfo
+from baton._src.support.dataclass import dataclass
 
 Infer = Callable[[Call, Any], StructInfo]
 """`infer(call, context)`: the StructInfo of a call whose arguments have theirs; raises what is certainly wrong.

@@ -15,7 +15,6 @@ rewrite(AddZero(), expr)
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ir.expr import GlobalVar, GraphExpr, Op
@@ -38,6 +37,7 @@ from baton._src.relay.patterns import (
     VarPattern,
     WildcardPattern,
 )
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 
 MAX_ROUNDS = 100

@@ -11,11 +11,12 @@ Patterns are plain objects; one that occurs twice must match the same expression
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from typing import Any, ClassVar, TypeVar, dataclass_transform
 
 from baton._src.ir.expr import Op
 from baton._src.ir.types import Type
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.tir.expr import literal
 from baton._src.values.dtype import DataType

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
 from baton._src.relay.nodes import Call, Var
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.values.packed_func import PROCESS_FUNCTIONS
 

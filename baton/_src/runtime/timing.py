@@ -8,9 +8,10 @@ import json
 import statistics
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from baton._src.support.dataclass import dataclass
 from baton._src.values.tensor import AnyArray
 
 

@@ -6,10 +6,10 @@ Dims and prim values are `DimExpr`s over the slots of the function's shape heap.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.runtime.dim_expr import DimExpr, format_dim
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 
 

@@ -8,7 +8,6 @@ resolves.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
@@ -23,6 +22,7 @@ from baton._src.relax.struct_info import (
     TupleStructInfo,
     empty_derive,
 )
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.values.dtype import VOID, DataType
 

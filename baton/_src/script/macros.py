@@ -8,12 +8,13 @@ from __future__ import annotations
 import ast
 import types
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from baton._src.script.environment import Environment, ScriptNamespace
 from baton._src.script.options import Decorator
 from baton._src.script.read_source import ScriptSource
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import Diagnostic, DiagnosticError
 from baton._src.support.spans import Span
 from baton._src.tir.text.scope import Expansion

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 import inspect
 import textwrap
-from dataclasses import dataclass
 from typing import Any
 
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import Diagnostic, DiagnosticError, fail
 from baton._src.support.spans import Source, Span
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass
 
 from baton._src.relax.struct_info import StructInfo
+from baton._src.support.dataclass import dataclass
 
 KINDS: dict[type[ast.stmt], str] = {
     ast.For: "a for loop",

@@ -7,9 +7,10 @@ A broken invariant of the compiler itself is an `InternalError`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 
+from baton._src.support.dataclass import dataclass
 from baton._src.support.spans import Span
 
 

@@ -12,8 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import TypeVar
+
+from baton._src.support.dataclass import dataclass
 
 T = TypeVar("T")
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import BatonError
 from baton._src.support.trampoline import Task
 

@@ -6,8 +6,10 @@ import linecache
 import os
 import sys
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
+
+from baton._src.support.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ group.compute_at(s[C], C.op.axis[0])          # B2, and all it is computed from 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from baton._src.support.dataclass import dataclass
 from baton._src.te.stage import Stage, refuse
 from baton._src.te.tensor import Operation, Tensor
 from baton._src.tir.expr import IterVar

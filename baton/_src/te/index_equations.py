@@ -8,10 +8,11 @@ A[B[i]], place (a,)                                      ->   no axis; the condi
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from baton._src.ir.expr import PrimExpr, Range
 from baton._src.ir.traverse import post_order, substitute
+from baton._src.support.dataclass import dataclass
 from baton._src.tir import operators as ops
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.arith.iter_map import invert

@@ -13,9 +13,10 @@ leaves the kernel to the rules baton has for the target. What a CPU cannot do (b
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
+from baton._src.support.dataclass import dataclass
 from baton._src.support.spans import Span
 from baton._src.te.group import Group, grouped
 from baton._src.te.stage import Stage, domain, refuse

@@ -6,10 +6,11 @@ Every primitive is checked against the axes as they stand and kept in `Stage.his
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from baton._src.ir.expr import Range
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import DiagnosticError, fail
 from baton._src.te.stage_facts import StageFacts
 from baton._src.te.tensor import ComputeOp, Operation, Tensor

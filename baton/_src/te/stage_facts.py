@@ -6,11 +6,11 @@ Nothing of it is noted: everything follows from the primitives in `Stage.history
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
 from typing import Any
 
+from baton._src.support.dataclass import dataclass
 from baton._src.te.tensor import Operation, Same
 from baton._src.tir.expr import IterVar
 

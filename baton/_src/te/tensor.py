@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar
 
 from baton._src.ir.expr import Operators, PrimExpr
 from baton._src.ir.traverse import post_order
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.tir.expr import IterVar, ProducerLoad, StringImm
 from baton._src.values.dtype import DataType

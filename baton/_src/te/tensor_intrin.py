@@ -11,10 +11,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import DiagnosticError, fail
 from baton._src.te.prim_func import create_prim_func
 from baton._src.te.tensor import ComputeOp, Tensor

@@ -9,12 +9,12 @@ sliding windows, anything read before the iteration has certainly stored it.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any, NamedTuple
 
 from baton._src.ir.expr import PrimExpr, Range
 from baton._src.ir.traverse import children, post_order, rebuild, rewrite, substitute
+from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st

@@ -10,12 +10,13 @@ requested that happen because both of its values are computed.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from types import MappingProxyType
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.traverse import children, post_order
+from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st

@@ -7,10 +7,9 @@ appearance. Buffers are compact and row-major unless they say otherwise. There i
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.traverse import post_order
+from baton._src.support.dataclass import dataclass
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.expr import Var
 from baton._src.tir.prim_func import PrimFunc

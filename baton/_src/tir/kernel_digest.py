@@ -9,7 +9,6 @@ Parts that are equal are numbered once, whether they are one object or copies, s
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from hashlib import blake2b
 from typing import Any
@@ -19,6 +18,7 @@ import numpy as np
 from baton._src.ir.attrs import Attrs
 from baton._src.ir.expr import GlobalVar, Op
 from baton._src.ir.node import Node, Role
+from baton._src.support.dataclass import dataclass
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.values.dtype import DataType
 from baton._src.values.tensor import NDArray

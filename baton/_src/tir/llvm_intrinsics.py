@@ -11,10 +11,10 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.tir import operators, scalar_functions
 from baton._src.tir.expr import IntImm, StringImm

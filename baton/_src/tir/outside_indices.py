@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,6 +21,7 @@ import numpy as np
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.structural import structural_equal
 from baton._src.ir.traverse import post_order, substitute
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import Diagnostic
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops

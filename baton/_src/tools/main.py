@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import importlib
-from dataclasses import dataclass
 from importlib import metadata
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
+
+from baton._src.support.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

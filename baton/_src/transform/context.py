@@ -5,10 +5,10 @@ from __future__ import annotations
 import operator
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, ClassVar, Self, SupportsIndex
 
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.support.options import Options
 from baton._src.transform.settings import CONFIG

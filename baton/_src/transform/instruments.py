@@ -10,11 +10,12 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
 from baton._src.ir.module import IRModule
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import Diagnostic, InternalError, Severity
 from baton._src.transform.context import PassInfo
 

@@ -16,10 +16,11 @@ The fields of the dataclass are the pass's options. A pass asks operators (`op.d
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from dataclasses import MISSING, Field, fields, is_dataclass
 from typing import Any, ClassVar
 
 from baton._src.ir.module import IRModule
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import BatonError, InternalError, fail
 from baton._src.transform.collector import rarely_collecting
 from baton._src.transform.context import PassContext, PassInfo

@@ -14,10 +14,10 @@ import hashlib
 import os
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from baton._src.support.cache_folder import cache_folder
+from baton._src.support.dataclass import dataclass
 
 MAGIC = b"BATONKRN1\n"
 DEFAULT_CAP = 512 << 20

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from difflib import get_close_matches
 from functools import lru_cache
 from typing import Any
@@ -15,6 +15,7 @@ import llvmlite.binding as llvm
 from baton._src.codegen.llvm.single_lanes import stores_narrow_lanes, with_single_lanes
 from baton._src.ir.cpu import NAMED
 from baton._src.ir.target import Target
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import InternalError, fail
 
 

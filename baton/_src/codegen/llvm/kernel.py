@@ -6,12 +6,11 @@ names. Internal helpers (mathematics, outlined loops) are private to it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from baton._src.codegen.llvm.padded import from_memory
 from baton._src.codegen.llvm.stmt import KernelContext, StmtWriter
 from baton._src.codegen.llvm.text import FunctionText, ModuleText
 from baton._src.codegen.llvm.types import memory_type
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import InternalError
 from baton._src.tir.prim_func import PrimFunc
 

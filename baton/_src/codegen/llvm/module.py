@@ -15,7 +15,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import lru_cache
 from typing import Any
 
@@ -32,6 +32,7 @@ from baton._src.ir.target import Target
 from baton._src.ir.traverse import post_order
 from baton._src.passes.tir.lower_prim_func import lower_prim_func
 from baton._src.runtime.native.object_bundle import ObjectBundle
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.support.source_fingerprint import source_fingerprint
 from baton._src.tir import expr as tir

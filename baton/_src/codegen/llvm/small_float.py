@@ -6,10 +6,9 @@ infinity, NaN or the largest number. Source: the OCP 8-bit floating point and mi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from baton._src.codegen.llvm.text import FunctionText, with_lanes
 from baton._src.codegen.llvm.types import float_text
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import InternalError
 from baton._src.values.dtype import DataType
 

@@ -19,10 +19,10 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 from llvmlite.binding import ffi
 
+from baton._src.support.dataclass import dataclass
 from baton._src.support.progress import report
 
 Work = Callable[[str], bytes]

@@ -18,7 +18,7 @@ import json
 import os
 import threading
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,7 @@ from baton._src.driver.model.load import attach_operators
 from baton._src.ir.filled_columns import FILLED
 from baton._src.ir.target import Target
 from baton._src.runtime.executable.executable import Executable, load_executable
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import BatonError
 from baton._src.support.file_digest import known_digest
 from baton._src.support.source_fingerprint import source_fingerprint

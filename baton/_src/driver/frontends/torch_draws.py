@@ -7,11 +7,11 @@ the graph, so that compiled functions stay functions, and `torch.manual_seed` gi
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.frontends.torch.library import torch_library
 from baton._src.frontends.torch.programs.program import name_of
+from baton._src.support.dataclass import dataclass
 
 _DRAWING = {
     f"aten.{name}"

@@ -10,7 +10,6 @@ tensors come and go as their parts (`torch_complex`).
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from baton._src.frontends.torch.programs.program import Program, read_graph, wit
 from baton._src.frontends.torch.relax_graph import imported
 from baton._src.frontends.torch.tensors import array_of, tensor_of
 from baton._src.ir.module import IRModule
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.values.tensor import AnyArray
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.driver.frontends.torch_complex import is_complex
 from baton._src.driver.frontends.torch_draws import described, filled
 from baton._src.frontends.torch.library import torch_library
 from baton._src.frontends.torch.programs.program import name_of
+from baton._src.support.dataclass import dataclass
 
 
 @dataclass(frozen=True)

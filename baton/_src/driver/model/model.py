@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
@@ -25,6 +24,7 @@ from baton._src.runtime.native.native_function import NativeFunction
 from baton._src.runtime.thread_pool.threads import thread_pool
 from baton._src.runtime.timing import Record
 from baton._src.runtime.vm.virtual_machine import VirtualMachine
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.values.convert import contiguous, from_host
 from baton._src.values.shape import ShapeTuple

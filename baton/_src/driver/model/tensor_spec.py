@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from baton._src.support.dataclass import dataclass
 from baton._src.values.dtype import DataType
 from baton._src.values.meaning import PLAIN, Meaning
 

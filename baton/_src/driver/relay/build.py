@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -19,6 +19,7 @@ from baton._src.runtime.executable.executable import Executable
 from baton._src.runtime.graph.graph_executor import GraphRuntime
 from baton._src.runtime.graph.graph_json import graph_json
 from baton._src.runtime.module_face import ModuleFace
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Sequential

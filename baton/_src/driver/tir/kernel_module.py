@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
@@ -20,6 +20,7 @@ from baton._src.runtime.native.stepped_kernel import SteppedKernel, StepPlan, pl
 from baton._src.runtime.packed_functions import packed_function
 from baton._src.runtime.timing import BenchmarkResult, measure
 from baton._src.runtime.value_errors import argument_count
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.values.dtype import DataType
 from baton._src.values.tensor import NDArray

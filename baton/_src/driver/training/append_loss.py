@@ -7,7 +7,6 @@ backbone_loss(x, w, targets) -> loss                      or (loss, further resu
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.driver.training.optimizer import wrong
@@ -18,6 +17,7 @@ from baton._src.relax.check.base_check import BaseCheckResult, struct_info_base_
 from baton._src.relax.check.shape_map import map_parameters
 from baton._src.relax.nodes import Function, Tuple, TupleGetItem, Var, VarBinding
 from baton._src.relax.struct_info import TupleStructInfo
+from baton._src.support.dataclass import dataclass
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass

@@ -13,7 +13,6 @@ batch_norms use the states, those of `backbone_loss` the batch. API as `tvm.rela
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from baton._src.driver.training.append_loss import AppendLoss
@@ -30,6 +29,7 @@ from baton._src.passes.relax.operators.legalize_ops import LegalizeOps
 from baton._src.relax.check.signatures import function_info
 from baton._src.relax.nodes import Function
 from baton._src.relax.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
+from baton._src.support.dataclass import dataclass
 from baton._src.tir.expr import Var
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass

@@ -6,7 +6,7 @@ A `LibraryRun` is answered likewise, by what its file holds.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import cycle
 from typing import Any
 
@@ -19,6 +19,7 @@ from baton._src.driver.tuning.trial import copies, difference, made, made_up, ma
 from baton._src.driver.tuning_records.place import Place
 from baton._src.ir.target import Target
 from baton._src.runtime.timing import measure
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.tir.prim_func import CHOICES, PrimFunc
 from baton._src.tir.text.parser import parse_text

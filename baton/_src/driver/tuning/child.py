@@ -13,7 +13,8 @@ import subprocess
 import sys
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from baton._src.support.dataclass import dataclass
 
 WORKER = (sys.executable, "-m", "baton._src.driver.tuning.worker")
 """The process that measures, as a command."""

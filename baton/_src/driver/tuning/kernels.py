@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from baton._src.driver.model.model import Model
 from baton._src.driver.tuning.task import Task
@@ -15,6 +15,7 @@ from baton._src.runtime.native.native_plan import Step
 from baton._src.runtime.thread_pool.threads import thread_pool
 from baton._src.runtime.vm.engine import Engine
 from baton._src.runtime.vm.virtual_machine import VirtualMachine
+from baton._src.support.dataclass import dataclass
 from baton._src.tir.buffer import constant_shape
 from baton._src.tir.kernel_digest import kernel_digest
 from baton._src.tir.prim_func import PrimFunc

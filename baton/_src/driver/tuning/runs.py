@@ -14,13 +14,14 @@ import json
 import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NamedTuple, Self
 
 from baton._src.driver.tuning.child import WORKER, Child, NoAnswer
 from baton._src.driver.tuning.task import Message
 from baton._src.driver.tuning_records.place import Place
 from baton._src.ir.target import Target
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.tir.buffer import constant_shape
 from baton._src.tir.prim_func import PrimFunc, as_scheduled

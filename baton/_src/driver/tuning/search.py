@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from statistics import median
 
 from baton._src.driver.tuning.measurers import Measurer
 from baton._src.driver.tuning.task import Outcome, Task, Trial
+from baton._src.support.dataclass import dataclass
 
 NEIGHBOURS = 4
 """How many candidates are tried on each side of the current choice."""

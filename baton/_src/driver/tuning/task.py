@@ -9,8 +9,10 @@ from __future__ import annotations
 import dataclasses
 import json
 import statistics
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Self
+
+from baton._src.support.dataclass import dataclass
 
 CLEARLY = 0.97
 """Share of the time from which on a choice counts as better."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import cycle
 from typing import Any
 
@@ -28,6 +28,7 @@ from baton._src.lower.relax_to_vm.kernel_arguments import kernel_signature
 from baton._src.runtime.native.kernel_function import KernelFunction
 from baton._src.runtime.native.library import load
 from baton._src.runtime.thread_pool.threads import thread_pool
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.text.parser import parse_text

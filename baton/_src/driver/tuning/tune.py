@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -30,6 +30,7 @@ from baton._src.driver.tuning_records.place import Place, database_path
 from baton._src.driver.tuning_records.records import Tunings
 from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.choices import Lookup, consulting
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.support.progress import report as report_step
 from baton._src.values.tensor import AnyArray

@@ -12,10 +12,10 @@ import json
 import sqlite3
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from baton._src.driver.tuning_records.place import Place
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 
 SPACE = 1

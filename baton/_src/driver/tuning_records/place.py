@@ -10,12 +10,12 @@ import hashlib
 import os
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from baton._src.codegen.llvm.jit import target_text
 from baton._src.ir.target import Target
 from baton._src.support.cache_folder import cache_folder
+from baton._src.support.dataclass import dataclass
 
 
 @dataclass(frozen=True)

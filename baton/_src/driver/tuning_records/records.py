@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from baton._src.driver.tuning_records.database import Database
 from baton._src.driver.tuning_records.in_force import best_kernels
 from baton._src.driver.tuning_records.place import Place, consulted_database
 from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.choices import Lookup, Record, consulted, consulting
+from baton._src.support.dataclass import dataclass
 from baton._src.tir.kernel_digest import kernel_digest
 from baton._src.tir.prim_func import CHOICES, PrimFunc
 

@@ -13,9 +13,9 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import DiagnosticError, fail
 from baton._src.support.spans import Span
 from baton._src.values.dtype import DataType

@@ -10,12 +10,12 @@ import os
 import platform
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import llvmlite.binding as llvm
 
 from baton._src.driver.tvm_names.devices import device
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.values.device import Device
 

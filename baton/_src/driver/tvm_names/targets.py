@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from baton._src.ir.target import Target
 from baton._src.ir.target_tags import add_tag
+from baton._src.support.dataclass import dataclass
 from baton._src.values.device import Device
 
 

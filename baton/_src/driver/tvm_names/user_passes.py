@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from baton._src.ir.module import IRModule
@@ -14,6 +13,7 @@ from baton._src.passes.tir.prim_func_pass import PrimFuncPass
 from baton._src.relay import nodes as relay
 from baton._src.relay.check.infer_type import infer_type
 from baton._src.relay.expressions import replace
+from baton._src.support.dataclass import dataclass
 from baton._src.transform.context import PassContext
 from baton._src.transform.decorators import UserFunctionPass, make_decorator
 from baton._src.transform.passes import Pass

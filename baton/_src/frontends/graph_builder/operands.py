@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from baton._src.frontends.graph_builder.value import SMALL, Value
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.tensor_info import Dim, Info, PrimInfo, ShapeInfo, TensorInfo, TupleInfo
+from baton._src.support.dataclass import dataclass
 from baton._src.values.dtype import BOOL, INT64, DataType
 
 

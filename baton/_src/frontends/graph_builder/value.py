@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from baton._src.ir.tensor_info import Dim, TensorInfo
 from baton._src.ops.dims import show_shape
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import InternalError
 from baton._src.values.meaning import PLAIN, Meaning
 from baton._src.values.tensor import AnyArray

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from baton._src.frontends.graph_builder.graph import GraphBuilder
@@ -12,6 +11,7 @@ from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.files.reader import WITHOUT_STRINGS
 from baton._src.frontends.onnx.strings import ModelStrings, string_constant
 from baton._src.ir.tensor_info import Dim, TensorInfo
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import Diagnostic, DiagnosticError
 from baton._src.values.tensor import AnyArray
 

@@ -4,13 +4,13 @@ booleans where it has no other numbers (shapes, indices, conditions). How many a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.definitions import definition
 from baton._src.frontends.onnx.node import OnnxNode
+from baton._src.support.dataclass import dataclass
 from baton._src.values.dtype import DataType
 from baton._src.values.meaning import PLAIN
 

@@ -15,8 +15,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from baton._src.support.dataclass import dataclass
 from baton._src.tir.prim_func import PrimFunc
 
 Record = Mapping[str, int]

@@ -4,7 +4,6 @@ states.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
@@ -17,6 +16,7 @@ from baton._src.lower.kernel_schedules.shared.loops import (
 )
 from baton._src.lower.kernel_schedules.shared.stages import Axis, Kernel, Opaque
 from baton._src.passes.tir.fold import substitute_and_fold
+from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st

@@ -9,7 +9,7 @@ merge their trailing axes into one long vector loop; reductions go to `vector_re
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
@@ -43,6 +43,7 @@ from baton._src.lower.kernel_schedules.shared.vector_reduce import along_reducti
 from baton._src.lower.kernel_schedules.shared.window_extrema import separate_windows
 from baton._src.passes.tir.flatten_buffers import as_int64
 from baton._src.passes.tir.fold import substitute_and_fold
+from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st

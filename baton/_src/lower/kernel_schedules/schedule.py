@@ -7,7 +7,6 @@ accepts every kernel it can read, and a body that no rule can read stays unchang
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules import recurrence, rows, transpose
@@ -17,6 +16,7 @@ from baton._src.lower.kernel_schedules.convolution.conv_costs import Plan
 from baton._src.lower.kernel_schedules.dot_products import dot_products
 from baton._src.lower.kernel_schedules.products import matmul, prepacked
 from baton._src.lower.kernel_schedules.shared.stages import Declined
+from baton._src.support.dataclass import dataclass
 from baton._src.tir import stmt as st
 from baton._src.tir.expr import IntImm
 from baton._src.tir.index_dtype import with_index_dtype

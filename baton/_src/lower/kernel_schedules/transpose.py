@@ -13,7 +13,7 @@ Where the result has j = 2, 3, 4 or 8 adjacent elements for each i, that many ve
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
@@ -38,6 +38,7 @@ from baton._src.lower.kernel_schedules.shared.reshaped import over_source_axes
 from baton._src.lower.kernel_schedules.shared.stages import Axis, Declined, Stage, read_kernel
 from baton._src.passes.tir.flatten_buffers import as_int64
 from baton._src.passes.tir.fold import substitute_and_fold
+from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st

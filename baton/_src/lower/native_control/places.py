@@ -9,7 +9,7 @@ lives from its first to its last use.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.lower.memory_plan import ALIGNMENT, Lifetime, plan_memory
@@ -19,6 +19,7 @@ from baton._src.lower.relax_to_vm.kernel_arguments import byte_count
 from baton._src.lower.size_polynomial import rounded_up, to_polynomial
 from baton._src.relax.nodes import Constant
 from baton._src.relax.struct_info import TensorStructInfo
+from baton._src.support.dataclass import dataclass
 from baton._src.tir.expr import literal
 from baton._src.tir.operators import add
 from baton._src.values.dtype import INT64

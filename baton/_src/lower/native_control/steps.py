@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from baton._src.ir.expr import GlobalVar
 from baton._src.lower.relax_to_vm.abstract_values import (
@@ -15,6 +15,7 @@ from baton._src.relax.nodes import (
     Constant,
 )
 from baton._src.relax.struct_info import TensorStructInfo
+from baton._src.support.dataclass import dataclass
 from baton._src.tir.prim_func import PrimFunc
 
 

@@ -6,12 +6,13 @@ emitted as one native call.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.relax.nodes import Constant, DataTypeImm, ExternFunc, GlobalVar, PrimValue, ShapeExpr, StringImm
 from baton._src.relax.struct_info import TensorStructInfo
+from baton._src.support.dataclass import dataclass
 from baton._src.support.spans import Span
 from baton._src.tir.prim_func import PrimFunc
 

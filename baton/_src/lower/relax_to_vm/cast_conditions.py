@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
@@ -12,6 +11,7 @@ from baton._src.lower.relax_to_vm.abstract_values import InRegister, Literal, Pe
 from baton._src.relax.check.base_check import BaseCheckResult, struct_info_base_check
 from baton._src.relax.nodes import ShapeExpr, VarBinding
 from baton._src.relax.struct_info import ShapeStructInfo, TensorStructInfo
+from baton._src.support.dataclass import dataclass
 from baton._src.tir.expr import IntImm
 
 

@@ -13,7 +13,6 @@ planned: the machine then runs the counting kernels as an entry of their own.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ir.expr import Op, PrimExpr
@@ -23,6 +22,7 @@ from baton._src.lower.size_polynomial import to_polynomial
 from baton._src.relax.check.variables import prim_vars
 from baton._src.relax.nodes import Call, MatchCast
 from baton._src.relax.struct_info import ShapeStructInfo, TensorStructInfo
+from baton._src.support.dataclass import dataclass
 from baton._src.tir.expr import IntImm, Var
 from baton._src.tir.operators import multiply
 from baton._src.tir.prim_func import COUNTS

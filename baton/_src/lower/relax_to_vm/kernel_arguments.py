@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.traverse import substitute
@@ -12,6 +11,7 @@ from baton._src.lower.relax_to_vm.dims import to_dim_expr
 from baton._src.relax.struct_info import TensorStructInfo
 from baton._src.runtime.native.kernel_function import KernelSignature
 from baton._src.runtime.value_info import PrimScalar, TensorValue
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import InternalError
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.expr import Cast, IntImm, Var, literal

@@ -9,7 +9,6 @@ The entry takes the address of a table of words (see `runtime.native.native_plan
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from baton._src.ir.expr import GlobalVar, PrimExpr
 from baton._src.lower.memory_plan import Lifetime, MemoryPlan, plan_memory
@@ -44,6 +43,7 @@ from baton._src.runtime.native.native_plan import (
     Step,
 )
 from baton._src.runtime.value_info import TensorValue
+from baton._src.support.dataclass import dataclass
 from baton._src.tir.expr import Var, literal
 from baton._src.tir.extern_calls import call_extern
 from baton._src.tir.kernel_abi import KernelABI

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
@@ -17,6 +17,7 @@ from baton._src.runtime.executable.exec_builder import ExecBuilder
 from baton._src.runtime.executable.function_entry import FunctionEntry
 from baton._src.runtime.native.native_plan import NativePlan
 from baton._src.runtime.value_info import ValueInfo
+from baton._src.support.dataclass import dataclass
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.expr import Call
 from baton._src.tir.prim_func import PrimFunc

@@ -10,13 +10,14 @@ constants are never overwritten.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from baton._src.ir.expr import GlobalVar
 from baton._src.lower.kernel_schedules.overwriting import overwritable
 from baton._src.lower.relax_to_vm.abstract_values import KernelCall, Pending, Value
 from baton._src.lower.relax_to_vm.kernel_arguments import byte_count
 from baton._src.lower.size_polynomial import to_polynomial
+from baton._src.support.dataclass import dataclass
 from baton._src.tir.prim_func import PrimFunc
 
 Located = Callable[[Value], tuple[Value, int]]

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from baton._src.ops.elementwise.special_functions import erf, softplus
 from baton._src.ops.layouts import follows_input
 from baton._src.ops.precision import computed_wide
 from baton._src.ops.samples import Arr, Sample
+from baton._src.support.dataclass import dataclass
 
 _RELAY_HAS_NOT = NotApplicable("Relay composes it of other operators")
 

@@ -7,7 +7,6 @@ Source: facts relax-ops-passes-vm §1, relay-language §6 (levels 1, 4).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from baton._src.ops.broadcasting import infer_broadcast, infer_comparison, opera
 from baton._src.ops.layouts import follows_input
 from baton._src.ops.precision import computed_wide
 from baton._src.ops.samples import Arr, Sample
+from baton._src.support.dataclass import dataclass
 from baton._src.tir.integer_power import power
 from baton._src.values.dtype import DataType
 

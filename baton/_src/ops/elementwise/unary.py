@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,6 +21,7 @@ from baton._src.ops.elementwise.special_functions import erf
 from baton._src.ops.layouts import follows_input
 from baton._src.ops.precision import computed_wide
 from baton._src.ops.samples import Arr, Sample, each
+from baton._src.support.dataclass import dataclass
 from baton._src.values.dtype import BOOL, DataType
 
 

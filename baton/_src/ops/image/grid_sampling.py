@@ -13,7 +13,6 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,6 +24,7 @@ from baton._src.ops import kernel_words as k
 from baton._src.ops.broadcasting import check_floats
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.samples import Arr, Sample
+from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
 
 CUBIC_ALPHA = -0.75

@@ -9,12 +9,12 @@ Coordinate transforms (x: extent before, y: after, i: index after): asymmetric `
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from baton._src.ops import kernel_words as k
+from baton._src.support.dataclass import dataclass
 
 MODES = (
     "half_pixel",

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ops import kernel_words as k
 from baton._src.ops.loop_nests import both, let, load, store, when
+from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
 from baton._src.tir.stmt import Stmt, While
 

@@ -5,7 +5,6 @@ Neither Relay nor Relax of TVM has it; ONNX's Det does. Eliminated in float32 at
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from baton._src.ops.broadcasting import check_floats
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.loop_nests import both, let, load, loop, loops, store, when
 from baton._src.ops.samples import Arr, Sample
+from baton._src.support.dataclass import dataclass
 from baton._src.te.computation import extern
 from baton._src.tir.stmt import Stmt
 

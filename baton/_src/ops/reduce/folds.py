@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,6 +24,7 @@ from baton._src.ops.means import refuse_bools, summing_dtype
 from baton._src.ops.precision import computed_wide
 from baton._src.ops.samples import Arr, Sample
 from baton._src.relax.nodes import ShapeExpr
+from baton._src.support.dataclass import dataclass
 from baton._src.tir.expr import IntImm
 
 

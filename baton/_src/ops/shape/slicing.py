@@ -8,7 +8,6 @@ see `slice_bounds`. Source: facts relax-ops-passes-vm §1 (index), relay-languag
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from baton._src.ops.layouts import cuts_axes
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.shape.slice_bounds import bounds, length
 from baton._src.ops.shape.targets import is_computed
+from baton._src.support.dataclass import dataclass
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.expr import IntImm
 

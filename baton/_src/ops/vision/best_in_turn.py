@@ -6,12 +6,12 @@ The best candidate has the highest key; of equal ones it is the one that stands 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ops import kernel_words as k
 from baton._src.ops.index.heap import Heap
 from baton._src.ops.loop_nests import both, let, load, loop, store
+from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
 from baton._src.tir.stmt import Stmt
 

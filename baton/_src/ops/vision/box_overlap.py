@@ -6,7 +6,6 @@ A box is four numbers, two opposite corners in any order; boxes without area ove
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ import numpy as np
 from baton._src.ops import kernel_words as k
 from baton._src.ops.loop_nests import both, load, store, when
 from baton._src.ops.vision.regions import lets
+from baton._src.support.dataclass import dataclass
 from baton._src.tir.expr import Var
 from baton._src.tir.stmt import For, ForKind, Stmt, While
 

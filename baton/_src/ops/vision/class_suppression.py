@@ -11,7 +11,6 @@ relay-language §6 level 5.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,6 +25,7 @@ from baton._src.ops.loop_nests import both, let, load, loop, loops, store, when
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.vision.best_in_turn import COUNTERS, BestInTurn
 from baton._src.ops.vision.box_overlap import KeptBoxes, overlap_of_arrays, with_box
+from baton._src.support.dataclass import dataclass
 from baton._src.te.computation import extern
 from baton._src.tir.stmt import Stmt, While
 from baton._src.values.dtype import INT64

@@ -13,7 +13,6 @@ Source: Ren et al., Faster R-CNN; facts relay-language §6 level 5.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -27,6 +26,7 @@ from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.index.merge_sort import order
 from baton._src.ops.loop_nests import both, let, load, loop, store, when
 from baton._src.ops.samples import Arr, Sample
+from baton._src.support.dataclass import dataclass
 from baton._src.te.computation import extern
 from baton._src.tir.stmt import Stmt
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
@@ -23,6 +22,7 @@ from baton._src.ops.layouts import anchor
 from baton._src.ops.loop_nests import both, let, load, local, loop, loops, store, when
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.vision.regions import LAYOUTS, REAL, ROIS, as_pooled_size, corner, infer, lets
+from baton._src.support.dataclass import dataclass
 from baton._src.te.computation import extern
 from baton._src.tir.stmt import Stmt
 

@@ -7,7 +7,6 @@ only unless `force_suppress`. Rows without a positive score are never taken. Sou
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -31,6 +30,7 @@ from baton._src.ops.vision.valid_counts import (
     check_ranks,
     sampled_boxes,
 )
+from baton._src.support.dataclass import dataclass
 from baton._src.te.computation import extern
 from baton._src.tir.stmt import Stmt
 from baton._src.values.dtype import INT32

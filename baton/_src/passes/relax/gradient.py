@@ -15,7 +15,6 @@ operator without a rule between a wanted parameter and the target.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.analysis.bindings import body_bindings
@@ -43,6 +42,7 @@ from baton._src.relax.nodes import (
 )
 from baton._src.relax.special_ops import special_op
 from baton._src.relax.struct_info import TensorStructInfo, TupleStructInfo
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import DiagnosticError, fail
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.expr import Var as TirVar

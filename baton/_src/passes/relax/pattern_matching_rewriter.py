@@ -18,7 +18,7 @@ Other functions of the class are added to the module where needed, under another
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from baton._src.ir.expr import GlobalVar
@@ -34,6 +34,7 @@ from baton._src.relax.global_names import names_beside
 from baton._src.relax.nodes import Function, Tuple, Var
 from baton._src.relax.patterns.context import PatternContext
 from baton._src.relax.patterns.nodes import DFPattern, TuplePattern
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.transform.context import PassContext

@@ -10,7 +10,6 @@ Creating a reference that is not used is no effect; reading one is.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from baton._src.ir.module import IRModule
@@ -19,6 +18,7 @@ from baton._src.passes.relay.infer_type import InferType
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
 from baton._src.relay.expressions import parts, walk, with_parts, with_values
 from baton._src.relay.nodes import Function, Let, Var
+from baton._src.support.dataclass import dataclass
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
 

@@ -6,7 +6,6 @@ Passes ask before they drop, share or move something (contradictions B-18).
 from __future__ import annotations
 
 import weakref
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ir.expr import GlobalVar, Op
@@ -14,6 +13,7 @@ from baton._src.ir.module import IRModule
 from baton._src.ir.types import Constructor
 from baton._src.relay.expressions import parts, walk
 from baton._src.relay.nodes import Call, Function, RefCreate, RefRead, RefWrite
+from baton._src.support.dataclass import dataclass
 
 
 class Effects:

@@ -9,7 +9,6 @@ are left alone; `fskip(expr)` exempts more. Projections of one tuple with one in
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from baton._src.ir.expr import Op
@@ -19,6 +18,7 @@ from baton._src.passes.relay.infer_type import InferType
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
 from baton._src.relay.expressions import rewrite
 from baton._src.relay.nodes import Call, Constant, TupleGetItem
+from baton._src.support.dataclass import dataclass
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
 

@@ -12,7 +12,6 @@ marked `Primitive` are left alone.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -27,6 +26,7 @@ from baton._src.relay.check.infer_type import infer_expr
 from baton._src.relay.expressions import inside_primitives, walk, with_parts
 from baton._src.relay.nodes import Call, Constant, If, Let, Tuple, TupleGetItem, Var
 from baton._src.relay.reference_calls import call_reference
+from baton._src.support.dataclass import dataclass
 from baton._src.tir.expr import IntImm
 from baton._src.transform.context import PassContext
 from baton._src.values.tensor import NDArray

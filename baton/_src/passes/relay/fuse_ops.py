@@ -13,7 +13,6 @@ are made.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from baton._src.ir.expr import Op
@@ -28,6 +27,7 @@ from baton._src.passes.shared.fusion_groups import FusionNode, fusion_groups
 from baton._src.relay.expressions import inside_primitives, parts, walk, with_parts
 from baton._src.relay.nodes import Call, Constant, Function, Tuple, TupleGetItem, Var
 from baton._src.relay.scopes import Scopes
+from baton._src.support.dataclass import dataclass
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
 

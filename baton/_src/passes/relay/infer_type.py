@@ -5,11 +5,11 @@ Also `infer_type_local(expr)`: the type of one expression whose parts are typed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ir.module import IRModule
 from baton._src.relay.check.infer_type import infer_expr, infer_type
+from baton._src.support.dataclass import dataclass
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
 

@@ -8,7 +8,6 @@ order, as the line of a span of the source `index`.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from baton._src.ir.expr import GlobalVar, Op
@@ -22,6 +21,7 @@ from baton._src.relay.expressions import rewrite, walk
 from baton._src.relay.nodes import Function
 from baton._src.relay.text.parser import parse
 from baton._src.relay.text.printer import astext
+from baton._src.support.dataclass import dataclass
 from baton._src.support.spans import Source, Span
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass

@@ -15,9 +15,10 @@ At most one anchor (matmul, convolution, reduction) a group; opaque operators st
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from baton._src.ir.op_def import Fusion
+from baton._src.support.dataclass import dataclass
 
 OPAQUE, TUPLE = Fusion.OPAQUE, Fusion.TUPLE
 

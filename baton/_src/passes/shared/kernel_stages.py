@@ -7,10 +7,9 @@ Passes that merge kernels look at these instead of at loops; a statement of any 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.structural import structural_equal
+from baton._src.support.dataclass import dataclass
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.expr import IntImm, Var
 from baton._src.tir.prim_func import PrimFunc

@@ -9,11 +9,11 @@ If iterations of a loop depend on what earlier ones stored in a buffer, it is al
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ir.traverse import post_order, rebuild
 from baton._src.passes.tir.prim_func_pass import PrimFuncPass
+from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
 from baton._src.tir import stmt as st
 from baton._src.tir.buffer import Buffer

@@ -9,13 +9,13 @@ LowerOpaqueBlock (in its own file) blocks without axes are replaced by their con
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ir.traverse import rewrite
 from baton._src.passes.tir.fold import substitute_and_fold
 from baton._src.passes.tir.prim_func_pass import PrimFuncPass
 from baton._src.passes.tir.views import view_as_source
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st

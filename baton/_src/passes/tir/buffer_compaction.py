@@ -8,13 +8,13 @@ Rows are aligned as the annotation `buffer_dim_align` requires.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr, Range
 from baton._src.ir.traverse import post_order, rewrite
 from baton._src.passes.tir.prim_func_pass import PrimFuncPass
 from baton._src.passes.tir.storage_alignment import Alignment, aligned_strides, alignments
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops

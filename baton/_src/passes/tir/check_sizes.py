@@ -19,7 +19,6 @@ Kernels whose sizes are all constant are skipped: `tir.outside_indices` checks t
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -38,6 +37,7 @@ from baton._src.passes.tir.check_indices import (
     suspects,
 )
 from baton._src.passes.tir.simplify import is_stable
+from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st

@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from collections import ChainMap, Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.traverse import children, post_order, rebuild
 from baton._src.passes.tir.prim_func_pass import PrimFuncPass
 from baton._src.passes.tir.simplify import simplified
+from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
 from baton._src.tir import stmt as st
 from baton._src.tir.buffer import Buffer

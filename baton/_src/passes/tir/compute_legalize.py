@@ -8,7 +8,6 @@ A whole expression is computed in the wider type and rounded once, where it is s
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from baton._src.ir.expr import PrimExpr
@@ -16,6 +15,7 @@ from baton._src.ir.node import Node
 from baton._src.ir.traverse import rebuild
 from baton._src.ir.visitor import Visitor
 from baton._src.passes.tir.prim_func_pass import PrimFuncPass
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops

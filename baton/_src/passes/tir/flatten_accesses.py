@@ -8,7 +8,6 @@ become buffers of bytes. Indices keep their type (`flatten_buffers`, for code ge
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
@@ -18,6 +17,7 @@ from baton._src.ir.traverse import rewrite
 from baton._src.passes.tir.flatten_buffers import element_count, flat_block, flat_index
 from baton._src.passes.tir.loop_ranges import with_ranges
 from baton._src.passes.tir.prim_func_pass import PrimFuncPass
+from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st

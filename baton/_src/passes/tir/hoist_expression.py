@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
@@ -27,6 +26,7 @@ from baton._src.passes.tir.prim_func_pass import PrimFuncPass
 from baton._src.passes.tir.remove_no_op import without_no_ops
 from baton._src.passes.tir.simplify import is_stable, mentions, simplified
 from baton._src.passes.tir.ssa import converted, defined_by
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.tir import expr as tir
 from baton._src.tir import stmt as st

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from baton._src.ir.expr import PrimExpr, Range
@@ -24,6 +23,7 @@ from baton._src.passes.tir.pass_options import options_of
 from baton._src.passes.tir.prim_func_pass import PrimFuncPass
 from baton._src.passes.tir.simplify import is_stable, simplified
 from baton._src.passes.tir.ssa import converted, defined_by, distinct
+from baton._src.support.dataclass import dataclass
 from baton._src.support.trampoline import Task, run
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ir.traverse import post_order, rewrite, substitute
@@ -19,6 +18,7 @@ from baton._src.passes.tir.prim_func_pass import PrimFuncPass
 from baton._src.passes.tir.simplify import is_pure_call, is_stable
 from baton._src.passes.tir.vector_order import lanes_need_each_other
 from baton._src.passes.tir.widen import CannotVectorize, Widening
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.tir import expr as tir
 from baton._src.tir import scalar_functions

@@ -9,13 +9,13 @@ removed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.traverse import rewrite
 from baton._src.passes.tir.loop_ranges import with_ranges
 from baton._src.passes.tir.prim_func_pass import PrimFuncPass
+from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st

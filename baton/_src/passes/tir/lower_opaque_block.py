@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr, Range
@@ -23,6 +22,7 @@ from baton._src.ir.traverse import rewrite, substitute
 from baton._src.passes.tir.flatten_buffers import element_count
 from baton._src.passes.tir.prim_func_pass import PrimFuncPass
 from baton._src.passes.tir.storage_alignment import Alignment, alignments
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops

@@ -5,13 +5,13 @@ for i: int64 in range(64): B[i * 2] = A[i]          ->      for i: int32 in rang
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr, Range
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import post_order, rewrite, substitute
 from baton._src.passes.tir.prim_func_pass import PrimFuncPass
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.tir import expr as tir
 from baton._src.tir import stmt as st

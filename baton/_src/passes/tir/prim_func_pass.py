@@ -6,11 +6,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from baton._src.ir.module import IRModule
 from baton._src.ir.target import Target
+from baton._src.support.dataclass import dataclass
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.stmt import Stmt
 from baton._src.transform.context import PassContext

@@ -7,7 +7,6 @@ Also the passes that remove one kind of statement: assertions, assumptions, stor
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
@@ -16,6 +15,7 @@ from baton._src.passes.tir.loop_ranges import with_ranges
 from baton._src.passes.tir.pass_options import options_of
 from baton._src.passes.tir.prim_func_pass import PrimFuncPass
 from baton._src.passes.tir.simplify import NOTHING, is_pure, mentions
+from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st

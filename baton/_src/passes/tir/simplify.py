@@ -6,13 +6,13 @@ for i in range(8):
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr, Range
 from baton._src.ir.traverse import children, post_order, rebuild
 from baton._src.passes.tir.pass_options import options_of
 from baton._src.passes.tir.prim_func_pass import PrimFuncPass
+from baton._src.support.dataclass import dataclass
 from baton._src.support.trampoline import Task, run
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops

@@ -15,7 +15,6 @@ Buffers of the loop's own block that live over several stages have a version for
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr, Range
@@ -23,6 +22,7 @@ from baton._src.ir.traverse import children, post_order, rewrite, substitute
 from baton._src.passes.tir.fold import substitute_and_fold
 from baton._src.passes.tir.prim_func_pass import PrimFuncPass
 from baton._src.passes.tir.ssa import converted
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import DiagnosticError, fail
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops

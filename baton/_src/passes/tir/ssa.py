@@ -6,11 +6,11 @@ A statement that occurs in two places counts twice: a variable shared by two loo
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ir.traverse import children, rebuild, substitute
 from baton._src.passes.tir.prim_func_pass import PrimFuncPass
+from baton._src.support.dataclass import dataclass
 from baton._src.support.trampoline import Task, run
 from baton._src.tir import expr as tir
 from baton._src.tir import stmt as st

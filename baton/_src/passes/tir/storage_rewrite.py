@@ -10,12 +10,12 @@ index (`FlattenBuffer`).
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ir.traverse import post_order, rewrite, substitute
 from baton._src.passes.tir.inplace_stores import stores_in_place
 from baton._src.passes.tir.prim_func_pass import PrimFuncPass
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.tir import expr as tir
 from baton._src.tir import stmt as st

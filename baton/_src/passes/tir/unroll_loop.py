@@ -9,7 +9,7 @@ override them for a loop and its body. Only loops with no remaining inner loops 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Any
 
 from baton._src.ir.traverse import children, post_order, rewrite
@@ -17,6 +17,7 @@ from baton._src.passes.tir.fold import Template, fold
 from baton._src.passes.tir.pass_options import options_of
 from baton._src.passes.tir.prim_func_pass import PrimFuncPass
 from baton._src.passes.tir.ssa import converted
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops

@@ -9,11 +9,12 @@ known distance: indices that are linear in the loop variable and otherwise equal
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.traverse import post_order
+from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
 from baton._src.tir import stmt as st
 from baton._src.tir.arith import polynomial as p

@@ -12,8 +12,6 @@ it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from baton._src.ir.op_def import DimProver
 from baton._src.relax.check.dims import Answer, combine, same_dim, same_dims, same_shape
 from baton._src.relax.check.erase import substitute_info
@@ -29,6 +27,7 @@ from baton._src.relax.struct_info import (
     TupleStructInfo,
     empty_derive,
 )
+from baton._src.support.dataclass import dataclass
 
 Pairs = list[tuple[StructInfo, StructInfo]]
 

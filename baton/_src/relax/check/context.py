@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from baton._src.ir.expr import GlobalVar
@@ -12,6 +12,7 @@ from baton._src.relax.check.report import Report
 from baton._src.relax.check.signatures import function_info
 from baton._src.relax.nodes import Var
 from baton._src.relax.struct_info import StructInfo
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.expr import Var as TirVar

@@ -6,10 +6,11 @@ Codes: `relax-struct-info` (StructInfo), `relax-purity` (an impure call where no
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from baton._src.relax.check.dims import Answer
 from baton._src.relax.struct_info import ObjectStructInfo, StructInfo
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import Diagnostic, DiagnosticError, Severity, fail
 from baton._src.support.spans import Span
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.relax.nodes import Function, Var
 from baton._src.relax.struct_info import StructInfo
+from baton._src.support.dataclass import dataclass
 from baton._src.tir.evaluate import evaluate
 from baton._src.tir.expr import FloatImm, IntImm
 from baton._src.tir.expr import Var as TirVar

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from baton._src.relax.check.variables import tir_vars_in_struct_info
@@ -10,6 +10,7 @@ from baton._src.relax.interpret.checks import Checker
 from baton._src.relax.interpret.environment import Frame, FunctionClosure
 from baton._src.relax.nodes import Binding, Call, DataflowBlock, If, SeqExpr, VarBinding
 from baton._src.relax.struct_info import StructInfo
+from baton._src.support.dataclass import dataclass
 
 
 @dataclass

@@ -10,7 +10,6 @@ ctx.match_dfb(block)                  # {conv: lv, relu: lv1}, or None
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
@@ -18,6 +17,7 @@ from baton._src.relax.nodes import DataflowBlock, Var
 from baton._src.relax.patterns.match import extract
 from baton._src.relax.patterns.match_block import match_block
 from baton._src.relax.patterns.nodes import CallPattern, DFPattern
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 
 

@@ -9,11 +9,11 @@ Patterns are plain objects compared by identity; one that occurs twice must matc
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.relax.struct_info import StructInfo
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.tir.expr import literal
 from baton._src.values.dtype import DataType

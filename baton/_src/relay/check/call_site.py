@@ -6,7 +6,7 @@ The text is computed only for an error.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from baton._src.ir.expr import GlobalVar, Op
@@ -14,6 +14,7 @@ from baton._src.ir.types import Constructor
 from baton._src.relay.check.show import show_type
 from baton._src.relay.check.unify import Unifier
 from baton._src.relay.nodes import Call, Constant, Function, If, Let, Match, Tuple, TupleGetItem, Var
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import Diagnostic
 
 _SHOWN = 6

@@ -7,10 +7,11 @@ inference decides them; `text.elaborate` then rewrites the tree. Trees built in 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from baton._src.ir.types import IncompleteType, TensorType
+from baton._src.support.dataclass import dataclass
 
 
 @dataclass

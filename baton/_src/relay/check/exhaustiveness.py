@@ -9,7 +9,6 @@ terminate. A clause that is the first to cover no candidate is unreachable. Sour
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ir.types import Constructor, GlobalTypeVar, TypeData
@@ -20,6 +19,7 @@ from baton._src.relay.nodes import (
     PatternVar,
     PatternWildcard,
 )
+from baton._src.support.dataclass import dataclass
 
 LIMIT = 10_000
 """Most candidates examined; a match that needs more is treated as exhaustive."""

@@ -8,12 +8,12 @@ is raised or reported. `OperatorRelation` makes one of an `OpDef`; `FunctionRela
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from baton._src.ir.expr import Op
 from baton._src.ir.types import FuncType, TensorType, TypeRelation, TypeVar
 from baton._src.relay.check.unify import Mismatch
+from baton._src.support.dataclass import dataclass
 from baton._src.tir.expr import AnyDim, IntImm
 from baton._src.values.dtype import BOOL
 

@@ -19,11 +19,12 @@ import struct
 import zipfile
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from baton._src.runtime.safetensors_file import ALIGNMENT, header_for, read_tensors, write_tensors
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import BatonError, fail
 from baton._src.support.whole_file import whole_file
 from baton._src.values.tensor import AnyArray

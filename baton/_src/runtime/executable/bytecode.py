@@ -7,9 +7,9 @@ hold a signed number. Source: relax-ops-passes-vm facts, section 6.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from baton._src.runtime.dim_expr import Evaluate, compile_dim
 from baton._src.runtime.value_info import ValueInfo, info_from_data, info_to_data
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.values.dtype import DataType
 from baton._src.values.prim import literal_prim, prim_dtype

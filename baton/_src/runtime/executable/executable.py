@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from array import array
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, ClassVar
@@ -21,6 +21,7 @@ from baton._src.runtime.module_face import ModuleFace
 from baton._src.runtime.native.kernel_function import KernelSignature, signature_from_data, signature_to_data
 from baton._src.runtime.native.library import NativeLibrary, load
 from baton._src.runtime.native.native_plan import NativePlan, plan_from_data, plan_to_data
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.values.packed_func import PackedFunc
 from baton._src.values.tensor import NDArray

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.runtime.value_info import ValueInfo, info_from_data, info_to_data
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 
 KINDS = ("vm", "native", "kernel", "packed")

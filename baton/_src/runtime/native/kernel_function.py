@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from baton._src.runtime.native.interrupts import raise_noted
 from baton._src.runtime.value_checks import Matcher
 from baton._src.runtime.value_errors import argument_count, mismatch
 from baton._src.runtime.value_info import PrimScalar, TensorValue, info_from_data, info_to_data
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.values.convert import contiguous
 from baton._src.values.dtype import DataType

@@ -9,11 +9,12 @@ nothing).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from baton._src.runtime.dim_expr import DimExpr
 from baton._src.runtime.value_info import TensorValue, info_from_data, info_to_data
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 
 

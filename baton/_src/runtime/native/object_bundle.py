@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import json
 import zlib
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 
 MAGIC = b"BATONOBJ1\n"

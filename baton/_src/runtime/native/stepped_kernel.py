@@ -7,7 +7,6 @@ Packed functions are looked up by name when they are called, so one may be regis
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from baton._src.runtime.native.kernel_function import (
     signature_to_data,
 )
 from baton._src.runtime.value_info import TensorValue, info_from_data, info_to_data
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.values.dtype import DataType
 from baton._src.values.packed_func import PackedFunc

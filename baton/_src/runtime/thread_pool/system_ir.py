@@ -11,9 +11,9 @@ placement of workers in `placement_ir`.
 from __future__ import annotations
 
 import platform
-from dataclasses import dataclass
 
 from baton._src.runtime.thread_pool import placement_ir, stalled_ir, thread_locals_ir, workspace_ir
+from baton._src.support.dataclass import dataclass
 
 FUTEX_NUMBERS = {"x86_64": 202, "aarch64": 98, "riscv64": 98, "ppc64le": 221, "s390x": 238}
 """The system call's number by processor."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from operator import itemgetter
 from typing import Any
 
@@ -18,6 +18,7 @@ from baton._src.runtime.executable.bytecode import (
     OperandKind,
     Ret,
 )
+from baton._src.support.dataclass import dataclass
 
 HOST, INVOKE, TAIL_INVOKE, CALL, TAIL_CALL, RET, GOTO, IF, MOVE, FIELD = range(10)
 """What a ready instruction does: a host function; a closure; a bytecode function; the rest as in `bytecode`.

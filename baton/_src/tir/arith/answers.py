@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Flag, IntEnum
+
+from baton._src.support.dataclass import dataclass
 
 POS_INF = (1 << 63) - 1
 NEG_INF = -POS_INF

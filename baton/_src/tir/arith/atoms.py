@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
+from baton._src.support.dataclass import dataclass
 from baton._src.tir import operators
 from baton._src.tir.arith.polynomial import Key, Monomial, Poly, key, shift
 from baton._src.tir.expr import literal

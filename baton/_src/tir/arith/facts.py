@@ -6,9 +6,10 @@ The canonical form of an expression depends on them; `Context` bundles them with
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from baton._src.support.dataclass import dataclass
 from baton._src.tir.arith.atoms import AtomTable
 from baton._src.tir.arith.polynomial import Poly
 

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from baton._src.ir.expr import PrimExpr, Range
+from baton._src.support.dataclass import dataclass
 from baton._src.tir.arith import division, extrema
 from baton._src.tir.arith import polynomial as p
 from baton._src.tir.arith.analyzer import Analyzer

@@ -10,11 +10,11 @@ Smith normal form, without order among the diagonal). Then S y = U b says what y
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr, Range
 from baton._src.ir.traverse import post_order, substitute
+from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir.arith.analyzer import Analyzer

@@ -6,11 +6,11 @@ block B writes T; block C reads T, writes U        ->        Dependency(B, C, RA
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
 from baton._src.ir.module import IRModule
+from baton._src.support.dataclass import dataclass
 from baton._src.tir import stmt as st
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.schedule.state import ScheduleState, StmtSRef

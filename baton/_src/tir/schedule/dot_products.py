@@ -9,10 +9,10 @@ where the instruction after which `dot_16x4_avx512` is named saturates.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 
 from baton._src.ir.expr import PrimExpr, Range
+from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st

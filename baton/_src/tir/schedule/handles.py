@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from baton._src.support.dataclass import dataclass
 from baton._src.tir.expr import Var
 from baton._src.tir.schedule.tree import refuse
 

@@ -8,9 +8,9 @@ Inputs are handles and values that may be sampled; attrs are known when a schedu
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 
 _SIGNATURES: Mapping[str, str] = {

@@ -7,10 +7,10 @@ for i: {for r in 3: B[i + r] = ..; C[i] = B[i] + B[i + 1] + B[i + 2]}
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from baton._src.ir.expr import PrimExpr, Range
 from baton._src.ir.traverse import post_order, substitute
+from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st

@@ -6,12 +6,12 @@ it. They do not follow later primitives.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import IntFlag
 from typing import Any
 
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import post_order
+from baton._src.support.dataclass import dataclass
 from baton._src.tir import stmt as st
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.schedule.tree import path_to, refuse

@@ -8,9 +8,9 @@ trace.apply_to_schedule(Schedule(func))     # with the decisions that sampling t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from baton._src.support.dataclass import dataclass
 from baton._src.tir.schedule import trace_texts
 from baton._src.tir.schedule.instruction_kinds import InstructionKind
 

@@ -7,10 +7,11 @@ import builtins
 import difflib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from baton._src.ir.node import Node, set_note
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import Diagnostic, DiagnosticError
 from baton._src.support.spans import Source, Span
 from baton._src.tir.buffer import Buffer

@@ -14,12 +14,13 @@ import re
 import subprocess
 import sys
 import tempfile
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.tools.benchmark.peers import PEERS, warm_up
 from baton._src.tools.benchmark.prepared import Feed

@@ -6,11 +6,12 @@ import math
 import statistics
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
 import numpy as np
 
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.support.progress import report
 from baton._src.tools.benchmark.footprint import Footprint, footprint

@@ -17,11 +17,11 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any
 
 from baton._src.driver.tvm_names.contrib.popen_worker import read_message, write_message
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 
 _WORKER = "baton._src.driver.tvm_names.contrib.popen_worker"

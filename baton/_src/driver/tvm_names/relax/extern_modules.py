@@ -11,11 +11,12 @@ does not have is provided by something else when the program runs.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from baton._src.frontends.nn.extern import ExternModule
 from baton._src.ir.module import IRModule
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from baton._src.ir.expr import Op
 from baton._src.relay.expressions import parts, walk
 from baton._src.relay.nodes import Call
+from baton._src.support.dataclass import dataclass
 
 
 @dataclass(eq=False)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ir.module import IRModule
@@ -10,6 +9,7 @@ from baton._src.ir.traverse import post_order
 from baton._src.ir.types import TensorType, TupleType
 from baton._src.relay.expressions import walk
 from baton._src.relay.nodes import Call, Function, If, Let, Match, Tuple, TupleGetItem
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.support.spans import Span
 from baton._src.tir.expr import AnyDim, IntImm

@@ -15,10 +15,10 @@ rules, from what they compute.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.driver.tvm_names.relay.user_operators import register_op_attr
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 
 

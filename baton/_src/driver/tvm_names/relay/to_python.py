@@ -21,7 +21,7 @@ import base64
 import keyword
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -54,6 +54,7 @@ from baton._src.relay.nodes import (
 )
 from baton._src.relay.running_values import to_value
 from baton._src.relay.text.literals import call_attributes
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.support.trampoline import Task, run
 from baton._src.tir.expr import FloatImm, IntImm

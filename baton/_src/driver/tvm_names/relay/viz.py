@@ -10,7 +10,6 @@ user's own: subclasses of `VizParser`, `Plotter` and `VizGraph`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from baton._src.ir.module import IRModule
 from baton._src.relay.check.show import show_type
 from baton._src.relay.expressions import parts, walk
 from baton._src.relay.nodes import Call, Constant, Function, If, Let, Tuple, TupleGetItem, Var
+from baton._src.support.dataclass import dataclass
 
 Ids = Mapping[Any, str]
 

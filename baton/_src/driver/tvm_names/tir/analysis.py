@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ir.module import IRModule
@@ -12,6 +11,7 @@ from baton._src.ir.traverse import children, post_order
 from baton._src.passes.tir.prim_func_pass import PrimFuncPass
 from baton._src.passes.tir.simplify import is_pure_call
 from baton._src.passes.tir.ssa import defined_by
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import ScheduleError, fail
 from baton._src.tir import expr as tir
 from baton._src.tir import stmt as st

@@ -6,10 +6,10 @@ i, f = f_act(x Wᵢᵀ + h Whᵀ + p c);  g = g_act(..);  c' = f c + i g;  o = f
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.te import reduction
 from baton._src.te.computation import compute, placeholder, reduce_axis

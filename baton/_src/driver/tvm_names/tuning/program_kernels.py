@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from baton._src.driver.tuning.kernels import PREPARED, Collector
 from baton._src.driver.tuning.runs import known_shapes
@@ -12,6 +11,7 @@ from baton._src.driver.tvm_names.tuning.workloads import CONSTANT_WEIGHT, worklo
 from baton._src.lower.kernel_schedules.choices import consulting
 from baton._src.lower.kernel_schedules.schedule import keeps_its_loops
 from baton._src.runtime.executable.executable import Executable
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.tir.prim_func import PrimFunc
 

@@ -7,7 +7,6 @@ so far, so neighbours belong to a record.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from random import Random
 
 from baton._src.driver.tuning.search import neighbours
@@ -15,6 +14,7 @@ from baton._src.driver.tuning.trial import scheduled
 from baton._src.driver.tvm_names.tuning.workloads import has_constant_weight
 from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.choices import Offer, Record
+from baton._src.support.dataclass import dataclass
 from baton._src.tir.prim_func import PrimFunc
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any
 
 from baton._src.driver.relay.quantization import prerequisite_optimize
@@ -16,6 +16,7 @@ from baton._src.passes.relay.layouts.convert_layout import ConvertLayout
 from baton._src.passes.relay.operators.mixed_precision_rules import ALWAYS
 from baton._src.passes.relay.operators.to_mixed_precision import ToMixedPrecision
 from baton._src.passes.relay.remove_unused_functions import RemoveUnusedFunctions
+from baton._src.support.dataclass import dataclass
 from baton._src.transform.context import PassContext
 
 LAYOUT_OPS = ("nn.conv2d", "nn.conv2d_transpose", "qnn.conv2d")

@@ -6,12 +6,12 @@ What rotation does: `runtime/vm/builtins/rotary`; by which angles: `rope_frequen
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.frontends.nn.kernel_ops import tensor_expr_op
 from baton._src.frontends.nn.llm.rope_frequencies import Frequency, switch_rope_freq_func
 from baton._src.frontends.nn.tensor import Tensor
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.te import tensor as te
 from baton._src.te.computation import compute, placeholder, var

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from itertools import islice
 
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.control.stacks import stack_of
 from baton._src.frontends.onnx.node import Converter, DynamicValueError, OnnxNode
 from baton._src.ir.tensor_info import TensorInfo
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.values.meaning import Meaning
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -18,6 +17,7 @@ from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.node import OnnxNode
 from baton._src.ir.tensor_info import Dim
 from baton._src.ops.image.resampling import even_steps
+from baton._src.support.dataclass import dataclass
 from baton._src.values.dtype import INT64, DataType
 from baton._src.values.tensor import AnyArray
 

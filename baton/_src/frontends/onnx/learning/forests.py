@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from baton._src.frontends.onnx.node import OnnxNode
+from baton._src.support.dataclass import dataclass
 from baton._src.values.tensor import AnyArray
 
 COMPARISONS = {

@@ -4,11 +4,10 @@ follows onnxruntime's documentation of contributed operators.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.node import Converter, OnnxNode
 from baton._src.ir.tensor_info import Dim
+from baton._src.support.dataclass import dataclass
 from baton._src.values.dtype import INT64
 
 

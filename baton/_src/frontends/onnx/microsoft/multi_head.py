@@ -5,8 +5,6 @@ and read it by the beams of a search.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.microsoft.attention import (
     appended,
@@ -20,6 +18,7 @@ from baton._src.frontends.onnx.microsoft.attention import (
 )
 from baton._src.frontends.onnx.microsoft.buffers import filled, of_beams, visible, widened, with_room
 from baton._src.frontends.onnx.node import Converter, OnnxNode
+from baton._src.support.dataclass import dataclass
 from baton._src.values.dtype import INT64
 
 

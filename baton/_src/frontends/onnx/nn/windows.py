@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.node import OnnxNode
 from baton._src.frontends.onnx.tensors.padding import widened
 from baton._src.ir.tensor_info import Dim
+from baton._src.support.dataclass import dataclass
 from baton._src.tir import operators as ops
 
 LAYOUTS = {1: ("NCW", "OIW", "IOW"), 2: ("NCHW", "OIHW", "IOHW"), 3: ("NCDHW", "OIDHW", "IODHW")}

@@ -9,7 +9,7 @@ stays in L2.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.target import Target
@@ -29,6 +29,7 @@ from baton._src.lower.kernel_schedules.shared.loops import (
 )
 from baton._src.lower.kernel_schedules.shared.stages import Axis, Declined
 from baton._src.passes.tir.flatten_buffers import as_int64, flat_buffer, flat_index
+from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st

@@ -4,7 +4,7 @@ the rules `conv_blocked` and `winograd` begin with.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
@@ -16,6 +16,7 @@ from baton._src.lower.kernel_schedules.shared.factors import is_simple, load_of
 from baton._src.lower.kernel_schedules.shared.inline import inline_elementwise
 from baton._src.lower.kernel_schedules.shared.stages import Axis, Declined, Kernel, Stage, read_kernel
 from baton._src.passes.tir.fold import substitute_and_fold
+from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.values.dtype import INT32

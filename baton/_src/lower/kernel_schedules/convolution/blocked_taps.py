@@ -5,7 +5,6 @@ columns that see the same points, a block of input channels.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from itertools import groupby
 
 from baton._src.ir.expr import PrimExpr
@@ -20,6 +19,7 @@ from baton._src.lower.kernel_schedules.shared.factors import load_of
 from baton._src.lower.kernel_schedules.shared.loops import UNROLLED, VECTORIZED, i64, index_var, loop, nest, sequence
 from baton._src.lower.kernel_schedules.shared.stages import Axis
 from baton._src.passes.tir.fold import substitute_and_fold
+from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import groupby
 
 from baton._src.ir.expr import PrimExpr
@@ -14,6 +14,7 @@ from baton._src.lower.kernel_schedules.shared.affine import step
 from baton._src.lower.kernel_schedules.shared.loops import i64, index_var
 from baton._src.passes.tir.flatten_buffers import as_int64, flat_buffer, flat_index
 from baton._src.passes.tir.fold import substitute_and_fold
+from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st

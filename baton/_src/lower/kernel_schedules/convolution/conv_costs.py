@@ -9,10 +9,10 @@ Memory traffic is left out: data from memory makes every algorithm up to four ti
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from baton._src.lower.kernel_schedules.products.tiles import TileShape
 from baton._src.lower.kernel_schedules.shared.stages import Axis
+from baton._src.support.dataclass import dataclass
 from baton._src.tir.prim_func import PrimFunc
 
 EVERY_STEP = 1.04

@@ -8,7 +8,7 @@ schedule that leaves them out needs neither the condition nor a padded copy of t
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from baton._src.ir.expr import Op, PrimExpr
 from baton._src.lower.kernel_schedules.shared.affine import coefficient, depends
@@ -16,6 +16,7 @@ from baton._src.lower.kernel_schedules.shared.inline import replace_loads
 from baton._src.lower.kernel_schedules.shared.stages import Axis, Kernel, Stage
 from baton._src.passes.tir.flatten_buffers import as_int64
 from baton._src.passes.tir.fold import substitute_and_fold
+from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir.arith.analyzer import Analyzer

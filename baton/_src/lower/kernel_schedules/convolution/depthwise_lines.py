@@ -15,7 +15,6 @@ of their own.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 from baton._src.ir.expr import PrimExpr
@@ -47,6 +46,7 @@ from baton._src.lower.kernel_schedules.shared.loops import (
 from baton._src.lower.kernel_schedules.shared.stages import Axis, Declined, Kernel, read_kernel
 from baton._src.lower.kernel_schedules.surroundings import surrounded
 from baton._src.passes.tir.fold import substitute_and_fold
+from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st

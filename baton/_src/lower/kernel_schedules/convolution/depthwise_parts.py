@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from math import prod
 
@@ -16,6 +15,7 @@ from baton._src.lower.kernel_schedules.products.tiles import tile_shape
 from baton._src.lower.kernel_schedules.shared.affine import depends, step
 from baton._src.lower.kernel_schedules.shared.anchors import Anchored, find_anchor
 from baton._src.lower.kernel_schedules.shared.stages import Axis, Kernel, Stage
+from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 

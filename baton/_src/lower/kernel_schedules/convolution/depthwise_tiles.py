@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import groupby
 
 from baton._src.lower.kernel_schedules.convolution.conv_costs import packing_lines
@@ -10,6 +10,7 @@ from baton._src.lower.kernel_schedules.convolution.conv_window import Window
 from baton._src.lower.kernel_schedules.convolution.depthwise_parts import Depthwise
 from baton._src.lower.kernel_schedules.convolution.line_pieces import Piece
 from baton._src.lower.kernel_schedules.products.tiles import TileShape
+from baton._src.support.dataclass import dataclass
 
 MOST_VECTORS = 16
 """Vectors of a line in one piece."""

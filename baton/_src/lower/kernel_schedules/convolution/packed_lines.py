@@ -8,7 +8,6 @@ only part of its run, at the border, packing writes zeros around that part.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.lower.kernel_schedules.convolution.conv_window import Window
@@ -26,6 +25,7 @@ from baton._src.lower.kernel_schedules.shared.loops import (
 from baton._src.lower.kernel_schedules.shared.stages import Axis
 from baton._src.passes.tir.flatten_buffers import as_int64
 from baton._src.passes.tir.fold import substitute_and_fold
+from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st

@@ -8,12 +8,12 @@ is one `Spread` for each axis: result y, tap r, stride s, begin b. Only what rea
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.lower.kernel_schedules.convolution.conv_window import Terms, bordered, linear
 from baton._src.lower.kernel_schedules.shared.affine import coefficient, depends, step
 from baton._src.lower.kernel_schedules.shared.stages import Axis, Stage
+from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 

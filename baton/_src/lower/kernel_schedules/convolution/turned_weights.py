@@ -10,7 +10,6 @@ of 256 channels).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 
 from baton._src.ir.target import Target
@@ -27,6 +26,7 @@ from baton._src.lower.kernel_schedules.shared.loops import (
 from baton._src.lower.kernel_schedules.shared.register_shuffles import MOST_DEINTERLEAVED, deinterleave
 from baton._src.lower.kernel_schedules.shared.stages import Axis
 from baton._src.passes.tir.flatten_buffers import flat_buffer
+from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st

@@ -6,8 +6,6 @@ two transforms; and reading the weights, (m + 2)^2 / 9 times as many, from memor
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.choices import tuned
 from baton._src.lower.kernel_schedules.convolution.blocked_conv_parts import BlockedConv, read_conv
@@ -17,6 +15,7 @@ from baton._src.lower.kernel_schedules.convolution.winograd_numbers import TAPS,
 from baton._src.lower.kernel_schedules.convolution.winograd_plan import Sizes, Winograd, transformed_weight
 from baton._src.lower.kernel_schedules.shared.stages import Declined, Kernel
 from baton._src.lower.kernel_schedules.surroundings import surrounded
+from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.prim_func import PrimFunc

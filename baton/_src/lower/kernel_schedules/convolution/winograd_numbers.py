@@ -10,12 +10,12 @@ float32 is about half.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import sqrt
 from typing import Any
 
 import numpy as np
 
+from baton._src.support.dataclass import dataclass
 from baton._src.values.tensor import AnyArray
 
 TAPS = 3

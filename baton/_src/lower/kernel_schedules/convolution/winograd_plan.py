@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from baton._src.ir.expr import PrimExpr
@@ -12,6 +10,7 @@ from baton._src.lower.kernel_schedules.convolution.winograd_numbers import TAPS,
 from baton._src.lower.kernel_schedules.shared.loops import i64, product
 from baton._src.lower.kernel_schedules.shared.stages import Axis
 from baton._src.passes.tir.flatten_buffers import as_int64
+from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir.buffer import Buffer, decl_buffer

@@ -6,7 +6,6 @@ Each transform is two passes of a one-dimensional one: down the columns into a s
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.lower.kernel_schedules.convolution.winograd_numbers import Steps, Terms
@@ -23,6 +22,7 @@ from baton._src.lower.kernel_schedules.shared.loops import (
     split_index,
 )
 from baton._src.passes.tir.flatten_buffers import as_int64
+from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st

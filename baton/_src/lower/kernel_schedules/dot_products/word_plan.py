@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from baton._src.ir.cpu import has_byte_dots, has_fast_bfloat16_dots
 from baton._src.ir.target import Target
@@ -24,6 +24,7 @@ from baton._src.lower.kernel_schedules.shared.loops import (
     product,
 )
 from baton._src.lower.kernel_schedules.shared.stages import Declined, Kernel, read_kernel
+from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.values.dtype import DataType

@@ -11,12 +11,11 @@ end.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from baton._src.ir.expr import PrimExpr
 from baton._src.lower.kernel_schedules.products.tiles import Accumulators
 from baton._src.lower.kernel_schedules.shared.loops import i64, sequence
 from baton._src.lower.kernel_schedules.shared.register_shuffles import interleave
+from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st

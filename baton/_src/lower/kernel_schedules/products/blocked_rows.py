@@ -12,7 +12,6 @@ times.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.target import Target
@@ -39,6 +38,7 @@ from baton._src.lower.kernel_schedules.shared.loops import (
 )
 from baton._src.lower.kernel_schedules.shared.prefetch import prefetched
 from baton._src.passes.tir.flatten_buffers import as_int64
+from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st

@@ -8,7 +8,6 @@ what is read ahead is one slice. Between slices the sums of a panel's tiles are 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 
 from baton._src.ir.expr import PrimExpr
@@ -31,6 +30,7 @@ from baton._src.lower.kernel_schedules.shared.loops import (
     loop,
     sequence,
 )
+from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st

@@ -8,7 +8,7 @@ a result instead of eight.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.lower.kernel_schedules.products.products import Product
@@ -27,6 +27,7 @@ from baton._src.lower.kernel_schedules.shared.loops import (
 )
 from baton._src.lower.kernel_schedules.shared.stages import Axis
 from baton._src.passes.tir.flatten_buffers import as_int64
+from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from baton._src.ir.cpu import has_byte_dots, has_fast_bfloat16_dots
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.target import Target
+from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
 from baton._src.tir.intrinsics import intrinsic
 from baton._src.values.dtype import FLOAT32, INT32, DataType

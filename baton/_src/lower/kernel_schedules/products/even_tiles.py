@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.lower.kernel_schedules.products.panel_packing import where
@@ -15,6 +14,7 @@ from baton._src.lower.kernel_schedules.shared.loops import (
     named,
     sequence,
 )
+from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st

@@ -9,7 +9,6 @@ of its elements must also be transposed once. The cheaper way is chosen.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import ceil
 
 from baton._src.ir.target import Target
@@ -20,6 +19,7 @@ from baton._src.lower.kernel_schedules.products.turned_columns import turns_by_s
 from baton._src.lower.kernel_schedules.shared.affine import step
 from baton._src.lower.kernel_schedules.shared.factors import load_of
 from baton._src.lower.kernel_schedules.shared.loops import constant, i64, product, sequence
+from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
 from baton._src.tir import stmt as st
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.products import short_sums
@@ -18,6 +16,7 @@ from baton._src.lower.kernel_schedules.shared.loops import (
     i64,
 )
 from baton._src.lower.kernel_schedules.shared.stages import Declined, read_kernel
+from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir.buffer import Buffer

@@ -6,7 +6,7 @@ C[batch.., i, j] = sum over k of A[batch.., i, k] * B[batch.., k, j]      (any l
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.lower.kernel_schedules.shared.affine import depends, merge_pair
@@ -14,6 +14,7 @@ from baton._src.lower.kernel_schedules.shared.anchors import Anchored, find_anch
 from baton._src.lower.kernel_schedules.shared.factors import is_simple
 from baton._src.lower.kernel_schedules.shared.loops import constant, product
 from baton._src.lower.kernel_schedules.shared.stages import Axis, Declined, Kernel, Stage
+from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
 from baton._src.tir import stmt as st
 from baton._src.tir.buffer import Buffer

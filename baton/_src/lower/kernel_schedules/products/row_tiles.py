@@ -8,7 +8,6 @@ cheaper than a whole one, so that 17 columns do not cost as much as 32.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from math import gcd
 
@@ -24,6 +23,7 @@ from baton._src.lower.kernel_schedules.shared.affine import step
 from baton._src.lower.kernel_schedules.shared.factors import bound, load_of
 from baton._src.lower.kernel_schedules.shared.loops import allocated, constant, i64, index_var, loop, named, sequence
 from baton._src.passes.tir.flatten_buffers import as_int64
+from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st

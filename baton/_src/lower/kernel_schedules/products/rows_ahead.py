@@ -8,8 +8,6 @@ tile's rows into L2. On a Zen 5, fractions of one core's peak: 4096x3072x768 wit
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.products.panel_packing import LOW, Ahead, Beside
@@ -19,6 +17,7 @@ from baton._src.lower.kernel_schedules.shared.factors import bound, load_of
 from baton._src.lower.kernel_schedules.shared.loops import i64, sequence
 from baton._src.lower.kernel_schedules.shared.prefetch import prefetched
 from baton._src.passes.tir.flatten_buffers import as_int64, flat_buffer, flat_index
+from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st

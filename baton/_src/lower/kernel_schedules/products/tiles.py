@@ -7,7 +7,6 @@ unrolling, so LLVM keeps it in registers; the tile's size leaves registers for t
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.target import Target
@@ -23,6 +22,7 @@ from baton._src.lower.kernel_schedules.shared.loops import (
     sequence,
 )
 from baton._src.passes.tir.flatten_buffers import as_int64
+from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st

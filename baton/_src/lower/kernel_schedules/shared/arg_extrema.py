@@ -10,13 +10,14 @@ minus the number of places `n` if it holds NaN, which wins, and otherwise greate
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.structural import structural_equal
 from baton._src.lower.kernel_schedules.shared.loops import constant, i64, product
 from baton._src.lower.kernel_schedules.shared.stages import Axis, Kernel, Opaque, Stage, read_block
+from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st

@@ -13,7 +13,6 @@ a block, variables nobody outside uses are DataflowVars.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -37,6 +36,7 @@ from baton._src.relax.nodes import (
     Var,
     VarBinding,
 )
+from baton._src.support.dataclass import dataclass
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import FunctionPass
 

@@ -11,7 +11,6 @@ Kept are bindings with effects, match_casts (they check, and define shape variab
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.analysis.call_graph import call_graph, reachable
@@ -21,6 +20,7 @@ from baton._src.ir.traverse import children
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.relax.check.variables import shape_holders
 from baton._src.relax.nodes import Binding, Function, MatchCast, SeqExpr, Var, VarBinding
+from baton._src.support.dataclass import dataclass
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
 

@@ -15,7 +15,6 @@ stays; and after a call with effects or in place nothing computed before it can 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.analysis.exposure import Exposure
@@ -42,6 +41,7 @@ from baton._src.relax.nodes import (
     Var,
     VarBinding,
 )
+from baton._src.support.dataclass import dataclass
 from baton._src.tir.expr import FloatImm, IntImm
 from baton._src.tir.expr import Var as TirVar
 from baton._src.transform.context import PassContext

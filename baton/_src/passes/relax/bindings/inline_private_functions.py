@@ -12,7 +12,6 @@ removed; Primitive functions and kernels are left alone.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.analysis.call_graph import call_graph, detect_recursion
@@ -41,6 +40,7 @@ from baton._src.relax.nodes import (
     VarBinding,
 )
 from baton._src.relax.struct_info import StructInfo
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.support.graphs import components
 from baton._src.tir.arith.analyzer import Analyzer

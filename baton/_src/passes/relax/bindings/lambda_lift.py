@@ -13,7 +13,6 @@ a match_cast restores its type. Recursion is kept: a lifted function calls itsel
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.analysis.variables import bound_vars, free_symbolic_vars, free_vars
@@ -41,6 +40,7 @@ from baton._src.relax.nodes import (
 )
 from baton._src.relax.special_ops import special_op
 from baton._src.relax.struct_info import FuncStructInfo, ObjectStructInfo, ShapeStructInfo, TensorStructInfo
+from baton._src.support.dataclass import dataclass
 from baton._src.tir.expr import Var as TirVar
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass

@@ -12,7 +12,6 @@ from __future__ import annotations
 import heapq
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.analysis.bindings import used_vars
@@ -22,6 +21,7 @@ from baton._src.ir.traverse import post_order
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.relax.check.variables import definable_tir_vars_in_struct_info, tir_vars_in_struct_info
 from baton._src.relax.nodes import Binding, BindingBlock, DataflowBlock, Function, MatchCast
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.tir.expr import Var as TirVar
 from baton._src.transform.context import PassContext

@@ -14,13 +14,13 @@ A PrimFunc that has a class keeps it (in pipelines LegalizeOps sets the operator
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.op_def import Fusion
 from baton._src.ir.traverse import post_order
 from baton._src.passes.shared.kernel_stages import Stage, kernel_stages
+from baton._src.support.dataclass import dataclass
 from baton._src.tir.expr import BufferLoad, Call, IntImm, Mul, Var
 from baton._src.tir.intrinsics import Effect, definition
 from baton._src.tir.prim_func import PrimFunc

@@ -13,13 +13,13 @@ bias are not those of attention is left unchanged.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ops.builders import RELAX
 from baton._src.relax.nodes import Expr, ShapeExpr
 from baton._src.relax.patterns.builders import is_const, is_op, wildcard
 from baton._src.relax.patterns.nodes import DFPattern
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.tir.arith.analyzer import Analyzer
 

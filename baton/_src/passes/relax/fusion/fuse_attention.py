@@ -16,7 +16,6 @@ symbolic; head sizes are constants. The scores, which nothing else may use, are 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any, TypeGuard
 
 from baton._src.analysis.bindings import all_bindings, used_vars
@@ -33,6 +32,7 @@ from baton._src.relax.info import to_info
 from baton._src.relax.nodes import Call, Constant, Function, SeqExpr, ShapeExpr, Tuple, Var, VarBinding
 from baton._src.relax.special_ops import special_op
 from baton._src.relax.struct_info import TensorStructInfo
+from baton._src.support.dataclass import dataclass
 from baton._src.tir.expr import IntImm
 from baton._src.tir.expr import Var as TirVar
 from baton._src.transform.context import PassContext

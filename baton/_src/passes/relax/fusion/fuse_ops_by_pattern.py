@@ -16,7 +16,6 @@ name up to the first dot) and `global_symbol`; else MergeCompositeFunctions does
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.analysis.bindings import used_vars
@@ -40,6 +39,7 @@ from baton._src.relax.nodes import (
 )
 from baton._src.relax.patterns.match import Matcher
 from baton._src.relax.patterns.nodes import DFPattern
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.tir.expr import Var as TirVar
 from baton._src.transform.context import PassContext

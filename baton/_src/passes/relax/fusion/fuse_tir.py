@@ -13,7 +13,7 @@ worst fusion class of its parts.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from baton._src.ir.expr import GlobalVar, PrimExpr
@@ -27,6 +27,7 @@ from baton._src.passes.tir.check_sizes import INLINED
 from baton._src.relax.nodes import Call, Constant, Function, SeqExpr, ShapeExpr, Tuple, TupleGetItem, Var, VarBinding
 from baton._src.relax.special_ops import special_op
 from baton._src.relax.struct_info import ShapeStructInfo, TensorStructInfo, TupleStructInfo
+from baton._src.support.dataclass import dataclass
 from baton._src.tir.buffer import Buffer, decl_buffer
 from baton._src.tir.expr import BufferLoad, IntImm, literal
 from baton._src.tir.expr import Var as TirVar

@@ -16,7 +16,6 @@ determines come last, as one shape.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.analysis.bindings import used_vars
@@ -44,6 +43,7 @@ from baton._src.relax.nodes import (
 )
 from baton._src.relax.special_ops import special_op
 from baton._src.relax.struct_info import ShapeStructInfo, TupleStructInfo
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.support.spans import places_together
 from baton._src.tir.expr import Var as TirVar

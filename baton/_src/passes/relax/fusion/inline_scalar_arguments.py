@@ -13,7 +13,6 @@ differ in more than `MOST_READ` scalars get separate kernels.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ir.expr import GlobalVar
@@ -23,6 +22,7 @@ from baton._src.passes.relax.binding_rewriter import BindingRewriter, rewrite_fu
 from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.nodes import Call, Constant, Function, VarBinding
 from baton._src.relax.own_variables import copy_with_new_vars
+from baton._src.support.dataclass import dataclass
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
 

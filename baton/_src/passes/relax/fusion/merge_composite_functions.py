@@ -14,7 +14,6 @@ remaining calls are removed.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.analysis.bindings import used_vars
@@ -29,6 +28,7 @@ from baton._src.relax.check.signatures import function_info
 from baton._src.relax.known_functions import KnownFunctions
 from baton._src.relax.nodes import Binding, Call, Constant, Function, Var, VarBinding
 from baton._src.relax.own_variables import copy_with_new_vars
+from baton._src.support.dataclass import dataclass
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
 

@@ -18,7 +18,7 @@ fails, or a function for it is used as a value.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from baton._src.ir.expr import GlobalVar
@@ -28,6 +28,7 @@ from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.passes.relax.bindings.dead_code_elimination import remove_unreachable
 from baton._src.relax.nodes import Call, Constant, ExternFunc, Function, Tuple, VarBinding
 from baton._src.relax.special_ops import special_op
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import DiagnosticError, fail
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass

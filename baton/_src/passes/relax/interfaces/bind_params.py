@@ -9,7 +9,6 @@ Binding a parameter also fixes the shape variables that stand alone in its annot
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ir.module import IRModule
@@ -20,6 +19,7 @@ from baton._src.relax.check.signatures import function_info
 from baton._src.relax.check.variables import defined_symbolic_vars
 from baton._src.relax.nodes import Constant, Function, ShapeExpr, Var, as_dim
 from baton._src.relax.struct_info import TensorStructInfo
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.expr import BinaryOp, IntImm

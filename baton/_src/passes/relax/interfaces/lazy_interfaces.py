@@ -15,7 +15,6 @@ branch or a local function are fetched before it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.analysis.bindings import used_vars
@@ -40,6 +39,7 @@ from baton._src.relax.nodes import (
     VarBinding,
 )
 from baton._src.relax.struct_info import FuncStructInfo, ObjectStructInfo, TupleStructInfo, empty_derive
+from baton._src.support.dataclass import dataclass
 from baton._src.tir.expr import Var as TirVar
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import FunctionPass

@@ -16,7 +16,6 @@ weights. If it runs again, the pass appends to the earlier preparation.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ir.expr import GlobalVar
@@ -27,6 +26,7 @@ from baton._src.passes.relax.interfaces.weight_preparation import prepare_weight
 from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.check.variables import definable_tir_vars_in_struct_info
 from baton._src.relax.nodes import Function, SeqExpr
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass

@@ -7,7 +7,6 @@ UpdateParamStructInfo(f)       every parameter gets the StructInfo f(parameter) 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ir.module import IRModule
@@ -30,6 +29,7 @@ from baton._src.relax.nodes import (
     VarBinding,
 )
 from baton._src.relax.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import FunctionPass

@@ -12,7 +12,6 @@ as an argument, or made a closure) is left alone. Tuples and computations that b
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ir.expr import GlobalVar
@@ -36,6 +35,7 @@ from baton._src.relax.nodes import (
     VarBinding,
 )
 from baton._src.relax.struct_info import TupleStructInfo
+from baton._src.support.dataclass import dataclass
 from baton._src.tir.expr import Var as TirVar
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass

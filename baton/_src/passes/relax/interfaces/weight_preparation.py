@@ -15,7 +15,7 @@ a shape before the results.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from baton._src.analysis.bindings import body_bindings, used_vars
@@ -43,6 +43,7 @@ from baton._src.relax.nodes import (
 )
 from baton._src.relax.own_variables import copy_with_new_vars
 from baton._src.relax.struct_info import ShapeStructInfo, TupleStructInfo
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.tir.expr import Var as TirVar
 

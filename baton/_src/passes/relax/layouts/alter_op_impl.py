@@ -16,7 +16,6 @@ kernel.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ir.expr import GlobalVar
@@ -28,6 +27,7 @@ from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.nodes import Call, ShapeExpr, Tuple, TupleGetItem, VarBinding
 from baton._src.relax.special_ops import special_op
 from baton._src.relax.struct_info import TensorStructInfo, TupleStructInfo
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.index_map import IndexMap

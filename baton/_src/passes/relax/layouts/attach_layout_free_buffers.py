@@ -8,7 +8,6 @@ agree share a kernel; a kernel that is also called without weights keeps a versi
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ir.expr import GlobalVar
@@ -18,6 +17,7 @@ from baton._src.passes.relax.bindings.dead_code_elimination import remove_unreac
 from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.nodes import Call, Constant, Function, Tuple, VarBinding
 from baton._src.relax.special_ops import special_op
+from baton._src.support.dataclass import dataclass
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass

@@ -16,7 +16,6 @@ symbolic.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -41,6 +40,7 @@ from baton._src.passes.relax.layouts.channel_blocks import (
 )
 from baton._src.passes.shared.filled_arrays import Filling, filling
 from baton._src.relax.nodes import Binding, BindingBlock, Call, Constant, Function, SeqExpr, Tuple, Var, VarBinding
+from baton._src.support.dataclass import dataclass
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import FunctionPass
 from baton._src.values.filled_tensor import unfinished

@@ -8,7 +8,6 @@ single convolution, converting its result back would cost more than blocks gain.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Any
 
@@ -22,6 +21,7 @@ from baton._src.ops.layouts import Anchor, FollowsInput
 from baton._src.ops.nn.convolution.convolution import Conv2DAttrs
 from baton._src.relax.nodes import BindingBlock, Call, Constant, PrimValue, ShapeExpr, Tuple, Var, VarBinding
 from baton._src.relax.struct_info import TensorStructInfo
+from baton._src.support.dataclass import dataclass
 from baton._src.tir.expr import IntImm
 from baton._src.values.tensor import AnyArray
 

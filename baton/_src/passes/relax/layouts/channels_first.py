@@ -11,7 +11,6 @@ with convolutions in blocked layouts, or of integers, are left alone: their layo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ir.expr import Op
@@ -25,6 +24,7 @@ from baton._src.ops.windows import SPATIAL
 from baton._src.passes.relax.layouts.convert_layout import ConvertLayout
 from baton._src.relax.nodes import Call, Function
 from baton._src.relax.struct_info import TensorStructInfo
+from baton._src.support.dataclass import dataclass
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import FunctionPass
 

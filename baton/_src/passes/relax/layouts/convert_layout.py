@@ -16,7 +16,6 @@ right before each use; outputs of blocks keep theirs. Weights that are constants
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ir.expr import Op
@@ -40,6 +39,7 @@ from baton._src.relax.nodes import (
     VarBinding,
 )
 from baton._src.relax.struct_info import TensorStructInfo, TupleStructInfo
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import FunctionPass

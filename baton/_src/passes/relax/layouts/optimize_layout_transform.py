@@ -10,7 +10,6 @@ kernels with the same layout.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ir.expr import Range
@@ -21,6 +20,7 @@ from baton._src.passes.relax.same_info import same_info
 from baton._src.relax.nodes import Function, ShapeExpr
 from baton._src.relax.patterns.builders import DFPattern, is_op, wildcard
 from baton._src.relax.struct_info import TensorStructInfo
+from baton._src.support.dataclass import dataclass
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.expr import IntImm
 from baton._src.tir.index_map import IndexMap

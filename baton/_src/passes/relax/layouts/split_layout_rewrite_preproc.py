@@ -14,7 +14,6 @@ Error `pass-layout-rewrite`: a marked block that does anything else, or a layout
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ir.expr import GlobalVar
@@ -27,6 +26,7 @@ from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.nodes import Call, Function, Tuple, TupleGetItem, VarBinding
 from baton._src.relax.special_ops import special_op
 from baton._src.relax.struct_info import TensorStructInfo, TupleStructInfo
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.expr import IntImm

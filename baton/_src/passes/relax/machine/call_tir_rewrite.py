@@ -12,7 +12,6 @@ be gone (`pass-dataflow`): such calls have effects.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ir.module import IRModule
@@ -33,6 +32,7 @@ from baton._src.relax.nodes import (
 from baton._src.relax.special.calls import CallTIRInplaceAttrs, output_infos
 from baton._src.relax.special_ops import special_op
 from baton._src.relax.struct_info import TensorStructInfo
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import FunctionPass

@@ -18,7 +18,6 @@ the VM's; in a pure function the same is written without effects:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
@@ -46,6 +45,7 @@ from baton._src.relax.nodes import (
 )
 from baton._src.relax.special_ops import special_op
 from baton._src.relax.struct_info import PrimStructInfo, TensorStructInfo
+from baton._src.support.dataclass import dataclass
 from baton._src.tir.buffer import decl_buffer
 from baton._src.tir.expr import FloatImm, IntImm
 from baton._src.tir.expr import Var as TirVar

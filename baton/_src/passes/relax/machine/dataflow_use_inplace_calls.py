@@ -13,7 +13,6 @@ live and with no other operand. Parameters, constants and outputs of the block a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, cast
 
 from baton._src.analysis.bindings import used_vars
@@ -42,6 +41,7 @@ from baton._src.relax.nodes import (
 from baton._src.relax.special.calls import CallTIRInplaceAttrs
 from baton._src.relax.special_ops import special_op
 from baton._src.relax.struct_info import TensorStructInfo
+from baton._src.support.dataclass import dataclass
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.expr import BufferLoad
 from baton._src.tir.prim_func import PrimFunc

@@ -15,7 +15,6 @@ tensors are killed first, then storages, then other objects.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.analysis.bindings import used_vars
@@ -37,6 +36,7 @@ from baton._src.relax.nodes import (
 )
 from baton._src.relax.special_ops import special_op
 from baton._src.relax.struct_info import FuncStructInfo, PrimStructInfo, ShapeStructInfo, TensorStructInfo
+from baton._src.support.dataclass import dataclass
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import FunctionPass
 

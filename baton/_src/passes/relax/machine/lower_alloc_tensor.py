@@ -10,13 +10,13 @@ Storages are given in bytes. Allocations whose shape is not a ShapeExpr have no 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ir.module import IRModule
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.relax.nodes import Call, Function, PrimValue, ShapeExpr, StringImm, VarBinding, as_dim
 from baton._src.relax.special_ops import special_op
+from baton._src.support.dataclass import dataclass
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import FunctionPass

@@ -12,7 +12,6 @@ dataflow block is left (`pass-dataflow`).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ir.expr import Op
@@ -21,6 +20,7 @@ from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.relax.nodes import Call, ExternFunc, Function, ShapeExpr, Tuple, VarBinding
 from baton._src.relax.special_ops import special_op
 from baton._src.relax.struct_info import TensorStructInfo
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.tir.expr import IntImm
 from baton._src.transform.context import PassContext

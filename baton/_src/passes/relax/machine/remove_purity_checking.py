@@ -8,13 +8,13 @@ is an error (`pass-dataflow`), since it may not contain calls with effects; run 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ir.module import IRModule
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.relax.nodes import BindingBlock, Call, DataflowBlock, Function, VarBinding
 from baton._src.relax.special_ops import special_op
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import FunctionPass

@@ -12,7 +12,6 @@ whose view would share memory with a tensor written in place stays a copy.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.analysis.bindings import used_vars
@@ -39,6 +38,7 @@ from baton._src.relax.nodes import (
 from baton._src.relax.special.calls import CallTIRInplaceAttrs
 from baton._src.relax.special_ops import special_op
 from baton._src.relax.struct_info import TensorStructInfo
+from baton._src.support.dataclass import dataclass
 from baton._src.support.graphs import components
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.buffer import Buffer

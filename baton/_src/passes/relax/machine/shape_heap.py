@@ -7,7 +7,6 @@ slots (`runtime.vm.builtins.shapes`).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ir.expr import GlobalVar, PrimExpr
@@ -19,6 +18,7 @@ from baton._src.relax.info import UNIT_INFO
 from baton._src.relax.nodes import Call, ExternFunc, PrimValue, Tuple, Var, VarBinding
 from baton._src.relax.special_ops import special_op
 from baton._src.relax.struct_info import TensorStructInfo
+from baton._src.support.dataclass import dataclass
 from baton._src.tir.buffer import Buffer, decl_buffer
 from baton._src.tir.expr import BufferLoad, IntImm
 from baton._src.tir.expr import Var as TirVar

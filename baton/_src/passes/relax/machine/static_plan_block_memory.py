@@ -15,7 +15,7 @@ memory of its own (LowerAllocTensor).
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from baton._src.analysis.liveness import last_uses
@@ -39,6 +39,7 @@ from baton._src.relax.nodes import (
     as_dim,
 )
 from baton._src.relax.special_ops import special_op
+from baton._src.support.dataclass import dataclass
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.expr import IntImm
 from baton._src.tir.expr import Var as TirVar

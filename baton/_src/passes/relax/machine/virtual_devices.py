@@ -13,7 +13,6 @@ the index is out of range.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ir.expr import GlobalVar, Op
@@ -27,6 +26,7 @@ from baton._src.relax.nodes import Binding, Call, Function, If, SeqExpr, Tuple, 
 from baton._src.relax.special.devices import ToVDeviceAttrs
 from baton._src.relax.special_ops import special_op
 from baton._src.relax.struct_info import TensorStructInfo
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass

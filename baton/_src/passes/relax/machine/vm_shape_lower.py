@@ -20,7 +20,6 @@ Errors: `pass-nested-function` where LambdaLift has not run; `pass-shape` for sh
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
@@ -58,6 +57,7 @@ from baton._src.relax.struct_info import (
     TupleStructInfo,
 )
 from baton._src.runtime.vm.builtins.shapes import MakeCode, MatchCode
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.expr import IntImm

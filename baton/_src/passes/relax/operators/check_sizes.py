@@ -11,7 +11,6 @@ they are compiled, and checked, at run time.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ir.expr import Op, PrimExpr
@@ -23,6 +22,7 @@ from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.check.assumed_sizes import Pair, assumed_sizes
 from baton._src.relax.nodes import Call, DataflowVar, MatchCast, SeqExpr, ShapeExpr, Var, VarBinding
 from baton._src.relax.struct_info import ShapeStructInfo
+from baton._src.support.dataclass import dataclass
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
 

@@ -15,7 +15,6 @@ constants, which are folded.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ir.expr import GlobalVar, Op
@@ -30,6 +29,7 @@ from baton._src.relax.info import from_info, to_info
 from baton._src.relax.nodes import Binding, Call, Constant, DataflowVar, MatchCast, ShapeExpr, Tuple, Var, VarBinding
 from baton._src.relax.special_ops import special_op
 from baton._src.relax.struct_info import ShapeStructInfo
+from baton._src.support.dataclass import dataclass
 from baton._src.tir.expr import Var as TirVar
 from baton._src.tir.prim_func import COUNTS
 from baton._src.transform.context import PassContext

@@ -12,7 +12,6 @@ statistics move those given by `momentum`, and layer_norm from means and varianc
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ir.expr import Op
@@ -28,6 +27,7 @@ from baton._src.relax.info import to_info
 from baton._src.relax.nodes import Call, ExternFunc, Function, MatchCast, ShapeExpr, Tuple, TupleGetItem, VarBinding
 from baton._src.relax.special_ops import special_op
 from baton._src.relax.struct_info import ShapeStructInfo, TensorStructInfo
+from baton._src.support.dataclass import dataclass
 from baton._src.tir.expr import Var as TirVar
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import FunctionPass, Pass

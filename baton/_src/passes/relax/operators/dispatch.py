@@ -6,9 +6,8 @@ operators have their own kernels, which `LegalizeOps` puts in place, so the modu
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from baton._src.ir.module import IRModule
+from baton._src.support.dataclass import dataclass
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
 

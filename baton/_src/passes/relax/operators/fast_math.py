@@ -8,7 +8,6 @@ has. Equal kernels are made once.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ir.expr import Op
@@ -20,6 +19,7 @@ from baton._src.passes.relax.binding_rewriter import BindingRewriter, rewrite_fu
 from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.nodes import Call, ShapeExpr, VarBinding
 from baton._src.relax.struct_info import TensorStructInfo
+from baton._src.support.dataclass import dataclass
 from baton._src.te.tensor import Tensor
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass

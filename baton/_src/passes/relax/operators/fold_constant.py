@@ -12,7 +12,6 @@ operands that are not constant.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -38,6 +37,7 @@ from baton._src.relax.nodes import (
 )
 from baton._src.relax.special_ops import special_op
 from baton._src.relax.struct_info import TensorStructInfo
+from baton._src.support.dataclass import dataclass
 from baton._src.tir.expr import FloatImm, IntImm
 from baton._src.tir.interpreter import run_prim_func
 from baton._src.tir.prim_func import PrimFunc

@@ -8,7 +8,7 @@ different functions are equal.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from baton._src.ir.attrs import NO_ATTRS
@@ -16,6 +16,7 @@ from baton._src.ir.expr import PrimExpr
 from baton._src.ir.op_def import Compute, NotApplicable, OpDef
 from baton._src.ir.tensor_info import Dim, Info, PrimInfo, ShapeInfo, TensorInfo, TupleInfo
 from baton._src.ir.traverse import post_order, substitute
+from baton._src.support.dataclass import dataclass
 from baton._src.te.computation import placeholder
 from baton._src.te.prim_func import create_prim_func
 from baton._src.te.tensor import Tensor

@@ -22,7 +22,6 @@ from __future__ import annotations
 import string
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from baton._src.analysis.purity import is_impure_call
@@ -48,6 +47,7 @@ from baton._src.relax.struct_info import (
     TensorStructInfo,
     TupleStructInfo,
 )
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.tir.expr import Var as TirVar
 from baton._src.transform.context import PassContext

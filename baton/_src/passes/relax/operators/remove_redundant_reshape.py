@@ -8,7 +8,6 @@ Only reshapes of known result count, so that a -1 or 0 among the dims cannot com
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ir.module import IRModule
@@ -18,6 +17,7 @@ from baton._src.passes.relax.same_info import same_info
 from baton._src.relax.nodes import Function, ShapeExpr
 from baton._src.relax.patterns.builders import DFPattern, is_op, wildcard
 from baton._src.relax.struct_info import TensorStructInfo
+from baton._src.support.dataclass import dataclass
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import FunctionPass
 

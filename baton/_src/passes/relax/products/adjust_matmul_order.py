@@ -13,7 +13,6 @@ number}) give.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.analysis.compile_time import computable_at_compile_time
@@ -32,6 +31,7 @@ from baton._src.passes.relax.stated_bounds import LOWER, UPPER, stated_bounds
 from baton._src.relax.check.variables import defined_symbolic_vars
 from baton._src.relax.nodes import Function
 from baton._src.relax.patterns.builders import DFPattern, wildcard
+from baton._src.support.dataclass import dataclass
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.expr import literal
 from baton._src.tir.operators import add, greater_equal, less, less_equal, multiply

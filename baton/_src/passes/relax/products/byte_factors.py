@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from baton._src.passes.relax.products.folded_arithmetic import (
 )
 from baton._src.relax.nodes import Call, Constant, Var
 from baton._src.relax.struct_info import TensorStructInfo
+from baton._src.support.dataclass import dataclass
 
 R: Any = RELAX
 BYTES = ("int8", "uint8")

@@ -20,7 +20,6 @@ are products whose zero point or scale varies along the axis of the sum, or whos
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -46,6 +45,7 @@ from baton._src.passes.relax.products.folded_arithmetic import (
 )
 from baton._src.relax.nodes import Call, Function, VarBinding
 from baton._src.relax.struct_info import TensorStructInfo
+from baton._src.support.dataclass import dataclass
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import FunctionPass
 

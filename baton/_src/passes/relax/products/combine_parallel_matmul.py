@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.analysis.bindings import get_var2val
@@ -24,6 +23,7 @@ from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.passes.relax.bindings.dead_code_elimination import remove_all_unused
 from baton._src.passes.relax.products.parallel_branches import Branch, branches_of, common_ends
 from baton._src.relax.nodes import Binding, BindingBlock, DataflowBlock, Function, Tuple, TupleGetItem, Var, VarBinding
+from baton._src.support.dataclass import dataclass
 from baton._src.tir.expr import IntImm
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import FunctionPass

@@ -9,7 +9,6 @@ them) stays: it is computed ahead, once.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.analysis.compile_time import computable_at_compile_time
@@ -17,6 +16,7 @@ from baton._src.ops.builders import RELAX
 from baton._src.passes.relax.products.product_rules import ProductRules, Rule, dims_of, matmul, permuted
 from baton._src.relax.nodes import Function
 from baton._src.relax.patterns.builders import DFPattern, is_op, wildcard
+from baton._src.support.dataclass import dataclass
 from baton._src.tir.arith.analyzer import Analyzer
 
 R: Any = RELAX

@@ -11,7 +11,6 @@ cannot hold: NaN and the sign of zero are kept.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from baton._src.ops.quant.parameters import WIDEST
 from baton._src.passes.relax.lasting_values import LookingRewriter
 from baton._src.passes.relax.products.folded_arithmetic import FoldedArithmetic, info_of, is_call, size_of, tensor
 from baton._src.relax.nodes import Call, Function, Var, VarBinding
+from baton._src.support.dataclass import dataclass
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import FunctionPass
 

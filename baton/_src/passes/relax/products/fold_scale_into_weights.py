@@ -12,7 +12,6 @@ transposed convolutions in groups, are left alone.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,6 +25,7 @@ from baton._src.ops.layouts import Anchor
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.passes.shared.filled_arrays import Filling, filling
 from baton._src.relax.nodes import Binding, Call, Constant, Function, Var, VarBinding
+from baton._src.support.dataclass import dataclass
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import FunctionPass
 from baton._src.values.filled_tensor import unfinished

@@ -11,7 +11,6 @@ for each. (TVM makes the kernel, `NT_matmul`, at once.) A transposed weight with
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ir.module import IRModule
@@ -21,6 +20,7 @@ from baton._src.passes.relax.rewrite_patterns import rewrite_call
 from baton._src.relax.nodes import Function
 from baton._src.relax.patterns.builders import DFPattern, is_op, wildcard
 from baton._src.relax.struct_info import TensorStructInfo
+from baton._src.support.dataclass import dataclass
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import FunctionPass
 

@@ -13,7 +13,6 @@ memory. Left alone is bfloat16 on processors that multiply it twice as fast as f
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -28,6 +27,7 @@ from baton._src.ops.catalogue import CATALOGUE
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.relax.nodes import Binding, Call, Constant, DataflowVar, Function, Var, VarBinding
 from baton._src.relax.struct_info import TensorStructInfo
+from baton._src.support.dataclass import dataclass
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import FunctionPass
 

@@ -15,7 +15,6 @@ handles directly. Batch and map may be symbolic.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -30,6 +29,7 @@ from baton._src.ops.windows import SPATIAL
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.relax.nodes import Call, Constant, Function, ShapeExpr, VarBinding
 from baton._src.relax.struct_info import TensorStructInfo
+from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir.arith.analyzer import Analyzer

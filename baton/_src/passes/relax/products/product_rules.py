@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
@@ -12,6 +11,7 @@ from baton._src.passes.relax.rewrite_patterns import Rewriter, rewrite_calls
 from baton._src.relax.nodes import Function, ShapeExpr
 from baton._src.relax.patterns.builders import DFPattern, is_op
 from baton._src.relax.struct_info import TensorStructInfo
+from baton._src.support.dataclass import dataclass
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.expr import IntImm
 from baton._src.transform.context import PassContext

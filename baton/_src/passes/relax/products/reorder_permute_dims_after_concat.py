@@ -6,13 +6,13 @@ R.concat((R.permute_dims(a), R.permute_dims(b)), axis=1)      ->      R.permute_
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ops.builders import RELAX
 from baton._src.passes.relax.products.product_rules import ProductRules, Rule, axes_of, permuted
 from baton._src.relax.nodes import Function, Tuple
 from baton._src.relax.patterns.builders import DFPattern, is_op, is_tuple, wildcard
+from baton._src.support.dataclass import dataclass
 
 R: Any = RELAX
 

@@ -9,13 +9,13 @@ table, from which each batch takes its part.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ops.builders import RELAX
 from baton._src.passes.relax.products.product_rules import ProductRules, Rule, dims_of, matmul
 from baton._src.relax.nodes import Function, ShapeExpr, Tuple
 from baton._src.relax.patterns.builders import DFPattern, is_op, wildcard
+from baton._src.support.dataclass import dataclass
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.operators import multiply
 

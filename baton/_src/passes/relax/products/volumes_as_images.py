@@ -13,7 +13,6 @@ for which it is chosen are rewritten. Kernels are constants, sizes are known.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -29,6 +28,7 @@ from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.passes.relax.layouts.channel_blocks import BY_WINOGRAD, FEWEST, MOVING, block_of_channels
 from baton._src.relax.nodes import Call, Constant, Function, ShapeExpr, VarBinding
 from baton._src.relax.struct_info import TensorStructInfo
+from baton._src.support.dataclass import dataclass
 from baton._src.tir.expr import IntImm
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import FunctionPass

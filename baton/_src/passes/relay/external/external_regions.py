@@ -13,7 +13,6 @@ that regions can extend across lets.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from baton._src.ir.expr import Op
@@ -24,6 +23,7 @@ from baton._src.relay.expressions import parts, rewrite, walk, with_parts
 from baton._src.relay.nodes import Call, Function, Let, Tuple, TupleGetItem
 from baton._src.relay.pattern_rewrite import partition
 from baton._src.relay.scopes import Scopes
+from baton._src.support.dataclass import dataclass
 from baton._src.transform.context import PassContext
 
 BEGIN, END = "annotation.compiler_begin", "annotation.compiler_end"

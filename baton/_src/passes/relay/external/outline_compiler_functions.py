@@ -6,7 +6,6 @@ those whose compilation is done.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from baton._src.ir.expr import GlobalVar
@@ -18,6 +17,7 @@ from baton._src.relay.analysis import free_vars
 from baton._src.relay.check.infer_type import infer_type
 from baton._src.relay.expressions import rewrite
 from baton._src.relay.nodes import Call, Function
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass

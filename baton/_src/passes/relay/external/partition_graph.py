@@ -12,7 +12,6 @@ building it is an error (`CheckCompilers`).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from baton._src.ir.expr import GlobalVar
@@ -24,6 +23,7 @@ from baton._src.passes.relay.forms.inlining import inline_call
 from baton._src.relay.check.infer_type import infer_type
 from baton._src.relay.expressions import parts, replace, rewrite, walk, with_parts
 from baton._src.relay.nodes import Call, Constant, Function, Tuple, Var
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass

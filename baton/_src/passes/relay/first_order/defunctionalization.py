@@ -13,7 +13,6 @@ variables. Polymorphic functions are specialised first. Direct calls of function
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from baton._src.ir.expr import GlobalVar, Op
@@ -38,6 +37,7 @@ from baton._src.relay.nodes import (
     PatternVar,
     Var,
 )
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.support.trampoline import Task, run
 from baton._src.transform.context import PassContext

@@ -12,7 +12,6 @@ Closures that capture polymorphic values are kept, since a global could not name
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from baton._src.ir.expr import GlobalVar
@@ -26,6 +25,7 @@ from baton._src.relay.check.infer_type import infer_type
 from baton._src.relay.check.substitute import leaves
 from baton._src.relay.expressions import replace, walk, with_parts
 from baton._src.relay.nodes import Call, Function, Let, Var
+from baton._src.support.dataclass import dataclass
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
 

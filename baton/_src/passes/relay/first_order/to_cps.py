@@ -17,7 +17,6 @@ branches call.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from baton._src.ir.expr import GlobalVar, Op
@@ -31,6 +30,7 @@ from baton._src.passes.relay.fresh_copy import fresh_copy
 from baton._src.relay.check.infer_type import infer_expr, infer_type
 from baton._src.relay.expressions import parts, pattern_vars, with_parts
 from baton._src.relay.nodes import Call, Function, If, Let, Match, PatternVar, Var
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.support.trampoline import Task, run
 from baton._src.transform.context import PassContext

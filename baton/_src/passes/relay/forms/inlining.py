@@ -7,7 +7,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from baton._src.ir.expr import GlobalVar
@@ -17,6 +16,7 @@ from baton._src.passes.relay.fresh_copy import fresh_copy
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
 from baton._src.relay.expressions import rewrite
 from baton._src.relay.nodes import Call, Function
+from baton._src.support.dataclass import dataclass
 from baton._src.transform.context import PassContext
 
 

@@ -5,7 +5,6 @@ add(log(%x), %y)     becomes     let %v1 = log(%x); let %v2 = add(%v1, %y); %v2
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from baton._src.ir.expr import GlobalVar, Op
@@ -18,6 +17,7 @@ from baton._src.passes.relay.relay_pass import RelayFunctionPass
 from baton._src.relay.expressions import parts
 from baton._src.relay.nodes import Constant, Function, If, Let, Match, Var
 from baton._src.relay.scopes import Scopes
+from baton._src.support.dataclass import dataclass
 from baton._src.transform.context import PassContext
 
 _ATOMS = (Var, Constant, GlobalVar, Op, Constructor, Let)

@@ -9,7 +9,6 @@ A value used within a single scope stays a graph node there. Source: seed 003, T
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from baton._src.ir.module import IRModule
@@ -17,6 +16,7 @@ from baton._src.passes.relay.let_placement import LetPlacement
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
 from baton._src.relay.nodes import Constant, Function, Var
 from baton._src.relay.scopes import Scopes
+from baton._src.support.dataclass import dataclass
 from baton._src.transform.context import PassContext
 
 

@@ -8,7 +8,6 @@ Lets of recursive functions stay, and so do lets with effects (references), whos
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from baton._src.ir.module import IRModule
@@ -16,6 +15,7 @@ from baton._src.passes.relay.effects import Effects
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
 from baton._src.relay.expressions import walk, with_values
 from baton._src.relay.nodes import Function, Let
+from baton._src.support.dataclass import dataclass
 from baton._src.transform.context import PassContext
 
 

@@ -10,7 +10,6 @@ all other operators get the tensors. Functions of the module keep their interfac
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from baton._src.ir.expr import GlobalVar, Op
@@ -33,6 +32,7 @@ from baton._src.relay.nodes import (
     Var,
 )
 from baton._src.relay.prelude.load import constructor_of, import_text
+from baton._src.support.dataclass import dataclass
 from baton._src.support.trampoline import Task, run
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass

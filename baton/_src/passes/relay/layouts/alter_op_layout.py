@@ -10,7 +10,7 @@ backend blocks channels itself (BlockChannels, in Relax), so by itself the pass 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar
 
 from baton._src.ir.expr import Op
@@ -20,6 +20,7 @@ from baton._src.passes.relay.layouts.convert_layout import convert, in_wanted_la
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
 from baton._src.relay.expressions import walk
 from baton._src.relay.nodes import Call
+from baton._src.support.dataclass import dataclass
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
 

@@ -13,7 +13,7 @@ otherwise.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from baton._src.ir.expr import Op
@@ -28,6 +28,7 @@ from baton._src.passes.relay.memory.tuple_types import from_tuple_type
 from baton._src.relay.expressions import parts, walk, with_parts
 from baton._src.relay.memory_calls import is_memory_call
 from baton._src.relay.nodes import Call, Constant, Function, If, Let, Match, Tuple, TupleGetItem, Var
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import DiagnosticError, fail
 from baton._src.support.trampoline import Task, run
 from baton._src.transform.context import PassContext

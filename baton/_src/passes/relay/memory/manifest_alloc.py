@@ -21,7 +21,7 @@ The debug interpreter runs such a program with exactly this memory; the compiler
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -50,6 +50,7 @@ from baton._src.relay.expressions import walk
 from baton._src.relay.info import STORAGE_TYPE
 from baton._src.relay.memory_calls import is_memory_call
 from baton._src.relay.nodes import Call, Constant, Function, If, Let, Match, Tuple, TupleGetItem, Var
+from baton._src.support.dataclass import dataclass
 from baton._src.support.trampoline import Task, run
 from baton._src.tir.expr import AnyDim, IntImm
 from baton._src.transform.context import PassContext

@@ -11,7 +11,7 @@ on the output of ManifestAlloc; existing kills are replaced.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar
 
 from baton._src.ir.expr import Op
@@ -24,6 +24,7 @@ from baton._src.relay.check.infer_type import counts_as_inferred, infer_type
 from baton._src.relay.expressions import parts, pattern_vars, walk
 from baton._src.relay.memory_calls import is_memory_call
 from baton._src.relay.nodes import Call, Function, If, Let, Match, RefWrite, Var
+from baton._src.support.dataclass import dataclass
 from baton._src.support.trampoline import Task, run
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass

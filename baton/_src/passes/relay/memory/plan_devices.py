@@ -15,7 +15,6 @@ This compiler generates code for CPUs only; the pass is for programs that name o
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from baton._src.ir.module import IRModule
@@ -23,6 +22,7 @@ from baton._src.passes.relay.building import Build, is_call
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
 from baton._src.relay.expressions import binders, parts, walk, with_parts
 from baton._src.relay.nodes import Call, Function, If, Let, Match
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.transform.context import PassContext
 

@@ -7,7 +7,6 @@ A fused function that is nothing but reshapes would be a kernel that copies; as 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from baton._src.ir.module import IRModule
@@ -15,6 +14,7 @@ from baton._src.passes.relay.building import Build, is_call, shape_of
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
 from baton._src.relay.expressions import rewrite
 from baton._src.relay.nodes import Call, Function
+from baton._src.support.dataclass import dataclass
 from baton._src.transform.context import PassContext
 
 RESHAPES = ("reshape", "squeeze", "expand_dims", "nn.batch_flatten", "reshape_like")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from baton._src.ir.types import TensorType
 from baton._src.passes.relay.building import Build, is_call, shape_of
 from baton._src.relay.nodes import Call, Constant
+from baton._src.support.dataclass import dataclass
 from baton._src.tir.expr import IntImm
 
 CONVOLUTIONS = ("nn.conv1d", "nn.conv2d", "nn.conv3d")

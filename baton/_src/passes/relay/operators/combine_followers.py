@@ -11,7 +11,6 @@ all, or as long as the sibling along the axis of the outputs.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from baton._src.ir.op_def import Fusion
 from baton._src.passes.relay.building import Build, shape_of
 from baton._src.relay.expressions import parts, walk
 from baton._src.relay.nodes import Call, Constant
+from baton._src.support.dataclass import dataclass
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ the number of outputs. Operators that follow all of them in the same way are com
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import takewhile
 from typing import Any, ClassVar
 
@@ -24,6 +24,7 @@ from baton._src.passes.relay.relay_pass import RelayFunctionPass
 from baton._src.relay.expressions import rewrite, walk
 from baton._src.relay.nodes import Call, Constant
 from baton._src.relay.scopes import Scopes
+from baton._src.support.dataclass import dataclass
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass, Sequential
 

@@ -9,7 +9,6 @@ Only such arguments are folded: other constant expressions stay.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from baton._src.ir.module import IRModule
@@ -20,6 +19,7 @@ from baton._src.passes.relay.relay_pass import RelayFunctionPass
 from baton._src.relay.check.relations import relay_inputs
 from baton._src.relay.expressions import parts, walk, with_parts
 from baton._src.relay.nodes import Call, Constant, Let, Tuple
+from baton._src.support.dataclass import dataclass
 from baton._src.transform.context import PassContext
 
 PREFIX = "dyn."

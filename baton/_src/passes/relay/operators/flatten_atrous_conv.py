@@ -9,7 +9,7 @@ image. Only for images whose spatial axes follow the batch (NHWC), as the block 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from baton._src.ir.module import IRModule
@@ -17,6 +17,7 @@ from baton._src.passes.relay.building import Build, is_call
 from baton._src.passes.relay.infer_type import InferType
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
 from baton._src.relay.expressions import rewrite
+from baton._src.support.dataclass import dataclass
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
 

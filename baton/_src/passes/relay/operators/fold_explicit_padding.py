@@ -10,7 +10,7 @@ which clips windows at the end of the data, and pools with windows that may lie 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,6 +21,7 @@ from baton._src.passes.relay.infer_type import InferType
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
 from baton._src.relay.expressions import rewrite
 from baton._src.relay.nodes import Constant
+from baton._src.support.dataclass import dataclass
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
 from baton._src.values.dtype import DataType

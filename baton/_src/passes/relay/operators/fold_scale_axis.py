@@ -4,7 +4,6 @@ evaluates the scaled weights.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from baton._src.ir.module import IRModule
@@ -13,6 +12,7 @@ from baton._src.passes.relay.infer_type import InferType
 from baton._src.passes.relay.operators.scales_backward import fold_backward
 from baton._src.passes.relay.operators.scales_forward import fold_forward
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
+from baton._src.support.dataclass import dataclass
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass, Sequential
 

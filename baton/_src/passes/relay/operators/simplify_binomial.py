@@ -8,13 +8,13 @@ p and q are the roots of a*t*t - b*t + c, which must be real; for integers a, p 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import product
 from math import sqrt
 from typing import Any
 
 from baton._src.passes.relay.building import Build, dtype_of, is_call
 from baton._src.relay.nodes import Call, Constant
+from baton._src.support.dataclass import dataclass
 
 
 @dataclass(frozen=True)

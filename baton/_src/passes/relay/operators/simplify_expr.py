@@ -9,7 +9,6 @@ rounding order of floats.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from baton._src.ir.module import IRModule
@@ -20,6 +19,7 @@ from baton._src.passes.relay.operators.simplify_chains import casts, reshapes, t
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
 from baton._src.relay.expressions import rewrite
 from baton._src.relay.nodes import Call, Constant
+from baton._src.support.dataclass import dataclass
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
 

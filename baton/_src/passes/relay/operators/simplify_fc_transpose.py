@@ -7,7 +7,6 @@ nn.dense(%x, transpose(%w))     becomes     nn.dense(%x, %w_transposed),   the p
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,6 +20,7 @@ from baton._src.relay.analysis import free_vars
 from baton._src.relay.check.infer_type import infer_expr
 from baton._src.relay.expressions import parts, rewrite, walk
 from baton._src.relay.nodes import Function, Var, var
+from baton._src.support.dataclass import dataclass
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
 from baton._src.values.tensor import NDArray, array

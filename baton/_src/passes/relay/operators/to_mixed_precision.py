@@ -15,7 +15,7 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from baton._src.ir.expr import Op
@@ -27,6 +27,7 @@ from baton._src.passes.relay.operators.mixed_precision_rules import ALWAYS, FOLL
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
 from baton._src.relay.expressions import global_vars, parts, walk, with_parts
 from baton._src.relay.nodes import Call, Constant, Function, Let, Tuple, TupleGetItem, Var
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.transform.context import PassContext
 from baton._src.values.dtype import DataType

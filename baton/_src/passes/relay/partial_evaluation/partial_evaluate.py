@@ -17,7 +17,6 @@ use up all fuel, so the residual code of unfoldings is limited, too (`WORK`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from baton._src.ir.module import IRModule
@@ -29,6 +28,7 @@ from baton._src.passes.relay.gradients.dead_references import without_dead_refer
 from baton._src.passes.relay.partial_evaluation.evaluation import Evaluation
 from baton._src.relay.check.infer_type import infer_type
 from baton._src.relay.nodes import Function
+from baton._src.support.dataclass import dataclass
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
 

@@ -8,11 +8,12 @@ let whose value has no effect is `lazy`: it is emitted only if its variable is u
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from baton._src.ir.types import Constructor
 from baton._src.relay.nodes import Function, PatternConstructor, PatternTuple, PatternVar, Var
+from baton._src.support.dataclass import dataclass
 from baton._src.support.trampoline import Task
 
 

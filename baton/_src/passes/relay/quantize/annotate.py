@@ -12,7 +12,6 @@ order; `skip_dense_layer`). Everything else is computed in floats: sums of produ
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from baton._src.ir.expr import Op
@@ -24,6 +23,7 @@ from baton._src.passes.relay.quantize.config import QConfig, current_qconfig
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
 from baton._src.relay.expressions import parts, rewrite, walk
 from baton._src.relay.nodes import Call, Constant, Var
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass

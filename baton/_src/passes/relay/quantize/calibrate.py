@@ -8,7 +8,6 @@ values that a data set produces there (`kl_divergence`, `percentile`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -22,6 +21,7 @@ from baton._src.passes.relay.quantize.thresholds import largest, least_divergenc
 from baton._src.relay.check.infer_type import infer_type
 from baton._src.relay.expressions import rewrite
 from baton._src.relay.nodes import Function, Tuple
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass

@@ -13,7 +13,6 @@ registered by users come first: `register_fake_quantization_to_integer(name, rul
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from baton._src.ir.module import IRModule
@@ -24,6 +23,7 @@ from baton._src.passes.relay.quantize.integer_rules import RULES
 from baton._src.passes.relay.quantize.quantized_region import AffineType, NoRule, Region
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
 from baton._src.relay.expressions import rewrite
+from baton._src.support.dataclass import dataclass
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
 

@@ -8,7 +8,6 @@ Each operator has a rule (`integer_rules`, or registered by users) that returns 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.ir.expr import Op
@@ -16,6 +15,7 @@ from baton._src.ir.structural import structural_equal
 from baton._src.passes.relay.building import Build, dtype_of, is_call, shape_of
 from baton._src.relay.expressions import parts
 from baton._src.relay.nodes import Call, Constant, Tuple, TupleGetItem
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import DiagnosticError, fail
 
 

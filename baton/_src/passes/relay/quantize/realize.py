@@ -10,7 +10,6 @@ the float arithmetic between a layer and the next mark is fused into the layer's
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -22,6 +21,7 @@ from baton._src.passes.relay.quantize.annotate import MOVES, PRODUCTS
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
 from baton._src.relay.expressions import rewrite
 from baton._src.relay.nodes import Call, Constant
+from baton._src.support.dataclass import dataclass
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
 from baton._src.values.dtype import DataType

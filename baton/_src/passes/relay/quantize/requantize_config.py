@@ -9,7 +9,6 @@ It applies to programs built, interpreted or canonicalised inside the `with` blo
 from __future__ import annotations
 
 import threading
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
@@ -19,6 +18,7 @@ from baton._src.ops.quant.requantize import COMPUTE_DTYPES, OPEN, RequantizeAttr
 from baton._src.ops.quant.rescaling import ROUNDINGS
 from baton._src.relay.expressions import rewrite
 from baton._src.relay.nodes import Call, Function
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 
 

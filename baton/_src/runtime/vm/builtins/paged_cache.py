@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ import numpy as np
 from baton._src.runtime.vm.builtins import token_trees
 from baton._src.runtime.vm.builtins.page_pool import Pages
 from baton._src.runtime.vm.builtins.rotary import Rotary
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.values.dtype import DataType
 

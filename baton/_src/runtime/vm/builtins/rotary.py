@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 
 Array = np.ndarray[Any, Any]

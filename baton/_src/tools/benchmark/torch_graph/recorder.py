@@ -7,11 +7,12 @@ them as symbols of one unbroken graph.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import torch
 from torch.fx.node import map_aggregate
+
+from baton._src.support.dataclass import dataclass
 
 Number: TypeAlias = int | torch.fx.Node
 """An integer that is known now, or the node that gives it at run time."""

@@ -12,12 +12,12 @@ that it starts from count.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from baton._src.driver.tvm_names.tuning.auto_scheduler.options import LocalRunner
 from baton._src.driver.tvm_names.tuning.auto_scheduler.records import load_records
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 
 

@@ -6,11 +6,11 @@ import json
 import math
 import statistics
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from baton._src.driver.targets import chosen_target
 from baton._src.ir.target import Target
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 
 VERSION = "baton-1"

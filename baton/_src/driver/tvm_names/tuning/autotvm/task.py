@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar
 
 from baton._src.driver.targets import chosen_target
@@ -22,6 +22,7 @@ from baton._src.driver.tvm_names.tuning.rule_space import RuleSpace
 from baton._src.driver.tvm_names.tuning.serialized import serialized
 from baton._src.driver.tvm_names.tuning.workloads import KERNEL, workload_key
 from baton._src.ir.target import Target
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import DiagnosticError, fail
 from baton._src.te.apply_schedule import scheduled_prim_func
 from baton._src.te.prim_func import create_prim_func

@@ -6,10 +6,10 @@ model.predicted(features)
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray as Array
+
+from baton._src.support.dataclass import dataclass
 
 Floats = Array[np.float64]
 ROUNDS, RATE, DEPTH = 40, 0.3, 3

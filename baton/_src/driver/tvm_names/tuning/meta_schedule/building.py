@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from baton._src.driver.tvm_names.registry import get_global_func
 from baton._src.driver.tvm_names.tuning.meta_schedule.kinds import created
 from baton._src.ir.module import IRModule
 from baton._src.ir.target import Target
+from baton._src.support.dataclass import dataclass
 from baton._src.values.tensor import NDArray
 
 FOLDER = "baton-candidate-"

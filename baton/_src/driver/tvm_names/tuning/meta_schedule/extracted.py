@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from baton._src.driver.tvm_names.tuning.program_kernels import ProgramKernel
 from baton._src.driver.tvm_names.tuning.workloads import normalized
 from baton._src.ir.module import IRModule
 from baton._src.ir.target import Target
+from baton._src.support.dataclass import dataclass
 
 
 @dataclass

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +16,7 @@ from baton._src.driver.tvm_names.tuning.meta_schedule.relax_integration import t
 from baton._src.driver.tvm_names.tuning.meta_schedule.tir_integration import tune_tir
 from baton._src.driver.tvm_names.tuning.program_kernels import is_measurable
 from baton._src.ir.module import IRModule
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.transform.context import PassContext

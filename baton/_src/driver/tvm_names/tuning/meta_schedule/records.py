@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.driver.targets import chosen_target
 from baton._src.driver.tvm_names.tuning.workloads import module_key, normalized, only_kernel
 from baton._src.ir.module import IRModule
 from baton._src.ir.target import Target
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.tir.buffer import constant_shape
 from baton._src.tir.prim_func import PrimFunc

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from baton._src.driver.artifacts import load_module
@@ -15,6 +14,7 @@ from baton._src.driver.tvm_names.tuning.meta_schedule.building import function_o
 from baton._src.driver.tvm_names.tuning.meta_schedule.kinds import created
 from baton._src.driver.tvm_names.tuning.meta_schedule.records import RunnerResult, TensorInfo
 from baton._src.ir.target import Target
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.values.device import CPU, Device

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from baton._src.driver.tvm_names.tuning.meta_schedule.profiler import Profiler
 from baton._src.driver.tvm_names.tuning.meta_schedule.running import Runner
 from baton._src.driver.tvm_names.tuning.meta_schedule.task import TuneContext
 from baton._src.driver.tvm_names.tuning.workloads import only_kernel
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.support.progress import report
 
