@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from baton import relay
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.passes.relay.fold_constant import FoldConstant
 from baton._src.passes.relay.layouts.alter_op_layout import AlterOpLayout
@@ -95,6 +96,21 @@ def test_rules_of_users() -> None:
         altered = AlterOpLayout()(before)
     check_same(before, altered)
     assert data_layouts(altered) == ["NHWC", "NHWC"]
+
+
+@pytest.mark.parametrize("layout", [{}, {"data_layout": "NHWC", "kernel_layout": "HWIO"}])
+def test_a_kernel_that_a_rule_changes_is_used(layout: dict[str, str]) -> None:
+    """The rule's kernel, in the layout it says, was replaced by the call's own."""
+    before = main(TWO, FIRST)
+
+    def doubled(attrs: Any, args: Any, types: Any, result: Any) -> Any:
+        weight = relay.multiply(args[1], relay.const(2.0))
+        weight = relay.transpose(weight, [2, 3, 1, 0]) if layout else weight
+        return Call(CATALOGUE.relay("nn.conv2d"), (args[0], weight), replace(attrs, **layout))
+
+    with column("nn.conv2d", "FTVMAlterOpLayout", doubled):
+        altered = AlterOpLayout()(before)
+    check_same(main(TWO, FIRST.replace("%w", "%w * 2f")), altered)
 
     def as_product(attrs: Any, args: Any, types: Any) -> Any:
         return Call(CATALOGUE.relay("multiply"), (args[0], args[0]))

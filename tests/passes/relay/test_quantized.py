@@ -64,6 +64,8 @@ CASES = [
     (X, f"mean({REAL_X}, axis=[2, 3])", ["cast", "mean", "qnn.requantize"]),
     (X, f"topk({REAL_X}, k=2, ret_type=\"values\")", ["topk", "qnn.requantize"]),
     (X, f"nn.pad({REAL_X}, 0.5f, pad_width=[[0, 0], [0, 0], [1, 1], [1, 1]])", ["qnn.quantize", "nn.pad"]),
+    (X, f"nn.pad({REAL_X}, 0, pad_width=[[0, 0], [0, 0], [1, 1], [1, 1]])", None),
+    (X, f"image.resize2d({REAL_X}, size=[12, 12], roi=[0f, 0f, 0f, 0f])", ["image.resize2d", "qnn.requantize"]),
     (X, f"split({REAL_X}, indices_or_sections=2, axis=1).0", ["split", "qnn.requantize"]),
     (ROWS, "nn.batch_matmul(expand_dims(qnn.dequantize(%x, 0.02f, 120), axis=0),"
      " expand_dims(qnn.dequantize(%w, 0.01f, 0), axis=0))", None),

@@ -17,7 +17,7 @@ import re
 import threading
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, ClassVar, Self
 
 from baton._src.ir.expr import Op
@@ -35,6 +35,7 @@ from baton._src.passes.relay.temporaries import Realized, rewrite_with_temporari
 from baton._src.relay.expressions import replace as replace_expressions
 from baton._src.relay.expressions import walk
 from baton._src.relay.nodes import Call
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
@@ -202,7 +203,8 @@ def layouts_of(call: Call) -> tuple[str, str | None, str]:
 def _adopted(build: Build, call: Call, chosen: Any, args: list[Any], realized: Realized) -> Any:
     """`chosen` with its arguments converted to its layouts, and its result as a temporary in its layout.
 
-    `chosen` may be any expression of the same type over the call's arguments; then it is used unchanged.
+    A kernel that is not the call's own is taken to be in the layout that `chosen` says. `chosen` may be any expression
+    of the same type over the call's arguments; then it is used unchanged.
     """
     facet: Any = getattr(getattr(getattr(chosen, "op", None), "definition", None), "layout", None)
     known = isinstance(chosen, Call) and isinstance(facet, Anchor) and chosen.args[:1] == call.args[:1]
@@ -212,9 +214,10 @@ def _adopted(build: Build, call: Call, chosen: Any, args: list[Any], realized: R
     new_data = getattr(chosen.attrs, facet.data) or data
     new_out = (getattr(chosen.attrs, facet.out) if facet.out else "") or new_data
     moved = [in_layout(build, args[0], new_data, data)]
-    if kernel is not None and facet.kernel is not None:
+    if kernel is not None and facet.kernel is not None and chosen.args[1] is call.args[1]:
         moved.append(in_layout(build, args[1], getattr(chosen.attrs, facet.kernel) or kernel, kernel))
-    moved += [realized(a) for a in chosen.args[len(moved) :]]
+    operands = {a: realized(a) for a in call.args}
+    moved += [replace_expressions(a, operands) for a in chosen.args[len(moved) :]]
     value = build.call(Call(chosen.op, moved, chosen.attrs, span=call.span))
     if new_out == out:
         return value

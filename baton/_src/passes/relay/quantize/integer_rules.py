@@ -61,7 +61,8 @@ def _pad(region: Region, call: Call, args: tuple[Any, ...], target: AffineType) 
         region.scalars(own)
         value = region.requantized(value, own, type_)
     elif isinstance(border, Constant):
-        value = build.op("quantize", border, type_.scale, type_.zero_point, out_dtype=type_.dtype)
+        real = border if dtype_of(border).is_float else build.op("astype", border, dtype="float32")
+        value = build.op("quantize", real, type_.scale, type_.zero_point, out_dtype=type_.dtype)
     else:
         raise NoRule
     return build.call(Call(call.op, (args[0], value), call.attrs)), type_
@@ -184,7 +185,7 @@ def _concatenate(region: Region, call: Call, args: tuple[Any, ...], target: Affi
 _MOVES = (
     "reshape transpose squeeze expand_dims strided_slice broadcast_to tile repeat reverse copy take split max min "
     "nn.batch_flatten nn.depth_to_space nn.space_to_depth nn.max_pool1d nn.max_pool2d nn.max_pool3d "
-    "nn.global_max_pool2d nn.adaptive_max_pool1d nn.adaptive_max_pool2d"
+    "nn.global_max_pool2d nn.adaptive_max_pool1d nn.adaptive_max_pool2d image.resize2d"
 )
 _MEANS = (
     "mean nn.avg_pool1d nn.avg_pool2d nn.avg_pool3d nn.global_avg_pool2d nn.adaptive_avg_pool1d nn.adaptive_avg_pool2d"
