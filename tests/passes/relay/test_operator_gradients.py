@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from baton import relay
 from baton._src.ir.module import IRModule
 from baton._src.ir.op_def import NotApplicable, OpDef
 from baton._src.ops.catalogue import CATALOGUE
@@ -133,3 +134,15 @@ def test_products_of_all_ranks(left: tuple[int, ...], right: tuple[int, ...], at
         ]
         slope = float((ends[0].data - ends[1].data).sum()) / (2 * _STEP)
         assert float(np.sum(grad.data * direction)) == pytest.approx(slope, rel=1e-6), position
+
+
+def test_nothing_flows_back_through_comparisons_and_positions() -> None:
+    """Guards masks: their operators were refused, though dual numbers took them; one_hot's values had no gradient."""
+    x, on, off = var("x", shape=(4,)), var("on", shape=()), var("off", shape=())
+    mask = relay.cast(relay.less_equal(x, relay.const(1.0)), "float32")
+    code = relay.one_hot(relay.argmax(x, axis=[0], keepdims=True), on, off, 4, -1, "float32")
+    body = relay.multiply(x, mask) + relay.multiply(relay.squeeze(code, axis=[0]), relay.const([1.0, 2.0, 3.0, 4.0]))
+    function = Function([x, on, off], body)
+    for found in (gradient(function, mode="first_order"), higher_order_gradient(function, IRModule())):
+        _, grads = Interpreter().evaluate(found)(np.array([0, 1, 5, 2], "float32"), np.float32(2), np.float32(1))
+        assert [g.data.tolist() for g in grads] == [[1, 1, 0, 0], 3, 7]

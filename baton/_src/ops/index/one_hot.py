@@ -116,6 +116,15 @@ def relay_builder(
     return make(indices, on, off, depth=depth, axis=axis, dtype=dtype)
 
 
+def gradient(b: Any, args: Any, a: OneHotAttrs, out: Any, grad: Any) -> list[Any]:
+    """The value at the index gets what flows into those places, the other value the rest; indices get no gradient."""
+    indices, on, off = args
+    hits = b.op("one_hot", indices, b.full_like(on, 1), b.full_like(off, 0), depth=a.depth, axis=a.axis, dtype=a.dtype)
+    at_index = b.op("multiply", grad, hits)
+    elsewhere = b.op("subtract", grad, at_index)
+    return [None, *(b.op("cast_like", b.op("sum", part), value) for part, value in ((at_index, on), (elsewhere, off)))]
+
+
 _CONSTANT = NotApplicable("indices are not differentiable")
 _VALUES = (Input("on_value", "at the index", kind="prim"), Input("off_value", "elsewhere", kind="prim"))
 
@@ -126,7 +135,7 @@ ONE_HOT = OpDef(
     infer=infer,
     compute=compute,
     reference=reference,
-    gradient=_CONSTANT,
+    gradient=gradient,
     fusion=Fusion.INJECTIVE,
     relay_builder=relay_builder,
     samples=lambda: (

@@ -11,7 +11,6 @@ an error (`relay-gradient`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from baton._src.ir.expr import GlobalVar, Op
@@ -27,6 +26,7 @@ from baton._src.relay.analysis import is_dataflow
 from baton._src.relay.check.infer_type import infer_type
 from baton._src.relay.expressions import global_vars, parts, rewrite, walk
 from baton._src.relay.nodes import Call, Constant, Function, RefCreate, RefRead, RefWrite, Tuple, TupleGetItem, Var
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.transform.context import PassContext
 
@@ -170,8 +170,16 @@ class _Reverse:
         if node.op.definition.name in FLAT:
             return
         if isinstance(rule, NotApplicable):
+            if not _has_floats(node.checked_type):
+                return  # comparisons, positions, shapes: nothing flows back through them
             raise fail("relay-gradient", f"{node.op.name} has no gradient: {rule.why}", span=node.span)
         self._build.describe(node, grad, *node.args)
         found = rule(self._build, node.args, node.attrs, node, grad)
         for arg, piece in zip(node.args, found):
             self._add(arg, piece)
+
+
+def _has_floats(type_: Any) -> bool:
+    if isinstance(type_, TupleType):
+        return any(map(_has_floats, type_.fields))
+    return isinstance(type_, TensorType) and type_.dtype.is_float
