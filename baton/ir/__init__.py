@@ -27,10 +27,11 @@ __getattr__, __dir__, __all__ = attach(
         **names("ir.global_info", "GlobalInfo VDevice DummyGlobalInfo"),
         **names("ir.node", "Node"),
         **names("driver.tvm_names.node_json", "load_json save_json"),
+        **names("driver.tvm_names.env_func", "EnvFunc"),
         **names("driver.tvm_names.objects", "Array BaseFunc CallingConv Map Object make_node"),
         **submodules(
             "baton.ir",
-            "adt attrs base container expr function instrument module op tensor_type transform type type_relation",
+            "adt attrs base container diagnostics expr function instrument module op tensor_type transform type type_relation",
         ),
     },
     before=wire,

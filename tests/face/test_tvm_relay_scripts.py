@@ -84,6 +84,8 @@ def test_the_machine_is_saved_as_two_parts() -> None:
     built = relay.vm.compile(tvm.IRModule.from_expr(relay.Function([x], relay.nn.relu(x))), target="llvm")
     code, lib = built.save()
     machine = tvm.runtime.vm.VirtualMachine(tvm.runtime.vm.Executable.load_exec(code, lib), CPU)
+    with pytest.raises(tvm.TVMError, match="the bytecode is not that of the library"):
+        tvm.runtime.vm.Executable.load_exec(bytearray(b"other"), lib)
     assert machine.invoke("main", np.ones((3, 4), "float32")).shape == (3, 4)
 
 

@@ -5,14 +5,15 @@ read_target("llvm -mcpu=znver4 -num-cores=4")     kind llvm, keys (cpu), attribu
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from baton._src.ir.cpu import NAMED
 from baton._src.ir.target_tags import tag_names, tagged
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 
 
@@ -77,7 +78,7 @@ class TargetDescription(NamedTuple):
 def read_target(description: Any) -> TargetDescription:
     """The parts of a string or a dict. Errors `target`, `target-kind`, `target-attribute`: it cannot be read."""
     if isinstance(description, str):
-        found: dict[str, Any] = tagged(description) or _read_words(description)
+        found: dict[str, Any] = tagged(description) or _read_json(description) or _read_words(description)
     elif isinstance(description, Mapping):
         found = dict(description)
     else:
@@ -99,6 +100,17 @@ def read_target(description: Any) -> TargetDescription:
         keys = (device, *keys)
     attributes = tuple(sorted((key, _typed(name, key, value)) for key, value in found.items()))
     return TargetDescription(kind, keys, attributes, host)
+
+
+def _read_json(description: str) -> dict[str, Any] | None:
+    """The dict that a JSON text describes."""
+    if not description.lstrip().startswith("{"):
+        return None
+    try:
+        return dict(json.loads(description))
+    except ValueError as error:
+        message = f"the target {description!r} is neither words nor JSON: {error}"
+        raise fail("target", message, help='{"kind": "llvm", ...}', kind=ValueError) from None
 
 
 def _read_words(description: str) -> dict[str, Any]:

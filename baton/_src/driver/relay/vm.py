@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from baton._src.runtime.executable.late_constants import with_late_constants, wi
 from baton._src.runtime.param_dict import load_param_dict_from_file, save_param_dict_to_file
 from baton._src.runtime.timing import BenchmarkResult
 from baton._src.runtime.vm.virtual_machine import VirtualMachine as RelaxMachine
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.values.convert import from_host
 from baton._src.values.device import CPU, Device
@@ -121,10 +122,14 @@ class Executable:
     @staticmethod
     def load_exec(bytecode: Any, lib: Any = None) -> Executable:
         """The executable behind the two parts that `save()` gave, or saved at a path. Constants loaded into it later
-        are its own."""
+        are its own. Raises `DiagnosticError` (`executable-corrupt`) for parts of two programs."""
         if lib is None:
             return Executable.load(bytecode)
-        return Executable(lib, lib.params if isinstance(lib, Executable) else {})
+        found = Executable(lib, lib.params if isinstance(lib, Executable) else {})
+        if bytes(bytecode) != found.inner.as_text().encode():
+            help = "give both parts of one save(), or load the library alone"
+            raise fail("executable-corrupt", "the bytecode is not that of the library", help=help)
+        return found
 
     @staticmethod
     def load(path: str | Path, *args: Any) -> Executable:

@@ -35,8 +35,12 @@ class GenericFunc:
         self._default = func
         update_wrapper(self, func)
 
-    def register(self, func: Any, key_list: Any = None, allow_override: bool = False) -> Any:
-        """`register(function, keys)`, or the decorator `register(keys)`."""
+    def register(self, func: Any, key_list: Any = None, allow_override: bool = False, *, override: bool = False) -> Any:
+        """`register(function, keys)`, `register(keys, function)`, or the decorator `register(keys)`; TVM has two names
+        for the permission to replace."""
+        allow_override = allow_override or override
+        if callable(key_list):
+            func, key_list = key_list, func
         if not callable(func):
             return lambda found: self.register(found, func, allow_override)
         for key in [key_list] if isinstance(key_list, str) else key_list:

@@ -10,6 +10,7 @@ from baton._src.driver.tvm_json.document import Document
 from baton._src.driver.tvm_json.relax_kinds import RELAX
 from baton._src.driver.tvm_json.relay_kinds import RELAY
 from baton._src.driver.tvm_json.shared_kinds import SHARED
+from baton._src.driver.tvm_names.json_values import as_data, from_data
 from baton._src.driver.tvm_names.param_names import names_beside, with_names
 from baton._src.driver.tvm_names.scripts import from_source
 from baton._src.driver.tvm_names.texts import is_relax, parse, parse_expr
@@ -38,7 +39,8 @@ _READERS: dict[str, Callable[[str], Any]] = {
 
 
 def save_json(node: Any) -> str:
-    """A module, a function, a Relay expression, a scalar expression or a closed type as JSON that `load_json` reads.
+    """A program as JSON that `load_json` reads: a module, a function, a Relay expression, a scalar expression, a closed
+    type; or a value that `json_values` takes.
 
     The JSON is baton's own (the program's text under a heading), not TVM's table of nodes. Raises `DiagnosticError`
     (`api`) for nodes that are no programs.
@@ -55,10 +57,22 @@ def save_json(node: Any) -> str:
     elif isinstance(node, PrimExpr) and not any(isinstance(part, Buffer) for part in post_order(node)):
         kind, node = "tir.expr", _around(node)
     else:
-        raise fail("api", f"a {type(node).__name__} cannot be saved by itself", help="save the module it belongs to")
+        return _value_json(node)
     content = {"format": "baton.ir", "kind": kind, "text": node_text(node, show_meta=True)}
     named = names_beside(node)
     return json.dumps({**content, "params": named} if named else content, indent=1)
+
+
+def _value_json(value: Any) -> str:
+    """Values that hold programs, or that are none. Error `api`: nothing is known about such values."""
+
+    def program(node: Any) -> Any:
+        if not isinstance(node, (IRModule, Function, PrimFunc, GraphExpr, Type, PrimExpr)) or node is value:
+            message = f"a {type(node).__name__} cannot be saved by itself"
+            raise fail("api", message, help="save the module it belongs to")
+        return json.loads(save_json(node))
+
+    return json.dumps({"format": "baton.ir", "kind": "value", "value": as_data(value, program)}, indent=1)
 
 
 def _around(expr: PrimExpr) -> PrimFunc:
@@ -86,16 +100,22 @@ def load_json(json_str: str) -> Any:
     if isinstance(found, dict) and "nodes" in found:
         made = Document(found, {**SHARED, **RELAY, **RELAX}).read()
         return infer_type(made) if isinstance(made, IRModule) and not is_relax(made) else made
+    return _read(found)
+
+
+def _read(found: Any) -> Any:
+    """What a document of baton's holds."""
     try:
+        if found["format"] == "baton.ir" and found["kind"] == "value":
+            return from_data(found["value"], _read)
         reader = _READERS[found["kind"]] if found["format"] == "baton.ir" else None
-        text = found["text"]
+        text, named = found["text"], found.get("params")
     except (ValueError, KeyError, TypeError):
-        reader, text = None, ""
+        reader, text, named = None, "", None
     if reader is None:
         raise fail(
             "json-unknown",
             "this is not a program saved by save_json",
             help="give the text that save_json gave, baton's or TVM's",
         )
-    named = found.get("params")
     return with_names(reader(text), named) if isinstance(named, dict) else reader(text)

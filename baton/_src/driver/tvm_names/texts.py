@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from baton._src.driver.tvm_names.reported import shown
 from baton._src.ir.expr import GraphExpr
 from baton._src.ir.module import IRModule
 from baton._src.ops.catalogue import CATALOGUE
@@ -20,12 +21,14 @@ def parse(
 
     The text may refer to what `init_module` defines, and as `meta[key][i]` to objects of `init_meta_table`.
     """
-    return parse_module(source, CATALOGUE, module=init_module, metadata=init_meta_table, source_name=source_name)
+    with shown():
+        return parse_module(source, CATALOGUE, module=init_module, metadata=init_meta_table, source_name=source_name)
 
 
 def parse_expr(source: str) -> Any:
     """A Relay expression from its text. As in TVM that it has a type is not checked: InferType says what is wrong."""
-    return parse_expression(source, CATALOGUE, may_be_ill_typed=True)
+    with shown():
+        return parse_expression(source, CATALOGUE, may_be_ill_typed=True)
 
 
 def fromtext(source: str, source_name: str = "from_string") -> Any:

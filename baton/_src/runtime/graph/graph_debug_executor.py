@@ -58,8 +58,7 @@ class GraphModuleDebug(GraphModule):
     ) -> None:
         """Run node by node, keeping a copy of what each node writes; time every node (`run_individual`), dump the
         result if there is a folder for it, and print the times."""
-        if input_dict:
-            self.set_input(**input_dict)
+        self._set_named(input_dict)
         kept = self._run_once()
         self._node_outputs = [(name, tensor) for name, tensors in kept for tensor in tensors]
         times = self.run_individual(number, repeat, min_repeat_ms)
@@ -155,8 +154,7 @@ class GraphModuleDebug(GraphModule):
             raise fail(
                 "api", "profiles measure time", help="leave collectors out; perf and similar tools measure the rest"
             )
-        if input_dict:
-            self.set_input(**input_dict)
+        self._set_named(input_dict)
         return self.module.machine.profile("main", *self.module.inputs)
 
 

@@ -155,13 +155,16 @@ class GraphModule:
         """
         if key is not None:
             self._set(key, value, copy=True)
+        self._set_named(params)
+
+    def _set_named(self, params: Mapping[str, Any]) -> None:
         for name in self.module.names:
             if name in params:
                 self._set(name, params[name], copy=True)
         unknown = [name for name in params if name not in self.module.names and name not in self.module.bound]
         if unknown:
             message = f"the graph has no input {', '.join(map(repr, unknown))}: ignored; {self.module.listed()}"
-            warnings.warn(message, stacklevel=2)
+            warnings.warn(message, stacklevel=3)
 
     def set_input_zero_copy(self, key: Any = None, value: Any = None, **params: Any) -> None:
         """Like `set_input`, but later runs read the given memory itself."""
@@ -191,7 +194,7 @@ class GraphModule:
     def run(self, **input_dict: Any) -> None:
         """Run the graph, after setting the inputs given."""
         if input_dict:
-            self.set_input(**input_dict)
+            self._set_named(input_dict)
         self.module.run()
         for index, target in self._zero_copy_outputs.items():
             target.copyfrom(self.module.output(index))

@@ -84,5 +84,8 @@ def test_generic_functions() -> None:
         assert width(3) == 6
     with pytest.raises(tvm.DiagnosticError, match="override"):
         width.register(lambda count: 0, "cpu")
+    width.register("cpu", lambda count: 0, override=True)
+    with tvm.target.Target('{"kind": "llvm", "mcpu": "haswell"}') as target:
+        assert (width(3), target.mcpu) == (0, "haswell")
     with pytest.raises(tvm.DiagnosticError, match="set_default"):
         tvm.target.get_native_generic_func("test_nothing_yet")()

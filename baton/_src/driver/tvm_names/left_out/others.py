@@ -21,7 +21,6 @@ OTHER_NAMES: Mapping[str, Mapping[str, str]] = {
         "_ffi": "register_object init_api",
         "_ffi.registry": "register_object",
         "runtime": "register_object ObjectGeneric object_generic",
-        "ir": "EnvFunc",
     },
     REGISTERED: {"support": "FrontendTestModule"},
     "profiles measure time; perf and similar tools measure the rest": {
@@ -86,19 +85,16 @@ OTHER_NAMES: Mapping[str, Mapping[str, str]] = {
     "functions are written in Python's syntax under @R.function or @T.prim_func, or with relax.BlockBuilder": {
         "script.relax": "arg If Then Else",
     },
-    "errors are DiagnosticErrors with a code": {"error": "register_error"},
     TUNING: {
         "target": "generic",
         "contrib": "explicit_import",
     },
-    "errors are DiagnosticErrors: str(error) is the report": {"ir": "diagnostics"},
     "quantised values are integers with scales beside them: qnn operators": {
         "ir": "affine_type TensorAffineType TupleAffineType",
     },
     "intrinsics are those of tir; call_extern calls others": {
         "target": "intrin",
     },
-    "profile() and debug_get_output give what it wrote to files": {"contrib.debugger": "debug_result"},
     "nothing is pickled": {"contrib": "pickle_memoize"},
     "bench measures the machine": {
         "contrib": "peak",
