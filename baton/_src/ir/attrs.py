@@ -14,6 +14,8 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
+from baton._src.support.dataclass import dataclass
+
 T = TypeVar("T")
 
 
@@ -151,7 +153,7 @@ class Attrs:
 
 def attrs(cls: type[T]) -> type[T]:
     """Declare an attribute class."""
-    built: Any = dataclasses.dataclass(eq=False, repr=False)(cls)
+    built: Any = dataclass(eq=False, repr=False)(cls)
     built.names = tuple(f.name for f in dataclasses.fields(built))
     found: type[T] = built
     return found

@@ -23,6 +23,7 @@ from baton._src.ops.nn.convolution.transpose import CONV2D_TRANSPOSE
 from baton._src.ops.quant.parameters import check_lengths, check_quantised
 from baton._src.ops.quant.requantize import NO_SLOPE, check_parameters
 from baton._src.ops.samples import Arr, Sample
+from baton._src.support.dataclass import dataclass
 from baton._src.values.dtype import INT32, INT64, DataType
 
 
@@ -67,7 +68,7 @@ def _builder(operands: tuple[str, ...], options: dict[str, Any]) -> Callable[...
     return build
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class _Sums:
     """Sums of products of what operands are beyond their zero points: `base` of int32 (or int64) tensors.
 
