@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from baton._src.ir.target import Target
-from baton._src.lower.kernel_schedules.convolution import border_bands, unpacked_tasks
+from baton._src.lower.kernel_schedules.convolution import border_bands, unpacked_choice
 from baton._src.ops.builders import RELAX as R
 from tests.codegen.native_run import HOST
 from tests.lower.kernel_schedules.test_conv_unpacked import Case, check
@@ -27,7 +27,7 @@ PARTS: list[Case] = [
 @pytest.mark.parametrize("case", BANDS)
 def test_bands_of_lines(case: Case, target: Target, monkeypatch: Any) -> None:
     """Guards bands that end at no edge, the last one lower, with strides, dilation and several groups."""
-    monkeypatch.setattr(unpacked_tasks, "SCRATCH", 300)
+    monkeypatch.setattr(unpacked_choice, "SCRATCH", 300)
     monkeypatch.setattr(border_bands, "SHARE_OF_CACHE", target.cpu.l2_bytes // 12000)
     check(case, target)
 
@@ -35,8 +35,8 @@ def test_bands_of_lines(case: Case, target: Target, monkeypatch: Any) -> None:
 @pytest.mark.parametrize("case", PARTS)
 def test_channels_in_parts(case: Case, monkeypatch: Any) -> None:
     """Guards sums that are kept between parts of the channels, the last part smaller, points that end within a run."""
-    monkeypatch.setattr(unpacked_tasks, "SHARE_OF_CACHE", HOST.cpu.l1_bytes // 3000)
-    monkeypatch.setattr(unpacked_tasks, "LEAST_TERMS", 1)
-    monkeypatch.setattr(unpacked_tasks, "SPARED", 0)
-    monkeypatch.setattr(unpacked_tasks, "SCRATCH", 600)
+    monkeypatch.setattr(unpacked_choice, "SHARE_OF_CACHE", HOST.cpu.l1_bytes // 3000)
+    monkeypatch.setattr(unpacked_choice, "LEAST_TERMS", 1)
+    monkeypatch.setattr(unpacked_choice, "SPARED", 0)
+    monkeypatch.setattr(unpacked_choice, "SCRATCH", 600)
     check(case, HOST)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from baton._src.ir.target import Target
-from baton._src.lower.kernel_schedules.convolution import unpacked_tasks
+from baton._src.lower.kernel_schedules.convolution import unpacked_choice
 from baton._src.lower.kernel_schedules.schedule import decide
 from baton._src.ops.builders import RELAX as R
 from baton._src.te.prim_func import PrimFunc
@@ -74,9 +74,9 @@ CASES: list[Case] = [
 @pytest.mark.parametrize("case", [CASES[0], CASES[1]])
 def test_channels_in_parts(case: Case, monkeypatch: Any) -> None:
     """Guards sums of all phases that are kept while parts of the channels are added, with points between runs."""
-    monkeypatch.setattr(unpacked_tasks, "SHARE_OF_CACHE", HOST.cpu.l1_bytes // 3000)
-    monkeypatch.setattr(unpacked_tasks, "LEAST_TERMS", 1)
-    monkeypatch.setattr(unpacked_tasks, "SPARED", 0)
+    monkeypatch.setattr(unpacked_choice, "SHARE_OF_CACHE", HOST.cpu.l1_bytes // 3000)
+    monkeypatch.setattr(unpacked_choice, "LEAST_TERMS", 1)
+    monkeypatch.setattr(unpacked_choice, "SPARED", 0)
     _check(case, HOST)
 
 

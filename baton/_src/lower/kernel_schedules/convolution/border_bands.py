@@ -70,7 +70,7 @@ def emit_in_bands(conv: UnpackedConv, task: Task, border: Border, shape: TileSha
     shared = prod(a.size or 1 for a in axes)
     blocks, tiles = task_axes(conv, task)
     each = _blocks_of_band(conv, task, axes, shared, target)
-    if each is None:
+    if each is None or (shared == 1 and each == blocks.size):
         return None
     band = Axis(index_var("band"), i64(-(-(blocks.size or 1) // each)))
     first = ops.multiply(band.var, i64(each))

@@ -17,15 +17,17 @@ from math import prod
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.target import Target
-from baton._src.lower.kernel_schedules.convolution.conv_window import with_border_inside
+from baton._src.lower.kernel_schedules.convolution.border_bands import emit_in_bands
+from baton._src.lower.kernel_schedules.convolution.conv_border import Border
+from baton._src.lower.kernel_schedules.convolution.conv_window import Window, with_border_inside
 from baton._src.lower.kernel_schedules.convolution.spread_axes import Spread, read_spreads
 from baton._src.lower.kernel_schedules.convolution.turned_weights import turned_weight
+from baton._src.lower.kernel_schedules.convolution.unpacked_choice import choose_task
 from baton._src.lower.kernel_schedules.convolution.unpacked_runs import emit_tasks
 from baton._src.lower.kernel_schedules.convolution.unpacked_tasks import (
     Finished,
     Sums,
     UnpackedConv,
-    choose_task,
     waste,
 )
 from baton._src.lower.kernel_schedules.products.tiles import tile_shape
@@ -80,11 +82,15 @@ def _scheduled(
     turned = turned_weight(weight, [s.tap for s in spreads], target) if alone else None
     border, conv = _by_phases(found, spreads, load, weight if turned is None else turned.load)
     shape = tile_shape(target, stage.buffer.dtype)
-    task = choose_task(conv, shape, target.cpu.l1_bytes)
+    task = choose_task(conv, shape, target.cpu)
     if task is None or waste(conv, task, shape) > MOST_WASTE:
         return Declined("too few points")
-    kernel = replace(kernel, local=(*kernel.local, border.buffer))
-    body = sequence(emit_stages(kernel, [border], target), emit_tasks(conv, task, shape, target))
+    body = None if border is None else emit_in_bands(conv, task, border, shape, target)
+    if body is None:
+        body = emit_tasks(conv, task, shape, target)
+        if border is not None:
+            kernel = replace(kernel, local=(*kernel.local, border.stage.buffer))
+            body = sequence(emit_stages(kernel, [border.stage], target), body)
     if turned is not None:
         kernel = replace(kernel, local=(*kernel.local, turned.load.buffer))
         body = sequence(turned.written, body)
@@ -96,10 +102,14 @@ def _scheduled(
 
 def _by_phases(
     found: Anchored, spreads: list[Spread], load: tir.BufferLoad, weight: tir.BufferLoad
-) -> tuple[Stage, UnpackedConv]:
-    """The border of the input as a stage, and the convolution over the grid of points and the phases."""
+) -> tuple[Border | None, UnpackedConv]:
+    """The input with its border (None: all phases see what is there only), and the convolution over the grid of points
+    and the phases.
+    """
     stage = found.stage
-    border = _border(load, spreads)
+    alone = all(s.first == 0 and s.points + s.reach == s.extent for s in spreads)
+    border = None if alone else _border(load, spreads)
+    source = load.buffer if border is None else border.stage.buffer
     grid = [Axis(index_var("q"), i64(s.points)) for s in spreads]
     phases = [Axis(index_var("f"), i64(s.stride)) for s in spreads]
     taps = [Axis(tir.Var(s.tap.var.name, "int64"), _taps(s, f.var)) for s, f in zip(spreads, phases)]
@@ -124,8 +134,8 @@ def _by_phases(
         rows=rows[0] if rows else None,
         lines=grid[-2] if len(grid) > 1 else None,
         columns=grid[-1],
-        pitch=_size(border.buffer.shape[-1]),
-        data=tir.BufferLoad(border.buffer, (*lead, *seen)),
+        pitch=_size(source.shape[-1]),
+        data=tir.BufferLoad(source, (*lead, *seen)),
         weight=tir.BufferLoad(weight.buffer, tuple(through)),
         reduce=(*others, *taps),
         terms=max(1, round(terms)),
@@ -160,7 +170,7 @@ def _size(dim: PrimExpr) -> int:
     return dim.value
 
 
-def _border(load: tir.BufferLoad, spreads: list[Spread]) -> Stage:
+def _border(load: tir.BufferLoad, spreads: list[Spread]) -> Border:
     """P[q] = X[q + first], zeros outside, for all that the grid sees."""
     dims = list(load.buffer.shape)
     lead = len(dims) - len(spreads)
@@ -175,7 +185,13 @@ def _border(load: tir.BufferLoad, spreads: list[Spread]) -> Stage:
         inside = ops.logical_and(inside, ops.logical_and(at >= 0, at < spread.extent))
     buffer = decl_buffer(shape, load.dtype, "bordered")
     value = if_then_else(inside, tir.BufferLoad(load.buffer, tuple(source)), ops.const(0, load.dtype))
-    return Stage(buffer, tuple(axes), value)
+    last = spreads[-1]
+    kind = kinds[-1]
+    points, taps = (
+        Axis(tir.Var(name, kind), tir.IntImm(kind, size)) for name, size in (("q", last.points), ("t", last.reach + 1))
+    )
+    columns = Window(points, taps, 1, 1, -last.first, tir.IntImm(kind, last.extent))
+    return Border(Stage(buffer, tuple(axes), value), columns, None)
 
 
 # --------------------------------------------------------------------------------------------------- writing

@@ -26,12 +26,12 @@ from baton._src.lower.kernel_schedules.convolution.conv_border import Border, bo
 from baton._src.lower.kernel_schedules.convolution.conv_costs import FEW_TERMS, Plan, copying, count
 from baton._src.lower.kernel_schedules.convolution.conv_groups import by_group, groups_of
 from baton._src.lower.kernel_schedules.convolution.conv_window import with_border_inside
+from baton._src.lower.kernel_schedules.convolution.unpacked_choice import choose_task
 from baton._src.lower.kernel_schedules.convolution.unpacked_runs import emit_tasks
 from baton._src.lower.kernel_schedules.convolution.unpacked_tasks import (
     Finished,
     Task,
     UnpackedConv,
-    choose_task,
     steps_of,
 )
 from baton._src.lower.kernel_schedules.products.tiles import tile_shape
@@ -75,7 +75,7 @@ def plan(func: PrimFunc, target: Target) -> Plan | Declined:
     if conv.rows is None and conv.terms <= FEW_TERMS:
         return Declined("few terms for each channel: the general rule copies no border")
     shape = tile_shape(target, plain.stage.buffer.dtype)
-    task = choose_task(conv, shape, target.cpu.l1_bytes)
+    task = choose_task(conv, shape, target.cpu)
     if task is None:
         return Declined("fewer points than a vector has lanes")
     steps = count(conv.outer) * steps_of(conv, task, shape)
