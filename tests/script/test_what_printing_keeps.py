@@ -123,6 +123,16 @@ def main(x: R.Tensor((1, 3, 8, 8), "float32"), w: R.Tensor((4, 3, 3, 3), "float3
         load(text.replace("channels", "chanels"))
 
 
+@pytest.mark.parametrize(
+    ("dims", "target", "printed"),
+    [("(3, 4)", "(2, -1)", "[2, 6]"), ('("n", 4)', "(-1, 2)", "[n * 2, 2]"), ('("n", 4)', "(-1, 3)", "[-1, 3]")],
+)
+def test_targets_of_reshape_are_dims(dims: str, target: str, printed: str) -> None:
+    """As in TVM, a call of known dims holds what -1 stands for; where that may leave a remainder, -1 stays."""
+    text = f"@R.function\ndef main(x: R.Tensor({dims})):\n    return R.reshape(x, {target})\n"
+    assert f"R.reshape(x, R.shape({printed}))" in script(load(text))
+
+
 @pytest.mark.rule("RELAX-SCRIPT-12")
 def test_the_declared_type_of_a_packed_function() -> None:
     """It was left out, so that what is bound to it, or to its result, no longer had the type the text said."""

@@ -93,7 +93,7 @@ class MethodSpec:
         if missing:
             title = getattr(method, "__name__", "the method")
             raise fail(
-                "nn-export", f"the spec of {title} lacks {', '.join(missing)}", help=f"it has: {', '.join(names)}"
+                "nn-export", f"the spec of {title} lacks {', '.join(missing)}", help=f"it has: {', '.join(spec)}"
             )
         found = [_argument_spec(name, spec[name]) for name in names]
         return MethodSpec(method, names, found, options.get("param_mode", "plain"), options.get("effect_mode", "plain"))

@@ -14,15 +14,17 @@ from typing import Any
 import numpy as np
 
 from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
-from baton._src.ir.expr import GraphExpr
+from baton._src.ir.expr import GraphExpr, PrimExpr
 from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
 from baton._src.ir.structural import structural_equal
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
+from baton._src.ops.dims import DimMath, as_dim, as_dims
 from baton._src.ops.row_major import flat_index, split_index
 from baton._src.ops.samples import Arr, Sample, Shape
 from baton._src.ops.shape.reshape_target import resolve, resolve_numbers, target_rank
 from baton._src.ops.shape.targets import is_computed, of_unknown_dims, target_dims, target_numbers
+from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.expr import IntImm
 
 
@@ -90,19 +92,34 @@ def gradient(b: Any, args: Any, attributes: Any, out: Any, grad: Any) -> list[An
 
 
 def relax_builder(make: Any, x: Any, shape: Any) -> Any:
-    """A 0 in Relax's target is the operand's dim at its place. An operand without elements keeps it: no elements."""
+    """A 0 in Relax's target is the operand's dim at its place, a -1 what remains of it: calls hold the dims themselves
+    where they are known. An operand without elements keeps its 0: no elements.
+    """
     target = getattr(shape, "values", shape)
     dims = getattr(getattr(x.struct_info_, "shape", None), "values", None) if isinstance(x, GraphExpr) else None
-    if dims is None or not isinstance(target, (list, tuple)):
+    if dims is None or not isinstance(target, (int, list, tuple)):
         return make(x, shape)
-    copied = [i < len(dims) and _is_zero(d) for i, d in enumerate(target)]
-    if not any(copied) or any(_is_zero(d) for d in dims):
-        return make(x, shape)
-    return make(x, [dims[i] if copied[i] else d for i, d in enumerate(target)])
+    wanted = [target] if isinstance(target, int) else list(target)
+    if not any(_is(d, 0) for d in dims):
+        wanted = [dims[i] if _is(d, 0) and i < len(dims) else d for i, d in enumerate(wanted)]
+    gaps = [i for i, d in enumerate(wanted) if _is(d, -1)]
+    if len(gaps) == 1 and all(isinstance(d, (int, np.integer, PrimExpr)) for d in wanted):
+        wanted[gaps[0]] = _rest(dims, [d for d in wanted if not _is(d, -1)])
+    return make(x, wanted)
 
 
-def _is_zero(dim: Any) -> bool:
-    return dim == 0 if isinstance(dim, int) else isinstance(dim, IntImm) and dim.value == 0
+def _is(dim: Any, number: int) -> bool:
+    return as_dim(dim) == number if isinstance(dim, (int, IntImm)) else False
+
+
+def _rest(dims: Sequence[Any], others: Sequence[Any]) -> Any:
+    """The dim that fills a target with `others`; -1 where that leaves a remainder, or may do so."""
+    math = DimMath(Analyzer())
+    whole, part = math.product(as_dims(dims)), math.product(as_dims(others))
+    if _is(part, 0):
+        return -1
+    rest = math.floor_divide(whole, part)
+    return rest if math.equal(math.multiply(rest, part), whole) else -1
 
 
 def relay_builder(make: Any, data: Any, newshape: Any, allowzero: bool = False) -> Any:
