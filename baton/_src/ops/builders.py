@@ -14,6 +14,7 @@ import dataclasses
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from difflib import get_close_matches
+from functools import partial
 from typing import Any
 
 from baton._src.ir.node import set_note
@@ -36,28 +37,41 @@ _OVERLOADS = "baton._src.ir.expr"
 
 
 class Namespace(OpenToText):
-    """Builder functions by name, nested as the operators' names are (`nn.relu`)."""
+    """Builder functions by name, nested as the operators' names are (`nn.relu`); the `unmade` are made on first use."""
 
-    def __init__(self, entries: Mapping[str, Any]) -> None:
+    __slots__ = ("__dict__", "_names", "_unmade")
+
+    def __init__(self, entries: Mapping[str, Any], unmade: Mapping[str, Callable[[], Any]] | None = None) -> None:
+        self._unmade = dict(unmade or {})
+        self._names = (*entries, *self._unmade)
         self.__dict__.update(entries)
 
+    def __getattr__(self, name: str) -> Any:
+        make = self._unmade.get(name)
+        if make is None:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        self.__dict__[name] = made = make()
+        return made
+
     def __iter__(self) -> Iterator[str]:
-        return iter(self.__dict__)
+        return iter(self._names)
 
     def __getitem__(self, name: str) -> Any:
-        return self.__dict__[name]
+        if name not in self._names:
+            raise KeyError(name)
+        return getattr(self, name)
 
     def __contains__(self, name: object) -> bool:
-        return name in self.__dict__
+        return name in self._names
 
     def items(self) -> Iterator[tuple[str, Any]]:
-        return iter(self.__dict__.items())
+        return ((name, getattr(self, name)) for name in self._names)
 
     def find(self, dotted: str) -> Any:
         """`find("nn.relu")`; None if there is no such builder."""
         found: Any = self
         for part in dotted.split("."):
-            found = found.__dict__.get(part) if isinstance(found, Namespace) else None
+            found = getattr(found, part) if isinstance(found, Namespace) and part in found else None
         return found
 
 
@@ -170,43 +184,42 @@ def _public_name(definition: OpDef[Any], language: str) -> str:
     return definition.name
 
 
-def _nest(builders: Mapping[str, Callable[..., Any]]) -> Namespace:
-    """`{"nn.relu": f, "add": g}` as nested namespaces."""
-    tree: dict[str, Any] = {}
-    for dotted, builder in builders.items():
-        *path, last = dotted.split(".")
-        place = tree
-        for part in path:
-            place = place.setdefault(part, {})
-        place[last] = builder
-    return _as_namespace(tree)
-
-
-def _as_namespace(tree: Mapping[str, Any]) -> Namespace:
-    return Namespace({name: _as_namespace(v) if isinstance(v, dict) else v for name, v in tree.items()})
-
-
 def relax_namespace(catalogue: Catalogue) -> Namespace:
     """`relax.op`: every operator that Relax offers."""
-    found = _nest({d.name: derive(d, "relax", catalogue) for d in catalogue if d.in_relax})
-    return _with_helpers(found, RELAX_COMPOSITES)
+    offered = {d.name: partial(derive, d, "relax", catalogue) for d in catalogue if d.in_relax}
+    return _nested(offered, RELAX_COMPOSITES)
 
 
 def relay_namespace(catalogue: Catalogue) -> Namespace:
     """`relay.op`: every operator that Relay offers."""
-    found = _nest({d.relay_op.name: derive(d, "relay", catalogue) for d in catalogue if d.relay_op is not None})
-    return _with_helpers(found, RELAY_COMPOSITES)
+    offered = {d.relay_op.name: partial(derive, d, "relay", catalogue) for d in catalogue if d.relay_op is not None}
+    return _nested(offered, RELAY_COMPOSITES)
 
 
-def _with_helpers(namespace: Namespace, helpers: Mapping[str, Callable[..., Any]]) -> Namespace:
-    """The namespace, with functions that compose its operators, at their (dotted) names."""
-    for dotted, helper in helpers.items():
-        parent, _, name = dotted.rpartition(".")
-        builder = _custom(helper, namespace)
-        builder.__name__, builder.__qualname__, builder.__doc__ = name, dotted, helper.__doc__
-        place = namespace.find(parent) if parent else namespace
-        place.__dict__[name] = builder
-    return namespace
+def _nested(builders: Mapping[str, Callable[[], Any]], helpers: Mapping[str, Callable[..., Any]]) -> Namespace:
+    """Namespaces of what makes `builders`, and of functions that compose them: `{"nn.relu": ..., "add": ...}`."""
+    tree: dict[str, Any] = {}
+    composed = {dotted: partial(_composed, dotted, helper, lambda: whole) for dotted, helper in helpers.items()}
+    for dotted, make in {**builders, **composed}.items():
+        *path, last = dotted.split(".")
+        place = tree
+        for part in path:
+            place = place.setdefault(part, {})
+        place[last] = make
+    whole = _as_namespace(tree)
+    return whole
+
+
+def _as_namespace(tree: Mapping[str, Any]) -> Namespace:
+    inner = {name: _as_namespace(entry) for name, entry in tree.items() if isinstance(entry, dict)}
+    return Namespace(inner, {name: entry for name, entry in tree.items() if name not in inner})
+
+
+def _composed(dotted: str, helper: Callable[..., Any], namespace: Callable[[], Namespace]) -> Any:
+    """A function that composes operators of the namespace, at its dotted name."""
+    builder = _custom(helper, namespace())
+    builder.__name__, builder.__qualname__, builder.__doc__ = dotted.rpartition(".")[2], dotted, helper.__doc__
+    return builder
 
 
 RELAX = relax_namespace(CATALOGUE)
