@@ -17,7 +17,7 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeVar, dataclass_transform
 
-from baton._src.ir.print_style import styled
+from baton._src.ir.print_style import styled, syntax_of
 from baton._src.support.dataclass import Later, dataclass, init_of
 
 _MISSING = dataclasses.MISSING
@@ -113,7 +113,8 @@ class Node:
         """
         text = type(self).text
         options = {} if show_all_struct_info else {"show_all_struct_info": False}
-        found = repr(self) if text is None else text(self, show_meta, True, **options)
+        with syntax_of(style):
+            found = repr(self) if text is None else text(self, show_meta, True, **options)
         return styled(found, style) if style else found
 
     def astext(self, show_meta_data: bool = True, annotate: Callable[[Any], str] | None = None) -> str:

@@ -1,7 +1,8 @@
 """The printing options of TVM v0.19 (`script(name=..., tir_prefix="tir")`): what each one means, and which ones are
 supported.
 
-Those of names, prefixes, indentation and line numbers change the finished text; options that ask for what is printed
+Those of names, prefixes, indentation and line numbers change the finished text, and `syntax_sugar` how TIR is written
+(`syntax_is_plain`); options that ask for what is printed
 anyway are accepted, and so are those about terminal colours, which are not used here. Anything else is refused: text in
 another style than the one asked for would be a wrong answer. Options about what is said at all (`show_meta`,
 `show_all_struct_info`) are those of `Node.script`.
@@ -10,24 +11,44 @@ another style than the one asked for would be a wrong answer. Options about what
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 from baton._src.support.diagnostics import fail
 
 STANDARD: Mapping[str, Any] = {
     "buffer_dtype": "float32", "int_dtype": "int32", "float_dtype": "void", "verbose_expr": False,
-    "num_context_lines": -1, "syntax_sugar": True, "show_object_address": False, "path_to_underline": None,
+    "num_context_lines": -1, "show_object_address": False, "path_to_underline": None,
     "path_to_annotate": None, "obj_to_underline": None, "obj_to_annotate": None,
 }  # fmt: skip
 """Options with a fixed value: this is how text is printed here."""
 _PREFIXES = {"ir_prefix": "I", "tir_prefix": "T", "relax_prefix": "R"}
 _ALIAS = "cls"
-_CHANGES = ("name", "module_alias", *_PREFIXES, "indent_spaces", "print_line_numbers")
+_CHANGES = ("name", "module_alias", *_PREFIXES, "indent_spaces", "print_line_numbers", "syntax_sugar")
 _DISPLAY = ("style", "black_format")
 _INDENT = 4
 _OUTSIDE_OF_QUOTES = r"""("(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')|(?<![\w.])"""
 """In front of a name: a literal is taken whole, so that nothing in it is a name."""
+
+
+_PLAIN: ContextVar[bool] = ContextVar("plain", default=False)
+
+
+def syntax_is_plain() -> bool:
+    """Whether short forms of TIR are left out: T.grid, T.axis.remap, buffers in signatures, implicit root blocks."""
+    return _PLAIN.get()
+
+
+@contextmanager
+def syntax_of(style: Mapping[str, Any]) -> Iterator[None]:
+    """Within the `with` block, texts are written with or without short forms, as this style asks for."""
+    token = _PLAIN.set(not style.get("syntax_sugar", True))
+    try:
+        yield
+    finally:
+        _PLAIN.reset(token)
 
 
 def styled(text: str, style: Mapping[str, Any]) -> str:

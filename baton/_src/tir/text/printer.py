@@ -83,7 +83,7 @@ class _FunctionPrinter(StatementPrinter):
     def prim_func(self, func: PrimFunc, name: str) -> list[str]:
         symbol = func.attrs.get("global_symbol")
         self.line("@T.prim_func" if symbol is not None else "@T.prim_func(private=True)")
-        inline = self._inline_params(func)
+        inline = set() if self.plain else self._inline_params(func)
         params = ", ".join(self._param(func, p, p in inline) for p in func.params)
         returns = f" -> {_type_text(func.ret_type)}" if func.ret_type is not None else ""
         self.line(f"def {name}({params}){returns}:")
@@ -157,7 +157,7 @@ class _FunctionPrinter(StatementPrinter):
                 self.waiting.setdefault(buffer.data, []).append(buffer)
 
     def _function_body(self, body: Stmt) -> Task[None]:
-        if _is_plain_root(body):
+        if _is_plain_root(body) and not self.plain:
             assert isinstance(body, BlockRealize)
             self.line('# with T.block("root"):')
             self.underline(body.block)

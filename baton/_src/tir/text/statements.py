@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
+from baton._src.ir.print_style import syntax_is_plain
 from baton._src.ir.traverse import post_order
 from baton._src.support.trampoline import Task
 from baton._src.tir import operators
@@ -49,6 +50,7 @@ class StatementPrinter:
 
     def __init__(self) -> None:
         self.names = Names()
+        self.plain = syntax_is_plain()
         self.lines: list[str] = []
         self.indent = ""
         self.loops: dict[Any, For] = {}
@@ -204,7 +206,7 @@ class StatementPrinter:
     # ---------------------------------------------------------------------------------------------- loops
 
     def _for(self, node: For) -> Task[None]:
-        nest = _grid(node)
+        nest = [node] if self.plain else _grid(node)
         for loop in nest:
             self.loops[loop.loop_var] = loop
         if len(nest) > 1:
@@ -239,7 +241,7 @@ class StatementPrinter:
         self.line(f"with T.block({string_text(block.name_hint)}):")
         self.underline(block)
         outer, self.indent = self.indent, self.indent + "    "
-        for line in axis_lines(node, self.loops, self.names):
+        for line in axis_lines(node, {} if self.plain else self.loops, self.names):
             self.line(line)
         if not (isinstance(node.predicate, IntImm) and node.predicate.dtype == BOOL and node.predicate.value):
             self.line(f"T.where({self.expr(node.predicate)})")
