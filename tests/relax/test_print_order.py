@@ -69,7 +69,8 @@ MAIN = """\
 
 def test_calls_that_give_nothing_stand_alone_until_their_value_is_used() -> None:
     text = Printed["effects"].script()
-    assert '\n    R.print(x, format="{}")\n    done: R.Tuple = R.print(format="end")\n    return done' in text
+    done = 'done: R.Tuple = R.print(format=R.str("end"))'
+    assert f'\n    R.print(x, format=R.str("{{}}"))\n    {done}\n    return done' in text
 
 
 def test_a_function_alone_names_its_kernels_without_a_module() -> None:

@@ -72,8 +72,8 @@ def _condition(condition: Any) -> Any:
     return const(condition, "bool") if isinstance(condition, (bool, np.bool_)) else as_expr(condition)
 
 
-def _format(text: Any) -> StringImm:
-    return text if isinstance(text, StringImm) else StringImm(text)
+def _format(text: Any) -> Any:
+    return StringImm(text) if isinstance(text, str) else as_expr(text)
 
 
 # ------------------------------------------------------------------------------------------------ shapes, devices

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from baton._src.ir.expr import Op
-from baton._src.relax.nodes import Call, ExternFunc, StringImm
+from baton._src.relax.nodes import Call, ExternFunc
 from baton._src.relax.struct_info import StructInfo, TupleStructInfo
 from baton._src.relax.text.leaves import declared_info
 from baton._src.relax.text.values import attr_arguments, quoted
@@ -85,17 +85,12 @@ def _packed_call(call: Call, args: list[str], parts: Parts) -> str:
 
 
 def _print(call: Call, args: list[str], parts: Parts) -> str:
-    return f"R.print({', '.join([*args[1:], *_format(call, 0)])})"
+    return f"R.print({', '.join([*args[1:], f'format={args[0]}'])})"
 
 
 def _assert(call: Call, args: list[str], parts: Parts) -> str:
-    rest = _format(call, 1) if len(call.args) > 1 else []
+    rest = [f"format={args[1]}"] if len(args) > 1 else []
     return f"R.assert_op({', '.join([args[0], *args[2:], *rest])})"
-
-
-def _format(call: Call, position: int) -> list[str]:
-    text = call.args[position]
-    return [f"format={quoted(text.value)}"] if isinstance(text, StringImm) else []
 
 
 _SPECIAL: dict[str, Callable[[Call, list[str], Parts], str]] = {
