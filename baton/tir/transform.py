@@ -31,6 +31,7 @@ __getattr__, __dir__, __all__ = attach(
         **names("passes.tir.software_pipeline", "InjectSoftwarePipeline"),
         **names("passes.tir.lower_intrin", "LowerIntrin"),
         **names("passes.tir.common_subexpressions", "CommonSubexprElimTIR"),
+        **names("passes.tir.weight_layout", "RemoveWeightLayoutRewriteBlock"),
     },
     before=wire,
 )

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from baton import tir
+from baton._src.ir.module import IRModule
+from baton._src.ir.structural import assert_structural_equal
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.tir import stmt as st
 from baton.script import tir as T
@@ -83,3 +85,32 @@ def test_blocks_written_out_have_axes_and_memory_of_their_own(func: Any) -> None
     memory = [b.data for block in of(st.Block, made) for b in block.alloc_buffers]
     assert len(set(memory)) == len(memory)
     assert set(tir.analysis.undefined_vars(made.body)) == set(tir.analysis.undefined_vars(func.body))
+
+
+def test_weights_arrive_in_their_layout() -> None:
+    """Guards the parameter of the new layout, and the block that copied, which does nothing."""
+
+    @T.prim_func
+    def before(W: T.Buffer((4, 8)), Y: T.Buffer((2, 4, 4))):
+        P = T.alloc_buffer((2, 4, 4))
+        for k, n in T.grid(4, 8):
+            with T.block("pack"):
+                vk, vn = T.axis.remap("SS", [k, n])
+                T.block_attr({"meta_schedule.layout_rewrite_preproc": True})
+                P[vn // 4, vk, vn % 4] = W[vk, vn]
+        for o, k, i in T.grid(2, 4, 4):
+            with T.block("Y"):
+                vo, vk, vi = T.axis.remap("SSS", [o, k, i])
+                Y[vo, vk, vi] = P[vo, vk, vi] + T.float32(1)
+
+    @T.prim_func
+    def after(P: T.Buffer((2, 4, 4)), Y: T.Buffer((2, 4, 4))):
+        for o, k, i in T.grid(2, 4, 4):
+            with T.block("Y"):
+                vo, vk, vi = T.axis.remap("SSS", [o, k, i])
+                Y[vo, vk, vi] = P[vo, vk, vi] + T.float32(1)
+
+    module = IRModule({"main": before.with_attr("global_symbol", "after")})
+    made = tir.transform.RemoveWeightLayoutRewriteBlock()(module)
+    assert "T.evaluate(0)" in made["main"].script()
+    assert_structural_equal(tir.transform.RemoveNoOp()(made)["main"], after)
