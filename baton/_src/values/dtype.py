@@ -125,7 +125,7 @@ class DataType(str):
         return float(finfo(self.numpy).max)
 
     @property
-    def itemsize(self) -> NumberOfBytes:
+    def itemsize(self) -> int:
         """Size of one element (all lanes) in memory, in bytes; types below a byte take one byte."""
         return NumberOfBytes((self.bits + 7) // 8 * self.lanes)
 

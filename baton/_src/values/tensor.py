@@ -44,8 +44,8 @@ class NDArray:
 
     asnumpy = numpy
 
-    def copyto(self, target: NDArray | Device, mem_scope: str | None = None) -> NDArray:
-        """Copy the contents into `target`, or into a new tensor on the device `target`."""
+    def copyto(self, target: object, mem_scope: str | None = None) -> NDArray:
+        """Copy the contents into the tensor `target`, or into a new one on the device `target`."""
         _expect_plain_memory(mem_scope)
         if isinstance(target, Device):
             return NDArray(self.data.copy(), _there(target))

@@ -49,6 +49,11 @@ def test_written_and_read_again(write: str, tmp_path: Path) -> None:
     module["doubled"](source, result)
     assert result.numpy().tolist() == [0, 2, 4, 6]
     assert module["chosen"](3, source) == 3.0
+    locked = np.ones(4, "float32")
+    locked.flags.writeable = False  # as the constants of files are: a kernel that wrote there ended the process
+    module["doubled"](tvm.nd.from_dlpack(locked), result)
+    with pytest.raises(DiagnosticError, match="argument B: the kernel writes to this tensor, whose memory may only be"):
+        module["doubled"](source, tvm.nd.from_dlpack(locked))
     assert module.implements_function("chosen")
     assert not module.implements_function("main")
     with pytest.raises(DiagnosticError, match="no kernel is named 'main'"):

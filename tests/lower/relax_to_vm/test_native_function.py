@@ -9,6 +9,7 @@ import pytest
 
 from baton._src.runtime.native.addresses import data_address
 from baton._src.support.diagnostics import DiagnosticError
+from baton._src.values.tensor import NDArray
 from tests.lower.relax_to_vm.programs import machine
 
 TWO_KERNELS = """
@@ -71,6 +72,34 @@ def test_unusual_arrays_give_the_same() -> None:
         first = run(given)
         np.testing.assert_allclose(first[0].data, expected(x)[0], rtol=1e-5)
         assert not np.shares_memory(first[0].data, run(given)[0].data)
+
+
+IN_PLACE = """
+@I.ir_module
+class M:
+    @T.prim_func
+    def raised(a: T.handle):
+        A = T.match_buffer(a, (4,), "float32")
+        for i in range(4):
+            A[i] = A[i] + T.float32(1)
+
+    @R.function(pure=False)
+    def main(x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+        y = R.call_tir_inplace(M.raised, (x,), inplace_indices=[0], out_sinfo=R.Tensor((4,), "float32"))
+        return y
+"""
+
+
+def test_arguments_that_are_written_have_memory_for_it() -> None:
+    """A copy was raised of strided ones, so the result was not; read-only ones were written to."""
+    run = machine(IN_PLACE)["main"]
+    x, strided, locked = np.zeros(4, "float32"), np.zeros(8, "float32")[::2], np.zeros(4, "float32")
+    locked.flags.writeable = False
+    assert run(x).data.tolist() == x.tolist() == [1] * 4
+    for given, says in ((strided, "is not contiguous"), (locked, "may only be read")):
+        with pytest.raises(DiagnosticError, match=f"is written to, and its memory {says}"):
+            run(NDArray(given))
+    assert not locked.any()
 
 
 def test_wrong_arguments_are_named() -> None:

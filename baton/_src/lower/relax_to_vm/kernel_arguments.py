@@ -18,6 +18,7 @@ from baton._src.tir.expr import Cast, IntImm, Var, literal
 from baton._src.tir.kernel_abi import KernelABI, kernel_abi
 from baton._src.tir.operators import multiply
 from baton._src.tir.prim_func import PrimFunc
+from baton._src.tir.written_buffers import written_params
 from baton._src.values.dtype import INT64
 
 
@@ -111,6 +112,8 @@ def kernel_signature(symbol: str, function: PrimFunc) -> KernelSignature:
     abi = kernel_abi(function)
     slots = scalar_slots(abi)
     params: list[TensorValue | PrimScalar] = []
+    stored = written_params(function)
+    written = [place for place, param in enumerate(abi.params) if param.var in stored]
     for param in abi.params:
         if param.buffer is not None:
             shape = tuple(to_dim_expr(d, slots) for d in param.buffer.shape)
@@ -119,7 +122,7 @@ def kernel_signature(symbol: str, function: PrimFunc) -> KernelSignature:
             params.append(PrimScalar(str(param.dtype), ["v", slots[param.var]]))
     names = [p.buffer.name if p.buffer is not None else p.var.name for p in abi.params if not p.is_shape]
     trailing = tuple(slots[p.var] for p in abi.params if p.is_shape)
-    return KernelSignature(symbol, tuple(params), tuple(v.name for v in slots), trailing, tuple(names))
+    return KernelSignature(symbol, tuple(params), tuple(v.name for v in slots), trailing, tuple(names), tuple(written))
 
 
 def scalar_slots(abi: KernelABI) -> dict[Var, int]:

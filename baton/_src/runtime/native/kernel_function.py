@@ -31,6 +31,7 @@ class KernelSignature:
     """`params` in order: a `TensorValue` for a buffer, a `PrimScalar` for a scalar (its `value` is its own slot).
 
     `variables` names the slots: scalars that are shape variables and those passed after the params (`trailing` slots).
+    `written` are the places of the tensors that the kernel stores to.
     """
 
     symbol: str
@@ -38,29 +39,32 @@ class KernelSignature:
     variables: tuple[str, ...] = ()
     trailing: tuple[int, ...] = ()
     names: tuple[str, ...] = ()
+    written: tuple[int, ...] = ()
 
 
 def signature_to_data(signature: KernelSignature) -> list[Any]:
     """The signature as JSON data."""
     params = [info_to_data(p) for p in signature.params]
-    return [signature.symbol, params, list(signature.variables), list(signature.trailing), list(signature.names)]
+    lists = (signature.variables, signature.trailing, signature.names, signature.written)
+    return [signature.symbol, params, *map(list, lists)]
 
 
 def signature_from_data(data: Any) -> KernelSignature:
     """The inverse of `signature_to_data`."""
     try:
-        symbol, params, variables, trailing, names = data
+        symbol, params, variables, trailing, names, written = data
         infos = tuple(info_from_data(p) for p in params)
     except (TypeError, ValueError) as error:
         raise fail("executable-corrupt", f"the signature of a kernel is malformed: {error}") from error
     kept = tuple(i for i in infos if isinstance(i, (TensorValue, PrimScalar)))
     if len(kept) != len(infos):
         raise fail("executable-corrupt", f"kernel {symbol}: parameters are tensors and scalars")
-    return KernelSignature(symbol, kept, tuple(variables), tuple(trailing), tuple(names))
+    return KernelSignature(symbol, kept, tuple(variables), tuple(trailing), tuple(names), tuple(written))
 
 
 class KernelFunction:
-    """Callable with one value per param; returns the empty tuple. Errors: `argument-count`, `value-mismatch`."""
+    """Callable with one value per param; returns the empty tuple. Errors: `argument-count`, `value-mismatch`,
+    `tensor-read-only`."""
 
     def __init__(self, signature: KernelSignature, address: int, library: Any = None) -> None:
         self.signature = signature
@@ -115,6 +119,10 @@ def bind_arguments(signature: KernelSignature, values: Sequence[Any]) -> list[An
     for value, param, place in zip(values, signature.params, places):
         if isinstance(param, TensorValue):
             matcher.check(value, param, place)
+    for number in signature.written:
+        if not values[number].data.flags.writeable:
+            message = f"{places[number]}: the kernel writes to this tensor, whose memory may only be read"
+            raise fail("tensor-read-only", message, help="give a copy of it")
     return heap
 
 

@@ -17,7 +17,7 @@ from baton._src.runtime.native.array_call import OTHER, array_caller, recipe
 from baton._src.runtime.native.counted_outputs import CountedOutputs
 from baton._src.runtime.native.faults import forget_fault
 from baton._src.runtime.native.interrupts import raise_noted
-from baton._src.runtime.native.native_plan import NativePlan
+from baton._src.runtime.native.native_plan import NativePlan, written_inputs
 from baton._src.runtime.native.negative_sizes import Check, check_of_sizes
 from baton._src.runtime.native.output_memory import allocator
 from baton._src.runtime.native.step_by_step import KernelHook, run_step_by_step
@@ -226,8 +226,14 @@ class NativeFunction:
         return words, ctypes.addressof(words)
 
     def _usable(self, arrays: Sequence[AnyArray], scalars: tuple[int, ...]) -> list[AnyArray]:
-        """Arrays of the wrong dtype are refused; read-only, strided or misaligned ones are copied if necessary."""
+        """Arrays of the wrong dtype are refused; read-only, strided or misaligned ones are copied if necessary, or
+        refused where they are written to: the caller would not see it."""
         self._measure(arrays, scalars)
+        for number in written_inputs(self.plan):
+            if not arrays[number].flags.carray:
+                unfit = "is not contiguous" if arrays[number].flags.writeable else "may only be read"
+                message = f"{self.name}: argument {self.plan.inputs[number].name} is written to, and its memory {unfit}"
+                raise fail("tensor-read-only", message, help="give a copy of it")
         return [contiguous(a) for a in arrays]
 
     def _refuse(self, values: tuple[Any, ...]) -> AnyArray:

@@ -119,6 +119,12 @@ class NativePlan:
         return bool(self.result == ["tuple", list(range(len(self.outputs) - self.hidden))])
 
 
+def written_inputs(plan: NativePlan) -> set[int]:
+    """The inputs that kernels write to: arguments of calls in place."""
+    used = (step.tensors[number] for step in plan.steps for number in step.writes)
+    return {place.at for place in used if place.space == "input" and isinstance(place.at, int)}
+
+
 def plan_to_data(plan: NativePlan) -> dict[str, Any]:
     """The plan as JSON data."""
     return {
