@@ -15,6 +15,7 @@ from baton._src.passes.pipelines import kernels
 from baton._src.te.prim_func import PrimFunc
 from baton._src.tir.expr import Var as TirVar
 from tests.codegen.native_run import HOST, build, call
+from tests.grids import every_value
 from tests.passes.relax.evaluate import evaluate
 from tests.passes.relax.programs import program, tensor
 
@@ -90,8 +91,7 @@ def test_means_the_same(case: Case) -> None:
     check(case, HOST)
 
 
-@pytest.mark.parametrize("target", [HOST, OLD])
-@pytest.mark.parametrize("case", LONG)
+@pytest.mark.parametrize(("case", "target"), every_value(LONG, {"host": HOST, "sse": OLD}))
 def test_long_windows(case: Case, target: Target) -> None:
     """Windows along the line longer than a vector, where taps a vector apart share loads: one tap more than a vector,
     whole vectors, more than share at a time, one output channel, several lines; vectors of every width.

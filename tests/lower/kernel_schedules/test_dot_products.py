@@ -148,8 +148,9 @@ def test_few_rows_by_packed_weights(kinds: Kinds, size: tuple[int, int, int], th
     same(out, (a.astype("float64") @ b.astype("float64") + v).astype(kinds[2]))
 
 
-@both_kinds
-@pytest.mark.parametrize("threads", [1, 4])
+@pytest.mark.parametrize(
+    ("kinds", "threads"), [pytest.param(BYTES, 4, marks=needs_bytes), pytest.param(HALVES, 1, marks=needs_halves)]
+)
 def test_symbolic_rows(kinds: Kinds, threads: int) -> None:
     """Guards one kernel for any number of rows, one and none among them."""
     target = target_here(kinds, f"-num-cores={threads}")

@@ -17,10 +17,12 @@ from baton._src.ops.samples import Arr, Sample
 from baton._src.runtime.thread_pool.threads import thread_pool
 from baton._src.tir.prim_func import PrimFunc
 from tests.codegen.native_run import HOST, build, call
+from tests.grids import every_pair, every_value
 from tests.lower.kernel_schedules.test_no_spills import spills_of
 from tests.ops.sampled_calls import SampledCall, arrays_of
 
-TARGETS = [HOST, Target("llvm -num-cores=4"), Target("llvm -mcpu=x86-64")]
+KINDS = ["lstm", "gru", "rnn"]
+TARGETS = {"one": HOST, "threads": Target("llvm -num-cores=4"), "sse": Target("llvm -mcpu=x86-64")}
 SIZES = [(1, 64), (1, 40), (2, 16), (4, 33), (7, 5), (1, 1)]
 
 
@@ -54,17 +56,14 @@ def run(func: PrimFunc, target: Target, made: SampledCall, operands: list[np.nda
         np.testing.assert_allclose(result, reference, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("kind", ["lstm", "gru", "rnn"])
-@pytest.mark.parametrize("size", SIZES)
-@pytest.mark.parametrize("target", TARGETS, ids=["one", "threads", "sse"])
+@pytest.mark.parametrize(("kind", "size", "target"), every_pair(KINDS, SIZES, TARGETS))
 def test_layers(kind: str, size: tuple[int, int], target: Target) -> None:
     """Guards full blocks, what is left of the units, tiles of rows and weights as they are given."""
     made = layer(kind, *size)
     run(kernel(made), target, made, arrays_of(made.values))
 
 
-@pytest.mark.parametrize("kind", ["lstm", "gru", "rnn"])
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize(("kind", "size"), every_value(KINDS, SIZES))
 def test_packed_weights(kind: str, size: tuple[int, int]) -> None:
     """Guards the layout of packed weights; a layer with two of them gets both packed."""
     made = layer(kind, *size)

@@ -25,6 +25,7 @@ from tests.grids import every_value
 
 OLD = Target("llvm -mcpu=x86-64")
 THREADS = Target("llvm -num-cores=4")
+TARGETS = {"one": HOST, "sse": OLD, "threads": THREADS}
 
 
 def scheduled(func: PrimFunc, rule: str, *arrays: np.ndarray, target: Target = HOST) -> None:
@@ -73,8 +74,7 @@ def test_matmul(size: tuple[int, int, int], transposed: bool) -> None:
     assert rule == ("matmul" if k else "rows") or m <= 4
 
 
-@pytest.mark.parametrize("target", [HOST, OLD, THREADS])
-@pytest.mark.parametrize("symbols", ["m", "mn", "mnk"])
+@pytest.mark.parametrize(("symbols", "target"), every_value(["mnk", "mn", "m"], TARGETS))
 def test_symbolic_matmul(symbols: str, target: Target) -> None:
     """Guards symbolic sizes: one kernel for all of them, few rows and many."""
     sizes = {"m": 0, "n": 70, "k": 19}
@@ -140,20 +140,19 @@ def convolution(n: Any, ic: int, size: int, oc: int, window: int, stride: int, p
     return create_prim_func([x, w, v, z]), out
 
 
-@pytest.mark.parametrize(
-    "case",
-    [
-        (1, 3, 8, 5, 3, 1, 1),
-        (2, 4, 9, 13, 3, 2, 1),
-        (1, 2, 7, 24, 1, 1, 0),
-        (3, 5, 11, 6, 5, 3, 2),
-        (1, 1, 40, 2, 3, 1, 0),
-    ],
-)
-@pytest.mark.parametrize(("symbolic", "target"), every_value([False, True], {"one": HOST, "threads": THREADS}))
-def test_convolution(case: tuple[int, ...], symbolic: bool, target: Target) -> None:
+CONVOLUTIONS = [
+    (1, 3, 8, 5, 3, 1, 1),
+    (2, 4, 9, 13, 3, 2, 1),
+    (1, 2, 7, 24, 1, 1, 0),
+    (3, 5, 11, 6, 5, 3, 2),
+    (1, 1, 40, 2, 3, 1, 0),
+]
+
+
+@pytest.mark.parametrize(("case", "how"), every_value(CONVOLUTIONS, {"one": (False, HOST), "threads": (True, THREADS)}))
+def test_convolution(case: tuple[int, ...], how: tuple[bool, Target]) -> None:
     """Guards packing (lines, strides, borders), tails in channels and points, a symbolic batch, threads."""
-    n, ic, size, oc, window, stride, pad = case
+    (n, ic, size, oc, window, stride, pad), (symbolic, target) = case, how
     func, out = convolution(Var("n", "int64") if symbolic else n, ic, size, oc, window, stride, pad)
     x, w = random_array((n, ic, size, size), "float32", 1), random_array((oc, ic, window, window), "float32", 2)
     v, found = random_array((oc,), "float32", 3), np.zeros((n, oc, out, out), "float32")
@@ -168,23 +167,36 @@ def test_convolution(case: tuple[int, ...], symbolic: bool, target: Target) -> N
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("shape", [(1, 1), (3, 5), (4, 16), (2, 200), (5, 67)])
-@pytest.mark.parametrize("symbolic", [False, True])
-@pytest.mark.parametrize("target", [HOST, OLD, THREADS])
-def test_softmax_in_rows(shape: tuple[int, int], symbolic: bool, target: Target) -> None:
+ROWS = [(1, 1), (3, 5), (4, 16), (2, 200), (5, 67)]
+
+
+@pytest.mark.parametrize(("shape", "target"), every_value(ROWS, TARGETS))
+def test_softmax_in_rows(shape: tuple[int, int], target: Target) -> None:
     """Guards fused rows: reductions and elementwise stages over one row, partial results and tails."""
-    n, k = (Var("n", "int64"), Var("k", "int64")) if symbolic else shape
+    _check_softmax(*shape, [shape], target)
+
+
+@pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
+def test_softmax_in_any_rows(target: Target) -> None:
+    """Guards the same in one kernel for rows of every number and length."""
+    _check_softmax(Var("n", "int64"), Var("k", "int64"), ROWS, target)
+
+
+def _check_softmax(n: Any, k: Any, shapes: list[tuple[int, int]], target: Target) -> None:
     x = placeholder((n, k), "float32", "x")
     r, q = reduce_axis((0, k), "r"), reduce_axis((0, k), "q")
     top = compute((n,), lambda i: reduction.max(x[i, r], r), "top")
     e = compute((n, k), lambda i, j: exp(x[i, j] - top[i]), "e")
     total = compute((n,), lambda i: reduction.sum(e[i, q], q), "total")
     func = create_prim_func([x, compute((n, k), lambda i, j: e[i, j] / total[i], "o")])
-    a = random_array(shape, "float32", 4)
-    out = np.zeros(shape, "float32")
-    scheduled(func, "rows", a, out, target=target)
-    expected = np.exp(a - a.max(1, keepdims=True))
-    np.testing.assert_allclose(out, expected / expected.sum(1, keepdims=True), rtol=1e-5)
+    decision = decide(func, target)
+    assert decision.rule == "rows", decision.declined
+    library = build(decision.func, target, checked=True)
+    for shape in shapes:
+        a, out = random_array(shape, "float32", 4), np.zeros(shape, "float32")
+        assert call(library, decision.func, a, out) is None
+        expected = np.exp(a - a.max(1, keepdims=True))
+        np.testing.assert_allclose(out, expected / expected.sum(1, keepdims=True), rtol=1e-5)
 
 
 @pytest.mark.parametrize("axis", [0, 1, 2])

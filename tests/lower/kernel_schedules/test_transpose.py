@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,10 @@ from baton._src.tir.expr import Var
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.scalar_functions import if_then_else
 from tests.codegen.native_run import HOST, build, call, random_array
+from tests.grids import every_pair, every_value
 
-TARGETS = [HOST, Target("llvm -num-cores=4"), Target("llvm -mcpu=x86-64")]
+TARGETS = {"one": HOST, "threads": Target("llvm -num-cores=4"), "sse": Target("llvm -mcpu=x86-64")}
+ROWS, DTYPES = [16, 33, 64], ["float32", "int64"]
 
 
 def heads(rows: object, dtype: str = "float32") -> PrimFunc:
@@ -25,24 +28,32 @@ def heads(rows: object, dtype: str = "float32") -> PrimFunc:
     return create_prim_func([a, compute((2, 3, 37, rows), lambda b, h, d, s: a[b, s, h, d], "t")])
 
 
-@pytest.mark.parametrize("rows", [16, 33, 64])
-@pytest.mark.parametrize("dtype", ["float32", "int64"])
-@pytest.mark.parametrize("target", TARGETS, ids=["one", "threads", "sse"])
-@pytest.mark.parametrize("symbolic", [False, True])
-def test_transpose(rows: int, dtype: str, target: Target, symbolic: bool) -> None:
+@pytest.mark.parametrize(("rows", "dtype", "target"), every_pair(ROWS, DTYPES, TARGETS))
+def test_transpose(rows: int, dtype: str, target: Target) -> None:
     """Guards squares and tails along both axes."""
-    func = heads(Var("n", "int64") if symbolic else rows, dtype)
+    _check_heads(rows, [rows], dtype, target)
+
+
+@pytest.mark.parametrize(("dtype", "target"), [*product(DTYPES, TARGETS.values())])
+def test_any_number_of_rows(dtype: str, target: Target) -> None:
+    """Guards the same in one kernel for all numbers of rows."""
+    _check_heads(Var("n", "int64"), ROWS, dtype, target)
+
+
+def _check_heads(declared: Any, every: list[int], dtype: str, target: Target) -> None:
     if target.lanes(64 if dtype == "int64" else 32) < 4:
         pytest.skip("no squares of two")
-    decision = decide(func, target)
+    decision = decide(heads(declared, dtype), target)
     assert decision.rule == "transpose", decision.declined
-    data = (random_array((2, rows, 3, 37), "float32", 1) * 100).astype(dtype)
-    out = np.zeros((2, 3, 37, rows), dtype)
-    assert call(build(decision.func, target, checked=True), decision.func, data, out) is None
-    np.testing.assert_array_equal(out, data.transpose(0, 2, 3, 1))
+    library = build(decision.func, target, checked=True)
+    for rows in every:
+        data = (random_array((2, rows, 3, 37), "float32", 1) * 100).astype(dtype)
+        out = np.zeros((2, 3, 37, rows), dtype)
+        assert call(library, decision.func, data, out) is None
+        np.testing.assert_array_equal(out, data.transpose(0, 2, 3, 1))
 
 
-@pytest.mark.parametrize("target", TARGETS, ids=["one", "threads", "sse"])
+@pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
 def test_axes_side_by_side_and_a_reshape_behind(target: Target) -> None:
     """Guards that short axes that lie together make one long one, and that digits of a flat index are axes."""
     a = placeholder((2, 3, 7, 5, 16), "float32", "a")
@@ -78,7 +89,7 @@ def test_digits_that_leave_elements_out_are_no_axes() -> None:
 
 
 @pytest.mark.parametrize("count", [2, 3, 4, 8])
-@pytest.mark.parametrize("target", TARGETS, ids=["one", "threads", "sse"])
+@pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
 def test_short_axes_are_interleaved(count: int, target: Target) -> None:
     """Phases of an image next to one another: vectors, and what is left of an open length."""
     length = Var("n", "int64")
@@ -94,7 +105,7 @@ def test_short_axes_are_interleaved(count: int, target: Target) -> None:
 
 
 @pytest.mark.parametrize("size", [4, 5, 9, 16, 37])
-@pytest.mark.parametrize("target", TARGETS, ids=["one", "threads", "sse"])
+@pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
 def test_axes_shorter_than_a_vector_are_interleaved(size: int, target: Target) -> None:
     """Guards vectors that are as long as the axis has room for, and single elements behind them."""
     a = placeholder((3, 2, size), "float32", "a")
@@ -107,7 +118,7 @@ def test_axes_shorter_than_a_vector_are_interleaved(size: int, target: Target) -
 
 
 @pytest.mark.parametrize("size", [5, 8, 12, 13])
-@pytest.mark.parametrize("target", TARGETS, ids=["one", "threads", "sse"])
+@pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
 def test_axes_shorter_than_a_vector_have_smaller_squares(size: int, target: Target) -> None:
     """Guards a short axis in the source, in the result, and in both."""
     for source in ((3, size, 40), (3, 40, size), (3, size, size)):
@@ -135,26 +146,34 @@ def test_one_axis_taken_apart() -> None:
         np.testing.assert_array_equal(out, data.transpose(0, 1, 3, 2).reshape(out.shape))
 
 
-@pytest.mark.parametrize("rows", [16, 33, 64])
-@pytest.mark.parametrize("target", TARGETS, ids=["one", "threads", "sse"])
-@pytest.mark.parametrize("symbolic", [False, True])
-def test_values_computed_from_transposed_elements(rows: int, target: Target, symbolic: bool) -> None:
+@pytest.mark.parametrize(("rows", "target"), every_value(ROWS, TARGETS))
+def test_values_computed_from_transposed_elements(rows: int, target: Target) -> None:
     """Guards several sources, an operand along the result, one along the other axis, and repeated elements."""
-    n = Var("n", "int64") if symbolic else rows
+    _check_values(rows, [rows], target)
+
+
+@pytest.mark.parametrize("target", TARGETS.values(), ids=TARGETS)
+def test_values_computed_from_any_number_of_rows(target: Target) -> None:
+    """Guards the same in one kernel for all numbers of rows."""
+    _check_values(Var("n", "int64"), ROWS, target)
+
+
+def _check_values(n: Any, every: list[int], target: Target) -> None:
     a, b = placeholder((2, n, 37), "float32", "a"), placeholder((37, n), "float32", "b")
     c, d = placeholder((2, n, 37), "float32", "c"), placeholder((37,), "float32", "d")
     value = compute((2, 37, n), lambda i, h, s: a[i, s, h] * a[i, s, h] + b[h, s] * c[i, s, h] - d[h], "v")
     func = create_prim_func([a, b, c, d, value])
     decision = decide(func, target)
     assert decision.rule == "transpose", decision.declined
-    data = [
-        random_array(shape, "float32", k) for k, shape in enumerate([(2, rows, 37), (37, rows), (2, rows, 37), (37,)])
-    ]
-    out = np.zeros((2, 37, rows), "float32")
-    assert call(build(decision.func, target, checked=True), decision.func, *data, out) is None
-    first, beside, third, bias = data
-    wanted = (first * first).transpose(0, 2, 1) + beside * third.transpose(0, 2, 1) - bias[:, None]
-    np.testing.assert_allclose(out, wanted, rtol=1e-5, atol=1e-6)
+    library = build(decision.func, target, checked=True)
+    for rows in every:
+        shapes = [(2, rows, 37), (37, rows), (2, rows, 37), (37,)]
+        data = [random_array(shape, "float32", k) for k, shape in enumerate(shapes)]
+        out = np.zeros((2, 37, rows), "float32")
+        assert call(library, decision.func, *data, out) is None
+        first, beside, third, bias = data
+        wanted = (first * first).transpose(0, 2, 1) + beside * third.transpose(0, 2, 1) - bias[:, None]
+        np.testing.assert_allclose(out, wanted, rtol=1e-5, atol=1e-6)
 
 
 def test_elements_read_on_a_condition_are_not_read_in_squares() -> None:

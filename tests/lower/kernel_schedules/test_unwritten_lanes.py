@@ -20,6 +20,7 @@ from baton.script import from_source
 from bench.kernels.cases import HALVES, Case, attention, blocked_convolution, layer, matmul, narrow_matmul, packed
 from tests.codegen.native_run import build
 from tests.codegen.subnormal_memory import computes_on_subnormals, x86
+from tests.grids import every_value
 from tests.lower.kernel_schedules import test_depthwise_lines, test_line_phases
 
 pytestmark = x86
@@ -66,8 +67,9 @@ ODD: list[Case] = [
 ]
 
 
-@pytest.mark.parametrize("target", [ONE, MIDDLE], ids=["host", "avx2"])
-@pytest.mark.parametrize("case", ODD, ids=lambda case: case.name)
+@pytest.mark.parametrize(
+    ("case", "target"), every_value({case.name: case for case in ODD}, {"host": ONE, "avx2": MIDDLE})
+)
 def test_kernels_of_odd_sizes(case: Case, target: Target) -> None:
     """Guards the lanes behind the last element, in every schedule that applies."""
     dtypes = case.dtypes or ("float32",) * len(case.shapes)
