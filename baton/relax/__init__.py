@@ -41,7 +41,7 @@ __getattr__, __dir__, __all__ = attach(
         **names("passes.pipelines", "get_pipeline register_pipeline"),
         **submodules(
             "baton.relax",
-            "analysis backend binding_rewrite block_builder dpl exec_builder expr expr_functor frontend op pipeline struct_info testing transform",
+            "analysis backend binding_rewrite block_builder dpl exec_builder expr expr_functor frontend ir op pipeline struct_info testing transform",
         ),
         **submodules("baton.relax", "training ty utils vm_build"),
         "vm": "baton.runtime.relax_vm",

@@ -322,3 +322,18 @@ def test_analyses_refuse_what_they_are_not_about(name: str, given: Any, expected
     """Guards against answers about nothing: the shape variables of a module were those of its kernels' loops."""
     with pytest.raises(TypeError, match=expected):
         getattr(relax.analysis, name)(given)
+
+
+def test_modules_are_checked_between_passes() -> None:
+    """`relax.ir.instrument.WellFormedInstrument`: what a pass broke is said with its name."""
+    module = tvm.IRModule({"main": load(TEXT).with_attr("global_symbol", "main")})
+
+    @relax.transform.function_pass(opt_level=0, name="Lose")
+    def lose(function: Any, module: Any, context: Any) -> Any:
+        (x,) = function.params
+        return relax.Function([], x, x.struct_info, attrs=function.attrs)
+
+    with tvm.transform.PassContext(instruments=[relax.ir.instrument.WellFormedInstrument()]):
+        relax.transform.FoldConstant()(module)
+        with pytest.raises(AssertionError, match=r"not well-formed after the pass Lose[\s\S]*WF-2"):
+            lose(module)
