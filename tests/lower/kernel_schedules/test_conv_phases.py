@@ -35,7 +35,7 @@ def _kernel(case: Case, *, batch: Any = None, dtype: str = "float32") -> tuple[A
     return module, only_kernel(module)
 
 
-def _check(case: Case, target: Target, **options: Any) -> None:
+def check(case: Case, target: Target, **options: Any) -> None:
     module, func = _kernel(case, **options)
     decision = decide(func, target)
     assert decision.rule == "conv_phases", decision.declined
@@ -77,7 +77,7 @@ def test_channels_in_parts(case: Case, monkeypatch: Any) -> None:
     monkeypatch.setattr(unpacked_choice, "SHARE_OF_CACHE", HOST.cpu.l1_bytes // 3000)
     monkeypatch.setattr(unpacked_choice, "LEAST_TERMS", 1)
     monkeypatch.setattr(unpacked_choice, "SPARED", 0)
-    _check(case, HOST)
+    check(case, HOST)
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -85,16 +85,16 @@ def test_means_the_same(case: Case) -> None:
     """Strides that divide the kernel and do not, larger than it, along some axes only; padding inside the kernel and
     beyond it; output padding; lines that end within a round of phases; 1 to 3 axes; bias and ReLU.
     """
-    _check(case, HOST)
+    check(case, HOST)
 
 
 @pytest.mark.parametrize("case", [CASES[1], CASES[8], CASES[10], CASES[12]])
 def test_threads(case: Case) -> None:
-    _check(case, THREADS)
+    check(case, THREADS)
 
 
 def test_symbolic_batch_and_float64() -> None:
-    _check(CASES[0], HOST, batch=TirVar("n", "int64"), dtype="float64")
+    check(CASES[0], HOST, batch=TirVar("n", "int64"), dtype="float64")
 
 
 @pytest.mark.parametrize(

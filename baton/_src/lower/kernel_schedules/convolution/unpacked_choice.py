@@ -16,6 +16,7 @@ from baton._src.lower.kernel_schedules.convolution.unpacked_tasks import (
     Task,
     UnpackedConv,
     even_rows,
+    lines_tap,
     padded,
     steps_of,
 )
@@ -34,6 +35,14 @@ SHARE_OF_CACHE = 3
 """What a task sees of some input channels takes at most the first-level cache divided by this, beside its sums."""
 SPARED = 1
 """First-level caches that what a task sees of all channels may take before they are added in parts."""
+MOST_ROWS, MOST_WIDE, MOST_TALL = 4, 3, 12
+"""Output channels, vectors and lines of runs of several lines."""
+SPARE = 3
+"""Registers for other than sums and weights."""
+FEWER, WORTH = 0.67, 1.12
+"""Loads for a multiply-add, by those of other runs, and steps, that runs of several lines may take: a load that crosses
+a line of the cache delays what waits for it by more than is counted.
+"""
 LEAST_TERMS = 32
 """Terms of a sum between two of its moves from the scratch and back, at least."""
 
@@ -55,7 +64,31 @@ def choose_task(conv: UnpackedConv, shape: TileShape, cpu: Cpu) -> Task | None:
             cost = steps_of(conv, task, shape)
             if best is None or cost < best[0]:
                 best = (cost, task)
-    return None if best is None else replace(best[1], depth=_depth(conv, best[1], shape, cpu))
+    if best is None:
+        return None
+    tall = _tall_task(conv, shape, best)
+    return replace(best[1], depth=_depth(conv, best[1], shape, cpu)) if tall is None else tall
+
+
+def _tall_task(conv: UnpackedConv, shape: TileShape, flat: tuple[float, Task]) -> Task | None:
+    """The best task whose runs have several lines, if they load much less than those of the `flat` task."""
+    found, (channels, lines, columns) = lines_tap(conv), conv.sizes
+    if found is None or (conv.planes > 1 and conv.terms == conv.reduce[0].size):
+        return None
+    taps, best = found[0].size or 1, None
+    for rows in {channels, even_rows(channels, MOST_ROWS)}:
+        for vectors in range(1, min(MOST_WIDE, columns // shape.lanes) + 1):
+            most = (shape.registers - SPARE - rows * taps) // (rows * vectors)
+            if rows > MOST_ROWS or min(most, lines) < 2:
+                continue
+            tall = even_rows(lines, min(most, MOST_TALL))
+            count = min(lines, max(1, SCRATCH // (rows * conv.planes * conv.pitch * tall)) * tall)
+            task = Task(rows, count, vectors, tall=tall)
+            loads = (tall + (taps - 1) * found[1]) / (tall * taps * rows)
+            cost = steps_of(conv, task, shape)
+            if loads * flat[1].rows <= FEWER and (best is None or cost < best[0]):
+                best = (cost, task)
+    return best[1] if best is not None and best[0] <= WORTH * flat[0] else None
 
 
 def _depth(conv: UnpackedConv, task: Task, shape: TileShape, cpu: Cpu) -> int | None:

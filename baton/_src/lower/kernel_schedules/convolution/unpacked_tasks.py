@@ -13,7 +13,7 @@ from math import prod
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.lower.kernel_schedules.products.tiles import TileShape
-from baton._src.lower.kernel_schedules.shared.affine import step
+from baton._src.lower.kernel_schedules.shared.affine import coefficient, depends, step
 from baton._src.lower.kernel_schedules.shared.loops import i64
 from baton._src.lower.kernel_schedules.shared.stages import Axis
 from baton._src.tir import expr as tir
@@ -37,13 +37,15 @@ is compared. A broadcast weight serves all vectors of a run, a vector all rows.
 @dataclass(frozen=True)
 class Task:
     """`rows` output channels of `lines` lines, in runs of `vectors` vectors over all their points; all runs add `depth`
-    input channels before the next ones (None: each run adds all).
+    input channels before the next ones (None: each run adds all). Runs of `tall` lines, if more than one, are those
+    vectors of each of them (`tall_runs`).
     """
 
     rows: int
     lines: int
     vectors: int
     depth: int | None = None
+    tall: int = 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,6 +116,21 @@ def even_rows(rows: int, most: int) -> int:
     return -(-rows // -(-rows // most))
 
 
+def lines_tap(conv: UnpackedConv) -> tuple[Axis, int] | None:
+    """The axis of the sum by which a point sees several lines, and how far apart those are; None where a step along it
+    is none of whole lines.
+    """
+    if conv.lines is None:
+        return None
+    line = conv.lines.var
+    for axis in conv.reduce[1:]:
+        using = [index for index in conv.data.indices if depends(index, axis.var)]
+        apart = coefficient(using[0], axis.var) if len(using) == 1 and depends(using[0], line) else None
+        if apart and apart > 0 and axis.size is not None and axis.size > 1 and step(conv.weight, axis) is not None:
+            return axis, apart
+    return None
+
+
 def _of_lines(conv: UnpackedConv, task: Task, shape: TileShape) -> float:
     return sum(times * _cost(conv, task, part, shape) for times, part in parts(conv.sizes[1], task.lines))
 
@@ -132,14 +149,34 @@ def parts(size: int, part: int) -> list[tuple[int, int]]:
 
 def _cost(conv: UnpackedConv, task: Task, lines: int, shape: TileShape) -> float:
     """Steps of a task of so many lines: each run's multiply-adds or loads, and what starting it costs."""
+    if task.tall > 1:
+        return _cost_of_tall(conv, task, lines, shape)
     runs = -(-conv.extent(lines) // (task.vectors * shape.lanes))
     sharing = taps_sharing(conv, task.rows, shape.lanes)
     loads = (task.vectors + sharing - 1) / sharing
     sums = task.rows * task.vectors
-    beside = LOAD * (task.rows + CROSSING * loads - LOADS_OF_PANELS * sums)
-    work = max(sums + beside, CROSSING * loads + 0.5 * task.rows, 4.0)
-    each = conv.terms * (work + 0.75) + 2.5 * task.rows * task.vectors + 12
+    each = conv.terms * _step(sums, task.rows, loads) + 2.5 * sums + 12
     return runs * each + 10 + 2.0 * task.rows * lines
+
+
+def _step(sums: int, weights: int, loads: float) -> float:
+    """A step of a run: so many multiply-adds, weights and loads of the input."""
+    beside = LOAD * (weights + CROSSING * loads - LOADS_OF_PANELS * sums)
+    return max(sums + beside, CROSSING * loads + 0.5 * weights, 4.0) + 0.75
+
+
+def _cost_of_tall(conv: UnpackedConv, task: Task, lines: int, shape: TileShape) -> float:
+    """The same of runs of several lines."""
+    found = lines_tap(conv)
+    assert found is not None
+    taps, reach = found[0].size or 1, ((found[0].size or 1) - 1) * found[1]
+    total, vectors = 10 + 2.0 * task.rows * lines, -(-conv.sizes[2] // shape.lanes)
+    for groups, tall in parts(lines, task.tall):
+        for runs, wide in parts(vectors, task.vectors):
+            sums = task.rows * tall * wide
+            each = _step(sums * taps, task.rows * taps, wide * (tall + reach))
+            total += groups * runs * (conv.terms / taps * each + 2.5 * sums + 12)
+    return total
 
 
 def taps_sharing(conv: UnpackedConv, rows: int, lanes: int) -> int:
