@@ -287,6 +287,18 @@ def test_scales_and_sizes_of_a_resize(mode: str) -> None:
     np.testing.assert_allclose(baton.compile(proto, num_threads=1).run(feed)[0], expected, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("policy", ["not_larger", "not_smaller"])
+def test_a_resize_that_keeps_the_ratio(policy: str) -> None:
+    """The scale of all axes is that of the one that allows least, or asks for most."""
+    node = helper.make_node("Resize", ["x", "", "", "to"], ["y"], mode="linear", keep_aspect_ratio_policy=policy)
+    proto = model_of([node], [("x", ["n", "m"]), ("to", ([2], INT))], opset=19)
+    model = baton.compile(proto, num_threads=1)
+    for shape, to in (((5, 4), (7, 3)), ((4, 5), (3, 9)), ((3, 3), (3, 3))):
+        feed = {"x": np.resize(DATA, shape), "to": np.array(to)}
+        expected = onnxruntime_outputs(proto, feed)[0]
+        np.testing.assert_allclose(model.run(feed)[0], expected, rtol=1e-5, atol=1e-5)
+
+
 def test_boxes_of_any_number() -> None:
     """NonMaxSuppression of as many images, classes and boxes as a run has, none among them; the limit is an input."""
     node = helper.make_node("NonMaxSuppression", ["boxes", "scores", "most", "iou"], ["y"])

@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from onnx import helper
 
 import baton
 from baton._src.values.tensor import AnyArray
 from tests.frontends.onnx.against_onnxruntime import in_both_languages, model_of_node
+from tests.frontends.onnx.models import model_of
 
 RANDOM = np.random.default_rng(5)
 
@@ -75,3 +77,17 @@ def test_other_ranks(rank: int, order: int) -> None:
     model = model_of_node("MaxPool", (x,), attributes, (0,), ("y", "places"), domain="", opset=21)
     for _, (pooled, places) in in_both_languages(model, {"i0": x}):
         np.testing.assert_array_equal(places, searched(x, pooled.shape, attributes))
+
+
+@pytest.mark.parametrize("order", [0, 1])
+def test_images_of_any_size(order: int) -> None:
+    """Guards places computed from open sizes, and what takes maxima back to them."""
+    attributes = {"kernel_shape": [2, 3], "strides": [2, 3], "storage_order": order}
+    pool = helper.make_node("MaxPool", ["x"], ["y", "places"], **attributes)
+    back = helper.make_node("MaxUnpool", ["y", "places"], ["z"], kernel_shape=[2, 3], strides=[2, 3])
+    model = baton.compile(model_of([pool, back], [("x", ["n", "c", "h", "w"])], ("y", "places", "z")), num_threads=1)
+    for shape in ((2, 3, 8, 6), (1, 1, 4, 9)):
+        x = RANDOM.standard_normal(shape).astype("float32")
+        pooled, places, again = (np.asarray(o) for o in model.run({"x": x}))
+        np.testing.assert_array_equal(places, searched(x, pooled.shape, attributes))
+        np.testing.assert_array_equal(again.reshape(-1)[places], pooled)

@@ -7,6 +7,7 @@ that are not the ratio of the sizes or that a run tells, antialiasing, boxes) go
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import reduce
 
@@ -105,10 +106,14 @@ def _scaled(node: OnnxNode, size: Dim, scale: Value, room: float) -> Dim:
         after: Dim = size * exact.numerator // exact.denominator
         return after
     real = g.call("multiply", g.cast(g.dims([size]), "float32"), g.cast(scale, "float32"))
-    real = real if room == 1.0 else g.call("multiply", real, g.scalar(room, real))
-    found = g.numbers(g.cast(g.call("floor", real), INT64))
+    return _floor(node, real if room == 1.0 else g.call("multiply", real, g.scalar(room, real)))
+
+
+def _floor(node: OnnxNode, real: Value) -> Dim:
+    """A size that is computed from real numbers, when the program runs if need be."""
+    found = node.graph.numbers(node.graph.cast(node.graph.call("floor", real), INT64))
     if found is None:
-        node.fail("scales that are not simple fractions need known sizes here", code="onnx-dynamic")
+        node.fail("sizes computed with such scales need known sizes here", code="onnx-dynamic")
     return found[0] if isinstance(found[0], PrimExpr) else int(found[0])
 
 
@@ -126,15 +131,37 @@ def _by_sizes(node: OnnxNode, box: AnyArray | None) -> list[Axis]:
             node.fail(f"axis {axis} has no elements to make {after} of", code="op-shape")
     policy = str(node.attr("keep_aspect_ratio_policy", "stretch"))
     scales = [_ratio(s, b) if isinstance(s, int) and isinstance(b, int) else math.nan for b, s in pairs]
+    boxes = [_box_of(box, i, len(sizes)) for i in range(len(sizes))]
     if policy != "stretch":
         if any(math.isnan(s) for s in scales):
-            node.fail("keep_aspect_ratio_policy needs known sizes", code="onnx-dynamic")
+            return _of_one_scale(node, places, pairs, boxes, "minimum" if policy == "not_larger" else "maximum")
         scale = min(scales) if policy == "not_larger" else max(scales)
         scales = [scale] * len(scales)
         pairs = [(b, math.floor(scale * b + 0.5) if isinstance(b, int) else s) for b, s in pairs]
     return [
-        Axis(place, before, after, scale, _box_of(box, i, len(sizes)))
-        for i, (place, (before, after), scale) in enumerate(zip(places, pairs, scales, strict=True))
+        Axis(place, before, after, scale, room)
+        for place, (before, after), scale, room in zip(places, pairs, scales, boxes, strict=True)
+    ]
+
+
+def _of_one_scale(
+    node: OnnxNode, places: Sequence[int], pairs: Sequence[tuple[Dim, Dim]], boxes: Sequence[tuple[float, float]],
+    choice: str,
+) -> list[Axis]:  # fmt: skip
+    """Axes that keep their ratio: the least or the greatest of their scales is that of all, known when a run tells."""
+    g = node.graph
+
+    def real(size: Dim) -> Value:
+        return g.cast(g.dims([size]), "float32")
+
+    one = g.constant([1], "float32")  # axes without elements stay so
+    ratios = [g.call("divide", real(after), g.call("maximum", real(before), one)) for before, after in pairs]
+    scale = reduce(lambda a, b: g.call(choice, a, b), ratios)
+    half, single = g.scalar(0.5, scale), g.reshape(scale, ())
+    sizes = [_floor(node, g.call("add", g.call("multiply", scale, real(before)), half)) for before, _ in pairs]
+    return [
+        Axis(place, before, after, math.nan, room, single)
+        for place, (before, _), after, room in zip(places, pairs, sizes, boxes, strict=True)
     ]
 
 

@@ -14,15 +14,13 @@ from baton._src.frontends.onnx.nn.windows import Window, steps_of
 from baton._src.frontends.onnx.node import Converter, OnnxNode
 from baton._src.ir.tensor_info import Dim
 from baton._src.values.dtype import INT32, INT64
-from baton._src.values.tensor import AnyArray
 
 
-def _sizes(node: OnnxNode, x: Value) -> tuple[int, ...]:
-    """All sizes of an operand, which must be known."""
-    shape = x.shape
-    if shape is None or not all(isinstance(d, int) for d in shape):
-        node.fail("the sizes must be known", code="onnx-dynamic")
-    return tuple(d for d in shape if isinstance(d, int))
+def _sizes(node: OnnxNode, x: Value) -> tuple[Dim, ...]:
+    """All sizes of an operand, which may be open."""
+    if x.shape is None:
+        node.fail("the rank must be known", code="onnx-dynamic")
+    return x.shape
 
 
 def places_of_maxima(node: OnnxNode, window: Window, pooled: Value) -> Value:
@@ -31,41 +29,33 @@ def places_of_maxima(node: OnnxNode, window: Window, pooled: Value) -> Value:
     """
     g, x = node.graph, node[0]
     sizes, out = _sizes(node, x), _sizes(node, pooled)
-    places = _window_places(sizes[2:], out[2:], window).T
-    images, area = sizes[0] * sizes[1], math.prod(sizes[2:])
-    marked = INT32 if area < INT32.int_range[1] else INT64
-    nowhere = marked.int_range[1]
-    taken = g.call("take", g.reshape(x, (images, area)), g.constant(np.maximum(places, 0), INT64), axis=1)
-    hits = g.call("equal", taken, g.reshape(pooled, (images, 1, places.shape[1])))
+    images, area, windows = sizes[0] * sizes[1], _product(sizes[2:]), _product(out[2:])
+    marked = INT32 if isinstance(area, int) and area < INT32.int_range[1] else INT64
+    marks = g.cast(_places_of_taps(node, sizes[2:], out[2:], window, area), marked)
+    # What lies in the padding is behind all elements: it is never the least place of a maximum.
+    last = g.cast(g.dims(area - 1), marked)
+    taken = g.call("take", g.reshape(x, (images, area)), g.call("minimum", marks, last), axis=1)
+    hits = g.call("equal", taken, g.reshape(pooled, (images, 1, windows)))
     if x.dtype.is_float:
         hits = g.call("logical_or", hits, g.call("isnan", taken))
-    marks = g.constant(np.where(places < 0, nowhere, places), marked)
-    marks = g.call("where", hits, marks, g.scalar(nowhere, marks))
-    found = g.cast(g.call("min", marks, axis=1), INT64)
+    found = g.cast(g.call("min", g.call("where", hits, marks, g.cast(g.dims(area), marked)), axis=1), INT64)
     if int(node.attr("storage_order", 0)):
-        found = g.call("take", g.constant(_column_major(sizes[2:]), INT64), found, axis=0)
-    base = g.constant(np.arange(images, dtype=np.int64).reshape(-1, 1) * area)
+        found = _by_columns(node, found, sizes[2:])
+    count = g.call("arange", start=0, stop=images, step=1, dtype=INT64)
+    base = g.call("multiply", g.reshape(count, (images, 1)), g.dims(area))
     return g.reshape(g.call("add", found, base), out)
 
 
-def _column_major(spatial: tuple[int, ...]) -> AnyArray:
-    """For each row-major place, the column-major one."""
-    return np.arange(math.prod(spatial)).reshape(spatial, order="F").reshape(-1)
-
-
-def _window_places(spatial: tuple[int, ...], out: tuple[int, ...], window: Window) -> AnyArray:
-    """[windows, taps]: row-major places of the elements of each window; -1 in the padding."""
-    grids = []
-    for axis in range(window.rank):
-        starts = np.arange(out[axis]) * window.strides[axis] - window.padding[axis]
-        at = starts[:, None] + np.arange(window.kernel[axis])[None, :] * window.dilations[axis]
-        grids.append(np.where((at >= 0) & (at < spatial[axis]), at, -1))
-    found = np.zeros((1, 1), np.int64)
-    for axis, at in enumerate(grids):
-        both = found[:, None, :, None] * spatial[axis] + at[None, :, None, :]
-        bad = (found[:, None, :, None] < 0) | (at[None, :, None, :] < 0)
-        found = np.where(bad, -1, both).reshape(found.shape[0] * at.shape[0], -1)
-    return found.astype(np.int64)
+def _by_columns(node: OnnxNode, places: Value, spatial: Sequence[Dim]) -> Value:
+    """Column-major places for row-major ones."""
+    g, total, step = node.graph, None, _product(spatial)
+    for size in reversed(spatial):
+        step = step // size
+        term = g.call("multiply", g.call("floor_mod", places, g.dims(size)), g.dims(step))
+        places = g.call("floor_divide", places, g.dims(size))
+        total = term if total is None else g.call("add", total, term)
+    assert total is not None
+    return total
 
 
 def max_unpool(node: OnnxNode) -> Value:
@@ -74,18 +64,17 @@ def max_unpool(node: OnnxNode) -> Value:
     sizes, kernel = _sizes(node, x), tuple(node.needed("kernel_shape"))
     rank = len(kernel)
     strides, _, pads = steps_of(node, rank)
-    plain = [
-        (sizes[i + 2] - 1) * strides[i] + kernel[i] - pads[i] - pads[i + rank] for i in range(rank)
-    ]  # fmt: skip
-    total = math.prod((*sizes[:2], *plain))
-    flat = g.call(
-        "scatter_elements", g.constant(np.zeros(total), x.dtype), g.reshape(node[1], (-1,)), g.reshape(x, (-1,)), axis=0
-    )
+    plain = [(sizes[i + 2] - 1) * strides[i] + kernel[i] - pads[i] - pads[i + rank] for i in range(rank)]
+    zeros = g.broadcast_to(g.scalar(0, x), (_product((*sizes[:2], *plain)),))
+    flat = g.call("scatter_elements", zeros, g.reshape(node[1], (-1,)), g.reshape(x, (-1,)), axis=0)
     found = g.reshape(flat, (*sizes[:2], *plain))
     wanted = node.constant(2, "output_shape")
     if wanted is None:
         return found
-    widths = [0] * 4 + [w for i in range(rank) for w in (0, int(wanted[i + 2]) - plain[i])]
+    missing = [int(wanted[i + 2]) - p if isinstance(p, int) else None for i, p in enumerate(plain)]
+    if None in missing:
+        node.fail("with an output_shape, the sizes must be known", code="onnx-dynamic")
+    widths = [0] * 4 + [w for count in missing for w in (0, count)]
     return g.call("nn.pad", found, pad_width=tuple(widths), pad_value=0.0)
 
 
