@@ -227,6 +227,7 @@ POLYMORPHIC = [
     "let %p = if (True) { (%f, log) } else { (%f, exp) }; let %r = ref(%f);"
     "(%p.0(1f), sum(%p.0(%v)), %p.1(2f), sum(%p.1(%v)), ref_read(%r)(1f), sum(ref_read(%r)(%v)),"
     "match (Put(%f)) { Put(%g) => %g(2f) + sum(%g(%v)) }, match (Put(fn(%x) { %x })) { Put(%g) => %g(2f) }) }",
+    "def @main() { let %k = fn(%x) { let %c = fn(%y) { %x }; %c }; (%k(1)(True), %k(2f)(1)) }",
     "type Box[A] { Put(A) } def @id(%x) { %x } def @main() { match (Put(@id)) { Put(%g) => (%g(2f), %g(1)) } }",
     # What nothing calls may have any type.
     "def @main() { let %p = (fn(%x) { exp(%x) * %x }, 1f); let %g = if (True) { fn(%x) { nn.relu(%x) } } else { log };"

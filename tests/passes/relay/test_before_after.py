@@ -193,6 +193,7 @@ CASES = [
     ("RELAY-PASS-08", ToBasicBlockNormalForm(), X, "if (%c) { %1 = log(%x); %1 + %1 } else { %x }", None),
     ("RELAY-PASS-17", ToANormalForm(), X, "add(log(%x), %x)", "let %v1 = log(%x); let %v2 = add(%v1, %x); %v2"),
     ("RELAY-PASS-17", ToGraphNormalForm(), X, "let %v1 = log(%x); let %v2 = add(%v1, %x); %v2", "add(log(%x), %x)"),
+    ("RELAY-PASS-17", ToGraphNormalForm(), X, "let %f = fn(%y) { %y }; (%f(%x), %f(1))", None),  # a node has one type
     (
         "RELAY-PASS-26",
         SimplifyExpr(),

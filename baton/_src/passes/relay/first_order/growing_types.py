@@ -13,19 +13,20 @@ from typing import Any
 
 from baton._src.ir.expr import GlobalVar
 from baton._src.ir.types import FuncType, TypeVar
-from baton._src.passes.relay.first_order.type_instances import is_polymorphic, type_arguments
+from baton._src.passes.relay.type_instances import is_polymorphic, type_arguments
 from baton._src.relay.check.expression_rules import callee_name
 from baton._src.relay.check.show import show_type
 from baton._src.relay.check.substitute import leaves
 from baton._src.relay.expressions import walk
 from baton._src.relay.nodes import Call, Function, Let
-from baton._src.support.diagnostics import fail
+from baton._src.support.diagnostics import DiagnosticError, fail
 from baton._src.support.graphs import components
 
 
-def growing(functions: Mapping[str, Function]) -> dict[Any, Call]:
+def growing(functions: Mapping[str, Function], shared: bool = True) -> dict[Any, Call]:
     """Those of these globals (by name), and of the lets in them (by variable), whose copies would not end, each with a
-    call that makes its types larger. Raises `DiagnosticError` if operators in one need to know its types.
+    call that makes its types larger. Raises `DiagnosticError` if one function cannot serve all types: operators in it
+    need to know them, or nothing may stay polymorphic (not `shared`).
     """
     nodes = list(dict.fromkeys(node for function in functions.values() for node in walk(function)))
     schemes: dict[Any, FuncType] = {name: f.checked_type for name, f in functions.items() if is_polymorphic(f)}
@@ -43,18 +44,17 @@ def growing(functions: Mapping[str, Function]) -> dict[Any, Call]:
     circle = {param: n for n, found in enumerate(components(edges)) for param in found}
     found = {owner[end]: call for a, b, call in larger if circle[a] == circle[b] for end in (a, b)}
     for name, call in found.items():
-        _need_no_types(schemes[name], call)
+        relations = ", ".join(dict.fromkeys(show_type(c) for c in schemes[name].type_constraints))
+        if relations or not shared:
+            raise _endless(call, relations)
     return found
 
 
-def _need_no_types(scheme: FuncType, call: Call) -> None:
-    relations = ", ".join(dict.fromkeys(show_type(c) for c in scheme.type_constraints))
-    if relations:
-        types = ", ".join(show_type(a.checked_type) for a in call.args)
-        name = callee_name(call.op)
-        message = f"{name} is called with more and more types by its own recursion, here with ({types})"
-        help = f"give its parameters fixed types, or pass functions for {relations}: operators need known types"
-        raise fail("relay-specialize", message, span=call.span, help=help)
+def _endless(call: Call, relations: str) -> DiagnosticError:
+    types = ", ".join(show_type(a.checked_type) for a in call.args)
+    message = f"{callee_name(call.op)} is called with more and more types by its own recursion, here with ({types})"
+    passing = f", or pass functions for {relations}: operators need known types" if relations else ""
+    return fail("relay-specialize", message, span=call.span, help=f"give its parameters fixed types{passing}")
 
 
 def _variables(chosen: Any) -> list[Any]:

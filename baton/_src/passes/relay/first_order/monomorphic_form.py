@@ -15,5 +15,5 @@ def monomorphic_form(module: IRModule) -> IRModule:
     """
     expanded = EtaExpand(expand_constructor=True, expand_global_var=True)(infer_type(module))
     named = ToANormalForm()(expanded)  # a polymorphic literal that a graph shares has to have a name to be specialised
-    found: IRModule = ToANormalForm()(Specialize()(named))
+    found: IRModule = ToANormalForm()(Specialize(shared=False)(named))
     return found

@@ -19,8 +19,8 @@ from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
 from baton._src.ir.types import FuncType
 from baton._src.passes.relay.first_order.growing_types import growing
-from baton._src.passes.relay.first_order.type_instances import instance_of, is_polymorphic, with_types
 from baton._src.passes.relay.first_order.value_expansion import with_values_expanded
+from baton._src.passes.relay.type_instances import instance_of, is_polymorphic, with_types
 from baton._src.relay.check.infer_type import infer_expr, infer_type
 from baton._src.relay.check.show import show_type
 from baton._src.relay.check.substitute import substitute_types
@@ -36,17 +36,19 @@ LONGEST = 20_000
 
 @dataclass(frozen=True)
 class Specialize(Pass):
-    """See the module's docstring. `max_copies` bounds polymorphic recursion, which would not terminate."""
+    """See the module's docstring. `max_copies` bounds the copies. Unless `shared`, recursion at ever larger types is
+    refused (`relay-specialize`)."""
 
     opt_level: ClassVar[int] = 0
     max_copies: int = 1000
+    shared: bool = True
 
     def run(self, module: IRModule, ctx: PassContext) -> IRModule:
         module = infer_type(module)
         expanded = with_values_expanded(module)
         if expanded is module and not any(_has_polymorphism(f) for f in module.functions.values()):
             return module
-        return _Specializer(infer_type(expanded), self.max_copies).module()
+        return _Specializer(infer_type(expanded), self.max_copies, self.shared).module()
 
 
 def _has_polymorphism(function: Any) -> bool:
@@ -56,10 +58,11 @@ def _has_polymorphism(function: Any) -> bool:
 class _Specializer:
     """One module; `copies` has the copies made of each global, by the types they are for."""
 
-    def __init__(self, module: IRModule, max_copies: int) -> None:
+    def __init__(self, module: IRModule, max_copies: int, shared: bool) -> None:
         self._module = module
         self._max_copies = max_copies
-        self._growing = growing({v.name_hint: f for v, f in module.functions.items() if isinstance(f, Function)})
+        functions = {v.name_hint: f for v, f in module.functions.items() if isinstance(f, Function)}
+        self._growing = growing(functions, shared)
         self._copies: dict[tuple[str, str], GlobalVar] = {}
         self._names = {v.name_hint for v in module.functions}
         self._todo: list[tuple[GlobalVar, Any]] = []

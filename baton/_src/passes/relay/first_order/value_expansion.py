@@ -17,11 +17,11 @@ from typing import Any
 
 from baton._src.ir.expr import GlobalVar, Op
 from baton._src.ir.module import IRModule
-from baton._src.ir.types import Constructor, FuncType, RelayRefType, TupleType, TypeVar
-from baton._src.passes.relay.first_order.type_instances import inner_pairs, instance_of, is_polymorphic
+from baton._src.ir.types import Constructor, FuncType, IncompleteType, RelayRefType, TupleType, TypeVar
+from baton._src.passes.relay.type_instances import inner_pairs, instance_of, is_polymorphic
 from baton._src.relay.check.relations import relay_inputs
 from baton._src.relay.check.show import show_type
-from baton._src.relay.check.substitute import substitute_types
+from baton._src.relay.check.substitute import leaves, substitute_types
 from baton._src.relay.expressions import parts, rewrite, walk, with_parts
 from baton._src.relay.nodes import Call, Function, If, Let, Match, RefCreate, RefWrite, Tuple, TupleGetItem, Var
 
@@ -117,6 +117,7 @@ class _Values:
         self._module = module
         self._names = names
         self._instances = instances
+        self._declared: set[Any] = set()
 
     def note(self, function: Function) -> None:
         """Add the types that `function` calls values with, and those that meet in it, to the instances."""
@@ -150,6 +151,7 @@ class _Values:
         return FuncType(args, substitute_types(scheme.ret_type, mapping))
 
     def expanded(self, function: Function) -> Function:
+        self._declared = {p for n in walk(function) if isinstance(n, Function) for p in n.type_params}
         made: Function = rewrite(function, self._rule)
         return made
 
@@ -186,7 +188,7 @@ class _Values:
             return Tuple([self._literal(part, type_.arg_types) for type_ in types])
         scheme: Any = None if isinstance(part, Op) else self._type_of(part)
         if _is_general(wanted) and _is_general(scheme) and not scheme.type_constraints:
-            return _still_polymorphic(part, scheme)
+            return _still_polymorphic(part, scheme, self._declared)
         return self._literal(part, (None,) * self._names[part])
 
     def _literal(self, name: Any, types: tuple[Any, ...]) -> Function:
@@ -212,11 +214,15 @@ class _Values:
         return getattr(self._module[name] if isinstance(name, GlobalVar) else name, "checked_type_", None)
 
 
-def _still_polymorphic(name: Any, scheme: FuncType) -> Function:
-    """`fn<T>(%a: T) -> R { name(%a) }`: a value that is called with several types."""
+def _still_polymorphic(name: Any, scheme: FuncType, declared: set[Any]) -> Function:
+    """`fn<T>(%a: T) -> R { name(%a) }`: a value that is called with several types. Type parameters of the functions
+    around that are not written down cannot be written here either; they are left to infer.
+    """
     own = {old: TypeVar(old.name_hint, old.kind) for old in scheme.type_params}
-    params = [Var(f"a{i}", substitute_types(t, own)) for i, t in enumerate(scheme.arg_types)]
-    result = substitute_types(scheme.ret_type, own)
+    outer = {v for v in leaves(scheme) if isinstance(v, TypeVar) and v not in own and v not in declared}
+    known = {**own, **{v: IncompleteType(v.kind) for v in outer}}
+    params = [Var(f"a{i}", substitute_types(t, known)) for i, t in enumerate(scheme.arg_types)]
+    result = substitute_types(scheme.ret_type, known)
     return Function(params, Call(name, params), result, tuple(own.values()))
 
 

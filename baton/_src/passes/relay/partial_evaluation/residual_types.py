@@ -8,8 +8,8 @@ from typing import Any
 from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
 from baton._src.ir.types import Constructor, FuncType, TypeCall, TypeVar
-from baton._src.passes.relay.first_order.type_instances import type_arguments
 from baton._src.passes.relay.partial_evaluation.partial_values import Env
+from baton._src.passes.relay.type_instances import type_arguments
 from baton._src.relay.check.substitute import leaves, substitute_types
 from baton._src.relay.nodes import Call, Function
 

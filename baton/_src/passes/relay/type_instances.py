@@ -18,7 +18,7 @@ from baton._src.ir.types import (
 )
 from baton._src.passes.relay.fresh_copy import fresh_copy
 from baton._src.relay.check.substitute import leaves, substitute_types
-from baton._src.relay.expressions import rewrite
+from baton._src.relay.expressions import binders, rewrite, walk
 from baton._src.relay.nodes import Call, Function, Var
 
 
@@ -89,9 +89,19 @@ def with_types(function: Function, mapping: dict[Any, Any], scheme: Any = None) 
     assert isinstance(type_, FuncType)
     copy = fresh_copy(function.with_fields(body=_of_its_own(function.body, mapping)))
     params = [Var(p.name_hint, substitute_types(t, mapping), span=p.span) for p, t in zip(copy.params, type_.arg_types)]
-    body = substitute(copy.body, {**mapping, **dict(zip(copy.params, params))}, notes=False)
+    body = substitute(copy.body, {**mapping, **_fresh_holes(copy.body), **dict(zip(copy.params, params))}, notes=False)
     result = substitute_types(type_.ret_type, mapping)
     return Function(params, body, result, None, copy.attrs, copy.span)
+
+
+def _fresh_holes(body: Any) -> dict[Any, Any]:
+    """Copies of the wildcards in what is written in `body`: they may stand for other types than in the original."""
+    written: list[Any] = []
+    for node in walk(body):
+        written += [var.type_annotation for var in binders(node)]
+        written += [node.ret_annotation] if isinstance(node, Function) else []
+    found = (leaf for type_ in written if type_ is not None for leaf in leaves(type_))
+    return {hole: IncompleteType(hole.kind) for hole in found if isinstance(hole, IncompleteType)}
 
 
 def _of_its_own(body: Any, mapping: dict[Any, Any]) -> Any:
