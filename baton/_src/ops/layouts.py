@@ -1,9 +1,9 @@
 """The effect of operators on layouts, for layout passes.
 
-`anchor(...)`: has layout attributes of its own and decides (convolution, pooling). The others take their first operand
+`Anchor(...)`: has layout attributes of its own and decides (convolution, pooling). The others take their first operand
 in any layout; what they say of its axes is renumbered, which tells how: elementwise or along one axis
-(`follows_input`), folding axes (`folds`), with an entry for every axis (`per_axis`), cutting some (`cuts_axes`) or
-only naming them in another order (`permutes`).
+(`FollowsInput`), folding axes (`Folds`), with an entry for every axis (`PerAxis`), cutting some (`CutsAxes`) or
+only naming them in another order (`Permutes`).
 """
 
 from __future__ import annotations
@@ -61,29 +61,3 @@ class Anchor:
     out: str | None = None
     blocks: bool = True
     only: tuple[str, ...] = ()
-
-
-def follows_input(axis: str | None = None, operands: int | None = None, batch_first: bool = False) -> FollowsInput:
-    return FollowsInput(axis, operands, batch_first)
-
-
-def folds(numbered: bool = False) -> Folds:
-    return Folds(numbered)
-
-
-def per_axis(entries: str) -> PerAxis:
-    return PerAxis(entries)
-
-
-def cuts_axes() -> CutsAxes:
-    return CutsAxes()
-
-
-def permutes() -> Permutes:
-    return Permutes()
-
-
-def anchor(
-    data: str, kernel: str | None = None, out: str | None = None, blocks: bool = True, only: tuple[str, ...] = ()
-) -> Anchor:
-    return Anchor(data, kernel, out, blocks, only)

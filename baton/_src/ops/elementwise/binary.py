@@ -16,7 +16,7 @@ from baton._src.ir.op_def import Fusion, Gradient, Input, NotApplicable, OpCall,
 from baton._src.ir.tensor_info import Info
 from baton._src.ops import kernel_words as k
 from baton._src.ops.broadcasting import infer_broadcast, infer_comparison, operand
-from baton._src.ops.layouts import follows_input
+from baton._src.ops.layouts import FollowsInput
 from baton._src.ops.precision import computed_wide
 from baton._src.ops.samples import Arr, Sample
 from baton._src.support.dataclass import dataclass
@@ -185,7 +185,7 @@ def _define(row: Row) -> OpDef[Any]:
         compute=compute,
         reference=reference,
         fusion=Fusion.BROADCAST,
-        layout=follows_input(),
+        layout=FollowsInput(),
         gradient=_gradient(row),
         in_relax=row.in_relax,
         samples=lambda: _samples(row),

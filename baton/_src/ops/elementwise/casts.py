@@ -15,7 +15,7 @@ from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, PrimInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.broadcasting import like
-from baton._src.ops.layouts import follows_input
+from baton._src.ops.layouts import FollowsInput
 from baton._src.ops.precision import wide
 from baton._src.ops.samples import Arr, Sample
 from baton._src.values.dtype import DataType
@@ -57,7 +57,7 @@ ASTYPE = OpDef(
     reference=lambda inputs, a: np.asarray(convert(inputs[0], a.dtype)),
     gradient=lambda b, args, a, out, grad: [b.op("astype", grad, dtype=args[0].struct_info.dtype)],
     fusion=Fusion.ELEMWISE,
-    layout=follows_input(),
+    layout=FollowsInput(),
     relay_name="cast",
     samples=lambda: (
         Sample((Arr(("n", 4)),), CastAttrs("int32")),
@@ -84,7 +84,7 @@ CAST_LIKE: OpDef[Any] = OpDef(
     reference=lambda inputs, a: np.asarray(convert(inputs[0], DataType(inputs[1].dtype))),
     gradient=lambda b, args, a, out, grad: [b.op("astype", grad, dtype=args[0].struct_info.dtype), None],
     fusion=Fusion.ELEMWISE,
-    layout=follows_input(),
+    layout=FollowsInput(),
     in_relax=False,
     samples=lambda: (Sample((Arr(("n", 4)), Arr((1,), "int32"))),),
     summary="Convert the elements to the dtype of another tensor.",

@@ -15,7 +15,7 @@ from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, PrimInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.broadcasting import broadcast, infer_broadcast, operand, same_dtype
-from baton._src.ops.layouts import follows_input
+from baton._src.ops.layouts import FollowsInput
 from baton._src.ops.precision import computed_wide
 from baton._src.ops.samples import Arr, Sample
 from baton._src.values.dtype import DataType
@@ -100,7 +100,7 @@ CLIP = OpDef(
     reference=reference_clip,
     gradient=gradient_clip,
     fusion=Fusion.ELEMWISE,
-    layout=follows_input(),
+    layout=FollowsInput(),
     samples=lambda: (
         Sample((Arr(("n", 4)), -1, 1), ClipAttrs()),
         Sample((Arr(("n", 4), "int32", -9, 9), -3, 4), ClipAttrs()),
@@ -140,7 +140,7 @@ WHERE: OpDef[Any] = OpDef(
     reference=lambda inputs, a: np.where(np.asarray(inputs[0]) != 0, inputs[1], inputs[2]).astype(inputs[1].dtype),
     gradient=gradient_where,
     fusion=Fusion.BROADCAST,
-    layout=follows_input(),
+    layout=FollowsInput(),
     samples=lambda: (
         Sample((Arr(("n", 4), "bool"), Arr(("n", 4)), Arr(("n", 4)))),
         Sample((Arr(("n", 1), "bool"), Arr((4,), "int32", -9, 9), Arr((), "int32", -9, 9))),

@@ -18,7 +18,7 @@ from baton._src.ir.tensor_info import Info
 from baton._src.ops import kernel_words as k
 from baton._src.ops.broadcasting import like
 from baton._src.ops.elementwise.special_functions import erf
-from baton._src.ops.layouts import follows_input
+from baton._src.ops.layouts import FollowsInput
 from baton._src.ops.precision import computed_wide
 from baton._src.ops.samples import Arr, Sample, each
 from baton._src.support.dataclass import dataclass
@@ -214,7 +214,7 @@ def _define(row: Row) -> OpDef[Any]:
         compute=compute,
         reference=reference,
         fusion=Fusion.ELEMWISE,
-        layout=follows_input(),
+        layout=FollowsInput(),
         gradient=_gradient(row),
         in_relax=row.in_relax,
         samples=lambda: _samples(row),

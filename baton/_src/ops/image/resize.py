@@ -22,7 +22,7 @@ from baton._src.ops.fill_values import as_element, check_fill
 from baton._src.ops.image.resampling import METHODS, MODES, NUMPY, ROUNDINGS, box, coordinate, lowest, taps
 from baton._src.ops.image.resize_kernel import compute
 from baton._src.ops.layout_names import layout_over
-from baton._src.ops.layouts import anchor
+from baton._src.ops.layouts import Anchor
 from baton._src.ops.linear_axes import known_dims, known_extents, transposed
 from baton._src.ops.samples import Arr, Sample, Shape
 from baton._src.ops.shape.targets import target_dims
@@ -271,7 +271,7 @@ def _define(spatial: int, record: Any) -> OpDef[Any]:
         reference=reference,
         gradient=_gradient,
         fusion=Fusion.INJECTIVE,
-        layout=anchor("layout"),
+        layout=Anchor("layout"),
         in_relax=spatial == 2,
         relay_builder=relay_resize2d if spatial == 2 else None,
         samples=lambda: _samples(record, spatial),

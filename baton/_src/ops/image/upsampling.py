@@ -25,7 +25,7 @@ from baton._src.ops.image.resize import (
 )
 from baton._src.ops.image.resize_kernel import compute
 from baton._src.ops.layout_names import layout_over
-from baton._src.ops.layouts import anchor
+from baton._src.ops.layouts import Anchor
 from baton._src.ops.linear_axes import known_extents
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.windows import SPATIAL
@@ -172,7 +172,7 @@ def _define_upsampling(name: str, record: Any, builder: Any, samples: Any) -> Op
         reference=reference_upsampling,
         gradient=_gradient_upsampling,
         fusion=Fusion.INJECTIVE,
-        layout=anchor("layout"),
+        layout=Anchor("layout"),
         in_relax=False,
         relay_builder=builder,
         samples=samples,

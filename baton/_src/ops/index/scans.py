@@ -18,7 +18,7 @@ from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import from_front, normal_axis
 from baton._src.ops.dims import DimMath
-from baton._src.ops.layouts import follows_input
+from baton._src.ops.layouts import FollowsInput
 from baton._src.ops.loop_nests import both, let, load, local, loop, loops, store
 from baton._src.ops.precision import accumulator
 from baton._src.ops.row_major import split_index
@@ -139,7 +139,7 @@ def _define(name: str, start: int, combine: Any, function: Any, gradient: Any) -
         reference=lambda inputs, a: _reference(inputs[0], a, function, start),
         gradient=gradient,
         fusion=Fusion.OPAQUE,
-        layout=follows_input(axis="axis"),
+        layout=FollowsInput(axis="axis"),
         samples=lambda: (
             Sample((Arr(("n", 4)),), ScanAttrs(axis=1), rtol=1e-4, atol=1e-5),
             Sample((Arr((5, "m")),), ScanAttrs(axis=-2, exclusive=True), rtol=1e-4, atol=1e-5),

@@ -19,7 +19,7 @@ from baton._src.ir.tensor_info import Info, TensorInfo, TupleInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.broadcasting import like
 from baton._src.ops.elementwise.casts import convert
-from baton._src.ops.layouts import follows_input
+from baton._src.ops.layouts import FollowsInput
 from baton._src.ops.samples import Arr, Sample
 from baton._src.values.device import KINDS, Device
 from baton._src.values.dtype import DataType
@@ -105,7 +105,7 @@ def _identity(
         reference=lambda inputs, a: inputs[0] if isinstance(inputs[0], tuple) else np.array(inputs[0]),
         gradient=gradient or (lambda b, args, a, out, grad: [grad]),
         fusion=fusion,
-        layout=follows_input(),
+        layout=FollowsInput(),
         relay_name="" if relay else _NO_RELAY,
         in_relax=not relay,
         samples=lambda: (Sample((Arr(("n", 4)),), record()), Sample((Arr((2,), "bool"),), record())),

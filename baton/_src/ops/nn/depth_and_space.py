@@ -17,7 +17,7 @@ from baton._src.ops import kernel_words as k
 from baton._src.ops.canonical_axes import from_canonical, to_canonical
 from baton._src.ops.dims import DimMath
 from baton._src.ops.layout_names import layout_over
-from baton._src.ops.layouts import anchor
+from baton._src.ops.layouts import Anchor
 from baton._src.ops.samples import Arr, Sample
 from baton._src.support.diagnostics import fail
 
@@ -155,7 +155,7 @@ _SHARED: dict[str, Any] = {
     "inputs": (Input("data", "the images"),),
     "infer": infer,
     "fusion": Fusion.INJECTIVE,
-    "layout": anchor("layout", blocks=False),
+    "layout": Anchor("layout", blocks=False),
 }
 
 DEPTH_TO_SPACE = OpDef(

@@ -13,7 +13,7 @@ from baton._src.ir.attrs import Attrs, attr, attrs
 from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TupleInfo
 from baton._src.ops import kernel_words as k
-from baton._src.ops.layouts import follows_input
+from baton._src.ops.layouts import FollowsInput
 from baton._src.ops.samples import Arr, Sample
 
 
@@ -52,7 +52,7 @@ DROPOUT = OpDef(
     decompose=lambda b, args, a, out: b.tuple(args[0], b.op("ones_like", args[0])),
     gradient=lambda b, args, a, out, grad: [b.item(grad, 0)],
     fusion=Fusion.ELEMWISE,
-    layout=follows_input(),
+    layout=FollowsInput(),
     relay_builder=relay_dropout,
     samples=lambda: (Sample((Arr(("n", 4)),), DropoutAttrs()),),
 )

@@ -19,7 +19,7 @@ from baton._src.ops.broadcasting import operand
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.elementwise.casts import convert
 from baton._src.ops.fill_values import as_element, check_fill
-from baton._src.ops.layouts import per_axis
+from baton._src.ops.layouts import PerAxis
 from baton._src.ops.linear_axes import known_extents, transposed
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.shape.targets import is_computed
@@ -207,7 +207,7 @@ PAD = OpDef(
     reference=reference,
     gradient=gradient,
     fusion=Fusion.INJECTIVE,
-    layout=per_axis("pad_width"),
+    layout=PerAxis("pad_width"),
     relay_builder=relay_pad,
     relay_to_relax=pad_to_relax,
     samples=lambda: (
@@ -268,7 +268,7 @@ MIRROR_PAD = OpDef(
     reference=reference,
     gradient=lambda b, args, a, out, grad: [_from_copies(b, args[0].struct_info, a, grad)],
     fusion=Fusion.INJECTIVE,
-    layout=per_axis("pad_width"),
+    layout=PerAxis("pad_width"),
     in_relax=False,
     samples=lambda: (
         Sample((Arr(("n", 4)),), MirrorPadAttrs(((0, 0), (2, 1)))),

@@ -17,7 +17,7 @@ from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import from_front, normal_axis
 from baton._src.ops.broadcasting import same_dtype
 from baton._src.ops.dims import DimMath, show_shape
-from baton._src.ops.layouts import follows_input
+from baton._src.ops.layouts import FollowsInput
 from baton._src.ops.precision import computed_wide
 from baton._src.ops.samples import Arr, Sample
 
@@ -114,7 +114,7 @@ BIAS_ADD = OpDef(
     decompose=decompose_bias,
     gradient=lambda b, args, a, out, grad: [grad, b.op("sum", grad, axis=_others(args[0], a.axis))],
     fusion=Fusion.BROADCAST,
-    layout=follows_input(axis="axis"),
+    layout=FollowsInput(axis="axis"),
     in_relax=False,
     samples=_channel_samples,
     summary="Add a bias to each channel.",
@@ -144,7 +144,7 @@ PRELU = OpDef(
     decompose=decompose_prelu,
     gradient=gradient_prelu,
     fusion=Fusion.BROADCAST,
-    layout=follows_input(axis="axis"),
+    layout=FollowsInput(axis="axis"),
     samples=_channel_samples,
     summary="Parametric ReLU: max(x, 0) + alpha * min(x, 0), with one alpha per channel.",
 )

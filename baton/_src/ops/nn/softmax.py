@@ -16,7 +16,7 @@ from baton._src.ir.tensor_info import Info
 from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import from_front, normal_axis
 from baton._src.ops.broadcasting import check_floats
-from baton._src.ops.layouts import follows_input
+from baton._src.ops.layouts import FollowsInput
 from baton._src.ops.precision import computed_wide
 from baton._src.ops.reduce.folds import kept_indices
 from baton._src.ops.samples import Arr, Sample
@@ -135,7 +135,7 @@ SOFTMAX = OpDef(
     reference=reference,
     gradient=gradient,
     fusion=Fusion.OUT_EWISE_FUSABLE,
-    layout=follows_input(axis="axis"),
+    layout=FollowsInput(axis="axis"),
     samples=samples,
 )
 
@@ -148,7 +148,7 @@ LOG_SOFTMAX = OpDef(
     reference=reference_log,
     gradient=gradient_log,
     fusion=Fusion.OUT_EWISE_FUSABLE,
-    layout=follows_input(axis="axis"),
+    layout=FollowsInput(axis="axis"),
     samples=samples,
     summary="The logarithm of softmax along one axis, computed without overflow.",
 )

@@ -17,7 +17,7 @@ from baton._src.ir.tensor_info import Info
 from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import from_front
 from baton._src.ops.broadcasting import like
-from baton._src.ops.layouts import follows_input
+from baton._src.ops.layouts import FollowsInput
 from baton._src.ops.precision import wide
 from baton._src.ops.quant.parameters import WIDEST, check_lengths, np_along, parameter_at
 from baton._src.ops.samples import Arr, Sample
@@ -146,7 +146,7 @@ QUANTIZE = OpDef(
     reference=reference_quantize,
     gradient=NotApplicable("piecewise constant"),
     fusion=Fusion.ELEMWISE,
-    layout=follows_input(axis="axis"),
+    layout=FollowsInput(axis="axis"),
     relay_name="qnn.quantize",
     samples=lambda: (
         Sample((Arr(("n", 4)), Arr((), low=0.01, high=0.1), Arr((), "int8", -5, 5)), QuantizeAttrs()),
@@ -167,7 +167,7 @@ DEQUANTIZE = OpDef(
     reference=reference_dequantize,
     gradient=NotApplicable("integers"),
     fusion=Fusion.ELEMWISE,
-    layout=follows_input(axis="axis"),
+    layout=FollowsInput(axis="axis"),
     relay_name="qnn.dequantize",
     samples=lambda: (
         Sample(

@@ -15,7 +15,7 @@ from baton._src.ir.attrs import Attrs, attr, attrs
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info
 from baton._src.ops import kernel_words as k
-from baton._src.ops.layouts import follows_input
+from baton._src.ops.layouts import FollowsInput
 from baton._src.ops.samples import Arr, Sample
 
 _FRACTION = 31
@@ -68,7 +68,7 @@ FIXED_POINT_MULTIPLY = OpDef(
     reference=reference,
     gradient=NotApplicable("integers"),
     fusion=Fusion.ELEMWISE,
-    layout=follows_input(),
+    layout=FollowsInput(),
     in_relax=False,
     samples=lambda: (
         Sample((Arr(("n", 4), "int32", -99_999, 99_999),), FixedPointAttrs(1_073_741_824, -2)),

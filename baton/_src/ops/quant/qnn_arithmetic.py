@@ -17,7 +17,7 @@ from baton._src.ir.tensor_info import Info
 from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import from_front
 from baton._src.ops.broadcasting import broadcast, same_dtype
-from baton._src.ops.layouts import follows_input
+from baton._src.ops.layouts import FollowsInput
 from baton._src.ops.quant.parameters import check_lengths, check_quantised, np_along, parameter_at
 from baton._src.ops.quant.requantize import NO_SLOPE, check_parameters, scalars
 from baton._src.ops.quant.rescaling import REAL, clipped, np_clipped, np_rounded, product, rounded
@@ -83,7 +83,7 @@ def _binary(name: str, te: Callable[[Any, Any], Any], numpy: Callable[[Any, Any]
         reference=reference,
         gradient=NO_SLOPE,
         fusion=Fusion.BROADCAST,
-        layout=follows_input(operands=2),
+        layout=FollowsInput(operands=2),
         in_relax=False,
         samples=_samples,
         summary=f"{name} of two quantised tensors: computed on the real numbers they represent, then quantised.",

@@ -21,7 +21,7 @@ from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import from_front, normal_axis
 from baton._src.ops.broadcasting import like
 from baton._src.ops.dims import show_shape
-from baton._src.ops.layouts import follows_input
+from baton._src.ops.layouts import FollowsInput
 from baton._src.ops.quant.parameters import check_lengths, check_quantised, np_along, parameter_at
 from baton._src.ops.quant.rescaling import (
     REAL,
@@ -158,7 +158,7 @@ REQUANTIZE = OpDef(
     reference=reference_requantize,
     gradient=NO_SLOPE,
     fusion=Fusion.ELEMWISE,
-    layout=follows_input(axis="axis"),
+    layout=FollowsInput(axis="axis"),
     in_relax=False,
     samples=lambda: (
         Sample((Arr(("n", 4), "int32", -999, 999), *scalars(2)), RequantizeAttrs()),

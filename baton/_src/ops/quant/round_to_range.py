@@ -18,7 +18,7 @@ from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info
 from baton._src.ops import kernel_words as k
 from baton._src.ops.dims import show_shape
-from baton._src.ops.layouts import follows_input
+from baton._src.ops.layouts import FollowsInput
 from baton._src.ops.quant.parameters import WIDEST
 from baton._src.ops.samples import Arr, Sample
 from baton._src.values.dtype import DataType
@@ -76,7 +76,7 @@ ROUND_TO_RANGE = OpDef(
     reference=reference,
     gradient=NotApplicable("piecewise constant"),
     fusion=Fusion.ELEMWISE,
-    layout=follows_input(),
+    layout=FollowsInput(),
     relay_name=NotApplicable("Relay quantises and dequantises"),
     samples=lambda: (
         Sample((Arr(("n", 4), low=-300, high=300), Arr((), "int8", -128, 127)), RoundToRangeAttrs()),

@@ -18,7 +18,7 @@ from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import as_axes
 from baton._src.ops.dims import DimMath, show_shape
-from baton._src.ops.layouts import folds
+from baton._src.ops.layouts import Folds
 from baton._src.ops.reduce.folds import folded_axes, infer_fold
 from baton._src.ops.samples import Arr, Sample
 from baton._src.te import reduction
@@ -86,7 +86,7 @@ def _define(name: str, is_max: bool, dtype: DataType, record: Any) -> OpDef[Any]
         reference=reference,
         gradient=NotApplicable("not differentiable"),
         fusion=Fusion.COMM_REDUCE,
-        layout=folds(numbered=True),
+        layout=Folds(numbered=True),
         relay_name=name.removesuffix("_int32") if relay_only else NotApplicable("Relay's indices are int32"),
         in_relax=not relay_only,
         samples=lambda: _samples(record),

@@ -19,7 +19,7 @@ from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import as_axes, from_front, normal_axes
-from baton._src.ops.layouts import folds
+from baton._src.ops.layouts import Folds
 from baton._src.ops.means import refuse_bools, summing_dtype
 from baton._src.ops.precision import computed_wide
 from baton._src.ops.samples import Arr, Sample
@@ -168,7 +168,7 @@ def _define(row: Row) -> OpDef[Any]:
         compute=compute,
         reference=reference,
         fusion=Fusion.COMM_REDUCE,
-        layout=folds(),
+        layout=Folds(),
         gradient=row.gradient,
         in_relax=row.in_relax,
         samples=lambda: fold_samples(("bool",) if row.bools else ("float32", "int32", "float16")),
@@ -292,7 +292,7 @@ def _logical(name: str, combine: str) -> OpDef[Any]:
         compute=compute,
         reference=base.reference,
         fusion=Fusion.COMM_REDUCE,
-        layout=folds(),
+        layout=Folds(),
         gradient=NotApplicable("not differentiable"),
         in_relax=False,
         samples=base.samples,

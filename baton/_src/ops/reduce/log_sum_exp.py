@@ -14,7 +14,7 @@ from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
 from baton._src.ir.tensor_info import Info
 from baton._src.ops import kernel_words as k
 from baton._src.ops.broadcasting import check_floats
-from baton._src.ops.layouts import folds
+from baton._src.ops.layouts import Folds
 from baton._src.ops.precision import computed_wide
 from baton._src.ops.reduce.folds import (
     ReduceAttrs,
@@ -81,7 +81,7 @@ LOG_SUM_EXP = OpDef(
     reference=reference,
     gradient=gradient,
     fusion=Fusion.OUT_EWISE_FUSABLE,
-    layout=folds(),
+    layout=Folds(),
     in_relax=False,
     samples=lambda: (
         *fold_samples(("float32", "float16")),

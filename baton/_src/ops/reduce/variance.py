@@ -17,7 +17,7 @@ from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.broadcasting import check_floats
 from baton._src.ops.dims import show_shape
-from baton._src.ops.layouts import folds
+from baton._src.ops.layouts import Folds
 from baton._src.ops.precision import computed_wide
 from baton._src.ops.reduce.folds import (
     ReduceAttrs,
@@ -150,7 +150,7 @@ VARIANCE = OpDef(
     compute=_compute,
     reference=_reference,
     fusion=Fusion.OPAQUE,
-    layout=folds(),
+    layout=Folds(),
     gradient=_variance_gradient,
     relay_builder=relay_variance,
     relay_to_relax=_variance_to_relax,
@@ -181,7 +181,7 @@ STD = OpDef(
     compute=lambda inputs, a, out: _compute(inputs, a, out, root=True),
     reference=lambda inputs, a: _reference(inputs, a, root=True),
     fusion=Fusion.OPAQUE,
-    layout=folds(),
+    layout=Folds(),
     gradient=_deviation_gradient,
     samples=lambda: fold_samples(("float32", "float16"), VarianceAttrs),
     summary="The standard deviation over axes.",

@@ -18,7 +18,7 @@ from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import as_axes, axis_number, from_front, normal_axes
 from baton._src.ops.dims import DimMath, show_shape
-from baton._src.ops.layouts import permutes
+from baton._src.ops.layouts import Permutes
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.shape.targets import is_computed
 from baton._src.values.transposed import transposed
@@ -75,7 +75,7 @@ PERMUTE_DIMS = OpDef(
     reference=lambda inputs, a: transposed(inputs[0], a.axes),
     gradient=gradient_permute,
     fusion=Fusion.INJECTIVE,
-    layout=permutes(),
+    layout=Permutes(),
     relay_name="transpose",
     samples=lambda: (
         Sample((Arr(("n", 4)),), PermuteAttrs()),

@@ -16,7 +16,7 @@ from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpCall, OpDef
 from baton._src.ir.tensor_info import Info, PrimInfo, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.dims import show_shape
-from baton._src.ops.layouts import follows_input
+from baton._src.ops.layouts import FollowsInput
 from baton._src.ops.samples import Arr, Sample, Shape
 from baton._src.ops.shape.targets import is_computed, of_unknown_dims, target_dims, target_numbers
 from baton._src.values.dtype import VOID, DataType
@@ -225,7 +225,7 @@ def _like(name: str, number: int | None) -> OpDef[Any]:
         reference=reference,
         gradient=CONSTANT,
         fusion=Fusion.ELEMWISE,
-        layout=follows_input(operands=1),
+        layout=FollowsInput(operands=1),
         samples=lambda: (
             Sample((Arr(("n", 4)), *extra), LikeAttrs()),
             Sample((Arr((2,), "int32", -9, 9), *extra), LikeAttrs("float32")),

@@ -11,7 +11,7 @@ from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
 from baton._src.ir.tensor_info import Info
 from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import from_front, normal_axis
-from baton._src.ops.layouts import follows_input
+from baton._src.ops.layouts import FollowsInput
 from baton._src.ops.samples import Arr, Sample
 
 
@@ -47,7 +47,7 @@ FLIP = OpDef(
     reference=lambda inputs, a: np.ascontiguousarray(np.flip(inputs[0], a.axis)),
     gradient=lambda b, args, a, out, grad: [b.op("flip", grad, axis=a.axis)],
     fusion=Fusion.INJECTIVE,
-    layout=follows_input(axis="axis"),
+    layout=FollowsInput(axis="axis"),
     relay_name="reverse",
     samples=lambda: (Sample((Arr(("n", 4)),), FlipAttrs(0)), Sample((Arr((2, "m")),), FlipAttrs(-1))),
     summary="Reverse the elements along an axis.",

@@ -19,7 +19,7 @@ from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import from_front, normal_axis
 from baton._src.ops.broadcasting import same_dtype, same_vdevice
 from baton._src.ops.dims import DimMath, is_any, show_shape
-from baton._src.ops.layouts import follows_input
+from baton._src.ops.layouts import FollowsInput
 from baton._src.ops.row_major import split_index
 from baton._src.ops.samples import Arr, Sample
 
@@ -186,7 +186,7 @@ CONCAT = OpDef(
     reference=reference_concat,
     gradient=gradient_concat,
     fusion=Fusion.INJECTIVE,
-    layout=follows_input(axis="axis"),
+    layout=FollowsInput(axis="axis"),
     relay_name="concatenate",
     samples=lambda: (
         Sample(((Arr(("n", 4)), Arr((2, 4)), Arr(("m", 4))),), ConcatAttrs(axis=0)),

@@ -15,7 +15,7 @@ from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import from_front, normal_axis
 from baton._src.ops.dims import DimMath, as_dims
-from baton._src.ops.layouts import follows_input
+from baton._src.ops.layouts import FollowsInput
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.shape.targets import is_computed, target_dims, target_numbers
 
@@ -167,7 +167,7 @@ REPEAT = OpDef(
     reference=lambda inputs, a: np.repeat(inputs[0], a.repeats, a.axis),
     gradient=lambda b, args, a, out, grad: _repeat_gradient(b, args[0], a, grad),
     fusion=Fusion.BROADCAST,
-    layout=follows_input(axis="axis"),
+    layout=FollowsInput(axis="axis"),
     samples=lambda: (
         Sample((Arr(("n", 2)),), RepeatAttrs(3, 1)),
         Sample((Arr((2, "m")),), RepeatAttrs(2, -2)),

@@ -19,7 +19,7 @@ from baton._src.ir.tensor_info import Dim, Info, PrimInfo, TensorInfo, TupleInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import from_front, normal_axes
 from baton._src.ops.dims import DimMath, as_dim, show_shape
-from baton._src.ops.layouts import cuts_axes
+from baton._src.ops.layouts import CutsAxes
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.shape.slice_bounds import bounds, length
 from baton._src.ops.shape.targets import is_computed
@@ -284,7 +284,7 @@ STRIDED_SLICE = OpDef(
     reference=reference,
     gradient=gradient,
     fusion=Fusion.INJECTIVE,
-    layout=cuts_axes(),
+    layout=CutsAxes(),
     relay_builder=relay_builder,
     relax_builder=relax_builder,
     relay_to_relax=to_relax,

@@ -19,7 +19,7 @@ from baton._src.ir.tensor_info import Dim, Info, TensorInfo, TupleInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import from_front, normal_axis
 from baton._src.ops.dims import DimMath, show_shape
-from baton._src.ops.layouts import follows_input
+from baton._src.ops.layouts import FollowsInput
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.shape.joining import starts_of
 from baton._src.tir.expr import IntImm
@@ -177,7 +177,7 @@ SPLIT = OpDef(
     reference=reference_split,
     gradient=gradient_split,
     fusion=Fusion.INJECTIVE,
-    layout=follows_input(axis="axis"),
+    layout=FollowsInput(axis="axis"),
     outputs=part_count,
     samples=lambda: (
         Sample((Arr(("n", 6)),), SplitAttrs(indices_or_sections=3, axis=1)),

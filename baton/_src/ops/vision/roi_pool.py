@@ -14,7 +14,7 @@ import numpy as np
 from baton._src.ir.attrs import Attrs, attr, attrs, set_attr
 from baton._src.ir.op_def import Fusion, Input, NotApplicable, OpDef
 from baton._src.ops import kernel_words as k
-from baton._src.ops.layouts import anchor
+from baton._src.ops.layouts import Anchor
 from baton._src.ops.loop_nests import both, load, loop, loops, store, when
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.vision.regions import LAYOUTS, REAL, ROIS, as_pooled_size, corner, infer, lets
@@ -108,7 +108,7 @@ ROI_POOL = OpDef(
     reference=reference,
     gradient=NotApplicable("Relay does not offer it"),
     fusion=Fusion.OPAQUE,
-    layout=anchor("layout", blocks=False, only=LAYOUTS),
+    layout=Anchor("layout", blocks=False, only=LAYOUTS),
     in_relax=False,
     samples=lambda: (
         Sample((Arr((2, "m", 7, 9)), ROIS), RoiPoolAttrs((2, 3), 0.5)),

@@ -16,7 +16,7 @@ from baton._src.ir.tensor_info import Dim, Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.layout_names import AxisOrder
-from baton._src.ops.layouts import anchor
+from baton._src.ops.layouts import Anchor
 from baton._src.ops.linalg.products import rounded
 from baton._src.ops.nn.convolution.geometry import Extents, infer_extents, normalise_geometry, orders
 from baton._src.ops.nn.convolution.reference import convolve_transposed
@@ -254,7 +254,7 @@ def _define(spatial: int, record: Any) -> OpDef[Any]:
         relay_builder=relay_builder,
         infer_inputs=infer_inputs,
         fusion=Fusion.OUT_EWISE_FUSABLE,
-        layout=anchor("data_layout", "kernel_layout", "out_layout"),
+        layout=Anchor("data_layout", "kernel_layout", "out_layout"),
         samples=lambda: _samples(record, spatial),
         summary=f"Transposed convolution over {spatial} spatial {'axis' if spatial == 1 else 'axes'}.",
     )

@@ -20,7 +20,7 @@ from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import from_front, normal_axis
 from baton._src.ops.broadcasting import check_floats, same_dtype
 from baton._src.ops.dims import DimMath, show_shape
-from baton._src.ops.layouts import follows_input
+from baton._src.ops.layouts import FollowsInput
 from baton._src.ops.nn.normalization.normalized import standardised, through_statistics
 from baton._src.ops.precision import wide
 from baton._src.ops.reduce.folds import count_of
@@ -249,6 +249,6 @@ BATCH_NORM = OpDef(
     gradient=gradient,
     infer_inputs=infer_inputs,
     fusion=Fusion.OUT_EWISE_FUSABLE,
-    layout=follows_input(axis="axis"),
+    layout=FollowsInput(axis="axis"),
     samples=samples,
 )

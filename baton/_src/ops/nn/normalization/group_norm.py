@@ -18,7 +18,7 @@ from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import as_axes, from_front, normal_axes, normal_axis
 from baton._src.ops.broadcasting import check_floats
 from baton._src.ops.dims import DimMath
-from baton._src.ops.layouts import follows_input
+from baton._src.ops.layouts import FollowsInput
 from baton._src.ops.nn.normalization.normalized import (
     check_weights,
     inverse_deviation,
@@ -182,7 +182,7 @@ GROUP_NORM = OpDef(
     reference=reference_group,
     gradient=gradient_group,
     fusion=Fusion.OPAQUE,
-    layout=follows_input(axis="axis", batch_first=True),
+    layout=FollowsInput(axis="axis", batch_first=True),
     samples=lambda: (
         norm_sample(("n", 4, 5), (4,), GroupNormAttrs(2, 1, (2,))),
         norm_sample((2, 3, 6), (6,), GroupNormAttrs(3, -1, (1,), center=False)),
@@ -251,7 +251,7 @@ INSTANCE_NORM = OpDef(
     reference=reference_instance,
     gradient=gradient_instance,
     fusion=Fusion.OUT_EWISE_FUSABLE,
-    layout=follows_input(axis="axis", batch_first=True),
+    layout=FollowsInput(axis="axis", batch_first=True),
     samples=lambda: (
         norm_sample(("n", 4, "w"), (4,), InstanceNormAttrs()),
         norm_sample((2, 3, 3, 4), (4,), InstanceNormAttrs(channel_axis=-1)),

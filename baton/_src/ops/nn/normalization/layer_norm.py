@@ -18,7 +18,7 @@ from baton._src.ir.tensor_info import Info, TensorInfo
 from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import as_axes, from_front, normal_axes
 from baton._src.ops.broadcasting import check_floats
-from baton._src.ops.layouts import follows_input
+from baton._src.ops.layouts import FollowsInput
 from baton._src.ops.nn.normalization.normalized import (
     check_weights,
     inverse_deviation,
@@ -118,7 +118,7 @@ LAYER_NORM = OpDef(
     reference=reference_layer,
     gradient=gradient_layer,
     fusion=Fusion.OUT_EWISE_FUSABLE,
-    layout=follows_input(axis="axis"),
+    layout=FollowsInput(axis="axis"),
     samples=lambda: (
         norm_sample(("n", 8), (8,), LayerNormAttrs(axes=-1)),
         norm_sample((2, "m", 5), ("m", 5), LayerNormAttrs(axes=(-2, -1), epsilon=1e-3)),

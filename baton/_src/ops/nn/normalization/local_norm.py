@@ -16,7 +16,7 @@ from baton._src.ir.tensor_info import Info
 from baton._src.ops import kernel_words as k
 from baton._src.ops.axes import as_axes, from_front, normal_axes, normal_axis
 from baton._src.ops.broadcasting import check_floats
-from baton._src.ops.layouts import follows_input
+from baton._src.ops.layouts import FollowsInput
 from baton._src.ops.precision import wide
 from baton._src.ops.reduce.folds import fold_compute
 from baton._src.ops.samples import Arr, Sample
@@ -90,7 +90,7 @@ L2_NORMALIZE = OpDef(
     reference=reference_l2,
     gradient=gradient_l2,
     fusion=Fusion.OUT_EWISE_FUSABLE,
-    layout=follows_input(axis="axis"),
+    layout=FollowsInput(axis="axis"),
     in_relax=False,
     samples=lambda: (Sample((Arr(("n", 4, 5)),), L2NormalizeAttrs(1e-6, (1,)), rtol=1e-4),),
     summary="x / sqrt(max(sum(x²), eps)) over the axes.",
@@ -191,7 +191,7 @@ LRN = OpDef(
     reference=reference_lrn,
     gradient=gradient_lrn,
     fusion=Fusion.OUT_EWISE_FUSABLE,
-    layout=follows_input(axis="axis"),
+    layout=FollowsInput(axis="axis"),
     in_relax=False,
     samples=lambda: (
         Sample((Arr(("n", 7, 3)),), LrnAttrs(alpha=0.5), rtol=1e-4),

@@ -18,7 +18,7 @@ from baton._src.ir.op_def import Fusion, Input, OpCall, OpDef
 from baton._src.ir.tensor_info import Info
 from baton._src.ops import kernel_words as k
 from baton._src.ops.canonical_axes import from_canonical, to_canonical
-from baton._src.ops.layouts import anchor
+from baton._src.ops.layouts import Anchor
 from baton._src.ops.means import refuse_bools, summing_dtype
 from baton._src.ops.nn.pooling.adaptive_gradient import gradient_max, gradient_mean
 from baton._src.ops.nn.pooling.pooling import pool_orders, pooled_info
@@ -257,7 +257,7 @@ def _define(kind: str, spatial: int, record: Any, is_global: bool) -> OpDef[Any]
         reference=reference_max if is_max else reference_mean,
         gradient=_global_gradient(kind) if is_global else gradient_max if is_max else gradient_mean,
         fusion=Fusion.OUT_EWISE_FUSABLE,
-        layout=anchor("layout", None, "out_layout"),
+        layout=Anchor("layout", None, "out_layout"),
         in_relax=not is_global and not is_max,
         samples=lambda: _samples(record, spatial, is_global),
         summary=("Max" if is_max else "Average")

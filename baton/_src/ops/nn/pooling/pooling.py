@@ -21,7 +21,7 @@ from baton._src.ops import kernel_words as k
 from baton._src.ops.canonical_axes import from_canonical, to_canonical
 from baton._src.ops.dims import DimMath, show_shape
 from baton._src.ops.layout_names import AxisOrder, layout_over
-from baton._src.ops.layouts import anchor
+from baton._src.ops.layouts import Anchor
 from baton._src.ops.means import refuse_bools, summing_dtype
 from baton._src.ops.precision import computed_wide
 from baton._src.ops.reduce.folds import greatest
@@ -288,7 +288,7 @@ def _define(spatial: int, record: Any, kind: str) -> OpDef[Any]:
         reference=reference_max if is_max else reference_mean,
         gradient=_gradient(f"grad.{kind}_pool{spatial}d_backward"),
         fusion=Fusion.OUT_EWISE_FUSABLE,
-        layout=anchor("layout", None, "out_layout"),
+        layout=Anchor("layout", None, "out_layout"),
         samples=lambda: _samples(record, spatial, is_max),
         summary=f"{'Max' if is_max else 'Average'} pooling over {spatial} spatial "
         + ("axis." if spatial == 1 else "axes."),
