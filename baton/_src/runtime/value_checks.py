@@ -92,7 +92,7 @@ class Matcher:
             return info.dims
         held = tuple(self.extra[info.shape_argument])
         if len(held) != array.ndim:
-            raise mismatch(place, f"a tensor of shape {held}", f"shape {array.shape}")
+            raise mismatch(place, f"a tensor of shape {held}", f"shape {array.shape}", ValueError)
         return held
 
     def _tensor(self, value: Any, info: TensorValue, place: str) -> NDArray:
@@ -100,16 +100,16 @@ class Matcher:
             raise mismatch(place, "a tensor", describe(value))
         rank = value.data.ndim
         if info.ndim not in (-1, rank):
-            raise mismatch(place, f"a tensor of rank {info.ndim}", f"rank {rank}, shape {value.shape}")
+            raise mismatch(place, f"a tensor of rank {info.ndim}", f"rank {rank}, shape {value.shape}", ValueError)
         if info.dtype and value.dtype != info.dtype:
-            raise mismatch(place, f"a tensor of dtype {info.dtype}", f"dtype {value.dtype}")
+            raise mismatch(place, f"a tensor of dtype {info.dtype}", f"dtype {value.dtype}", ValueError)
         return value
 
     def _shape(self, value: Any, ndim: int, place: str) -> None:
         if not isinstance(value, ShapeTuple):
             raise mismatch(place, "a shape", describe(value))
         if ndim not in (-1, len(value)):
-            raise mismatch(place, f"a shape of {ndim} dims", f"{len(value)} dims, {tuple(value)}")
+            raise mismatch(place, f"a shape of {ndim} dims", f"{len(value)} dims, {tuple(value)}", ValueError)
 
     def _prim(self, value: Any, dtype: str, place: str) -> None:
         found = prim_dtype(value)
@@ -122,7 +122,7 @@ class Matcher:
         if not isinstance(value, tuple) or isinstance(value, ShapeTuple):
             raise mismatch(place, f"a tuple of {len(fields)} values", describe(value))
         if len(value) != len(fields):
-            raise mismatch(place, f"a tuple of {len(fields)} values", f"{len(value)} values")
+            raise mismatch(place, f"a tuple of {len(fields)} values", f"{len(value)} values", ValueError)
 
     def _dims(self, found: Sequence[int], dims: Sequence[DimExpr] | None, place: str, word: str) -> None:
         for axis, dim in enumerate(dims or ()):
@@ -192,7 +192,7 @@ def _with_whole(
 ) -> DiagnosticError:
     """The error of an argument, with what the parameter is and what was given for it, in full."""
     whole = f"{name} is declared {show_info(info, slot_names)}; given was {describe(value)}"
-    return DiagnosticError([replace(d, help=d.help or whole) for d in error.diagnostics])
+    return type(error)([replace(d, help=d.help or whole) for d in error.diagnostics])
 
 
 def numbers_as_declared(value: Any, info: ValueInfo) -> Any:

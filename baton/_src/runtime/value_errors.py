@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from baton._src.support.diagnostics import fail
+from baton._src.support.diagnostics import DiagnosticError, fail
 from baton._src.values import ffi
 from baton._src.values.adt import ADT, RefCell
 from baton._src.values.closure import Closure
@@ -51,9 +51,11 @@ def is_packed(value: Any) -> bool:
     )
 
 
-def mismatch(place: str, expected: str, found: str) -> Exception:
-    """The error of a value of the wrong kind."""
-    return fail("value-mismatch", f"{place}: expected {expected}, found {found}")
+def mismatch(place: str, expected: str, found: str, kind: type[TypeError | ValueError] = TypeError) -> DiagnosticError:
+    """The error of a value of the wrong category; with kind `ValueError`, as in TVM's machines, of one with the wrong
+    rank, dtype or length. (Sizes that differ are neither.)
+    """
+    return fail("value-mismatch", f"{place}: expected {expected}, found {found}", kind=kind)
 
 
 def argument_count(function: str, expected: int, given: int, names: Sequence[str] = ()) -> NoReturn:
@@ -62,4 +64,5 @@ def argument_count(function: str, expected: int, given: int, names: Sequence[str
     plural = "" if expected == 1 else "s"
     missing = ", ".join(names[given:])
     help = f"give {missing} too, or bind it when building: params={{name: array}}" if missing else None
-    raise fail("argument-count", f"{function} takes {expected} argument{plural}{listed}; {given} given", help=help)
+    message = f"{function} takes {expected} argument{plural}{listed}; {given} given"
+    raise fail("argument-count", message, help=help, kind=ValueError)

@@ -48,6 +48,24 @@ def main(
     assert says(found, "the result of main", "dimension 0 is 6, expected 9")
 
 
+def test_what_is_wrong_is_an_error_of_python_s_as_well() -> None:
+    """As in TVM's machines: TypeError for another category, ValueError for a rank, dtype, length or count."""
+    if one_machine._mode == "interpreter":
+        return
+    body = """
+@R.function
+def main(x: R.Tensor(("n", 4), "float32"), t: R.Tuple(R.Prim("int64"), R.Object)) -> R.Object:
+    return x
+"""
+    x, t = np.zeros((2, 4), np.float32), (1, 2)
+    for args in [(1, t), (x, 1), (x, (1.5, 2))]:
+        with pytest.raises(TypeError):
+            run(body, *args)
+    for args in [(x[0], t), (x.astype("int32"), t), (x, (1,)), (x,)]:
+        with pytest.raises(ValueError, match=r"expected|takes"):
+            run(body, *args)
+
+
 @pytest.mark.rule("RELAX-SIG-5")
 @pytest.mark.rule("RELAX-SIG-5", rejects=True)
 @pytest.mark.rule("RELAX-SIG-6")

@@ -132,7 +132,7 @@ def _check_scalar(value: Any, dtype: DataType, place: str) -> None:
     if not isinstance(value, (*integers, float, np.floating) if dtype.is_float else integers):
         raise mismatch(place, f"a scalar of dtype {dtype}", f"{value!r} ({type(value).__name__})")
     if not dtype.is_float and not dtype.int_range[0] <= value <= dtype.int_range[1]:
-        raise mismatch(place, "a scalar of dtype {}, {} to {}".format(dtype, *dtype.int_range), str(value))
+        raise mismatch(place, "a scalar of dtype {}, {} to {}".format(dtype, *dtype.int_range), str(value), ValueError)
 
 
 Converter = Callable[[Any, list[NDArray]], Any]

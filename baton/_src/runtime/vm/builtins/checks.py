@@ -113,7 +113,7 @@ def check_tuple_info(value: Any, size: int, context: str = "") -> tuple[()]:
     if not isinstance(value, tuple) or isinstance(value, ShapeTuple):
         raise mismatch(context or "value", f"a tuple of {size} values", describe(value))
     if len(value) != size:
-        raise mismatch(context or "value", f"a tuple of {size} values", f"{len(value)} values")
+        raise mismatch(context or "value", f"a tuple of {size} values", f"{len(value)} values", ValueError)
     return ()
 
 

@@ -55,7 +55,7 @@ def match_shape(value: Any, heap: Any, count: int, *codes: Any) -> tuple[()]:
     if not isinstance(dims, tuple):
         raise mismatch(context or "match_shape", "a tensor or a shape", describe(value))
     if len(dims) != count:
-        raise mismatch(context or "match_shape", f"{count} dims", f"{len(dims)} dims, {tuple(dims)}")
+        raise mismatch(context or "match_shape", f"{count} dims", f"{len(dims)} dims, {tuple(dims)}", ValueError)
     for axis in range(count):
         _match_dim(dims[axis], MatchCode(codes[2 * axis]), codes[2 * axis + 1], heap, f"{context}: dimension {axis}")
     return ()
