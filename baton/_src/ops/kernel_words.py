@@ -237,21 +237,25 @@ def reduce_axis(extent: Dim, name: str = "k") -> tir.IterVar:
 
 
 def reduce_sum(value: Scalar, axes: Sequence[tir.IterVar]) -> Scalar:
+    """The sum over `axes`."""
     found: Scalar = reduction.sum(value, axes)
     return found
 
 
 def reduce_max(value: Scalar, axes: Sequence[tir.IterVar]) -> Scalar:
+    """The largest over `axes`."""
     found: Scalar = reduction.max(value, axes)
     return found
 
 
 def reduce_min(value: Scalar, axes: Sequence[tir.IterVar]) -> Scalar:
+    """The least over `axes`."""
     found: Scalar = reduction.min(value, axes)
     return found
 
 
 def reduce_product(value: Scalar, axes: Sequence[tir.IterVar]) -> Scalar:
+    """The product over `axes`."""
     found: Scalar = reduction.prod(value, axes)
     return found
 

@@ -39,6 +39,7 @@ def to_info(type_: Type) -> Info:
 
 
 def tensor_info(type_: TensorType) -> TensorInfo:
+    """A tensor type as operators see it."""
     dtype = type_.dtype if isinstance(type_.dtype, DataType) else VOID
     shape: Any = type_.shape
     if not isinstance(shape, tuple):

@@ -101,4 +101,5 @@ def _last_simple(node: ast.stmt) -> str | None:
 
 
 def mentions(node: ast.FunctionDef, name: str) -> bool:
+    """Whether the body of a function reads or binds a name."""
     return any(isinstance(n, ast.Name) and n.id == name for s in node.body for n in ast.walk(s))

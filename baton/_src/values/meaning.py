@@ -35,6 +35,7 @@ def values_by_key(keys: tuple[str | int, ...], strings: bool = False) -> Meaning
 
 
 def is_map(meaning: Meaning) -> bool:
+    """Whether it is a dictionary, of numbers or of strings."""
     return meaning.kind in ("map", "string map")
 
 

@@ -50,6 +50,7 @@ def indexed_info(call: OpCall[Any], x: TensorInfo, indices: list[TensorInfo]) ->
 
 
 def index_tensors(call: OpCall[Any], position: int) -> list[TensorInfo]:
+    """The fields of an operand that must be a tuple of tensors; anything else is an error of the call."""
     found = call.args[position]
     fields = found.fields if isinstance(found, TupleInfo) else ()
     tensors = [f for f in fields if isinstance(f, TensorInfo)]

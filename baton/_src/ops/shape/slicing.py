@@ -218,6 +218,7 @@ def gradient(b: Any, args: Any, a: StridedSliceAttrs, out: Any, grad: Any) -> li
 
 
 def bound_attributes(a: Any) -> Any:
+    """(name, value) of what says where a slice begins, ends and how it steps."""
     return ((name, getattr(a, name)) for name in ("begin", "end", "strides", "axes", "slice_mode", "assume_inbound"))
 
 

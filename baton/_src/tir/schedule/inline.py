@@ -95,6 +95,7 @@ def only_value(axis: tir.IterVar, reason: str) -> PrimExpr:
 
 
 def require_only_writer(root: st.Stmt, realize: st.BlockRealize, buffer: Buffer) -> None:
+    """Require that no other block that computes writes the buffer."""
     for other in realizes(root):
         if other is not realize and computes(other.block) and any(w.buffer is buffer for w in other.block.writes):
             raise refuse(f"{buffer.name} is also written by {other.block.name_hint}")
@@ -121,4 +122,5 @@ def require_unchanged(
 
 
 def distinct(indices: Any, axes: list[tir.Var]) -> bool:
+    """Whether the indices are axes, each another."""
     return all(isinstance(i, tir.Var) and i in axes for i in indices) and len(set(indices)) == len(indices)

@@ -142,6 +142,7 @@ def simplify(expr: PrimExpr, domains: Mapping[tir.Var, Any] | None = None) -> Pr
 
 
 def is_true(condition: PrimExpr) -> bool:
+    """Whether a condition is the constant true."""
     return isinstance(condition, tir.IntImm) and condition.value == 1
 
 

@@ -62,6 +62,7 @@ def normalised(
 
 
 def np_normalised(x: Any, axes: tuple[int, ...], gamma: Any, beta: Any, a: Any) -> Any:
+    """What `normalised` computes, over NumPy: in the dtype that narrow ones are computed in, rounded once."""
     values = wide(x)
     mean = values.mean(axis=axes, keepdims=True)
     variance = values.var(axis=axes, keepdims=True)
@@ -87,6 +88,7 @@ def through_statistics(b: Any, weighted: Any, normal: Any, deviation: Any, axes:
 
 
 def norm_sample(shape: Any, weights: Any, a: Any, dtype: str = "float32") -> Sample:
+    """A sample of data of a shape with a scale and a shift; bounds of error suit its dtype."""
     tolerance = 3e-2 if "16" in dtype else 1e-4
     vectors = (Arr(weights, dtype), Arr(weights, dtype))
     return Sample((Arr(shape, dtype), *vectors), a, rtol=tolerance, atol=tolerance)

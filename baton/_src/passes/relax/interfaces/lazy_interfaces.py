@@ -176,5 +176,6 @@ def giving(deliver: Callable[[int, Any], Call], params: Sequence[Var], body: Any
 
 
 def normal(module: IRModule, function: Function) -> Function:
+    """The function in normal form, with the StructInfo of every binding."""
     found: Function = BlockBuilder(module).normalize(function)
     return found
