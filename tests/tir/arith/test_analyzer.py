@@ -280,3 +280,30 @@ def test_numbers_beyond_the_dtype_leave_expressions_as_they_are(expr: PrimExpr, 
 def test_clipping_adds_nothing(expr: PrimExpr, expected: str) -> None:
     """Guards data at the ends of int32: max(x, -128) as max(x + 128, 0) - 128 is wrong for the largest numbers."""
     assert node_text(Analyzer().simplify(expr)) == expected
+
+
+LANES = tir.Broadcast(literal(4), 4)
+
+
+@pytest.mark.parametrize(
+    ("expr", "expected"),
+    [
+        (tir.Ramp(K, 1, 4) + tir.Broadcast(L, 4), "T.Ramp(k + l, 1, 4)"),
+        (tir.Ramp(K, 1, 4) * tir.Broadcast(literal(2), 4) - tir.Ramp(K, 2, 4), "T.Broadcast(k, 4)"),
+        (ops.floordiv(tir.Ramp(K * 8, 4, 4), LANES), "T.Ramp(k * 2, 1, 4)"),
+        (ops.floormod(tir.Ramp(K * 8 + 4, 1, 4), LANES), "T.Ramp(0, 1, 4)"),
+        (ops.floordiv(tir.Ramp(K, 1, 4), LANES), "T.Ramp(k, 1, 4) // T.Broadcast(4, 4)"),
+        (ops.truncdiv(K, 3) * 3 + ops.truncmod(K, 3), "k"),
+        (ops.min(K, L) + ops.max(K, L) * 1 + L, "k + l * 2"),
+        (ops.min(K * 4 + 2, L * 2 + 2), "T.min(k * 2, l) * 2 + 2"),
+        (ops.logical_and(K < 4, K >= 6), "T.bool(False)"),
+        (ops.logical_or(K < 4, K >= 4), "T.bool(True)"),
+        (ops.logical_and(K < 4, K >= 3), "k < 4 and k >= 3"),
+        (K // 8 < 3, "k < 24"),
+        (K // 8 >= L, "l <= k // 8"),
+        (K // 8 >= -2, "k >= -16"),
+    ],
+)
+def test_operations_come_together(expr: Any, expected: str) -> None:
+    """Guards vectors of integers, quotients toward zero, extrema and bounds that exclude each other."""
+    assert node_text(Analyzer().simplify(expr)) == expected

@@ -20,8 +20,8 @@ from baton._src.values.dtype import DataType
 
 @dataclass(frozen=True, slots=True)
 class Atom:
-    """`kind`: `var`, `div`, `mod`, `min`, `max`, `select`, `bit_and`, `bit_or`, `bit_xor`, of conditions `ge0` (args[0]
-    is >= 0), `eq0`, `and`, `or`, `not`; or `opaque`."""
+    """`kind`: `var`, `div`, `mod`, `tdiv` and `tmod` (toward zero), `vector` (base and stride), `min`, `max`, `select`,
+    `bit_and`, `bit_or`, `bit_xor`, of conditions `ge0` (args[0] is >= 0), `eq0`, `and`, `or`, `not`; or `opaque`."""
 
     index: int
     kind: str

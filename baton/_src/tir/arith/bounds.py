@@ -79,6 +79,11 @@ def _by_kind(ctx: Context, atom: Atom, depth: int) -> Interval:
             return _quotient(bound(ctx, atom.args[0], depth), bound(ctx, atom.args[1], depth))
         case "mod":
             return _remainder(bound(ctx, atom.args[0], depth), bound(ctx, atom.args[1], depth))
+        case "tdiv" | "tmod":
+            number = atom.args[1].get((), 0)
+            is_number = len(atom.args[1]) == 1 and number > 0
+            rule = _truncated_quotient if atom.kind == "tdiv" else _truncated_remainder
+            return rule(bound(ctx, atom.args[0], depth), number) if is_number else EVERYTHING
         case "min":
             parts = [bound(ctx, a, depth) for a in atom.args]
             return min(p[0] for p in parts), min(p[1] for p in parts)
@@ -129,6 +134,16 @@ def _quotient(a: Interval, b: Interval) -> Interval:
         return EVERYTHING
     corners = [_floor_div(x, y) for x in a for y in (low, high)]
     return min(corners), max(corners)
+
+
+def _truncated_quotient(a: Interval, divisor: int) -> Interval:
+    low, high = (end if math.isinf(end) else abs(end) // divisor * (1 if end >= 0 else -1) for end in a)
+    return low, high
+
+
+def _truncated_remainder(a: Interval, divisor: int) -> Interval:
+    low, high = a
+    return (max(low, 1 - divisor) if low < 0 else 0), (min(high, divisor - 1) if high > 0 else 0)
 
 
 def _remainder(a: Interval, b: Interval) -> Interval:

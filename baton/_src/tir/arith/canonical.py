@@ -22,6 +22,7 @@ from baton._src.tir.arith.comparisons import comparison, logical, negated, selec
 from baton._src.tir.arith.facts import Context
 from baton._src.tir.arith.opaque import direct_parts, is_index, opaque
 from baton._src.tir.arith.polynomial import Poly
+from baton._src.tir.arith.vectors import vector
 from baton._src.tir.expr import Call, FloatImm, IntImm, Var
 
 _MAX_DEGREE = 12
@@ -105,6 +106,8 @@ def _literal(ctx: Context, node: IntImm) -> Poly:
 
 
 def _sum(ctx: Context, node: Any) -> Poly:
+    if node.dtype.lanes > 1:
+        return vector(ctx, node)
     if not is_index(node.dtype):
         return opaque(ctx, node)
     total: Poly = {}
@@ -114,6 +117,8 @@ def _sum(ctx: Context, node: Any) -> Poly:
 
 
 def _product(ctx: Context, node: tir.Mul) -> Poly:
+    if node.dtype.lanes > 1:
+        return vector(ctx, node)
     a, b = ctx.memo[node.a], ctx.memo[node.b]
     if not is_index(node.dtype) or len(a) * len(b) > p.MAX_TERMS or _degree(a) + _degree(b) > _MAX_DEGREE:
         return opaque(ctx, node)
@@ -125,6 +130,8 @@ def _degree(poly: Poly) -> int:
 
 
 def _floor_div(ctx: Context, node: Any) -> Poly:
+    if node.dtype.lanes > 1:
+        return vector(ctx, node)
     a, b = ctx.memo[node.a], ctx.memo[node.b]
     if not is_index(node.dtype) or not wrapping.is_exact_quotient(ctx, a, b):
         return opaque(ctx, node)
@@ -132,6 +139,8 @@ def _floor_div(ctx: Context, node: Any) -> Poly:
 
 
 def _floor_mod(ctx: Context, node: Any) -> Poly:
+    if node.dtype.lanes > 1:
+        return vector(ctx, node)
     a, b = ctx.memo[node.a], ctx.memo[node.b]
     if not is_index(node.dtype) or not wrapping.is_exact_quotient(ctx, a, b):
         return opaque(ctx, node)
@@ -146,13 +155,17 @@ def _truncated(ctx: Context, node: Any) -> Poly:
     if x is not None and y:
         quotient = abs(x) // abs(y) * (1 if (x < 0) == (y < 0) else -1)
         return p.constant(quotient if isinstance(node, tir.Div) else x - y * quotient)
-    if y == 0 or not wrapping.is_exact_quotient(ctx, a, b) or not division.truncation_is_floor(ctx, a, b):
+    if y == 0 or not wrapping.is_exact_quotient(ctx, a, b):
         return opaque(ctx, node)
+    if not division.truncation_is_floor(ctx, a, b):
+        return division.truncated(ctx, "tdiv" if isinstance(node, tir.Div) else "tmod", a, b, node.dtype)
     rule = division.floor_div if isinstance(node, tir.Div) else division.floor_mod
     return rule(ctx, a, b, node.dtype)
 
 
 def _extremum(ctx: Context, node: Any) -> Poly:
+    if node.dtype.lanes > 1:
+        return vector(ctx, node)
     if not is_index(node.dtype):
         return opaque(ctx, node)
     a, b = ctx.memo[node.a], ctx.memo[node.b]
@@ -198,5 +211,7 @@ _CONVERTERS: dict[type, Callable[[Context, Any], Poly]] = {
     tir.Or: logical,
     tir.Not: negated,
     tir.Select: select,
+    tir.Ramp: vector,
+    tir.Broadcast: vector,
     Call: call,
 }

@@ -5,7 +5,7 @@ A condition is the polynomial 1 (holds), 0 (does not) or one atom of kind `ge0`,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.tir import operators
@@ -17,6 +17,9 @@ from baton._src.tir.arith.polynomial import ONE, ZERO, Poly
 from baton._src.tir.arith.proofs import is_nonnegative
 from baton._src.values.dtype import BOOL, DataType
 
+_MAX_BOUNDS = 8
+"""With more bounds than this, pairs of them are not compared."""
+
 
 def at_least_zero(ctx: Context, poly: Poly, dtype: DataType) -> Poly:
     """The condition `poly >= 0`, decided if it can be."""
@@ -27,9 +30,25 @@ def at_least_zero(ctx: Context, poly: Poly, dtype: DataType) -> Poly:
     rest, number = p.split_constant(poly)
     step = p.content(rest)
     poly = p.shift(p.divide_exactly(rest, step), number // step) if step > 1 else poly
+    undivided = _without_quotient(ctx, poly)
+    if undivided is not None:
+        return at_least_zero(ctx, undivided, dtype)
     return _known(
         ctx, ctx.atoms.intern(("ge0", p.key(poly)), "ge0", (poly,), BOOL, lambda: _emit_order(ctx, poly, dtype))
     )
+
+
+def _without_quotient(ctx: Context, poly: Poly) -> Poly | None:
+    """x // 8 + 3 >= 0 as x + 24 >= 0, and 3 - x // 8 >= 0 as 31 - x >= 0; None for anything else."""
+    rest, number = p.split_constant(poly)
+    if len(rest) != 1:
+        return None
+    ((monomial, sign),) = rest.items()
+    atom = ctx.atoms[monomial[0]]
+    divisor = p.as_constant(atom.args[1]) if len(monomial) == 1 and atom.kind == "div" else None
+    if divisor is None or divisor < 1 or abs(sign) != 1:
+        return None
+    return p.shift(p.scale(atom.args[0], sign), number * divisor + (divisor - 1 if sign < 0 else 0))
 
 
 def is_zero(ctx: Context, poly: Poly, dtype: DataType) -> Poly:
@@ -101,7 +120,7 @@ def combination(ctx: Context, kind: str, operands: Sequence[Poly]) -> Poly:
             flat[next(iter(part))[0]] = part
     if not flat:
         return neutral
-    if any(_complement(ctx, index) in flat for index in flat):
+    if any(_complement(ctx, index) in flat for index in flat) or _exclude(ctx, kind, flat):
         return absorbing
     if len(flat) == 1:
         return next(iter(flat.values()))
@@ -116,6 +135,18 @@ def combination(ctx: Context, kind: str, operands: Sequence[Poly]) -> Poly:
 
     identity = (kind, tuple(sorted(order)))
     return _known(ctx, ctx.atoms.intern(identity, kind, tuple(flat.values()), BOOL, make))
+
+
+def _exclude(ctx: Context, kind: str, parts: Iterable[int]) -> bool:
+    """Whether two bounds of one expression leave nothing (`and`), or leave nothing out (`or`): x < 4 and x >= 6."""
+    atoms = (ctx.atoms[index] for index in parts)
+    bounds = [atom.args[0] for atom in atoms if atom.kind == "ge0"]
+    for place, one in enumerate(bounds if len(bounds) <= _MAX_BOUNDS else ()):
+        for other in bounds[place + 1 :]:
+            room = p.as_constant(p.add(one, other))  # a - x >= 0 and x - b >= 0, of which the sum is a - b
+            if room is not None and (room < 0 if kind == "and" else room >= -1):
+                return True
+    return False
 
 
 def _complement(ctx: Context, index: int) -> int | None:

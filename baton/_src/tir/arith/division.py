@@ -18,7 +18,7 @@ from baton._src.tir.arith.facts import Context
 from baton._src.tir.arith.modular import modular_set
 from baton._src.tir.arith.polynomial import Poly
 from baton._src.tir.arith.proofs import is_nonnegative, is_within
-from baton._src.tir.expr import FloorDiv, FloorMod
+from baton._src.tir.expr import Div, FloorDiv, FloorMod, Mod
 from baton._src.values.dtype import INT64, DataType
 
 
@@ -201,10 +201,9 @@ def recombine(ctx: Context, poly: Poly, dtype: DataType = INT64) -> Poly:
         if monomial not in poly:
             continue
         for position, index in enumerate(monomial):
-            kind = ctx.atoms[index].kind
-            if kind in ("mod", "div"):
+            join = _JOINS.get(ctx.atoms[index].kind)
+            if join is not None:
                 factor = {monomial[:position] + monomial[position + 1 :]: poly[monomial]}
-                join = _join if kind == "mod" else _join_exact
                 with suppress(DoesNotFit):  # then they stay apart
                     poly = join(ctx, poly, index, factor, dtype)
                 break
@@ -243,6 +242,44 @@ def _join(ctx: Context, poly: Poly, index: int, factor: Poly, dtype: DataType) -
     whole = p.scale(floor_mod(ctx, x, p.constant(by * outer), dtype), number // by)
     joined = p.add(p.subtract(p.subtract(poly, remainder), low), whole)
     return joined if len(joined) < len(poly) else poly
+
+
+def _join_truncated(ctx: Context, poly: Poly, index: int, factor: Poly, dtype: DataType) -> Poly:
+    """The quotient and remainder of a division toward zero make up its numerator, too."""
+    numerator, divisor = ctx.atoms[index].args
+    partner = p.multiply(p.multiply(factor, divisor), truncated(ctx, "tdiv", numerator, divisor, dtype))
+    parts = p.add(p.multiply(factor, p.atom(index)), partner)
+    joined = p.add(p.subtract(poly, parts), p.multiply(factor, numerator))
+    return joined if len(joined) < len(poly) else poly
+
+
+def _join_extrema(ctx: Context, poly: Poly, index: int, factor: Poly, dtype: DataType) -> Poly:
+    """The smaller and the larger one of two make up their sum."""
+    atom = ctx.atoms[index]
+    other = ctx.atoms.find(("max", *atom_identity(atom.args))) if len(atom.args) == 2 else None
+    if other is None:
+        return poly
+    pair = p.multiply(factor, p.add(p.atom(index), p.atom(other)))
+    rest = p.subtract(poly, pair)
+    return p.add(rest, p.multiply(factor, p.add(*atom.args))) if len(rest) == len(poly) - len(pair) else poly
+
+
+def atom_identity(args: tuple[Poly, ...]) -> tuple[tuple[p.Key, ...]]:
+    """What an extremum is told by, besides its kind."""
+    return (tuple(p.key(arg) for arg in args),)
+
+
+_JOINS = {"mod": _join, "div": _join_exact, "tmod": _join_truncated, "min": _join_extrema}
+
+
+def truncated(ctx: Context, kind: str, numerator: Poly, divisor: Poly, dtype: DataType) -> Poly:
+    """The quotient ("tdiv") toward zero, or what it leaves ("tmod")."""
+    node = Div if kind == "tdiv" else Mod
+
+    def make() -> PrimExpr:
+        return node(ctx.atoms.emit(numerator, dtype), ctx.atoms.emit(divisor, dtype))
+
+    return p.atom(ctx.atoms.intern((kind, p.key(numerator), p.key(divisor)), kind, (numerator, divisor), dtype, make))
 
 
 def truncation_is_floor(ctx: Context, numerator: Poly, divisor: Poly) -> bool:

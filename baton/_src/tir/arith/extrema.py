@@ -1,7 +1,8 @@
-"""Minima and maxima: flattened, shared terms taken out, what is provably not the extremum dropped."""
+"""Minima and maxima: flattened, shared terms and factors taken out, what is provably not the extremum dropped."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from baton._src.ir.expr import PrimExpr
@@ -22,7 +23,9 @@ def extremum(ctx: Context, kind: str, operands: Sequence[Poly], dtype: DataType)
     if len(found) == 1:
         return found[0]
     shared = _shared_terms(found)
-    parts = sorted((p.subtract(f, shared) for f in found), key=p.key)
+    left = [p.subtract(f, shared) for f in found]
+    factor = math.gcd(*(c for part in left for c in part.values()))
+    parts = sorted((p.divide_exactly(part, factor) for part in left), key=p.key)
 
     def make() -> PrimExpr:
         combine = operators.min if kind == "min" else operators.max
@@ -32,18 +35,18 @@ def extremum(ctx: Context, kind: str, operands: Sequence[Poly], dtype: DataType)
         return total
 
     identity = (kind, tuple(p.key(x) for x in parts))
-    return p.add(p.atom(ctx.atoms.intern(identity, kind, tuple(parts), dtype, make)), shared)
+    return p.add(p.scale(p.atom(ctx.atoms.intern(identity, kind, tuple(parts), dtype, make)), factor), shared)
 
 
 def _flatten(ctx: Context, kind: str, operands: Sequence[Poly]) -> list[Poly]:
-    """Operands such as `min(a, b) + c` become `a + c` and `b + c`: shared terms may have been taken out of a part."""
+    """Operands such as `min(a, b) * 2 + c` become `a * 2 + c` and `b * 2 + c`: what parts share was taken out."""
     flat: dict[p.Key, Poly] = {}
     for operand in operands:
-        inner = [m for m, c in operand.items() if c == 1 and len(m) == 1 and ctx.atoms[m[0]].kind == kind]
+        inner = [m for m, c in operand.items() if c > 0 and len(m) == 1 and ctx.atoms[m[0]].kind == kind]
         parts: Sequence[Poly] = (operand,)
         if len(inner) == 1:
             rest = {m: c for m, c in operand.items() if m != inner[0]}
-            parts = [p.add(a, rest) for a in ctx.atoms[inner[0][0]].args]
+            parts = [p.add(p.scale(a, operand[inner[0]]), rest) for a in ctx.atoms[inner[0][0]].args]
         for part in parts:
             flat[p.key(part)] = part
     return list(flat.values())
