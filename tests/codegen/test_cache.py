@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -126,6 +127,22 @@ def test_what_children_do_not_deliver_the_parent_does() -> None:
     assert shared(keys, work, 3) == {key: key.encode() * 100_000 for key in keys}
     with pytest.raises(ValueError, match="wrong"):
         shared({**keys, "wrong": 1}, work, 3)
+
+
+def test_an_interruption_ends_the_children() -> None:
+    """They went on to the end of the queue meanwhile."""
+    parent = os.getpid()
+
+    def work(key: str) -> bytes:
+        if os.getpid() == parent:
+            raise KeyboardInterrupt
+        time.sleep(60)
+        return b""
+
+    start = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        shared(dict.fromkeys("abcd", 1), work, 2)
+    assert time.monotonic() - start < 50
 
 
 def test_workers_give_the_same(tmp_path: Path) -> None:

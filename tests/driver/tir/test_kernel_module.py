@@ -58,6 +58,8 @@ def test_written_and_read_again(write: str, tmp_path: Path) -> None:
     assert not module.implements_function("main")
     with pytest.raises(DiagnosticError, match="no kernel is named 'main'"):
         module.get_function("main")
+    with pytest.raises(DiagnosticError, match="several kernels, and none is called main"):
+        module(source, result)
 
 
 def test_kernels_answer_to_their_global_symbol_too(tmp_path: Path) -> None:

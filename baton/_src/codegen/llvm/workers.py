@@ -28,7 +28,8 @@ from baton._src.support.progress import report
 Work = Callable[[str], bytes]
 
 PATIENCE = 0.03
-"""Seconds of work that this process does alone before forking; forking costs a few milliseconds."""
+"""Seconds of its own time that this process works alone before forking, which costs a few milliseconds; on a busy
+machine, time that passes says nothing about the work that is left."""
 TASK = "compiling kernels"
 SILENCE = 300.0
 """Seconds after which a child that does not terminate is killed."""
@@ -41,10 +42,10 @@ def shared(sizes: Mapping[str, int], work: Work, workers: int = 0) -> dict[str, 
     tasks = sorted(sizes, key=lambda k: -sizes[k])
     count = min(workers or _cores(), len(tasks))
     found: dict[str, bytes] = {}
-    start = time.perf_counter()
+    start = time.thread_time()
     may_share = count > 1 and _can_fork()
     for done, key in enumerate(tasks):
-        if may_share and (workers > 1 or time.perf_counter() - start > PATIENCE) and len(tasks) - done > 1:
+        if may_share and (workers > 1 or time.thread_time() - start > PATIENCE) and len(tasks) - done > 1:
             found.update(_in_children(tasks[done:], work, min(count, len(tasks) - done)))
             break
         report(TASK, done, len(tasks))
@@ -86,6 +87,10 @@ def _in_children(tasks: list[str], work: Work, count: int) -> dict[str, bytes]:
             while (number := _next(queue)) is not None:
                 report(TASK, number, len(tasks))
                 found[tasks[number]] = work(tasks[number])
+        except BaseException:  # an interruption, too: nobody asks for what the children would go on to make
+            for child in children:
+                os.kill(child.pid, 9)
+            raise
         finally:
             for child in children:
                 _wait(child)

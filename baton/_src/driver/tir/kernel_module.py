@@ -109,7 +109,11 @@ class KernelModule(ModuleFace):
 
     @property
     def entry_name(self) -> str:
-        return "main" if "main" in self.kernels else next(iter(self.kernels))
+        """`main`, or the only kernel. Error `function-missing`: there are several others."""
+        if "main" in self.kernels or len(self.kernels) == 1:
+            return "main" if "main" in self.kernels else next(iter(self.kernels))
+        there = f"choose one: module[name](...) of {', '.join(self.kernels)}"
+        raise fail("function-missing", "the module has several kernels, and none is called main", help=there)
 
     @property
     def entry_func(self) -> Kernel:
