@@ -12,6 +12,7 @@ import pytest
 from onnx import TensorProto, helper
 
 import baton
+from baton._src.support.diagnostics import DiagnosticError
 from tests.frontends.onnx.against_onnxruntime import assert_as_onnxruntime, onnxruntime_outputs
 from tests.frontends.onnx.models import model_of, weight
 
@@ -33,13 +34,17 @@ def test_corners_of_a_slice(start: int, stop: int) -> None:
 
 @pytest.mark.parametrize("mode", ["constant", "edge", "reflect", "wrap"])
 def test_widths_of_a_border(mode: str) -> None:
-    """A negative width takes elements away."""
+    """A negative width takes elements away, before others are repeated at the other end."""
     model = _compiled([helper.make_node("Pad", ["x", "w"], ["y"], mode=mode)], [("w", [4])])
     for width in ((0, 0, 0, 0), (1, 2, 3, 0), (2, 0, 2, 3)):
         around = ((width[0], width[2]), (width[1], width[3]))
         np.testing.assert_array_equal(model.run({"x": DATA, "w": np.array(width)})[0], np.pad(DATA, around, mode))
     cut = model.run({"x": DATA, "w": np.array([-1, 0, 0, -2])})[0]
     np.testing.assert_array_equal(cut, DATA[1:, :2])
+    both = model.run({"x": DATA, "w": np.array([-2, 1, 2, -1])})[0]
+    np.testing.assert_array_equal(both, np.pad(DATA[2:, :3], ((0, 2), (1, 0)), mode))
+    with pytest.raises(DiagnosticError):
+        model.run({"x": DATA, "w": np.array([-4, 0, -2, 0])})
 
 
 def test_a_border_up_to_whole_blocks() -> None:

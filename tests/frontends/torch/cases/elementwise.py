@@ -65,6 +65,7 @@ ACTIVATIONS: list[Case] = [
     *((f, (X,)) for f in (functional.softshrink, functional.hardshrink, functional.tanhshrink, functional.softsign)),
     (lambda x: (functional.leaky_relu(x, 0.2), functional.elu(x, 0.5), functional.celu(x, 0.5)), (X,)),
     (lambda x: (functional.gelu(x, approximate="tanh"), functional.hardtanh(x, -0.5, 0.7)), (X,)),
+    (lambda x: (functional.hardshrink(x * NAN), functional.threshold(x * NAN, 0, 1)), (X,)),
     (lambda x: (functional.softplus(x * 9, 2, 5), functional.threshold(x, 0.1, 20), functional.glu(x)), (X,)),
     (lambda x, w: (functional.prelu(x, w), functional.prelu(x[0, 0], w[:1])), (X, torch.tensor([0.1, 0.2, 0.3]))),
     (lambda x: (x.softmax(1), x.log_softmax(-1), x[0, 0, 0].softmax(0), torch.softmax(x, 0, torch.float64)), (X,)),

@@ -56,12 +56,14 @@ def _with_elements(node: OnnxNode, x: Value, widened: list[bool]) -> Value:
 
 def widened(node: OnnxNode, x: Value, axis: int, before: Dim, after: Dim, number: Value) -> Value:
     """A border along one axis, of a width or with a number that only a run tells: every element of the result looks
-    for its place in the operand. (A negative width takes elements away, as it should.)"""
-    g, size = node.graph, None if x.shape is None else x.shape[axis]
-    if size is None:
+    for its place in the operand. A negative width takes elements away beforehand."""
+    g = node.graph
+    if x.shape is None:
         node.fail("the size of the padded axis must be known", code="onnx-dynamic")
     if all(isinstance(w, int) and w == 0 for w in (before, after)):
         return x
+    x, size = _without(node, x, axis, _positive(-before), _positive(-after))
+    before, after = _positive(before), _positive(after)
     length, zero = g.dims(size), g.scalar(0, g.dims(size))
     last = g.call("subtract", length, g.scalar(1, length))
     at = g.call("subtract", g.call("arange", start=0, stop=size + before + after, step=1, dtype=INT64), g.dims(before))
@@ -81,6 +83,21 @@ def widened(node: OnnxNode, x: Value, axis: int, before: Dim, after: Dim, number
     taken = g.call("logical_and", g.call("greater_equal", at, zero), g.call("less_equal", at, last))
     taken = g.reshape(taken, (size + before + after, *[1] * (x.rank - axis - 1)))
     return g.call("where", taken, inside, number)
+
+
+def _positive(width: Dim) -> Dim:
+    return max(width, 0) if isinstance(width, int) else ops.max(width, 0)
+
+
+def _without(node: OnnxNode, x: Value, axis: int, before: Dim, after: Dim) -> tuple[Value, Dim]:
+    """(`x` without so many elements at the ends of an axis, what is left of that)"""
+    assert x.shape is not None
+    size = x.shape[axis]
+    if all(isinstance(w, int) and w == 0 for w in (before, after)):
+        return x, size
+    left = size - before - after
+    kept = node.graph.call("strided_slice", x, axes=(axis,), begin=(before,), end=(size - after,), strides=(1,))
+    return node.graph.of_shape(kept, (*x.shape[:axis], left, *x.shape[axis + 1 :])), left
 
 
 def _number(node: OnnxNode, x: Value) -> Value:

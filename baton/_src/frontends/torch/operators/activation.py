@@ -105,12 +105,12 @@ def softshrink(node: AtenNode, x: Value, lambd: float) -> Value:
 
 def hardshrink(node: AtenNode, x: Value, lambd: float) -> Value:
     g = node.graph
-    return g.call("where", g.call("greater", g.call("abs", x), g.scalar(lambd, x)), x, g.scalar(0, x))
+    return g.call("where", g.call("less_equal", g.call("abs", x), g.scalar(lambd, x)), g.scalar(0, x), x)  # NaN stays
 
 
 def threshold(node: AtenNode, x: Value, bound: float, value: float) -> Value:
     g = node.graph
-    return g.call("where", g.call("greater", x, g.scalar(bound, x)), x, g.scalar(value, x))
+    return g.call("where", g.call("less_equal", x, g.scalar(bound, x)), g.scalar(value, x), x)  # NaN stays
 
 
 def glu(node: AtenNode, x: Value, dim: int) -> Value:

@@ -20,13 +20,21 @@ def _axis_of(axis: Any) -> int | None:
 def unique(
     data: NDArray, sorted: Any = 1, index: Any = 0, inverse: Any = 0, counts: Any = 0, axis: Any = None
 ) -> NDArray | tuple[NDArray, ...]:
-    """The distinct elements, ascending; with their first indices, the inverse map and counts where asked for."""
+    """The distinct elements, ascending, or in order of appearance if not `sorted`; with their first indices, the
+    inverse map and counts where asked for."""
+    along, wanted = _axis_of(axis), (bool(index), bool(inverse), bool(counts))
     find: Any = np.unique  # typed for flags that are literals only
-    found = find(data.data, bool(index), bool(inverse), bool(counts), axis=_axis_of(axis))
-    if not isinstance(found, tuple):
-        return NDArray(np.ascontiguousarray(found))
-    first, *rest = found
-    return (NDArray(np.ascontiguousarray(first)), *[NDArray(np.ascontiguousarray(r).astype(np.int64)) for r in rest])
+    if sorted and not any(wanted):  # much faster
+        return NDArray(np.ascontiguousarray(find(data.data, axis=along)))
+    values, first, places, times = find(data.data, True, True, True, axis=along)
+    places = places.reshape(-1)
+    if not sorted:
+        order = np.argsort(first)
+        values = np.take(values, order, axis=along or 0)
+        first, places, times = first[order], np.argsort(order)[places], times[order]
+    chosen = [np.ascontiguousarray(r, np.int64) for r, is_wanted in zip((first, places, times), wanted) if is_wanted]
+    found = (NDArray(np.ascontiguousarray(values)), *map(NDArray, chosen))
+    return found if chosen else found[0]
 
 
 def nonzero(data: NDArray) -> NDArray:
