@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from baton._src.codegen.llvm.module import module_texts
 from baton._src.ir.target import Target
+from baton._src.lower.kernel_schedules.schedule import schedule
 from baton._src.te import reduction
 from baton._src.te.computation import compute, placeholder, reduce_axis
 from baton._src.te.prim_func import create_prim_func
@@ -117,3 +119,12 @@ def test_assertions_become_faults() -> None:
     longer = np.zeros(3, "float32")
     assert run_native(func, longer) is None
     assert longer[0] == 1
+
+
+def test_sums_of_some_lanes_are_not_merged() -> None:
+    """Guards reductions of fewer columns than a vector has lanes: other lanes of a sum have nothing to keep."""
+    a, k = placeholder((5, 3, 7), "float32", "A"), reduce_axis((0, 3), "k")
+    func = create_prim_func([a, compute((5, 7), lambda i, j: reduction.sum(a[i, k, j], k), "C")])
+    texts, _ = module_texts({"f": schedule(func, Target("llvm -mcpu=x86-64-v4"))}, Target("llvm -mcpu=x86-64-v4"))
+    assert "masked.load" in texts["f"]
+    assert "select" not in texts["f"]

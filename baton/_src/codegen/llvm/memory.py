@@ -17,10 +17,11 @@ from baton._src.codegen.llvm.text import FunctionText, with_lanes
 from baton._src.codegen.llvm.types import byte_size, memory_type, register_type
 from baton._src.codegen.llvm.vectors import memory_align, vector_suffix, zero_of
 from baton._src.ir.expr import PrimExpr
+from baton._src.ir.traverse import post_order
 from baton._src.support.diagnostics import InternalError
 from baton._src.tir import expr as tir
 from baton._src.tir.buffer import Buffer
-from baton._src.tir.stmt import BufferStore
+from baton._src.tir.stmt import Allocate, BufferStore
 from baton._src.values.dtype import DataType
 
 _INDEX = DataType("int64")
@@ -38,6 +39,8 @@ class MemoryAccess(ABC):
         self.mask_lanes = 1
         self.stack: dict[tir.Var, int] = {}
         """Elements of the buffers on this function's stack."""
+        self.own_mask: dict[tir.Var, str] = {}
+        """The mask under which a buffer was allocated whose lanes are apart: other lanes have nothing in it to keep."""
         self.check_access: Callable[[tir.BufferLoad], None] | None = None
         """Called before each load in a checked build."""
 
@@ -206,7 +209,7 @@ class MemoryAccess(ABC):
 
     def _store_run(self, buffer: Buffer, index: tir.Ramp, wide: str, operand: str, align: int) -> None:
         lanes, address = index.lanes, self.pointer(buffer, index.base)
-        if self.mask is None:
+        if self.mask is None or self.mask == self.own_mask.get(buffer.data):
             self.f.line(f"store {wide} {operand}, ptr {address}, align {align}")
             return
         if self._is_whole(buffer, index):
@@ -227,6 +230,17 @@ class MemoryAccess(ABC):
         if not isinstance(index.base, tir.IntImm):
             return False
         return 0 <= index.base.value <= self.stack.get(buffer.data, -1) - index.lanes
+
+
+def keeps_lanes_apart(stmt: Allocate, lanes: int) -> bool:
+    """Whether a buffer has a place for each lane, which no other lane reads or writes."""
+    for node in post_order(stmt.body):
+        if isinstance(node, (tir.BufferLoad, BufferStore)) and node.buffer.data is stmt.buffer_var:
+            index = node.indices[0]
+            whole = isinstance(index, tir.Ramp) and index.lanes == lanes and _is_one(index.stride)
+            if not whole or not isinstance(index.base, tir.IntImm) or index.base.value % lanes:
+                return False
+    return True
 
 
 def computed_places(indices: Sequence[PrimExpr]) -> list[PrimExpr]:

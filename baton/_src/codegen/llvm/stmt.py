@@ -12,6 +12,7 @@ from baton._src.codegen.llvm.bounds import check_bounds, check_index
 from baton._src.codegen.llvm.expr import ExprWriter
 from baton._src.codegen.llvm.fault import leave_if_fault, leave_with_fault
 from baton._src.codegen.llvm.intrinsics import HANDLERS, call_c
+from baton._src.codegen.llvm.memory import keeps_lanes_apart
 from baton._src.codegen.llvm.parallel import parallel_loop
 from baton._src.codegen.llvm.text import FunctionText
 from baton._src.codegen.llvm.types import byte_size, memory_type, register_type
@@ -128,6 +129,8 @@ class StmtWriter:
         if len(sizes) == len(stmt.extents) and count * unit <= STACK_LIMIT:
             self.e.env[stmt.buffer_var] = self.f.alloca(kind, max(count, 1), 64)
             self.e.stack[stmt.buffer_var] = count
+            if self.e.mask is not None and keeps_lanes_apart(stmt, self.e.mask_lanes):
+                self.e.own_mask[stmt.buffer_var] = self.e.mask
             self._spoil(self.e.env[stmt.buffer_var], str(count * unit))
             self.emit(stmt.body)
             return
