@@ -73,6 +73,8 @@ class Attrs:
     """
 
     names: ClassVar[tuple[str, ...]] = ()
+    bools: ClassVar[frozenset[str]] = frozenset()
+    """The attributes declared `bool`: TVM's text and scripts give 0 and 1 for them."""
     relax_order: ClassVar[tuple[str, ...]] = ()
     """The order in Relax's text, if it differs from that of the fields."""
 
@@ -80,7 +82,7 @@ class Attrs:
         """Each attribute is set once, while the record is made."""
         if name not in self.names or name in self.__dict__:
             raise dataclasses.FrozenInstanceError(f"cannot assign to field {name!r}")
-        object.__setattr__(self, name, _kept(content))
+        set_attr(self, name, content)
 
     def __delattr__(self, name: str) -> None:
         raise dataclasses.FrozenInstanceError(f"cannot delete field {name!r}")
@@ -154,14 +156,17 @@ class Attrs:
 def attrs(cls: type[T]) -> type[T]:
     """Declare an attribute class."""
     built: Any = dataclass(eq=False, repr=False)(cls)
-    built.names = tuple(f.name for f in dataclasses.fields(built))
+    fields = dataclasses.fields(built)
+    built.names = tuple(f.name for f in fields)
+    built.bools = frozenset(f.name for f in fields if f.type in ("bool", bool))
     found: type[T] = built
     return found
 
 
 def set_attr(record: Attrs, name: str, content: object) -> None:
     """For `__post_init__` only: store the normalised form of an attribute."""
-    object.__setattr__(record, name, _kept(content))
+    is_flag = name in record.bools and isinstance(content, int)
+    object.__setattr__(record, name, bool(content) if is_flag else _kept(content))
 
 
 @attrs

@@ -70,6 +70,19 @@ def test_constants_of_tvm() -> None:
     assert found.numpy().tolist() == [12, 23]
 
 
+def test_attributes_as_tvm_writes_them() -> None:
+    """The record of arange repeats the operands, which are metadata where they are constants; flags may be 0 and 1."""
+    bounds = ", ".join(f"{name}=meta[relay.Constant][{i}]" for i, name in enumerate(("start", "stop", "step")))
+    text = f"""#[version = "0.0.5"]
+def @main() {{
+  mean(arange(0f, 6f, 2f, {bounds}, dtype="float32"), axis=[0], keepdims=1)
+}}
+"""
+    module = relay.parse(text + section(*(np.float32(v) for v in (0, 6, 2))))
+    assert relay.create_executor("debug", module).evaluate()().numpy().tolist() == [2]
+    assert structural_equal(relay.parse(module.astext()), module)
+
+
 def test_malformed_sections() -> None:
     """Each is a diagnostic that names the section."""
     one = np.array([2, 3], "float32")

@@ -7,6 +7,7 @@ Relax takes bounds as arguments, Relay as scalar tensors. Source: facts relax-op
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,8 @@ from baton._src.tir import expr as tir
 from baton._src.tir.expr import AnyDim
 from baton._src.values.dtype import VOID, DataType
 
+_OPERANDS = ("start", "stop", "step")
+
 
 @attrs
 class ArangeAttrs(Attrs):
@@ -33,6 +36,15 @@ class ArangeAttrs(Attrs):
 
     def __post_init__(self) -> None:
         set_attr(self, "dtype", DataType(self.dtype or VOID))
+
+    @classmethod
+    def said_in_relay(cls, given: Mapping[str, Any]) -> Mapping[str, Any]:
+        """TVM's record repeats the operands."""
+        return {name: content for name, content in given.items() if name not in _OPERANDS}
+
+    @classmethod
+    def accepts(cls, name: str) -> bool:
+        return name in _OPERANDS or super().accepts(name)
 
 
 def infer_arange(call: OpCall[ArangeAttrs]) -> Info:
@@ -117,7 +129,7 @@ def relay_arange(make: Any, start: Any, stop: Any = None, step: Any = None, dtyp
 ARANGE = OpDef(
     "arange",
     ArangeAttrs,
-    inputs=tuple(Input(n, kind="prim") for n in ("start", "stop", "step")),
+    inputs=tuple(Input(n, kind="prim") for n in _OPERANDS),
     infer=infer_arange,
     compute=compute_arange,
     reference=reference_arange,
