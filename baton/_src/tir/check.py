@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from baton._src.ir.module import IRModule
-from baton._src.support.diagnostics import Diagnostic, DiagnosticError
+from baton._src.support.diagnostics import Diagnostic, ValueDiagnosticError
 from baton._src.support.trampoline import Task, run
 from baton._src.tir import expr as tir
 from baton._src.tir.buffer import Buffer, BufferRegion
@@ -51,12 +51,12 @@ def check_prim_func(func: PrimFunc, name: str = "") -> list[Diagnostic]:
 
 
 def verify_well_formed(obj: PrimFunc | IRModule, assert_mode: bool = True) -> bool:
-    """Whether a kernel, or each one of a module, is well formed; with `assert_mode` raise `DiagnosticError` with every
-    finding if not."""
+    """Whether a kernel, or each one of a module, is well formed; with `assert_mode` raise a `DiagnosticError` (and
+    `ValueError`) with every finding if not."""
     kernels = [obj] if isinstance(obj, PrimFunc) else [f for f in obj.functions.values() if isinstance(f, PrimFunc)]
     findings = [finding for kernel in kernels for finding in check_prim_func(kernel)]
     if findings and assert_mode:
-        raise DiagnosticError(findings)
+        raise ValueDiagnosticError(findings)
     return not findings
 
 

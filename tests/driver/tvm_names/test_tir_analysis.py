@@ -37,6 +37,7 @@ def block(name: str) -> Any:
 def test_work_and_memory() -> None:
     """Two operations a step of the product, one a result; one buffer of 24 floats."""
     assert A.estimate_tir_flops(IRModule({"main": product})) == 4 * 6 * 8 * 2 + 24
+    assert A.estimate_tir_flops(product.with_attr("estimated_flops", 7)) == 7
     assert A.calculate_workspace_bytes(product, 64) == 128
     assert A.calculate_allocated_bytes(product) == {"main": {"global": 96}}
     assert A.find_anchor_block(IRModule({"main": product})) is block("C")

@@ -137,21 +137,28 @@ def _allocated(func: PrimFunc) -> dict[str, int]:
 
 
 def estimate_tir_flops(stmt_or_mod: Any) -> float:
-    """How many floating-point operations run: each operator and intrinsic on floats counts as one, times the iterations
-    of the loops around. Loops of symbolic extents are an error (`tir-extent`); of two branches the dearer counts."""
+    """How many operations run: each operator and intrinsic on values counts as one, times the iterations of the loops
+    around, and indices of loads as none. Loops of symbolic extents are an error (`tir-extent`); of two branches the
+    dearer counts. The attribute `estimated_flops` of a kernel is taken instead.
+    """
     if isinstance(stmt_or_mod, IRModule):
-        return sum(_flops(f.body) for f in stmt_or_mod.functions.values() if isinstance(f, PrimFunc))
-    return _flops(stmt_or_mod.body if isinstance(stmt_or_mod, PrimFunc) else stmt_or_mod)
+        return sum(_kernel_flops(f) for f in stmt_or_mod.functions.values() if isinstance(f, PrimFunc))
+    return _kernel_flops(stmt_or_mod) if isinstance(stmt_or_mod, PrimFunc) else _flops(stmt_or_mod)
+
+
+def _kernel_flops(func: PrimFunc) -> float:
+    told = func.attrs.get("estimated_flops")
+    return _flops(func.body) if told is None else float(told)
 
 
 def _flops(root: Any) -> float:
     found: dict[Any, float] = {}
-    for node in post_order(root):
+    for node in post_order(root, below=_counted):
         if isinstance(node, st.IfThenElse):
             other = 0.0 if node.else_case is None else found[node.else_case]
             found[node] = found[node.condition] + max(found[node.then_case], other)
             continue
-        inside = sum(found.get(c, 0.0) for c in children(node) if not isinstance(node, st.Block) or c is not node.init)
+        inside = sum(found.get(c, 0.0) for c in _counted(node))
         if isinstance(node, st.For):
             if not isinstance(node.extent, tir.IntImm):
                 raise fail("tir-extent", f"the loop over {node.loop_var.name} has no constant extent", span=node.span)
@@ -160,8 +167,23 @@ def _flops(root: Any) -> float:
     return found[root]
 
 
+def _counted(node: Any) -> list[Any]:
+    """The parts of a node whose operations count: those on values, not on places."""
+    match node:
+        case tir.BufferLoad():
+            return []
+        case st.For():
+            return [node.body]
+        case st.BlockRealize():
+            return [node.block]
+        case st.Block():
+            return [node.body]
+        case _:
+            return children(node)
+
+
 def _own_flops(node: Any) -> float:
-    counted = isinstance(node, tir.BinaryOp | tir.CompareOp) and node.a.dtype.is_float
+    counted = isinstance(node, tir.BinaryOp | tir.CompareOp | tir.LogicalOp | tir.Not)
     called = isinstance(node, tir.Call) and node.dtype.is_float
     return float(node.dtype.lanes) if counted or called else 0.0
 
