@@ -1,6 +1,7 @@
 """Binary search: searchsorted (Relay) and bucketize (Relax).
 
 The position before which each value would be inserted into an ascending row: left of equal elements, or right of them.
+NaN comes last, as in NumPy.
 `bucketize` has one row for all values. Source: facts relax-ops-passes-vm §1 (search), relay-language §6 level 6.
 """
 
@@ -64,6 +65,15 @@ def _compared_in(*dtypes: DataType) -> DataType:
     return DataType(np.result_type(*(accumulator(d).numpy for d in dtypes)))
 
 
+def _before(element: Any, value: Any, right: bool) -> Any:
+    """Whether a value's place is behind an element. As in sorted rows, NaN is greater than all numbers."""
+    before = tir.LE(element, value) if right else tir.LT(element, value)
+    if not value.dtype.is_float:
+        return before
+    is_nan = tir.NE(value, value)
+    return tir.Or(before, is_nan if right else tir.And(is_nan, tir.EQ(element, element)))
+
+
 def search(row: k.Tensor, values: k.Tensor, right: bool, dtype: Any) -> k.Tensor:
     """A binary search an element."""
     length, kept = k.index(row.shape[-1]), _compared_in(row.dtype, values.dtype)
@@ -82,7 +92,7 @@ def search(row: k.Tensor, values: k.Tensor, right: bool, dtype: Any) -> k.Tensor
 
             def at(middle: Any) -> Stmt:
                 element, value = (k.cast(kept, v) for v in (load(ordered, *outer, middle), load(wanted, *i)))
-                before = tir.LE(element, value) if right else tir.LT(element, value)
+                before = _before(element, value, right)
 
                 def moved(is_before: Any) -> Stmt:  # without a jump, which could not be foreseen
                     begin = k.select(is_before, middle + k.index(1), load(cursor, *low))
@@ -131,6 +141,10 @@ SEARCHSORTED = OpDef(
     fusion=Fusion.OPAQUE,
     samples=lambda: (
         Sample((Arr((5,), values=(-1.5, -0.5, 0.0, 0.5, 1.5)), Arr(("n", 4))), SearchAttrs()),
+        *(
+            Sample((Arr((4,), values=(-1, 0, np.inf, np.nan)), Arr((3,), values=(np.nan, np.inf, 0))), SearchAttrs(r))
+            for r in (False, True)
+        ),
         Sample(
             (Arr((2, 3), "int32", values=((0, 1, 1), (1, 2, 3))), Arr((2, "m"), "int32", 0, 4)),
             SearchAttrs(right=True, dtype="int64"),
