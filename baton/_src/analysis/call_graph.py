@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from baton._src.ir.expr import GlobalVar
+from baton._src.ir.mentioned import mentioned
 from baton._src.ir.module import IRModule
-from baton._src.ir.traverse import post_order
 from baton._src.support.graphs import circles
 
 
@@ -15,8 +15,8 @@ def call_graph(module: IRModule) -> dict[GlobalVar, list[GlobalVar]]:
     by_name = {var.name_hint: var for var in module.functions}
     graph = {}
     for var, function in module.functions.items():
-        mentioned = (n.name_hint for n in post_order(function) if isinstance(n, GlobalVar))
-        graph[var] = [by_name[name] for name in dict.fromkeys(mentioned) if name in by_name]
+        names = dict.fromkeys(n.name_hint for n in mentioned(function))
+        graph[var] = [by_name[name] for name in names if name in by_name]
     return graph
 
 

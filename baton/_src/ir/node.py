@@ -192,11 +192,8 @@ def _delete_attribute(self: Node, name: str) -> None:
     object.__delattr__(self, name)
 
 
-def set_note(target: Node, name: str, content: object) -> None:
-    """Set a note field (span, checked type, struct info) of an otherwise immutable node."""
-    object.__setattr__(target, name, content)
+set_note: Callable[[Node, str, object], None] = object.__setattr__
+"""Set a note field (span, checked type, struct info) of an otherwise immutable node."""
 
-
-def init_field(target: Node, name: str, content: object) -> None:
-    """Set a field from a class's own `__post_init__` while the object is being made; never afterwards."""
-    object.__setattr__(target, name, content)
+init_field: Callable[[Node, str, object], None] = object.__setattr__
+"""Set a field from a class's own `__post_init__` while the object is being made; never afterwards."""

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from baton._src.ir.expr import GlobalVar, Range
+from baton._src.ir.mentioned import mentioned
 from baton._src.ir.module import IRModule
 from baton._src.ir.target import Target
 from baton._src.ir.traverse import post_order, rewrite
@@ -60,7 +61,7 @@ class PackWeights(Pass):
         if not rewriter.packed:
             return module
         functions = {**module.functions, **changed, **dict(rewriter.packed.values())}
-        used = {n for f in functions.values() for n in post_order(f) if isinstance(n, GlobalVar)}
+        used = {n for f in functions.values() for n in mentioned(f)}
         gone = {v for v in rewriter.packed if v not in used and "global_symbol" not in functions[v].attrs}
         return module.with_functions({v: f for v, f in functions.items() if v not in gone})
 

@@ -15,9 +15,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from baton._src.ir.expr import GlobalVar
+from baton._src.ir.mentioned import mentioned
 from baton._src.ir.module import IRModule
 from baton._src.ir.target import Target
-from baton._src.ir.traverse import post_order
 from baton._src.lower.kernel_schedules.choices import Choices, record_of, using
 from baton._src.lower.kernel_schedules.convolution.winograd_choice import candidate, chosen
 from baton._src.lower.kernel_schedules.convolution.winograd_plan import Winograd
@@ -55,7 +55,7 @@ class TransformWeights(Pass):
             return module
         functions = {**module.functions, **changed, **fresh}
         callers = [f for f in functions.values() if isinstance(f, Function)]
-        used = {n for f in callers for n in post_order(f) if isinstance(n, GlobalVar)}
+        used = {n for f in callers for n in mentioned(f)}
         left = {v for v, n in rewriter.kernels.items() if n is not None and n.used and v not in used}
         gone = {v for v in left if "global_symbol" not in functions[v].attrs}
         return module.with_functions({v: f for v, f in functions.items() if v not in gone})

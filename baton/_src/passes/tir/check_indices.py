@@ -17,12 +17,12 @@ is tested instead, once for all elements:
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from functools import lru_cache
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr, Range
 from baton._src.ir.structural import structural_equal
 from baton._src.ir.traverse import children, post_order, rebuild
+from baton._src.support.remembered import remembered
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
@@ -34,15 +34,13 @@ from baton._src.tir.outside_indices import ends_of
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.values.dtype import INT64
 
-REMEMBERED = 512
-"""Kernels whose results are cached: a caller asks whether a kernel may fault, and later it is lowered."""
 INDEX_WITHIN = INTRINSICS["tir.index_within"]
 
 Axis = tuple[tir.Var, int]
 """An axis of the memory behind a pointer."""
 
 
-@lru_cache(maxsize=REMEMBERED)
+@remembered
 def has_suspects(func: PrimFunc) -> bool:
     """Whether indices of a kernel need checks: determined before it is scheduled, while it has few of them. Indices
     that a schedule adds come from its loops alone.

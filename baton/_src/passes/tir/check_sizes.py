@@ -19,7 +19,6 @@ Kernels whose sizes are all constant are skipped: `tir.outside_indices` checks t
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from functools import lru_cache
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
@@ -28,7 +27,6 @@ from baton._src.ir.traverse import post_order
 from baton._src.passes.tir.access_scope import AccessScope, Loop, open_dims, sized, variables
 from baton._src.passes.tir.check_indices import (
     INDEX_WITHIN,
-    REMEMBERED,
     Axis,
     index_within,
     names_of_memory,
@@ -38,6 +36,7 @@ from baton._src.passes.tir.check_indices import (
 )
 from baton._src.passes.tir.simplify import is_stable
 from baton._src.support.dataclass import dataclass
+from baton._src.support.remembered import remembered
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
@@ -73,7 +72,7 @@ class SizeTests:
         return bool(self.first or self.inside)
 
 
-@lru_cache(maxsize=REMEMBERED)
+@remembered
 def size_tests(func: PrimFunc) -> SizeTests:
     """The tests of a kernel, determined before it is scheduled, while it has few indices."""
     nodes = post_order(func.body)

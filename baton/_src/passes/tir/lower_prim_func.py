@@ -20,6 +20,7 @@ from baton._src.passes.tir.private_memory import with_private_buffers
 from baton._src.passes.tir.storage_alignment import with_aligned_buffers
 from baton._src.passes.tir.unroll_loops import unroll_loops
 from baton._src.passes.tir.vectorize_loops import vectorize_loops
+from baton._src.support.remembered import remembered
 from baton._src.tir import expr as tir
 from baton._src.tir import stmt as st
 from baton._src.tir.intrinsics import INTRINSICS
@@ -79,6 +80,7 @@ def _renamed_sizes(unscheduled: PrimFunc, func: PrimFunc) -> dict[Any, PrimExpr]
     }
 
 
+@remembered
 def may_fault(func: PrimFunc) -> bool:
     """Whether the kernel could end with a fault: it or one it calls asserts something, or an index may be outside."""
     leaves = any(isinstance(n, st.AssertStmt) or _may_leave(n) for n in post_order(func.body))

@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from baton._src.ir.expr import GlobalVar
+from baton._src.ir.mentioned import mentioned
 from baton._src.ir.module import IRModule
-from baton._src.ir.traverse import post_order
 from baton._src.relax.nodes import Function
 from baton._src.support.graphs import circles
-
-
-def called_globals(function: Any) -> list[GlobalVar]:
-    """The functions of the module that a function mentions, each once."""
-    return [n for n in post_order(function) if isinstance(n, GlobalVar)]
 
 
 def call_graph(module: IRModule) -> dict[GlobalVar, list[GlobalVar]]:
@@ -21,7 +14,7 @@ def call_graph(module: IRModule) -> dict[GlobalVar, list[GlobalVar]]:
     by_name = {v.name_hint: v for v in module.functions}
     graph: dict[GlobalVar, list[GlobalVar]] = {}
     for var, function in module.functions.items():
-        found = called_globals(function) if isinstance(function, Function) else []
+        found = mentioned(function) if isinstance(function, Function) else ()
         graph[var] = [by_name[g.name_hint] for g in found if g.name_hint in by_name]
     return graph
 

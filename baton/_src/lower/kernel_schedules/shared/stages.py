@@ -8,6 +8,7 @@ plain loops from stages; values are expressions over the axis variables.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
@@ -128,6 +129,7 @@ def buffers_used(body: Any) -> set[Buffer]:
     return {n.buffer for n in post_order(body) if isinstance(n, (tir.BufferLoad, st.BufferStore))}
 
 
+@lru_cache(maxsize=8)  # every rule reads the kernel
 def read_kernel(func: PrimFunc) -> Kernel | Declined:
     """Return the stages of `func`, or why it has none; a function that is already scheduled is declined."""
     if func.attrs.get("tir.is_scheduled"):

@@ -16,8 +16,9 @@ from typing import Any
 
 from baton._src.analysis.call_graph import call_graph, detect_recursion
 from baton._src.ir.expr import GlobalVar, PrimExpr
+from baton._src.ir.mentioned import mentioned
 from baton._src.ir.module import IRModule
-from baton._src.ir.traverse import post_order, substitute, with_fresh_binders
+from baton._src.ir.traverse import substitute, with_fresh_binders
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.passes.relax.bindings.dead_code_elimination import remove_unreachable
 from baton._src.passes.relax.same_info import same_info
@@ -78,7 +79,7 @@ def inline_functions(function: Function, bodies: Mapping[GlobalVar | str, Functi
     bodies are treated in the same way. Error: `pass-recursive` if one calls itself, directly or through others.
     """
     named = {key if isinstance(key, str) else key.name_hint: body for key, body in bodies.items()}
-    called = {v for f in (function, *named.values()) for v in post_order(f) if isinstance(v, GlobalVar)}
+    called = {v for f in (function, *named.values()) for v in mentioned(f)}
     known = {var: named[var.name_hint] for var in called if var.name_hint in named}
     own = GlobalVar("")  # no function that is called has this name
     module = IRModule({**known, own: function})

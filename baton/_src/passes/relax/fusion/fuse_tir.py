@@ -17,6 +17,7 @@ from dataclasses import replace
 from typing import Any
 
 from baton._src.ir.expr import GlobalVar, PrimExpr
+from baton._src.ir.mentioned import mentioned
 from baton._src.ir.module import IRModule
 from baton._src.ir.op_def import Fusion
 from baton._src.ir.traverse import bound_variables, post_order, rewrite, substitute
@@ -299,8 +300,8 @@ def _numbered(name: str, taken: dict[str, int]) -> str:
 
 def _without_unused_kernels(module: IRModule, before: IRModule) -> IRModule:
     """The module without private PrimFuncs that were referenced before and no longer are."""
-    used = {n for f in module.functions.values() for n in post_order(f) if isinstance(n, GlobalVar)}
-    used_before = {n for f in before.functions.values() for n in post_order(f) if isinstance(n, GlobalVar)}
+    used = {n for f in module.functions.values() for n in mentioned(f)}
+    used_before = {n for f in before.functions.values() for n in mentioned(f)}
     kept = {
         var: function
         for var, function in module.functions.items()
