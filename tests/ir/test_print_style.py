@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import baton
+from baton import relax, tir
 from baton.error import DiagnosticError
 from baton.script import ir as I
 from baton.script import relax as R
@@ -108,3 +109,22 @@ def test_what_is_not_offered_is_refused(capsys: pytest.CaptureFixture[str]) -> N
         Module.script(colour="red")
     Module.show("light", False, name="Shown")
     assert "class Shown" in capsys.readouterr().out
+
+
+def test_parts_of_programs_are_printed_with_what_they_use() -> None:
+    """`verbose_expr=True`: definitions of free variables and buffers come first, sizes before what has them."""
+    x, i = tir.Var("x", "int64"), tir.Var("i", "int32")
+    a = relax.Var("a", relax.TensorStructInfo([1, x], "float32"))
+    b = relax.Var("b", relax.TensorStructInfo([1, x], "float32"))
+    free = 'x = T.int64()\na: R.Tensor((1, x), dtype="float32")\n'
+    assert relax.op.exp(a).script(verbose_expr=True) == f"{free}R.exp(a)"
+    bound = relax.SeqExpr([relax.BindingBlock([relax.VarBinding(b, relax.op.exp(a))])], b)
+    line = 'b: R.Tensor((1, x), dtype="float32") = R.exp(a)\nb'
+    assert bound.script(verbose_expr=True) == free + line
+    assert bound.script() == line
+    assert a.struct_info.script(verbose_expr=True) == 'x = T.int64()\nR.Tensor((1, x), dtype="float32")'
+    store = tir.BufferStore(tir.decl_buffer((x,), "int8", "A"), tir.const(1, "int8"), [i])
+    said = 'x = T.int64()\nA = T.Buffer((x,), "int8")\ni = T.int32()\nA[i] = T.int8(1)'
+    assert store.script(verbose_expr=True) == said
+    loop = tir.For(i, 0, 4, tir.ForKind.SERIAL, tir.Evaluate(i))
+    assert loop.script(verbose_expr=True) == loop.script()

@@ -1,11 +1,11 @@
 """The printing options of TVM v0.19 (`script(name=..., tir_prefix="tir")`): what each one means, and which ones are
 supported.
 
-Those of names, prefixes, indentation and line numbers change the finished text, and `syntax_sugar` how TIR is written
-(`syntax_is_plain`); options that ask for what is printed
-anyway are accepted, and so are those about terminal colours, which are not used here. Anything else is refused: text in
-another style than the one asked for would be a wrong answer. Options about what is said at all (`show_meta`,
-`show_all_struct_info`) are those of `Node.script`.
+Those of names, prefixes, indentation and line numbers change the finished text, `syntax_sugar` how TIR is written
+(`syntax_is_plain`), and `verbose_expr` what is said before a part of a program (`definitions_are_shown`); options that
+ask for what is printed anyway are accepted, and so are those about terminal colours, which are not used here. Anything
+else is refused: text in another style than the one asked for would be a wrong answer. Options about what is said at all
+(`show_meta`, `show_all_struct_info`) are those of `Node.script`.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from typing import Any
 from baton._src.support.diagnostics import fail
 
 STANDARD: Mapping[str, Any] = {
-    "buffer_dtype": "float32", "int_dtype": "int32", "float_dtype": "void", "verbose_expr": False,
+    "buffer_dtype": "float32", "int_dtype": "int32", "float_dtype": "void",
     "num_context_lines": -1, "show_object_address": False, "path_to_underline": None,
     "path_to_annotate": None, "obj_to_underline": None, "obj_to_annotate": None,
 }  # fmt: skip
 """Options with a fixed value: this is how text is printed here."""
 _PREFIXES = {"ir_prefix": "I", "tir_prefix": "T", "relax_prefix": "R"}
 _ALIAS = "cls"
-_CHANGES = ("name", "module_alias", *_PREFIXES, "indent_spaces", "print_line_numbers", "syntax_sugar")
+_CHANGES = ("name", "module_alias", *_PREFIXES, "indent_spaces", "print_line_numbers", "syntax_sugar", "verbose_expr")
 _DISPLAY = ("style", "black_format")
 _INDENT = 4
 _OUTSIDE_OF_QUOTES = r"""("(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')|(?<![\w.])"""
@@ -34,6 +34,7 @@ _OUTSIDE_OF_QUOTES = r"""("(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')|(?<![\w.])"""
 
 
 _PLAIN: ContextVar[bool] = ContextVar("plain", default=False)
+_DEFINING: ContextVar[bool] = ContextVar("defining", default=False)
 
 
 def syntax_is_plain() -> bool:
@@ -41,14 +42,21 @@ def syntax_is_plain() -> bool:
     return _PLAIN.get()
 
 
+def definitions_are_shown() -> bool:
+    """Whether the variables that a part of a program uses, and does not define, are defined before it."""
+    return _DEFINING.get()
+
+
 @contextmanager
 def syntax_of(style: Mapping[str, Any]) -> Iterator[None]:
-    """Within the `with` block, texts are written with or without short forms, as this style asks for."""
-    token = _PLAIN.set(not style.get("syntax_sugar", True))
+    """Within the `with` block, texts are written with or without short forms and definitions, as this style asks."""
+    plain = _PLAIN.set(not style.get("syntax_sugar", True))
+    defining = _DEFINING.set(bool(style.get("verbose_expr", False)))
     try:
         yield
     finally:
-        _PLAIN.reset(token)
+        _DEFINING.reset(defining)
+        _PLAIN.reset(plain)
 
 
 def styled(text: str, style: Mapping[str, Any]) -> str:

@@ -13,8 +13,11 @@ class Declarations:
     Shape variables of inner functions, whose types may be named outside of them, are declared there too.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, defines: bool = False) -> None:
         self.names = Names()
+        self.defines = defines
+        """Whether the variables that a part of a program does not define itself are to be defined before it."""
+        self.definitions: list[str] = []
         self.module_name: str | None = None
         self.head: list[str] | None = None
         """None outside of functions."""
@@ -28,9 +31,10 @@ class Declarations:
     def scalar_name(self, var: TirVar) -> str:
         """The name of a shape variable, which the head declares."""
         name = self.names.of(var, var.name)
-        if self.head is not None and var not in self._declared:
+        lines = self.definitions if self.head is None and self.defines else self.head
+        if lines is not None and var not in self._declared:
             self._declared.add(var)
-            self.head.append(f"{name} = T.{var.dtype}()")
+            lines.append(f"{name} = T.{var.dtype}()")
         return name
 
     def global_name(self, var: GlobalVar) -> str:

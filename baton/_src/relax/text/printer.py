@@ -67,14 +67,14 @@ class _Printer(StatementPrinter):
             case Binding():
                 run(self.binding(node))
             case SeqExpr():
-                run(self.body(node, None))
+                self.lines.append(run(self.expr(node)))
             case StructInfo():
-                return self.infos.text(node)
+                self.lines.append(self.infos.text(node))
             case PrimExpr():
-                return scalar_text(node, self.declarations.scalar_name)
+                self.lines.append(scalar_text(node, self.declarations.scalar_name))
             case _:
                 self.lines.append(run(self.expr(node)))
-        return "\n".join([*self._preamble(uses if header else []), *self.lines])
+        return "\n".join([*self._preamble(uses if header else []), *self.declarations.definitions, *self.lines])
 
     def _preamble(self, uses: list[str]) -> list[str]:
         found = [_HEADER[name] for name in uses]

@@ -13,6 +13,7 @@ from typing import Any
 
 from baton._src.ir.expr import Op
 from baton._src.ir.global_info import VDevice
+from baton._src.ir.print_style import definitions_are_shown
 from baton._src.ir.structural import structural_equal
 from baton._src.relax.check.variables import tir_vars_in_struct_info
 from baton._src.relax.leaves import is_leaf
@@ -52,7 +53,7 @@ class StatementPrinter:
         self.show_all_struct_info = show_all_struct_info
         self.lines: list[str] = []
         self.indent = ""
-        self.declarations = Declarations()
+        self.declarations = Declarations(definitions_are_shown())
         self.metadata = Metadata()
         self.infos = InfoText(self.declarations.scalar_name, self.atom, self._vdevice)
         self.leaves = LeafText(self.declarations, self.metadata, self.infos.text)
@@ -248,6 +249,10 @@ class StatementPrinter:
             text = self.lines[line].lstrip()
             margin = self.lines[line].removesuffix(text)
             self.lines[line] = f"{margin}{self._assigned(var, None)}{text}"
+        if self.declarations.defines and not self.declarations.names.knows(var):
+            name = self.declarations.names.of(var, var.name_hint)
+            if var.struct_info_ is not None:
+                self.declarations.definitions.append(f"{name}: {self.infos.text(var.struct_info_)}")
         return self.declarations.names.of(var, var.name_hint)
 
     def info(self, info: StructInfo) -> str:

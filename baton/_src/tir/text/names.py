@@ -35,6 +35,11 @@ class Names:
             name = self._names[owner] = self._free(owner.name)
         return name
 
+    @property
+    def owners(self) -> list[Any]:
+        """Whatever has a name, in the order the names were first written."""
+        return list(self._names)
+
     def knows(self, owner: Any) -> bool:
         """Whether it has a name already."""
         return owner in self._names

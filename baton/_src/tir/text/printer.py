@@ -14,6 +14,7 @@ from typing import Any
 
 from baton._src.ir.expr import PrimExpr, Range
 from baton._src.ir.node import Node
+from baton._src.ir.print_style import definitions_are_shown
 from baton._src.ir.structural import structural_equal
 from baton._src.ir.traverse import children, post_order
 from baton._src.support.trampoline import Task, run
@@ -50,11 +51,50 @@ def prim_func_lines(func: PrimFunc, name: str) -> list[str]:
 
 
 def node_text(node: Node) -> str:
-    """Any node of TIR as text, names as they are hinted."""
+    """Any node of TIR as text, names as they are hinted; if asked for, definitions of what it uses come first."""
+    if isinstance(node, PrimFunc):
+        return script(node)
     printer = StatementPrinter()
+    text = _part_text(node, printer)
+    return "\n".join([*_definitions(node, printer), text]) if definitions_are_shown() else text
+
+
+def _definitions(node: Node, printer: StatementPrinter) -> list[str]:
+    """A line for each variable and buffer that the node uses and does not define, in the order they are written."""
+    order = post_order(node)
+    own: set[Any] = {owner for n in order for owner in (*declared_in(n), *_own_buffers(n))}
+    own |= {n.data for n in order if isinstance(n, Buffer)} - {node}
+    places = {owner: place for place, owner in enumerate(printer.names.owners)}
+    used = sorted((n for n in order if isinstance(n, (Var, Buffer))), key=lambda n: places.get(n, len(places)))
+    found: dict[Any, str] = {}
+    for owner in used:
+        for part in [*post_order(owner), owner]:  # what the dims of a buffer mention comes first
+            if isinstance(part, (Var, Buffer)) and part not in own and part not in found:
+                found[part] = f"{printer.names.of(part)} = {_made(part, printer)}"
+    return list(found.values())
+
+
+def _made(owner: Var | Buffer, printer: StatementPrinter) -> str:
+    """How a script makes a variable or buffer."""
+    if isinstance(owner, Buffer):
+        dims, options = buffer_args(owner, printer.expr)
+        return f"T.Buffer({', '.join([dims, *options])})"
+    return f"T.{owner.dtype}({'is_size_var=True' if isinstance(owner, SizeVar) else ''})"
+
+
+def _own_buffers(node: Node) -> list[Buffer]:
+    """The buffers that a statement defines."""
     match node:
-        case PrimFunc():
-            return script(node)
+        case DeclBuffer():
+            return [node.buffer]
+        case Block():
+            return [*node.alloc_buffers, *(m.buffer for m in node.match_buffers)]
+        case _:
+            return []
+
+
+def _part_text(node: Node, printer: StatementPrinter) -> str:
+    match node:
         case Stmt():
             if isinstance(node, Block):
                 node = BlockRealize(tuple(axis.var for axis in node.iter_vars), IntImm(BOOL, 1), node)
