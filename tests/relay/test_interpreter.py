@@ -271,3 +271,21 @@ def test_operators_on_odd_inputs(name: str) -> None:
     given = (np.arange(np.prod(shape)).reshape(shape) * 7 % 120 + 5).astype(x.type_annotation.dtype.numpy)
     values = [relay.create_executor(kind, module).evaluate()(given).numpy() for kind in ("debug", "graph")]
     np.testing.assert_array_equal(values[0].astype("float64"), values[1].astype("float64"))
+
+
+@pytest.mark.parametrize("given", [(1,), (1, 2), ((1, 2), 3), (2.5, (1, 2)), (1, (np.ones(2, "int32"), 2))])
+def test_arguments_that_are_no_such_tuples(given: Any) -> None:
+    """The interpreter looked at tensors only, and took the first of what it was given for the first it needed."""
+    module = read_module("def @main(%x: (int32, (int32, int32))) { %x.0 }")
+    for kind in ("debug", "vm"):
+        run_it = relay.create_executor(kind, module).evaluate()
+        assert run_it((1, (2, 3))).numpy() == 1
+        assert error_of(lambda run_it=run_it: run_it(given)).code == "value-mismatch"  # type: ignore[misc]
+
+
+def test_sizes_that_no_tensor_has() -> None:
+    """Guards operators that the machine computes by their references: NumPy's errors came through."""
+    module = read_module("def @main(%x: Tensor[(?), float32], %s: Tensor[(2), int64]) { dyn.reshape(%x, %s) }")
+    error = error_of(lambda: relay.create_executor("vm", module).evaluate()(np.ones(6, "float32"), np.array([4, 2])))
+    assert error.code == "operator-run"
+    assert "dyn.reshape" in str(error)

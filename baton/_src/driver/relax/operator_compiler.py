@@ -23,8 +23,9 @@ from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.literals import host_value
 from baton._src.relax.nodes import Call, Function, ShapeExpr, StringImm, Tuple, Var
 from baton._src.relax.struct_info import PrimStructInfo, StructInfo, TensorStructInfo
+from baton._src.runtime.value_errors import describe
 from baton._src.runtime.vm.virtual_machine import VirtualMachine
-from baton._src.support.diagnostics import fail
+from baton._src.support.diagnostics import DiagnosticError, fail
 from baton._src.values.prim import prim_dtype
 from baton._src.values.reference_values import from_reference, prim_from_reference, to_reference
 from baton._src.values.shape import ShapeTuple
@@ -87,9 +88,15 @@ def _reference(definition: OpDef[Any], attrs: Any, info: StructInfo | None) -> C
 
     def run(*args: Any) -> Any:
         operands = [to_reference(a) for a in args]
-        if isinstance(info, PrimStructInfo):
-            return prim_from_reference(reference, operands, attrs, info.dtype)
-        return from_reference(reference(operands, attrs), apart_from=operands)
+        try:
+            if isinstance(info, PrimStructInfo):
+                return prim_from_reference(reference, operands, attrs, info.dtype)
+            return from_reference(reference(operands, attrs), apart_from=operands)
+        except DiagnosticError:
+            raise
+        except (ValueError, TypeError, IndexError) as error:
+            given = ", ".join(map(describe, args))
+            raise fail("operator-run", f"{definition.name} cannot be computed of {given}: {error}") from error
 
     return run
 

@@ -15,7 +15,7 @@ from baton._src.driver.relay.vm import VirtualMachine
 from baton._src.driver.wiring import wire
 from baton._src.ir.expr import GlobalVar
 from baton._src.ir.module import IRModule
-from baton._src.ir.types import TensorType
+from baton._src.ir.types import TensorType, TupleType
 from baton._src.passes.relay.quantize.requantize_config import settle
 from baton._src.relay.analysis import free_vars
 from baton._src.relay.check.infer_type import infer_expr
@@ -23,6 +23,7 @@ from baton._src.relay.check.show import show_type
 from baton._src.relay.interpreter import Interpreter
 from baton._src.relay.nodes import Constant, Expr, Function, Let
 from baton._src.relay.running_values import to_value
+from baton._src.runtime.value_errors import describe
 from baton._src.support.diagnostics import fail
 from baton._src.tir.expr import IntImm
 from baton._src.values.device import CPU, Device
@@ -83,7 +84,7 @@ class Executor:
             values = [_as_declared(p, v) for p, v in zip(function.params, self._arguments(names, args, kwargs))]
             if self.kind == "debug":  # The interpreter itself checks no types.
                 for param, value in zip(function.params, values):
-                    _check_declared(param, value)
+                    _check_declared(param.name_hint, param.type_annotation, value)
             return run(*values)
 
         return call
@@ -179,16 +180,26 @@ def _as_declared(param: Any, value: Any) -> Any:
     return array(given.astype(wanted.numpy))
 
 
-def _check_declared(param: Any, value: Any) -> None:
-    """`DiagnosticError` (`value-mismatch`) where a tensor is not of the shape or dtype that the parameter declares."""
-    type_, given = param.type_annotation, to_value(value)
-    if not isinstance(type_, TensorType) or not isinstance(type_.shape, tuple) or not isinstance(given, NDArray):
+def _check_declared(name: str, type_: Any, value: Any) -> None:
+    """`DiagnosticError` (`value-mismatch`) where a value is no tensor of the shape and dtype that the parameter `name`
+    declares, or no such tuple of them."""
+    if isinstance(type_, TupleType):
+        fits = isinstance(value, (tuple, list)) and len(value) == len(type_.fields)
+        for field_type, field in zip(type_.fields, value if fits else ()):
+            _check_declared(name, field_type, field)
+    elif isinstance(type_, TensorType) and isinstance(type_.shape, tuple):
+        fits = _is_of(type_, to_value(value))
+    else:
         return
-    wanted = [d.value if isinstance(d, IntImm) else None for d in type_.shape]
-    fits = len(wanted) == given.ndim and all(w in (None, have) for w, have in zip(wanted, given.shape))
-    if not fits or given.dtype != type_.dtype:
-        message = f"argument {param.name_hint} is a tensor of shape {given.shape} and dtype {given.dtype}"
+    if not fits:
+        message = f"argument {name} is {describe(to_value(value))}"
         raise fail("value-mismatch", message, help=f"the parameter is declared {show_type(type_)}")
+
+
+def _is_of(type_: TensorType, given: Any) -> bool:
+    if not isinstance(given, NDArray) or given.dtype != type_.dtype or given.ndim != len(type_.shape):
+        return False
+    return all(not isinstance(d, IntImm) or d.value == have for d, have in zip(type_.shape, given.shape))
 
 
 def _as_tensor(value: Any) -> Any:
