@@ -292,6 +292,20 @@ def test_scales_and_sizes_of_a_resize(mode: str) -> None:
     np.testing.assert_allclose(baton.compile(proto, num_threads=1).run(feed)[0], expected, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("mode", ["linear", "cubic"])
+def test_a_resize_without_aliasing(mode: str) -> None:
+    """By a scale that only a run tells, kernels are as wide as it makes them: down, up, at both ends."""
+    for exclude in (0, 1):
+        attributes = {"mode": mode, "antialias": 1, "exclude_outside": exclude}
+        node = helper.make_node("Resize", ["x", "", "", "to"], ["y"], **attributes)
+        proto = model_of([node], [("x", ["n", "m"]), ("to", ([2], INT))], opset=19)
+        model = baton.compile(proto, num_threads=1)
+        for shape, to in (((5, 4), (2, 7)), ((1, 13), (1, 3)), ((3, 3), (3, 1))):
+            feed = {"x": np.resize(DATA, shape), "to": np.array(to)}
+            expected = onnxruntime_outputs(proto, feed)[0]
+            np.testing.assert_allclose(model.run(feed)[0], expected, rtol=1e-4, atol=1e-5)
+
+
 @pytest.mark.parametrize("policy", ["not_larger", "not_smaller"])
 def test_a_resize_that_keeps_the_ratio(policy: str) -> None:
     """The scale of all axes is that of the one that allows least, or asks for most."""

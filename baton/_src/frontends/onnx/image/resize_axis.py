@@ -18,6 +18,7 @@ from baton._src.frontends.onnx.node import OnnxNode
 from baton._src.ir.tensor_info import Dim
 from baton._src.ops.image.resampling import even_steps
 from baton._src.support.dataclass import dataclass
+from baton._src.tir import operators as ops
 from baton._src.values.dtype import INT64, DataType
 from baton._src.values.tensor import AnyArray
 
@@ -72,8 +73,10 @@ def resized_along(node: OnnxNode, style: Style, x: Value, axis: Axis) -> Value:
         out = _taken(g, x, axis, _within(g, _rounded(g, style.nearest, source, scale), axis))
     elif source.array is not None and isinstance(axis.before, int):
         out = _by_weights(g, style, x, axis, source.array, axis.before)
+    elif style.antialias and style.mode == "tf_crop_and_resize":
+        node.fail(f"antialias in a box needs the sizes and the scale of axis {axis.place}", code="onnx-dynamic")
     elif style.antialias:
-        node.fail(f"antialias needs the sizes and the scale of axis {axis.place}", code="onnx-dynamic")
+        out = _by_kernel(g, style, x, axis, source, scale)
     else:
         out = _by_neighbours(g, style, x, axis, source)
     if style.mode != "tf_crop_and_resize":
@@ -188,10 +191,46 @@ def _by_weights(g: GraphBuilder, style: Style, x: Value, axis: Axis, source: Any
     places, shares = _band(weights)
     if before > LONG * places.shape[1]:
         return _by_band(g, x, axis, places, shares)
-    rank = len(x.shape or ())
-    order = [p for p in range(rank) if p != axis.place] + [axis.place]
-    product = g.call("matmul", g.transpose(x, order), g.constant(weights.T, x.dtype))
-    return g.transpose(product, [order.index(p) for p in range(rank)])
+    return _product(g, x, axis, g.constant(weights.T, x.dtype))
+
+
+def _product(g: GraphBuilder, x: Value, axis: Axis, weights: Value) -> Value:
+    """[before, after] weights applied to the axis."""
+    order = [p for p in range(x.rank) if p != axis.place] + [axis.place]
+    product = g.call("matmul", g.transpose(x, order), weights)
+    return g.transpose(product, [order.index(p) for p in range(x.rank)])
+
+
+def _by_kernel(g: GraphBuilder, style: Style, x: Value, axis: Axis, source: Value, scale: Value) -> Value:
+    """Antialiasing by a scale that only a run tells: as `_by_weights`, with a matrix computed from all distances of
+    points and elements. Those beyond an end, as far as kernels reach, are the last one there.
+    """
+    reach = (1 if style.method == "linear" else 2) * (axis.before // _at_least_one(axis.after) + 2)
+    length = axis.before + 2 * reach
+    taps = g.call("arange", start=0, stop=length, step=1, dtype=INT64)
+    taps = g.cast(g.call("subtract", taps, g.dims(reach)), REAL)
+    apart = g.call("abs", g.call("subtract", g.reshape(taps, (length, 1)), source))
+    apart = g.call("multiply", apart, _with(g, "minimum", scale, 1.0))
+    weights = _with(g, "maximum", g.call("subtract", g.scalar(1.0, apart), apart), 0.0)
+    if style.method != "linear":
+        near, far = (_polynomial(g, apart, p) for p in _keys_polynomials(style.cubic))
+        far = g.call("where", _with(g, "less", apart, 2.0), far, g.scalar(0.0, far))
+        weights = g.call("where", _with(g, "less_equal", apart, 1.0), near, far)
+    if style.exclude:
+        there = g.call("logical_and", _with(g, "greater_equal", taps, 0.0), g.call("less", taps, _real(g, axis.before)))
+        weights = g.call("where", g.reshape(there, (length, 1)), weights, g.scalar(0.0, weights))
+    weights = g.call("divide", weights, g.call("sum", weights, axis=(0,), keepdims=True))
+    wide = g.call("take", x, _within(g, taps, axis), axis=axis.place)
+    return _product(g, wide, axis, g.cast(weights, x.dtype))
+
+
+def _at_least_one(size: Dim) -> Dim:
+    return max(size, 1) if isinstance(size, int) else ops.max(size, 1)
+
+
+def _keys_polynomials(alpha: float) -> tuple[tuple[float, ...], tuple[float, ...]]:
+    """Keys' kernel at distances up to 1, and up to 2: coefficients from the constant on."""
+    return (1, 0, -(alpha + 3), alpha + 2), (-4 * alpha, 8 * alpha, -5 * alpha, alpha)
 
 
 def _band(weights: AnyArray) -> tuple[AnyArray, AnyArray]:

@@ -30,7 +30,9 @@ def dims_of(node: OnnxNode, x: Value, rank: int, what: str) -> tuple[Dim, ...]:
 def split_heads(node: OnnxNode, x: Value, heads: int, what: str) -> Value:
     """(batch, length, heads * size) -> (batch, heads, length, size)"""
     batch, length, width = dims_of(node, x, 3, what)
-    if not isinstance(width, int) or heads < 1 or width % heads:
+    if not isinstance(width, int):
+        node.fail(f"the last axis of its {what} must be known, to be split into {heads} heads", code="onnx-dynamic")
+    if heads < 1 or width % heads:
         node.fail(f"{heads} heads do not divide the last axis of its {what}, {width}", code="op-shape")
     apart = node.graph.reshape(x, (batch, length, heads, width // heads))
     return node.graph.transpose(apart, (0, 2, 1, 3))

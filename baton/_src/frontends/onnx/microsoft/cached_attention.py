@@ -65,7 +65,9 @@ def _operands(node: OnnxNode) -> list[Value]:
         node.fail(f"{groups} kv_num_heads do not divide {heads} num_heads")
     if node.optional(1) is None:
         width = dims_of(node, node[0], 3, "query")[2]
-        if not isinstance(width, int) or width % (heads + 2 * groups):
+        if not isinstance(width, int):
+            node.fail("the last axis of its query must be known, to be split into heads", code="onnx-dynamic")
+        if width % (heads + 2 * groups):
             node.fail(f"{heads} + 2 * {groups} heads do not divide the width {width} of its query", code="op-shape")
         size = width // (heads + 2 * groups)
         given = parts_of(node, node[0], (heads * size, groups * size, groups * size))
