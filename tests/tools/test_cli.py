@@ -244,6 +244,16 @@ def test_the_package_runs_as_the_command() -> None:
     assert json.loads(done.stdout)["LLVM"]
 
 
+def test_terminals_without_unicode(artifact: Path) -> None:
+    """An ellipsis of ours, or a model's name in another script, was reported as a bug of baton's."""
+    command = [sys.executable, "-m", "baton", "run", str(artifact), "--random"]
+    done = subprocess.run(
+        command, capture_output=True, check=False, env={**os.environ, "PYTHONIOENCODING": "ascii:strict"}
+    )
+    assert done.returncode == 0, done.stderr
+    assert b"\\u2026" in done.stdout
+
+
 def test_version() -> None:
     assert baton("--version").stdout.startswith("baton 0.")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import os
@@ -34,6 +35,7 @@ def guarded(command: F) -> F:
 
     @wraps(command)
     def run(*args: Any, **options: Any) -> Any:
+        _write_what_can_be_written()
         try:
             return command(*args, **options)
         except InternalError as error:
@@ -57,6 +59,13 @@ def guarded(command: F) -> F:
             raise typer.Exit(INTERNAL_ERROR) from error
 
     return cast(F, run)
+
+
+def _write_what_can_be_written() -> None:
+    """Characters that the output's encoding lacks are written as escapes: names of models are in any script."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _report_bug(error: Exception) -> None:
