@@ -337,3 +337,18 @@ def test_modules_are_checked_between_passes() -> None:
         relax.transform.FoldConstant()(module)
         with pytest.raises(AssertionError, match=r"not well-formed after the pass Lose[\s\S]*WF-2"):
             lose(module)
+
+
+def test_packed_functions_for_trying_out_machines() -> None:
+    """Importing `relax.testing.vm` registers `test.vm...`, as TVM's does; programs built by hand call them."""
+    builder = relax.ExecBuilder()
+    with builder.function("main", num_inputs=2):
+        builder.emit_call("test.vm.mul", args=[builder.r(0), builder.r(1)], dst=builder.r(2))
+        builder.emit_ret(builder.r(2))
+    machine = relax.VirtualMachine(builder.get(), tvm.cpu())
+    x = tvm.nd.array(np.array([2, 3], "float32"))
+    assert machine["main"](x, x).numpy().tolist() == [4, 9]
+    out = tvm.nd.array(np.zeros((1, 4), "float32"))
+    tvm.get_global_func("test.vm.tile")(tvm.nd.array(np.array([[1, 2]], "float32")), out)
+    assert out.numpy().tolist() == [[1, 2, 1, 2]]
+    assert bool(tvm.get_global_func("test.vm.equal_zero")(out).numpy()) is False
