@@ -114,3 +114,11 @@ def test_slices_of_a_list_of_sizes(start: int, stop: int, step: int) -> None:
 def test_the_size_that_is_picked_by_a_size() -> None:
     nodes = [make_node("Shape", ["x"], ["s"], end=1), make_node("Gather", ["table", "s"], ["y"])]
     assert_as_onnxruntime(nodes, ints("table", *range(10, 20)))
+
+
+@pytest.mark.parametrize("mark", ["?", "-1", "None"])
+def test_sizes_that_nobody_named_may_differ(mark: str) -> None:
+    """Guards models whose exporter writes one mark for all sizes that it does not know."""
+    compiled = baton.compile(model_of([make_node("Neg", ["x"], ["y"])], [("x", [mark, mark])]))
+    (found,) = compiled.run({"x": np.ones((2, 3), np.float32)})
+    np.testing.assert_array_equal(found, -np.ones((2, 3), np.float32))

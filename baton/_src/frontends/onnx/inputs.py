@@ -138,7 +138,7 @@ class Inputs:
     def _dim(self, dim: Any, name: str, axis: int) -> Dim:
         if dim.HasField("dim_value") and dim.dim_value >= 0:
             return int(dim.dim_value)
-        return self._symbol(dim.dim_param or f"{name}_{axis}")
+        return self._symbol(dim.dim_param if _names_a_size(dim.dim_param) else f"{name}_{axis}")
 
     def _symbol(self, name: str) -> Dim:
         """The shape variable for a dim parameter: equal names are equal sizes."""
@@ -146,6 +146,11 @@ class Inputs:
             text = "".join(c if c.isalnum() or c == "_" else "_" for c in name)
             self.symbols[name] = Var(text if not text[:1].isdigit() else f"d{text}", "int64")
         return self.symbols[name]
+
+
+def _names_a_size(dim_param: str) -> bool:
+    """Whether equal ones mean equal sizes: exporters write `?`, `-1` or `None` for each size that they do not know."""
+    return dim_param != "None" and any(c.isalpha() for c in dim_param)
 
 
 def _kind(declared: Any) -> Any:
