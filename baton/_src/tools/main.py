@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-from importlib import metadata
 from typing import Annotated, Any
 
 import typer
@@ -62,6 +61,8 @@ app = typer.Typer(
 
 def _print_version(wanted: bool) -> None:
     if wanted:
+        from importlib import metadata  # slow to import, and rarely asked for
+
         typer.echo(f"baton {metadata.version('baton')}")
         raise typer.Exit
 
