@@ -28,6 +28,7 @@ CASES: list[tuple[tuple[int, ...], str | None]] = [
     ((1, 1, 513, 6, 2, 64, 64), None),
     ((1, 200, 77, 2, 1, 48, 33), "TopLeft"),
     ((1, 1, 1, 1, 1, 1, 1), None),
+    ((1, 20, 320, 2, 1, 24, 64), "BottomRight"),  # wide tiles: keys and columns fill panels of four vectors
 ]
 
 

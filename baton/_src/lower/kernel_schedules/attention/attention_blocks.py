@@ -10,6 +10,7 @@ exp(old maximum - new maximum).
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
@@ -35,6 +36,9 @@ from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
 
+LEAST_ROWS = 12
+"""Rows of a tile that leave enough when they are halved: on CPUs with 32 registers."""
+
 
 def task(
     found: Attention,
@@ -47,7 +51,7 @@ def task(
     """Queries [first, first + count), at most `rows`, of one batch; `members`: (axis of heads, number of the group,
     heads in it), where several heads share keys.
     """
-    shape, number = tile_shape(target, found.scores.buffer.dtype), index_var("keys")
+    shape, number = _shape(found, target), index_var("keys")
     block = _block(found, shape, rows, members[2] if members else 1, number)
     queries = _for_members(members, lambda member: _tiles(block, first, count, member))
     body = _with_members(members, sequence(pack_keys(block), pack_values(block)), queries)
@@ -61,6 +65,17 @@ def task(
     for buffer in (block.top, block.share, block.strip, block.packed_keys, block.packed_values):
         body = allocated(buffer, body)
     return body
+
+
+def _shape(found: Attention, target: Target) -> TileShape:
+    """The usual tile, or one of as many sums that is twice as wide, which loads less (10 instead of 14 for 24
+    multiply-adds), where keys and columns fill its panels.
+    """
+    shape = tile_shape(target, found.scores.buffer.dtype)
+    wide = replace(shape, rows=shape.rows // 2, vectors=2 * shape.vectors)
+    sizes = (found.key.size, found.column.size)
+    even = all(size is not None and size % wide.width == 0 for size in sizes)
+    return wide if even and shape.rows >= LEAST_ROWS else shape
 
 
 def _block_keys(found: Attention, shape: TileShape) -> int:

@@ -26,6 +26,8 @@ from baton._src.tir import stmt as st
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.intrinsics import intrinsic
 
+SIDE_BY_SIDE = 8
+"""Vectors of powers that are computed together: more do not stay in registers."""
 LOWEST = {16: -65504.0, 32: -3.4028234663852886e38, 64: -1.7976931348623157e308}
 """The least number by the bits of a float: where maxima begin, as -inf less -inf were NaN."""
 
@@ -70,7 +72,8 @@ def _fold(block: Block, rows: int, initial: PrimExpr, combiner: Any, body: Any, 
     """result[row] = fold of `body(row, at) -> (statements before, value)` over the strip, several rows side by side:
     one alone would wait for itself.
     """
-    beside = next(n for n in (4, 3, 2, 1) if rows % n == 0)
+    most = max(1, SIDE_BY_SIDE * block.shape.lanes // block.width)
+    beside = next(n for n in (4, 3, 2, 1) if rows % n == 0 and n <= most)
     width, panel, group = block.width, index_var("panel"), index_var("rows")
     part = local_buffer("part", (beside * width,), block.strip.dtype)
     numbers = [ops.add(ops.multiply(group, i64(beside)), i64(n)) for n in range(beside)]
