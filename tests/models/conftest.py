@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,9 @@ import onnx
 import onnxruntime
 import pytest
 
+import baton
 from bench.models.write import cached
+from bench.models.zoo import ZOO
 
 Outputs = dict[str, np.ndarray]
 Judge = Callable[[onnx.ModelProto | Path, Mapping[str, np.ndarray]], Outputs]
@@ -31,6 +34,12 @@ def judge() -> Judge:
         return dict(zip(names, session.run(names, dict(inputs)), strict=True))
 
     return run
+
+
+@pytest.fixture(scope="session")
+def small_compiled() -> Callable[[str], baton.Model]:
+    """`small_compiled(name)`: the small version of a model of the zoo, compiled once for this machine."""
+    return cache(lambda name: baton.compile(ZOO[name].small_model()))
 
 
 @pytest.fixture(scope="session")

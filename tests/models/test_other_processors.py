@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +16,7 @@ from baton._src.runtime.native.object_bundle import ObjectBundle
 from bench.models.zoo import ZOO, example_inputs
 from tests.grids import every_value
 from tests.lower.kernel_schedules.test_rules import matmul
+from tests.models.conftest import Judge
 from tests.models.test_compiled import close
 
 ARM = "llvm -mtriple=aarch64-linux-gnu -mcpu=neoverse-n1"
@@ -25,7 +25,7 @@ ELF_MACHINE_AARCH64 = 183
 
 
 @pytest.mark.parametrize(("name", "cpu"), every_value(MODELS, ["haswell", "x86-64"]))
-def test_narrower_x86(name: str, cpu: str, judge: Callable[..., dict[str, np.ndarray]]) -> None:
+def test_narrower_x86(name: str, cpu: str, judge: Judge) -> None:
     """Guards the schedules for AVX2 (16 registers of 8 floats) and for SSE2 (no fused multiply-add)."""
     model = ZOO[name].small_model()
     feed = example_inputs(model, ZOO[name].dims)

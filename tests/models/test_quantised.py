@@ -82,9 +82,7 @@ def model(nodes: list[onnx.NodeProto], known: dict[str, np.ndarray], out: tuple[
 
 @pytest.mark.parametrize("cpu", CPUS)
 @pytest.mark.parametrize("make", [with_operators, with_pairs])
-def test_against_onnxruntime(
-    make: Callable[[], onnx.ModelProto], cpu: str, judge: Callable[..., dict[str, np.ndarray]]
-) -> None:
+def test_against_onnxruntime(make: Callable[[], onnx.ModelProto], cpu: str, judge: Judge) -> None:
     """Guards integers from end to end, with dot instructions and without: at most a tie in a hundred differs."""
     source = make()
     feed = {"x": RNG.standard_normal((1, 3, 9, 9)).astype("float32")}

@@ -283,21 +283,21 @@ def test_assignments_without_names_or_values(statement: str) -> None:
 
 @pytest.mark.parametrize("how", DAMAGES)
 @given(st.sampled_from(SEEDS), st.integers(0, 2**32))
-@examples(250)
+@examples(100)
 def test_damaged_texts_are_diagnosed(how: str, text: str, seed: int) -> None:
     """Guards against tracebacks from inside the reader, the checker and the printer."""
     check_damaged(text, how, seed)
 
 
 @given(programs(max_statements=4), st.sampled_from(sorted(DAMAGES)), st.integers(0, 2**32))
-@examples(150)
+@examples(80)
 def test_damaged_programs_are_diagnosed(program: Program, how: str, seed: int) -> None:
     """The same for generated programs."""
     check_damaged(script(program.module, show_meta=True), how, seed)
 
 
 @given(st.one_of(st.text(max_size=60), st.lists(st.sampled_from(SPICE), max_size=30).map(" ".join)))
-@examples(200)
+@examples(100)
 def test_random_text_is_diagnosed(text: str) -> None:
     """As a whole, as a module, as the body of a Relax function and of a kernel."""
     body = "\n".join(["    pass", *("    " + line for line in text.splitlines())])
