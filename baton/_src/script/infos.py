@@ -1,8 +1,8 @@
 """Annotations: `R.Tensor`, `R.Shape`, `R.Tuple`, `R.Callable`, `R.Prim`, `R.Object`.
 
 Each is an object that can be called. Called with plain dims it gives the StructInfo at once; strings as dims (`"n"`,
-`"n * 2"`) name shape variables of the signature they stand in: such a call gives a `Pending`, which the parser
-resolves.
+`"n * 2"`) name shape variables of the signature they stand in, and a string or a number as a device one of the module:
+such a call gives a `Pending`, which the parser resolves.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
+from baton._src.ir.global_info import VDevice
 from baton._src.relax.nodes import ShapeExpr, Var
 from baton._src.relax.struct_info import (
     FuncStructInfo,
@@ -92,7 +93,8 @@ def resolve(said: Any, scalars: Scalars) -> StructInfo:
 
 def _is_pending(kind: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
     if kind == "Tensor":
-        if "vdevice" in kwargs or len(args) > 2:
+        device = kwargs.get("vdevice", args[2] if len(args) > 2 else None)
+        if device is not None and not isinstance(device, VDevice):
             return True
         dims = kwargs.get("shape", args[0] if args and not isinstance(args[0], str) else ())
         return _has_text(dims)
