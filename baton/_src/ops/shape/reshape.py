@@ -92,8 +92,9 @@ def gradient(b: Any, args: Any, attributes: Any, out: Any, grad: Any) -> list[An
 
 
 def relax_builder(make: Any, x: Any, shape: Any) -> Any:
-    """A 0 in Relax's target is the operand's dim at its place, a -1 what remains of it: calls hold the dims themselves
-    where they are known. An operand without elements keeps its 0: no elements.
+    """A 0 in Relax's target is the operand's dim at its place, a -1 in a list what remains of it: calls hold the dims
+    themselves where they are known (a shape expression is what a program says, and stays, so that texts read back). An
+    operand without elements keeps its 0: no elements.
     """
     target = getattr(shape, "values", shape)
     dims = getattr(getattr(x.struct_info_, "shape", None), "values", None) if isinstance(x, GraphExpr) else None
@@ -103,7 +104,7 @@ def relax_builder(make: Any, x: Any, shape: Any) -> Any:
     if not any(_is(d, 0) for d in dims):
         wanted = [dims[i] if _is(d, 0) and i < len(dims) else d for i, d in enumerate(wanted)]
     gaps = [i for i, d in enumerate(wanted) if _is(d, -1)]
-    if len(gaps) == 1 and all(isinstance(d, (int, np.integer, PrimExpr)) for d in wanted):
+    if len(gaps) == 1 and target is shape and all(isinstance(d, (int, np.integer, PrimExpr)) for d in wanted):
         wanted[gaps[0]] = _rest(dims, [d for d in wanted if not _is(d, -1)])
     return make(x, wanted)
 
