@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import copy
 import inspect
+import re
 from dataclasses import FrozenInstanceError, field, fields, replace
+from pathlib import Path
 
 import pytest
 
+import baton
 from baton._src.support.dataclass import Later, dataclass
 
 
@@ -30,6 +33,12 @@ class Slotted(Base):
 @dataclass
 class Open:
     a: int = 1
+
+
+def test_all_dataclasses_of_baton_are_declared_by_it() -> None:
+    sources = Path(baton.__file__).parent.rglob("*.py")
+    standard = re.compile(r"^from dataclasses import .*\bdataclass\b|^ *@dataclasses", re.MULTILINE)
+    assert [str(path) for path in sources if standard.search(path.read_text(encoding="utf-8"))] == []
 
 
 def test_a_constructor_is_written_when_it_is_first_asked_for() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import reduce
 from typing import Any, NoReturn
 
@@ -16,6 +15,7 @@ from baton._src.frontends.torch.reals import Real
 from baton._src.frontends.torch.tensors import dtype_of
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.tensor_info import Dim
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import Diagnostic, DiagnosticError
 from baton._src.values.dtype import DataType
 

@@ -12,9 +12,9 @@ sizes are numbers.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from baton._src.ir.expr import PrimExpr, Range
+from baton._src.support.dataclass import dataclass
 from baton._src.tir import operators
 from baton._src.tir.arith import division
 from baton._src.tir.arith import polynomial as p

@@ -8,12 +8,13 @@ Y[p] = sum over r of P[r mod s, p + r / s] * W[r]
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.lower.kernel_schedules.convolution.conv_window import Window, bordered, read_windows
 from baton._src.lower.kernel_schedules.shared.affine import depends
 from baton._src.lower.kernel_schedules.shared.stages import Axis, Stage
+from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir.buffer import decl_buffer

@@ -8,7 +8,6 @@ those between its lines (`unpacked_runs`).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import prod
 
 from baton._src.ir.expr import PrimExpr
@@ -16,6 +15,7 @@ from baton._src.lower.kernel_schedules.products.tiles import TileShape
 from baton._src.lower.kernel_schedules.shared.affine import coefficient, depends, step
 from baton._src.lower.kernel_schedules.shared.loops import i64
 from baton._src.lower.kernel_schedules.shared.stages import Axis
+from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st

@@ -7,7 +7,6 @@ Operators used as values are expanded too, unless told otherwise: the compiler o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from baton._src.ir.expr import GlobalVar, Op
@@ -18,6 +17,7 @@ from baton._src.relay.check.relations import relay_inputs
 from baton._src.relay.check.substitute import substitute_types
 from baton._src.relay.expressions import walk, with_parts
 from baton._src.relay.nodes import Call, Function, Var
+from baton._src.support.dataclass import dataclass
 from baton._src.transform.context import PassContext
 
 

@@ -12,7 +12,6 @@ function values with type parameters and without relations, and functions that r
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from baton._src.ir.expr import GlobalVar
@@ -26,6 +25,7 @@ from baton._src.relay.check.show import show_type
 from baton._src.relay.check.substitute import substitute_types
 from baton._src.relay.expressions import global_vars, replace, rewrite, walk
 from baton._src.relay.nodes import Call, Function, Let, Var
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.transform.context import PassContext
 from baton._src.transform.passes import Pass
