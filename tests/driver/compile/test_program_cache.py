@@ -26,8 +26,9 @@ from baton._src.transform.context import PassContext
 X = np.linspace(-1, 1, 64, dtype="float32").reshape(1, 64)
 
 
-def model(factor: float = 1.0) -> onnx.ModelProto:
-    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 64])
+def model(factor: float = 1.0, rows: int | str = 1) -> onnx.ModelProto:
+    """x times a multiple of the identity. A kernel for any number of rows takes several times as long to compile."""
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [rows, 64])
     y = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
     weight = numpy_helper.from_array(factor * np.eye(64, dtype="float32"), "w")
     return helper.make_model(
@@ -82,7 +83,7 @@ def test_a_second_time_it_is_loaded(builds: list[str], tmp_path: Path) -> None:
 def test_what_matters_is_in_the_key(builds: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Guards against stale programs: contents, options, shapes, values, target and baton's source."""
     path = tmp_path / "m.onnx"
-    path.write_bytes(model().SerializeToString())
+    path.write_bytes(model(rows="n").SerializeToString())
     variants: list[dict[str, Any]] = [{}, {"opt_level": 0}, {"shapes": {"x": (1, 64)}}, {"shapes": {"x": ("m", 64)}}]
     variants += [{"params": {"w": np.eye(64, dtype="float32")}}, {"target": "llvm -num-cores=1"}]
     for _ in range(2):
@@ -90,7 +91,7 @@ def test_what_matters_is_in_the_key(builds: list[str], tmp_path: Path, monkeypat
             result(path, **options)
         assert len(builds) == len(variants)
     assert result(path, params={"w": 5 * np.eye(64, dtype="float32")}) == 5.0
-    path.write_bytes(model(3.0).SerializeToString())
+    path.write_bytes(model(3.0, "n").SerializeToString())
     assert result(path) == 3.0
     monkeypatch.setattr(program_cache, "source_fingerprint", lambda: "the next version")
     assert result(path) == 3.0
