@@ -12,7 +12,7 @@ __getattr__, __dir__, __all__ = attach(
         **names("tir.arith.answers", "ConstIntBound ModularSet ProofStrength Extension"),
         **names("tir.arith.int_set", "IntSet IntervalSet pos_inf neg_inf"),
         **names("tir.arith.linear", "detect_linear_equation detect_clip_bound deduce_bound"),
-        **names("tir.arith.iter_affine_map", "IterMapExpr IterMark IterSplitExpr IterSumExpr IterMapLevel"),
+        **names("tir.arith.iter_nodes", "IterMapExpr IterMark IterSplitExpr IterSumExpr IterMapLevel"),
         **names("tir.arith.iter_affine_map", "detect_iter_map normalize_to_iter_sum normalize_iter_map_to_expr"),
         **names("tir.arith.iter_affine_map", "iter_map_simplify subspace_divide inverse_affine_iter_map"),
         **names("tir.arith.region_bounds", "estimate_region_lower_bound estimate_region_strict_bound"),

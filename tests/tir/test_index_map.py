@@ -130,3 +130,10 @@ def test_inverses_of_constant_indices() -> None:
     found, empty = IndexMap.from_func(lambda i, j: (j, i)).non_surjective_inverse([1, 4])
     assert len(found.final_indices) == 2
     assert int(empty) == 0
+
+
+def test_maps_are_shown_as_they_are_written() -> None:
+    assert (
+        str(IndexMap.from_func(lambda i, j: (j, i // 4), index_dtype="int32"))
+        == "T.index_map(lambda i, j: (j, i // 4))"
+    )

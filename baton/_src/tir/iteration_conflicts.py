@@ -21,7 +21,8 @@ from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
 from baton._src.tir.arith.analyzer import Analyzer
-from baton._src.tir.arith.iter_affine_map import IterSplitExpr, detect_iter_map
+from baton._src.tir.arith.iter_affine_map import detect_iter_map
+from baton._src.tir.arith.iter_nodes import IterSplitExpr
 from baton._src.tir.intrinsics import definition
 from baton._src.tir.iteration_points import Points, Unknown
 from baton._src.tir.loop_accesses import Access, Domains, loop_accesses

@@ -261,7 +261,8 @@ def _join_extrema(ctx: Context, poly: Poly, index: int, factor: Poly, dtype: Dat
         return poly
     pair = p.multiply(factor, p.add(p.atom(index), p.atom(other)))
     rest = p.subtract(poly, pair)
-    return p.add(rest, p.multiply(factor, p.add(*atom.args))) if len(rest) == len(poly) - len(pair) else poly
+    one, two = atom.args
+    return p.add(rest, p.multiply(factor, p.add(one, two))) if len(rest) == len(poly) - len(pair) else poly
 
 
 def atom_identity(args: tuple[Poly, ...]) -> tuple[tuple[p.Key, ...]]:

@@ -48,9 +48,9 @@ def detect_iter_map(
     except NoIterMap as error:
         return IterMapResult(errors=(str(error),))
     if level != IterMapLevel.NoCheck:
-        error = _overlap(found, domains, rewriter, level == IterMapLevel.Bijective)
-        if error is not None:
-            return IterMapResult(errors=(error,))
+        fault = _overlap(found, domains, rewriter, level == IterMapLevel.Bijective)
+        if fault is not None:
+            return IterMapResult(errors=(fault,))
     return IterMapResult(found)
 
 
@@ -59,7 +59,7 @@ def _fused(rewriter: Rewriter, index: PrimExpr) -> IterSumExpr:
     try:
         return rewriter.fuse(rewriter.sum_of(index))
     except NoIterMap:
-        plain = rewriter.analyzer.simplify(index)
+        plain: PrimExpr = rewriter.analyzer.simplify(index)
         if plain is index:
             raise
         return rewriter.fuse(rewriter.sum_of(plain))
@@ -166,9 +166,7 @@ def normalize_to_iter_sum(index: Any, input_iters: Domains) -> IterSumExpr:
     """An index as a sum of pieces, not fused, the widest steps first; terms that are none go into its base."""
     rewriter = Rewriter(input_iters, True, others_are_numbers=True)
     whole = rewriter.sum_of(literal(index))
-    numbers = all(isinstance(arg.scale, IntImm) for arg in whole.args)
-    args = sorted(whole.args, key=lambda arg: -arg.scale.value) if numbers else whole.args
-    return whole.with_fields(args=tuple(args))
+    return whole.with_fields(args=tuple(sorted(whole.args, key=lambda arg: -getattr(arg.scale, "value", 0))))
 
 
 def normalize_iter_map_to_expr(expr: PrimExpr) -> Any:
@@ -242,7 +240,8 @@ def _divided(predicate: PrimExpr, below: set[Var], loops: Domains) -> tuple[Prim
         if named & below and named - below:
             return None
         sides[bool(named & below)].append(term)
-    outer, inner = (functools.reduce(ops.logical_and, terms, IntImm("bool", 1)) for terms in sides)
+    true: PrimExpr = IntImm("bool", 1)
+    outer, inner = (functools.reduce(ops.logical_and, terms, true) for terms in sides)
     return outer, inner
 
 
@@ -284,6 +283,8 @@ def inverse_affine_iter_map(iter_map: Sequence[IterSumExpr], outputs: Sequence[A
                 found[var] = simplify(values[mark])
             case tir.Sub(a=Var() as var, b=start):
                 found[var] = simplify(ops.add(values[mark], start))
+            case _:
+                raise fail("iter-map", f"{mark.source} is no loop: it has no inverse")
     return found
 
 

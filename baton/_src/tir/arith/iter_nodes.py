@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import Any
 
 from baton._src.ir.expr import PrimExpr, Range
 from baton._src.ir.node import Node, init_field, node
 from baton._src.ir.traverse import post_order
+from baton._src.support.dataclass import dataclass
 from baton._src.tir.expr import IntImm, Var, literal
+from baton._src.values.dtype import DataType
 
 
 class IterMapExpr(PrimExpr):
@@ -38,15 +40,24 @@ class IterSplitExpr(IterMapExpr):
     """`(source // lower_factor) % extent * scale`; by default all of a mark."""
 
     source: IterMark
-    lower_factor: PrimExpr | None = None
-    extent: PrimExpr | None = None
-    scale: PrimExpr | None = None
+    lower_factor: PrimExpr
+    extent: PrimExpr
+    scale: PrimExpr
 
-    def __post_init__(self) -> None:
-        init_field(self, "dtype", self.source.source.dtype)
-        for name, default in (("lower_factor", 1), ("extent", self.source.extent), ("scale", 1)):
-            given = getattr(self, name)
-            init_field(self, name, literal(default if given is None else given, self.dtype))
+    def __init__(
+        self,
+        source: IterMark,
+        lower_factor: Any = 1,
+        extent: Any = None,
+        scale: Any = 1,
+        dtype: DataType | None = None,
+    ) -> None:
+        init_field(self, "source", source)
+        init_field(self, "dtype", dtype or source.source.dtype)
+        init_field(self, "span", None)
+        given = {"lower_factor": lower_factor, "extent": source.extent if extent is None else extent, "scale": scale}
+        for name, number in given.items():
+            init_field(self, name, literal(number, self.dtype))
 
 
 @node

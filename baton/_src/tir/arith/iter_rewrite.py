@@ -65,15 +65,17 @@ class Rewriter:
     def _converted(self, item: Any) -> PrimExpr:
         parts = [self.memo[c] for c in children(item) if c in self.memo]
         if not any(isinstance(p, IterSumExpr) for p in parts):
-            return item
+            plain: PrimExpr = item
+            return plain
         if isinstance(item, tir.Cast) and item.dtype.is_int:
-            return parts[0].with_fields(dtype=item.dtype, base=ops.cast(item.dtype, _as_sum(parts[0]).base))
+            whole = _as_sum(parts[0])
+            return whole.with_fields(dtype=item.dtype, base=ops.cast(item.dtype, whole.base))
         if isinstance(item, tir.Add | tir.Sub):
             return self.added(_as_sum(parts[0]), _as_sum(parts[1]), -1 if isinstance(item, tir.Sub) else 1)
         if isinstance(item, tir.Mul | tir.FloorDiv | tir.FloorMod):
             a, b = (_number_if_one(p) for p in parts)
             if isinstance(item, tir.Mul) and self._is_number(a) != self._is_number(b):
-                return self._scaled(*((a, b) if self._is_number(b) else (b, a)))
+                return self._scaled(_as_sum(a), b) if self._is_number(b) else self._scaled(_as_sum(b), a)
             if not isinstance(item, tir.Mul) and self._is_number(b):
                 whole = self.fuse(_as_sum(a))
                 divide = self._quotient if isinstance(item, tir.FloorDiv) else self._remainder

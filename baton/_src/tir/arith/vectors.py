@@ -33,11 +33,10 @@ def vector(ctx: Context, node: Any) -> Poly:
     lanes = node.dtype.lanes
     if not is_index(dtype) or not isinstance(lanes, int):
         return opaque(ctx, node)
-    match node:
-        case tir.Ramp():
-            return _interned(ctx, Vector(ctx.memo[node.base], ctx.memo[node.stride]), node.dtype)
-        case tir.Broadcast():
-            return _interned(ctx, Vector(ctx.memo[node.value], ZERO), node.dtype)
+    if isinstance(node, tir.Ramp):
+        return _interned(ctx, Vector(ctx.memo[node.base], ctx.memo[node.stride]), node.dtype)
+    if isinstance(node, tir.Broadcast):
+        return _interned(ctx, Vector(ctx.memo[node.value], ZERO), node.dtype)
     a, b = (_vector_of(ctx, ctx.memo[part]) for part in (node.a, node.b))
     rule = _RULES.get(type(node))
     found = rule(ctx, a, b, dtype, lanes) if rule is not None and a is not None and b is not None else None

@@ -21,6 +21,7 @@ from baton._src.support.trampoline import Task, run
 from baton._src.tir import operators
 from baton._src.tir.buffer import Buffer, BufferRegion
 from baton._src.tir.expr import BufferLoad, CommReducer, IntImm, IterVar, SizeVar, Var
+from baton._src.tir.index_map import IndexMap, index_map_text
 from baton._src.tir.kernel_abi import implicit_shape_vars
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.stmt import Block, BlockRealize, BufferStore, DeclBuffer, For, Stmt
@@ -113,6 +114,8 @@ def _part_text(node: Node, printer: StatementPrinter) -> str:
             return f'T.iter_var({printer.names.of(node.var)}, {dom}, "{node.kind_name}", "{node.thread_tag}")'
         case CommReducer():
             return reducer_text(node, printer.names)
+        case IndexMap():
+            return index_map_text(node, node_text)
         case _:
             return f"<{type(node).__name__}>"
 
