@@ -232,6 +232,9 @@ POLYMORPHIC = [
     # What nothing calls may have any type.
     "def @main() { let %p = (fn(%x) { exp(%x) * %x }, 1f); let %g = if (True) { fn(%x) { nn.relu(%x) } } else { log };"
     "let %r = ref(fn(%x, %w) { nn.dense(%x, %w) }); %p.1 }",
+    "def @id(%x) { %x } def @main() { let %f = (fn(%y: int32) { @id(@id) })(3); 1f }",
+    # What says its types may be removed before it is compiled.
+    "def @id(%x) { %x } def @main() { let %f = if (True) { fn(%x) { 1f } } else { fn(%y: int32) { 2f } }; 3f }",
     # Recursion that would need ever more types: one function serves them all.
     "def @f<t: Type>(%n: int32, %x: t) -> int32 { if (%n == 0) {0} else {1 + @f(%n - 1, (%x, %x))} }"
     "def @id(%x) { let %g = fn(%y) { %y * %y }; let %u = (%g(1f), %g(2)); %x }"

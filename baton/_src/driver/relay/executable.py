@@ -16,6 +16,7 @@ from baton._src.passes.relay.bind_params import bind_params_by_name
 from baton._src.passes.relay.external.partition_graph import CheckCompilers
 from baton._src.passes.relay.first_order.eta_expand import EtaExpand
 from baton._src.passes.relay.first_order.specialize import Specialize
+from baton._src.passes.relay.first_order.written_types import with_written_types
 from baton._src.passes.relay.memory.dissolve_memory import DissolveMemory
 from baton._src.passes.relay.pipeline import optimize
 from baton._src.passes.relay.quantize.requantize_config import settle
@@ -76,6 +77,7 @@ def optimized(module: IRModule, entry: str = "main") -> IRModule:
         module = RemoveUnusedFunctions((entry,))(module)
     module = DissolveMemory()(module)
     module = Specialize()(EtaExpand(expand_constructor=True, expand_operator=False)(module))
+    module = with_written_types(module)
     return optimize(entry if entry in module else None)(module)
 
 

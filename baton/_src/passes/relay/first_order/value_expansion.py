@@ -36,10 +36,9 @@ class _Instances:
         self._called: dict[str, dict[str, FuncType]] = {}
         self._same: dict[str, str] = {}
 
-    def of(self, scheme: Any) -> list[FuncType]:
-        """The types that values of type `scheme` are called with, where they are several."""
-        found = self._called.get(self._class(_key(scheme)), {}) if _is_general(scheme) else {}
-        return list(found.values()) if len(found) > 1 else []
+    def of(self, scheme: FuncType) -> list[FuncType]:
+        """The types that values of type `scheme` are called with."""
+        return list(self._called.get(self._class(_key(scheme)), {}).values())
 
     def note(self, scheme: FuncType, made: FuncType) -> None:
         """A value of type `scheme` is called with the types of `made`."""
@@ -159,8 +158,7 @@ class _Values:
         type_ = getattr(old, "checked_type_", None)
         match old:
             case Call():
-                wanted = [here if self._instances.of(here) else t for t, here in self._parameter_types(old)]
-                args = _mapped(new.args, wanted, self._value)
+                args = _mapped(new.args, self._wanted_arguments(old), self._value)
                 return new.with_fields(op=self._callee(old, new.op), args=args)
             case Tuple():
                 fields = type_.fields if isinstance(type_, TupleType) else ()
@@ -183,8 +181,8 @@ class _Values:
         """`part` where a value of the type `wanted` is needed."""
         if part not in self._names:
             return part
-        types = self._instances.of(wanted)
-        if types and wanted.type_constraints:
+        types = self._instances.of(wanted) if _is_general(wanted) and wanted.type_constraints else []
+        if len(types) > 1:
             return Tuple([self._literal(part, type_.arg_types) for type_ in types])
         scheme: Any = None if isinstance(part, Op) else self._type_of(part)
         if _is_general(wanted) and _is_general(scheme) and not scheme.type_constraints:
@@ -200,7 +198,14 @@ class _Values:
         if made is None or not old.op.checked_type.type_constraints:
             return callee
         types = [show_type(t) for t in self._instances.of(old.op.checked_type)]
-        return TupleGetItem(callee, types.index(show_type(made))) if types else callee
+        return TupleGetItem(callee, types.index(show_type(made))) if len(types) > 1 else callee
+
+    def _wanted_arguments(self, call: Call) -> list[Any]:
+        """The types wanted of the arguments: where a parameter takes values of any type, a function that is called with
+        one choice of types only may have those, so its own general type is not needed.
+        """
+        types = self._parameter_types(call)
+        return [t if _is_general(here) and len(self._instances.of(here)) == 1 else here for t, here in types]
 
     def _parameter_types(self, call: Call) -> list[tuple[Any, Any]]:
         """The types of the callee's parameters, where known: as declared, and at this call."""
