@@ -1,4 +1,4 @@
-"""Custom postprocessors of candidates (`tvm.meta_schedule.postproc`)."""
+"""Postprocessors of candidates (`tvm.meta_schedule.postproc`)."""
 
 from __future__ import annotations
 
@@ -10,6 +10,10 @@ __getattr__, __dir__, __all__ = attach(
     {
         **names("driver.tvm_names.tuning.meta_schedule.kernel_parts", "Postproc"),
         **renamed("driver.tvm_names.tuning.meta_schedule.kernel_parts", PyPostproc="Postproc"),
+        **names(
+            "driver.tvm_names.tuning.meta_schedule.cpu_postprocs",
+            "DisallowDynamicLoop RewriteParallelVectorizeUnroll RewriteReductionBlock",
+        ),
     },
     before=wire,
 )

@@ -1,4 +1,4 @@
-"""Custom rules that schedule blocks (`tvm.meta_schedule.schedule_rule`)."""
+"""Rules that schedule blocks (`tvm.meta_schedule.schedule_rule`)."""
 
 from __future__ import annotations
 
@@ -10,6 +10,11 @@ __getattr__, __dir__, __all__ = attach(
     {
         **names("driver.tvm_names.tuning.meta_schedule.kernel_parts", "ScheduleRule"),
         **renamed("driver.tvm_names.tuning.meta_schedule.kernel_parts", PyScheduleRule="ScheduleRule"),
+        **names(
+            "driver.tvm_names.tuning.meta_schedule.schedule_rules",
+            "AddRFactor AutoInline InlineConstantScalars MultiLevelTiling ParallelizeVectorizeUnroll "
+            "RandomComputeLocation ReuseType",
+        ),
     },
     before=wire,
 )

@@ -311,4 +311,4 @@ def test_mistakes_are_named(tmp_path: Path) -> None:
     with pytest.raises(DiagnosticError, match="config is not implemented"):
         ms.cost_model.XGBModel(config=object())
     with pytest.raises(AttributeError, match="PyScheduleRule"):
-        _ = ms.schedule_rule.MultiLevelTiling
+        _ = ms.schedule_rule.AutoBind

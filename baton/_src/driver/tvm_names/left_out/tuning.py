@@ -13,19 +13,16 @@ TUNING_NAMES: Mapping[str, Mapping[str, str]] = {
         "autotvm": "feature",
         "autotvm.tuner": "sa_model_optimizer xgboost_cost_model model_based_tuner",
     },
-    "baton's rules schedule whole kernels (PostOrderApply leaves open what they do); "
-    "rules of your own derive from PyScheduleRule, and a function that schedules is a space": {
+    "rules for CPUs are there; others derive from PyScheduleRule, and a function that schedules is a space": {
         "meta_schedule": "schedule",
         "meta_schedule.schedule_rule": (
-            "AddRFactor ApplyCustomRule AutoBind AutoInline AutoInlineAfter CrossThreadReduction "
-            "InlineConstantScalars MultiLevelTiling MultiLevelTilingTensorCore MultiLevelTilingWideVector "
-            "MultiLevelTilingWithIntrin ParallelizeVectorizeUnroll RandomComputeLocation ReuseType"
+            "ApplyCustomRule AutoBind AutoInlineAfter CrossThreadReduction MultiLevelTilingTensorCore "
+            "MultiLevelTilingWideVector MultiLevelTilingWithIntrin"
         ),
     },
-    "baton's spaces need none of TVM's; postprocessors of your own derive from PyPostproc": {
+    "postprocessors for CPUs are there; those of your own derive from PyPostproc": {
         "meta_schedule.postproc": (
-            "DisallowAsyncStridedMemCopy DisallowDynamicLoop RewriteCooperativeFetch RewriteLayout "
-            "RewriteParallelVectorizeUnroll RewriteReductionBlock RewriteTensorize RewriteUnboundBlock "
+            "DisallowAsyncStridedMemCopy RewriteCooperativeFetch RewriteLayout RewriteTensorize RewriteUnboundBlock "
             "VerifyGPUCode VerifyVTCMLimit"
         ),
     },

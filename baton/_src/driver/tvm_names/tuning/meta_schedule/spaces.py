@@ -6,6 +6,7 @@ import copy
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
+from baton._src.driver.tvm_names.tuning.meta_schedule.cpu_postprocs import default_postprocs
 from baton._src.driver.tvm_names.tuning.meta_schedule.kernel_parts import Mutator, Postproc, ScheduleRule
 from baton._src.driver.tvm_names.tuning.workloads import only_kernel
 from baton._src.ir.module import IRModule
@@ -31,7 +32,7 @@ class SpaceGenerator:
     """Makes the schedules that a search begins with. A script's own gives `generate_design_space`.
 
     `sch_rules` are for spaces that visit blocks; `postprocs` end each candidate; `mutator_probs` has mutators, and
-    how often each is to be used. None: baton's own.
+    how often each is to be used. None: baton's own; for rules of a script, TVM's postprocessors.
     """
 
     sch_rules: Sequence[ScheduleRule] | None = None
@@ -73,7 +74,8 @@ class _SpaceOfParts(SpaceGenerator):
         mutator_probs: Mapping[Mutator, float] | str | None = None,
     ) -> None:
         self.sch_rules = _given("sch_rules", sch_rules)
-        self.postprocs = _given("postprocs", postprocs) or ()
+        ends = _given("postprocs", postprocs)
+        self.postprocs = ends if ends is not None else default_postprocs() if self.sch_rules else ()
         self.mutator_probs = _given("mutator_probs", mutator_probs)
         self.seed = 0
 
