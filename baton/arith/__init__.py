@@ -20,7 +20,7 @@ __getattr__, __dir__, __all__ = attach(
         **names("tir.arith.linear_systems", "solve_linear_equations IntConstraints IntConstraintsTransform"),
         **names("tir.arith.common_subexpressions", "detect_common_subexpr"),
         **names("tir.arith.linear_inequalities", "solve_linear_inequalities IntGroupBounds"),
-        **submodules("baton.arith", "analyzer bound int_set int_solver iter_affine_map pattern"),
+        **submodules("baton.arith", "_ffi_api analyzer bound int_set int_solver iter_affine_map pattern"),
     },
     before=wire,
 )

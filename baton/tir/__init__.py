@@ -51,8 +51,10 @@ __getattr__, __dir__, __all__ = attach(
         **names("driver.tvm_names.tir.scalar_kinds", "CallEffectKind"),
         **names("driver.tvm_names.tir.layouts", "Layout BijectiveLayout layout bijective_layout"),
         **names("tir.schedule.schedule", "Schedule"),
-        **names("tir.schedule.block_scope", "BlockDependenceInfo BlockScope Dependency DepKind"),
-        **names("tir.schedule.state", "ScheduleState StmtSRef"),
+        **names("tir.schedule.state", "BlockDependenceInfo"),
+        **names("tir.schedule.block_scope", "BlockScope Dependency DepKind"),
+        **names("tir.schedule.srefs", "StmtSRef"),
+        **names("tir.schedule.state", "ScheduleState"),
         **names("tir.schedule.tensorize", "TensorIntrin"),
         **names("tir.index_map", "IndexMap"),
         **names(

@@ -5,4 +5,4 @@ from __future__ import annotations
 from baton._src.driver.wiring import wire
 from baton._src.support.lazy import attach, names
 
-__getattr__, __dir__, __all__ = attach(__name__, names("tir.schedule.block_scope", "BlockDependenceInfo"), before=wire)
+__getattr__, __dir__, __all__ = attach(__name__, names("tir.schedule.state", "BlockDependenceInfo"), before=wire)

@@ -9,7 +9,7 @@ __getattr__, __dir__, __all__ = attach(
     __name__,
     {
         **names("tir.schedule.block_scope", "BlockScope Dependency DepKind"),
-        **names("tir.schedule.state", "StmtSRef"),
+        **names("tir.schedule.srefs", "StmtSRef"),
     },
     before=wire,
 )

@@ -6,5 +6,10 @@ from baton._src.driver.wiring import wire
 from baton._src.support.lazy import attach, names
 
 __getattr__, __dir__, __all__ = attach(
-    __name__, names("tir.schedule.state", "ScheduleDebugMask ScheduleState StmtSRef"), before=wire
+    __name__,
+    {
+        **names("tir.schedule.srefs", "StmtSRef"),
+        **names("tir.schedule.state", "ScheduleDebugMask ScheduleState"),
+    },
+    before=wire,
 )

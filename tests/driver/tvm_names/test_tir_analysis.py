@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from baton import tir
+from baton import arith, tir
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import post_order
 from baton._src.support.diagnostics import DiagnosticError
@@ -129,3 +129,16 @@ def test_accesses_by_pointer() -> None:
     reads, writes = A.get_block_read_write_region(found, buffers)
     assert [r.buffer.name for r in reads] == ["X", "Z"]
     assert [(r.buffer.name, str(r.region[0].extent)) for r in writes] == [("Y", "4"), ("Z", "4")]
+
+
+def test_what_loops_touch() -> None:
+    """Guards boxes around reads that begin before the buffer, and the sets of each access."""
+    i, j, n = tir.Var("i", "int32"), tir.Var("j", "int32"), tir.Var("n", "int32")
+    a, b = (tir.decl_buffer((100, n), name=name) for name in "ab")
+    value = tir.BufferLoad(b, [i - 1, j + 1]) + tir.BufferLoad(a, [i - 1, j - 1])
+    nest = tir.For(i, 0, 100, 0, tir.For(j, 0, n, 0, tir.BufferStore(a, value, [i, j])))
+    read, both = arith._ffi_api.DomainTouched(nest, a, True, False), arith._ffi_api.DomainTouched(nest, a)
+    assert [(int(read[0].min), int(read[0].extent)), (int(both[0].min), int(both[0].extent))] == [(-1, 100), (-1, 101)]
+    found = arith._ffi_api.DomainTouchedAccessMap(tir.PrimFunc([a.data, b.data], nest))
+    assert [len(part) for part in found[a]] == [1, 1, 2]
+    assert [len(part) for part in found[b]] == [1, 0, 1]

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from baton._src.support.diagnostics import DiagnosticError
-from baton._src.tir.schedule.block_scope import BlockDependenceInfo, Dependency, DepKind
+from baton._src.tir.schedule.block_scope import Dependency, DepKind
 from baton._src.tir.schedule.schedule import Schedule
-from baton._src.tir.schedule.state import StmtSRef
+from baton._src.tir.schedule.srefs import StmtSRef
+from baton._src.tir.schedule.state import BlockDependenceInfo
 from baton._src.tir.stmt import Block
 from baton.script import from_source
 
@@ -37,6 +38,7 @@ def test_kinds_of_dependencies() -> None:
     first, second, third, root = (s.get_sref(s.get(name)) for name in ("first", "second", "third", "root"))
     assert info.get_sref(s.get("first")) == first
     scope = info.get_block_scope(root)
+    assert s.state.get_block_scope(root) == scope
 
     def ends(found: list[Dependency]) -> list[tuple[str, DepKind]]:
         return [(d.dst.stmt.name_hint, d.kind) for d in found if isinstance(d.dst.stmt, Block)]

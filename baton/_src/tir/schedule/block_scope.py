@@ -5,15 +5,13 @@ block B writes T; block C reads T, writes U        ->        Dependency(B, C, RA
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import IntEnum
 from typing import Any
 
-from baton._src.ir.module import IRModule
 from baton._src.support.dataclass import dataclass
 from baton._src.tir import stmt as st
-from baton._src.tir.prim_func import PrimFunc
-from baton._src.tir.schedule.state import ScheduleState, StmtSRef
+from baton._src.tir.schedule.srefs import StmtSRef
 from baton._src.tir.schedule.tree import blocks_directly_in, refuse
 
 
@@ -53,11 +51,13 @@ class BlockScope:
         return [found for found in self.dependencies if found.dst == block]
 
 
-def block_scope(state: ScheduleState, scope: StmtSRef) -> BlockScope:
-    """The dependencies inside of a block. Error `schedule`: it is a loop."""
+def block_scope(get_sref: Callable[[st.Block], StmtSRef | None], scope: StmtSRef) -> BlockScope:
+    """The dependencies inside of a block; `get_sref` gives the references of those in it. Error `schedule`: it is a
+    loop.
+    """
     if not isinstance(scope.stmt, st.Block):
         raise refuse("dependencies are between the blocks inside of a block, not of a loop")
-    found = (state.get_sref(realize.block) for realize in blocks_directly_in(scope.stmt))
+    found = (get_sref(realize.block) for realize in blocks_directly_in(scope.stmt))
     ordered = [sref for sref in found if sref is not None]
     pairs = ((src, dst) for n, dst in enumerate(ordered) for src in ordered[:n])
     return BlockScope([Dependency(src, dst, kind) for src, dst in pairs for kind in _kinds(src.stmt, dst.stmt)])
@@ -69,21 +69,3 @@ def _kinds(src: Any, dst: Any) -> list[DepKind]:
     writes, reads = {w.buffer for w in dst.writes}, {r.buffer for r in dst.reads}
     found = {DepKind.RAW: written & reads, DepKind.WAW: written & writes, DepKind.WAR: read & writes}
     return [kind for kind, shared in found.items() if shared]
-
-
-class BlockDependenceInfo:
-    """The dependencies between the blocks of a module's kernels, by the block they are in."""
-
-    def __init__(self, mod: IRModule | PrimFunc) -> None:
-        self._state = ScheduleState(mod)
-        self.mod = self._state.mod
-
-    def get_sref(self, block: st.Block) -> StmtSRef | None:
-        """The reference of a block; None if it is in none of the kernels."""
-        return self._state.get_sref(block)
-
-    def get_block_scope(self, block_sref: StmtSRef) -> BlockScope:
-        """The dependencies between the blocks directly inside a block."""
-        if self._state.get_sref(block_sref.stmt) is None:
-            raise refuse("the block is part of none of the module's kernels")
-        return block_scope(self._state, block_sref)

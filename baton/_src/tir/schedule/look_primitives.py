@@ -10,7 +10,7 @@ from baton._src.tir.buffer import Buffer
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.schedule.handles import BlockRV, ExprRV, LoopRV, block_name
 from baton._src.tir.schedule.recording import recorded
-from baton._src.tir.schedule.state import StmtSRef
+from baton._src.tir.schedule.srefs import StmtSRef
 from baton._src.tir.schedule.tree import blocks_directly_in, find_block, outermost_blocks, path_to, realizes
 
 

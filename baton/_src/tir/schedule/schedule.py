@@ -34,7 +34,8 @@ from baton._src.tir.schedule.module_functions import ModuleFunctions, with_uniqu
 from baton._src.tir.schedule.recording import recorded
 from baton._src.tir.schedule.rules import RulePrimitives
 from baton._src.tir.schedule.sample_primitives import SamplePrimitives, random_from
-from baton._src.tir.schedule.state import ScheduleState, StmtSRef, debug_mask_of
+from baton._src.tir.schedule.srefs import StmtSRef
+from baton._src.tir.schedule.state import ScheduleState, debug_mask_of
 from baton._src.tir.schedule.tile_primitives import TilePrimitives
 from baton._src.tir.schedule.trace import Trace
 from baton._src.tir.schedule.tree import find_block, find_loop, realizes, refuse

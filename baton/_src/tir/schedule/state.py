@@ -11,9 +11,10 @@ from typing import Any
 
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import post_order
-from baton._src.support.dataclass import dataclass
 from baton._src.tir import stmt as st
 from baton._src.tir.prim_func import PrimFunc
+from baton._src.tir.schedule.block_scope import BlockScope, block_scope
+from baton._src.tir.schedule.srefs import StmtSRef
 from baton._src.tir.schedule.tree import path_to, refuse
 
 
@@ -34,15 +35,6 @@ def debug_mask_of(given: Any) -> int:
     if not isinstance(given, int) or isinstance(given, bool):
         raise ValueError(f'debug_mask is "all", "none" or a number, not {given!r}')
     return int(given)
-
-
-@dataclass(frozen=True)
-class StmtSRef:
-    """A block or loop of the program. `seq_index` is its place in the sequence it stands in, -1 without one."""
-
-    stmt: st.Block | st.For
-    parent: StmtSRef | None
-    seq_index: int = -1
 
 
 class ScheduleState:
@@ -76,3 +68,25 @@ class ScheduleState:
             if isinstance(item, st.Block | st.For):
                 found, place = StmtSRef(item, found, place), -1
         return found
+
+    def get_block_scope(self, block_sref: StmtSRef) -> BlockScope:
+        """The dependencies between the blocks directly inside a block."""
+        if self.get_sref(block_sref.stmt) is None:
+            raise refuse("the block is part of none of the module's kernels")
+        return block_scope(self.get_sref, block_sref)
+
+
+class BlockDependenceInfo:
+    """The dependencies between the blocks of a module's kernels, by the block they are in."""
+
+    def __init__(self, mod: IRModule | PrimFunc) -> None:
+        self._state = ScheduleState(mod)
+        self.mod = self._state.mod
+
+    def get_sref(self, block: st.Block) -> StmtSRef | None:
+        """The reference of a block; None if it is in none of the kernels."""
+        return self._state.get_sref(block)
+
+    def get_block_scope(self, block_sref: StmtSRef) -> BlockScope:
+        """The dependencies between the blocks directly inside a block."""
+        return self._state.get_block_scope(block_sref)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from baton._src.ir.expr import PrimExpr
+from baton._src.ir.expr import Op, PrimExpr
 from baton._src.ir.traverse import post_order
 from baton._src.support.diagnostics import ScheduleError
 from baton._src.tir import expr as tir
@@ -94,10 +94,10 @@ def _is_unit(axis: Any) -> bool:
     return isinstance(axis.extent, tir.IntImm) and axis.extent.value == 1
 
 
-def chooses(node: st.Block) -> bool:
-    """Whether the block computes by `if_then_else`."""
-    calls = (n for n in post_order(node.body) if isinstance(n, tir.Call))
-    return any(call.op.name == "tir.if_then_else" for call in calls)
+def called(node: st.Block) -> set[str]:
+    """The names of the operators that the block calls (`tir.exp`)."""
+    calls = (n.op for n in post_order(node.body) if isinstance(n, tir.Call))
+    return {op.name for op in calls if isinstance(op, Op)}
 
 
 def indices_of(node: st.Block) -> tuple[list[tuple[PrimExpr, ...]], tuple[PrimExpr, ...]]:

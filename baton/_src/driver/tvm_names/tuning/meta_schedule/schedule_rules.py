@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from baton._src.driver.tvm_names.tuning.meta_schedule.block_facts import (
     TILED,
-    chooses,
+    called,
     extent_of,
     indices_of,
     is_output,
@@ -73,8 +73,8 @@ class AutoInline(ScheduleRule):
         return [sch]
 
     def _may_move(self, node: Any) -> bool:
-        called = {call.op.name for call in post_order(node.body) if isinstance(call, tir.Call)}
-        if (self.disallow_if_then_else and chooses(node)) or called.intersection(self.disallow_op):
+        names = called(node)
+        if (self.disallow_if_then_else and "tir.if_then_else" in names) or names.intersection(self.disallow_op):
             return False
         read, written = indices_of(node)
         axes = [index for index in written if isinstance(index, tir.Var)]
