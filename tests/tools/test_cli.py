@@ -359,6 +359,12 @@ def test_processors_that_do_not_exist(script: Path, tmp_path: Path) -> None:
     out = refused("target-cpu", "compile", script, "-o", tmp_path / "x.baton", "--target", "llvm -mcpu=hasswell")
     assert "did you mean haswell?" in out
     assert out.count("hasswell") == 1
+    for code, target, says in (
+        ("target-triple", "llvm -mtriple=moon-buggy", "LLVM makes no code for 'moon-buggy'"),
+        ("target-attribute", "llvm -mattr=+avx22", "LLVM knows no feature 'avx22'"),
+        ("target-attribute", "llvm -num-cores=0", "num-cores takes a number from 1 on, got '0'"),
+    ):
+        assert says in refused(code, "compile", script, "-o", tmp_path / "x.baton", "--target", target)
 
 
 def test_ill_typed_programs(tmp_path: Path) -> None:

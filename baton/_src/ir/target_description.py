@@ -135,11 +135,11 @@ def _typed(kind: str, key: str, value: Any) -> Any:
         hint = f"did you mean -{near[0]}?" if near else f"known: {', '.join(sorted(_KNOWN))}"
         raise fail("target-attribute", f"the target llvm has no attribute {key!r}", help=hint, kind=ValueError)
     if key in _INTS:
-        try:
-            return int(value)
-        except (TypeError, ValueError):
-            message = f"the target attribute {key} takes a number, got {value!r}"
-            raise fail("target-attribute", message, kind=ValueError) from None
+        least = 0 if key == "opt-level" else 1
+        if not str(value).isdecimal() or int(value) < least:
+            message = f"the target attribute {key} takes a number from {least} on, got {value!r}"
+            raise fail("target-attribute", message, kind=ValueError)
+        return int(value)
     return _words(value) if key in _LISTS else value
 
 

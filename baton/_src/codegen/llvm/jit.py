@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import fields
 from difflib import get_close_matches
 from functools import lru_cache
@@ -34,8 +35,11 @@ class Machine:
         initialize()
         if target.is_host:
             triple, cpu, features = _host()
+            _check_features(target.mattr, triple)
             return Machine(triple, cpu, ",".join((features, *target.mattr)), level)
         triple = target.mtriple or llvm.get_process_triple()
+        _check_triple(triple)
+        _check_features(target.mattr, triple)
         if target.mcpu and target.mcpu not in NAMED:
             _check_processor(target.mcpu, triple)
         return Machine(triple, target.mcpu or "generic", ",".join(target.mattr), level)
@@ -47,9 +51,30 @@ def _host() -> tuple[str, str, str]:
     return llvm.get_process_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
 
 
+def _check_triple(triple: str) -> None:
+    try:
+        llvm.Target.from_triple(triple)
+    except RuntimeError as error:
+        help = "e.g. -mtriple=x86_64-linux-gnu or -mtriple=aarch64-linux-gnu"
+        raise fail("target-triple", f"LLVM makes no code for {triple!r}", help=help) from error
+
+
+def _check_features(flags: Sequence[str], triple: str) -> None:
+    """Refuse flags that LLVM does not know: it would leave them out, and print that for every module."""
+    names = [flag.lstrip("+-") for flag in flags]
+    if all(name in llvm.get_host_cpu_features() for name in names):
+        return  # of this machine's architecture or alike, without asking another process
+    known = _listed(triple, "features")
+    for name in names:
+        if known and name not in known:
+            near = get_close_matches(name, sorted(known), n=3)
+            help = f"did you mean {' or '.join(near)}?" if near else "leave it out of -mattr"
+            raise fail("target-attribute", f"LLVM knows no feature {name!r} of {triple}", help=help)
+
+
 def _check_processor(name: str, triple: str) -> None:
     """Refuse a CPU that LLVM does not know: LLVM would print that for every module, and terminate the process."""
-    known = _processors(triple)
+    known = _listed(triple, "CPUs")
     if known and name not in known:
         near = get_close_matches(name, sorted(known), n=3)
         help = f"did you mean {' or '.join(near)}?" if near else "leave -mcpu out for the CPU of this machine"
@@ -63,13 +88,18 @@ llvm.Target.from_triple(sys.argv[1]).create_target_machine(cpu="help")
 """
 
 
-@lru_cache(maxsize=4)
-def _processors(triple: str) -> frozenset[str]:
-    """LLVM's names of the CPUs of a target, which it only prints to standard error; empty if it does not."""
-    command = [sys.executable, "-c", _LIST_PROCESSORS, triple]
-    printed = subprocess.run(command, capture_output=True, text=True, check=False).stderr
-    listed = printed.partition("Available CPUs")[2].partition("Available features")[0]
+@lru_cache(maxsize=8)
+def _listed(triple: str, what: str) -> frozenset[str]:
+    """LLVM's names of the `CPUs` or `features` of a target; empty if it does not print them."""
+    listed = _help(triple).partition(f"Available {what}")[2].partition("Available ")[0]
     return frozenset(re.findall(r"^ +(\S+) +- ", listed, re.MULTILINE))
+
+
+@lru_cache(maxsize=4)
+def _help(triple: str) -> str:
+    """What LLVM knows about a target, which it only prints to standard error."""
+    command = [sys.executable, "-c", _LIST_PROCESSORS, triple]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stderr
 
 
 def target_text(target: Target) -> str:
@@ -92,11 +122,7 @@ def initialize() -> None:
 def target_machine(machine: Machine) -> Any:
     """LLVM's target machine; one per process and target."""
     initialize()
-    try:
-        found = llvm.Target.from_triple(machine.triple)
-    except RuntimeError as error:
-        raise InternalError(f"LLVM knows no target {machine.triple}: {error}") from error
-    return found.create_target_machine(
+    return llvm.Target.from_triple(machine.triple).create_target_machine(
         cpu=machine.cpu, features=machine.features, opt=machine.level, reloc="pic", codemodel="default"
     )
 

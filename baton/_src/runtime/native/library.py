@@ -76,7 +76,8 @@ def load(object_code: bytes, externs: Mapping[str, int] | None = None) -> Native
 def _check_target(bundle: ObjectBundle) -> None:
     initialize_llvm()
     host = llvm.get_process_triple()
-    if bundle.triple.split("-")[0] != host.split("-")[0]:
+    alike = bundle.triple.split("-")[0] == host.split("-")[0]
+    if not alike or llvm.get_object_format(bundle.triple) != llvm.get_object_format(host):
         raise fail(
             "object-target",
             f"the object code is for {bundle.triple}, this machine is {host}",
