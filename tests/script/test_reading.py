@@ -480,3 +480,26 @@ def test_calls_of_operators_by_name() -> None:
         "    y = R.emit_with_sinfo('relax.add', (x, x), [])\n    return y\n"
     )
     assert "R.add(x, x)" in found.script()
+
+
+def test_functions_that_promise_some_tuple_return_any() -> None:
+    """TVM's programs annotate `-> R.Tuple` where they return several values; with parentheses it is the empty one."""
+    text = """
+@I.ir_module
+class M:
+    @R.function
+    def pair(x: R.Tensor((2,), "float32")) -> R.Tuple:
+        return (x, x)
+
+    @R.function(pure=False)
+    def effect(x: R.Tensor((2,), "float32")) -> R.Tuple:
+        R.print(x)
+        return ()
+"""
+    module = load(text)
+    pair = module.get_global_var("pair")
+    assert len(module[pair].ret_struct_info.fields) == 2
+    assert module[pair].struct_info is pair.struct_info
+    assert module["effect"].ret_struct_info.fields == ()
+    with pytest.raises(DiagnosticError, match="promises"):
+        load(text.replace("R.Tuple:", "R.Tuple():"))

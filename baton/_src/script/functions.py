@@ -15,10 +15,10 @@ from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.check.signatures import signature_info
 from baton._src.relax.frames import Frame
 from baton._src.relax.nodes import Function, SeqExpr, Var
-from baton._src.relax.struct_info import FuncStructInfo, ShapeStructInfo, StructInfo
+from baton._src.relax.struct_info import FuncStructInfo, ShapeStructInfo, StructInfo, TupleStructInfo
 from baton._src.script.environment import Environment
 from baton._src.script.evaluate import Evaluator, Poisoned
-from baton._src.script.infos import Scalars
+from baton._src.script.infos import INFO_KINDS, Scalars
 from baton._src.script.options import Options
 from baton._src.script.read_source import ScriptSource
 from baton._src.script.statements import Statements
@@ -191,12 +191,23 @@ class FunctionReader:
             return None
         return type(whole)(whole.source, whole.line, whole.column, whole.line, whole.column + 4 + len(node.name))
 
-    def finish(self, function: Function, span_of: ast.AST) -> Function:
+    def finish(self, function: Function, node: ast.FunctionDef) -> Function:
         """The function in normal form with its StructInfo."""
         try:
+            if self._promises_some_tuple(node):
+                found = self.builder.normalizer.function(function.with_fields(ret_struct_info=None))
+                if isinstance(found.ret_struct_info, TupleStructInfo):
+                    return found
             return self.builder.normalizer.function(function)
         except DiagnosticError as error:
-            raise DiagnosticError([d.at(self.source.span(span_of)) for d in error.diagnostics]) from None
+            raise DiagnosticError([d.at(self.source.span(node)) for d in error.diagnostics]) from None
+
+    def _promises_some_tuple(self, node: ast.FunctionDef) -> bool:
+        """Whether the result is annotated as `R.Tuple`, without fields: TVM's programs return any tuple then."""
+        if node.returns is None:
+            return False
+        said = Evaluator(self.source, self.environment, self._scalars(node)).value(node.returns)
+        return said is INFO_KINDS["Tuple"]
 
     def for_macro(self, source: ScriptSource, environment: Environment) -> FunctionReader:
         """A reader with the same state for the text and names of a macro."""

@@ -184,6 +184,7 @@ class ModuleReader:
         function = self._read(node, options)
         if function is not None:
             self.builder.context.functions[var] = function
+            set_note(var, "struct_info_", function.struct_info_)  # with the result, where it was not declared
 
     def _read(self, node: ast.FunctionDef, options: Options) -> Function | None:
         reader = self._reader()
