@@ -22,11 +22,13 @@ def places(A: T.Buffer((24,), "int32"), B: T.Buffer((24,), "int32")):
 
 
 def test_floor_division_becomes_truncating_division() -> None:
-    """Guards both forms: plain where nothing is negative, with a choice elsewhere; hints go."""
+    """Guards shifts and masks for powers of 2, and signs taken into account elsewhere; hints go."""
     made = after(places, X.LowerIntrin())
     assert not of(tir.FloorDiv, made)
     assert not of(tir.FloorMod, made)
-    assert len(of(tir.Select, made)) == 2
+    text = made.script()
+    assert "T.shift_right(i, 2) * 4 + T.bitwise_and(i, 3)" in text
+    assert "T.Div(A[i] - 5, 3) + T.shift_right(T.truncmod(A[i] - 5, 3), 31)" in text
     assert not any(call.op.name == "tir.likely" for call in of(tir.Call, made))
 
 
@@ -38,7 +40,7 @@ def test_every_sign_rounds_down(dtype: str) -> None:
 def main(A: T.Buffer((64,), "{dtype}"), B: T.Buffer((64,), "{dtype}"), Q: T.Buffer((64,), "{dtype}"),
          R: T.Buffer((64,), "{dtype}")):
     for i in range(64):
-        Q[i] = T.floordiv(A[i], B[i]) + T.floordiv(A[i], T.Cast("{dtype}", 3))
+        Q[i] = T.floordiv(A[i], B[i]) + T.floordiv(A[i], T.Cast("{dtype}", 3)) + T.Cast("{dtype}", (i - 7) // 3 % 5)
         R[i] = T.floormod(A[i], B[i])
 """)
     made = X.LowerIntrin()(IRModule({"main": func}))["main"]
@@ -46,7 +48,7 @@ def main(A: T.Buffer((64,), "{dtype}"), B: T.Buffer((64,), "{dtype}"), Q: T.Buff
     a, b = (np.array(values, dtype) for values in zip(*((x, y) for x in reach for y in reach)))
     q, r = np.zeros((2, 64), dtype)
     run_prim_func(made, [a, b, q, r])
-    assert q.tolist() == [int(x) // int(y) + int(x) // 3 for x, y in zip(a, b)]
+    assert q.tolist() == [int(x) // int(y) + int(x) // 3 + (n - 7) // 3 % 5 for n, (x, y) in enumerate(zip(a, b))]
     assert r.tolist() == [int(x) % int(y) for x, y in zip(a, b)]
 
 

@@ -1,6 +1,9 @@
-"""LowerIntrin: express floor division and remainder by C's operators, which round towards 0.
+"""LowerIntrin: express floor division and remainder by shifts, masks and C's operators, which round towards 0.
 
-floordiv(i, 8), floormod(i, 8)   ->   truncdiv(i, 8), truncmod(i, 8)                                  i is not negative
+floordiv(x, 8), floormod(x, 8)   ->   x >> 3, x & 7
+floordiv(i, 3), floormod(i, 3)   ->   truncdiv(i, 3), truncmod(i, 3)                                  i is not negative
+floordiv(i - 2, 3)               ->   truncdiv(i - 2 + 3, 3) - 1                                      i is not negative
+floordiv(x, 3)                   ->   truncdiv(x, 3) + (truncmod(x, 3) >> 31)
 floordiv(x, y)                   ->   select(x mod y has y's sign or is 0, truncdiv(x, y), truncdiv(x, y) - 1)
 
 Functions such as exp stay: code generation supports them for every target. Hints that a condition is likely are
@@ -20,6 +23,7 @@ from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
 from baton._src.tir.arith.analyzer import Analyzer
+from baton._src.tir.arith.opaque import is_index
 from baton._src.tir.intrinsics import intrinsic
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.scalar_functions import select
@@ -39,15 +43,70 @@ class LowerIntrin(PrimFuncPass):
 def _lowered(node: Any, analyzer: Analyzer) -> PrimExpr | None:
     match node:
         case tir.FloorDiv(a=a, b=b):
-            down = tir.Div(a, b)
-            return down if _rounds_alike(a, b, analyzer) else select(_same_sign(a, b), down, ops.subtract(down, 1))
+            return _quotient(a, b, analyzer)
         case tir.FloorMod(a=a, b=b):
-            rest = tir.Mod(a, b)
-            return rest if _rounds_alike(a, b, analyzer) else select(_same_sign(a, b), rest, ops.add(rest, b))
+            return _remainder(a, b, analyzer)
         case tir.Call(op=op, args=(condition,)) if op in (intrinsic("likely"), intrinsic("ignore_loop_partition")):
             return condition if isinstance(condition, PrimExpr) else None
         case _:
             return None
+
+
+def _quotient(a: PrimExpr, b: PrimExpr, analyzer: Analyzer) -> PrimExpr:
+    shift = _power_of_two(b)
+    if shift is not None:
+        return ops.right_shift(a, ops.const(shift, a.dtype))
+    if _rounds_alike(a, b, analyzer):
+        return tir.Div(a, b)
+    steps = _steps_above_zero(a, b, analyzer)
+    if steps is not None:
+        moved = ops.add(a, ops.multiply(b, steps))
+        return ops.subtract(tir.Div(moved, b), steps)
+    down, rest = tir.Div(a, b), tir.Mod(a, b)
+    if _is_positive(b, analyzer) and is_index(a.dtype):
+        return ops.add(down, _all_ones_below_zero(rest))
+    return select(_same_sign(a, b), down, ops.subtract(down, 1))
+
+
+def _remainder(a: PrimExpr, b: PrimExpr, analyzer: Analyzer) -> PrimExpr:
+    shift = _power_of_two(b)
+    if shift is not None:
+        return ops.bitwise_and(a, ops.const((1 << shift) - 1, a.dtype))
+    rest = tir.Mod(a, b)
+    if _rounds_alike(a, b, analyzer):
+        return rest
+    steps = _steps_above_zero(a, b, analyzer)
+    if steps is not None:
+        return tir.Mod(ops.add(a, ops.multiply(b, steps)), b)
+    if _is_positive(b, analyzer) and is_index(a.dtype):
+        return ops.add(rest, ops.bitwise_and(b, _all_ones_below_zero(rest)))
+    return select(_same_sign(a, b), rest, ops.add(rest, b))
+
+
+def _power_of_two(b: PrimExpr) -> int | None:
+    """The exponent of a divisor that is a power of 2."""
+    if not isinstance(b, tir.IntImm) or b.value < 1 or b.value & (b.value - 1):
+        return None
+    return b.value.bit_length() - 1
+
+
+def _all_ones_below_zero(rest: PrimExpr) -> PrimExpr:
+    """-1 for negative numbers, 0 for others."""
+    return ops.right_shift(rest, ops.const(rest.dtype.bits - 1, rest.dtype))
+
+
+def _is_positive(b: PrimExpr, analyzer: Analyzer) -> bool:
+    return b.dtype.lanes == 1 and analyzer.prove(b >= 0)
+
+
+def _steps_above_zero(a: PrimExpr, b: PrimExpr, analyzer: Analyzer) -> int | None:
+    """How often the divisor has to be added so that the numerator is not negative, without leaving its dtype."""
+    if not is_index(a.dtype) or not isinstance(b, tir.IntImm) or b.value < 1:
+        return None
+    found = analyzer.const_int_bound(a)
+    most = a.dtype.int_range[1]
+    steps = -(found.min_value // b.value)
+    return steps if 0 < steps < most and found.max_value + steps * b.value <= most else None
 
 
 def _rounds_alike(a: PrimExpr, b: PrimExpr, analyzer: Analyzer) -> bool:
