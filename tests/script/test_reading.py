@@ -503,3 +503,21 @@ class M:
     assert module["effect"].ret_struct_info.fields == ()
     with pytest.raises(DiagnosticError, match="promises"):
         load(text.replace("R.Tuple:", "R.Tuple():"))
+
+
+def test_words_of_scripts_for_nodes_and_devices() -> None:
+    """`R.ShapeExpr`, `R.TupleGetItem`, `R.device`, and kernels by name in `R.vm.call_tir_dyn`."""
+    text = """
+@R.function(pure=False)
+def main(x: R.Tensor(("n",), "float32"), t: R.Tuple(R.Tensor((2,), "float32"), R.Object)):
+    n = T.int64()
+    y = R.hint_on_device(x, R.device(1, 0))
+    u = R.TupleGetItem(t, 0)
+    R.vm.call_tir_dyn("kernel", (y, u, R.ShapeExpr((n,))))
+    return y
+"""
+    found = load(text)
+    printed = script(found)
+    assert "R.hint_on_device(x, R.device(dev_type=1, dev_id=0))" in printed
+    assert '(R.ExternFunc("kernel"), (y, u, R.shape([n])))' in printed
+    assert_structural_equal(load(printed), found)

@@ -135,4 +135,4 @@ def invoke_pure_closure(closure: Any, args: Any, sinfo_args: Any = None) -> Call
 
 def call_tir_dyn(func: Any, args: Any) -> Call:
     """Call a kernel whose last argument is a shape, at run time (`R.vm.call_tir_dyn`)."""
-    return Call(special_op("vm.call_tir_dyn"), [func, as_expr(args)])
+    return Call(special_op("vm.call_tir_dyn"), [_function(func), as_expr(args)])

@@ -38,10 +38,12 @@ from baton._src.relax.nodes import (
     ShapeExpr,
     StringImm,
     Tuple,
+    TupleGetItem,
 )
 from baton._src.relax.special.devices import HintOnDeviceAttrs, ToVDeviceAttrs
 from baton._src.relax.special_ops import SPECIAL_OPS, special_op
 from baton._src.support.diagnostics import fail
+from baton._src.values.device import Device
 
 # ------------------------------------------------------------------------------------------------------- effects
 
@@ -119,6 +121,11 @@ def hint_on_device(data: Any, dst_vdevice: Any = None, memory_scope: str = "glob
     kind = place.get("dev_type", getattr(dst_vdevice, "device_type", 1))
     index = place.get("dev_id", getattr(dst_vdevice, "device_id", 0))
     return Call(special_op("hint_on_device"), [data], HintOnDeviceAttrs(kind, index, memory_scope))
+
+
+def device(dev_type: int = 1, dev_id: int = 0) -> Device:
+    """The device of that kind (DLPack's number) and number, for `hint_on_device`."""
+    return Device(int(dev_type), int(dev_id))
 
 
 def view(data: Any, shape: Any = None, dtype: Any = None, relative_byte_offset: Any = None) -> Call:
@@ -220,6 +227,9 @@ _OWN: Mapping[str, Callable[..., Any]] = {
     "dtype": dtype_value,
     "tuple": make_tuple,
     "ExternFunc": ExternFunc,
+    "ShapeExpr": ShapeExpr,
+    "TupleGetItem": TupleGetItem,
+    "device": device,
 }
 
 _OF_AN_AXIS = ("inspect.tensor_shape_i", "inspect.tensor_stride_i")

@@ -93,6 +93,12 @@ def _assert(call: Call, args: list[str], parts: Parts) -> str:
     return f"R.assert_op({', '.join([args[0], *args[2:], *rest])})"
 
 
+def _hint_on_device(call: Call, args: list[str], parts: Parts) -> str:
+    attrs: Any = call.attrs
+    scope = "" if attrs.memory_scope == "global" else f", memory_scope={quoted(attrs.memory_scope)}"
+    return f"R.hint_on_device({args[0]}, R.device(dev_type={attrs.dev_type}, dev_id={attrs.dev_id}){scope})"
+
+
 _SPECIAL: dict[str, Callable[[Call, list[str], Parts], str]] = {
     "relax.call_tir": _call_tir,
     "relax.call_tir_inplace": _call_tir,
@@ -101,6 +107,7 @@ _SPECIAL: dict[str, Callable[[Call, list[str], Parts], str]] = {
     "relax.call_pure_packed": _packed_call,
     "relax.call_inplace_packed": _packed_call,
     "relax.call_builtin_with_ctx": _packed_call,
+    "relax.hint_on_device": _hint_on_device,
     "relax.print": _print,
     "relax.assert_op": _assert,
 }
