@@ -15,9 +15,9 @@ from baton._src.relax.info import from_info
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.values.dtype import VOID, DataType
+from tests.ops.inferred import infer, t
 from tests.ops.prover import PROVER
 from tests.ops.sampled_calls import SampledCall
-from tests.ops.test_shape_rules import infer, t
 
 OPERATORS = [d for d in CATALOGUE if d.in_relax and d.samples is not None]
 DEVICE = object()

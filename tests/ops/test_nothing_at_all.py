@@ -15,7 +15,7 @@ from baton._src.support.diagnostics import DiagnosticError
 from baton._src.values.dtype import DataType
 from baton._src.values.tensor import array
 from baton.relax import op
-from tests.ops.test_shape_rules import infer, rejects, t
+from tests.ops.inferred import infer, rejects, t
 from tests.relax.machines import everywhere
 
 

@@ -13,8 +13,8 @@ from baton._src.ops.catalogue import CATALOGUE
 from baton._src.ops.samples import Arr, Sample
 from baton._src.values.tensor import array
 from tests.codegen.native_run import run_native
+from tests.ops.inferred import infer, rejects, t
 from tests.ops.sampled_calls import SampledCall, arrays_of
-from tests.ops.test_shape_rules import infer, rejects, t
 from tests.relax.machines import everywhere, fails_everywhere
 
 

@@ -13,28 +13,11 @@ from baton._src.ops.catalogue import CATALOGUE
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.tir.expr import AnyDim, Var
 from baton._src.values.dtype import VOID, DataType
+from tests.ops.inferred import infer, rejects, t
 from tests.ops.prover import PROVER
 
 N, M = Var("n", "int64"), Var("m", "int64")
 F32, I32, BOOL = DataType("float32"), DataType("int32"), DataType("bool")
-
-
-def t(*shape: Any, dtype: str = "float32") -> TensorInfo:
-    """A tensor of known shape."""
-    return TensorInfo(shape, DataType(dtype))
-
-
-def infer(name: str, *args: Any, values: tuple[Any, ...] = (), **attributes: Any) -> Any:
-    """What is known of a call."""
-    definition = CATALOGUE.get(name)
-    record = make_attrs(definition, attributes) or definition.attrs()
-    return definition.infer(OpCall(definition, args, record, PROVER, values))
-
-
-def rejects(message: str, name: str, *args: Any, **attributes: Any) -> None:
-    """The call must be refused, saying `message`."""
-    with pytest.raises(DiagnosticError, match=message):
-        infer(name, *args, **attributes)
 
 
 UNKNOWN = TensorInfo()

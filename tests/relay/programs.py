@@ -11,7 +11,9 @@ from baton._src.driver.wiring import wire
 from baton._src.ir.module import IRModule
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.relay.check.show import show_type
+from baton._src.relay.expressions import walk
 from baton._src.relay.interpreter import Interpreter
+from baton._src.relay.nodes import Call
 from baton._src.relay.text.parser import parse, parse_expr
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.values.adt import ADT
@@ -60,6 +62,20 @@ def plain(value: Any) -> Any:
     if isinstance(value, tuple):
         return tuple(plain(v) for v in value)
     return value
+
+
+def same(left: Any, right: Any) -> bool:
+    """Whether plain data is the same, numbers but for rounding."""
+    if isinstance(left, (tuple, list)):
+        return len(left) == len(right) and all(same(a, b) for a, b in zip(left, right))
+    if isinstance(left, float):
+        return bool(np.isclose(left, right, rtol=1e-5, atol=1e-5, equal_nan=True))
+    return bool(left == right)
+
+
+def names(module: IRModule) -> list[str]:
+    """The operators called in main, in order."""
+    return [n.op.name for n in walk(module["main"]) if isinstance(n, Call) and hasattr(n.op, "name")]
 
 
 def error_of(action: Any) -> DiagnosticError:

@@ -13,7 +13,7 @@ from baton._src.passes.relay.quantize.qnn_canonicalize import CanonicalizeOps, q
 from baton._src.relay.expressions import walk
 from baton._src.relay.interpreter import Interpreter
 from tests.at_length import seeds_at_length
-from tests.passes.relay.test_before_after import names
+from tests.relay.programs import names
 from tests.relay.quantised_programs import Program, quantised_program
 
 Q, X = relay.var("q", shape=(2, 5), dtype="int8"), relay.var("x", shape=(2, 5))

@@ -13,7 +13,7 @@ import baton
 from baton import relay
 from baton._src.support.diagnostics import BatonError
 from tests.grids import every_pair
-from tests.passes.relay.test_before_after import names
+from tests.relay.programs import names
 
 QNN = relay.qnn.op
 X = relay.var("x", shape=(24,), dtype="int32")

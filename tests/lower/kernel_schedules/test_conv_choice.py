@@ -13,8 +13,8 @@ from baton._src.lower.kernel_schedules.schedule import decide
 from baton._src.lower.kernel_schedules.shared.loops import constant
 from baton._src.ops.builders import RELAX as R
 from baton._src.tir.stmt import For, ForKind
+from tests.lower.kernel_schedules.spills import WIDE
 from tests.lower.kernel_schedules.test_conv_unpacked import convolution_kernel
-from tests.lower.kernel_schedules.test_no_spills import WIDE
 
 # (input channels, size, output channels, window, stride, groups): the fastest, measured.
 MEASURED = [

@@ -15,8 +15,8 @@ from baton._src.lower.kernel_schedules.shared.stages import Declined
 from baton._src.ops.builders import RELAX as R
 from baton._src.tir.expr import Var as TirVar
 from tests.codegen.native_run import HOST, build, call
+from tests.lower.kernel_schedules.spills import SPILL, WIDE
 from tests.lower.kernel_schedules.test_conv_unpacked import Case, convolution_kernel
-from tests.lower.kernel_schedules.test_no_spills import SPILL, WIDE
 from tests.passes.relax.evaluate import evaluate
 
 OLD, MIDDLE, THREADS = Target("llvm -mcpu=x86-64"), Target("llvm -mcpu=x86-64-v3"), Target("llvm -num-cores=4")

@@ -29,7 +29,7 @@ from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.scalar_functions import if_then_else
 from baton._src.values.dtype import DataType
 from tests.codegen.native_run import HOST, build, call, random_array
-from tests.lower.kernel_schedules.test_no_spills import SPILL, spills_in, spills_in_loops
+from tests.lower.kernel_schedules.spills import SPILL, spills_in, spills_in_loops
 
 WIDE = Target("llvm -mcpu=znver4")
 FAST = "llvm -mcpu=x86-64-v4 -mattr=+avx512vnni,+avx512bf16"

@@ -20,7 +20,7 @@ from baton._src.tir.expr import Var
 from baton._src.tir.stmt import For, ForKind
 from tests.codegen.native_run import HOST, build, call
 from tests.lower.kernel_schedules.only_kernel import only_kernel
-from tests.lower.kernel_schedules.test_no_spills import SPILL, WIDE
+from tests.lower.kernel_schedules.spills import SPILL, WIDE
 from tests.passes.relax.evaluate import evaluate
 from tests.passes.relax.programs import program, tensor
 

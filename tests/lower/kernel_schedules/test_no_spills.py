@@ -15,51 +15,16 @@ from baton._src.lower.kernel_schedules.products.tiles import tile_rows
 from baton._src.lower.kernel_schedules.schedule import decide
 from baton._src.lower.pack_weights import reading_panels
 from baton._src.tir.expr import Var
-from baton._src.tir.prim_func import PrimFunc
+from tests.lower.kernel_schedules.spills import SPILL, WIDE, spills, spills_of_sums
 from tests.lower.kernel_schedules.test_attention import kernel as attention_kernel
 from tests.lower.kernel_schedules.test_rules import matmul
 from tests.lower.kernel_schedules.test_transpose import heads
 
-WIDE, NARROW = Target("llvm -mcpu=znver4"), Target("llvm -mcpu=haswell")
-SPILL = re.compile(r"^\s*v\w+.*%[xyz]mm.*\(%r[sb]p\)|^\s*v\w+.*\(%r[sb]p\).*%[xyz]mm", re.MULTILINE)
-"""At a fixed place of the stack; small panels, which lie there as well, are addressed with an index."""
-
-LOOP = re.compile(r"^(\.\w+):((?:(?!^\.\w+:).)*?)^\s+j\w+\s+\1$", re.MULTILINE | re.DOTALL)
-"""A block that jumps back to its own label."""
+NARROW = Target("llvm -mcpu=haswell")
 
 
 def rows(kind: str) -> Any:
     return Var("m", "int64") if kind == "symbolic" else int(kind)
-
-
-def spills(func: PrimFunc) -> list[str]:
-    """Instructions that move vectors to or from the stack in the kernel that the rules make."""
-    return spills_of(decide(func, WIDE).func)
-
-
-def spills_of(scheduled: PrimFunc) -> list[str]:
-    """The same in a scheduled kernel."""
-    texts, _ = module_texts({"f": scheduled}, WIDE)
-    return spills_in(assembly(texts["f"], Machine.of(WIDE)))
-
-
-def spills_of_sums(func: PrimFunc, target: Target) -> list[str]:
-    """Those of the innermost loops that multiply and add, in the kernel that the rules make."""
-    texts, _ = module_texts({"f": decide(func, target).func}, target)
-    return spills_in_loops(assembly(texts["f"], Machine.of(target)), "vfmadd")
-
-
-def spills_in_loops(code: str, instruction: str) -> list[str]:
-    """Those of the innermost loops that have the instruction more than once; there are such loops."""
-    loops = [body for _, body in LOOP.findall(code) if body.count(instruction) > 1]
-    assert loops
-    return [found for body in loops for found in spills_in(body)]
-
-
-def spills_in(code: str) -> list[str]:
-    """The same in assembly."""
-    framed = re.search(r"^\s*movq\s+%rsp, %rbp", code, re.MULTILINE)  # else rbp is a register like others
-    return [found for found in SPILL.findall(code) if framed or "%rsp" in found]
 
 
 @pytest.mark.parametrize("kind", ["1", "3", "16", "64", "128", "symbolic"])

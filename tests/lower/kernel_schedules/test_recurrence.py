@@ -18,7 +18,7 @@ from baton._src.runtime.thread_pool.threads import thread_pool
 from baton._src.tir.prim_func import PrimFunc
 from tests.codegen.native_run import HOST, build, call
 from tests.grids import every_pair, every_value
-from tests.lower.kernel_schedules.test_no_spills import spills_of
+from tests.lower.kernel_schedules.spills import spills_of
 from tests.ops.sampled_calls import SampledCall, arrays_of
 
 KINDS = ["lstm", "gru", "rnn"]

@@ -11,8 +11,8 @@ from baton._src.lower.kernel_schedules.convolution.unpacked_choice import choose
 from baton._src.ops.builders import RELAX as R
 from tests.codegen.native_run import HOST
 from tests.lower.kernel_schedules import test_conv_phases
+from tests.lower.kernel_schedules.spills import WIDE, spills_of_sums
 from tests.lower.kernel_schedules.test_conv_unpacked import Case, check, convolution_kernel
-from tests.lower.kernel_schedules.test_no_spills import WIDE, spills_of_sums
 
 CASES: list[Case] = [
     (R.nn.conv2d, (1, 5, 11, 37), (3, 5, 3, 3), {"padding": 1}),

@@ -21,8 +21,8 @@ from baton._src.tir.evaluate import evaluate
 from baton._src.tir.expr import Var as TirVar
 from tests.codegen.native_run import HOST, build, call
 from tests.grids import every_value
+from tests.lower.kernel_schedules.spills import spills_of
 from tests.lower.kernel_schedules.test_conv_blocked import BLOCKED, convolution
-from tests.lower.kernel_schedules.test_no_spills import spills_of
 
 OLD = Target("llvm -mcpu=x86-64")
 MIDDLE = Target("llvm -mcpu=x86-64-v3 -num-cores=4")

@@ -20,8 +20,7 @@ from baton._src.relay.nodes import Call, Function, Let, TupleGetItem, Var, var
 from baton._src.runtime.vm.builtins.table import BUILTINS
 from baton._src.values.packed_func import FunctionTable
 from baton._src.values.tensor import array
-from tests.passes.relay.test_values_stay import same
-from tests.relay.programs import error_of, plain, read_module
+from tests.relay.programs import error_of, plain, read_module, same
 from tests.relay.strategies import modules
 
 

@@ -44,7 +44,7 @@ from baton._src.relay.interpreter import Interpreter
 from baton._src.relay.nodes import Call, Function, TempExpr
 from baton._src.relay.text.printer import astext
 from baton._src.transform.context import PassContext
-from tests.relay.programs import error_of, plain, read, read_module
+from tests.relay.programs import error_of, names, plain, read, read_module
 
 M = "Tensor[(2, 3), float32]"
 X = "%x: Tensor[(2, 3), float32], %c: bool"
@@ -54,11 +54,6 @@ ROWS = "%x: Tensor[(1, 8), float32], %a: Tensor[(4, 8), float32], %b: Tensor[(2,
 
 def main(params: str, body: str) -> IRModule:
     return read_module(f"def @main({params}) {{ {body} }}")
-
-
-def names(module: IRModule) -> list[str]:
-    """The operators called in main, in order."""
-    return [n.op.name for n in walk(module["main"]) if isinstance(n, Call) and hasattr(n.op, "name")]
 
 
 def values(module: IRModule) -> Any:

@@ -37,7 +37,7 @@ from baton._src.relay.interpreter import Interpreter
 from baton._src.relay.nodes import Function
 from baton._src.relay.text.parser import parse
 from baton._src.transform.context import PassContext
-from tests.relay.programs import plain
+from tests.relay.programs import plain, same
 from tests.relay.strategies import modules
 
 PASSES = (
@@ -67,14 +67,6 @@ def value(module: IRModule, flag: bool = True) -> Any:
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return plain(Interpreter(module).evaluate(module["main"])(flag, np.float32([1, -2]), np.float32([0.5, 3])))
-
-
-def same(left: Any, right: Any) -> bool:
-    if isinstance(left, (tuple, list)):
-        return len(left) == len(right) and all(same(a, b) for a, b in zip(left, right))
-    if isinstance(left, float):
-        return bool(np.isclose(left, right, rtol=1e-5, atol=1e-5, equal_nan=True))
-    return bool(left == right)
 
 
 def check(module: IRModule, step: Any) -> IRModule:

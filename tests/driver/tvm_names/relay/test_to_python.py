@@ -18,9 +18,8 @@ from baton._src.passes.relay.memory.manifest_alloc import ManifestAlloc
 from baton._src.relay.check.infer_type import infer_type
 from baton._src.support.diagnostics import DiagnosticError
 from baton.relay.testing import run_as_python, synthetic, to_python
-from tests.passes.relay.test_values_stay import same
 from tests.properties.relay.agreement import ARGUMENTS, interpreted
-from tests.relay.programs import plain, read, read_module
+from tests.relay.programs import plain, read, read_module, same
 from tests.relay.random_programs import whole_modules
 
 LANGUAGE = """
