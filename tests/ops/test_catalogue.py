@@ -34,7 +34,7 @@ def _calls() -> Iterator[Any]:
                 yield pytest.param(definition, sample, True, id=f"symbolic-{definition.name}-{number}")
 
 
-@pytest.mark.parametrize(("definition", "sample", "symbolic"), _calls())
+@pytest.mark.parametrize(("definition", "sample", "symbolic"), [*_calls()])
 def test_declared_type_reference_and_kernel_agree(definition: OpDef[Any], sample: Sample, symbolic: bool) -> None:
     """Guards every operator: inference against NumPy, and the te kernel (run by the TIR interpreter) against NumPy."""
     call = SampledCall(definition, sample, symbolic=symbolic)
