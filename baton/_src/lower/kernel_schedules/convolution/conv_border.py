@@ -83,5 +83,5 @@ def _border(load: tir.BufferLoad, windows: list[Window]) -> tuple[Border, tir.Bu
     axes[lead:lead], indices[lead:lead] = [a for a, _ in phases], [index for _, index in phases]
     buffer = decl_buffer([a.extent for a in axes], load.buffer.dtype, "bordered")
     value = if_then_else(inside, tir.BufferLoad(load.buffer, tuple(source)), ops.const(0, load.dtype))
-    phase = lead + len(phases) - 1 if windows[-1].stride > 1 else None
-    return Border(Stage(buffer, tuple(axes), value), windows[-1], phase), tir.BufferLoad(buffer, tuple(indices))
+    last = lead + len(phases) - 1 if windows[-1].stride > 1 else None
+    return Border(Stage(buffer, tuple(axes), value), windows[-1], last), tir.BufferLoad(buffer, tuple(indices))

@@ -88,8 +88,8 @@ def _sums(conv: UnpackedConv, lines: int, width: int, place: Place, sums: Sums) 
             load = tir.BufferLoad(flat_buffer(conv.weight.buffer), (ops.add(factor, i64(row * far + n * move)),))
             body = st.LetStmt(weights[row][n], load, body)
     body = st.LetStmt(first, seen, st.LetStmt(factor, through, body))
-    terms = nest([a for a in axes if a is not down], body)
+    every_term = nest([a for a in axes if a is not down], body)
     every = [(r, y) for r in range(sums.rows) for y in range(lines)]
     places = [ops.add(sums.row(place.plane, i64(r)), ops.add(place.start, i64(y * conv.pitch))) for r, y in every]
     kept = [kept_row(acc, n, sums, at) for n, at in enumerate(places)]
-    return allocated(acc.buffer, sequence(acc.each(lambda number, lane: conv.init), terms, *kept))
+    return allocated(acc.buffer, sequence(acc.each(lambda number, lane: conv.init), every_term, *kept))

@@ -53,14 +53,14 @@ def choose_task(conv: UnpackedConv, shape: TileShape, cpu: Cpu) -> Task | None:
     room = SCRATCH if conv.planes == 1 or conv.terms == conv.reduce[0].size else SCRATCH_OF_PHASES
     best: tuple[float, Task] | None = None
     for vectors in range(1, min(MOST_VECTORS, conv.extent(lines) // shape.lanes) + 1):
-        tall = even_rows(conv.sizes[0], min(shape.rows, shape.heights(vectors)[-1]))
+        rows = even_rows(conv.sizes[0], min(shape.rows, shape.heights(vectors)[-1]))
         for count in range(1, lines + 1):
             extent = conv.extent(count)
-            if count > 1 and tall * padded(extent, shape.lanes) * conv.planes > room:
+            if count > 1 and rows * padded(extent, shape.lanes) * conv.planes > room:
                 break
             if extent < vectors * shape.lanes:
                 continue
-            task = Task(tall, count, vectors)
+            task = Task(rows, count, vectors)
             cost = steps_of(conv, task, shape)
             if best is None or cost < best[0]:
                 best = (cost, task)

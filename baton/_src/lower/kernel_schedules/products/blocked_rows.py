@@ -43,8 +43,13 @@ from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
 
-STEPS = 256
-"""Rows of B in a block: each sum is loaded and stored once for that many multiply-adds."""
+STEPS, STEPS_FAR = 256, 64
+"""Rows of B in a block: each sum is loaded and stored once for that many multiply-adds. Fewer of a B from beyond the
+second-level cache: the first-level TLB covers their pages, and where rows are a multiple of pages apart, their lines,
+which share few sets of that cache, stay there until the last tile of rows.
+"""
+FAR = 2.0
+"""Second-level caches that such a B exceeds."""
 PAGES = 64
 """Pages of a B that is read as one block: the TLB covers all of them."""
 SUMS_BYTES = 1 << 18
@@ -103,7 +108,9 @@ class _Blocked:
         self.height, self.below = index_var("height"), index_var("below")
         self.rows: PrimExpr = self.every if matrix.rows.size is not None else index_var("rows")
         self.shape = tile_shape(target, dtype)
-        usual = self.depth if self.columns * self.depth * dtype.itemsize <= PAGES * PAGE else min(STEPS, self.depth)
+        size = self.columns * self.depth * dtype.itemsize
+        steps = STEPS_FAR if size > FAR * target.cpu.l2_bytes else STEPS
+        usual = self.depth if size <= PAGES * PAGE else min(steps, self.depth)
         most = tuned("k_block", usual, (n for n in (32, 64, 128, 512) if n < self.depth))
         self.blocks = -(-self.depth // most)
         self.steps = -(-self.depth // self.blocks)
@@ -130,6 +137,9 @@ class _Blocked:
             vectors = self._vectors(tallest)
             usual = min(most, tallest, max(1, SUMS // vectors))
             return tuned("tile_rows", usual, range(2, most + 1)), vectors
+        if self._every_vector == 1:  # as many sums by more rows: few would wait for each other
+            most = min(self.shape.rows * self.shape.vectors, rows_in_place(self.matrix))
+            return tuned("tile_rows", tile_rows(rows, most, 1), range(2, most + 1)), 1
         heights = [tile_rows(rows, min(most, height)) for height in (most, *LOWER)]
         usual = min(heights, key=lambda height: -self._every_vector % self._fitting(height)[0])
         others = (-(-rows // -(-rows // height)) for height in range(2, most + 1))  # other tile counts
