@@ -92,6 +92,8 @@ def test_several_outputs_and_intermediate_tensors() -> None:
     both = compute((2, 3), lambda i, j: exp(twice[i, j]) + square[i, j], name="Q")
     found = run([both], {a: x}, [(2, 3)])
     np.testing.assert_allclose(found[0], np.exp(2 * x) + x * x, rtol=1e-5)
+    text = create_prim_func([a, both]).script()
+    assert text.count("T.grid(2, 3)") == 2  # one nest for both results, and one for what reads them
 
 
 def test_arithmetic_of_tensors_broadcasts() -> None:

@@ -36,11 +36,26 @@ LAYOUT_FREE = "layout_free_placeholders"
 """The attribute of a computation whose tensors may be stored in other orders; it is one of the kernel (`prim_func`)."""
 
 
-def _block_name(nest: Stmt) -> str:
+def _blocks_in(nest: Stmt) -> list[str]:
+    """The names of the blocks inside a nest of loops."""
     while isinstance(nest, For):
         nest = nest.body
-    assert isinstance(nest, BlockRealize)
-    return nest.block.name_hint
+    parts = nest.seq if isinstance(nest, SeqStmt) else (nest,)
+    return [part.block.name_hint for part in parts if isinstance(part, BlockRealize)]
+
+
+def _in_one_nest(nests: Sequence[Stmt]) -> Stmt:
+    """Nests of the same loops as one, with all of their blocks inside."""
+    loops: list[For] = []
+    bodies = list(nests)
+    while isinstance(bodies[0], For):
+        loops.append(bodies[0])
+        same = {body.loop_var: loops[-1].loop_var for body in bodies if isinstance(body, For)}
+        bodies = [substitute(body.body, same) for body in bodies if isinstance(body, For)]
+    nest: Stmt = SeqStmt(tuple(bodies))
+    for loop in reversed(loops):
+        nest = loop.with_fields(body=nest)
+    return nest
 
 
 def _unused(hint: str, taken: set[str]) -> str:
@@ -112,7 +127,7 @@ class Graph:
                 nests = self._scan(op)
             case _:
                 nests = self._compute(op)
-        self.blocks[op] = [_block_name(nest) for nest in nests]
+        self.blocks[op] = [name for nest in nests for name in _blocks_in(nest)]
         return nests
 
     def _compute(self, op: ComputeOp) -> list[Stmt]:
@@ -122,7 +137,8 @@ class Graph:
             return [self._reduction(op, first, outputs)]
         if op in self.joined:
             return [self._elementwise(op, op.body, outputs)]
-        return [self._elementwise(op, (body,), [buffer]) for body, buffer in zip(op.body, outputs)]
+        nests = [self._elementwise(op, (body,), [buffer]) for body, buffer in zip(op.body, outputs)]
+        return nests if len(nests) == 1 else [_in_one_nest(nests)]
 
     def _elementwise(self, op: ComputeOp, bodies: Sequence[PrimExpr], outputs: list[Buffer]) -> Stmt:
         nest = self._nest(op.axis)
