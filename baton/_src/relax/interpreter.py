@@ -16,6 +16,7 @@ from baton._src.ir.op_def import OpDef
 from baton._src.relax.check.compatibility import is_subtype
 from baton._src.relax.check.dims import Answer
 from baton._src.relax.check.signatures import function_info, is_claimed
+from baton._src.relax.check.unread import unread_calls
 from baton._src.relax.interpret.checks import Checker, as_said, claimed, describe_value, numbers_as_declared
 from baton._src.relax.interpret.environment import Frame, FunctionClosure, PartialClosure, PrimFuncValue
 from baton._src.relax.interpret.mentioned_variables import mentioned_variables
@@ -69,6 +70,7 @@ class Interpreter:
         self._named = NamedFunctions(module, self.functions, self._invoke)
         self._proved: dict[int, tuple[Any, bool]] = {}
         self._free: dict[int, tuple[Function, Any]] = {}
+        self._unread: dict[Function, set[Call]] = {}
 
     # ----------------------------------------------------------------------------------------------- entrances
 
@@ -123,7 +125,9 @@ class Interpreter:
         function = closure.definition
         if len(args) != len(function.params):
             raise fail("argument-count", f"{closure.name} takes {len(function.params)} arguments; {len(args)} given")
-        frame = Frame(dict(closure.frame.values), dict(closure.frame.shapes))
+        if function not in self._unread:
+            self._unread[function] = unread_calls(function)
+        frame = Frame(dict(closure.frame.values), dict(closure.frame.shapes), self._unread[function])
         if closure.own is not None:
             frame.values[closure.own] = closure
         frame.values.update(zip(function.params, args))

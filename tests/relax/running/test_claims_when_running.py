@@ -152,3 +152,23 @@ def main(y: R.Tensor((3,), "float32")) -> R.Object:
     return R.invoke_pure_closure(partial, (y, y), sinfo_args=R.Tensor((3,), "float32"))
 """
     fails_everywhere(program, f32(1, 2, 3), says=says)
+
+
+def test_claims_of_results_that_nothing_reads_are_not_checked() -> None:
+    """TVM's programs say of functions that write to their arguments that they return tensors; a branch is no reader."""
+    written = """
+@R.function(pure=False)
+def main(x: R.Tensor((2,), "float32"), y: R.Tensor((2,), "float32"), c: R.Tensor((), "bool")) -> R.Object:
+    z = R.call_packed("test.write", x, y, sinfo_args=R.Tensor((2,), "float32"))
+    if c:
+        w = R.call_packed("test.write", y, x, sinfo_args=R.Tensor(ndim=1))
+        r = y
+    else:
+        r = x
+    return r
+"""
+    functions = table(write=lambda a, b: b.data.__setitem__(..., a.data))
+    x, y, flag = f32(1, 2), f32(3, 4), np.array(True)
+    assert everywhere(written, x, y, flag, functions=functions).numpy().tolist() == [1, 2]
+    read = written.replace("r = y", "r = R.add(y, w)").replace("ndim=1", '(2,), "float32"')
+    fails_everywhere(read, x, y, flag, functions=functions, says="tensor")

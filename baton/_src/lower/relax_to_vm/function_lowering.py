@@ -33,6 +33,7 @@ from baton._src.lower.relax_to_vm.waiting_kernels import WaitingKernels
 from baton._src.relax.check.base_check import BaseCheckResult, struct_info_base_check
 from baton._src.relax.check.erase import erase_to_well_defined
 from baton._src.relax.check.signatures import is_claimed, is_of_host
+from baton._src.relax.check.unread import unread_calls
 from baton._src.relax.check.variables import tir_vars_in_struct_info
 from baton._src.relax.nodes import (
     Binding,
@@ -80,6 +81,7 @@ class FunctionLowering:
         self.scope = self.values.scope
         self.waiting = WaitingKernels(self.values)
         self.native_only = read_by_kernels_only(function)
+        self.unread = unread_calls(function)
         self.checked = bool(function.attrs.get("relax.checks_lowered"))
         """Whether VMShapeLower has put the checks into the body."""
 
@@ -289,9 +291,11 @@ class FunctionLowering:
     def _claimed(self, register: int, call: Call, callee: Any, name: str) -> int:
         """The result of a function, checked against its declared StructInfo, on which kernels rely.
 
-        Unit is not checked: calls for their effect are declared so, whatever they return. A function whose checks are
-        explicit (`VMShapeLower` has run) needs no others.
+        Unit is not checked: calls for their effect are declared so, whatever they return; nor is what nothing reads. A
+        function whose checks are explicit (`VMShapeLower` has run) needs no others.
         """
+        if call in self.unread:
+            return register
         said = call.struct_info_
         if is_of_host(call) and any(isinstance(part, PrimStructInfo) for part in post_order(said)):
             declared = to_value_info(erase_to_well_defined(said), {})

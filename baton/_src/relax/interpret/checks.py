@@ -235,9 +235,11 @@ def as_said(value: Any, call: Call, frame: Frame) -> Any:
 def claimed(value: Any, call: Call, frame: Frame) -> Any:
     """The result of a function, checked against its declared StructInfo, which nothing has verified.
 
-    Unit is not checked: calls for their effect are declared so, whatever they return.
+    Unit is not checked: calls for their effect are declared so, whatever they return; nor is what nothing reads.
     """
     said = call.struct_info_
+    if call in frame.unread:
+        return value
     if is_of_host(call):
         value = numbers_as_declared(value, said)
     if not is_claimed(call) or (isinstance(said, TupleStructInfo) and not said.fields):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import field
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
-from baton._src.relax.nodes import Function, Var
+from baton._src.relax.nodes import Call, Function, Var
 from baton._src.relax.struct_info import StructInfo
 from baton._src.support.dataclass import dataclass
 from baton._src.tir.evaluate import evaluate
@@ -22,6 +23,8 @@ class Frame:
 
     values: dict[Var, Any] = field(default_factory=dict)
     shapes: dict[TirVar, Any] = field(default_factory=dict)
+    unread: Set[Call] = frozenset()
+    """The calls of the function whose results nothing reads."""
 
     def scalar(self, expr: PrimExpr) -> Any:
         """A scalar under the shape variables bound so far, computed exactly; its user checks the range."""
