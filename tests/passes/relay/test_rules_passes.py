@@ -15,8 +15,10 @@ from baton._src.ir.structural import structural_equal
 from baton._src.ops.catalogue import CATALOGUE
 from baton._src.passes.relay.dead_code_elimination import DeadCodeElimination
 from baton._src.passes.relay.eliminate_common_subexpr import EliminateCommonSubexpr
+from baton._src.passes.relay.first_order.eta_expand import EtaExpand
 from baton._src.passes.relay.first_order.lambda_lift import LambdaLift
 from baton._src.passes.relay.first_order.specialize import Specialize
+from baton._src.passes.relay.first_order.to_cps import ToCPS
 from baton._src.passes.relay.fold_constant import FoldConstant
 from baton._src.passes.relay.forms.inlining import Inline
 from baton._src.passes.relay.forms.to_a_normal_form import ToANormalForm
@@ -25,6 +27,7 @@ from baton._src.passes.relay.forms.to_graph_normal_form import ToGraphNormalForm
 from baton._src.passes.relay.fuse_ops import FuseOps
 from baton._src.passes.relay.infer_type import InferType
 from baton._src.passes.relay.operators.dynamic_to_static import DynamicToStatic
+from baton._src.passes.relay.partial_evaluation.partial_evaluate import PartialEvaluate
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
 from baton._src.relay.expressions import walk
 from baton._src.relay.interpreter import Interpreter
@@ -160,6 +163,30 @@ def @main() { let %k = 1; @map(fn(%x: int32) -> int32 { %x + %k }, Cons(1, Cons(
 def test_higher_order_programs_keep_their_meaning(step: Any) -> None:
     made = step(read_module(HIGHER_ORDER))
     assert plain(Interpreter(made).evaluate(made["main"])()) == ("Cons", 2, ("Cons", 3, ("Nil",)))
+
+
+GENERAL = """
+def @sq(%x) { %x * %x }   def @id(%x) { %x }   def @call(%f, %x) { %f(%x) }
+def @main() {
+  let %f = fn(%x) { @id(%x) };   let %p = (%f, 1);   let %r = ref(%f);
+  let %unused = if (True) { fn(%x) { 1 } } else { fn(%x: int32) { %x } };
+  (@call(@sq, 2), @call(@sq, 3f), %p.0(4), %p.0(5f), ref_read(%r)(6), ref_read(%r)(7f), @call(negative, 8))
+}
+"""
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        *(ToANormalForm(), ToGraphNormalForm(), FoldConstant(), EtaExpand(True, True), PartialEvaluate(), ToCPS()),
+        *(DeadCodeElimination(), DeadCodeElimination(inline_once=True)),
+    ],
+    ids=repr,
+)
+def test_programs_that_inference_generalises_keep_their_meaning(step: Any) -> None:
+    """A function that lost its name, its use or the code that decided its type was of one type, or of none."""
+    made = InferType()(step(read_module(GENERAL)))
+    assert plain(Interpreter(made).evaluate(made["main"])()) == (4, 9, 4, 5, 6, 7, -8)
 
 
 @node

@@ -16,11 +16,11 @@ from baton._src.passes.relay.bind_params import bind_params_by_name
 from baton._src.passes.relay.external.partition_graph import CheckCompilers
 from baton._src.passes.relay.first_order.eta_expand import EtaExpand
 from baton._src.passes.relay.first_order.specialize import Specialize
-from baton._src.passes.relay.first_order.written_types import with_written_types
 from baton._src.passes.relay.memory.dissolve_memory import DissolveMemory
 from baton._src.passes.relay.pipeline import optimize
 from baton._src.passes.relay.quantize.requantize_config import settle
 from baton._src.passes.relay.remove_unused_functions import RemoveUnusedFunctions
+from baton._src.passes.relay.written_types import with_written_types
 from baton._src.relay.nodes import Function
 from baton._src.runtime.executable.executable import Executable
 from baton._src.support.diagnostics import fail

@@ -16,6 +16,7 @@ from baton._src.ir.module import IRModule
 from baton._src.passes.relay.effects import Effects
 from baton._src.passes.relay.infer_type import InferType
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
+from baton._src.passes.relay.type_instances import needs_its_name
 from baton._src.relay.expressions import parts, walk, with_parts, with_values
 from baton._src.relay.nodes import Function, Let, Var
 from baton._src.support.dataclass import dataclass
@@ -92,7 +93,9 @@ def _inline_once(function: Any, effects: set[Any]) -> Any:
             uses[part] = uses.get(part, 0) + 1
     stays = _used_inside_functions(function)
     lets = [n for n in order if isinstance(n, Let) and uses.get(n.var) == 1 and n.var not in stays]
-    return with_values(function, order, {n.var: n.value for n in lets if n.value not in effects})
+    return with_values(
+        function, order, {n.var: n.value for n in lets if n.value not in effects and not needs_its_name(n, order)}
+    )
 
 
 def _used_inside_functions(function: Any) -> set[Any]:

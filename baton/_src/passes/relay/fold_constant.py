@@ -22,9 +22,10 @@ from baton._src.ir.node import set_note
 from baton._src.ir.op_def import NotApplicable
 from baton._src.ir.types import TensorType
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
+from baton._src.passes.relay.written_types import written
 from baton._src.relay.check.infer_type import infer_expr
 from baton._src.relay.expressions import inside_primitives, walk, with_parts
-from baton._src.relay.nodes import Call, Constant, If, Let, Tuple, TupleGetItem, Var
+from baton._src.relay.nodes import Call, Constant, Function, If, Let, Tuple, TupleGetItem, Var
 from baton._src.relay.reference_calls import call_reference
 from baton._src.support.dataclass import dataclass
 from baton._src.tir.expr import IntImm
@@ -41,6 +42,7 @@ class FoldConstant(RelayFunctionPass):
     max_bytes: int = 1 << 28
 
     def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
+        function = written(function) if isinstance(function, Function) else function
         order = walk(function)
         values = {n.var: n.value for n in order if isinstance(n, Let)}
         kernels = inside_primitives(order)

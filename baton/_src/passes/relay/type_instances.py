@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from baton._src.ir.expr import GlobalVar, Op
@@ -17,9 +18,10 @@ from baton._src.ir.types import (
     TypeVar,
 )
 from baton._src.passes.relay.fresh_copy import fresh_copy
+from baton._src.relay.check.show import show_type
 from baton._src.relay.check.substitute import leaves, substitute_types
-from baton._src.relay.expressions import binders, rewrite, walk
-from baton._src.relay.nodes import Call, Function, Var
+from baton._src.relay.expressions import binders, parts, rewrite, walk
+from baton._src.relay.nodes import Call, Function, Let, Var
 
 
 def is_polymorphic(function: Any) -> bool:
@@ -81,6 +83,22 @@ def _is_concrete(found: Any) -> bool:
     if found is None or isinstance(found, (TypeVar, IncompleteType)):
         return False
     return not hasattr(found, "specs") or not any(isinstance(x, (TypeVar, IncompleteType)) for x in leaves(found))
+
+
+def needs_its_name(let: Let, order: Sequence[Any]) -> bool:
+    """Whether the value of `let` is a polymorphic function that is a value somewhere in `order`, a walk over the let's
+    scope, or is called with several types: inlined it would have one type.
+    """
+    if not is_polymorphic(let.value):
+        return False
+    found = set()
+    for use in (n for n in order if let.var in parts(n)):
+        called = isinstance(use, Call) and use.op is let.var and let.var not in use.args
+        mapping = instance_of(let.value.checked_type, use) if called else None
+        if mapping is None:
+            return True
+        found.add(", ".join(show_type(t) for t in mapping.values()))
+    return len(found) > 1
 
 
 def with_types(function: Function, mapping: dict[Any, Any], scheme: Any = None) -> Function:

@@ -11,12 +11,12 @@ from typing import Any, ClassVar
 
 from baton._src.ir.expr import GlobalVar, Op
 from baton._src.ir.module import IRModule
-from baton._src.ir.types import Constructor, FuncType, TypeVar
+from baton._src.ir.types import Constructor, TypeVar
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
 from baton._src.relay.check.relations import relay_inputs
 from baton._src.relay.check.substitute import substitute_types
-from baton._src.relay.expressions import walk, with_parts
-from baton._src.relay.nodes import Call, Function, Var
+from baton._src.relay.expressions import parts, rewrite, with_parts
+from baton._src.relay.nodes import Call, Function, Tuple, Var
 from baton._src.support.dataclass import dataclass
 from baton._src.transform.context import PassContext
 
@@ -31,21 +31,21 @@ class EtaExpand(RelayFunctionPass):
     expand_operator: bool = True
 
     def run_function(self, function: Any, module: IRModule, ctx: PassContext) -> Any:
-        done: dict[Any, Any] = {}
-        made: dict[Any, Any] = {}
-        for node in walk(function):
-            if self._expands(node):
-                made[node] = expanded(node, module)
-        if not made:
-            return function
-        for node in walk(function):
-            new = with_parts(node, done)
-            if isinstance(node, Call) and node.op in made:  # what is called stays
-                new = new.with_fields(op=node.op)
-            new = made.get(node, new)
-            if new is not node:
-                done[node] = new
-        return done.get(function, function)
+        def values(items: tuple[Any, ...]) -> tuple[Any, ...]:
+            if not any(map(self._expands, items)):
+                return items
+            return tuple(expanded(item, module) if self._expands(item) else item for item in items)
+
+        def rule(old: Any, new: Any) -> Any:
+            match new:  # each use has an expansion of its own, since a node has one type; what is called stays
+                case Call():
+                    return new.with_fields(args=values(new.args))
+                case Tuple():
+                    return new.with_fields(fields=values(new.fields))
+                case _:
+                    return with_parts(new, dict(zip(parts(new), values(parts(new)))))
+
+        return rewrite(function, rule)
 
     def _expands(self, node: Any) -> bool:
         if isinstance(node, Constructor):
@@ -56,17 +56,16 @@ class EtaExpand(RelayFunctionPass):
 
 
 def expanded(node: Any, module: IRModule) -> Function:
-    """`fn (params) { node(params) }`, annotated where the types are known."""
-    if isinstance(node, Op):
-        params = [Var(f"a{i}") for i in range(len(relay_inputs(node)))]
+    """`fn (params) { node(params) }`, annotated where the types are known; under relations each use decides them."""
+    type_ = None if isinstance(node, Op) else node.checked_type
+    if type_ is None or type_.type_constraints:
+        params = [Var(f"a{i}") for i in range(len(relay_inputs(node) if type_ is None else type_.arg_types))]
         return Function(params, Call(node, params))
     if isinstance(node, Constructor):
         declared = module.type_definitions[node.belong_to].type_vars
         fresh = {v: TypeVar(v.name_hint, v.kind) for v in declared}
         params = [Var(f"a{i}", substitute_types(t, fresh)) for i, t in enumerate(node.inputs)]
         return Function(params, Call(node, params), None, tuple(fresh.values()))
-    type_ = node.checked_type
-    assert isinstance(type_, FuncType)
     fresh = {v: TypeVar(v.name_hint, v.kind) for v in type_.type_params}
     params = [Var(f"a{i}", substitute_types(t, fresh)) for i, t in enumerate(type_.arg_types)]
     return Function(params, Call(node, params), substitute_types(type_.ret_type, fresh), tuple(fresh.values()))

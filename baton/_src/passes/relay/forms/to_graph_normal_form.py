@@ -2,22 +2,21 @@
 
     let %v1 = log(%x); add(%v1, %y)      becomes      add(log(%x), %y)
 
-Lets of recursive functions stay, those of functions called with several types (a node has one), and lets with effects
-(references), whose order matters.
+Lets of recursive functions stay, those of polymorphic functions that need their names (a node has one type), and lets
+with effects (references), whose order matters.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from baton._src.ir.module import IRModule
 from baton._src.passes.relay.effects import Effects
 from baton._src.passes.relay.relay_pass import RelayFunctionPass
-from baton._src.passes.relay.type_instances import instance_of, is_polymorphic
-from baton._src.relay.check.show import show_type
-from baton._src.relay.expressions import parts, walk, with_values
-from baton._src.relay.nodes import Call, Function, Let
+from baton._src.passes.relay.type_instances import needs_its_name
+from baton._src.relay.expressions import walk, with_values
+from baton._src.relay.nodes import Function, Let
 from baton._src.support.dataclass import dataclass
 from baton._src.transform.context import PassContext
 
@@ -38,7 +37,7 @@ def _rewritten(function: Any, effects: set[Any]) -> Any:
     order = walk(function)
     inlined = {n.var: n.value for n in order if isinstance(n, Let) and not _stays(n, effects)}
     for let in order:
-        if isinstance(let, Let) and is_polymorphic(let.value) and _has_several_types(let, order):
+        if isinstance(let, Let) and needs_its_name(let, order):
             inlined.pop(let.var, None)
     return with_values(function, order, inlined)
 
@@ -47,15 +46,3 @@ def _stays(let: Let, effects: set[Any]) -> bool:
     if let.value in effects:
         return True
     return isinstance(let.value, Function) and any(node is let.var for node in walk(let.value))
-
-
-def _has_several_types(let: Let, order: Sequence[Any]) -> bool:
-    """Whether a polymorphic function is called with types that differ or are not known, or used as a value beside."""
-    scheme = let.value.checked_type
-    uses = [n for n in order if let.var in parts(n)]
-    types = set()
-    for use in uses:
-        called = isinstance(use, Call) and use.op is let.var and let.var not in use.args
-        mapping = instance_of(scheme, use) if called else None
-        types.add(use if mapping is None else ", ".join(show_type(t) for t in mapping.values()))
-    return len(types) > 1

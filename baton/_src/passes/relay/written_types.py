@@ -1,6 +1,6 @@
 """Write the types of function literals down: passes may remove the code that decided them.
 
-    if (True) { fn (%x) { 1 } } else { %f }      becomes      if (True) { fn (%x: int32) { 1 } } else { %f }
+if (True) { fn (%x) { 1 } } else { %f }      becomes      if (True) { fn (%x: int32) { 1 } } else { %f }
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ from baton._src.relay.nodes import Function
 
 def with_written_types(module: IRModule) -> IRModule:
     """The typed module with the types of parameters written that are known completely."""
-    functions = {v: _written(f) for v, f in module.functions.items() if isinstance(f, Function)}
+    functions = {v: written(f) for v, f in module.functions.items() if isinstance(f, Function)}
     return module.with_functions({**module.functions, **functions})
 
 
-def _written(function: Function) -> Function:
+def written(function: Function) -> Function:
+    """The same for one function."""
     literals = (n for n in walk(function.body) if isinstance(n, Function))
     open_ = (p for literal in literals for p in literal.params if p.type_annotation is None)
     known = {p: p.with_fields(type_annotation=p.checked_type_) for p in open_ if _is_known(p.checked_type_)}
