@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -42,6 +44,21 @@ def test_what_goes_in_comes_out(tmp_path: Path) -> None:
     assert database.entries(HERE)["k"].record == {"tile_rows": 8}
     database.remove(HERE, "k")
     assert database.entries(HERE) == {}
+
+
+def test_reading_writes_nothing(tmp_path: Path) -> None:
+    """A file in a folder that one may not write to could not be read: reading prepared it for writing."""
+    empty = tmp_path / "empty.sqlite"
+    empty.touch()
+    assert Database(empty).entries(HERE) == {}
+    assert empty.read_bytes() == b""
+    database = Database(tmp_path / "tuning.sqlite")
+    database.put(HERE, "k", Entry({"tile_rows": 6}))
+    statement = "update choices set record = '[]'"
+    with contextlib.closing(sqlite3.connect(database.path)) as connection, connection:
+        connection.execute(statement)
+    with pytest.raises(DiagnosticError, match="a record is malformed"):
+        database.entries(HERE)
 
 
 def test_several_processes_write_at_once(tmp_path: Path) -> None:

@@ -29,6 +29,7 @@ create table if not exists choices (
     primary key (kernel, target, threads, space)
 ) without rowid
 """
+_QUESTION = "select kernel, record, rule, before, after from choices where target = ? and threads = ? and space = ?"
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class Entry:
 class Database:
     """The file at `path`. Every method is one transaction; errors of SQLite are `DiagnosticError` (`tuning-database`).
 
-    Reading never creates the file.
+    Reading never creates the file, and needs no right to write: a tuned model may be shipped with its database.
     """
 
     def __init__(self, path: Path) -> None:
@@ -54,12 +55,10 @@ class Database:
         """All rows of a place, by kernel."""
         if not self.path.exists():
             return {}
-        question = (
-            "select kernel, record, rule, before, after from choices where target = ? and threads = ? and space = ?"
-        )
-        with self._connection() as connection:
-            rows = connection.execute(question, (place.target, place.threads, SPACE)).fetchall()
-        return {kernel: Entry(_read(record), rule, before, after) for kernel, record, rule, before, after in rows}
+        with self._told(), contextlib.closing(self._opened_to_read()) as connection:
+            known = connection.execute("select 1 from sqlite_master where name = 'choices'").fetchall()
+            rows = connection.execute(_QUESTION, (place.target, place.threads, SPACE)).fetchall() if known else []
+            return {kernel: Entry(_read(record), rule, before, after) for kernel, record, rule, before, after in rows}
 
     def version(self, place: Place) -> str:
         """A fingerprint of all records of a place; empty if there are none."""
@@ -91,12 +90,30 @@ class Database:
 
     @contextlib.contextmanager
     def _connection(self) -> Iterator[sqlite3.Connection]:
+        with self._told(), contextlib.closing(sqlite3.connect(self.path, timeout=PATIENCE)) as connection:
+            connection.execute("pragma journal_mode = wal")  # readers never wait
+            connection.execute(_TABLE)
+            with connection:
+                yield connection
+
+    def _opened_to_read(self) -> sqlite3.Connection:
+        place = f"{self.path.absolute().as_uri()}?mode=ro"
+        found = sqlite3.connect(place, uri=True, timeout=PATIENCE)
         try:
-            with contextlib.closing(sqlite3.connect(self.path, timeout=PATIENCE)) as connection:
-                connection.execute("pragma journal_mode = wal")  # readers never wait
-                connection.execute(_TABLE)
-                with connection:
-                    yield connection
+            found.execute("select 1 from sqlite_master")
+        except sqlite3.OperationalError as error:
+            found.close()
+            if error.sqlite_errorcode & 0xFF not in (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY):
+                raise
+            # Nobody can write to a file beside which no journal can be.
+            found = sqlite3.connect(f"{place}&immutable=1", uri=True)
+        return found
+
+    @contextlib.contextmanager
+    def _told(self) -> Iterator[None]:
+        """Errors of SQLite as those of the file."""
+        try:
+            yield
         except (sqlite3.Error, ValueError) as error:
             help = "delete the file, name another one in BATON_TUNING, or do without: BATON_TUNING=0"
             raise fail("tuning-database", f"{self.path}: {error}", help=help) from error
