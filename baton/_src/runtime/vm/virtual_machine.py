@@ -218,7 +218,7 @@ class VirtualMachine:
     @property
     def module(self) -> MachineModule:
         """TVM's module functions by name, those of the program included."""
-        functions = {
+        functions: dict[str, Callable[..., Any]] = {
             "invoke_closure": self.invoke_closure,
             "save_function": self._save_function,
             "set_instrument": self.set_instrument,
