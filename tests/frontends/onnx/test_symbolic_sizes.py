@@ -122,3 +122,46 @@ def test_sizes_that_nobody_named_may_differ(mark: str) -> None:
     compiled = baton.compile(model_of([make_node("Neg", ["x"], ["y"])], [("x", [mark, mark])]))
     (found,) = compiled.run({"x": np.ones((2, 3), np.float32)})
     np.testing.assert_array_equal(found, -np.ones((2, 3), np.float32))
+
+
+def scaled_size(*after: Any) -> Any:
+    """Twice the second size of x, found through floats, as exporters scale maps and count cells."""
+    return [
+        make_node("Shape", ["x"], ["s"]),
+        make_node("Gather", ["s", "one"], ["size"]),
+        make_node("Cast", ["size"], ["real"], to=TensorProto.FLOAT),
+        make_node("Mul", ["real", "two"], ["twice"]),
+        make_node("Floor", ["twice"], ["floored"]),
+        *after,
+    ]
+
+
+SCALES = (weight("one", np.array(1)), weight("two", np.array(2, np.float32)))
+
+
+@pytest.mark.parametrize(("start", "step"), [(0, 1), (1, 2), (-3, 1), (9, -2)])
+def test_a_range_of_floats_counts_whole_sizes(start: int, step: int) -> None:
+    """Guards cells of grids, which are counted in floats: their number is a size like any other."""
+    ends = (weight("start", np.array(start, np.float32)), weight("step", np.array(step, np.float32)))
+    assert_as_onnxruntime(scaled_size(make_node("Range", ["start", "floored", "step"], ["y"])), *SCALES, *ends)
+
+
+def test_sizes_scaled_by_floats_are_sizes() -> None:
+    """Guards sizes that go through floats and back: nothing of them is left to compute in a run."""
+    nodes = scaled_size(
+        make_node("Cast", ["floored"], ["whole"], to=TensorProto.INT64),
+        make_node("Unsqueeze", ["whole", "axis"], ["shape"]),
+        make_node("Expand", ["half", "shape"], ["y"]),
+    )
+    weights = (*SCALES, ints("axis", 0), weight("half", np.array(0.5, np.float32)))
+    assert_as_onnxruntime(nodes, *weights)
+    text = baton.compile(model_of(nodes, [("x", ["n", "m"])], weights=weights)).stage("final")
+    assert 'R.Tensor(("m * 2",), dtype="float32")' in text
+    assert "tensor_to_shape" not in text
+
+
+def test_fractions_of_sizes_are_not_taken_for_whole() -> None:
+    nodes = scaled_size(make_node("Mul", ["floored", "third"], ["y"]))
+    assert_as_onnxruntime(nodes, *SCALES, weight("third", np.array(0.3, np.float32)))
+    nodes = scaled_size(make_node("Div", ["floored", "four"], ["y"]))
+    assert_as_onnxruntime(nodes, *SCALES, weight("four", np.array(4, np.float32)))

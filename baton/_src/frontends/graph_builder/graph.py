@@ -33,7 +33,7 @@ from baton._src.ops.catalogue import CATALOGUE
 from baton._src.support.diagnostics import fail
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.expr import Var
-from baton._src.values.dtype import INT64, DataType
+from baton._src.values.dtype import FLOAT32, FLOAT64, INT64, DataType
 from baton._src.values.tensor import AnyArray
 
 
@@ -264,9 +264,13 @@ class GraphBuilder:
         kind = DataType(dtype)
         if value.dtype == kind:
             return value
-        if value.dims is not None and kind.is_int:
-            return Value(TensorInfo(value.shape, kind), dims=value.dims)
-        return self.call("astype", value, dtype=kind)
+        sizes = value.dims if value.whole is None else value.whole
+        if sizes is not None and kind.is_int:
+            return Value(TensorInfo(value.shape, kind), dims=sizes)
+        found = self.call("astype", value, dtype=kind)
+        if sizes is not None and kind in (FLOAT32, FLOAT64):
+            found.whole = sizes
+        return found
 
     def reshape(self, value: Value, dims: Sequence[Dim]) -> Value:
         """`value` in the shape `dims`, which may be symbolic and hold one -1."""

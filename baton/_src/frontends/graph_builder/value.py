@@ -40,6 +40,9 @@ class Value:
     items: tuple[Value, ...] | None = None
     grows: bool = False
     stack: Value | None = None
+    whole: AnyArray | None = None
+    """`dims` of a tensor of floats that is made of sizes: exporters scale and count with such numbers. Floats hold
+    sizes up to 2**24 exactly."""
     sources: frozenset[str] = frozenset()
     counted: AnyArray | None = None
     """Names for the elements, which are read at run time at this point: `GraphBuilder.numbers`."""
@@ -81,3 +84,14 @@ class Value:
             found: AnyArray = np.array(self.array.tolist(), dtype=object).reshape(self.array.shape)
             return found
         return None
+
+    def whole_numbers(self) -> AnyArray | None:
+        """`contents`, also of a tensor of floats whose elements are known whole numbers."""
+        if self.whole is not None:
+            return self.whole
+        if self.array is None or self.array.dtype.kind != "f" or self.array.size > SMALL:
+            return self.contents()
+        if not np.isfinite(self.array).all() or (self.array != np.rint(self.array)).any():
+            return None
+        found: AnyArray = np.array([int(e) for e in self.array.reshape(-1)], dtype=object).reshape(self.array.shape)
+        return found

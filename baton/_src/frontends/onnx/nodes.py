@@ -142,10 +142,13 @@ class Nodes:
                 check_agreement(node)
             else:
                 check_ranks(node, CONTRIBUTED_RANKS)
-            contents = [v.contents() if v is not None else None for v in node.inputs]
-            dims = fold_dims(node.op_type, contents, node.attributes)
+            contents = [v.whole_numbers() if v is not None else None for v in node.inputs]
+            dtypes = [v.dtype for v in node.given]
+            dims = fold_dims(node.op_type, contents, dtypes, node.attributes)
             if dims is not None:
-                dtype = folded_dtype(node.op_type, [v.dtype for v in node.given], node.attributes)
+                dtype = folded_dtype(node.op_type, dtypes, node.attributes)
+                if dtype.is_float:
+                    return [self.builder.cast(self.builder.dims(dims), dtype)]
                 return [self.builder.dims(dims, dtype)]
             if (proto.domain, proto.op_type) in EXPANDED:
                 return self._expand(node, proto)

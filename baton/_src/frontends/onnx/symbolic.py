@@ -1,7 +1,8 @@
 """Computing with shapes while importing: exporters write `Shape -> Gather -> Concat -> Reshape`; here that stays dims.
 
 Each row evaluates an ONNX operator on small integer tensors whose elements are ints or PrimExprs (object arrays). A row
-returns None where it cannot; the ordinary converter then takes over.
+returns None where it cannot; the ordinary converter then takes over. Floats that are whole numbers are evaluated by
+rows that keep them whole: exporters convert sizes to floats to scale them, or to count with them.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from baton._src.ops.shape.slice_bounds import is_non_negative
 from baton._src.tir.operators import max as tir_max
 from baton._src.tir.operators import min as tir_min
 from baton._src.tir.operators import truncdiv
-from baton._src.values.dtype import BOOL, INT32, INT64, DataType
+from baton._src.values.dtype import BOOL, FLOAT32, FLOAT64, INT32, INT64, DataType
 from baton._src.values.tensor import AnyArray
 
 Contents = list[Any]
@@ -24,8 +25,8 @@ Contents = list[Any]
 Attributes = dict[str, Any]
 Folder = Callable[[Contents, Attributes], Any]
 
-_INT32, _INT64 = 6, 7
-"""ONNX's numbers of element types."""
+_CONVERTED = {1: FLOAT32, 6: INT32, 7: INT64, 11: FLOAT64}
+"""Element types that hold sizes, by ONNX's numbers."""
 
 
 def _gather(x: Contents, a: Attributes) -> Any:
@@ -84,7 +85,7 @@ def _reshape(x: Contents, a: Attributes) -> Any:
 
 
 def _cast(x: Contents, a: Attributes) -> Any:
-    return x[0] if a.get("to") in (_INT32, _INT64) else None
+    return x[0] if a.get("to") in _CONVERTED else None
 
 
 def _divide(p: Any, q: Any) -> Any:
@@ -166,9 +167,11 @@ def _identity(x: Contents, a: Attributes) -> Any:
 FOLDERS: dict[str, Folder] = {
     "Add": _elementwise(lambda p, q: p + q),
     "Cast": _cast,
+    "Ceil": _identity,
     "Concat": _concat,
     "Div": _elementwise(_divide),
     "Equal": _elementwise(_equal),
+    "Floor": _identity,
     "Gather": _gather,
     "Identity": _identity,
     "Max": _elementwise(_maximum),
@@ -177,22 +180,31 @@ FOLDERS: dict[str, Folder] = {
     "Mul": _elementwise(lambda p, q: p * q),
     "ReduceProd": _product,
     "Reshape": _reshape,
+    "Round": _identity,
     "Slice": _slice,
     "Squeeze": _squeeze,
     "Sub": _elementwise(lambda p, q: p - q),
     "Unsqueeze": _unsqueeze,
     "Where": _where,
 }
+WHOLE = frozenset(FOLDERS) - {"Div", "Mod"}
+"""Operators that give whole numbers of floats that are whole numbers, the same as of integers."""
 
 
 def _symbolic(contents: Any) -> bool:
     return any(isinstance(e, PrimExpr) for e in np.asarray(contents, dtype=object).reshape(-1))
 
 
-def fold_dims(op_type: str, contents: list[AnyArray | None], attributes: Attributes) -> AnyArray | None:
-    """The result of an operator on known small integers, at least one of them symbolic; None where it cannot tell."""
+def fold_dims(
+    op_type: str, contents: list[AnyArray | None], dtypes: Sequence[DataType], attributes: Attributes
+) -> AnyArray | None:
+    """The result of an operator on known small whole numbers of these types, at least one of them symbolic; None where
+    it cannot tell.
+    """
     folder = FOLDERS.get(op_type)
     if folder is None or not contents or any(c is None for c in contents):
+        return None
+    if op_type not in WHOLE and any(d.is_float for d in dtypes):
         return None
     if not any(_symbolic(c) for c in contents):
         return None
@@ -207,7 +219,7 @@ def folded_dtype(op_type: str, dtypes: Sequence[DataType], attributes: Attribute
     """The element type of what `fold_dims` gives, from those of the operands."""
     match op_type:
         case "Cast":
-            return INT64 if attributes["to"] == _INT64 else INT32
+            return _CONVERTED[attributes["to"]]
         case "Equal":
             return BOOL
         case "Where":

@@ -50,25 +50,29 @@ def range_(node: OnnxNode) -> Value:
     ends = _ends(node)
     if ends is None:
         return _counted_range(node)
-    start, limit, delta = ends
+    g, (start, limit, delta) = node.graph, ends
+    counted = dtype if dtype.is_int else INT64
     if delta < 0:  # as many as lie the other way, counted down
-        g = node.graph
-        steps = g.call("arange", start=0, stop=start - limit, step=-delta, dtype=dtype)
-        return g.call("subtract", g.cast(g.reshape(node[0], ()), dtype), steps)
-    return node.graph.call("arange", start=start, stop=limit, step=delta, dtype=dtype)
+        steps = g.call("arange", start=0, stop=start - limit, step=-delta, dtype=counted)
+        return g.call("subtract", g.cast(g.reshape(node[0], ()), dtype), g.cast(steps, dtype))
+    return g.cast(g.call("arange", start=start, stop=limit, step=delta, dtype=counted), dtype)
 
 
 def _ends(node: OnnxNode) -> tuple[Any, Any, int] | None:
-    """(start, limit, step) of a range of integers whose step is known.
+    """(start, limit, step) of a range of whole numbers whose step is known; floats are known sizes.
 
     A number that only a run tells counts as a size, which is never negative: the greater end is brought to the other
     where it may lie on the wrong side, and the range is empty.
     """
     g, start, limit = node.graph, node[0], node[1]
-    steps = node[2].contents()
+    steps = node[2].whole_numbers()
     step = None if steps is None else steps.reshape(-1)[0]
-    if not isinstance(step, int) or not node[0].dtype.is_int:
+    if not isinstance(step, int):
         return None
+    if start.dtype.is_float:
+        if start.whole_numbers() is None or limit.whole_numbers() is None:
+            return None
+        start, limit = g.cast(start, INT64), g.cast(limit, INT64)
     if step > 0 and limit.contents() is None:
         limit = g.call("maximum", limit, start)
     if step < 0 and start.contents() is None:
