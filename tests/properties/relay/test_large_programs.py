@@ -6,4 +6,4 @@ import pytest
 
 from tests.properties.relay.agreement import agreement
 
-test_programs = pytest.mark.rule("RELAY-EXEC-1")(agreement(120, depth=6, budget=100))
+test_programs = pytest.mark.rule("RELAY-EXEC-1")(agreement(60, depth=6, budget=100))

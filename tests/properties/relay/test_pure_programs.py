@@ -6,4 +6,4 @@ import pytest
 
 from tests.properties.relay.agreement import agreement
 
-test_programs = pytest.mark.rule("RELAY-EXEC-1")(agreement(200, effects=False))
+test_programs = pytest.mark.rule("RELAY-EXEC-1")(agreement(100, effects=False))

@@ -6,4 +6,4 @@ import pytest
 
 from tests.properties.relay.agreement import agreement
 
-test_programs = pytest.mark.rule("RELAY-EXEC-1")(agreement(280, budget=25))
+test_programs = pytest.mark.rule("RELAY-EXEC-1")(agreement(140, budget=25))
