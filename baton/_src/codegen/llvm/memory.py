@@ -237,8 +237,9 @@ def keeps_lanes_apart(stmt: Allocate, lanes: int) -> bool:
     for node in post_order(stmt.body):
         if isinstance(node, (tir.BufferLoad, BufferStore)) and node.buffer.data is stmt.buffer_var:
             index = node.indices[0]
-            whole = isinstance(index, tir.Ramp) and index.lanes == lanes and _is_one(index.stride)
-            if not whole or not isinstance(index.base, tir.IntImm) or index.base.value % lanes:
+            if not isinstance(index, tir.Ramp) or index.lanes != lanes or not _is_one(index.stride):
+                return False
+            if not isinstance(index.base, tir.IntImm) or index.base.value % lanes:
                 return False
     return True
 
