@@ -14,7 +14,7 @@ from baton._src.ir.node import set_note
 from baton._src.ir.types import FuncType
 from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.check.recursion import detect_recursion
-from baton._src.relax.check.signatures import prim_func_info
+from baton._src.relax.check.signatures import function_info, prim_func_info
 from baton._src.relax.nodes import Function
 from baton._src.relax.well_formed import well_formed
 from baton._src.script import markers
@@ -44,6 +44,8 @@ class ModuleReader:
         self.evaluator = Evaluator(source, environment, Scalars())
         self.problems: list[Diagnostic] = []
         self.functions: dict[str, GlobalVar] = {}
+        self.assigned: dict[str, Function | PrimFunc] = {}
+        """Functions made elsewhere that the class names: `kernel = made`."""
         self.global_infos: dict[str, tuple[Any, ...]] = {}
         self.attrs: dict[str, Any] = {}
 
@@ -57,6 +59,10 @@ class ModuleReader:
         reference = ModuleRef(node.name, self.functions)
         with self.environment.scope() as names:
             names["cls"] = names[node.name] = reference
+            for name, made in self.assigned.items():
+                var = self.functions[name] = GlobalVar(self.builder.get_unique_name(name))
+                set_note(var, "struct_info_", function_info(made))
+                self.builder.context.functions[var] = made
             for function, _ in defined:
                 if function.name in self.functions:
                     self._problem("script-name", f"the module has two functions named {function.name}", function)
@@ -69,7 +75,7 @@ class ModuleReader:
             for function, options in defined:
                 self._define(function, options)
         self._raise_problems()
-        module = self._ordered([f.name for f, _ in defined])
+        module = self._ordered([*self.assigned, *(f.name for f, _ in defined)])
         if check:
             self._check_recursion(module, {f.name: f for f, o in defined if o.check_well_formed})
             self._check(module, {f.name for f, o in defined if not o.check_well_formed})
@@ -109,11 +115,17 @@ class ModuleReader:
             case ast.Expr(value=ast.Call() as call):
                 self._guarded(lambda: self._module_call(call), call)
             case ast.Assign(targets=[ast.Name(id=name)], value=value):
-                self._guarded(lambda: self.environment.define(name, self.evaluator.value(value)), statement)
+                self._guarded(lambda: self._assign(name, self.evaluator.value(value)), statement)
             case _:
                 self._problem(
                     "script-syntax", "a module holds functions, I.module_attrs and I.module_global_infos", statement
                 )
+
+    def _assign(self, name: str, value: Any) -> None:
+        if isinstance(value, (Function, PrimFunc)):
+            self.assigned[name] = value
+        else:
+            self.environment.define(name, value)
 
     def _module_call(self, call: ast.Call) -> None:
         function = self.evaluator.value(call.func)
