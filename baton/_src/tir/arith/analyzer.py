@@ -23,7 +23,7 @@ from baton._src.ir.structural import structural_equal
 from baton._src.support.diagnostics import fail
 from baton._src.tir import expr as tir
 from baton._src.tir import operators
-from baton._src.tir.arith import conditions, division, modular
+from baton._src.tir.arith import conditions, division, joins, modular
 from baton._src.tir.arith import polynomial as p
 from baton._src.tir.arith.answers import NEG_INF, POS_INF, ConstIntBound, Extension, ModularSet, ProofStrength
 from baton._src.tir.arith.assumptions import assume
@@ -167,7 +167,7 @@ class Analyzer:
         return p.constant(expr) if isinstance(expr, int) else canonical(self._ctx, operators.convert(expr))
 
     def _gap(self, a: Any, b: Any) -> Poly:
-        return division.recombine(self._ctx, p.subtract(self._poly(a), self._poly(b)))
+        return joins.recombine(self._ctx, p.subtract(self._poly(a), self._poly(b)))
 
     def _without_remainders(self, poly: Poly) -> Poly:
         """Every x % c written as x - c * (x // c): two forms of one value cancel."""

@@ -13,7 +13,7 @@ from typing import Any
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.traverse import post_order
 from baton._src.tir import expr as tir
-from baton._src.tir.arith import division, extrema, wrapping
+from baton._src.tir.arith import division, extrema, joins, wrapping
 from baton._src.tir.arith import polynomial as p
 from baton._src.tir.arith.atoms import DoesNotFit
 from baton._src.tir.arith.bounds import bound
@@ -24,6 +24,7 @@ from baton._src.tir.arith.opaque import direct_parts, is_index, opaque
 from baton._src.tir.arith.polynomial import Poly
 from baton._src.tir.arith.vectors import vector
 from baton._src.tir.expr import Call, FloatImm, IntImm, Var
+from baton._src.values.dtype import DataType
 
 _MAX_DEGREE = 12
 _SPLIT = (tir.Add, tir.Sub)
@@ -113,7 +114,7 @@ def _sum(ctx: Context, node: Any) -> Poly:
     total: Poly = {}
     for operand, sign in _addends(ctx, node):
         p.accumulate(total, ctx.memo[operand], sign)
-    return division.recombine(ctx, total, node.dtype)
+    return joins.recombine(ctx, total, node.dtype)
 
 
 def _product(ctx: Context, node: tir.Mul) -> Poly:
@@ -122,7 +123,7 @@ def _product(ctx: Context, node: tir.Mul) -> Poly:
     a, b = ctx.memo[node.a], ctx.memo[node.b]
     if not is_index(node.dtype) or len(a) * len(b) > p.MAX_TERMS or _degree(a) + _degree(b) > _MAX_DEGREE:
         return opaque(ctx, node)
-    return division.recombine(ctx, p.multiply(a, b), node.dtype)
+    return joins.recombine(ctx, p.multiply(a, b), node.dtype)
 
 
 def _degree(poly: Poly) -> int:
@@ -181,10 +182,20 @@ def _cast(ctx: Context, node: tir.Cast) -> Poly:
     if is_index(target) and source.lanes == 1 and wrapping.is_exact(ctx, form):
         if source.is_bool or (source.is_int and source.bits <= target.bits - (source.kind == "uint")):
             return form
+        if source.is_int and _fits_already(ctx, form, target):
+            return form
         low, high = bound(ctx, form)
         if source.is_int and low >= -(1 << 31) and high < 1 << 31:
             return form
     return opaque(ctx, node)
+
+
+def _fits_already(ctx: Context, form: Poly, target: DataType) -> bool:
+    """Whether a form is one value that was of the dtype before it was widened."""
+    monomial = next(iter(form), ())
+    alone = len(form) == 1 and len(monomial) == 1 and form[monomial] == 1
+    dtype = ctx.atoms[monomial[0]].dtype if alone else None
+    return dtype is not None and dtype.kind == target.kind and dtype.bits <= target.bits
 
 
 _CONVERTERS: dict[type, Callable[[Context, Any], Poly]] = {

@@ -11,7 +11,7 @@ from typing import Any
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.tir import expr as tir
-from baton._src.tir.arith import conditions, division, wrapping
+from baton._src.tir.arith import conditions, joins, wrapping
 from baton._src.tir.arith import polynomial as p
 from baton._src.tir.arith.facts import Context
 from baton._src.tir.arith.opaque import is_index, opaque
@@ -40,7 +40,7 @@ def comparison(ctx: Context, node: Any) -> Poly:
             gap = p.shift(p.subtract(a, b), -1)
         case _:
             gap = p.subtract(a, b)
-    return conditions.at_least_zero(ctx, division.recombine(ctx, gap, dtype), dtype)
+    return conditions.at_least_zero(ctx, joins.recombine(ctx, gap, dtype), dtype)
 
 
 def _wrapped_comparison(ctx: Context, node: Any, gap: int | None) -> Poly:

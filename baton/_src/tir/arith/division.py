@@ -7,12 +7,10 @@ by a constant are reduced first: multiples of the divisor leave, the constant te
 from __future__ import annotations
 
 import math
-from contextlib import suppress
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.tir import operators
 from baton._src.tir.arith import polynomial as p
-from baton._src.tir.arith.atoms import DoesNotFit
 from baton._src.tir.arith.bounds import bound
 from baton._src.tir.arith.facts import Context
 from baton._src.tir.arith.modular import modular_set
@@ -107,7 +105,7 @@ def _div_constant(ctx: Context, numerator: Poly, divisor: int, dtype: DataType) 
         low, high = bound(ctx, rest)
         if math.isfinite(low) and math.isfinite(high) and low // divisor == high // divisor:
             return p.shift(total, int(low // divisor))
-        nested = _single_quotient(ctx, rest)
+        nested = single_quotient(ctx, rest)
         if nested is not None:
             # (a // b + x) // c == (a + b*x) // (b*c)
             inner, other, by = nested
@@ -158,7 +156,7 @@ def _open_remainders(ctx: Context, poly: Poly, divisor: int) -> Poly:
     return poly
 
 
-def _single_quotient(ctx: Context, rest: Poly) -> tuple[Poly, Poly, int] | None:
+def single_quotient(ctx: Context, rest: Poly) -> tuple[Poly, Poly, int] | None:
     """(a, others, b) if the only quotient among the terms is a // b, with b > 0 a number and coefficient 1."""
     found: tuple[Poly, Poly, int] | None = None
     for monomial, coefficient in rest.items():
@@ -195,86 +193,25 @@ def _atom(ctx: Context, kind: str, numerator: Poly, divisor: Poly, dtype: DataTy
     return p.atom(ctx.atoms.intern((kind, p.key(numerator), p.key(divisor)), kind, (numerator, divisor), dtype, make))
 
 
-def recombine(ctx: Context, poly: Poly, dtype: DataType = INT64) -> Poly:
-    """Quotients and remainders that belong together joined: x//c*c + x%c is x; x%4 + x//4%2*4 is x%8."""
-    for monomial in list(poly):
-        if monomial not in poly:
-            continue
-        for position, index in enumerate(monomial):
-            join = _JOINS.get(ctx.atoms[index].kind)
-            if join is not None:
-                factor = {monomial[:position] + monomial[position + 1 :]: poly[monomial]}
-                with suppress(DoesNotFit):  # then they stay apart
-                    poly = join(ctx, poly, index, factor, dtype)
-                break
-    return poly
-
-
-def _join_exact(ctx: Context, poly: Poly, index: int, factor: Poly, dtype: DataType) -> Poly:
-    """x//c*c is x - b where x is known to be b modulo c."""
-    numerator, by = ctx.atoms[index].args
-    divisor = p.as_constant(by)
-    if not divisor or not ctx.facts.modular or any(c % divisor for c in factor.values()):
-        return poly
-    coefficient, base = modular_set(ctx, numerator)
-    if coefficient % divisor:
-        return poly
-    exact = p.multiply(p.divide_exactly(factor, divisor), p.shift(numerator, -(base % divisor)))
-    return p.add(p.subtract(poly, p.multiply(factor, p.atom(index))), exact)
-
-
-def _join(ctx: Context, poly: Poly, index: int, factor: Poly, dtype: DataType) -> Poly:
-    numerator, divisor = ctx.atoms[index].args
-    if p.as_constant(divisor) == 0:
-        return poly
-    remainder = p.multiply(factor, p.atom(index))
-    partner = p.multiply(p.multiply(factor, divisor), floor_div(ctx, numerator, divisor, dtype))
-    joined = p.add(p.subtract(p.subtract(poly, remainder), partner), p.multiply(factor, numerator))
-    if len(joined) < len(poly):
-        return joined
-    inner = _single_quotient(ctx, numerator)
-    outer = p.as_constant(divisor)
-    number = p.as_constant(factor)
-    if inner is None or inner[1] or outer is None or number is None or number % inner[2]:
-        return poly
-    x, _, by = inner
-    low = p.scale(floor_mod(ctx, x, p.constant(by), dtype), number // by)
-    whole = p.scale(floor_mod(ctx, x, p.constant(by * outer), dtype), number // by)
-    joined = p.add(p.subtract(p.subtract(poly, remainder), low), whole)
-    return joined if len(joined) < len(poly) else poly
-
-
-def _join_truncated(ctx: Context, poly: Poly, index: int, factor: Poly, dtype: DataType) -> Poly:
-    """The quotient and remainder of a division toward zero make up its numerator, too."""
-    numerator, divisor = ctx.atoms[index].args
-    partner = p.multiply(p.multiply(factor, divisor), truncated(ctx, "tdiv", numerator, divisor, dtype))
-    parts = p.add(p.multiply(factor, p.atom(index)), partner)
-    joined = p.add(p.subtract(poly, parts), p.multiply(factor, numerator))
-    return joined if len(joined) < len(poly) else poly
-
-
-def _join_extrema(ctx: Context, poly: Poly, index: int, factor: Poly, dtype: DataType) -> Poly:
-    """The smaller and the larger one of two make up their sum."""
-    atom = ctx.atoms[index]
-    other = ctx.atoms.find(("max", *atom_identity(atom.args))) if len(atom.args) == 2 else None
-    if other is None:
-        return poly
-    pair = p.multiply(factor, p.add(p.atom(index), p.atom(other)))
-    rest = p.subtract(poly, pair)
-    one, two = atom.args
-    return p.add(rest, p.multiply(factor, p.add(one, two))) if len(rest) == len(poly) - len(pair) else poly
-
-
-def atom_identity(args: tuple[Poly, ...]) -> tuple[tuple[p.Key, ...]]:
-    """What an extremum is told by, besides its kind."""
-    return (tuple(p.key(arg) for arg in args),)
-
-
-_JOINS = {"mod": _join, "div": _join_exact, "tmod": _join_truncated, "min": _join_extrema}
+def only_atom(poly: Poly) -> int | None:
+    """The atom that the polynomial is, alone."""
+    if len(poly) != 1:
+        return None
+    ((monomial, coefficient),) = poly.items()
+    return monomial[0] if len(monomial) == 1 and coefficient == 1 else None
 
 
 def truncated(ctx: Context, kind: str, numerator: Poly, divisor: Poly, dtype: DataType) -> Poly:
     """The quotient ("tdiv") toward zero, or what it leaves ("tmod")."""
+    number = p.as_constant(divisor)
+    if number and all(coefficient % number == 0 for coefficient in numerator.values()):
+        return p.divide_exactly(numerator, number) if kind == "tdiv" else {}
+    inner = only_atom(numerator) if kind == "tdiv" and number else None
+    if inner is not None and ctx.atoms[inner].kind == "tdiv":  # x / a / b is x / (a * b)
+        first, by = ctx.atoms[inner].args
+        before = p.as_constant(by)
+        if before:
+            return truncated(ctx, kind, first, p.constant(before * (number or 1)), dtype)
     node = Div if kind == "tdiv" else Mod
 
     def make() -> PrimExpr:

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from baton._src.ir.expr import PrimExpr, Range
 from baton._src.support.dataclass import dataclass
 from baton._src.tir import operators
-from baton._src.tir.arith import division
+from baton._src.tir.arith import division, joins
 from baton._src.tir.arith import polynomial as p
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.arith.canonical import canonical
@@ -192,7 +192,7 @@ def _inverted_pieces(
         if joined is None:
             return None
         var = question.vars[source]
-        found[var] = question.ctx.atoms.emit(division.recombine(question.ctx, joined, var.dtype), var.dtype)
+        found[var] = question.ctx.atoms.emit(joins.recombine(question.ctx, joined, var.dtype), var.dtype)
     return found
 
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.tir import expr as tir
-from baton._src.tir.arith import division, extrema
+from baton._src.tir.arith import division, extrema, joins
 from baton._src.tir.arith import polynomial as p
 from baton._src.tir.arith.facts import Context
 from baton._src.tir.arith.modular import modular_set
@@ -69,18 +69,18 @@ def _vector_of(ctx: Context, form: Poly) -> Vector | None:
 
 
 def _sum(ctx: Context, a: Vector, b: Vector, dtype: DataType, lanes: int) -> Vector:
-    return Vector(division.recombine(ctx, p.add(a.base, b.base), dtype), p.add(a.stride, b.stride))
+    return Vector(joins.recombine(ctx, p.add(a.base, b.base), dtype), p.add(a.stride, b.stride))
 
 
 def _difference(ctx: Context, a: Vector, b: Vector, dtype: DataType, lanes: int) -> Vector:
-    return Vector(division.recombine(ctx, p.subtract(a.base, b.base), dtype), p.subtract(a.stride, b.stride))
+    return Vector(joins.recombine(ctx, p.subtract(a.base, b.base), dtype), p.subtract(a.stride, b.stride))
 
 
 def _product(ctx: Context, a: Vector, b: Vector, dtype: DataType, lanes: int) -> Vector | None:
     if a.stride and b.stride:
         return None
     many, one = (a, b) if a.stride else (b, a)
-    return Vector(division.recombine(ctx, p.multiply(a.base, b.base), dtype), p.multiply(many.stride, one.base))
+    return Vector(joins.recombine(ctx, p.multiply(a.base, b.base), dtype), p.multiply(many.stride, one.base))
 
 
 def _extremum(kind: str) -> Callable[..., Vector | None]:
