@@ -119,6 +119,9 @@ def main(x: R.Tensor((1, 3, 8, 8), "float32"), w: R.Tensor((4, 3, 3, 3), "float3
     assert_structural_equal(load(printed), found)
     plain = load("@R.function\ndef main(x: R.Tensor((3,))):\n    return R.expand_dims(x, axis=[0])\n")
     assert "R.expand_dims(x, axis=[0])" in script(plain)  # what is Relay's has its default, and is not said
+    padded = load("@R.function\ndef main(x: R.Tensor((3, 4))):\n    return R.nn.pad(x, (0, 1, 2, 0))\n")
+    assert "pad_width=[0, 1, 2, 0]," in script(padded)  # Relay's are pairs
+    assert_structural_equal(load(script(padded)), padded)
     with pytest.raises(DiagnosticError, match="no Relay attribute 'chanels'"):
         load(text.replace("channels", "chanels"))
 

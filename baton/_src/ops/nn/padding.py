@@ -43,7 +43,7 @@ def as_pairs(width: Any) -> Pairs:
 class PadAttrs(Attrs):
     """Widths and mode."""
 
-    pad_width: Any = attr(doc="width before and after every axis")
+    pad_width: Any = attr(doc="width before and after every axis", relax_flat=True)
     pad_value: Any = attr(0.0, "what the border holds", relax_only=True)
     pad_mode: str = attr("constant", "constant, edge, reflect or circular")
 

@@ -145,6 +145,8 @@ class MapAttrs(Attrs):
     input_axis_separators: Any = attr((), "the same for the operand")
 
     def __post_init__(self) -> None:
+        for name in ("axis_separators", "input_axis_separators"):
+            set_attr(self, name, tuple(getattr(self, name) or ()))
         if isinstance(self.index_map, str):  # as an executable stores it
             set_attr(self, "index_map", index_map_from_text(self.index_map))
         if isfunction(self.index_map) and all(
