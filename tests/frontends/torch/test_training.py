@@ -64,7 +64,9 @@ class Volumes(nn.Module):
         flat = y.flatten(1, 2)
         pools = functional.adaptive_max_pool3d(y, (1, 2, 1)), functional.adaptive_max_pool2d(flat, (2, 1))
         borders = functional.pad(y, (1, 2, 0, 1, 2, 0), "replicate"), functional.pad(flat, (1, 0, -1, 2), "replicate")
-        return torch.cat([part.flatten() for part in (*pools, *borders, functional.pad(y[0, 0], (1, 2), "replicate"))])
+        smaller = functional.interpolate(flat, (3, 4), mode="bilinear", antialias=True)
+        more = functional.pad(y[0, 0], (1, 2), "replicate"), smaller
+        return torch.cat([part.flatten() for part in (*pools, *borders, *more)])
 
 
 class Merged(nn.Module):
@@ -97,15 +99,17 @@ class Averages(nn.Module):
 
 
 class Volume(nn.Module):
-    """Determinants of matrices that lie by rows, and by columns."""
+    """Determinants and solutions of matrices that lie by rows, and by columns."""
 
     def __init__(self) -> None:
         super().__init__()
         self.side = nn.Linear(4, 4)
 
     def forward(self, x: Any) -> Any:
-        y = self.side(x)
-        return y.det() + y.mT.det() * x.logdet().nan_to_num()
+        y = self.side(x) + 3 * torch.eye(4)
+        solve = torch.linalg.solve
+        solved = solve(y, x), solve(y.mT, x[..., 0]), solve(y, x, left=False)
+        return y.det() + y.mT.det() * x.logdet().nan_to_num() + sum(s.sum() for s in solved)
 
 
 @pytest.mark.parametrize(

@@ -38,14 +38,14 @@ def _by_columns(x: Any) -> bool:
 def solution(a: Any, b: Any, *, left: bool = True, check_errors: bool = False) -> Any:
     """(the x of a @ x = b, or of x @ a = b if not `left`, the factors of a, their exchanges, the first zero pivot)
 
-    As PyTorch has it, what lies by rows is factorised by columns; a `b` of one axis fewer is a vector for each matrix.
+    As PyTorch has it, and as its gradient expects, `a` is factorised however it lies. A `b` of one axis fewer is a
+    vector for each matrix.
     """
     torch = torch_library()
-    by_columns = _by_columns(a)
-    factors, pivots, info = torch.ops.aten.linalg_lu_factor_ex(a.mT if by_columns else a, check_errors=check_errors)
+    factors, pivots, info = torch.ops.aten.linalg_lu_factor_ex(a, check_errors=check_errors)
     is_vector = b.dim() == 1 or (a.dim() - 1 == b.dim() and b.shape == a.shape[:-1])
     given = b.unsqueeze(-1) if is_vector else b
-    found = torch.linalg.lu_solve(factors, pivots, given, left=left, adjoint=by_columns)
+    found = torch.linalg.lu_solve(factors, pivots, given, left=left)
     return found.squeeze(-1) if is_vector else found, factors, pivots, info
 
 

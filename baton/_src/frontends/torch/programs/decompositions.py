@@ -41,6 +41,7 @@ from baton._src.frontends.torch.programs.functions import (
     next_number,
 )
 from baton._src.frontends.torch.programs.gradients import (
+    antialiased_backward,
     attention_backward,
     distances_backward,
     masked_scatter_backward,
@@ -162,6 +163,7 @@ OURS: dict[str, Callable[..., Any]] = {
     "aten._embedding_bag_backward.default": embedding_bag_backward,
     "aten._scaled_dot_product_flash_attention_for_cpu_backward.default": attention_backward,
     **{f"aten.replication_pad{n}d_backward.default": repeated_border_backward(n) for n in (1, 2, 3)},
+    **{f"aten._upsample_{m}2d_aa_backward.default": antialiased_backward(m) for m in ("bilinear", "bicubic")},
     "aten._weight_norm_interface_backward.default": weight_norm_backward,
     "aten.rrelu_with_noise_functional.default": leaky_relu_between,
     "aten._embedding_bag_per_sample_weights_backward.default": sample_weights_backward,

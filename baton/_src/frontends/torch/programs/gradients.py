@@ -1,4 +1,4 @@
-"""Gradients that PyTorch keeps whole: of attention, distances, borders that repeat edges, writes by masks."""
+"""Gradients that PyTorch keeps whole: of attention, distances, borders that repeat edges, writes by masks, resizes."""
 
 from __future__ import annotations
 
@@ -74,3 +74,21 @@ def masked_scatter_backward(gradient: Any, mask: Any, sizes: Sequence[Any]) -> A
     mask = mask.expand(gradient.shape).reshape(-1)
     turn = torch.where(mask, torch.cumsum(mask.to(torch.int64), 0) - 1, count)
     return gradient.new_zeros(count + 1).scatter_add(0, turn, gradient.reshape(-1))[:count].reshape(sizes)
+
+
+def antialiased_backward(method: str) -> Callable[..., Any]:
+    """A resize along rows and columns is a product with a matrix each: what it makes of the unit vectors."""
+
+    def take_apart(
+        gradient: Any, output_size: Sequence[Any], input_size: Sequence[Any], align_corners: bool,
+        scales_h: float | None = None, scales_w: float | None = None,
+    ) -> Any:  # fmt: skip
+        torch = torch_library()
+        resize = getattr(torch.ops.aten, f"_upsample_{method}2d_aa").default
+        (height, width), (rows, columns) = input_size[2:], output_size
+        wide = torch.promote_types(gradient.dtype, torch.float32)
+        down = resize(torch.eye(height, dtype=wide)[None, None], (rows, height), align_corners, scales_h, None)[0, 0]
+        across = resize(torch.eye(width, dtype=wide)[None, None], (width, columns), align_corners, None, scales_w)[0, 0]
+        return (down.mT @ gradient.to(wide) @ across.mT).to(gradient.dtype)
+
+    return take_apart
