@@ -79,8 +79,8 @@ with torch.inference_mode():
   real (`torch.view_as_real`), those of `torch.compile` may be complex. Transforms are products with matrices, at most
   8192 long.
 - Control flow that depends on tensors is imported: `torch.cond`, `while_loop` (any number of iterations), and `scan`
-  and `map` of up to 1024 steps, which are unrolled. In TorchScript, conditions may depend on elements; a loop whose
-  length depends on an element is refused.
+  and `map` of up to 1024 steps, which are unrolled. In TorchScript, conditions and the ends of loops may depend on
+  elements; what such a loop carries keeps its shape.
 - Quantised models of PT2E and torchao (`quantized_decomposed`, `_int_mm`; a scale for the tensor, a channel, a token or
   a group) become integers with scales. So do those of eager mode (`torch.ao.quantization`: static, and dynamic
   `Linear`), which come as TorchScript: sums are exact in int32, and rounded as PyTorch rounds them. Recurrent layers of

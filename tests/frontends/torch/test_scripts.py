@@ -99,6 +99,50 @@ def test_numbers_from_conditions() -> None:
         assert_same(model(as_array(x.abs() * factor), as_array(n)), [Counting()(x.abs() * factor, n)], "numbers")
 
 
+class Repeating(nn.Module):
+    """Loops that elements end: within one another, with numbers that count turns, by `and` and by `break`; a condition
+    of which two values are one tensor."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(floats(3, 3) * 0.3)
+
+    def forward(self, x: torch.Tensor) -> list[torch.Tensor]:
+        turn, total, y = 0, torch.zeros_like(x), x
+        while bool(y.abs().max() > 0.1) and turn < 9:
+            while bool(y.max() > 0.5):
+                y = y * 0.5
+            total, y, turn = total + y, y - 0.25 * x, turn + 1
+        h, turns = x, 0
+        for _ in range(7):
+            h, turns = torch.tanh(h @ self.weight + x), turns + 1
+            if bool(h.abs().mean() < 0.5):
+                break
+        z = x
+        z = z - x[0] if bool(z.sum() > 0) else z + x[0] * 2
+        return [total, h, z, torch.tensor(turn), torch.tensor(turns)]
+
+
+def test_loops_that_elements_end() -> None:
+    module = Repeating()
+    model = compiled(module, floats(4, 3))
+    for x in (floats(4, 3), floats(4, 3) * 0.2, floats(4, 3) * 0):
+        with torch.no_grad():
+            assert_same(model(as_array(x)), module(x), "loops")
+
+
+class Growing(nn.Module):
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        while bool(x.sum() < 10):
+            x = torch.cat((x, x))
+        return x
+
+
+def test_loops_whose_tensors_grow_are_refused() -> None:
+    with pytest.raises(DiagnosticError, match=r"one turn makes torch.float32 \(4,\) of torch.float32 \(2,\)"):
+        compiled(Growing(), torch.ones(2))
+
+
 class Scaling(nn.Module):
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         share = 0.1

@@ -122,3 +122,12 @@ ON_NUMBERS: dict[str, Callable[..., Any]] = {
     "aten::endswith": str.endswith, "aten::join": str.join,
 }  # fmt: skip
 """What is about numbers, lists and texts, as long as no operand is a tensor."""
+
+ON_ELEMENTS = frozenset(
+    f"aten::{name}"
+    for name in (
+        *("add", "sub", "mul", "neg", "floordiv", "remainder", "pow", "abs"),
+        *("eq", "ne", "lt", "le", "gt", "ge", "__and__", "__or__", "__xor__"),
+    )
+)
+"""Those of numbers that Python's operators compute, too, where a number is an element, known only when a run tells."""

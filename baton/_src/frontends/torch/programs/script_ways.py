@@ -35,11 +35,9 @@ def chosen(condition: Any, ways: Sequence[Way], given: Mapping[str, Any], line: 
     with the `line` of the script: the ways give different things.
     """
     torch = torch_library()
-    leaves, spec = torch.utils._pytree.tree_flatten(dict(given))
-    places = [k for k, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
-    graphs = [_Graph(way, leaves, spec, places, line) for way in ways]
-    operands = tuple(leaves[k] for k in places)
-    found = torch.ops.higher_order.cond(condition.reshape(()).bool(), *(g.run for g in graphs), operands)
+    operands, places = tensor_operands(given)
+    graphs = [_Graph(way, given, places, line) for way in ways]
+    found = torch.ops.higher_order.cond(condition.reshape(()).bool(), *(g.run for g in graphs), tuple(operands))
     first, second = (g.outputs for g in graphs)
     if first != second:
         message = f"{line} chooses by the elements of a tensor between things of different kinds"
@@ -53,23 +51,42 @@ def chosen(condition: Any, ways: Sequence[Way], given: Mapping[str, Any], line: 
     return outputs
 
 
+def tensor_operands(given: Mapping[str, Any]) -> tuple[list[Any], dict[int, int]]:
+    """(the tensors among values and what they hold, each once; which of them every leaf is, by its place)"""
+    torch = torch_library()
+    operands: dict[int, Any] = {}
+    places: dict[int, int] = {}
+    for place, leaf in enumerate(torch.utils._pytree.tree_leaves(dict(given))):
+        if isinstance(leaf, torch.Tensor):
+            operands.setdefault(id(leaf), leaf)
+            places[place] = list(operands).index(id(leaf))
+    return list(operands.values()), places
+
+
+def with_tensors(given: Mapping[str, Any], places: Mapping[int, int], tensors: Sequence[Any]) -> dict[str, Any]:
+    """The values with other tensors for those that `tensor_operands` found."""
+    tree = torch_library().utils._pytree
+    leaves, spec = tree.tree_flatten(dict(given))
+    found: dict[str, Any] = tree.tree_unflatten(
+        [tensors[places[k]] if k in places else leaf for k, leaf in enumerate(leaves)], spec
+    )
+    return found
+
+
 class _Graph:
-    """One way as a function of the tensors at `places` of the values' `leaves`, which PyTorch traces.
+    """One way as a function of the tensors among the values `given`, which PyTorch traces.
 
     `outputs` is known once it was traced: the structure of what it gives, and which parts of that are None.
     """
 
-    def __init__(self, way: Way, leaves: Sequence[Any], spec: Any, places: Sequence[int], line: str) -> None:
-        self.way, self.leaves, self.spec, self.places, self.line = way, leaves, spec, places, line
+    def __init__(self, way: Way, given: Mapping[str, Any], places: Mapping[int, int], line: str) -> None:
+        self.way, self.given, self.places, self.line = way, given, places, line
         self.outputs: tuple[Any, list[bool]] | None = None
 
     def run(self, *tensors: Any) -> tuple[Any, ...]:
         """The tensors that the way gives. They are copies: what a graph gives may be no operand itself."""
-        tree = torch_library().utils._pytree
-        own = list(self.leaves)
-        for place, tensor in zip(self.places, tensors, strict=True):
-            own[place] = tensor
-        found, structure = tree.tree_flatten(self.way(tree.tree_unflatten(own, self.spec)))
+        own = with_tensors(self.given, self.places, tensors)
+        found, structure = torch_library().utils._pytree.tree_flatten(self.way(own))
         self.outputs = (structure, [f is None for f in found])
         return tuple(_tensor(f, self.line).clone() for f in found if f is not None)
 

@@ -14,7 +14,8 @@ from typing import Any
 from baton._src.frontends.torch.library import torch_library
 from baton._src.frontends.torch.programs import script_quantized
 from baton._src.frontends.torch.programs.program import SOURCE, of_pytorch
-from baton._src.frontends.torch.programs.script_functions import DTYPES, ON_NUMBERS, ON_TENSORS
+from baton._src.frontends.torch.programs.script_functions import DTYPES, ON_ELEMENTS, ON_NUMBERS, ON_TENSORS
+from baton._src.frontends.torch.programs.script_loops import Loop
 from baton._src.frontends.torch.programs.script_packed import layers_of, scales_of
 from baton._src.frontends.torch.programs.script_ways import Way, chosen, nodes_of, used_in
 from baton._src.frontends.torch.tensors import dtype_of
@@ -98,21 +99,27 @@ class ScriptRun:
     def _chosen(self, node: Any, condition: Any) -> list[Any]:
         """What a condition over the elements of a tensor gives."""
         blocks = list(node.blocks())
+
+        def way(block: Any) -> Way:
+            return lambda own: self._within(own, block)
+
+        return chosen(condition, [way(b) for b in blocks], self._outside(blocks), line_of(node))
+
+    def _outside(self, blocks: Sequence[Any]) -> dict[str, Any]:
+        """The values from outside that blocks use; tensors of the module are taken out of it beforehand."""
         for inner in nodes_of(blocks):
             if inner.kind() == "prim::GetAttr":
                 self._bind(list(inner.outputs()), self._run(inner))
+        return used_in(blocks, self.values)
 
-        def way(block: Any) -> Way:
-            def run(own: Mapping[str, Any]) -> list[Any]:
-                outer, self.values = self.values, {**self.values, **own}
-                try:
-                    return self._block(block)
-                finally:
-                    self.values = outer
-
-            return run
-
-        return chosen(condition, [way(b) for b in blocks], used_in(blocks, self.values), line_of(node))
+    def _within(self, own: Mapping[str, Any], block: Any, given: Sequence[Any] = ()) -> list[Any]:
+        """The outputs of a block where these values are others than outside."""
+        outer, self.values = self.values, {**self.values, **own}
+        try:
+            self._bind(list(block.inputs()), given)
+            return self._block(block)
+        finally:
+            self.values = outer
 
     def _scaled_size(self, node: Any, given: Sequence[Any]) -> Any:
         """A size times a factor that the program has as a tensor, rounded as the tensor is: `interpolate` is traced so.
@@ -151,11 +158,23 @@ class ScriptRun:
     def _loop(self, node: Any, trips: int, condition: Any, *state: Any) -> list[Any]:
         """`while condition and turn < trips: condition, *state = body(turn, *state)`"""
         (body,), turn, carried = node.blocks(), 0, list(state)
-        while condition and turn < trips:
+        while turn < trips:
+            if isinstance(condition, torch_library().Tensor):
+                return self._loop_over_elements(node, body, (turn, trips, condition), carried)
+            if not condition:
+                break
             self._bind(list(body.inputs()), [turn, *carried])
             condition, *carried = self._block(body)
             turn += 1
         return carried
+
+    def _loop_over_elements(self, node: Any, body: Any, ends: tuple[int, int, Any], state: Sequence[Any]) -> list[Any]:
+        """What a loop gives whose condition is known only when the program runs."""
+
+        def turned(own: Mapping[str, Any], given: Sequence[Any]) -> list[Any]:
+            return self._within(own, body, given)
+
+        return Loop(turned, *ends, self._outside([body]), line_of(node)).run(state)
 
 
 _FINEST = 64
@@ -204,6 +223,11 @@ def _call(node: Any, given: list[Any]) -> Any:
         return (ON_TENSORS[kind] if kind in ON_TENSORS else ON_NUMBERS[kind])(*given)
     space, name = kind.split("::")
     schema = torch._C.parse_schema(node.schema()) if node.schema() != "(no schema)" else None
+    if kind == "aten::tensor" and isinstance(given[0], torch.Tensor):
+        dtype = torch.get_default_dtype() if given[0].is_floating_point() else given[0].dtype
+        return given[0].to(dtype if given[1] is None else getattr(torch, DTYPES[given[1]]), copy=True)
+    if kind in ON_ELEMENTS and schema is not None and not any("Tensor" in str(a.type) for a in schema.arguments):
+        return ON_NUMBERS[kind](*given)
     packet = getattr(getattr(torch.ops, space), name, None)
     if schema is None or packet is None:
         raise fail("torch-script", f"{line_of(node)}: {kind} of TorchScript is not supported")
