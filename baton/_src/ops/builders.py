@@ -206,7 +206,7 @@ def _nested(builders: Mapping[str, Callable[[], Any]], helpers: Mapping[str, Cal
         for part in path:
             place = place.setdefault(part, {})
         place[last] = make
-    whole = _as_namespace(tree)
+    whole: Namespace = _as_namespace(tree)
     return whole
 
 
