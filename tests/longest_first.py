@@ -21,6 +21,7 @@ LONG = (
     "docs",
     "lower",  # kernels, compiled with every access checked
     "driver",  # searches, tutorials, other processes
+    "tools",  # commands, each a process
     "relay",  # calls as deep as memory allows
     "frontends",
     "face",
