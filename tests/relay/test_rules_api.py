@@ -257,6 +257,14 @@ def flat(value: object) -> list[float]:
     return [x for v in value for x in flat(v)] if isinstance(value, (tuple, list)) else [float(value)]
 
 
+def test_results_of_any_type_run_compiled() -> None:
+    """An empty list was refused as polymorphic; a function with operators that need types still is."""
+    module = read_module("type List[A] { Cons(A, List[A]), Nil } def @main() { Nil }")
+    assert plain(relay.create_executor("vm", module).evaluate()()) == ("Nil",)
+    open_ = read_module("def @main() { let %f = fn(%x) { exp(%x) }; %f }")
+    assert error_of(lambda: relay.create_executor("vm", open_).evaluate()()).code == "relay-infer"
+
+
 def test_operators_in_recursion_at_ever_larger_types_are_refused() -> None:
     """They need known types, and their copies would not end; the message names the call and the operator."""
     text = (

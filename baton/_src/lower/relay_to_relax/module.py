@@ -63,12 +63,13 @@ def _has_effects(function: Function) -> bool:
 
 
 def _check_entry(var: GlobalVar, function: Function) -> None:
-    """Check that the types of `main`'s parameters and result are known, since it is called from outside. What nothing
-    calls in it may have any type."""
+    """Check that the types of `main`'s parameters are known, since it is called from outside, and that of its result if
+    operators need it: it may be an empty list of anything. What nothing calls in it may have any type."""
     type_ = function.checked_type
     if var.name_hint != "main" or not isinstance(type_, FuncType):
         return
-    seen = {leaf for part in (*type_.arg_types, type_.ret_type) for leaf in leaves(part)}
+    visible = (*type_.arg_types, type_.ret_type) if type_.type_constraints else type_.arg_types
+    seen = {leaf for part in visible for leaf in leaves(part)}
     if seen.isdisjoint(type_.type_params):
         return
     message = f"@main is polymorphic, so it cannot be compiled as an entry: its type is {show_type(type_)}"
