@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from baton._src.driver.tuning import measurers
 from baton._src.driver.tuning.measurers import DaskMeasurer, LocalMeasurer
 from baton._src.driver.tuning.task import Outcome, Task, Trial
 from baton._src.driver.tuning.trial import Workshop
@@ -126,3 +127,12 @@ def test_no_scheduler_is_a_diagnostic() -> None:
     pytest.importorskip("distributed")
     with pytest.raises(DiagnosticError, match="tuning-dask"):
         DaskMeasurer("nonsense://nowhere:1")
+
+
+def test_a_cluster_without_workers_is_a_diagnostic(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The search waited for ever."""
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(n_workers=0, dashboard_address=None) as cluster:
+        monkeypatch.setattr(measurers, "PATIENCE", 2.0)
+        with pytest.raises(DiagnosticError, match="no worker has joined"):
+            DaskMeasurer(cluster.scheduler_address)

@@ -10,6 +10,7 @@ import atexit
 import contextlib
 import json
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from importlib import import_module
 from typing import Any, Protocol
@@ -20,6 +21,8 @@ from baton._src.support.diagnostics import fail
 
 TIME_OUT = 30.0
 """Seconds that a trial may take beyond those it measures: two compilations."""
+PATIENCE = 10.0
+"""Seconds to wait for a scheduler of Dask, and for its first worker."""
 
 
 class Measurer(Protocol):
@@ -74,17 +77,28 @@ class DaskMeasurer:
         except ImportError as error:
             raise fail("tuning-dask", "Dask is not installed", help="pip install 'baton[tune]'") from error
         try:
-            self.client: Any = distributed.Client(address, timeout="10s")
+            self.client: Any = distributed.Client(address, timeout=f"{PATIENCE}s")
         except (OSError, ValueError, TimeoutError) as error:
             raise fail("tuning-dask", f"no Dask scheduler answers at {address}: {error}") from error
+        try:
+            self.client.wait_for_workers(1, timeout=PATIENCE)
+        except TimeoutError as error:
+            self.client.close()
+            help = f"start one: dask worker {address} --nthreads 1"
+            raise fail("tuning-dask", f"no worker has joined the Dask scheduler at {address}", help=help) from error
 
     def all(self, trials: Sequence[Trial]) -> list[Outcome]:
         futures = [self.client.submit(measured_on_worker, trial.to_text(), pure=False) for trial in trials]
-        return [self._outcome(future) for future in futures]
+        # As long as one worker may need for all: if the last one is lost, nobody answers any more.
+        end = time.monotonic() + sum(trial.seconds + TIME_OUT for trial in trials)
+        return [self._outcome(future, end) for future in futures]
 
-    def _outcome(self, future: Any) -> Outcome:
+    def _outcome(self, future: Any, end: float) -> Outcome:
         try:
-            return Outcome.from_data(json.loads(future.result()))
+            return Outcome.from_data(json.loads(future.result(timeout=max(end - time.monotonic(), 0.1))))
+        except TimeoutError:
+            future.cancel()
+            return Outcome(error="no worker of the cluster answered")
         except Exception as error:  # a lost worker, whatever it died of, costs one candidate
             return Outcome(error=f"{type(error).__name__}: {error}"[:500])
 
