@@ -24,6 +24,8 @@ LEAST_TILES = 16
 """Tiles of a block: fewer would read the weights for too little work."""
 ENOUGH_TILES = 20
 """Tiles a thread needs to have its own blocks; with fewer, threads share the channels."""
+ROOM = 0.9
+"""Share of L2 that elements, products and weights may fill."""
 TRANSFORM_VECTOR = 14.0
 """Steps to transform one element of a tile for a vector of channels, memory included."""
 WEIGHT_VECTOR = 10.0
@@ -89,7 +91,7 @@ def sizes_for(conv: BlockedConv, transform: Transform, target: Target) -> Sizes:
     total, threads = _tiles(conv, transform), target.num_cores
     blocks, plane = conv.blocks.size or 1, transform.products * 4
     inputs = (conv.channels[0].size or 1) * (conv.channels[1].size or 1)
-    most = max(LEAST_TILES, target.cpu.l2_bytes // 2 // (plane * inputs))
+    most = max(LEAST_TILES, _near(target.cpu.l2_bytes, plane, inputs, blocks * conv.width))
     count = -(-total // most)
     shared = ""
     if threads > 1:
@@ -105,6 +107,15 @@ def sizes_for(conv: BlockedConv, transform: Transform, target: Target) -> Sizes:
         if blocks % (beside * more) == 0 and fits and enough:
             panels = more
     return Sizes(tiles, rows, beside, panels, shared)
+
+
+def _near(l2_bytes: int, plane: int, inputs: int, outputs: int) -> int:
+    """Tiles whose elements stay in L2: beside their products and the weights, which the next block reads again, if these
+    leave room; else (weights come from memory, the more often the fewer tiles a block has) in half of it.
+    """
+    weights = plane * inputs * outputs
+    beside = (int(ROOM * l2_bytes) - weights) // (plane * (inputs + outputs))
+    return beside if weights <= l2_bytes // 2 else l2_bytes // 2 // (plane * inputs)
 
 
 def _tiles(conv: BlockedConv, transform: Transform) -> int:

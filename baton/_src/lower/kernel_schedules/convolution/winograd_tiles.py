@@ -130,19 +130,46 @@ class _InputTile:
 
 
 def store_tile(plan: Winograd, products: Buffer, chunk: tir.Var, first: PrimExpr, slot: tir.Var) -> st.Stmt:
-    """A^T M A of one tile, every block of the chunk, stored through the epilogue."""
+    """A^T M A of one tile, every block of the chunk, stored through the epilogue.
+
+    Tiles that cross the end of a map are computed by other code: a condition around each vector of results would keep
+    their epilogues, whose exponentials take long one after the other, apart.
+    """
     origin, block = _fresh_origin(), index_var("j")
-    tile = _ResultTile(plan, products, chunk, block, slot, origin).emit()
-    return _at(plan, ops.add(first, slot), origin, loop(block, plan.sizes.blocks, tile))
+
+    def results(guarded: bool) -> st.Stmt:
+        tile = _ResultTile(plan, products, chunk, block, slot, origin, guarded).emit()
+        return loop(block, plan.sizes.blocks, tile)
+
+    inside = _ends_inside(plan, origin)
+    body = results(False) if inside is None else st.IfThenElse(inside, results(False), results(True))
+    return _at(plan, ops.add(first, slot), origin, body)
+
+
+def _ends_inside(plan: Winograd, origin: Origin) -> PrimExpr | None:
+    """Whether a tile of results ends within its map; None: every one does."""
+    inside: PrimExpr | None = None
+    for axis, first in zip(plan.map, origin[1:], strict=True):
+        if axis.size is None or axis.size % plan.transform.results:
+            ends = tir.LE(first, ops.subtract(as_int64(axis.extent), i64(plan.transform.results)))
+            inside = ends if inside is None else ops.logical_and(inside, ends)
+    return inside
 
 
 class _ResultTile:
     """A^T M A of one block of channels: columns of M, then rows of that."""
 
     def __init__(
-        self, plan: Winograd, products: Buffer, chunk: tir.Var, block: tir.Var, slot: tir.Var, origin: Origin
+        self,
+        plan: Winograd,
+        products: Buffer,
+        chunk: tir.Var,
+        block: tir.Var,
+        slot: tir.Var,
+        origin: Origin,
+        guarded: bool,
     ) -> None:
-        self.plan, self.products, self.origin = plan, products, origin
+        self.plan, self.products, self.origin, self.guarded = plan, products, origin, guarded
         self.chunk, self.block = chunk, block
         self.wide, self.width = plan.transform.points, plan.conv.width
         self.half = local_buffer("half", (plan.transform.results * self.wide * self.width,), products.dtype)
@@ -180,6 +207,8 @@ class _ResultTile:
 
     def _kept(self, row: PrimExpr, k: int) -> PrimExpr | None:
         """Results beyond the end of a map are left out."""
+        if not self.guarded:
+            return None
         (_, top, left), (rows, columns) = self.origin, self.plan.map
         limits: PrimExpr | None = None
         for axis, at in ((rows, ops.add(top, row)), (columns, ops.add(left, i64(k)))):
