@@ -144,15 +144,9 @@ def _function(name: str) -> Callable[[Scalar], Scalar]:
 exp, log, log2, log10, sqrt = (_function(n) for n in ("exp", "log", "log2", "log10", "sqrt"))
 sin, cos, tan, sinh, cosh, tanh = (_function(n) for n in ("sin", "cos", "tan", "sinh", "cosh", "tanh"))
 asin, acos, atan, asinh, acosh, atanh = (_function(n) for n in ("asin", "acos", "atan", "asinh", "acosh", "atanh"))
-erf, floor, ceil, trunc, nearbyint = (_function(n) for n in ("erf", "floor", "ceil", "trunc", "nearbyint"))
+erf, sigmoid, floor, ceil, trunc = (_function(n) for n in ("erf", "sigmoid", "floor", "ceil", "trunc"))
+nearbyint = _function("nearbyint")
 fabs, isnan, isinf, isfinite = (_function(n) for n in ("fabs", "isnan", "isinf", "isfinite"))
-
-
-def sigmoid(x: Scalar) -> Scalar:
-    """1 / (1 + e^-x)"""
-    one = const(1, x.dtype)
-    found: Scalar = one / (one + exp(const(0, x.dtype) - x))
-    return found
 
 
 def power(x: Scalar, y: Scalar) -> Scalar:
