@@ -121,6 +121,21 @@ def test_convolutions(data: str, kernel: str, groups: int) -> None:
     checked(before, "nn.conv2d", numbers((2, 4, 7, 6), data, 1))
 
 
+@pytest.mark.parametrize("kernel", ["int8", "uint8"])
+@pytest.mark.parametrize("zeros", [[113], [1, -2, 99, 0]])
+def test_convolutions_with_zero_points_that_a_run_tells(kernel: str, zeros: list[int]) -> None:
+    """Borders of a zero point that is an input, zero points of weights for all channels or for each."""
+    w = numbers((4, 3, 3, 3), kernel, 2)
+
+    def convolved(bb: Any, x: Any, zero: Any) -> Any:
+        weight = centred(bb, Constant(w), const(np.reshape(zeros, (-1, 1, 1, 1)), dtype="int32"))
+        shifted = centred(bb, x, bb.emit(R.astype(zero, "int32")))
+        return R.nn.conv2d(shifted, weight, padding=[1, 0, 2, 1])
+
+    before = program([tensor("x", 1, 3, dim(), 6, dtype="uint8"), tensor("zero", dtype="uint8")], convolved)
+    checked(before, "nn.conv2d", numbers((1, 3, 5, 6), "uint8", 1), np.array(200, "uint8"))
+
+
 @pytest.mark.parametrize("transposed", [False, True])
 def test_dequantized_products(transposed: bool) -> None:
     """Scales of every column come behind the sum; weights may lie the other way."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -129,6 +130,28 @@ class Factors:
         if left.is_signed != right.is_signed:
             return (left, right) if first or not left.is_signed else (self._flipped(left), self._flipped(right))
         return (self._flipped(left), right) if left.is_signed else (left, self._flipped(right))
+
+    def may_be_border(self, factor: Factor) -> bool:
+        """Whether the zero point is certainly a byte like those of the tensor."""
+        low, high = info_of(factor.value).dtype.int_range
+        first, last = self._range(factor.zero)
+        return bool(low <= first and last <= high)
+
+    def _range(self, zero: Any) -> tuple[float, float]:
+        """What a zero point may be: a constant, or a byte, perhaps flipped."""
+        known = self._arithmetic.constant(zero)
+        if known is not None:
+            return float(known.min()), float(known.max())
+        value = self._rewriter.resolved(zero)
+        if is_call(value, "add") and self._arithmetic.constant(value.args[1]) is not None:
+            ranges = [self._range(v) for v in value.args]
+            return ranges[0][0] + ranges[1][0], ranges[0][1] + ranges[1][1]
+        if is_call(value, "reshape"):
+            return self._range(value.args[0])
+        if is_call(value, "astype") and str(info_of(value.args[0]).dtype) in BYTES:
+            low, high = info_of(value.args[0]).dtype.int_range
+            return low, high
+        return -math.inf, math.inf
 
     def _flipped(self, factor: Factor) -> Factor:
         """The same numbers as bytes of the other signedness."""

@@ -124,11 +124,13 @@ class _Rewriter(LookingRewriter):
         layouts = (a.data_layout, a.kernel_layout, a.out_layout or a.data_layout)
         if layouts != ("NC" + letters, "OI" + letters, "NC" + letters) or terms is None:
             return None
-        inside = any(_varies(weight.scale, n - a.spatial) for n in range(-1, a.spatial))
+        inside = any(_varies(v, n - a.spatial) for v in (weight.scale, weight.zero) for n in range(-1, a.spatial))
         if size_of(data.zero) > 1 or size_of(data.scale) > 1 or inside or (data.scale is not None and terms > LONGEST):
             return None
         data, weight = self.factors.unlike(data, weight, first=weight.is_signed)
-        plain = None if weight.zero is not None else self._bordered(data, a)
+        if weight.zero is not None and (a.groups != 1 or size_of(data.zero) != 1):
+            return None
+        plain = self._bordered(data, a)
         if plain is None:
             return None
         channels = (1, -1) + (1,) * a.spatial
@@ -136,6 +138,8 @@ class _Rewriter(LookingRewriter):
         if data.zero is not None:
             sums = self.arithmetic.sum(weight.value, list(range(1, 2 + a.spatial)))
             total = self.arithmetic.less(total, self.arithmetic.flat(data.zero), self.arithmetic.shaped(sums, channels))
+        if weight.zero is not None:
+            total = self._centred(total, call, plain, data, weight)
         if data.scale is None:
             return self.resolved(total)
         scale = (
@@ -145,19 +149,37 @@ class _Rewriter(LookingRewriter):
         )
         return self._scaled(total, self.arithmetic.flat(data.scale), scale)
 
+    def _centred(self, total: Any, call: Call, plain: tuple[Any, Any], data: Factor, weight: Factor) -> Any:
+        """`total` less the weights' zero points times what the windows hold: one more channel, of weights of 1."""
+        zero = weight.zero
+        if size_of(zero) == 1:
+            zero = self.arithmetic.flat(zero)
+        else:
+            zero = self.arithmetic.shaped(zero, (1, -1) + (1,) * call.attrs.spatial)
+        ones = np.ones((1, *(sizes_of(weight.value) or ())[1:]), info_of(weight.value).dtype.numpy)
+        held = self.emit(Call(call.op, [plain[0], tensor(ones)], plain[1].with_attrs(out_dtype="int32")))
+        if data.zero is not None:
+            border = self.arithmetic.times(int32(ones.size), self.arithmetic.flat(data.zero))
+            held = self.emit(R.subtract(held, border))
+        return self.arithmetic.less(total, zero, held)
+
     def _bordered(self, data: Factor, a: Any) -> tuple[Any, Any] | None:
-        """The bytes with a border of zero points, and the convolution's attributes; None if zero points are unknown or
-        no bytes.
+        """The bytes with a border of zero points, and the convolution's attributes; None if zero points may be no
+        bytes.
         """
         if data.zero is None or not any(int(p) for p in a.padding):
             return data.value, a
-        zero = self.arithmetic.constant(data.zero)
-        low, high = info_of(data.value).dtype.int_range
-        if zero is None or not low <= zero.reshape(-1)[0] <= high:
+        if not self.factors.may_be_border(data):
             return None
         pads = [0, 0, 0, 0] + [int(p) for n in range(a.spatial) for p in (a.padding[n], a.padding[a.spatial + n])]
-        wide = self.emit(R.nn.pad(data.value, pads, pad_value=float(zero.reshape(-1)[0])))
-        return wide, a.with_attrs(padding=(0,) * (2 * a.spatial))
+        inner = a.with_attrs(padding=(0,) * (2 * a.spatial))
+        zero = self.arithmetic.constant(data.zero)
+        if zero is not None:
+            return self.emit(R.nn.pad(data.value, pads, pad_value=float(zero.reshape(-1)[0]))), inner
+        inside = self.emit(R.nn.pad(self.emit(R.ones_like(data.value)), pads))
+        point = self.emit(R.astype(self.arithmetic.flat(data.zero), info_of(data.value).dtype))
+        wide = self.emit(R.nn.pad(data.value, pads))
+        return self.emit(R.where(self.emit(R.astype(inside, "bool")), wide, point)), inner
 
     def _scaled(self, total: Any, left: Any, right: Any) -> Any:
         if left is None:
