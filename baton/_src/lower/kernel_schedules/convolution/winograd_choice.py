@@ -110,8 +110,8 @@ def sizes_for(conv: BlockedConv, transform: Transform, target: Target) -> Sizes:
 
 
 def _near(l2_bytes: int, plane: int, inputs: int, outputs: int) -> int:
-    """Tiles whose elements stay in L2: beside their products and the weights, which the next block reads again, if these
-    leave room; else (weights come from memory, the more often the fewer tiles a block has) in half of it.
+    """Tiles whose elements stay in L2: beside their products and the weights, which the next block reads again, if
+    these leave room; else in half of it (weights come from memory, the more often the fewer tiles a block has).
     """
     weights = plane * inputs * outputs
     beside = (int(ROOM * l2_bytes) - weights) // (plane * (inputs + outputs))
