@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from baton._src.runtime.dim_expr import compile_dim
 from baton._src.runtime.executable.constants import Data
 from baton._src.runtime.function_checks import check_function
 from baton._src.runtime.value_checks import Matcher, check_condition, numbers_as_declared
@@ -84,8 +85,13 @@ def match_cast(heap: list[Any], info: ValueInfo, facts: Data, value: Any, *shape
 def check_dims(heap: list[Any], facts: Data) -> tuple[()]:
     """Pairs of dims that have to be equal. `facts` is [slot names, [[place, found, expected], ...]]."""
     names, pairs = facts.content
-    for place, found, expected in pairs:
-        check_condition(found, expected, place, heap, names)
+    compiled = facts.remembered.get("pairs")
+    if compiled is None:
+        compiled = [(compile_dim(found, names), compile_dim(expected, names)) for _, found, expected in pairs]
+        facts.remembered["pairs"] = compiled
+    for (have, want), (place, found, expected) in zip(compiled, pairs, strict=True):
+        if have(heap) != want(heap):
+            check_condition(found, expected, place, heap, names)
     return ()
 
 
