@@ -165,3 +165,26 @@ def test_fractions_of_sizes_are_not_taken_for_whole() -> None:
     assert_as_onnxruntime(nodes, *SCALES, weight("third", np.array(0.3, np.float32)))
     nodes = scaled_size(make_node("Div", ["floored", "four"], ["y"]))
     assert_as_onnxruntime(nodes, *SCALES, weight("four", np.array(4, np.float32)))
+
+
+def test_sizes_are_split() -> None:
+    nodes = [
+        make_node("Shape", ["x"], ["s"]),
+        make_node("Split", ["s", "parts"], ["none", "rows", "columns"]),
+        make_node("Concat", ["columns", "rows"], ["turned"], axis=0),
+        make_node("Reshape", ["x", "turned"], ["y"]),
+    ]
+    assert_as_onnxruntime(nodes, ints("parts", 0, 1, 1), shapes=SHAPES[:3])
+
+
+def test_a_run_tells_only_the_sizes_that_are_not_known() -> None:
+    """Guards a column (n, 1) of as many rows as a run tells, which is broadcast: its width is no size like others."""
+    nodes = [
+        make_node("ReduceMax", ["rows"], ["most"], keepdims=1),
+        make_node("Concat", ["most", "one"], ["shape"], axis=0),
+        make_node("Expand", ["half", "shape"], ["column"]),
+        make_node("Add", ["column", "line"], ["y"]),
+    ]
+    weights = (ints("one", 1), weight("half", np.array(0.5, np.float32)), weight("line", np.ones((1, 5), np.float32)))
+    feed = {"rows": np.array([2, 3, 1], np.int64)}
+    assert_as_onnxruntime(nodes, *weights, inputs=[("rows", ([3], TensorProto.INT64))], feed=feed, shapes=[(2, 3)])

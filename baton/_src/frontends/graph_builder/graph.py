@@ -102,6 +102,12 @@ class GraphBuilder:
         contents = value.contents()
         if contents is not None or value.counted is not None:
             return value.counted if contents is None else contents
+        if value.joined is not None:
+            parts = [self.numbers(part) for part in value.joined]
+            known = [part for part in parts if part is not None]
+            value.counted = np.concatenate(known) if len(known) == len(parts) else None
+            self.counted.append(value)
+            return value.counted
         count = value.shape[0] if value.shape else 1
         if value.rank not in (0, 1) or not isinstance(count, int) or not value.dtype.is_int:
             return None
@@ -270,6 +276,8 @@ class GraphBuilder:
         found = self.call("astype", value, dtype=kind)
         if sizes is not None and kind in (FLOAT32, FLOAT64):
             found.whole = sizes
+        if value.joined is not None and kind.is_int and kind.bits >= 32:
+            found.joined = value.joined
         return found
 
     def reshape(self, value: Value, dims: Sequence[Dim]) -> Value:

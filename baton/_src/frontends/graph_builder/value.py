@@ -43,6 +43,8 @@ class Value:
     whole: AnyArray | None = None
     """`dims` of a tensor of floats that is made of sizes: exporters scale and count with such numbers. Floats hold
     sizes up to 2**24 exactly."""
+    joined: tuple[Value, ...] | None = None
+    """The tensors of integers that a vector is joined from, of which a run need not tell those that are known."""
     sources: frozenset[str] = frozenset()
     counted: AnyArray | None = None
     """Names for the elements, which are read at run time at this point: `GraphBuilder.numbers`."""

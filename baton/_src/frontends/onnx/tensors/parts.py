@@ -23,7 +23,10 @@ def concat(node: OnnxNode) -> Value:
     given = node.given
     if len(given) == 1:
         return given[0]
-    return node.graph.call("concat", tuple(given), axis=int(node.attr("axis", 0)))
+    found = node.graph.call("concat", tuple(given), axis=int(node.attr("axis", 0)))
+    if found.rank == 1 and found.dtype.is_int and any(v.contents() is not None for v in given):
+        found.joined = tuple(given)
+    return found
 
 
 def split(node: OnnxNode) -> tuple[Value, ...]:
@@ -48,6 +51,8 @@ def split(node: OnnxNode) -> tuple[Value, ...]:
     if len(known) < len(lengths):
         return pieces(node, x, axis, lengths)
     places = [int(p) for p in np.cumsum(known)[:-1]]
+    if x.dims is not None:
+        return tuple(g.dims(part, x.dtype) for part in np.split(x.dims, places, axis))
     return g.call_many("split", x, indices_or_sections=tuple(places), axis=axis)
 
 
