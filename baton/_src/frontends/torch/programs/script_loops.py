@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from baton._src.frontends.torch.library import torch_library
 from baton._src.frontends.torch.programs.script_ways import tensor_operands, with_tensors
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 
 Body = Callable[[Mapping[str, Any], Sequence[Any]], list[Any]]
