@@ -157,7 +157,8 @@ class _Rewriter(LookingRewriter):
         else:
             zero = self.arithmetic.shaped(zero, (1, -1) + (1,) * call.attrs.spatial)
         ones = np.ones((1, *(sizes_of(weight.value) or ())[1:]), info_of(weight.value).dtype.numpy)
-        held = self.emit(Call(call.op, [plain[0], tensor(ones)], plain[1].with_attrs(out_dtype="int32")))
+        attrs = plain[1].with_attrs(out_dtype="int32", channels=None)
+        held = self.emit(Call(call.op, [plain[0], tensor(ones)], attrs))
         if data.zero is not None:
             border = self.arithmetic.times(int32(ones.size), self.arithmetic.flat(data.zero))
             held = self.emit(R.subtract(held, border))
