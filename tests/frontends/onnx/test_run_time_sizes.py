@@ -357,3 +357,11 @@ def test_frames_of_a_signal_of_any_length(rank: int) -> None:
     for shape in ((2, 64, 1), (1, 16, 1), (3, 33, 1)):
         x = np.random.default_rng(0).standard_normal(shape[:rank]).astype("float32")
         np.testing.assert_allclose(compiled.run({"x": x})[0], onnxruntime_outputs(model, {"x": x})[0], atol=1e-4)
+
+
+def test_constants_around_an_axis_of_which_nothing_is_left() -> None:
+    """Guards a border of a number beside elements that are all taken away: nothing is read of them."""
+    inputs = [("x", (1, 2)), ("pads", ([4], TensorProto.INT64))]
+    model = model_of([helper.make_node("Pad", ["x", "pads"], ["y"])], inputs)
+    feed = {"x": np.ones((1, 2), np.float32), "pads": np.array([2, 0, -1, 1], np.int64)}
+    assert_as_onnxruntime(baton.compile(model).run(feed), onnxruntime_outputs(model, feed))

@@ -56,18 +56,19 @@ def _with_elements(node: OnnxNode, x: Value, widened: list[bool]) -> Value:
 
 def widened(node: OnnxNode, x: Value, axis: int, before: Dim, after: Dim, number: Value) -> Value:
     """A border along one axis, of a width or with a number that only a run tells: every element of the result looks
-    for its place in the operand. A negative width takes elements away beforehand."""
+    for its place in the operand. A negative width takes elements away, before others are repeated."""
     g = node.graph
     if x.shape is None:
         node.fail("the size of the padded axis must be known", code="onnx-dynamic")
     if all(isinstance(w, int) and w == 0 for w in (before, after)):
         return x
-    x, size = _without(node, x, axis, _positive(-before), _positive(-after))
-    before, after = _positive(before), _positive(after)
+    size, mode = x.shape[axis], str(node.attr("mode", "constant"))
+    if mode != "constant":
+        x, size = _without(node, x, axis, _positive(-before), _positive(-after))
+        before, after = _positive(before), _positive(after)
     length, zero = g.dims(size), g.scalar(0, g.dims(size))
     last = g.call("subtract", length, g.scalar(1, length))
     at = g.call("subtract", g.call("arange", start=0, stop=size + before + after, step=1, dtype=INT64), g.dims(before))
-    mode = str(node.attr("mode", "constant"))
     if mode == "wrap":
         return g.call("take", x, g.call("floor_mod", at, length), axis=axis)
     if mode == "reflect":  # there and back again: 0 1 2 1 | 0 1 2 1 | ...
