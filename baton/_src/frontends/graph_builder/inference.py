@@ -7,6 +7,7 @@ Equalities that cannot be proven are checked at run time.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Protocol
 
 from baton._src.frontends.graph_builder.agreeing_sizes import plainest
@@ -16,6 +17,7 @@ from baton._src.ir.op_def import Fusion, OpCall, OpDef
 from baton._src.ir.tensor_info import Dim, Info, ShapeInfo, TensorInfo, TupleInfo
 from baton._src.support.diagnostics import fail
 from baton._src.tir.arith.analyzer import Analyzer
+from baton._src.tir.expr import AnyDim
 
 
 class SizeChecks(Protocol):
@@ -43,7 +45,8 @@ def inferred(
     if not isinstance(out, TensorInfo) or out.shape is not None:
         return found
     if definition.fusion is Fusion.BROADCAST:
-        return infer(_agree(g, operands))
+        operands, infos, out = infer(_agree(g, operands))
+        return operands, infos, _partly(g, infos, out)
     if definition.name == "concat":
         return infer([_aligned(g, operands[0], attrs.axis), *operands[1:]])
     return found
@@ -60,6 +63,24 @@ def _agree(g: SizeChecks, operands: list[Operand]) -> list[Operand]:
     padded = [(1,) * (rank - len(v.shape or ())) + (v.shape or ()) for v in values]
     common = [plainest(column, g.prover) for column in zip(*padded, strict=True)]
     return [_checked(g, v, p, common) for v, p in zip(values, padded, strict=True)]
+
+
+def _partly(g: SizeChecks, infos: tuple[Info, ...], out: Info) -> Info:
+    """The result of broadcasting with the sizes that are certain; the others have to be named when it runs."""
+    shapes = [i.shape for i in infos if isinstance(i, TensorInfo) and i.shape is not None]
+    if not isinstance(out, TensorInfo) or out.shape is not None or len(shapes) < len(infos):
+        return out
+    padded = [(1,) * (out.ndim - len(s)) + s for s in shapes]
+    return replace(out, shape=tuple(_broadcast(g, column) for column in zip(*padded, strict=True)))
+
+
+def _broadcast(g: SizeChecks, sizes: tuple[Dim, ...]) -> Dim:
+    """The size that these become; a number other than 1 is what the others have to be, too, unless they are 1."""
+    longer = [s for s in sizes if not (isinstance(s, int) and s == 1)]
+    known = [s for s in longer if isinstance(s, int)]
+    if not longer or known:
+        return known[0] if known else 1
+    return longer[0] if all(g.prover.equal(longer[0], s) for s in longer[1:]) else AnyDim()
 
 
 def _aligned(g: SizeChecks, parts: Operand, axis: int) -> Operand:

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from baton._src.frontends.graph_builder.graph import GraphBuilder
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.node import Converter, OnnxNode
 from baton._src.ir.tensor_info import Dim, TensorInfo
-from baton._src.values.dtype import BOOL
+from baton._src.values.dtype import BOOL, DataType
 
 UNROLL_NODES = 1 << 15
 """A loop is unrolled if trip count times body size stays below this."""
@@ -164,16 +165,45 @@ def repeated(
         ]
         return [more(following, g.reshape(outputs[0], ())), following, *outputs[1 : 1 + count], *grown]
 
-    inner, scanned = _settled(node, [v.info for v in carried], lambda state: run_body(first, state)[1:])
-    empty = [g.constant(np.zeros((0, *_sizes_before(i)), i.dtype.numpy)) for i in scanned]
+    def rehearsed(state: list[Value]) -> list[Value]:
+        return run_body(first, state)[1:]
+
+    inner, scanned = _settled(node, [v.info for v in carried], rehearsed)
+    sizes = [_lasting(g, i, v.info) for i, v in zip(scanned, g.rehearse(inner, rehearsed)[count:], strict=True)]
+    empty = [_nothing(g, i.dtype, dims) for i, dims in zip(scanned, sizes, strict=True)]
     growing = [TensorInfo(None, i.dtype, i.ndim + 1) for i in scanned]
     start = [more(first, condition), first, *carried, *empty]
-    return g.loop(start, [TensorInfo((), BOOL), first.info, *inner, *growing], step)[2:]
+    found = g.loop(start, [TensorInfo((), BOOL), first.info, *inner, *growing], step)[2:]
+    collected = [_of_sizes(g, v, dims) for v, dims in zip(found[count:], sizes, strict=True)]
+    return [*found[:count], *collected]
 
 
-def _sizes_before(part: TensorInfo) -> tuple[int, ...]:
-    """The sizes of the collected values before the first iteration: unknown ones are 0."""
-    return tuple(d if isinstance(d, int) else 0 for d in part.shape or (0,) * part.ndim)
+Sizes = tuple[Dim | None, ...]
+"""The sizes of what each iteration gives; None: not known outside the loop."""
+
+
+def _lasting(g: GraphBuilder, part: TensorInfo, again: TensorInfo) -> Sizes:
+    """The sizes that the body gives `part` whenever it is rehearsed; those that it finds have new names each time."""
+    if part.shape is None or again.shape is None:
+        return (None,) * part.ndim
+    return tuple(a if g.prover.equal(a, b) else None for a, b in zip(part.shape, again.shape, strict=True))
+
+
+def _nothing(g: GraphBuilder, dtype: DataType, sizes: Sizes) -> Value:
+    """The collected values before the first iteration: unknown sizes are 0."""
+    dims = (0, *(0 if d is None else d for d in sizes))
+    if all(isinstance(d, int) for d in dims):
+        return g.constant(np.zeros(dims, dtype.numpy))
+    return g.broadcast_to(g.constant(np.zeros((), dtype.numpy)), dims)
+
+
+def _of_sizes(g: GraphBuilder, collected: Value, sizes: Sizes) -> Value:
+    """What a loop collected, with the sizes that are known."""
+    if collected.shape is None:
+        return collected
+    own = collected.shape[1:]
+    dims = (a if b is None else b for a, b in zip(own, sizes, strict=True))
+    return g.of_shape(collected, (collected.shape[0], *dims))
 
 
 def _appended(node: OnnxNode, so_far: Value, length: Value, part: Value) -> Value:
