@@ -45,6 +45,29 @@ def test_outputs_of_open_sizes_are_collected() -> None:
             np.testing.assert_array_equal(found, wanted)
 
 
+def test_what_a_loop_collects_has_the_sizes_that_its_iterations_share() -> None:
+    """Guards recurrences exported as loops: what follows knows the batch and is compiled, not looked up in a run."""
+    nodes = [helper.make_node("Add", ["h", "x"], ["next"]), helper.make_node("Less", ["i", "last"], ["go"])]
+    inputs = [
+        helper.make_tensor_value_info("i", TensorProto.INT64, []),
+        helper.make_tensor_value_info("c", TensorProto.BOOL, []),
+        helper.make_tensor_value_info("h", TensorProto.FLOAT, ["n", 4]),
+    ]
+    outputs = [helper.make_empty_tensor_value_info(n) for n in ("go", "next", "next")]
+    body = helper.make_graph([*nodes, helper.make_node("Identity", ["next"], ["row"])], "body", inputs, outputs)
+    body.output[2].name = "row"
+    loop = helper.make_node("Loop", ["", "yes", "x"], ["h", "rows"], body=body)
+    declared: list[Any] = [("x", ["n", 4]), ("last", ([], TensorProto.INT64))]
+    tail = [helper.make_node("Add", ["rows", "x"], ["twice"]), helper.make_node("MatMul", ["twice", "w"], ["y"])]
+    model = model_of(
+        [loop, *tail], declared, ("y",), [weight("yes", np.array(True)), weight("w", np.eye(4, dtype="f4"))]
+    )
+    program = baton.compile(model, num_threads=1)
+    assert "call_operator" not in program.stage("bytecode")
+    feed = {"x": np.ones((3, 4), np.float32), "last": np.array(2)}
+    np.testing.assert_array_equal(program.run(feed)[0], onnxruntime_outputs(model, feed)[0])
+
+
 def scanning(batch_first: int, backward: int, out_axis: int, out_backward: int) -> Any:
     """Running sums over a sequence of open length, and each of them beside its step."""
     nodes = [
