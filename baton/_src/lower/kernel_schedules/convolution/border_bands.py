@@ -20,9 +20,10 @@ from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.convolution.conv_border import Border
 from baton._src.lower.kernel_schedules.convolution.conv_window import bordered, linear
 from baton._src.lower.kernel_schedules.convolution.line_pieces import LineSource, Planes, copied_line, pieces_of
-from baton._src.lower.kernel_schedules.convolution.unpacked_runs import one_task, task_axes, work_of
+from baton._src.lower.kernel_schedules.convolution.unpacked_runs import emit_tasks, one_task, task_axes, work_of
 from baton._src.lower.kernel_schedules.convolution.unpacked_tasks import Task, UnpackedConv
 from baton._src.lower.kernel_schedules.products.tiles import TileShape
+from baton._src.lower.kernel_schedules.rows import emit_stages
 from baton._src.lower.kernel_schedules.shared.affine import depends
 from baton._src.lower.kernel_schedules.shared.loops import (
     VECTORIZED,
@@ -37,7 +38,7 @@ from baton._src.lower.kernel_schedules.shared.loops import (
     parallel_rows,
     sequence,
 )
-from baton._src.lower.kernel_schedules.shared.stages import Axis
+from baton._src.lower.kernel_schedules.shared.stages import Axis, Kernel
 from baton._src.passes.tir.flatten_buffers import flat_buffer, flat_index
 from baton._src.passes.tir.fold import substitute_and_fold
 from baton._src.support.dataclass import dataclass
@@ -63,6 +64,22 @@ class _Dim:
     base: PrimExpr
     extent: int
     index: PrimExpr
+
+
+def emit_with_border(
+    kernel: Kernel, conv: UnpackedConv, task: Task, border: Border | None, shape: TileShape, target: Target
+) -> tuple[Kernel, st.Stmt]:
+    """All tasks, and the copy of the input with its border (None: it has none) by bands or as a whole; in the latter
+    case the kernel has the copy as a buffer of its own.
+    """
+    body = None if border is None else emit_in_bands(conv, task, border, shape, target)
+    if body is not None:
+        return kernel, body
+    body = emit_tasks(conv, task, shape, target)
+    if border is None:
+        return kernel, body
+    kernel = replace(kernel, local=(*kernel.local, border.stage.buffer))
+    return kernel, sequence(emit_stages(kernel, [border.stage], target), body)
 
 
 def emit_in_bands(conv: UnpackedConv, task: Task, border: Border, shape: TileShape, target: Target) -> st.Stmt | None:

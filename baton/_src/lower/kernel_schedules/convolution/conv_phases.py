@@ -17,13 +17,12 @@ from math import prod
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.target import Target
-from baton._src.lower.kernel_schedules.convolution.border_bands import emit_in_bands
+from baton._src.lower.kernel_schedules.convolution.border_bands import emit_with_border
 from baton._src.lower.kernel_schedules.convolution.conv_border import Border
 from baton._src.lower.kernel_schedules.convolution.conv_window import Window, with_border_inside
 from baton._src.lower.kernel_schedules.convolution.spread_axes import Spread, read_spreads
 from baton._src.lower.kernel_schedules.convolution.turned_weights import turned_weight
 from baton._src.lower.kernel_schedules.convolution.unpacked_choice import choose_task
-from baton._src.lower.kernel_schedules.convolution.unpacked_runs import emit_tasks
 from baton._src.lower.kernel_schedules.convolution.unpacked_tasks import (
     Finished,
     Sums,
@@ -31,7 +30,6 @@ from baton._src.lower.kernel_schedules.convolution.unpacked_tasks import (
     waste,
 )
 from baton._src.lower.kernel_schedules.products.tiles import tile_shape
-from baton._src.lower.kernel_schedules.rows import emit_stages
 from baton._src.lower.kernel_schedules.shared.affine import depends
 from baton._src.lower.kernel_schedules.shared.anchors import Anchored, find_anchor
 from baton._src.lower.kernel_schedules.shared.inline import inline_elementwise
@@ -85,12 +83,7 @@ def _scheduled(
     task = choose_task(conv, shape, target.cpu)
     if task is None or waste(conv, task, shape) > MOST_WASTE:
         return Declined("too few points")
-    body = None if border is None else emit_in_bands(conv, task, border, shape, target)
-    if body is None:
-        body = emit_tasks(conv, task, shape, target)
-        if border is not None:
-            kernel = replace(kernel, local=(*kernel.local, border.stage.buffer))
-            body = sequence(emit_stages(kernel, [border.stage], target), body)
+    kernel, body = emit_with_border(kernel, conv, task, border, shape, target)
     if turned is not None:
         kernel = replace(kernel, local=(*kernel.local, turned.load.buffer))
         body = sequence(turned.written, body)

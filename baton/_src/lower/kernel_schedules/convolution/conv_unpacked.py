@@ -21,13 +21,12 @@ from math import prod
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.target import Target
-from baton._src.lower.kernel_schedules.convolution.border_bands import emit_in_bands
+from baton._src.lower.kernel_schedules.convolution.border_bands import emit_with_border
 from baton._src.lower.kernel_schedules.convolution.conv_border import Border, border_apart
 from baton._src.lower.kernel_schedules.convolution.conv_costs import FEW_TERMS, Plan, copying, count
 from baton._src.lower.kernel_schedules.convolution.conv_groups import by_group, groups_of
 from baton._src.lower.kernel_schedules.convolution.conv_window import with_border_inside
 from baton._src.lower.kernel_schedules.convolution.unpacked_choice import choose_task
-from baton._src.lower.kernel_schedules.convolution.unpacked_runs import emit_tasks
 from baton._src.lower.kernel_schedules.convolution.unpacked_tasks import (
     Finished,
     Task,
@@ -35,7 +34,6 @@ from baton._src.lower.kernel_schedules.convolution.unpacked_tasks import (
     steps_of,
 )
 from baton._src.lower.kernel_schedules.products.tiles import tile_shape
-from baton._src.lower.kernel_schedules.rows import emit_stages
 from baton._src.lower.kernel_schedules.shared.affine import coefficient, depends, step
 from baton._src.lower.kernel_schedules.shared.anchors import Anchored, find_anchor
 from baton._src.lower.kernel_schedules.shared.inline import inline_elementwise
@@ -44,7 +42,6 @@ from baton._src.lower.kernel_schedules.shared.loops import (
     i64,
     index_var,
     loop,
-    sequence,
 )
 from baton._src.lower.kernel_schedules.shared.stages import Axis, Declined, Kernel, Stage, read_kernel
 from baton._src.lower.kernel_schedules.surroundings import surrounded
@@ -92,12 +89,7 @@ def _scheduled(kernel: Kernel, found: Anchored, task: Task, target: Target) -> P
     conv = _read(plain)
     assert not isinstance(conv, Declined)
     shape = tile_shape(target, conv.data.dtype)
-    body = None if border is None else emit_in_bands(conv, task, border, shape, target)
-    if body is None:
-        body = emit_tasks(conv, task, shape, target)
-        if border is not None:
-            kernel = replace(kernel, local=(*kernel.local, border.stage.buffer))
-            body = sequence(emit_stages(kernel, [border.stage], target), body)
+    kernel, body = emit_with_border(kernel, conv, task, border, shape, target)
     return kernel.rebuilt(surrounded(kernel, found, body, target))
 
 

@@ -142,20 +142,11 @@ class _Rewriter(LookingRewriter):
             total = self._centred(total, call, plain, data, weight)
         if data.scale is None:
             return self.resolved(total)
-        scale = (
-            self.arithmetic.flat(weight.scale)
-            if size_of(weight.scale) == 1
-            else self.arithmetic.shaped(weight.scale, channels)
-        )
-        return self._scaled(total, self.arithmetic.flat(data.scale), scale)
+        return self._scaled(total, self.arithmetic.flat(data.scale), self._by_channel(weight.scale, a.spatial))
 
     def _centred(self, total: Any, call: Call, plain: tuple[Any, Any], data: Factor, weight: Factor) -> Any:
         """`total` less the weights' zero points times what the windows hold: one more channel, of weights of 1."""
-        zero = weight.zero
-        if size_of(zero) == 1:
-            zero = self.arithmetic.flat(zero)
-        else:
-            zero = self.arithmetic.shaped(zero, (1, -1) + (1,) * call.attrs.spatial)
+        zero = self._by_channel(weight.zero, call.attrs.spatial)
         ones = np.ones((1, *(sizes_of(weight.value) or ())[1:]), info_of(weight.value).dtype.numpy)
         attrs = plain[1].with_attrs(out_dtype="int32", channels=None)
         held = self.emit(Call(call.op, [plain[0], tensor(ones)], attrs))
@@ -163,6 +154,12 @@ class _Rewriter(LookingRewriter):
             border = self.arithmetic.times(int32(ones.size), self.arithmetic.flat(data.zero))
             held = self.emit(R.subtract(held, border))
         return self.arithmetic.less(total, zero, held)
+
+    def _by_channel(self, value: Any, spatial: int) -> Any:
+        """What weights have for all output channels or for each, as it lies along the result."""
+        if size_of(value) == 1:
+            return self.arithmetic.flat(value)
+        return self.arithmetic.shaped(value, (1, -1) + (1,) * spatial)
 
     def _bordered(self, data: Factor, a: Any) -> tuple[Any, Any] | None:
         """The bytes with a border of zero points, and the convolution's attributes; None if zero points may be no
