@@ -11,6 +11,7 @@ from baton._src.frontends.graph_builder.value import SMALL, Value
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.tensor_info import Dim, Info, PrimInfo, ShapeInfo, TensorInfo, TupleInfo
 from baton._src.support.dataclass import dataclass
+from baton._src.tir import operators as ops
 from baton._src.values.dtype import BOOL, INT64, DataType
 
 
@@ -67,6 +68,11 @@ def as_int(dim: Any) -> Any:
         number = getattr(dim, "value", None)
         return number if isinstance(number, int) else dim
     return int(dim)
+
+
+def at_least(size: Dim, least: int) -> Dim:
+    """The greater one, of a size that may be open."""
+    return max(size, least) if isinstance(size, int) else ops.max(size, least)
 
 
 def tensor_of(info: Info) -> TensorInfo:

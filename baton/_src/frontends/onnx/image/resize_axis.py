@@ -13,12 +13,12 @@ from collections.abc import Callable
 import numpy as np
 
 from baton._src.frontends.graph_builder.graph import GraphBuilder
+from baton._src.frontends.graph_builder.operands import at_least
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.node import OnnxNode
 from baton._src.ir.tensor_info import Dim
 from baton._src.ops.image.resampling import even_steps
 from baton._src.support.dataclass import dataclass
-from baton._src.tir import operators as ops
 from baton._src.values.dtype import INT64, DataType
 from baton._src.values.tensor import AnyArray
 
@@ -205,7 +205,7 @@ def _by_kernel(g: GraphBuilder, style: Style, x: Value, axis: Axis, source: Valu
     """Antialiasing by a scale that only a run tells: as `_by_weights`, with a matrix computed from all distances of
     points and elements. Those beyond an end, as far as kernels reach, are the last one there.
     """
-    reach = (1 if style.method == "linear" else 2) * (axis.before // _at_least_one(axis.after) + 2)
+    reach = (1 if style.method == "linear" else 2) * (axis.before // at_least(axis.after, 1) + 2)
     length = axis.before + 2 * reach
     taps = g.call("arange", start=0, stop=length, step=1, dtype=INT64)
     taps = g.cast(g.call("subtract", taps, g.dims(reach)), REAL)
@@ -222,10 +222,6 @@ def _by_kernel(g: GraphBuilder, style: Style, x: Value, axis: Axis, source: Valu
     weights = g.call("divide", weights, g.call("sum", weights, axis=(0,), keepdims=True))
     wide = g.call("take", x, _within(g, taps, axis), axis=axis.place)
     return _product(g, wide, axis, g.cast(weights, x.dtype))
-
-
-def _at_least_one(size: Dim) -> Dim:
-    return max(size, 1) if isinstance(size, int) else ops.max(size, 1)
 
 
 def _keys_polynomials(alpha: float) -> tuple[tuple[float, ...], tuple[float, ...]]:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import reduce
-from operator import mul
 
 import numpy as np
 
@@ -29,7 +27,7 @@ def places_of_maxima(node: OnnxNode, window: Window, pooled: Value) -> Value:
     """
     g, x = node.graph, node[0]
     sizes, out = _sizes(node, x), _sizes(node, pooled)
-    images, area, windows = sizes[0] * sizes[1], _product(sizes[2:]), _product(out[2:])
+    images, area, windows = sizes[0] * sizes[1], math.prod(sizes[2:]), math.prod(out[2:])
     marked = INT32 if isinstance(area, int) and area < INT32.int_range[1] else INT64
     marks = g.cast(_places_of_taps(node, sizes[2:], out[2:], window, area), marked)
     # What lies in the padding is behind all elements: it is never the least place of a maximum.
@@ -48,7 +46,7 @@ def places_of_maxima(node: OnnxNode, window: Window, pooled: Value) -> Value:
 
 def _by_columns(node: OnnxNode, places: Value, spatial: Sequence[Dim]) -> Value:
     """Column-major places for row-major ones."""
-    g, total, step = node.graph, None, _product(spatial)
+    g, total, step = node.graph, None, math.prod(spatial)
     for size in reversed(spatial):
         step = step // size
         term = g.call("multiply", g.call("floor_mod", places, g.dims(size)), g.dims(step))
@@ -65,7 +63,7 @@ def max_unpool(node: OnnxNode) -> Value:
     rank = len(kernel)
     strides, _, pads = steps_of(node, rank)
     plain = [(sizes[i + 2] - 1) * strides[i] + kernel[i] - pads[i] - pads[i + rank] for i in range(rank)]
-    zeros = g.broadcast_to(g.scalar(0, x), (_product((*sizes[:2], *plain)),))
+    zeros = g.broadcast_to(g.scalar(0, x), (math.prod((*sizes[:2], *plain)),))
     flat = g.call("scatter_elements", zeros, g.reshape(node[1], (-1,)), g.reshape(x, (-1,)), axis=0)
     found = g.reshape(flat, (*sizes[:2], *plain))
     wanted = node.constant(2, "output_shape")
@@ -90,20 +88,16 @@ def col2im(node: OnnxNode) -> Value:
     out = [
         (image[i] + pads[i] + pads[i + rank] - (block[i] - 1) * dilations[i] - 1) // strides[i] + 1 for i in range(rank)
     ]
-    (batch, columns, _), taps, area = x.shape, math.prod(block), _product(image)
-    images, elements = batch * (columns // taps), taps * _product(out)
+    (batch, columns, _), taps, area = x.shape, math.prod(block), math.prod(image)
+    images, elements = batch * (columns // taps), taps * math.prod(out)
     # What lies in the padding is added to one place behind the image, and dropped.
     places = g.reshape(_places_of_taps(node, image, out, window, area), (1, elements))
     zeros = g.broadcast_to(g.scalar(0, x), (images, area + 1))
-    flat = g.reshape(g.of_shape(x, (batch, columns, _product(out))), (images, elements))
+    flat = g.reshape(g.of_shape(x, (batch, columns, math.prod(out))), (images, elements))
     target = g.broadcast_to(places, (images, elements))
     summed = g.call("scatter_elements", zeros, target, flat, axis=1, reduction="add")
     kept = g.call("strided_slice", summed, axes=(1,), begin=(0,), end=(area,), strides=(1,))
     return g.reshape(kept, (batch, columns // taps, *image))
-
-
-def _product(sizes: Sequence[Dim]) -> Dim:
-    return reduce(mul, sizes, 1)
 
 
 def _places_of_taps(node: OnnxNode, image: Sequence[Dim], out: Sequence[Dim], window: Window, area: Dim) -> Value:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from baton._src.frontends.graph_builder.operands import at_least
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.node import OnnxNode
 from baton._src.ir.tensor_info import Dim
-from baton._src.tir import operators as ops
 from baton._src.values.dtype import INT64
 
 
@@ -50,7 +50,7 @@ def _with_elements(node: OnnxNode, x: Value, widened: list[bool]) -> Value:
     for axis, (dim, wider) in enumerate(zip(x.shape, widened, strict=True)):
         if wider and isinstance(dim, int) and dim == 0:
             node.fail(f"axis {axis} has no elements that a border could repeat")
-        some.append(ops.max(dim, 1) if wider and not isinstance(dim, int) else dim)
+        some.append(at_least(dim, 1) if wider else dim)
     return node.graph.of_shape(node.graph.of_shape(x, tuple(some)), x.shape)
 
 
@@ -64,8 +64,8 @@ def widened(node: OnnxNode, x: Value, axis: int, before: Dim, after: Dim, number
         return x
     size, mode = x.shape[axis], str(node.attr("mode", "constant"))
     if mode != "constant":
-        x, size = _without(node, x, axis, _positive(-before), _positive(-after))
-        before, after = _positive(before), _positive(after)
+        x, size = _without(node, x, axis, at_least(-before, 0), at_least(-after, 0))
+        before, after = at_least(before, 0), at_least(after, 0)
     length, zero = g.dims(size), g.scalar(0, g.dims(size))
     last = g.call("subtract", length, g.scalar(1, length))
     at = g.call("subtract", g.call("arange", start=0, stop=size + before + after, step=1, dtype=INT64), g.dims(before))
@@ -84,10 +84,6 @@ def widened(node: OnnxNode, x: Value, axis: int, before: Dim, after: Dim, number
     taken = g.call("logical_and", g.call("greater_equal", at, zero), g.call("less_equal", at, last))
     taken = g.reshape(taken, (size + before + after, *[1] * (x.rank - axis - 1)))
     return g.call("where", taken, inside, number)
-
-
-def _positive(width: Dim) -> Dim:
-    return max(width, 0) if isinstance(width, int) else ops.max(width, 0)
 
 
 def _without(node: OnnxNode, x: Value, axis: int, before: Dim, after: Dim) -> tuple[Value, Dim]:
