@@ -13,7 +13,7 @@ from baton._src.tir import operators as ops
 from baton._src.tir.arith import iter_affine_map as maps
 from baton._src.tir.arith import region_bounds
 from baton._src.tir.arith.iter_affine_map import IterMapLevel, detect_iter_map, normalize_iter_map_to_expr
-from baton._src.tir.evaluate import evaluate
+from baton._src.tir.evaluation.expressions import evaluate
 from baton._src.tir.expr import Var, literal
 from baton._src.tir.text.printer import node_text
 

@@ -11,7 +11,7 @@ from baton._src.ir.expr import Range
 from baton._src.ir.traverse import substitute
 from baton._src.tir import operators as ops
 from baton._src.tir.arith.linear_systems import IntConstraints, solve_linear_equations
-from baton._src.tir.evaluate import evaluate
+from baton._src.tir.evaluation.expressions import evaluate
 from baton._src.tir.expr import IntImm, Var
 
 REACH = range(-3, 5)
