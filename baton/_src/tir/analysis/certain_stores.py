@@ -13,8 +13,8 @@ from baton._src.ir.traverse import children, substitute
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
 from baton._src.tir.arith.analyzer import Analyzer
-from baton._src.tir.arith.iter_affine_map import detect_iter_map
-from baton._src.tir.arith.iter_nodes import IterSumExpr
+from baton._src.tir.arith.iterators.iter_affine_map import detect_iter_map
+from baton._src.tir.arith.iterators.iter_nodes import IterSumExpr
 from baton._src.tir.buffer import Buffer
 
 Box = tuple[Range, ...]

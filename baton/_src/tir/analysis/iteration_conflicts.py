@@ -23,8 +23,8 @@ from baton._src.tir import stmt as st
 from baton._src.tir.analysis.iteration_points import Points, Unknown
 from baton._src.tir.analysis.loop_accesses import Access, Domains, loop_accesses
 from baton._src.tir.arith.analyzer import Analyzer
-from baton._src.tir.arith.iter_affine_map import detect_iter_map
-from baton._src.tir.arith.iter_nodes import IterSplitExpr
+from baton._src.tir.arith.iterators.iter_affine_map import detect_iter_map
+from baton._src.tir.arith.iterators.iter_nodes import IterSplitExpr
 from baton._src.tir.intrinsics import definition
 
 Indices = Sequence[PrimExpr]

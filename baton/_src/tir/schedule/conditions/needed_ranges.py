@@ -14,7 +14,7 @@ from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
 from baton._src.tir.arith.int_set import eval_set
-from baton._src.tir.arith.iter_map import invert
+from baton._src.tir.arith.iterators.iter_map import invert
 from baton._src.tir.buffer import BufferRegion
 
 

@@ -12,7 +12,7 @@ from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
 from baton._src.tir.arith.analyzer import Analyzer
-from baton._src.tir.arith.iter_affine_map import detect_iter_map
+from baton._src.tir.arith.iterators.iter_affine_map import detect_iter_map
 from baton._src.tir.buffer import Buffer, BufferRegion
 from baton._src.tir.expr import IterVar, literal
 from baton._src.tir.schedule.tree import refuse

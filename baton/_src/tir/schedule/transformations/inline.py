@@ -10,7 +10,7 @@ from baton._src.ir.traverse import post_order, rewrite, substitute
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
-from baton._src.tir.arith.iter_map import invert
+from baton._src.tir.arith.iterators.iter_map import invert
 from baton._src.tir.buffer import Buffer, BufferRegion
 from baton._src.tir.schedule.conditions.overlap import overwritten
 from baton._src.tir.schedule.tree import (

@@ -13,8 +13,8 @@ from baton._src.ir.traverse import post_order, substitute
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
-from baton._src.tir.arith.iter_map import invert
-from baton._src.tir.arith.linear import detect_clip_bound
+from baton._src.tir.arith.iterators.iter_map import invert
+from baton._src.tir.arith.systems.linear import detect_clip_bound
 from baton._src.tir.expr import IterVar
 from baton._src.tir.schedule.conditions.stored_ranges import ordered
 from baton._src.tir.schedule.transformations.buffer_accesses import with_simple_indices

@@ -18,7 +18,7 @@ from baton._src.tir.analysis.regions import by_pointer
 from baton._src.tir.analysis.same_value import same_value, same_values
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.arith.int_set import eval_set
-from baton._src.tir.arith.iter_map import invert
+from baton._src.tir.arith.iterators.iter_map import invert
 from baton._src.tir.buffer import Buffer, decl_buffer
 from baton._src.tir.expr import IterVar
 from baton._src.tir.index_map import IndexMap

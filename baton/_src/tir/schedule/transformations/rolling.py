@@ -14,8 +14,8 @@ from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
-from baton._src.tir.arith.iter_affine_map import detect_iter_map
-from baton._src.tir.arith.linear import detect_linear_equation
+from baton._src.tir.arith.iterators.iter_affine_map import detect_iter_map
+from baton._src.tir.arith.systems.linear import detect_linear_equation
 from baton._src.tir.buffer import Buffer, BufferRegion, decl_buffer
 from baton._src.tir.schedule.conditions.coverage import require_unconditional
 from baton._src.tir.schedule.conditions.independence import require_independent

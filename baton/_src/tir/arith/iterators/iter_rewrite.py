@@ -18,7 +18,7 @@ from baton._src.ir.traverse import children, post_order
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir.arith.analyzer import Analyzer
-from baton._src.tir.arith.iter_nodes import Domains, IterMark, IterSplitExpr, IterSumExpr
+from baton._src.tir.arith.iterators.iter_nodes import Domains, IterMark, IterSplitExpr, IterSumExpr
 from baton._src.tir.expr import IntImm, literal
 
 

@@ -11,8 +11,8 @@ import pytest
 
 from baton._src.ir.expr import PrimExpr, Range
 from baton._src.tir import operators as ops
-from baton._src.tir.arith.linear_inequalities import IntGroupBounds, solve_linear_inequalities
-from baton._src.tir.arith.linear_systems import IntConstraints, IntConstraintsTransform
+from baton._src.tir.arith.systems.linear_inequalities import IntGroupBounds, solve_linear_inequalities
+from baton._src.tir.arith.systems.linear_systems import IntConstraints, IntConstraintsTransform
 from baton._src.tir.evaluation.expressions import evaluate
 from baton._src.tir.expr import IntImm, Var
 

@@ -21,8 +21,8 @@ from baton._src.tir.arith import polynomial as p
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.arith.canonical import canonical
 from baton._src.tir.arith.facts import Context
-from baton._src.tir.arith.iter_affine_map import detect_iter_map, inverse_affine_iter_map
-from baton._src.tir.arith.iter_nodes import IterMapLevel
+from baton._src.tir.arith.iterators.iter_affine_map import detect_iter_map, inverse_affine_iter_map
+from baton._src.tir.arith.iterators.iter_nodes import IterMapLevel
 from baton._src.tir.arith.polynomial import Poly
 from baton._src.tir.expr import Var
 

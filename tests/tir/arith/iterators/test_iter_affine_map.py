@@ -10,9 +10,9 @@ import pytest
 from baton._src.ir.expr import PrimExpr, Range
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.tir import operators as ops
-from baton._src.tir.arith import iter_affine_map as maps
 from baton._src.tir.arith import region_bounds
-from baton._src.tir.arith.iter_affine_map import IterMapLevel, detect_iter_map, normalize_iter_map_to_expr
+from baton._src.tir.arith.iterators import iter_affine_map as maps
+from baton._src.tir.arith.iterators.iter_affine_map import IterMapLevel, detect_iter_map, normalize_iter_map_to_expr
 from baton._src.tir.evaluation.expressions import evaluate
 from baton._src.tir.expr import Var, literal
 from baton._src.tir.text.printer import node_text

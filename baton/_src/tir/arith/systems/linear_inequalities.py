@@ -22,8 +22,8 @@ from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.arith.int_set import eval_set
-from baton._src.tir.arith.linear import at_least_zero, detect_linear_equation
-from baton._src.tir.arith.linear_systems import IntConstraints, IntConstraintsTransform, constraints
+from baton._src.tir.arith.systems.linear import at_least_zero, detect_linear_equation
+from baton._src.tir.arith.systems.linear_systems import IntConstraints, IntConstraintsTransform, constraints
 from baton._src.tir.expr import IntImm, Var
 
 

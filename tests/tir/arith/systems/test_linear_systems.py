@@ -10,7 +10,7 @@ from typing import Any
 from baton._src.ir.expr import Range
 from baton._src.ir.traverse import substitute
 from baton._src.tir import operators as ops
-from baton._src.tir.arith.linear_systems import IntConstraints, solve_linear_equations
+from baton._src.tir.arith.systems.linear_systems import IntConstraints, solve_linear_equations
 from baton._src.tir.evaluation.expressions import evaluate
 from baton._src.tir.expr import IntImm, Var
 

@@ -18,7 +18,7 @@ from baton._src.support.diagnostics import fail
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir.arith.analyzer import Analyzer
-from baton._src.tir.arith.iter_nodes import (
+from baton._src.tir.arith.iterators.iter_nodes import (
     Domains,
     IterMapLevel,
     IterMapResult,
@@ -27,7 +27,7 @@ from baton._src.tir.arith.iter_nodes import (
     IterSumExpr,
     marks_of,
 )
-from baton._src.tir.arith.iter_rewrite import NoIterMap, Rewriter
+from baton._src.tir.arith.iterators.iter_rewrite import NoIterMap, Rewriter
 from baton._src.tir.expr import IntImm, Var, literal
 
 

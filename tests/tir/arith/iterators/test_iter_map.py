@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from baton._src.ir.expr import PrimExpr, Range
 from baton._src.tir import operators as ops
-from baton._src.tir.arith.iter_map import invert, pieces_of
+from baton._src.tir.arith.iterators.iter_map import invert, pieces_of
 from baton._src.tir.evaluation.expressions import evaluate
 from baton._src.tir.expr import IntImm, SizeVar, Var
 from baton._src.tir.text.printer import node_text

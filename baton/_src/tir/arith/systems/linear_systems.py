@@ -19,7 +19,7 @@ from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.arith.int_set import eval_set
-from baton._src.tir.arith.linear import detect_linear_equation
+from baton._src.tir.arith.systems.linear import detect_linear_equation
 from baton._src.tir.expr import IntImm, Var, literal
 
 Matrix = list[list[int]]
