@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.same_draws import draw_the_same_everywhere
 
 if len(sys.argv) > 1:
-    import baton._src.tir.scalar_functions  # modules with constants of their own
+    import baton._src.tir.builders.scalar_functions  # modules with constants of their own
 draw_the_same_everywhere()
 anything = st.one_of(st.integers(), st.sampled_from(["add", "subtract"]), st.sampled_from(["add", "multiply", 3]))
 

@@ -25,8 +25,8 @@ from baton._src.te.prim_func import create_prim_func
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir.buffer import constant_shape
+from baton._src.tir.builders.scalar_functions import if_then_else
 from baton._src.tir.prim_func import PrimFunc
-from baton._src.tir.scalar_functions import if_then_else
 from baton._src.transform.passes import Sequential
 from baton._src.values.dtype import DataType
 

@@ -15,8 +15,8 @@ from baton._src.runtime.native.library import NativeLibrary, load
 from baton._src.te.computation import compute, placeholder
 from baton._src.te.prim_func import create_prim_func
 from baton._src.tir import stmt as st
+from baton._src.tir.evaluation.interpreter import run_prim_func
 from baton._src.tir.expr import Var
-from baton._src.tir.interpreter import run_prim_func
 from baton._src.tir.kernel_abi import kernel_abi
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.values.dtype import DataType

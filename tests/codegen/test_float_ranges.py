@@ -15,8 +15,8 @@ from baton._src.te.prim_func import create_prim_func
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
-from baton._src.tir.interpreter import run_prim_func
-from baton._src.tir.scalar_functions import nearbyint
+from baton._src.tir.builders.scalar_functions import nearbyint
+from baton._src.tir.evaluation.interpreter import run_prim_func
 from baton._src.values.dtype import DataType
 from tests.codegen.native_run import HOST, loops, run_native
 

@@ -17,8 +17,8 @@ from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
 from baton._src.tir.buffer import decl_buffer
+from baton._src.tir.builders.scalar_functions import if_then_else
 from baton._src.tir.prim_func import PrimFunc
-from baton._src.tir.scalar_functions import if_then_else
 from tests.codegen.native_run import OLD, elementwise, loops, random_array, run_native
 
 

@@ -9,7 +9,7 @@ from baton._src.te.computation import compute, placeholder
 from baton._src.te.prim_func import create_prim_func
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
-from baton._src.tir.interpreter import run_prim_func
+from baton._src.tir.evaluation.interpreter import run_prim_func
 from baton._src.values.dtype import DataType
 from tests.codegen.native_run import loops, run_native
 

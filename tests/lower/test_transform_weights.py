@@ -14,7 +14,7 @@ from baton._src.ir.module import IRModule
 from baton._src.ir.target import Target
 from baton._src.ir.traverse import post_order
 from baton._src.lower.transform_weights import TransformWeights
-from baton._src.passes.tir.check_sizes import size_tests
+from baton._src.passes.tir.lowering.check_sizes import size_tests
 from baton._src.relax.nodes import Constant
 from baton._src.runtime.vm.virtual_machine import VirtualMachine
 from baton._src.support.diagnostics import DiagnosticError

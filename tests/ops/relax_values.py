@@ -7,7 +7,7 @@ from typing import Any
 from baton._src.ir.attrs import NO_ATTRS
 from baton._src.ir.op_def import OpDef
 from baton._src.relax import nodes as relax
-from baton._src.tir.evaluate import evaluate as evaluate_prim
+from baton._src.tir.evaluation.expressions import evaluate as evaluate_prim
 
 
 def evaluate(expr: Any, environment: dict[Any, Any]) -> Any:

@@ -14,9 +14,9 @@ from baton._src.ir.tensor_info import Info, PrimInfo, ShapeInfo, TensorInfo, Tup
 from baton._src.ops.samples import Arr, Sample, Shape, concrete
 from baton._src.te.computation import placeholder
 from baton._src.te.prim_func import create_prim_func
-from baton._src.tir.evaluate import evaluate
+from baton._src.tir.evaluation.expressions import evaluate
+from baton._src.tir.evaluation.interpreter import run_prim_func
 from baton._src.tir.expr import IntImm, Var, literal
-from baton._src.tir.interpreter import run_prim_func
 from baton._src.values.dtype import DataType
 from tests.ops.prover import PROVER
 

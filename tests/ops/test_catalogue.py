@@ -14,7 +14,7 @@ from baton._src.ops.samples import Sample
 from tests.ops.sampled_calls import SampledCall, assert_close
 
 
-def _has_names(sample: Sample) -> bool:
+def has_names(sample: Sample) -> bool:
     def names(arg: Any) -> bool:
         if isinstance(arg, str):
             return True
@@ -30,7 +30,7 @@ def _calls() -> Iterator[Any]:
     for definition in CATALOGUE:
         for number, sample in enumerate(definition.samples() if definition.samples else ()):
             yield pytest.param(definition, sample, False, id=f"static-{definition.name}-{number}")
-            if _has_names(sample):
+            if has_names(sample):
                 yield pytest.param(definition, sample, True, id=f"symbolic-{definition.name}-{number}")
 
 

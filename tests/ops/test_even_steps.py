@@ -7,7 +7,7 @@ import pytest
 
 from baton._src.ops.image.resampling import LARGEST, Steps, even_steps
 from baton._src.tir import expr as tir
-from baton._src.tir.evaluate import evaluate
+from baton._src.tir.evaluation.expressions import evaluate
 
 
 @pytest.mark.parametrize(

@@ -16,9 +16,9 @@ from baton._src.ir.target import Target
 from baton._src.ir.tensor_info import TensorInfo, TupleInfo
 from baton._src.lower.kernel_schedules.schedule import schedule
 from baton._src.ops.catalogue import CATALOGUE
-from baton._src.passes.tir.lower_prim_func import lower_prim_func
+from baton._src.passes.tir.lowering.lower_prim_func import lower_prim_func
 from baton._src.runtime.native.library import load
-from baton._src.tir.outside_indices import outside_indices
+from baton._src.tir.analysis.outside_indices import outside_indices
 from tests.codegen.native_run import call
 from tests.ops.sampled_calls import SampledCall, arrays_of, assert_close
 

@@ -35,7 +35,7 @@ from baton._src.relax.nodes import (
 )
 from baton._src.relax.struct_info import PrimStructInfo, ShapeStructInfo, TensorStructInfo, TupleStructInfo
 from baton._src.support.diagnostics import DiagnosticError
-from baton._src.tir.evaluate import evaluate
+from baton._src.tir.evaluation.expressions import evaluate
 from baton._src.values.dtype import VOID, DataType
 from tests.relax.build import RELAX, Fn, Ob, Pr, Sh, Ts, Tu, codes, m, module, n
 from tests.relax.machines import everywhere, fails_everywhere, table

@@ -9,8 +9,8 @@ from baton._src.support.diagnostics import DiagnosticError
 from baton._src.te.computation import compute, placeholder
 from baton._src.te.extern_primfunc import extern_primfunc
 from baton._src.te.prim_func import create_prim_func
-from baton._src.tir.check import check_prim_func
-from baton._src.tir.interpreter import run_prim_func
+from baton._src.tir.analysis.check import check_prim_func
+from baton._src.tir.evaluation.interpreter import run_prim_func
 from baton._src.tir.text.parser import parse_text
 from tests.codegen.native_run import run_native
 

@@ -15,12 +15,12 @@ from baton._src.te.gradient import gradient
 from baton._src.te.prim_func import create_prim_func
 from baton._src.te.tensor import Tensor
 from baton._src.tir import operators as ops
-from baton._src.tir import scalar_functions as f
-from baton._src.tir.check import check_prim_func
+from baton._src.tir.analysis.check import check_prim_func
+from baton._src.tir.builders import scalar_functions as f
+from baton._src.tir.builders.extern_calls import call_extern
+from baton._src.tir.builders.scalar_functions import select
 from baton._src.tir.dtype_limits import max_value
-from baton._src.tir.extern_calls import call_extern
-from baton._src.tir.interpreter import run_prim_func
-from baton._src.tir.scalar_functions import select
+from baton._src.tir.evaluation.interpreter import run_prim_func
 
 RNG = np.random.default_rng(7)
 Values = dict[Tensor, np.ndarray]

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from baton import te, topi
-from baton._src.tir.check import check_prim_func
-from baton._src.tir.interpreter import run_prim_func
+from baton._src.tir.analysis.check import check_prim_func
+from baton._src.tir.evaluation.interpreter import run_prim_func
 
 CALLS: dict[str, tuple[tuple[tuple[int, ...], ...], Callable[..., Any]]] = {
     "transpose": (((4, 5),), topi.transpose),

@@ -17,9 +17,9 @@ from baton._src.te.prim_func import create_prim_func
 from baton._src.te.scan import scan
 from baton._src.te.schedule import create_schedule
 from baton._src.te.tensor import Tensor
-from baton._src.tir.check import check_prim_func
-from baton._src.tir.interpreter import run_prim_func
-from baton._src.tir.scalar_functions import tanh
+from baton._src.tir.analysis.check import check_prim_func
+from baton._src.tir.builders.scalar_functions import tanh
+from baton._src.tir.evaluation.interpreter import run_prim_func
 from tests.codegen.native_run import random_array, run_native
 
 Graph = dict[str, Any]

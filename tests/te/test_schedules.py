@@ -19,8 +19,8 @@ from baton._src.te.prim_func import create_prim_func
 from baton._src.te.schedule import create_schedule
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt
-from baton._src.tir.check import check_prim_func
-from baton._src.tir.interpreter import run_prim_func
+from baton._src.tir.analysis.check import check_prim_func
+from baton._src.tir.evaluation.interpreter import run_prim_func
 from baton._src.tir.text.printer import script
 from tests.at_length import at_length
 from tests.codegen.native_run import random_array, run_native

@@ -7,7 +7,7 @@ import pytest
 from baton._src.te.computation import compute, extern, placeholder
 from baton._src.te.tag import tag_scope
 from baton._src.te.tensor import Tensor
-from baton._src.tir.extern_calls import call_extern
+from baton._src.tir.builders.extern_calls import call_extern
 
 
 def double(x: Tensor, tag: str = "") -> Tensor:

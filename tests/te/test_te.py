@@ -15,13 +15,13 @@ from baton._src.te.computation import compute, extern, placeholder, reduce_axis,
 from baton._src.te.prim_func import create_prim_func
 from baton._src.te.schedule import create_schedule
 from baton._src.tir import operators as ops
+from baton._src.tir.analysis.check import check_prim_func
 from baton._src.tir.buffer import decl_buffer
-from baton._src.tir.check import check_prim_func
+from baton._src.tir.builders.scalar_functions import exp, select
 from baton._src.tir.dtype_limits import max_value
+from baton._src.tir.evaluation.interpreter import run_prim_func
 from baton._src.tir.expr import IntImm, Var
-from baton._src.tir.interpreter import run_prim_func
 from baton._src.tir.kernel_abi import kernel_abi
-from baton._src.tir.scalar_functions import exp, select
 from baton._src.tir.stmt import BufferStore, For
 
 

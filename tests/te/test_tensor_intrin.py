@@ -16,11 +16,11 @@ from baton._src.te.prim_func import create_prim_func
 from baton._src.te.schedule import create_schedule
 from baton._src.te.tensor import Tensor
 from baton._src.te.tensor_intrin import TensorIntrin, decl_tensor_intrin
-from baton._src.tir import ir_builder
+from baton._src.tir.analysis.check import check_prim_func
 from baton._src.tir.buffer import Buffer, decl_buffer
-from baton._src.tir.check import check_prim_func
-from baton._src.tir.extern_calls import call_extern
-from baton._src.tir.interpreter import run_prim_func
+from baton._src.tir.builders import ir_builder
+from baton._src.tir.builders.extern_calls import call_extern
+from baton._src.tir.evaluation.interpreter import run_prim_func
 from baton._src.tir.operators import const
 from baton._src.tir.stmt import Stmt, stmt_seq
 from baton._src.tir.text.parser import parse_text

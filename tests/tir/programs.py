@@ -12,9 +12,9 @@ from baton._src.te.computation import compute, placeholder, reduce_axis
 from baton._src.te.prim_func import create_prim_func
 from baton._src.tir import expr as tir
 from baton._src.tir.buffer import Buffer, decl_buffer
+from baton._src.tir.builders.scalar_functions import call, exp, if_then_else
 from baton._src.tir.expr import BufferLoad, FloatImm, IntImm, IterVar, SizeVar, Var
 from baton._src.tir.prim_func import PrimFunc
-from baton._src.tir.scalar_functions import call, exp, if_then_else
 from baton._src.tir.stmt import (
     Allocate,
     AssertStmt,

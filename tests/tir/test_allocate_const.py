@@ -7,8 +7,8 @@ import pytest
 
 from baton._src.ir.structural import structural_equal
 from baton._src.support.diagnostics import DiagnosticError
-from baton._src.tir.check import check_prim_func
-from baton._src.tir.interpreter import run_prim_func
+from baton._src.tir.analysis.check import check_prim_func
+from baton._src.tir.evaluation.interpreter import run_prim_func
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.text.parser import parse_text
 from baton._src.tir.text.printer import script

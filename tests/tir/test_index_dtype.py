@@ -14,8 +14,8 @@ from baton._src.te.computation import compute, placeholder, reduce_axis, size_va
 from baton._src.te.prim_func import create_prim_func
 from baton._src.tir import expr as tir
 from baton._src.tir import stmt as st
+from baton._src.tir.evaluation.interpreter import run_prim_func
 from baton._src.tir.index_dtype import with_index_dtype
-from baton._src.tir.interpreter import run_prim_func
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.schedule.schedule import Schedule
 from baton._src.tir.text.parser import parse_text

@@ -10,7 +10,7 @@ import pytest
 from baton._src.ir.structural import assert_structural_equal, structural_equal
 from baton._src.relax.text.printer import script
 from baton._src.support.diagnostics import DiagnosticError
-from baton._src.tir.evaluate import evaluate
+from baton._src.tir.evaluation.expressions import evaluate
 from baton._src.tir.expr import SizeVar, Var
 from baton._src.tir.index_map import IndexMap
 from baton._src.tir.operators import bitwise_xor

@@ -11,8 +11,8 @@ import pytest
 import baton
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.tir import expr as tir
-from baton._src.tir import scalar_functions as functions
 from baton._src.tir.buffer import decl_buffer
+from baton._src.tir.builders import scalar_functions as functions
 from baton._src.tir.expr import FloatImm, IntImm, IterVar, Var
 from baton._src.tir.stmt import BufferStore, SeqStmt
 from baton._src.values.dtype import BOOL

@@ -8,8 +8,8 @@ import pytest
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
-from baton._src.tir import scalar_functions as fn
-from baton._src.tir.evaluate import evaluate
+from baton._src.tir.builders import scalar_functions as fn
+from baton._src.tir.evaluation.expressions import evaluate
 from baton._src.tir.expr import FloatImm, IntImm, IterVar, Var
 
 I32, I64 = Var("i", "int32"), Var("n", "int64")

@@ -19,12 +19,12 @@ from baton._src.ir.mentioned import mentioned
 from baton._src.ir.module import IRModule
 from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.choices import Choices, record_of, using
-from baton._src.lower.kernel_schedules.convolution.winograd_choice import candidate, chosen
-from baton._src.lower.kernel_schedules.convolution.winograd_plan import Winograd
+from baton._src.lower.kernel_schedules.convolution.winograd.choice import candidate, chosen
+from baton._src.lower.kernel_schedules.convolution.winograd.plan import Winograd
 from baton._src.lower.kernel_schedules.shared.stages import Declined
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.passes.shared.filled_arrays import Filling, filling
-from baton._src.passes.tir.check_sizes import asked_before
+from baton._src.passes.tir.lowering.check_sizes import asked_before
 from baton._src.relax.nodes import Call, Constant, Function, Tuple, VarBinding
 from baton._src.relax.special_ops import special_op
 from baton._src.support.dataclass import dataclass

@@ -51,8 +51,8 @@ from baton._src.runtime.value_errors import describe
 from baton._src.support.diagnostics import InternalError, fail
 from baton._src.support.trampoline import Task, run
 from baton._src.tir.arith.analyzer import Analyzer
+from baton._src.tir.evaluation.interpreter import run_prim_func
 from baton._src.tir.expr import FloatImm, IntImm
-from baton._src.tir.interpreter import run_prim_func
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.values.convert import from_host
 from baton._src.values.packed_func import PROCESS_FUNCTIONS, FunctionTable

@@ -8,7 +8,8 @@ from typing import Any
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.target import Target
 from baton._src.tir import expr as tir
-from baton._src.tir import operators, scalar_functions
+from baton._src.tir import operators
+from baton._src.tir.builders import scalar_functions
 from baton._src.tir.expr import FloatImm, IntImm, Var
 from baton._src.tir.index_map import index_map
 from baton._src.values.dtype import DataType

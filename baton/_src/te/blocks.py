@@ -11,10 +11,10 @@ from baton._src.ir.traverse import rewrite, substitute
 from baton._src.support.diagnostics import fail
 from baton._src.te.tensor import ComputeOp, ExternOp, ScanOp, Tensor
 from baton._src.tir import operators
+from baton._src.tir.analysis.regions import point_regions
 from baton._src.tir.buffer import Buffer, BufferRegion, decl_buffer
+from baton._src.tir.builders.scalar_functions import if_then_else
 from baton._src.tir.expr import BufferLoad, Cast, IntImm, IterVar, ProducerLoad, Reduce, Var, literal
-from baton._src.tir.regions import point_regions
-from baton._src.tir.scalar_functions import if_then_else
 from baton._src.tir.stmt import (
     Block,
     BlockRealize,

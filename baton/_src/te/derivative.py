@@ -15,7 +15,7 @@ from baton._src.ir.expr import Op, PrimExpr
 from baton._src.ir.traverse import post_order, substitute
 from baton._src.support.diagnostics import fail
 from baton._src.tir import expr as tir
-from baton._src.tir import scalar_functions as f
+from baton._src.tir.builders import scalar_functions as f
 from baton._src.tir.operators import add, cast, const, divide, logical_not, multiply, negative, subtract
 
 Conditions = tuple[PrimExpr, ...]

@@ -10,11 +10,11 @@ from baton._src.support.diagnostics import DiagnosticError, fail
 from baton._src.te.computation import extern
 from baton._src.te.shown import kind_text
 from baton._src.te.tensor import Tensor
+from baton._src.tir.analysis.regions import point_regions
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.expr import Var
 from baton._src.tir.prim_func import PrimFunc
-from baton._src.tir.regions import point_regions
 from baton._src.tir.stmt import BlockRealize, Stmt
 
 

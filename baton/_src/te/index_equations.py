@@ -15,8 +15,8 @@ from baton._src.ir.traverse import post_order, substitute
 from baton._src.support.dataclass import dataclass
 from baton._src.tir import operators as ops
 from baton._src.tir.arith.analyzer import Analyzer
-from baton._src.tir.arith.iter_map import invert
-from baton._src.tir.arith.linear import detect_linear_equation
+from baton._src.tir.arith.iterators.iter_map import invert
+from baton._src.tir.arith.systems.linear import detect_linear_equation
 from baton._src.tir.expr import IntImm, IterVar, Var
 
 

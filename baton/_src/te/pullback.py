@@ -17,8 +17,8 @@ from baton._src.te.derivative import guarded, shares
 from baton._src.te.index_equations import solve
 from baton._src.te.tensor import ComputeOp, Operation, Tensor
 from baton._src.tir import operators as ops
+from baton._src.tir.analysis.same_value import same_values
 from baton._src.tir.expr import Add, CommReducer, IterVar, ProducerLoad, Reduce, Var
-from baton._src.tir.same_value import same_values
 
 Part = tuple[Tensor, Tensor]
 """A tensor that is read, and what is added to its derivative."""

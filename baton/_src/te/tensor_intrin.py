@@ -21,7 +21,7 @@ from baton._src.te.tensor import ComputeOp, Tensor
 from baton._src.tir.buffer import Buffer, decl_buffer
 from baton._src.tir.expr import Var
 from baton._src.tir.prim_func import PrimFunc
-from baton._src.tir.schedule import tensorize
+from baton._src.tir.schedule.transformations import tensorize
 from baton._src.tir.stmt import BlockRealize, Evaluate, Stmt
 from baton._src.values.dtype import HANDLE
 

@@ -22,8 +22,8 @@ from baton._src.ir.traverse import post_order, substitute
 from baton._src.support.diagnostics import fail
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.arith.int_set import eval_set
-from baton._src.tir.arith.iter_map import invert
-from baton._src.tir.evaluate import evaluate
+from baton._src.tir.arith.iterators.iter_map import invert
+from baton._src.tir.evaluation.expressions import evaluate
 from baton._src.tir.expr import Add, FloorDiv, FloorMod, IntImm, Max, Min, Mul, Var
 from baton._src.tir.operators import cast, ceildiv, convert, is_const, multiply
 from baton._src.values.dtype import DataType

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.tir import expr as tir
-from baton._src.tir.scalar_functions import isnan
+from baton._src.tir.builders.scalar_functions import isnan
 
 Pair = tuple[PrimExpr, PrimExpr]
 

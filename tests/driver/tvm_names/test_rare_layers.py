@@ -9,7 +9,7 @@ import pytest
 
 from baton import te, topi
 from baton._src.support.diagnostics import DiagnosticError
-from baton._src.tir.interpreter import run_prim_func
+from baton._src.tir.evaluation.interpreter import run_prim_func
 from tests.codegen.native_run import run_native
 
 RNG = np.random.default_rng(6)

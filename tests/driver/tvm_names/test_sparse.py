@@ -9,7 +9,7 @@ import pytest
 
 from baton import te, topi
 from baton._src.support.diagnostics import DiagnosticError
-from baton._src.tir.interpreter import run_prim_func
+from baton._src.tir.evaluation.interpreter import run_prim_func
 from baton.contrib import sparse
 from tests.codegen.native_run import run_native
 

@@ -16,7 +16,7 @@ from baton._src.ops.catalogue import CATALOGUE
 from baton._src.runtime.native.library import load
 from tests.codegen.native_run import HOST, call
 from tests.ops.sampled_calls import SampledCall, assert_close
-from tests.ops.test_catalogue import _has_names
+from tests.ops.test_catalogue import has_names
 
 
 def _calls() -> list[tuple[str, SampledCall]]:
@@ -25,7 +25,7 @@ def _calls() -> list[tuple[str, SampledCall]]:
         if isinstance(definition.compute, NotApplicable):
             continue
         for number, sample in enumerate(definition.samples() if definition.samples else ()):
-            for symbolic in (False, True) if _has_names(sample) else (False,):
+            for symbolic in (False, True) if has_names(sample) else (False,):
                 name = f"{definition.name}-{number}{'-symbolic' if symbolic else ''}"
                 found.append((name, SampledCall(definition, sample, symbolic=symbolic)))
     return found

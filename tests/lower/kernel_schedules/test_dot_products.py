@@ -22,11 +22,11 @@ from baton._src.te import reduction
 from baton._src.te.computation import compute, placeholder, reduce_axis
 from baton._src.te.prim_func import create_prim_func
 from baton._src.tir import operators as ops
+from baton._src.tir.builders.scalar_functions import if_then_else
+from baton._src.tir.evaluation.interpreter import run_prim_func
 from baton._src.tir.expr import Call, Var
-from baton._src.tir.interpreter import run_prim_func
 from baton._src.tir.intrinsics import intrinsic
 from baton._src.tir.prim_func import PrimFunc
-from baton._src.tir.scalar_functions import if_then_else
 from baton._src.values.dtype import DataType
 from tests.codegen.native_run import HOST, build, call, random_array
 from tests.lower.kernel_schedules.spills import SPILL, spills_in, spills_in_loops

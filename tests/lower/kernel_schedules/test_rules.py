@@ -17,9 +17,9 @@ from baton._src.te import reduction
 from baton._src.te.computation import compute, placeholder, reduce_axis
 from baton._src.te.prim_func import create_prim_func
 from baton._src.tir import operators as ops
+from baton._src.tir.builders.scalar_functions import exp, if_then_else
 from baton._src.tir.expr import Var
 from baton._src.tir.prim_func import PrimFunc
-from baton._src.tir.scalar_functions import exp, if_then_else
 from tests.codegen.native_run import HOST, build, call, random_array
 from tests.grids import every_value
 

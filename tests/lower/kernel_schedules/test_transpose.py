@@ -12,9 +12,9 @@ from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.schedule import decide
 from baton._src.te.computation import compute, placeholder
 from baton._src.te.prim_func import create_prim_func
+from baton._src.tir.builders.scalar_functions import if_then_else
 from baton._src.tir.expr import Var
 from baton._src.tir.prim_func import PrimFunc
-from baton._src.tir.scalar_functions import if_then_else
 from tests.codegen.native_run import HOST, build, call, random_array
 from tests.grids import every_pair, every_value
 

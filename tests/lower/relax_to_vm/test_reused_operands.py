@@ -20,9 +20,9 @@ from baton._src.te.computation import compute, placeholder, reduce_axis
 from baton._src.te.prim_func import create_prim_func
 from baton._src.te.reduction import max as te_max
 from baton._src.te.reduction import sum as te_sum
+from baton._src.tir.builders.scalar_functions import exp, if_then_else
 from baton._src.tir.expr import Select
 from baton._src.tir.expr import Var as TirVar
-from baton._src.tir.scalar_functions import exp, if_then_else
 from tests.passes.relax.evaluate import evaluate
 from tests.passes.relax.programs import R, dim, program, tensor, weights
 

@@ -16,7 +16,7 @@ from baton._src.ops.shape.dynamic_slicing import DYN_STRIDED_SLICE, DYNAMIC_STRI
 from baton._src.ops.shape.slice_bounds import bounds, is_non_negative, length
 from baton._src.ops.shape.slicing import STRIDED_SLICE, StridedSliceAttrs
 from baton._src.support.diagnostics import DiagnosticError
-from baton._src.tir.evaluate import evaluate
+from baton._src.tir.evaluation.expressions import evaluate
 from baton._src.tir.expr import AnyDim, IntImm, Var
 from baton._src.values.dtype import DataType
 from tests.ops.prover import PROVER

@@ -21,7 +21,7 @@ from baton._src.ops.catalogue import CATALOGUE
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.vision.class_suppression import AllClassAttrs
 from baton._src.ops.vision.suppression import SuppressionAttrs
-from baton._src.passes.tir.lower_prim_func import lower_prim_func
+from baton._src.passes.tir.lowering.lower_prim_func import lower_prim_func
 from baton._src.runtime.native.library import load
 from tests.codegen.native_run import call
 from tests.ops.sampled_calls import SampledCall

@@ -30,9 +30,9 @@ from baton._src.relax.nodes import (
 )
 from baton._src.relax.struct_info import ShapeStructInfo, TensorStructInfo
 from baton._src.tir.arith.analyzer import Analyzer
+from baton._src.tir.evaluation.interpreter import run_prim_func
 from baton._src.tir.expr import IntImm
 from baton._src.tir.expr import Var as TirVar
-from baton._src.tir.interpreter import run_prim_func
 from baton._src.tir.prim_func import PrimFunc
 
 

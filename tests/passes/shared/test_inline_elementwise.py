@@ -14,11 +14,11 @@ from baton._src.passes.shared.kernel_stages import root_block, statements
 from baton._src.te import reduction
 from baton._src.te.computation import compute, placeholder, reduce_axis
 from baton._src.te.prim_func import create_prim_func
-from baton._src.tir.interpreter import run_prim_func
+from baton._src.tir.builders.scalar_functions import exp
+from baton._src.tir.evaluation.interpreter import run_prim_func
 from baton._src.tir.operators import max as maximum
 from baton._src.tir.operators import min as minimum
 from baton._src.tir.prim_func import PrimFunc
-from baton._src.tir.scalar_functions import exp
 
 N = 8
 A = placeholder((N,), "float32", "A")

@@ -7,9 +7,9 @@ import numpy as np
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.module import IRModule
 from baton._src.passes.tir.common_subexpressions import CommonSubexprElimTIR
-from baton._src.tir.check import verify_well_formed
+from baton._src.tir.analysis.check import verify_well_formed
+from baton._src.tir.evaluation.interpreter import run_prim_func
 from baton._src.tir.expr import Add, IntImm
-from baton._src.tir.interpreter import run_prim_func
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.stmt import BufferStore
 from baton._src.tir.text.parser import parse_text

@@ -11,7 +11,7 @@ from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import post_order
 from baton._src.passes.tir.loop_partition import LoopPartition
 from baton._src.tir import stmt as st
-from baton._src.tir.interpreter import run_prim_func
+from baton._src.tir.evaluation.interpreter import run_prim_func
 from baton._src.tir.text.parser import parse_text
 from baton._src.tir.text.printer import node_text
 from baton.transform import PassContext

@@ -7,7 +7,7 @@ import pytest
 
 from baton import tir
 from baton._src.ir.module import IRModule
-from baton._src.tir.interpreter import run_prim_func
+from baton._src.tir.evaluation.interpreter import run_prim_func
 from baton._src.tir.schedule.schedule import Schedule
 from baton._src.tir.text.parser import parse_text
 from baton.script import tir as T

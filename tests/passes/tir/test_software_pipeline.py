@@ -12,8 +12,8 @@ from baton._src.ir.traverse import post_order
 from baton._src.passes.tir.software_pipeline import InjectSoftwarePipeline
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.tir import stmt as st
-from baton._src.tir.check import check_prim_func
-from baton._src.tir.interpreter import run_prim_func
+from baton._src.tir.analysis.check import check_prim_func
+from baton._src.tir.evaluation.interpreter import run_prim_func
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.text.parser import parse_text
 from tests.codegen.native_run import run_native

@@ -13,8 +13,8 @@ from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import post_order
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.tir import stmt as st
-from baton._src.tir.check import verify_well_formed
-from baton._src.tir.interpreter import run_prim_func
+from baton._src.tir.analysis.check import verify_well_formed
+from baton._src.tir.evaluation.interpreter import run_prim_func
 from baton.script import tir as T
 from baton.transform import PassContext, Sequential
 

@@ -12,7 +12,7 @@ from baton._src.ir.traverse import post_order
 from baton._src.passes.tir.unroll_loop import UnrollLoop
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.tir import stmt as st
-from baton._src.tir.interpreter import run_prim_func
+from baton._src.tir.evaluation.interpreter import run_prim_func
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.transform.context import PassContext
 from baton.script import from_source

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from baton._src.ir.module import IRModule
-from baton._src.passes.tir.loop_steps import VectorizeLoop
-from baton._src.tir.interpreter import run_prim_func
+from baton._src.passes.tir.lowering.loop_steps import VectorizeLoop
+from baton._src.tir.evaluation.interpreter import run_prim_func
 from baton._src.tir.text.parser import parse_text
 from baton._src.tir.text.printer import script
 

@@ -15,7 +15,7 @@ from baton._src.relax.literals import const
 from baton._src.relax.nodes import Expr, TupleGetItem, Var
 from baton._src.relax.struct_info import TensorStructInfo
 from baton._src.support.diagnostics import DiagnosticError
-from baton._src.tir.evaluate import evaluate
+from baton._src.tir.evaluation.expressions import evaluate
 from baton._src.tir.expr import IntImm
 from baton._src.tir.expr import Var as TirVar
 from baton._src.values.dtype import DataType

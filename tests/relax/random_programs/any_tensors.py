@@ -24,7 +24,7 @@ from baton._src.relax.literals import const
 from baton._src.relax.nodes import PrimValue, ShapeExpr, Tuple, TupleGetItem, Var
 from baton._src.relax.struct_info import TensorStructInfo
 from baton._src.support.diagnostics import DiagnosticError
-from baton._src.tir.evaluate import evaluate
+from baton._src.tir.evaluation.expressions import evaluate
 from baton._src.tir.expr import Var as TirVar
 from tests.relax.build import RELAX
 from tests.relax.random_programs.strategies import Program

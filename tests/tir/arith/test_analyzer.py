@@ -15,7 +15,7 @@ from baton._src.tir import operators as ops
 from baton._src.tir.arith.analyzer import NEG_INF, POS_INF, Analyzer
 from baton._src.tir.arith.int_set import eval_set
 from baton._src.tir.buffer import decl_buffer
-from baton._src.tir.evaluate import evaluate
+from baton._src.tir.evaluation.expressions import evaluate
 from baton._src.tir.expr import AnyDim, BufferLoad, IntImm, SizeVar, Var, literal
 from baton._src.tir.text.printer import node_text
 

@@ -10,7 +10,7 @@ from baton._src.ir.node import Node
 from baton._src.ir.traverse import rewrite
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.tir.arith.analyzer import Analyzer
-from baton._src.tir.interpreter import run_prim_func
+from baton._src.tir.evaluation.interpreter import run_prim_func
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.stmt import BufferStore, Evaluate, For, IfThenElse, LetStmt
 from tests.tir.programs import programs

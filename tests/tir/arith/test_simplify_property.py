@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from baton._src.ir.expr import PrimExpr, Range
 from baton._src.tir import expr as tir
 from baton._src.tir.arith.analyzer import Analyzer
-from baton._src.tir.evaluate import evaluate
+from baton._src.tir.builders.scalar_functions import if_then_else
+from baton._src.tir.evaluation.expressions import evaluate
 from baton._src.tir.expr import IntImm, SizeVar, Var
 from baton._src.tir.operators import bitwise_and, bitwise_or, bitwise_xor
-from baton._src.tir.scalar_functions import if_then_else
 
 N, M = Var("n", "int64"), Var("m", "int64")
 S = SizeVar("s", "int64")

@@ -13,7 +13,7 @@ from baton import tir
 from baton._src.ir.module import IRModule
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.tir import operators as ops
-from baton._src.tir.interpreter import run_prim_func
+from baton._src.tir.evaluation.interpreter import run_prim_func
 from baton.script import tir as T
 
 ENDS = np.array([2**31 - 1, -(2**31), 2**31 - 2, -(2**31) + 1, 2**30, -(2**30), 2**30 + 1, 0, 1, -1, 5, -7], "int32")

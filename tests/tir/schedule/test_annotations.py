@@ -8,7 +8,7 @@ import pytest
 
 from baton import te, tir
 from baton._src.support.diagnostics import DiagnosticError
-from baton._src.tir.schedule.trace import Trace
+from baton._src.tir.schedule.traces.trace import Trace
 
 
 def chain() -> Any:

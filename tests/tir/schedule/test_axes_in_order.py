@@ -7,7 +7,7 @@ import pytest
 
 from baton._src.ir.structural import assert_structural_equal
 from baton._src.support.diagnostics import DiagnosticError
-from baton._src.tir.interpreter import run_prim_func
+from baton._src.tir.evaluation.interpreter import run_prim_func
 from baton._src.tir.schedule.schedule import Schedule
 from baton._src.tir.text.parser import parse_text
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from baton._src.support.diagnostics import DiagnosticError
-from baton._src.tir.schedule.block_scope import Dependency, DepKind
+from baton._src.tir.schedule.conditions.block_scope import Dependency, DepKind
 from baton._src.tir.schedule.schedule import Schedule
 from baton._src.tir.schedule.srefs import StmtSRef
 from baton._src.tir.schedule.state import BlockDependenceInfo

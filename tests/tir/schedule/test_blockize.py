@@ -9,9 +9,9 @@ import pytest
 
 from baton import tir
 from baton._src.support.diagnostics import DiagnosticError
-from baton._src.tir.check import check_prim_func
-from baton._src.tir.interpreter import run_prim_func
-from baton._src.tir.schedule.trace import Trace
+from baton._src.tir.analysis.check import check_prim_func
+from baton._src.tir.evaluation.interpreter import run_prim_func
+from baton._src.tir.schedule.traces.trace import Trace
 from baton.script import tir as T
 
 

@@ -14,7 +14,7 @@ from baton._src.te.prim_func import create_prim_func
 from baton._src.tir.index_map import IndexMap
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.schedule.schedule import Schedule
-from baton._src.tir.schedule.trace import Trace
+from baton._src.tir.schedule.traces.trace import Trace
 from baton._src.tir.text.printer import script
 from tests.tir.schedule.test_primitives import CHAIN, MATMUL, chain, matmul, same
 

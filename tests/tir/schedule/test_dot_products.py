@@ -9,12 +9,12 @@ from baton._src.support.diagnostics import DiagnosticError
 from baton._src.te import reduction
 from baton._src.te.computation import compute, placeholder, reduce_axis
 from baton._src.te.prim_func import create_prim_func
-from baton._src.tir.check import check_prim_func
+from baton._src.tir.analysis.check import check_prim_func
+from baton._src.tir.evaluation.interpreter import run_prim_func
 from baton._src.tir.expr import Cast
-from baton._src.tir.interpreter import run_prim_func
 from baton._src.tir.prim_func import PrimFunc
-from baton._src.tir.schedule.dot_products import DOT_PRODUCTS
 from baton._src.tir.schedule.schedule import Schedule
+from baton._src.tir.schedule.transformations.dot_products import DOT_PRODUCTS
 from baton._src.tir.text.parser import parse_text
 from baton._src.tir.text.printer import script
 from tests.codegen.native_run import run_native

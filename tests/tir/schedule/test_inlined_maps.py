@@ -9,8 +9,8 @@ import pytest
 
 from baton import tir
 from baton._src.support.diagnostics import DiagnosticError
-from baton._src.tir.check import check_prim_func
-from baton._src.tir.interpreter import run_prim_func
+from baton._src.tir.analysis.check import check_prim_func
+from baton._src.tir.evaluation.interpreter import run_prim_func
 from baton.script import from_source
 from baton.script import tir as T
 from tests.codegen.native_run import run_native

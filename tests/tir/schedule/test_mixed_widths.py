@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from baton import te
-from baton._src.tir.check import verify_well_formed
+from baton._src.tir.analysis.check import verify_well_formed
+from baton._src.tir.evaluation.interpreter import run_prim_func
 from baton._src.tir.expr import IntImm
-from baton._src.tir.interpreter import run_prim_func
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.schedule.schedule import Schedule
 

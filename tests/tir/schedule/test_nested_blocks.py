@@ -7,7 +7,7 @@ import pytest
 
 from baton import te
 from baton._src.support.diagnostics import DiagnosticError
-from baton._src.tir.interpreter import run_prim_func
+from baton._src.tir.evaluation.interpreter import run_prim_func
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.schedule.schedule import Schedule
 from baton.script import from_source

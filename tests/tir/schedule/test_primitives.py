@@ -17,12 +17,12 @@ from baton._src.te import reduction
 from baton._src.te.computation import compute, placeholder, reduce_axis
 from baton._src.te.prim_func import create_prim_func
 from baton._src.tir import operators as ops
+from baton._src.tir.builders.scalar_functions import if_then_else
+from baton._src.tir.evaluation.interpreter import run_prim_func
 from baton._src.tir.expr import Var
-from baton._src.tir.interpreter import run_prim_func
 from baton._src.tir.prim_func import PrimFunc, as_scheduled
-from baton._src.tir.scalar_functions import if_then_else
 from baton._src.tir.schedule.schedule import Schedule
-from baton._src.tir.schedule.trace import Trace
+from baton._src.tir.schedule.traces.trace import Trace
 from baton._src.tir.text.printer import script
 from tests.codegen.native_run import random_array, run_native
 

@@ -17,8 +17,8 @@ from baton._src.ir.structural import structural_equal
 from baton._src.ir.traverse import children, post_order
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.tir import stmt as st
-from baton._src.tir.check import check_prim_func
-from baton._src.tir.interpreter import run_prim_func
+from baton._src.tir.analysis.check import check_prim_func
+from baton._src.tir.evaluation.interpreter import run_prim_func
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.schedule.schedule import Schedule
 from baton.script import from_source

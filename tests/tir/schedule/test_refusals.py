@@ -10,10 +10,10 @@ import pytest
 
 from baton import te
 from baton._src.support.diagnostics import DiagnosticError
-from baton._src.tir.check import check_prim_func
+from baton._src.tir.analysis.check import check_prim_func
+from baton._src.tir.evaluation.interpreter import run_prim_func
 from baton._src.tir.expr import Var
 from baton._src.tir.index_map import IndexMap
-from baton._src.tir.interpreter import run_prim_func
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.schedule.schedule import Schedule
 from baton._src.tir.stmt import ForKind

@@ -8,7 +8,7 @@ import pytest
 from baton import te
 from baton._src.ir.structural import structural_equal
 from baton._src.support.diagnostics import DiagnosticError
-from baton._src.tir.interpreter import run_prim_func
+from baton._src.tir.evaluation.interpreter import run_prim_func
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.schedule.handles import LoopRV
 from baton._src.tir.schedule.schedule import Schedule

@@ -15,12 +15,12 @@ from baton._src.te import reduction
 from baton._src.te.computation import compute, placeholder, reduce_axis
 from baton._src.te.prim_func import create_prim_func
 from baton._src.te.tensor import Tensor
-from baton._src.tir.check import check_prim_func
-from baton._src.tir.interpreter import run_prim_func
+from baton._src.tir.analysis.check import check_prim_func
+from baton._src.tir.builders.scalar_functions import if_then_else
+from baton._src.tir.evaluation.interpreter import run_prim_func
 from baton._src.tir.operators import all as te_all
 from baton._src.tir.operators import max as larger
 from baton._src.tir.prim_func import PrimFunc
-from baton._src.tir.scalar_functions import if_then_else
 from baton._src.tir.schedule.schedule import Schedule
 from baton._src.tir.stmt import Block
 from baton._src.tir.text.parser import parse_text

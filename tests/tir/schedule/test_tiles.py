@@ -12,11 +12,11 @@ from baton._src.support.diagnostics import DiagnosticError
 from baton._src.te import reduction
 from baton._src.te.computation import compute, placeholder, reduce_axis
 from baton._src.te.prim_func import create_prim_func
-from baton._src.tir.interpreter import run_prim_func
+from baton._src.tir.evaluation.interpreter import run_prim_func
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.schedule.schedule import Schedule
-from baton._src.tir.schedule.tensorize import TensorIntrin
-from baton._src.tir.schedule.trace import Trace
+from baton._src.tir.schedule.traces.trace import Trace
+from baton._src.tir.schedule.transformations.tensorize import TensorIntrin
 from baton._src.tir.text.parser import parse_text
 from baton._src.tir.text.printer import script
 from baton.script import tir as T

@@ -11,9 +11,9 @@ from baton import te
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.tir.index_map import IndexMap
 from baton._src.tir.prim_func import PrimFunc
-from baton._src.tir.schedule.instruction_kinds import KINDS, InstructionKind
 from baton._src.tir.schedule.schedule import Schedule
-from baton._src.tir.schedule.trace import Trace
+from baton._src.tir.schedule.traces.instruction_kinds import KINDS, InstructionKind
+from baton._src.tir.schedule.traces.trace import Trace
 
 
 def chain() -> PrimFunc:

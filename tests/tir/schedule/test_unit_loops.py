@@ -8,7 +8,7 @@ import pytest
 from baton import te
 from baton._src.ir.traverse import post_order
 from baton._src.support.diagnostics import DiagnosticError, ScheduleError
-from baton._src.tir.interpreter import run_prim_func
+from baton._src.tir.evaluation.interpreter import run_prim_func
 from baton._src.tir.schedule.schedule import Schedule
 from baton._src.tir.stmt import BlockRealize
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from baton._src.support.diagnostics import DiagnosticError
-from baton._src.tir.check import check_prim_func
-from baton._src.tir.interpreter import run_prim_func
+from baton._src.tir.analysis.check import check_prim_func
+from baton._src.tir.evaluation.interpreter import run_prim_func
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.schedule.schedule import Schedule
 from baton._src.tir.text.parser import parse_text

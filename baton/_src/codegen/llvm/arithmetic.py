@@ -12,7 +12,7 @@ from collections.abc import Collection
 from typing import Any
 
 from baton._src.codegen.llvm.float_ranges import is_finite
-from baton._src.codegen.llvm.narrow_float import narrow, widen
+from baton._src.codegen.llvm.functions.narrow_float import narrow, widen
 from baton._src.codegen.llvm.text import FunctionText, mangle, with_lanes
 from baton._src.codegen.llvm.types import compute_type, is_narrow, literal_text, register_type
 from baton._src.ir.expr import PrimExpr

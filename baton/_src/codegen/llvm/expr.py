@@ -12,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable
 from typing import Any, TypeGuard
 
+from baton._src.codegen.llvm.addressing.memory import MemoryAccess, computed_places
+from baton._src.codegen.llvm.addressing.neighbour_division import divides_neighbours, neighbours_divided
 from baton._src.codegen.llvm.arithmetic import binary, cast, compare
 from baton._src.codegen.llvm.float_ranges import fits
-from baton._src.codegen.llvm.memory import MemoryAccess, computed_places
-from baton._src.codegen.llvm.neighbour_division import divides_neighbours, neighbours_divided
 from baton._src.codegen.llvm.operands import is_harmless, operands
 from baton._src.codegen.llvm.text import FunctionText
 from baton._src.codegen.llvm.types import literal_text, register_type

@@ -13,7 +13,7 @@ from typing import Any
 
 import llvmlite.binding as llvm
 
-from baton._src.codegen.llvm.single_lanes import stores_narrow_lanes, with_single_lanes
+from baton._src.codegen.llvm.addressing.single_lanes import stores_narrow_lanes, with_single_lanes
 from baton._src.ir.cpu import NAMED
 from baton._src.ir.target import Target
 from baton._src.support.dataclass import dataclass

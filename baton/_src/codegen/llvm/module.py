@@ -30,7 +30,7 @@ from baton._src.ir.cpu_features import changed
 from baton._src.ir.expr import GlobalVar
 from baton._src.ir.target import Target
 from baton._src.ir.traverse import post_order
-from baton._src.passes.tir.lower_prim_func import lower_prim_func
+from baton._src.passes.tir.lowering.lower_prim_func import lower_prim_func
 from baton._src.runtime.native.object_bundle import ObjectBundle
 from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from baton._src.codegen.llvm.bounds import check_bounds, check_index
+from baton._src.codegen.llvm.addressing.bounds import check_bounds, check_index
+from baton._src.codegen.llvm.addressing.memory import keeps_lanes_apart
 from baton._src.codegen.llvm.expr import ExprWriter
 from baton._src.codegen.llvm.fault import leave_if_fault, leave_with_fault
-from baton._src.codegen.llvm.intrinsics import HANDLERS, call_c
-from baton._src.codegen.llvm.memory import keeps_lanes_apart
+from baton._src.codegen.llvm.functions.intrinsics import HANDLERS, call_c
 from baton._src.codegen.llvm.parallel import parallel_loop
 from baton._src.codegen.llvm.text import FunctionText
 from baton._src.codegen.llvm.types import byte_size, memory_type, register_type

@@ -24,14 +24,14 @@ from baton._src.lower.relax_to_vm.kernel_arguments import kernel_signature
 from baton._src.lower.relax_to_vm.lower_module import lower_module
 from baton._src.lower.relax_to_vm.program import Program
 from baton._src.passes.shared.filled_arrays import filling
-from baton._src.passes.tir.safe_selects import with_safe_selects
+from baton._src.passes.tir.lowering.safe_selects import with_safe_selects
 from baton._src.relax.check.findings import Findings
 from baton._src.relax.nodes import Function
 from baton._src.relax.well_formed import check_entry, well_formed
 from baton._src.runtime.executable.executable import Executable
 from baton._src.support.diagnostics import DiagnosticError, Severity, fail
+from baton._src.tir.analysis.outside_indices import outside_indices
 from baton._src.tir.arith.analyzer import Analyzer
-from baton._src.tir.outside_indices import outside_indices
 from baton._src.tir.prim_func import PrimFunc, as_scheduled
 from baton._src.transform.collector import rarely_collecting
 

@@ -31,7 +31,7 @@ from baton._src.ir.structural import structural_equal
 from baton._src.ir.target import Target
 from baton._src.ir.traverse import post_order
 from baton._src.lower.relax_to_vm.kernel_arguments import kernel_signature
-from baton._src.passes.tir.safe_selects import with_safe_selects
+from baton._src.passes.tir.lowering.safe_selects import with_safe_selects
 from baton._src.relax.nodes import Function
 from baton._src.runtime.executable.executable import Executable
 from baton._src.support.diagnostics import DiagnosticError, fail
@@ -39,10 +39,10 @@ from baton._src.te.apply_schedule import scheduled_prim_func
 from baton._src.te.prim_func import create_prim_func
 from baton._src.te.schedule import Schedule
 from baton._src.te.tensor import Tensor
+from baton._src.tir.analysis.check import check_prim_func
+from baton._src.tir.analysis.outside_indices import outside_indices
 from baton._src.tir.buffer import Buffer, decl_buffer
-from baton._src.tir.check import check_prim_func
 from baton._src.tir.expr import Call, Var
-from baton._src.tir.outside_indices import outside_indices
 from baton._src.tir.prim_func import PrimFunc, as_scheduled
 from baton._src.values.dtype import DataType
 

@@ -11,7 +11,7 @@ from typing import Any
 from baton._src.codegen.llvm.module import callees_first, calls_of
 from baton._src.ir.expr import GlobalVar, Op, PrimExpr
 from baton._src.ir.traverse import post_order, rewrite, substitute
-from baton._src.passes.tir.views import strides_of
+from baton._src.passes.tir.lowering.views import strides_of
 from baton._src.support.diagnostics import fail
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st

@@ -20,8 +20,8 @@ from baton._src.driver.tuning.task import Outcome, Task, Trial
 from baton._src.driver.tuning_records.place import Place
 from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.choices import Choices, Record, using
-from baton._src.lower.kernel_schedules.convolution.winograd_choice import candidate, chosen
-from baton._src.lower.kernel_schedules.convolution.winograd_plan import Winograd
+from baton._src.lower.kernel_schedules.convolution.winograd.choice import candidate, chosen
+from baton._src.lower.kernel_schedules.convolution.winograd.plan import Winograd
 from baton._src.lower.kernel_schedules.schedule import decide
 from baton._src.lower.kernel_schedules.shared.stages import Declined
 from baton._src.lower.relax_to_vm.kernel_arguments import kernel_signature

@@ -9,7 +9,7 @@ from baton._src.ir.expr import PrimExpr
 from baton._src.ir.tensor_info import Dim
 from baton._src.ir.traverse import post_order
 from baton._src.tir.arith.analyzer import Analyzer
-from baton._src.tir.evaluate import evaluate
+from baton._src.tir.evaluation.expressions import evaluate
 from baton._src.tir.expr import Max, Var
 
 PROBES = (5040, 240, 32, 8)

@@ -15,7 +15,7 @@ from baton._src.lower.kernel_schedules.shared.loops import (
     constant,
 )
 from baton._src.lower.kernel_schedules.shared.stages import Axis, Kernel, Opaque
-from baton._src.passes.tir.fold import substitute_and_fold
+from baton._src.passes.tir.lowering.fold import substitute_and_fold
 from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops

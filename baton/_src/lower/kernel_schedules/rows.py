@@ -41,8 +41,8 @@ from baton._src.lower.kernel_schedules.shared.pieces import cut_in_pieces
 from baton._src.lower.kernel_schedules.shared.stages import Axis, Declined, Kernel, Opaque, Stage, read_kernel
 from baton._src.lower.kernel_schedules.shared.vector_reduce import along_reduction, reduction
 from baton._src.lower.kernel_schedules.shared.window_extrema import separate_windows
-from baton._src.passes.tir.flatten_buffers import as_int64
-from baton._src.passes.tir.fold import substitute_and_fold
+from baton._src.passes.tir.lowering.flatten_buffers import as_int64
+from baton._src.passes.tir.lowering.fold import substitute_and_fold
 from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops

@@ -11,8 +11,10 @@ from collections.abc import Callable
 from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules import recurrence, rows, transpose
 from baton._src.lower.kernel_schedules.attention import attention
-from baton._src.lower.kernel_schedules.convolution import conv_blocked, conv_choice, conv_phases
+from baton._src.lower.kernel_schedules.convolution import conv_choice
+from baton._src.lower.kernel_schedules.convolution.blocked import conv_blocked
 from baton._src.lower.kernel_schedules.convolution.conv_costs import Plan
+from baton._src.lower.kernel_schedules.convolution.transposed import conv_phases
 from baton._src.lower.kernel_schedules.dot_products import dot_products
 from baton._src.lower.kernel_schedules.products import matmul, prepacked
 from baton._src.lower.kernel_schedules.shared.stages import Declined

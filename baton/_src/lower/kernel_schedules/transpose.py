@@ -36,8 +36,8 @@ from baton._src.lower.kernel_schedules.shared.loops import (
 from baton._src.lower.kernel_schedules.shared.register_shuffles import INTERLEAVED, interleave, square
 from baton._src.lower.kernel_schedules.shared.reshaped import over_source_axes
 from baton._src.lower.kernel_schedules.shared.stages import Axis, Declined, Stage, read_kernel
-from baton._src.passes.tir.flatten_buffers import as_int64
-from baton._src.passes.tir.fold import substitute_and_fold
+from baton._src.passes.tir.lowering.flatten_buffers import as_int64
+from baton._src.passes.tir.lowering.fold import substitute_and_fold
 from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops

@@ -25,8 +25,8 @@ from baton._src.runtime.native.interrupts import FIRST_LOOK, POLL_SYMBOL, POLL_W
 from baton._src.support.diagnostics import InternalError
 from baton._src.support.trampoline import Task, run
 from baton._src.tir.buffer import Buffer, decl_buffer
+from baton._src.tir.builders.extern_calls import call_extern, ptr_add
 from baton._src.tir.expr import EQ, NE, BufferLoad, Var, literal
-from baton._src.tir.extern_calls import call_extern, ptr_add
 from baton._src.tir.kernel_abi import KernelABI
 from baton._src.tir.operators import add, multiply, subtract
 from baton._src.tir.prim_func import PrimFunc

@@ -13,8 +13,8 @@ from baton._src.ir.expr import PrimExpr
 from baton._src.lower.relax_to_vm.kernel_arguments import in_terms_of
 from baton._src.support.diagnostics import InternalError
 from baton._src.tir.buffer import decl_buffer
+from baton._src.tir.builders.extern_calls import ptr_add
 from baton._src.tir.expr import BufferLoad, Cast, IntImm, Var, literal
-from baton._src.tir.extern_calls import ptr_add
 from baton._src.tir.stmt import LetStmt, Stmt
 from baton._src.values.dtype import HANDLE, INT64
 

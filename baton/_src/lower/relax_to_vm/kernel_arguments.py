@@ -13,12 +13,12 @@ from baton._src.runtime.native.kernel_function import KernelSignature
 from baton._src.runtime.value_info import PrimScalar, TensorValue
 from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import InternalError
+from baton._src.tir.analysis.written_buffers import written_params
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.expr import Cast, IntImm, Var, literal
 from baton._src.tir.kernel_abi import KernelABI, kernel_abi
 from baton._src.tir.operators import multiply
 from baton._src.tir.prim_func import PrimFunc
-from baton._src.tir.written_buffers import written_params
 from baton._src.values.dtype import INT64
 
 

@@ -10,7 +10,7 @@ from baton._src.ir.module import IRModule
 from baton._src.lower.relax_to_vm.abstract_values import Fields, KernelCall, Literal, Value, View, memory_of
 from baton._src.lower.relax_to_vm.kernel_arguments import fits
 from baton._src.ops.dims import show_shape
-from baton._src.passes.tir.lower_prim_func import LEAVE_IF_FAULT, may_fault
+from baton._src.passes.tir.lowering.lower_prim_func import LEAVE_IF_FAULT, may_fault
 from baton._src.relax.nodes import Call, Constant, GlobalVar, ShapeExpr, Tuple, Var
 from baton._src.relax.special.calls import output_infos
 from baton._src.relax.struct_info import TensorStructInfo

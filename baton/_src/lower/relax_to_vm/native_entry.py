@@ -44,8 +44,8 @@ from baton._src.runtime.native.native_plan import (
 )
 from baton._src.runtime.value_info import TensorValue
 from baton._src.support.dataclass import dataclass
+from baton._src.tir.builders.extern_calls import call_extern
 from baton._src.tir.expr import Var, literal
-from baton._src.tir.extern_calls import call_extern
 from baton._src.tir.kernel_abi import KernelABI
 from baton._src.tir.operators import add
 from baton._src.tir.prim_func import PrimFunc

@@ -15,7 +15,7 @@ from dataclasses import replace
 from baton._src.lower.kernel_schedules.shared.affine import coefficient
 from baton._src.lower.kernel_schedules.shared.stages import Axis, Kernel, Stage, read_kernel
 from baton._src.lower.relax_to_vm.abstract_values import KernelCall, Pending, memory_of
-from baton._src.passes.tir.fold import substitute_and_fold
+from baton._src.passes.tir.lowering.fold import substitute_and_fold
 from baton._src.support.dataclass import dataclass
 from baton._src.tir.buffer import Buffer, constant_shape
 from baton._src.tir.expr import GE, BufferLoad, Call, IntImm

@@ -20,13 +20,13 @@ from baton._src.ir.expr import PrimExpr
 from baton._src.ir.traverse import post_order, rebuild, rewrite
 from baton._src.passes.shared.kernel_stages import Stage, read_stage, root_block, statements
 from baton._src.passes.tir.access_scope import may_miss, open_dims
-from baton._src.passes.tir.check_sizes import INLINED, tests_of_inlined
+from baton._src.passes.tir.lowering.check_sizes import INLINED, tests_of_inlined
 from baton._src.support.trampoline import Task, run
+from baton._src.tir.analysis.regions import point_regions
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.expr import BufferLoad, Call, Cast, IntImm, Var
 from baton._src.tir.intrinsics import Effect, definition
 from baton._src.tir.prim_func import PrimFunc
-from baton._src.tir.regions import point_regions
 from baton._src.tir.stmt import Block, BufferStore, SeqStmt, Stmt
 
 

@@ -1,3 +1,1 @@
-"""Lower scheduled kernels to plain loops: `lower_prim_func` lists the steps, one per file; other passes are run by
-scripts.
-"""
+"""Passes over kernels: `lowering/` makes plain loops of scheduled kernels; the others are run by scripts, by name."""

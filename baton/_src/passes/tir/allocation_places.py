@@ -16,10 +16,10 @@ from baton._src.passes.tir.prim_func_pass import PrimFuncPass
 from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
 from baton._src.tir import stmt as st
+from baton._src.tir.analysis.buffer_scopes import Scope, accesses
+from baton._src.tir.analysis.regions import pointer_arguments
 from baton._src.tir.buffer import Buffer
-from baton._src.tir.buffer_scopes import Scope, accesses
 from baton._src.tir.prim_func import PrimFunc
-from baton._src.tir.regions import pointer_arguments
 from baton._src.tir.schedule.tree import refreshed
 from baton._src.transform.context import PassContext
 

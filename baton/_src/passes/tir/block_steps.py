@@ -12,9 +12,9 @@ from __future__ import annotations
 from typing import Any
 
 from baton._src.ir.traverse import rewrite
-from baton._src.passes.tir.fold import substitute_and_fold
+from baton._src.passes.tir.lowering.fold import substitute_and_fold
+from baton._src.passes.tir.lowering.views import view_as_source
 from baton._src.passes.tir.prim_func_pass import PrimFuncPass
-from baton._src.passes.tir.views import view_as_source
 from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.tir import operators as ops

@@ -19,10 +19,10 @@ from baton._src.support.diagnostics import fail
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
+from baton._src.tir.analysis.regions import point_regions, pointer_arguments
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.buffer import Buffer, BufferRegion
 from baton._src.tir.prim_func import PrimFunc
-from baton._src.tir.regions import point_regions, pointer_arguments
 from baton._src.transform.context import PassContext
 
 

@@ -14,8 +14,8 @@ from typing import Any
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import rewrite
-from baton._src.passes.tir.flatten_buffers import element_count, flat_block, flat_index
-from baton._src.passes.tir.loop_ranges import with_ranges
+from baton._src.passes.tir.lowering.flatten_buffers import element_count, flat_block, flat_index
+from baton._src.passes.tir.lowering.loop_ranges import with_ranges
 from baton._src.passes.tir.prim_func_pass import PrimFuncPass
 from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir

@@ -20,7 +20,7 @@ from typing import Any
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.structural import structural_equal
 from baton._src.ir.traverse import children, post_order, rewrite
-from baton._src.passes.tir.fold import fold
+from baton._src.passes.tir.lowering.fold import fold
 from baton._src.passes.tir.pass_options import options_of
 from baton._src.passes.tir.prim_func_pass import PrimFuncPass
 from baton._src.passes.tir.remove_no_op import without_no_ops

@@ -16,7 +16,7 @@ from typing import Any
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.traverse import rewrite
-from baton._src.passes.tir.loop_ranges import with_ranges
+from baton._src.passes.tir.lowering.loop_ranges import with_ranges
 from baton._src.passes.tir.prim_func_pass import PrimFuncPass
 from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
@@ -24,9 +24,9 @@ from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.arith.opaque import is_index
+from baton._src.tir.builders.scalar_functions import select
 from baton._src.tir.intrinsics import intrinsic
 from baton._src.tir.prim_func import PrimFunc
-from baton._src.tir.scalar_functions import select
 from baton._src.transform.context import PassContext
 
 

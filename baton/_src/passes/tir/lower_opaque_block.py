@@ -19,7 +19,7 @@ from typing import Any
 
 from baton._src.ir.expr import PrimExpr, Range
 from baton._src.ir.traverse import rewrite, substitute
-from baton._src.passes.tir.flatten_buffers import element_count
+from baton._src.passes.tir.lowering.flatten_buffers import element_count
 from baton._src.passes.tir.prim_func_pass import PrimFuncPass
 from baton._src.passes.tir.storage_alignment import Alignment, alignments
 from baton._src.support.dataclass import dataclass

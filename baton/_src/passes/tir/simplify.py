@@ -17,11 +17,11 @@ from baton._src.support.trampoline import Task, run
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
+from baton._src.tir.analysis.reductions import begun
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.buffer import Buffer, BufferRegion
 from baton._src.tir.intrinsics import Effect, definition
 from baton._src.tir.prim_func import PrimFunc
-from baton._src.tir.reductions import begun
 from baton._src.transform.context import PassContext
 
 _OPTIONS = (

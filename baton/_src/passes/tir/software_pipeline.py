@@ -19,7 +19,7 @@ from typing import Any
 
 from baton._src.ir.expr import PrimExpr, Range
 from baton._src.ir.traverse import children, post_order, rewrite, substitute
-from baton._src.passes.tir.fold import substitute_and_fold
+from baton._src.passes.tir.lowering.fold import substitute_and_fold
 from baton._src.passes.tir.prim_func_pass import PrimFuncPass
 from baton._src.passes.tir.ssa import converted
 from baton._src.support.dataclass import dataclass
@@ -27,10 +27,10 @@ from baton._src.support.diagnostics import DiagnosticError, fail
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
+from baton._src.tir.analysis.regions import access_regions, pointer_arguments
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.buffer import Buffer, BufferRegion, decl_buffer
 from baton._src.tir.prim_func import PrimFunc
-from baton._src.tir.regions import access_regions, pointer_arguments
 from baton._src.transform.context import PassContext
 from baton._src.values.dtype import HANDLE
 

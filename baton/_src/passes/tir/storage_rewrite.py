@@ -13,7 +13,7 @@ import math
 from typing import Any
 
 from baton._src.ir.traverse import post_order, rewrite, substitute
-from baton._src.passes.tir.inplace_stores import stores_in_place
+from baton._src.passes.tir.lowering.inplace_stores import stores_in_place
 from baton._src.passes.tir.prim_func_pass import PrimFuncPass
 from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail

@@ -13,7 +13,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 from baton._src.ir.traverse import children, post_order, rewrite
-from baton._src.passes.tir.fold import Template, fold
+from baton._src.passes.tir.lowering.fold import Template, fold
 from baton._src.passes.tir.pass_options import options_of
 from baton._src.passes.tir.prim_func_pass import PrimFuncPass
 from baton._src.passes.tir.ssa import converted

@@ -10,7 +10,7 @@ from baton._src.ir.expr import PrimExpr
 from baton._src.relax.nodes import Call, Function, Var
 from baton._src.relax.struct_info import StructInfo
 from baton._src.support.dataclass import dataclass
-from baton._src.tir.evaluate import evaluate
+from baton._src.tir.evaluation.expressions import evaluate
 from baton._src.tir.expr import FloatImm, IntImm
 from baton._src.tir.expr import Var as TirVar
 from baton._src.tir.prim_func import PrimFunc

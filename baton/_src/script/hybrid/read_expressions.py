@@ -11,9 +11,9 @@ from baton._src.script.hybrid.words import IN_TIR
 from baton._src.script.read_source import ScriptSource
 from baton._src.support.diagnostics import DiagnosticError, fail
 from baton._src.tir import operators as ops
-from baton._src.tir import scalar_functions as f
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.buffer import Buffer
+from baton._src.tir.builders import scalar_functions as f
 from baton._src.tir.expr import BufferLoad, FloatImm, IntImm, literal
 from baton._src.values.dtype import DataType
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from baton._src.tir import operators as ops
-from baton._src.tir import scalar_functions as f
+from baton._src.tir.builders import scalar_functions as f
 
 DTYPES = (
     *(f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)),

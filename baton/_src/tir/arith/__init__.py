@@ -3,5 +3,5 @@
 `analyzer` is the entry point. `polynomial` sums of products; `atoms` their elements; `facts` known properties of
 variables; `bounds`, `modular`, `proofs` their consequences; `division`, `extrema`, `conditions` the rules of one
 operator family each; `canonical` converts expressions, with `comparisons`, `calls` and what is `opaque`; `int_set`
-regions; `iter_map` fused and split loop indices.
+regions; `iterators/` fused and split loop indices; `systems/` linear equations and inequalities.
 """

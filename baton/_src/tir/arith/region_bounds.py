@@ -14,8 +14,8 @@ from baton._src.ir.expr import Range
 from baton._src.tir import operators as ops
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.arith.int_set import IntSet, eval_set
-from baton._src.tir.arith.iter_affine_map import detect_iter_map
-from baton._src.tir.arith.iter_nodes import Domains
+from baton._src.tir.arith.iterators.iter_affine_map import detect_iter_map
+from baton._src.tir.arith.iterators.iter_nodes import Domains
 
 
 def estimate_region_lower_bound(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from baton._src.tir.prim_func import CHOICES, PrimFunc
-from baton._src.tir.schedule.recording import recorded
+from baton._src.tir.schedule.primitives.recording import recorded
 from baton._src.tir.schedule.tree import refuse
 
 

@@ -24,20 +24,20 @@ from baton._src.support.diagnostics import ScheduleError, fail
 from baton._src.tir import stmt as st
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.prim_func import PrimFunc
-from baton._src.tir.schedule import compute_at, inline, reduction, reverse_inline, rfactor
-from baton._src.tir.schedule.buffer_primitives import BufferPrimitives
 from baton._src.tir.schedule.handles import BlockRV, ExprRV, InlineRV, LoopRV, RemovedHandles, RootRV
 from baton._src.tir.schedule.handles import block_name as _name
-from baton._src.tir.schedule.look_primitives import LookPrimitives
-from baton._src.tir.schedule.loop_primitives import LoopPrimitives
 from baton._src.tir.schedule.module_functions import ModuleFunctions, with_unique_names
-from baton._src.tir.schedule.recording import recorded
+from baton._src.tir.schedule.primitives.buffer_primitives import BufferPrimitives
+from baton._src.tir.schedule.primitives.look_primitives import LookPrimitives
+from baton._src.tir.schedule.primitives.loop_primitives import LoopPrimitives
+from baton._src.tir.schedule.primitives.recording import recorded
+from baton._src.tir.schedule.primitives.sample_primitives import SamplePrimitives, random_from
+from baton._src.tir.schedule.primitives.tile_primitives import TilePrimitives
 from baton._src.tir.schedule.rules import RulePrimitives
-from baton._src.tir.schedule.sample_primitives import SamplePrimitives, random_from
 from baton._src.tir.schedule.srefs import StmtSRef
 from baton._src.tir.schedule.state import ScheduleState, debug_mask_of
-from baton._src.tir.schedule.tile_primitives import TilePrimitives
-from baton._src.tir.schedule.trace import Trace
+from baton._src.tir.schedule.traces.trace import Trace
+from baton._src.tir.schedule.transformations import compute_at, inline, reduction, reverse_inline, rfactor
 from baton._src.tir.schedule.tree import find_block, find_loop, realizes, refuse
 from baton._src.tir.schedule.views import require_one_name
 from baton._src.tir.text.printer import marked_script

@@ -13,7 +13,7 @@ from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import post_order
 from baton._src.tir import stmt as st
 from baton._src.tir.prim_func import PrimFunc
-from baton._src.tir.schedule.block_scope import BlockScope, block_scope
+from baton._src.tir.schedule.conditions.block_scope import BlockScope, block_scope
 from baton._src.tir.schedule.srefs import StmtSRef
 from baton._src.tir.schedule.tree import path_to, refuse
 

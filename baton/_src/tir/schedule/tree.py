@@ -11,9 +11,7 @@ from baton._src.support.diagnostics import Diagnostic, ScheduleError
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
-from baton._src.tir.arith.analyzer import Analyzer
-from baton._src.tir.buffer import Buffer, BufferRegion
-from baton._src.tir.regions import (
+from baton._src.tir.analysis.regions import (
     access_regions,
     by_pointer,
     corners,
@@ -21,6 +19,8 @@ from baton._src.tir.regions import (
     pointer_arguments,
     through_views,
 )
+from baton._src.tir.arith.analyzer import Analyzer
+from baton._src.tir.buffer import Buffer, BufferRegion
 
 
 def refuse(message: str, help: str | None = None) -> ScheduleError:

@@ -12,10 +12,10 @@ from collections.abc import Iterable
 from baton._src.ir.traverse import post_order
 from baton._src.tir import expr as tir
 from baton._src.tir import stmt as st
+from baton._src.tir.analysis.regions import pointer_arguments, through_views
+from baton._src.tir.analysis.vector_rows import runs_past_row
 from baton._src.tir.buffer import Buffer
-from baton._src.tir.regions import pointer_arguments, through_views
 from baton._src.tir.schedule.tree import find_block, refuse, replace
-from baton._src.tir.vector_rows import runs_past_row
 
 
 def without_views(root: st.Stmt, name: str) -> st.Stmt:

@@ -12,9 +12,9 @@ from baton._src.ir.target import Target
 from baton._src.support.diagnostics import fail
 from baton._src.support.trampoline import Task
 from baton._src.tir import operators
+from baton._src.tir.analysis.regions import inferred_regions
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.expr import IntImm, IterVar, Var, literal
-from baton._src.tir.regions import inferred_regions
 from baton._src.tir.stmt import Block, Stmt
 from baton._src.tir.text.operations import as_scalar
 from baton._src.tir.text.read_expressions import arguments, condition, extent_between, region

@@ -23,8 +23,8 @@ from baton._src.tir import expr as tir
 from baton._src.tir import operators
 from baton._src.tir.arith.analyzer import Analyzer
 from baton._src.tir.buffer import Buffer, BufferRegion
+from baton._src.tir.builders.scalar_functions import if_then_else
 from baton._src.tir.expr import BufferLoad, Call, IntImm, Var, literal
-from baton._src.tir.scalar_functions import if_then_else
 from baton._src.tir.stmt import full_region
 from baton._src.tir.text import python_parts
 from baton._src.tir.text.operations import as_condition, as_scalar, binary, both, comparison, is_scalar, unary

@@ -12,9 +12,9 @@ from typing import Any
 from baton._src.ir.expr import PrimExpr
 from baton._src.support.trampoline import Task
 from baton._src.tir import operators
+from baton._src.tir.builders.scalar_functions import ret
 from baton._src.tir.expr import Call, IntImm, IterVar, StringImm, Var
 from baton._src.tir.intrinsics import definition
-from baton._src.tir.scalar_functions import ret
 from baton._src.tir.stmt import (
     AssertStmt,
     BlockRealize,

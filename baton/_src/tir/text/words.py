@@ -11,9 +11,10 @@ from typing import Any
 from baton._src.ir.expr import PrimExpr, Range
 from baton._src.ir.target import Target
 from baton._src.support.diagnostics import DiagnosticError
-from baton._src.tir import dtype_limits, extern_calls, llvm_intrinsics, operators, scalar_functions, system_calls
+from baton._src.tir import dtype_limits, operators
 from baton._src.tir import expr as tir
 from baton._src.tir.buffer import Buffer
+from baton._src.tir.builders import extern_calls, llvm_intrinsics, scalar_functions, system_calls
 from baton._src.tir.expr import Call, FloatImm, IntImm, SizeVar, StringImm, Var
 from baton._src.tir.index_map import index_map
 from baton._src.tir.intrinsics import (

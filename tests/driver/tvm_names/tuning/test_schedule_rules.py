@@ -11,7 +11,7 @@ from baton import tir
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import post_order
 from baton._src.tir import stmt as st
-from baton._src.tir.interpreter import run_prim_func
+from baton._src.tir.evaluation.interpreter import run_prim_func
 from baton.script import tir as T
 from baton.target import Target
 

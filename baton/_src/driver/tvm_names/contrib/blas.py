@@ -9,8 +9,8 @@ from typing import Any
 
 from baton._src.te.computation import extern
 from baton._src.te.tensor import Tensor
+from baton._src.tir.builders.extern_calls import call_packed
 from baton._src.tir.expr import Max
-from baton._src.tir.extern_calls import call_packed
 
 
 def cblas_matmul(lhs: Tensor, rhs: Tensor, transa: bool = False, transb: bool = False, **kwargs: Any) -> Tensor:

@@ -8,7 +8,7 @@ from typing import Any
 from baton._src.support.diagnostics import fail
 from baton._src.te.computation import extern
 from baton._src.te.tensor import Tensor
-from baton._src.tir.extern_calls import call_packed
+from baton._src.tir.builders.extern_calls import call_packed
 
 
 def randint(low: int, high: int, size: Sequence[Any], dtype: str = "int32") -> Tensor:

@@ -15,12 +15,12 @@ from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import ScheduleError, fail
 from baton._src.tir import expr as tir
 from baton._src.tir import stmt as st
+from baton._src.tir.analysis.buffer_scopes import access_scopes
+from baton._src.tir.analysis.outside_indices import outside_indices
+from baton._src.tir.analysis.regions import access_regions, pointer_uses
 from baton._src.tir.buffer import Buffer, BufferRegion
-from baton._src.tir.buffer_scopes import access_scopes
 from baton._src.tir.intrinsics import Effect
-from baton._src.tir.outside_indices import outside_indices
 from baton._src.tir.prim_func import PrimFunc
-from baton._src.tir.regions import access_regions, pointer_uses
 from baton._src.transform.context import PassContext
 
 

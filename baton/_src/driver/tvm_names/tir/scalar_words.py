@@ -15,7 +15,8 @@ from typing import Any
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.support.spans import Span
-from baton._src.tir import dtype_limits, extern_calls, llvm_intrinsics, operators, scalar_functions, system_calls
+from baton._src.tir import dtype_limits, operators
+from baton._src.tir.builders import extern_calls, llvm_intrinsics, scalar_functions, system_calls
 from baton._src.tir.expr import Var
 
 

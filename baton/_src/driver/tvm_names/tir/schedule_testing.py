@@ -9,7 +9,7 @@ from baton._src.ir.module import IRModule
 from baton._src.ir.near_structural import assert_structural_equal
 from baton._src.support.diagnostics import fail
 from baton._src.tir.schedule.schedule import Schedule
-from baton._src.tir.schedule.trace import Trace
+from baton._src.tir.schedule.traces.trace import Trace
 
 
 def assert_structural_equal_ignore_global_symbol(lhs: Any, rhs: Any, *args: Any, **kwargs: Any) -> None:

@@ -12,8 +12,8 @@ from baton._src.support.diagnostics import fail
 from baton._src.te.computation import compute, reduce_axis
 from baton._src.te.reduction import sum as te_sum
 from baton._src.te.tensor import Tensor
+from baton._src.tir.builders.scalar_functions import popcount
 from baton._src.tir.operators import bitwise_xor, cast, const
-from baton._src.tir.scalar_functions import popcount
 
 _BITS = 32
 

@@ -11,9 +11,9 @@ from baton._src.ops.catalogue import CATALOGUE
 from baton._src.support.diagnostics import fail
 from baton._src.te.computation import compute
 from baton._src.te.tensor import Tensor
+from baton._src.tir.builders.scalar_functions import if_then_else
 from baton._src.tir.expr import literal
 from baton._src.tir.operators import equal
-from baton._src.tir.scalar_functions import if_then_else
 from baton._src.values.dtype import INT64
 
 

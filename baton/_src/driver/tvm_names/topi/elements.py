@@ -11,9 +11,9 @@ from baton._src.support.spans import Span
 from baton._src.te.computation import compute
 from baton._src.te.tensor import Tensor
 from baton._src.tir import operators
+from baton._src.tir.builders.scalar_functions import if_then_else
 from baton._src.tir.expr import EQ, And, Select
 from baton._src.tir.operators import floordiv, floormod
-from baton._src.tir.scalar_functions import if_then_else
 
 
 def _of_floats(name: str) -> Callable[..., Any]:

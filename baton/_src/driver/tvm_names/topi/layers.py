@@ -12,9 +12,9 @@ from baton._src.ir.expr import PrimExpr
 from baton._src.te.computation import compute
 from baton._src.te.tag import PAD_TAG
 from baton._src.te.tensor import Tensor
+from baton._src.tir.builders.scalar_functions import if_then_else
 from baton._src.tir.operators import all as all_of
 from baton._src.tir.operators import const
-from baton._src.tir.scalar_functions import if_then_else
 
 
 def dense(

@@ -16,7 +16,7 @@ from baton._src.te.computation import compute, placeholder, reduce_axis
 from baton._src.te.scan import scan
 from baton._src.te.tensor import Tensor
 from baton._src.tir import operators
-from baton._src.tir.scalar_functions import sigmoid, tanh
+from baton._src.tir.builders.scalar_functions import sigmoid, tanh
 
 Activation = Callable[[PrimExpr], PrimExpr]
 

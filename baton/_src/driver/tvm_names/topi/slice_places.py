@@ -7,8 +7,8 @@ from __future__ import annotations
 from typing import Any
 
 from baton._src.tir import operators
+from baton._src.tir.builders.scalar_functions import if_then_else
 from baton._src.tir.expr import literal
-from baton._src.tir.scalar_functions import if_then_else
 from baton._src.values.dtype import BOOL
 
 

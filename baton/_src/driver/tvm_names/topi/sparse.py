@@ -9,8 +9,8 @@ from baton._src.driver.tvm_names.contrib.sparse_arrays import CSRPlaceholderOp
 from baton._src.support.diagnostics import fail
 from baton._src.te.computation import compute, extern
 from baton._src.te.tensor import Tensor
-from baton._src.tir import ir_builder
 from baton._src.tir.arith.analyzer import Analyzer
+from baton._src.tir.builders import ir_builder
 from baton._src.tir.operators import const
 
 Place = Callable[[Any, Any], tuple[Any, Any]]

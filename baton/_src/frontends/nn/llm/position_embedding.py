@@ -16,7 +16,8 @@ from baton._src.support.diagnostics import fail
 from baton._src.te import tensor as te
 from baton._src.te.computation import compute, placeholder, var
 from baton._src.te.prim_func import create_prim_func
-from baton._src.tir import operators, scalar_functions
+from baton._src.tir import operators
+from baton._src.tir.builders import scalar_functions
 from baton._src.tir.expr import Let
 from baton._src.tir.operators import const
 from baton._src.tir.prim_func import PrimFunc

@@ -12,7 +12,8 @@ from functools import partial
 from typing import Any
 
 from baton._src.support.diagnostics import fail
-from baton._src.tir import operators, scalar_functions
+from baton._src.tir import operators
+from baton._src.tir.builders import scalar_functions
 from baton._src.tir.expr import Var
 from baton._src.tir.operators import const
 

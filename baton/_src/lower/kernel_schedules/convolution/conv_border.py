@@ -18,7 +18,7 @@ from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir.buffer import decl_buffer
-from baton._src.tir.scalar_functions import if_then_else
+from baton._src.tir.builders.scalar_functions import if_then_else
 
 MOST_STRIDE = 4
 """Steps up to which vectors are taken apart by shuffles."""

@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from baton._src.ir.target import Target
-from baton._src.lower.kernel_schedules.convolution import conv2d, conv_unpacked, depthwise_lines, line_phases
+from baton._src.lower.kernel_schedules.convolution import conv2d
 from baton._src.lower.kernel_schedules.convolution.conv_costs import Plan
+from baton._src.lower.kernel_schedules.convolution.lines import depthwise_lines, line_phases
+from baton._src.lower.kernel_schedules.convolution.unpacked import conv_unpacked
 from baton._src.lower.kernel_schedules.shared.stages import Declined
 from baton._src.tir.prim_func import PrimFunc
 

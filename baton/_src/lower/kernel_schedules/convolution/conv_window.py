@@ -14,8 +14,8 @@ from baton._src.ir.expr import Op, PrimExpr
 from baton._src.lower.kernel_schedules.shared.affine import coefficient, depends
 from baton._src.lower.kernel_schedules.shared.inline import replace_loads
 from baton._src.lower.kernel_schedules.shared.stages import Axis, Kernel, Stage
-from baton._src.passes.tir.flatten_buffers import as_int64
-from baton._src.passes.tir.fold import substitute_and_fold
+from baton._src.passes.tir.lowering.flatten_buffers import as_int64
+from baton._src.passes.tir.lowering.fold import substitute_and_fold
 from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops

@@ -31,7 +31,7 @@ from baton._src.lower.kernel_schedules.shared.loops import (
     sequence,
 )
 from baton._src.lower.kernel_schedules.shared.prefetch import prefetched
-from baton._src.passes.tir.flatten_buffers import as_int64
+from baton._src.passes.tir.lowering.flatten_buffers import as_int64
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st

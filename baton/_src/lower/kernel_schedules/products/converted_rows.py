@@ -16,7 +16,7 @@ from baton._src.lower.kernel_schedules.shared.affine import depends, step
 from baton._src.lower.kernel_schedules.shared.factors import bound, load_of
 from baton._src.lower.kernel_schedules.shared.loops import VECTORIZED, allocated, local_buffer, parallel_rows, sequence
 from baton._src.lower.kernel_schedules.shared.stages import Axis
-from baton._src.passes.tir.flatten_buffers import as_int64
+from baton._src.passes.tir.lowering.flatten_buffers import as_int64
 from baton._src.tir import expr as tir
 from baton._src.tir import stmt as st
 

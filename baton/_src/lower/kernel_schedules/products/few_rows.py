@@ -19,7 +19,7 @@ from baton._src.lower.kernel_schedules.products.tile_results import write_out
 from baton._src.lower.kernel_schedules.products.tiles import Accumulators, TileShape, tile_shape, unrolled_by
 from baton._src.lower.kernel_schedules.shared.factors import bound
 from baton._src.lower.kernel_schedules.shared.loops import allocated, i64, index_var, loop, nest, sequence
-from baton._src.passes.tir.flatten_buffers import as_int64
+from baton._src.passes.tir.lowering.flatten_buffers import as_int64
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st

@@ -11,7 +11,7 @@ from baton._src.lower.kernel_schedules.shared.loops import VECTORIZED, i64, inde
 from baton._src.lower.kernel_schedules.shared.prefetch import prefetched
 from baton._src.lower.kernel_schedules.shared.register_shuffles import square
 from baton._src.lower.kernel_schedules.shared.stages import Axis
-from baton._src.passes.tir.flatten_buffers import as_int64
+from baton._src.passes.tir.lowering.flatten_buffers import as_int64
 from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops

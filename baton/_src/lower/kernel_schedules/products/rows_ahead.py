@@ -16,7 +16,7 @@ from baton._src.lower.kernel_schedules.shared.affine import step
 from baton._src.lower.kernel_schedules.shared.factors import bound, load_of
 from baton._src.lower.kernel_schedules.shared.loops import i64, sequence
 from baton._src.lower.kernel_schedules.shared.prefetch import prefetched
-from baton._src.passes.tir.flatten_buffers import as_int64, flat_buffer, flat_index
+from baton._src.passes.tir.lowering.flatten_buffers import as_int64, flat_buffer, flat_index
 from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops

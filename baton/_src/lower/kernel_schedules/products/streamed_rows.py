@@ -31,7 +31,7 @@ from baton._src.lower.kernel_schedules.shared.loops import (
     nest,
     sequence,
 )
-from baton._src.passes.tir.flatten_buffers import as_int64
+from baton._src.passes.tir.lowering.flatten_buffers import as_int64
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st

@@ -8,7 +8,7 @@ from baton._src.ir.expr import PrimExpr
 from baton._src.ir.traverse import rewrite
 from baton._src.lower.kernel_schedules.shared.affine import same
 from baton._src.lower.kernel_schedules.shared.stages import Kernel, Stage
-from baton._src.passes.tir.fold import substitute_and_fold
+from baton._src.passes.tir.lowering.fold import substitute_and_fold
 from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops

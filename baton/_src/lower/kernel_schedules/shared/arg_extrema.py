@@ -22,9 +22,9 @@ from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
 from baton._src.tir.buffer import Buffer
+from baton._src.tir.builders.scalar_functions import isnan
 from baton._src.tir.dtype_limits import highest, lowest
 from baton._src.tir.kept_pair import is_kept
-from baton._src.tir.scalar_functions import isnan
 from baton._src.values.dtype import DataType
 
 FEW = 1 << 30

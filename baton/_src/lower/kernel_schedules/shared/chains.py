@@ -8,8 +8,8 @@ from typing import Any
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.shared.loops import VECTORIZED, index_var, loop, sequence
-from baton._src.passes.tir.fold import substitute_and_fold
-from baton._src.passes.tir.vectorize_loops import vector_lanes
+from baton._src.passes.tir.lowering.fold import substitute_and_fold
+from baton._src.passes.tir.lowering.vectorize_loops import vector_lanes
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st

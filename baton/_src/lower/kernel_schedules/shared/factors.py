@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.lower.kernel_schedules.shared.stages import Axis
-from baton._src.passes.tir.fold import substitute_and_fold
+from baton._src.passes.tir.lowering.fold import substitute_and_fold
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 

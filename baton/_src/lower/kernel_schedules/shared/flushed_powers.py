@@ -21,11 +21,11 @@ from baton._src.ir.expr import Op, PrimExpr
 from baton._src.ir.traverse import post_order, rewrite
 from baton._src.lower.kernel_schedules.shared.affine import same
 from baton._src.lower.kernel_schedules.shared.stages import Kernel, Stage
-from baton._src.passes.tir.fold import substitute_and_fold
+from baton._src.passes.tir.lowering.fold import substitute_and_fold
 from baton._src.tir import expr as tir
+from baton._src.tir.analysis.same_value import same_value
 from baton._src.tir.buffer import Buffer
 from baton._src.tir.intrinsics import intrinsic
-from baton._src.tir.same_value import same_value
 
 
 def flush_powers(kernel: Kernel) -> Kernel:

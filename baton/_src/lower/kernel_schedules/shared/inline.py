@@ -15,7 +15,7 @@ from baton._src.ir.expr import Op, PrimExpr, Range
 from baton._src.ir.traverse import post_order, rebuild, rewrite
 from baton._src.lower.kernel_schedules.shared.stages import Kernel, Opaque, Stage
 from baton._src.passes.tir.access_scope import may_miss
-from baton._src.passes.tir.fold import fold
+from baton._src.passes.tir.lowering.fold import fold
 from baton._src.support.trampoline import Task, run
 from baton._src.tir import expr as tir
 from baton._src.tir.buffer import Buffer

@@ -21,11 +21,11 @@ from baton._src.ir.traverse import children, post_order
 from baton._src.lower.kernel_schedules.shared.affine import coefficient
 from baton._src.lower.kernel_schedules.shared.loops import i64, index_var
 from baton._src.lower.kernel_schedules.shared.stages import Axis
-from baton._src.passes.tir.fold import substitute_and_fold
+from baton._src.passes.tir.lowering.fold import substitute_and_fold
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
-from baton._src.tir.iteration_points import MOST, Points, Unknown
+from baton._src.tir.analysis.iteration_points import MOST, Points, Unknown
 
 MOST_PIECES = 16
 """Pieces up to which the axis is cut: each is a loop of its own."""

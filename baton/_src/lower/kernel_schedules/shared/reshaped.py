@@ -16,7 +16,7 @@ from math import prod
 from baton._src.ir.expr import PrimExpr
 from baton._src.lower.kernel_schedules.shared.affine import coefficient
 from baton._src.lower.kernel_schedules.shared.stages import Axis, Stage
-from baton._src.passes.tir.fold import substitute_and_fold
+from baton._src.passes.tir.lowering.fold import substitute_and_fold
 from baton._src.tir import expr as tir
 from baton._src.tir.buffer import Buffer
 

@@ -26,8 +26,8 @@ from baton._src.lower.kernel_schedules.shared.loops import (
     sequence,
 )
 from baton._src.lower.kernel_schedules.shared.stages import Axis, Stage
-from baton._src.passes.tir.flatten_buffers import as_int64
-from baton._src.passes.tir.fold import substitute_and_fold
+from baton._src.passes.tir.lowering.flatten_buffers import as_int64
+from baton._src.passes.tir.lowering.fold import substitute_and_fold
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st

@@ -24,7 +24,7 @@ from baton._src.ir.traverse import bound_variables, post_order, rewrite, substit
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.passes.shared.inline_elementwise import inline_elementwise
 from baton._src.passes.shared.kernel_stages import root_block, statements
-from baton._src.passes.tir.check_sizes import INLINED
+from baton._src.passes.tir.lowering.check_sizes import INLINED
 from baton._src.relax.nodes import Call, Constant, Function, SeqExpr, ShapeExpr, Tuple, TupleGetItem, Var, VarBinding
 from baton._src.relax.special_ops import special_op
 from baton._src.relax.struct_info import ShapeStructInfo, TensorStructInfo, TupleStructInfo

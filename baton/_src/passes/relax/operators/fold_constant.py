@@ -38,8 +38,8 @@ from baton._src.relax.nodes import (
 from baton._src.relax.special_ops import special_op
 from baton._src.relax.struct_info import TensorStructInfo
 from baton._src.support.dataclass import dataclass
+from baton._src.tir.evaluation.interpreter import run_prim_func
 from baton._src.tir.expr import FloatImm, IntImm
-from baton._src.tir.interpreter import run_prim_func
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.stmt import For, While
 from baton._src.transform.context import PassContext

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from baton._src.tir.schedule.handles import BlockRV
 from baton._src.tir.schedule.schedule import Schedule
-from baton._src.tir.schedule.trace import Trace
+from baton._src.tir.schedule.traces.trace import Trace
 
 
 class _Part:

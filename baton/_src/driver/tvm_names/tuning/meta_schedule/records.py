@@ -15,7 +15,7 @@ from baton._src.support.diagnostics import fail
 from baton._src.tir.buffer import constant_shape
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.schedule.schedule import Schedule
-from baton._src.tir.schedule.trace import Trace
+from baton._src.tir.schedule.traces.trace import Trace
 from baton._src.tir.text.parser import parse_text
 from baton._src.tir.text.printer import script
 

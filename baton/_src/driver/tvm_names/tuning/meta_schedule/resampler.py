@@ -10,9 +10,9 @@ from baton._src.driver.tvm_names.tuning.rule_space import RuleSpace
 from baton._src.driver.tvm_names.tuning.workloads import only_kernel
 from baton._src.ir.module import IRModule
 from baton._src.ir.target import Target
-from baton._src.tir.schedule.instruction_kinds import KINDS
 from baton._src.tir.schedule.schedule import Schedule
-from baton._src.tir.schedule.trace import Trace
+from baton._src.tir.schedule.traces.instruction_kinds import KINDS
+from baton._src.tir.schedule.traces.trace import Trace
 
 _RULE = KINDS["schedule_by_rule"].name
 

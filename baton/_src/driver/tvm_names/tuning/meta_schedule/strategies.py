@@ -17,7 +17,7 @@ from baton._src.ir.module import IRModule
 from baton._src.ir.target import Target
 from baton._src.support.diagnostics import DiagnosticError, fail
 from baton._src.tir.schedule.schedule import Schedule
-from baton._src.tir.schedule.trace import Trace
+from baton._src.tir.schedule.traces.trace import Trace
 
 PATIENCE = 100
 """Proposals in a row that were measured before, or cannot be made, until a space counts as searched."""

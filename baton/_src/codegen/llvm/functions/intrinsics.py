@@ -1,0 +1,133 @@
+"""TIR's intrinsics in LLVM IR: one table, `tir.exp` -> the function that writes it; memory, lanes and calls of C."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from baton._src.codegen.llvm.functions import dot_products
+from baton._src.codegen.llvm.functions.integer_intrinsics import INTEGERS, Handler, Writer
+from baton._src.codegen.llvm.functions.real_intrinsics import REALS
+from baton._src.codegen.llvm.padded import from_memory, to_memory
+from baton._src.codegen.llvm.types import byte_size, literal_text, memory_type, register_type
+from baton._src.ir.expr import PrimExpr
+from baton._src.support.diagnostics import fail
+from baton._src.tir import expr as tir
+from baton._src.values.dtype import DataType
+
+
+def _large_uint(w: Writer, call: tir.Call) -> str:
+    low, high = (a.value & 0xFFFFFFFF for a in call.args)
+    return str((high << 32) | low)
+
+
+def _as_it_is(w: Writer, call: tir.Call) -> str:
+    return str(w.emit(call.args[0]))
+
+
+def _reinterpret(w: Writer, call: tir.Call) -> str:
+    source, target = call.args[0].dtype, call.dtype
+    operand = w.emit(call.args[0])
+    old, new = register_type(source), register_type(target)
+    if old == new:
+        return str(operand)
+    if "handle" in (source.kind, target.kind):
+        word = "ptrtoint" if source.kind == "handle" else "inttoptr"
+        return str(w.f.value(f"{word} {old} {operand} to {new}"))
+    return str(w.f.value(f"bitcast {old} {operand} to {new}"))
+
+
+def _ptr_add(w: Writer, call: tir.Call) -> str:
+    return str(w.f.value(f"getelementptr inbounds i8, ptr {w.emit(call.args[0])}, i64 {w.index(call.args[1])}"))
+
+
+def _address_of(w: Writer, call: tir.Call) -> str:
+    load = call.args[0]
+    if not isinstance(load, tir.BufferLoad):
+        raise fail("codegen-intrinsic", "address_of takes an element of a buffer", span=call.span)
+    return str(w.pointer(load.buffer, load.indices[0]))
+
+
+def _access_ptr(w: Writer, call: tir.Call) -> str:
+    """tvm_access_ptr(type annotation, data, offset, extent, rw mask): the offset is in elements of the type."""
+    size = byte_size(call.args[0].dtype.element)
+    offset = w.f.value(f"mul i64 {w.index(call.args[2])}, {size}")
+    return str(w.f.value(f"getelementptr inbounds i8, ptr {w.emit(call.args[1])}, i64 {offset}"))
+
+
+def _constant_memory(w: Writer, call: tir.Call) -> str:
+    spelled = call.args[0]
+    assert isinstance(spelled, tir.StringImm)
+    return str(w.f.module.memory(bytes.fromhex(spelled.value), 64))
+
+
+def _is_null(w: Writer, call: tir.Call) -> str:
+    return str(w.f.value(f"icmp eq ptr {w.emit(call.args[0])}, null"))
+
+
+def _call_extern(w: Writer, call: tir.Call) -> str:
+    name, *rest = call.args
+    if not isinstance(name, tir.StringImm):
+        raise fail("codegen-intrinsic", "call_extern takes the function's name first", span=call.span)
+    return call_c(w, w.f.module.import_function, name.value, call.dtype, rest)
+
+
+def call_c(w: Writer, declare: Callable[..., str], name: str, dtype: DataType, args: list[PrimExpr]) -> str:
+    """A call by the C convention: bools travel as bytes."""
+    kinds = [memory_type(a.dtype) for a in args]
+    operands = []
+    for argument, kind in zip(args, kinds):
+        operand = to_memory(w.f, argument.dtype, w.emit(argument))
+        operands.append(f"{kind} {operand}")
+    result = "void" if dtype.is_void else memory_type(dtype)
+    symbol = declare(name, result, kinds)
+    text = f"call {result} {symbol}({', '.join(operands)})"
+    if result == "void":
+        w.f.line(text)
+        return ""
+    return from_memory(w.f, dtype, w.f.value(text))
+
+
+def _half(upper: bool) -> Handler:
+    def write(w: Writer, call: tir.Call) -> str:
+        lanes = call.args[0].dtype.lanes
+        start = lanes // 2 if upper else 0
+        picks = ", ".join(f"i32 {start + i}" for i in range(lanes // 2))
+        kind = register_type(call.args[0].dtype)
+        return str(w.f.value(f"shufflevector {kind} {w.emit(call.args[0])}, {kind} poison, <{picks}>"))
+
+    return write
+
+
+def _combine(w: Writer, call: tir.Call) -> str:
+    kind = register_type(call.args[0].dtype)
+    picks = ", ".join(f"i32 {i}" for i in range(call.dtype.lanes))
+    a, b = (w.emit(x) for x in call.args)
+    return str(w.f.value(f"shufflevector {kind} {a}, {kind} {b}, <{picks}>"))
+
+
+def _undef(w: Writer, call: tir.Call) -> str:
+    return literal_text(call.dtype, 0)
+
+
+HANDLERS: dict[str, Handler] = {
+    **REALS,
+    **INTEGERS,
+    "tir.dot_u8s8": dot_products.dot_u8s8,
+    "tir.dot_bf16": dot_products.dot_bf16,
+    "tir.large_uint_imm": _large_uint,
+    "tir.likely": _as_it_is,
+    "tir.ignore_loop_partition": _as_it_is,
+    "tir.index_within": lambda w, call: w.check_index(call),
+    "tir.undef": _undef,
+    "tir.reinterpret": _reinterpret,
+    "tir.ptr_add": _ptr_add,
+    "tir.address_of": _address_of,
+    "tir.tvm_access_ptr": _access_ptr,
+    "tir.constant_memory": _constant_memory,
+    "tir.isnullptr": _is_null,
+    "tir.call_extern": _call_extern,
+    "tir.call_pure_extern": _call_extern,
+    "tir.vectorlow": _half(upper=False),
+    "tir.vectorhigh": _half(upper=True),
+    "tir.vectorcombine": _combine,
+}

@@ -1,0 +1,1 @@
+"""Convolutions over blocked channels (NCHW16c), in register tiles (`conv_blocked`)."""

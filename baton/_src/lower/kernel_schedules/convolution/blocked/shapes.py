@@ -1,0 +1,131 @@
+"""The shape of a blocked convolution's register tiles: blocks of output channels, points of a row, rows."""
+
+from __future__ import annotations
+
+from baton._src.ir.target import Target
+from baton._src.lower.kernel_schedules.choices import tuned
+from baton._src.lower.kernel_schedules.convolution.blocked.depthwise import taps_at_once
+from baton._src.lower.kernel_schedules.convolution.blocked.parts import BlockedConv
+from baton._src.lower.kernel_schedules.convolution.blocked.tiles import widths_of
+from baton._src.lower.kernel_schedules.shared.factors import load_of
+from baton._src.lower.kernel_schedules.shared.loops import constant, product
+
+USUAL_ROWS = (7, 10, 14, 20, 28, 40, 56, 80)
+"""Row lengths assumed when tiles for any length are chosen; maps merged to one row are assumed square."""
+MOST_BLOCKS = 4
+"""Most blocks of output channels in a tile: each is a separate stream of weights."""
+WEIGHTS_AN_INPUT = 4
+"""Most weights for each input of a map that threads share by its rows rather than by channels."""
+
+
+def most_points(target: Target, width: int, blocks: int) -> int:
+    """Most points of a tile of that many blocks: registers hold a vector per sum, each block's weights and an input."""
+    vectors = _vectors(target, width) * blocks
+    return max(1, (_registers(target) - 2 - vectors) // vectors)
+
+
+def _registers(target: Target) -> int:
+    return 32 if target.vector_bits >= 512 or "neon" in target.features else 16
+
+
+def _vectors(target: Target, width: int) -> int:
+    """Of a block."""
+    return max(1, width // max(2, target.lanes(32)))
+
+
+def row_taps(conv: BlockedConv, target: Target) -> int:
+    """How many taps in a row of the window a tile takes at a time: several for depthwise convolutions."""
+    if not conv.is_depthwise or conv.channels:
+        return 1
+    return taps_at_once(conv.columns.taps, _vectors(target, conv.width), _registers(target))
+
+
+def _most_points(conv: BlockedConv, target: Target, blocks: int) -> int:
+    """Points of a tile of so many blocks."""
+    taps, vectors = row_taps(conv, target), _vectors(target, conv.width)
+    if taps == 1:
+        return most_points(target, conv.width, blocks)
+    return max(1, (_registers(target) - 2 - taps * vectors) // vectors)
+
+
+def tile_shape(conv: BlockedConv, target: Target) -> tuple[int, int, int]:
+    """(blocks, points, rows) of a tile: the shape with the fewest steps, by arithmetic and by loads."""
+    points = conv.columns.axis.size
+    if points is None:
+        return _tuned_shape(conv, target, _shape_for_any(conv, target))
+    best: tuple[float, int, int, int] | None = None
+    for count in range(1, MOST_BLOCKS + 1):
+        if not _may_share(conv, count):
+            continue
+        most = _most_points(conv, target, count)
+        tiles = -(-points // most)
+        wide = -(-points // tiles)
+        lines = 2 if tiles == 1 and 2 * wide <= most and _may_pair(conv) else 1
+        cost = tiles * max(wide * lines * count + 0.15 * (wide * lines + 2 * count), 6.0) / (count * lines)
+        if best is None or cost < best[0]:
+            best = (cost, count, wide, lines)
+    assert best is not None
+    return _tuned_shape(conv, target, best[1:])
+
+
+def _shape_for_any(conv: BlockedConv, target: Target) -> tuple[int, int, int]:
+    """The same for rows of unknown length."""
+    best: tuple[float, int, int] | None = None
+    for count in (n for n in range(1, MOST_BLOCKS + 1) if _may_share(conv, n)):
+        for wide in range(1, _most_points(conv, target, count) + 1):
+            cost = 0.0
+            for length in USUAL_ROWS:
+                left = length * (1 if conv.rows is not None else length)
+                for points in widths_of(wide):
+                    cost += left // points * max(points * count + 0.15 * (points + 2 * count), 6.0) / (length * count)
+                    left %= points
+            if best is None or cost < best[0]:
+                best = (cost, count, wide)
+    assert best is not None
+    return best[1], best[2], 1
+
+
+def _tuned_shape(conv: BlockedConv, target: Target, usual: tuple[int, int, int]) -> tuple[int, int, int]:
+    """The tuned shape near the `usual` one: every candidate fits in the registers."""
+    counts = (n for n in range(1, MOST_BLOCKS + 1) if _may_share(conv, n))
+    count = tuned("conv_blocks", usual[0], counts)
+    most, points = _most_points(conv, target, count), conv.columns.axis.size
+    wide = tuned("conv_points", min(usual[1], most), range(1, min(most, points or most) + 1))
+    pairs = points is not None and wide >= points and 2 * wide <= most and _may_pair(conv)
+    fit = [1, 2] if pairs else [1]
+    return count, wide, tuned("conv_rows", usual[2] if usual[2] in fit else 1, fit)
+
+
+def _may_share(conv: BlockedConv, count: int) -> bool:
+    """Whether that many blocks of output channels may be in a tile: they must read the same input."""
+    size, alike = conv.blocks.size, conv.alike
+    if count == 1:
+        return True
+    return size is not None and size % count == 0 and not conv.is_depthwise and (alike is None or alike % count == 0)
+
+
+def _may_pair(conv: BlockedConv) -> bool:
+    """Whether two rows may share a tile, which halves the loads of weights."""
+    rows = conv.rows
+    return rows is not None and rows.tap is not None and (rows.axis.size or 1) > 1 and not conv.is_depthwise
+
+
+def parts_of_map(conv: BlockedConv, points: int, lines: int, target: Target) -> int:
+    """Into how many equal parts a dense convolution's map of known size is cut, one for a thread; each goes through all
+    channels.
+
+    Threads then read mostly what they have written themselves in the layer before, not what is in another core's cache.
+    But all of them read all weights, so there must not be too many. ResNet-50 takes 0.97 of the time on two cores of an
+    Emerald Rapids Xeon.
+    """
+    images, width = conv.anchored.stage.spatial[0].size, conv.columns.axis.size
+    height = 1 if conv.rows is None else conv.rows.axis.size
+    if width is None or height is None or conv.is_depthwise or (images or 1) >= target.num_cores:
+        return 1
+    weights, inputs = (
+        constant(product(shape)) for shape in (load_of(conv.weight).buffer.shape, conv.data.buffer.shape[1:])
+    )
+    if weights is None or inputs is None or weights > WEIGHTS_AN_INPUT * inputs:
+        return 1
+    tasks = -(-height // lines) if conv.rows is not None else -(-width // points)
+    return max(n for n in range(1, target.num_cores + 1) if tasks % n == 0)

@@ -1,0 +1,1 @@
+"""Convolutions of few channels and depthwise ones, line by line."""

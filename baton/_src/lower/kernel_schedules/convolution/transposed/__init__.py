@@ -1,0 +1,1 @@
+"""Transposed convolutions, phase by phase of their stride (`conv_phases`)."""

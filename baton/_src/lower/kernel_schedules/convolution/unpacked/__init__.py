@@ -1,0 +1,1 @@
+"""Convolutions that read their input in place (`conv_unpacked`)."""

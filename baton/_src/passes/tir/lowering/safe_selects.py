@@ -1,0 +1,45 @@
+"""A `Select` evaluates both of its values. Where one could read out of bounds, it becomes an `if_then_else`.
+
+B[i] = T.Select(i >= 4, A[i - 4], 0)        ->      B[i] = T.if_then_else(i >= 4, A[i - 4], 0)
+
+Others stay, since vectors are faster without branches. (`RewriteUnsafeSelect` changes all that read memory.)
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from baton._src.ir.traverse import post_order, rewrite
+from baton._src.passes.tir.access_scope import AccessScope
+from baton._src.tir import expr as tir
+from baton._src.tir.analysis.guarded_accesses import Access, guarded_accesses
+from baton._src.tir.builders import scalar_functions
+from baton._src.tir.prim_func import PrimFunc
+
+
+def with_safe_selects(func: PrimFunc) -> PrimFunc:
+    """`func` with choices in place of such selects; the same object if there are none."""
+    selects = [n for n in post_order(func.body) if isinstance(n, tir.Select)]
+    wanted = {load for node in selects for load in _loads(node)}
+    if not wanted:
+        return func
+    found = [a for a in guarded_accesses(func.body, selects_choose=False) if a.node in wanted]
+    inside = {a.node for a in found} - {a.node for a in found if not _is_inside(a)}
+
+    def rule(node: Any) -> Any:
+        if not isinstance(node, tir.Select) or node.condition.dtype.lanes > 1 or _loads(node) <= inside:
+            return None
+        return scalar_functions.if_then_else(node.condition, node.true_value, node.false_value)
+
+    return func.with_fields(body=rewrite(func.body, rule))
+
+
+def _loads(node: tir.Select) -> set[Any]:
+    return {n for n in post_order([node.true_value, node.false_value]) if isinstance(n, tir.BufferLoad)}
+
+
+def _is_inside(access: Access) -> bool:
+    """Whether indices are provably in range wherever the access may happen."""
+    scope, node = AccessScope(access.path), access.node
+    pairs = zip(node.indices, node.buffer.shape)
+    return all(scope.is_inside(scope.resolved(index), scope.resolved(extent)) for index, extent in pairs)

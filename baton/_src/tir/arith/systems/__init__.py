@@ -1,0 +1,1 @@
+"""Systems of linear equations and inequalities over the integers."""

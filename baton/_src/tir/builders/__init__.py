@@ -1,0 +1,1 @@
+"""Functions that build expressions and statements under TVM's names."""

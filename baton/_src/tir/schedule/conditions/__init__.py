@@ -1,0 +1,1 @@
+"""When a step of a schedule is right: dependences, coverage, ranges."""

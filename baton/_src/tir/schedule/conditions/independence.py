@@ -1,0 +1,104 @@
+"""Whether the iterations of a loop may run concurrently: none depends on another one, or stores what it uses."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+from baton._src.ir.expr import Range
+from baton._src.ir.traverse import post_order
+from baton._src.tir import stmt as st
+from baton._src.tir.analysis.buffer_scopes import accesses
+from baton._src.tir.analysis.iteration_conflicts import conflicts
+from baton._src.tir.buffer import Buffer
+from baton._src.tir.expr import IntImm
+from baton._src.tir.schedule.tree import path_to, realizes, refuse
+
+
+def require_independent(loop: st.For, root: st.Stmt) -> None:
+    """Refuse a parallel or vectorised loop (in `root`) whose iterations depend on each other, and one bound to threads
+    whose axes they cannot share.
+    """
+    if loop.kind in (st.ForKind.PARALLEL, st.ForKind.VECTORIZED):
+        _require_axes_shared(loop, ("spatial",))
+        if not _runs_once(loop):
+            _require_elements_apart(loop, root)
+    elif loop.thread_binding is not None:  # those of one group may reduce together
+        in_group = loop.thread_binding.thread_tag.startswith("threadIdx")
+        _require_axes_shared(loop, ("spatial", "reduce") if in_group else ("spatial",))
+
+
+def _require_axes_shared(loop: st.For, kinds: Sequence[str]) -> None:
+    """Refuse a loop that axes of other kinds go along."""
+    for item in post_order(loop.body):
+        if not isinstance(item, st.BlockRealize):
+            continue
+        for axis, value in zip(item.block.iter_vars, item.iter_values):
+            if axis.iter_type not in kinds and any(n is loop.loop_var for n in post_order(value)):
+                carried = "the reduction" if axis.iter_type == "reduce" else f"the axis {axis.var.name}"
+                raise refuse(
+                    f"the loop over {loop.loop_var.name} carries {carried} of block {item.block.name_hint}",
+                    help="split the reduction off (rfactor) or choose a data-parallel loop",
+                )
+
+
+def require_order_kept(before: Sequence[st.For], after: Sequence[st.For]) -> None:
+    """Refuse to reorder loops that carry axes with dependent values: such a loop may only be interchanged with one
+    whose iterations are independent.
+    """
+    body = before[-1].body
+    for outer, inner in itertools.combinations(before, 2):
+        if after.index(outer) < after.index(inner) or _runs_once(outer) or _runs_once(inner):
+            continue
+        carrying = [name for loop in (outer, inner) if (name := _carried_in_order(loop, body)) is not None]
+        if len(carrying) == 2:
+            raise refuse(
+                f"the loops over {outer.loop_var.name} and {inner.loop_var.name} carry an axis of block {carrying[0]}"
+                " that goes on from its earlier values: their order is that of the values"
+            )
+        if carrying:
+            other = outer if _carried_in_order(inner, body) is not None else inner
+            nest = body
+            for loop in reversed([loop for loop in before if loop is not other]):
+                nest = loop.with_fields(body=nest)
+            alone = other.with_fields(kind=st.ForKind.PARALLEL, thread_binding=None, body=nest)
+            require_independent(alone, alone)
+
+
+def _runs_once(loop: st.For) -> bool:
+    return isinstance(loop.extent, IntImm) and loop.extent.value <= 1
+
+
+def _carried_in_order(loop: st.For, body: st.Stmt) -> str | None:
+    """The block that has an axis along the loop which is neither data-parallel nor reduced."""
+    for item in post_order(body):
+        if isinstance(item, st.BlockRealize):
+            for axis, value in zip(item.block.iter_vars, item.iter_values):
+                if axis.iter_type not in ("spatial", "reduce") and loop.loop_var in post_order(value):
+                    return item.block.name_hint
+    return None
+
+
+def _require_elements_apart(loop: st.For, root: st.Stmt) -> None:
+    """Refuse a loop of which one iteration stores elements that another one accesses, unless the buffer has no other
+    uses: lowering then privatises it, or makes the loop serial (`passes.tir.private_memory`). Blocks that accumulate
+    into what earlier instances stored share one buffer.
+    """
+    domains = {n.loop_var: Range(n.min, n.extent) for n in path_to(root, loop)[:-1] if isinstance(n, st.For)}
+    going_on = {r.block.name_hint for r in realizes(loop) if any(a.iter_type == "opaque" for a in r.block.iter_vars)}
+    for store, other in conflicts(loop, domains):
+        if not going_on.isdisjoint((store.block, other.block)) or not _is_filled_inside(store.buffer, loop, root):
+            name = loop.loop_var.name
+            raise refuse(
+                f"block {store.block} stores elements of {store.buffer.name} in one iteration over {name},"
+                f" and block {other.block} may access them in another one",
+                help="choose a loop around which the buffer is complete",
+            )
+
+
+def _is_filled_inside(buffer: Buffer, loop: st.For, root: st.Stmt) -> bool:
+    """Whether the function allocates the buffer, and all uses of it are in the loop, a store first."""
+    if not any(buffer in n.alloc_buffers for n in post_order(root) if isinstance(n, st.Block)):
+        return False
+    uses = accesses(root, {})[buffer.data]
+    return loop in uses.scopes and uses.is_stored

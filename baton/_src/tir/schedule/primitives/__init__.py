@@ -1,0 +1,1 @@
+"""The methods of `Schedule`, by subject; each records itself in the trace."""

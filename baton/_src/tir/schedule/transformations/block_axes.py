@@ -1,0 +1,237 @@
+"""Change the axes of a block: transform them by an index map, or pad them to multiples.
+
+transform_block_layout:  loops and axes (i, j) of a block become those the map says, e.g. (i * 10 + j,)
+pad_einsum:              axes of a product rounded up; operands are copied with zeros around, the result is cut out
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from baton._src.ir.expr import PrimExpr, Range
+from baton._src.ir.traverse import post_order, substitute
+from baton._src.tir import expr as tir
+from baton._src.tir import operators as ops
+from baton._src.tir import stmt as st
+from baton._src.tir.buffer import Buffer, BufferRegion, decl_buffer
+from baton._src.tir.builders.scalar_functions import if_then_else
+from baton._src.tir.expr import IterVar
+from baton._src.tir.index_map import IndexMap
+from baton._src.tir.schedule.transformations.buffer_accesses import with_accesses
+from baton._src.tir.schedule.transformations.cache import insert_nest
+from baton._src.tir.schedule.transformations.nests import nest_over
+from baton._src.tir.schedule.tree import find_block, is_true, path_to, refreshed, refuse, replace, simplify
+from baton._src.tir.schedule.views import without_views
+
+_TRUE = tir.IntImm("bool", 1)
+
+
+def _own_loops(root: st.Stmt, realize: st.BlockRealize, what: str) -> list[st.For]:
+    """The loops of a block, each of which is one of its axes, in their order."""
+    loops: list[st.For] = []
+    for item in path_to(root, realize)[:-1]:
+        loops = [*loops, item] if isinstance(item, st.For) else []
+    loops = loops[len(loops) - len(realize.iter_values) :]
+    plain = len(loops) == len(realize.iter_values) and is_true(realize.predicate)
+    for loop, value, axis in zip(loops, realize.iter_values, realize.block.iter_vars):
+        plain = plain and value is loop.loop_var and _is_zero(loop.min) and _same(loop.extent, axis.extent)
+    if not plain or not loops:
+        raise refuse(f"{what} takes a block whose loops are its axes, one by one, without a condition")
+    return loops
+
+
+def _is_zero(expr: PrimExpr) -> bool:
+    return isinstance(expr, tir.IntImm) and expr.value == 0
+
+
+def reorder_axes(root: st.Stmt, name: str, order: Sequence[int]) -> st.Stmt:
+    """The block with its axes in another order: the first is the one that was at `order[0]`."""
+    realize = find_block(root, name)
+    axes = realize.block.iter_vars
+    if sorted(order) != list(range(len(axes))):
+        raise refuse(f"the {len(axes)} axes of block {name} have no order {list(order)}")
+    block = realize.block.with_fields(iter_vars=tuple(axes[n] for n in order))
+    values = tuple(realize.iter_values[n] for n in order)
+    return replace(root, {realize: realize.with_fields(iter_values=values, block=block)})
+
+
+def without_regions(root: st.Stmt, name: str, kind: str, numbers: Sequence[int]) -> st.Stmt:
+    """The block without some of its declared read or write regions."""
+    if kind not in ("read", "write"):
+        raise refuse(f'a block has regions it reads ("read") and writes ("write"), none of kind {kind!r}')
+    block = find_block(root, name).block
+    regions = getattr(block, f"{kind}s")
+    if not set(numbers) <= set(range(len(regions))):
+        raise refuse(f"block {name} has {len(regions)} regions of kind {kind}, no {list(numbers)}")
+    kept = tuple(region for n, region in enumerate(regions) if n not in numbers)
+    return replace(root, {block: block.with_fields(**{f"{kind}s": kept})})
+
+
+def with_region(root: st.Stmt, name: str, number: int, kind: str, bounds: IndexMap) -> st.Stmt:
+    """The block with another declared region of a buffer: the map of its axes gives begin and end of each dim."""
+    if kind not in ("read", "write"):
+        raise refuse(f'a block has regions it reads ("read") and writes ("write"), none of kind {kind!r}')
+    block = find_block(root, name).block
+    regions = list(getattr(block, f"{kind}s"))
+    if not 0 <= number < len(regions):
+        raise refuse(f"block {name} has {len(regions)} regions of kind {kind}, no number {number}")
+    buffer = regions[number].buffer
+    ends = bounds.map_indices([axis.var for axis in block.iter_vars])
+    if len(ends) != 2 * buffer.ndim:
+        raise refuse(f"{buffer.name} has {buffer.ndim} axes: {2 * buffer.ndim} bounds are needed, not {len(ends)}")
+    box = [Range(first, simplify(ops.subtract(last, first))) for first, last in zip(ends[::2], ends[1::2])]
+    regions[number] = BufferRegion(buffer, tuple(box))
+    key = f"explicit_{kind}_region"
+    known = [*block.annotations.get(key, ()), *([] if number in block.annotations.get(key, ()) else [number])]
+    changed = {f"{kind}s": tuple(regions), "annotations": {**block.annotations, key: known}}
+    return replace(root, {block: block.with_fields(**changed)})
+
+
+def transform_block_layout(root: st.Stmt, name: str, index_map: IndexMap) -> st.Stmt:
+    """The block over the axes that the map computes from its own; the map must be bijective."""
+    realize = find_block(root, name)
+    block = realize.block
+    loops = _own_loops(root, realize, "transform_block_layout")
+    shape = [loop.extent for loop in loops]
+    back = index_map.inverse(shape)
+    variables = dict(zip(index_map.initial_indices, block.iter_vars))
+    axes: list[IterVar] = []
+    for number, (index, extent) in enumerate(zip(index_map.final_indices, index_map.map_shape(shape))):
+        kinds = {variables[n].iter_type for n in post_order(index) if isinstance(n, tir.Var) and n in variables}
+        if len(kinds) > 1:
+            raise refuse(f"new axis {number} of block {name} would mix {' and '.join(sorted(map(str, kinds)))} axes")
+        own = tir.Var(f"v{number}", extent.dtype)
+        kind = kinds.pop() if kinds else block.iter_vars[0].iter_type
+        axes.append(IterVar(Range(tir.IntImm(own.dtype, 0), extent), own, kind))
+    old = back.map_indices([axis.var for axis in axes])
+    renamed: dict[Any, Any] = {a.var: ops.cast(a.var.dtype, o) for a, o in zip(block.iter_vars, old)}
+    made = block.with_fields(
+        iter_vars=tuple(axes),
+        match_buffers=tuple(substitute(view, renamed) for view in block.match_buffers),
+        body=substitute(block.body, renamed),
+        init=None if block.init is None else substitute(block.init, renamed),
+    )
+    return replace(root, {loops[0]: nest_over(axes, refreshed(made))})
+
+
+def pad_einsum(root: st.Stmt, name: str, padding: Sequence[int]) -> st.Stmt:
+    """The block with axis n rounded up to a multiple of `padding[n]`; zeros are what is added to its operands.
+
+    The block must be a sum of products: a reduction by addition whose terms are products of loads, each at axes or
+    constants.
+    """
+    root = without_views(root, name)
+    realize = find_block(root, name)
+    block = realize.block
+    loops = _own_loops(root, realize, "pad_einsum")
+    if len(padding) != len(loops) or any(p < 1 for p in padding):
+        raise refuse(f"block {name} has {len(loops)} axes, each with a padding of 1 or more; given {list(padding)}")
+    _check_einsum(block)
+    _require_padded_operands(block, loops, padding)
+    axes: list[IterVar] = []
+    for axis, loop, size in zip(block.iter_vars, loops, padding):
+        extent = simplify(ops.multiply(ops.ceildiv(loop.extent, size), size))
+        axes.append(IterVar(Range(tir.IntImm(axis.var.dtype, 0), extent), axis.var, axis.iter_type))
+    sizes = {axis.var: axis.dom.extent for axis in axes if axis.dom is not None}
+    made = block.with_fields(iter_vars=tuple(axes))
+    copies: list[tuple[Buffer, Buffer, bool]] = []
+    for region, is_read in [(r, True) for r in block.reads] + [(w, False) for w in block.writes]:
+        buffer = region.buffer
+        if any(buffer is b for b, _, _ in copies):
+            continue
+        accesses = [n for n in post_order(block) if isinstance(n, (tir.BufferLoad, st.BufferStore))]
+        indices = next(n.indices for n in accesses if n.buffer is buffer)
+        shape = [sizes[i] if isinstance(i, tir.Var) else dim for i, dim in zip(indices, buffer.shape)]
+        if all(_same(a, b) for a, b in zip(shape, buffer.shape)):
+            continue
+        copy = decl_buffer(shape, buffer.dtype, f"{buffer.name}_pad")
+        copies.append((buffer, copy, is_read and not any(w.buffer is buffer for w in block.writes)))
+    for buffer, copy, _ in copies:
+        made = substitute(made, {buffer: copy})
+    new = nest_over(axes, refreshed(made))
+    current: st.Stmt = loops[0]
+    for buffer, copy, is_read in copies:
+        nest = _copied(copy, buffer, pads=True) if is_read else _copied(buffer, copy, pads=False)
+        root = insert_nest(root, current, new, nest, copy, before=is_read)
+        current = new
+    return root if copies else replace(root, {loops[0]: new})
+
+
+def _check_einsum(block: st.Block) -> None:
+    """Refuse all but C = C + a product of elements: zeros that stand for operands add nothing to it."""
+    store = block.body
+    if not isinstance(store, st.BufferStore) or block.init is None or not isinstance(store.value, tir.Add):
+        raise _no_einsum(block)
+    a, b = store.value.a, store.value.b
+    factors: list[Any] = [b if _is_load_of(a, store.buffer) else a]
+    is_sum = _is_load_of(a, store.buffer) or _is_load_of(b, store.buffer)
+    at_axes = (isinstance(i, tir.Var) or ops.is_const(dim, 1) for i, dim in zip(store.indices, store.buffer.shape))
+    if not is_sum or not all(at_axes):
+        raise _no_einsum(block)
+    while factors:
+        factor = factors.pop()
+        if isinstance(factor, tir.Mul):
+            factors += [factor.a, factor.b]
+        elif isinstance(factor, tir.Cast):
+            factors.append(factor.value)
+        elif (
+            not isinstance(factor, tir.BufferLoad)
+            or factor.buffer is store.buffer
+            or not all(isinstance(i, tir.Var | tir.IntImm) for i in factor.indices)
+        ):
+            raise _no_einsum(block)
+
+
+def _require_padded_operands(block: st.Block, loops: Sequence[st.For], padding: Sequence[int]) -> None:
+    """Refuse to pad a reduced axis that no operand has: what is added there would be added more often."""
+    operands = {n for load in post_order(block.body) if isinstance(load, tir.BufferLoad) for n in load.indices}
+    for axis, loop, size in zip(block.iter_vars, loops, padding):
+        grows = not _is_zero(simplify(ops.floormod(loop.extent, size)))
+        if grows and axis.iter_type == "reduce" and axis.var not in operands:
+            raise refuse(f"no operand of block {block.name_hint} has the axis {axis.var.name}, which was to be padded")
+
+
+def _is_load_of(value: PrimExpr, buffer: Buffer) -> bool:
+    return isinstance(value, tir.BufferLoad) and value.buffer is buffer
+
+
+def _no_einsum(block: st.Block) -> Exception:
+    return refuse(f"block {block.name_hint} is not a sum of products of elements: padding would change it")
+
+
+def _same(one: PrimExpr, other: PrimExpr) -> bool:
+    return _is_zero(simplify(ops.subtract(one, ops.cast(one.dtype, other))))
+
+
+def _copied(target: Buffer, source: Buffer, pads: bool) -> st.Stmt:
+    """`target` filled from `source`: padded with zeros beyond its end, or only its beginning."""
+    axes = [IterVar(Range(tir.IntImm(d.dtype, 0), d), tir.Var(f"v{n}", d.dtype)) for n, d in enumerate(target.shape)]
+    at = tuple(axis.var for axis in axes)
+    value: Any = tir.BufferLoad(source, at)
+    if pads:
+        inside: PrimExpr = _TRUE
+        for var, dim, own in zip(at, source.shape, target.shape):
+            if not _same(dim, own):
+                inside = ops.logical_and(inside, ops.build("less", var, ops.cast(var.dtype, dim)))
+        value = if_then_else(inside, value, ops.const(0, source.dtype))
+    name = target.name if pads else source.name
+    block = st.Block(axes, (), (), name, st.BufferStore(target, value, at))
+    return nest_over(axes, refreshed(block))
+
+
+def unsafe_set_dtype(root: st.Stmt, buffer: Buffer, dtype: Any) -> st.Stmt:
+    """Change the dtype of a buffer that the function allocates: elements are rounded when stored, converted back when
+    loaded.
+    """
+    if not any(isinstance(n, st.Block) and buffer in n.alloc_buffers for n in post_order(root)):
+        raise refuse(f"{buffer.name} is not a buffer of the function's own: its dtype is part of the signature")
+    new = decl_buffer(buffer.shape, dtype, buffer.name, scope=buffer.scope())
+
+    def load(node: tir.BufferLoad) -> PrimExpr:
+        return ops.cast(buffer.dtype, tir.BufferLoad(new, node.indices))
+
+    def store(node: st.BufferStore) -> st.Stmt:
+        return st.BufferStore(new, ops.cast(new.dtype, node.value), node.indices)
+
+    return with_accesses(root, buffer, new, load, store)

@@ -1,0 +1,88 @@
+"""Split the initialisation of a reduction into a separate block."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from baton._src.ir.expr import PrimExpr
+from baton._src.ir.traverse import post_order, substitute
+from baton._src.tir import expr as tir
+from baton._src.tir import stmt as st
+from baton._src.tir.analysis.reductions import condition_at_start, variables_of
+from baton._src.tir.expr import IterVar
+from baton._src.tir.schedule.conditions.coverage import require_once
+from baton._src.tir.schedule.tree import find_block, find_loop, path_to, refreshed, refuse, replace, simplify
+from baton._src.tir.schedule.views import of_buffers
+
+
+def decompose_reduction(root: st.Stmt, name: str, var: tir.Var) -> tuple[st.Stmt, str]:
+    """Move the block's initialisation to a block `<name>_init` before the loop over `var`; the remaining block is
+    called `<name>_update`.
+    """
+    realize, loop = find_block(root, name), find_loop(root, var)
+    outer = [item for item in path_to(root, loop)[:-1] if isinstance(item, st.For)]
+    below = [item for item in path_to(loop, realize) if isinstance(item, st.For)]
+    _check(realize, outer, below, var)
+    nest = _initialisation(realize, below, f"{name}_init")
+    updated = replace(loop, {realize: realize.with_fields(block=_update(realize.block))})
+    return replace(root, {loop: st.SeqStmt((nest, updated))}), f"{name}_init"
+
+
+def _check(realize: st.BlockRealize, outer: list[st.For], below: list[st.For], var: tir.Var) -> None:
+    """Refuse blocks that have no initialisation, or whose own could not run once before the loops `below`."""
+    if realize.block.init is None:
+        raise refuse(f"block {realize.block.name_hint} has no initialisation")
+    reduced = variables_of(realize, reducing=True)
+    if any(item.loop_var in reduced for item in outer):
+        raise refuse(f"a loop outside of {var.name} reduces: the initialisation would run more than once")
+    fused = next((v for v in variables_of(realize, reducing=False) if v in reduced), None)
+    if fused is not None:
+        raise refuse(
+            f"the loop over {fused.name} runs a reduced and another axis",
+            help="decompose_reduction before they are fused",
+        )
+    require_once(realize, below)
+
+
+def _initialisation(realize: st.BlockRealize, below: list[st.For], label: str) -> st.Stmt:
+    """The initialisation as a block with axes of its own, in copies of those loops that it needs."""
+    reduced = variables_of(realize, reducing=True)
+    fresh = {
+        i.loop_var: tir.Var(f"{i.loop_var.name}_init", i.loop_var.dtype) for i in below if i.loop_var not in reduced
+    }
+    block, values = _init_block(realize, fresh, label)
+    start: dict[Any, Any] = {item.loop_var: item.min for item in below if item.loop_var in reduced}
+    predicate = condition_at_start(realize.predicate, start, variables_of(realize, reducing=False))
+    predicate = simplify(substitute(predicate, fresh))
+    used = {n for e in (*values, predicate) for n in post_order(e)}
+    nest: st.Stmt = st.BlockRealize(values, predicate, block)
+    for item in reversed(below):
+        if item.loop_var in fresh and fresh[item.loop_var] in used:
+            nest = st.For(fresh[item.loop_var], item.min, item.extent, st.ForKind.SERIAL, nest)
+    return nest
+
+
+def _init_block(
+    realize: st.BlockRealize, fresh: dict[tir.Var, tir.Var], label: str
+) -> tuple[st.Block, tuple[PrimExpr, ...]]:
+    """The block of the initialisation over the axes that do not reduce, and their values in the loops `fresh`."""
+    axes: dict[tir.Var, PrimExpr] = {}
+    iters: list[IterVar] = []
+    values: list[PrimExpr] = []
+    for axis, value in zip(realize.block.iter_vars, realize.iter_values):
+        if axis.iter_type == "reduce":
+            continue
+        own = axes[axis.var] = tir.Var(axis.var.name, axis.var.dtype)
+        iters.append(IterVar(axis.dom, own))
+        values.append(substitute(value, fresh))
+    assert realize.block.init is not None
+    body = substitute(of_buffers(realize.block, realize.block.init), axes)
+    block = st.Block(tuple(iters), (), (), label, body, annotations=realize.block.annotations)
+    return refreshed(block), tuple(values)
+
+
+def _update(block: st.Block) -> st.Block:
+    """The block without its initialisation: it now reads what it accumulates into."""
+    own_reads = {r.buffer for r in block.reads}
+    reads = (*(w for w in block.writes if w.buffer not in own_reads), *block.reads)
+    return block.with_fields(init=None, reads=reads, name_hint=f"{block.name_hint}_update")

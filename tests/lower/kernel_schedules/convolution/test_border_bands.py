@@ -1,0 +1,43 @@
+"""Convolutions whose input is copied by bands of lines, and whose channels are added in parts: every access checked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from baton._src.ir.target import Target
+from baton._src.lower.kernel_schedules.convolution.unpacked import border_bands
+from baton._src.lower.kernel_schedules.convolution.unpacked import choice as unpacked_choice
+from baton._src.ops.builders import RELAX as R
+from tests.codegen.native_run import HOST
+from tests.lower.kernel_schedules.convolution.test_conv_unpacked import Case, check
+
+BANDS: list[Case] = [
+    (R.nn.conv2d, (1, 5, 60, 21), (3, 5, 3, 3), {"padding": 1}),
+    (R.nn.conv2d, (1, 3, 75, 43), (6, 1, 4, 3), {"padding": (1, 0, 2, 1), "groups": 3, "strides": (2, 2)}),
+    (R.nn.conv2d, (2, 2, 63, 20), (2, 2, 3, 3), {"padding": (0, 2), "dilation": (2, 1)}),
+]
+PARTS: list[Case] = [
+    (R.nn.conv2d, (1, 7, 11, 19), (3, 7, 3, 5), {"padding": (0, 2, 1, 3)}),
+    (R.nn.conv2d, (1, 10, 12, 90), (3, 10, 3, 3), {"strides": 2}),
+]
+
+
+@pytest.mark.parametrize("target", [HOST, Target("llvm -num-cores=2")])
+@pytest.mark.parametrize("case", BANDS)
+def test_bands_of_lines(case: Case, target: Target, monkeypatch: Any) -> None:
+    """Guards bands that end at no edge, the last one lower, with strides, dilation and several groups."""
+    monkeypatch.setattr(unpacked_choice, "SCRATCH", 300)
+    monkeypatch.setattr(border_bands, "SHARE_OF_CACHE", target.cpu.l2_bytes // 12000)
+    check(case, target)
+
+
+@pytest.mark.parametrize("case", PARTS)
+def test_channels_in_parts(case: Case, monkeypatch: Any) -> None:
+    """Guards sums that are kept between parts of the channels, the last part smaller, points that end within a run."""
+    monkeypatch.setattr(unpacked_choice, "SHARE_OF_CACHE", HOST.cpu.l1_bytes // 3000)
+    monkeypatch.setattr(unpacked_choice, "LEAST_TERMS", 1)
+    monkeypatch.setattr(unpacked_choice, "SPARED", 0)
+    monkeypatch.setattr(unpacked_choice, "SCRATCH", 600)
+    check(case, HOST)

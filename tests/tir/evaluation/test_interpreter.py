@@ -1,0 +1,175 @@
+"""The oracle of TIR against NumPy, and its checks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from baton._src.support.diagnostics import DiagnosticError
+from baton._src.tir.evaluation.interpreter import run_prim_func
+from baton._src.tir.expr import Var
+from baton._src.tir.text.parser import parse_text
+from tests.tir.programs import matmul_add
+
+
+def test_a_reduction_with_a_symbolic_size_computes() -> None:
+    """Guards blocks, init, allocation, and shapes read off the arguments."""
+    func = matmul_add(Var("n", "int64"))
+    rng = np.random.default_rng(0)
+    for n in (0, 1, 3):
+        a, b = rng.random((n, 8), "float32"), rng.random((8, 5), "float32")
+        d = np.zeros((n, 5), "float32")
+        run_prim_func(func, [a, b, d])
+        np.testing.assert_allclose(d, a @ b + 1, rtol=1e-5)
+
+
+def test_strided_arguments_are_written_back() -> None:
+    """Guards arguments that are views."""
+    func = parse_text("def f(A: T.Buffer((3,), 'int32')):\n    for i in range(3):\n        A[i] = A[i] + 1")
+    base = np.zeros((3, 2), "int32")
+    run_prim_func(func, [base[:, 1]])
+    assert base.tolist() == [[0, 1], [0, 1], [0, 1]]
+
+
+PROGRAM = """
+def f(a: T.handle, B: T.Buffer((16,), "float32"), k: T.int32):
+    n = T.int64()
+    A = T.match_buffer(a, (n, T.int64(4)), "float32")
+    for i in T.vectorized(4):
+        B[i] = T.float32(1)
+    B[T.Ramp(4, 1, 4)] = A[0, T.Ramp(T.int64(0), T.int64(1), 4)] * T.Broadcast(T.float32(2), 4)
+    x: T.int32 = k + 1
+    with T.allocate([4], "int32", "global") as p:
+        q = T.Buffer((4,), "int32", data=p)
+        q[0] = x
+        B[8] = T.Cast("float32", q[0])
+    with T.block("outer"):
+        T.reads(A[0:n, 0:4])
+        T.writes(B[9:16])
+        s = T.int64()
+        M = T.match_buffer(A[n - T.int64(1), 0:4], (4,), "float32", strides=(s,))
+        B[9] = M[3] + T.Cast("float32", s)
+        if k > 0 and A[0, 0] < T.float32(100):
+            B[10] = T.float32(10)
+        else:
+            B[10] = T.float32(-10)
+        while B[11] < T.float32(3):
+            B[11] = B[11] + T.float32(1)
+"""
+
+
+def test_every_kind_of_statement_runs() -> None:
+    """Guards vectors, lets, allocation with aliases, region matches, branches and while loops."""
+    func = parse_text(PROGRAM)
+    a, b = np.arange(8, dtype="float32").reshape(2, 4), np.zeros(16, "float32")
+    run_prim_func(func, [a, b, 6])
+    assert b.tolist() == [1, 1, 1, 1, 0, 2, 4, 6, 7, 8, 10, 3, 0, 0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        ([np.zeros((2, 4), "float64"), np.zeros(16, "float32"), 1], "value-mismatch"),
+        ([np.zeros((2, 5), "float32"), np.zeros(16, "float32"), 1], "value-mismatch"),
+        ([np.zeros((2,), "float32"), np.zeros(16, "float32"), 1], "value-mismatch"),
+        ([np.zeros((2, 4), "float32")], "argument-count"),
+    ],
+)
+def test_arguments_that_do_not_fit_are_refused(arguments: list[object], code: str) -> None:
+    """Guards dtype, shape, rank and count."""
+    with pytest.raises(DiagnosticError) as caught:
+        run_prim_func(parse_text(PROGRAM), arguments)
+    assert caught.value.code == code
+
+
+@pytest.mark.parametrize("index", ["4", "0 - 1", "A[0] + 7"])
+def test_accesses_outside_a_buffer_are_errors(index: str) -> None:
+    """Guards bounds, negative indices included (NumPy would wrap them)."""
+    func = parse_text(f"def f(A: T.Buffer((4,), 'int32')):\n    A[{index}] = 1")
+    with pytest.raises(DiagnosticError) as caught:
+        run_prim_func(func, [np.zeros(4, "int32")])
+    assert caught.value.code == "tir-bounds"
+
+
+def test_tested_positions() -> None:
+    """Guards what kernels test beside indices: the interpreter, which checks every access, runs it too."""
+    text = "T.index_within('int64', A[0], T.int64(3), '{0} is none of {1}', A[0])"
+    func = parse_text(f"def f(A: T.Buffer((2,), 'int64')):\n    A[1] = {text}")
+    memory = np.array([2, 0])
+    run_prim_func(func, [memory])
+    assert memory.tolist() == [2, 2]
+    for outside in (-1, 3):
+        with pytest.raises(DiagnosticError, match=f"{outside} is none of 3"):
+            run_prim_func(func, [np.array([outside, 0])])
+
+
+def test_fresh_memory_is_conspicuous() -> None:
+    """Guards that a read before a write shows."""
+    func = parse_text("def f(A: T.Buffer((1,), 'float32')):\n    B = T.alloc_buffer((1,))\n    A[0] = B[0]")
+    a = np.zeros(1, "float32")
+    run_prim_func(func, [a])
+    assert np.isnan(a[0])
+
+
+def test_kernels_can_be_called_with_pointers() -> None:
+    """Guards native entries: pointer arithmetic and calls of other PrimFuncs, external functions and return values."""
+    callee = parse_text("def g(A: T.Buffer((2,), 'float32')):\n    A[1] = A[0] + T.float32(1)")
+    entry = parse_text(
+        "def f(A: T.Buffer((4,), 'float32')):\n"
+        "    T.evaluate(T.call_extern('void', 'g', T.ptr_add(A.data, 8)))\n"
+        "    T.evaluate(T.ret(7))"
+    )
+    a = np.arange(4, dtype="float32")
+    assert run_prim_func(entry, [a], {"g": callee}) == 7
+    assert a.tolist() == [0, 1, 2, 3]
+
+
+def test_a_failed_assertion_says_its_message() -> None:
+    """Guards AssertStmt."""
+    func = parse_text("def f(n: T.int32):\n    assert n > 3, 'too small'\n    T.evaluate(0)")
+    with pytest.raises(DiagnosticError, match="too small"):
+        run_prim_func(func, [2])
+
+
+STRIDED = """
+def main(a: T.handle, B: T.Buffer((3, 4), "float32")):
+    s, t, o = T.int32(), T.int32(), T.int32()
+    A = T.match_buffer(a, (3, 4), "float32", strides=[s, t], elem_offset=o, offset_factor=1)
+    for i, j in T.grid(3, 4):
+        B[i, j] = A[i, j] + T.Cast("float32", s * 100 + t)
+        A[i, j] = T.float32(0)
+"""
+
+
+@pytest.mark.parametrize("slices", [np.s_[:3, :4], np.s_[::2, 1::3], np.s_[2::-1, :4]])
+def test_strides_of_parameters_are_those_of_the_arrays(slices: Any) -> None:
+    """Guards variables for strides and offsets, which had no value, and arrays written in place."""
+    whole = np.arange(78, dtype="float32").reshape(6, 13)
+    part, found = whole[slices][:3, :4], np.zeros((3, 4), "float32")
+    if part.strides[0] < 0:
+        with pytest.raises(DiagnosticError, match="A takes an array whose elements follow each other"):
+            run_prim_func(parse_text(STRIDED), [part, found])
+        return
+    apart = [step // 4 for step in part.strides]
+    expected = part + np.float32(apart[0] * 100 + apart[1])
+    run_prim_func(parse_text(STRIDED), [part, found])
+    np.testing.assert_array_equal(found, expected)
+    assert not part.any()
+    assert np.count_nonzero(whole) >= 78 - 12 - 1
+
+
+def test_arrays_have_the_strides_that_a_parameter_states() -> None:
+    """Guards rows that are further apart than they are long."""
+    func = parse_text(
+        'def main(a: T.handle, B: T.Buffer((3, 4), "float32")):\n'
+        '    A = T.match_buffer(a, (3, 4), "float32", strides=[8, 1])\n'
+        "    for i, j in T.grid(3, 4):\n"
+        "        B[i, j] = A[i, j]"
+    )
+    whole, found = np.arange(24, dtype="float32").reshape(3, 8), np.zeros((3, 4), "float32")
+    run_prim_func(func, [whole[:, :4], found])
+    np.testing.assert_array_equal(found, whole[:, :4])
+    with pytest.raises(DiagnosticError, match="stride 0 of A must be 8, got 4"):
+        run_prim_func(func, [found.copy(), found])
