@@ -8,6 +8,7 @@ cache here and torch.compile with an empty one, so that `load_seconds` is a cold
 
 from __future__ import annotations
 
+import compileall
 import json
 import os
 import re
@@ -15,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 from dataclasses import asdict
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -43,17 +45,23 @@ def footprint(runtime: str, path: Path, feed: Feed, threads: int) -> Footprint |
     """Load and run in a fresh process; None where the system does not report memory (only Linux does)."""
     if not _STATUS.exists():
         return None
+    _write_byte_code()
     save: Any = np.savez  # its annotation takes names of arrays for options
     with tempfile.TemporaryDirectory() as folder:
         given = Path(folder) / "feed.npz"
         save(given, **feed)
         command = [sys.executable, "-m", __spec__.name, runtime, str(path), str(given), str(threads)]
         environment = {**os.environ, "BATON_CACHE": "0", "TORCHINDUCTOR_CACHE_DIR": str(Path(folder) / "inductor")}
-        environment.pop("PYTHONDONTWRITEBYTECODE", None)  # users have the byte code of what they run
         done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=_TIMEOUT, check=False)
     if done.returncode != 0:
         raise fail("bench-process", f"{runtime} on {path.name} ended with {done.returncode}:\n{done.stderr[-2000:]}")
     return Footprint(**json.loads(done.stdout.splitlines()[-1]))
+
+
+@lru_cache(maxsize=1)
+def _write_byte_code() -> None:
+    """An installer has done so for the peers; in a checkout, the first process would compile all that it imports."""
+    compileall.compile_dir(Path(__file__).parents[3], quiet=2)
 
 
 def _bytes(field: str) -> int:
