@@ -7,6 +7,6 @@ from baton._src.support.lazy import attach, names
 
 __getattr__, __dir__, __all__ = attach(
     __name__,
-    names("tir.arith.linear", "deduce_bound"),
+    names("tir.arith.systems.linear", "deduce_bound"),
     before=wire,
 )

@@ -8,8 +8,8 @@ from baton._src.support.lazy import attach, names
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **names("tir.arith.linear_systems", "solve_linear_equations IntConstraints IntConstraintsTransform"),
-        **names("tir.arith.linear_inequalities", "solve_linear_inequalities IntGroupBounds"),
+        **names("tir.arith.systems.linear_systems", "solve_linear_equations IntConstraints IntConstraintsTransform"),
+        **names("tir.arith.systems.linear_inequalities", "solve_linear_inequalities IntGroupBounds"),
     },
     before=wire,
 )

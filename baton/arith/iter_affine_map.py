@@ -8,9 +8,10 @@ from baton._src.support.lazy import attach, names
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **names("tir.arith.iter_nodes", "IterMapExpr IterMark IterSplitExpr IterSumExpr IterMapLevel"),
-        **names("tir.arith.iter_affine_map", "detect_iter_map normalize_to_iter_sum normalize_iter_map_to_expr"),
-        **names("tir.arith.iter_affine_map", "iter_map_simplify subspace_divide inverse_affine_iter_map"),
+        **names("tir.arith.iterators.iter_nodes", "IterMapExpr IterMark IterSplitExpr IterSumExpr IterMapLevel"),
+        **names("tir.arith.iterators.iter_affine_map", "detect_iter_map normalize_to_iter_sum"),
+        **names("tir.arith.iterators.iter_affine_map", "normalize_iter_map_to_expr iter_map_simplify subspace_divide"),
+        **names("tir.arith.iterators.iter_affine_map", "inverse_affine_iter_map"),
     },
     before=wire,
 )

@@ -8,7 +8,7 @@ from baton._src.support.lazy import attach, names
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **names("tir.arith.linear", "detect_linear_equation detect_clip_bound"),
+        **names("tir.arith.systems.linear", "detect_linear_equation detect_clip_bound"),
         **names("tir.arith.common_subexpressions", "detect_common_subexpr"),
     },
     before=wire,

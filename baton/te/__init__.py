@@ -20,13 +20,13 @@ __getattr__, __dir__, __all__ = attach(
         **names("te.schedule", "create_schedule thread_axis Schedule"),
         **names("te.stage", "Stage AXIS_SEPARATOR"),
         **names(
-            "tir.scalar_functions",
+            "tir.builders.scalar_functions",
             "exp log log2 log10 log1p sqrt rsqrt sin cos tan sinh cosh tanh asin acos atan asinh acosh atanh",
         ),
-        **names("tir.scalar_functions", "erf sigmoid fmod"),
+        **names("tir.builders.scalar_functions", "erf sigmoid fmod"),
         **names("tir.operators", "add subtract multiply logical_and"),
-        **names("tir.scalar_functions", "popcount"),
-        **names("tir.system_calls", "trace"),
+        **names("tir.builders.scalar_functions", "popcount"),
+        **names("tir.builders.system_calls", "trace"),
         **names(
             "driver.tvm_names.tir.scalar_words",
             "abs bitwise_and bitwise_not bitwise_or bitwise_xor ceil const div floor floordiv floormod",

@@ -28,22 +28,29 @@ __getattr__, __dir__, __all__ = attach(
         **names("tir.operators", "cast"),
         **names("driver.tir.build", "build"),  # newer TVM's word for tvm.build
         **names(
-            "tir.scalar_functions",
+            "tir.builders.scalar_functions",
             "exp exp2 exp10 log log2 log10 log1p sqrt rsqrt sin cos tan sinh cosh tanh asin acos atan asinh",
         ),
-        **names("tir.scalar_functions", "acosh atanh erf sigmoid fmod atan2"),
+        **names("tir.builders.scalar_functions", "acosh atanh erf sigmoid fmod atan2"),
         **names(
-            "tir.scalar_functions",
+            "tir.builders.scalar_functions",
             "hypot copysign nextafter ldexp popcount clz q_multiply_shift undef ignore_loop_partition",
         ),
-        **names("tir.scalar_functions", "large_uint_imm"),
-        **names("tir.extern_calls", "type_annotation"),
-        **names("tir.system_calls", "call_packed_lowered call_cpacked_lowered call_cpacked call_tir trace"),
-        **names("tir.system_calls", "tvm_check_return tvm_stack_alloca tvm_stack_make_shape tvm_stack_make_array"),
-        **names("tir.system_calls", "tvm_tuple tvm_struct_get tvm_struct_set tvm_throw_last_error vscale"),
-        **names("tir.system_calls", "TVMBackendAllocWorkspace TVMBackendFreeWorkspace start_profile_intrinsic"),
-        **names("tir.system_calls", "end_profile_intrinsic vectorlow vectorhigh vectorcombine shift_left shift_right"),
-        **names("tir.system_calls", "q_multiply_shift_per_axis"),
+        **names("tir.builders.scalar_functions", "large_uint_imm"),
+        **names("tir.builders.extern_calls", "type_annotation"),
+        **names("tir.builders.system_calls", "call_packed_lowered call_cpacked_lowered call_cpacked call_tir trace"),
+        **names(
+            "tir.builders.system_calls", "tvm_check_return tvm_stack_alloca tvm_stack_make_shape tvm_stack_make_array"
+        ),
+        **names("tir.builders.system_calls", "tvm_tuple tvm_struct_get tvm_struct_set tvm_throw_last_error vscale"),
+        **names(
+            "tir.builders.system_calls", "TVMBackendAllocWorkspace TVMBackendFreeWorkspace start_profile_intrinsic"
+        ),
+        **names(
+            "tir.builders.system_calls",
+            "end_profile_intrinsic vectorlow vectorhigh vectorcombine shift_left shift_right",
+        ),
+        **names("tir.builders.system_calls", "q_multiply_shift_per_axis"),
         **names("te.reduction", "comm_reducer sum min max"),
         **names("driver.tvm_names.tir.scalar_words", "add subtract multiply"),
         **names("tir.stmt", "stmt_seq stmt_list"),
@@ -52,10 +59,10 @@ __getattr__, __dir__, __all__ = attach(
         **names("driver.tvm_names.tir.layouts", "Layout BijectiveLayout layout bijective_layout"),
         **names("tir.schedule.schedule", "Schedule"),
         **names("tir.schedule.state", "BlockDependenceInfo"),
-        **names("tir.schedule.block_scope", "BlockScope Dependency DepKind"),
+        **names("tir.schedule.conditions.block_scope", "BlockScope Dependency DepKind"),
         **names("tir.schedule.srefs", "StmtSRef"),
         **names("tir.schedule.state", "ScheduleState"),
-        **names("tir.schedule.tensorize", "TensorIntrin"),
+        **names("tir.schedule.transformations.tensorize", "TensorIntrin"),
         **names("tir.index_map", "IndexMap"),
         **names(
             "driver.tvm_names.tir.scalar_words",

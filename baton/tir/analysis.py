@@ -9,7 +9,7 @@ __getattr__, __dir__, __all__ = attach(
     __name__,
     {
         **renamed("ir.structural", expr_deep_equal="structural_equal"),
-        **names("tir.check", "verify_well_formed"),
+        **names("tir.analysis.check", "verify_well_formed"),
         **names("passes.tir.ssa", "verify_ssa"),
         **names("driver.tvm_names.tir.analysis", "undefined_vars get_block_access_region get_block_read_write_region"),
         **names("driver.tvm_names.tir.analysis", "detect_buffer_access_lca calculate_workspace_bytes verify_memory"),

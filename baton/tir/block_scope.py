@@ -8,7 +8,7 @@ from baton._src.support.lazy import attach, names
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **names("tir.schedule.block_scope", "BlockScope Dependency DepKind"),
+        **names("tir.schedule.conditions.block_scope", "BlockScope Dependency DepKind"),
         **names("tir.schedule.srefs", "StmtSRef"),
     },
     before=wire,

@@ -9,7 +9,7 @@ __getattr__, __dir__, __all__ = attach(
     __name__,
     {
         **names("tir.prim_func", "PrimFunc"),
-        **names("tir.schedule.tensorize", "TensorIntrin"),
+        **names("tir.schedule.transformations.tensorize", "TensorIntrin"),
         **names("tir.index_map", "IndexMap"),
     },
     before=wire,

@@ -7,6 +7,6 @@ from baton._src.support.lazy import attach, names
 
 __getattr__, __dir__, __all__ = attach(
     __name__,
-    {**names("tir.ir_builder", "IRBuilder BufferVar create")},
+    {**names("tir.builders.ir_builder", "IRBuilder BufferVar create")},
     before=wire,
 )

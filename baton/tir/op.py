@@ -9,24 +9,31 @@ __getattr__, __dir__, __all__ = attach(
     __name__,
     {
         **names(
-            "tir.scalar_functions",
+            "tir.builders.scalar_functions",
             "exp exp2 exp10 log log2 log10 log1p sqrt rsqrt sin cos tan sinh cosh tanh asin acos atan asinh",
         ),
-        **names("tir.scalar_functions", "acosh atanh erf sigmoid"),
-        **names("tir.scalar_functions", "fmod atan2"),
-        **names("tir.scalar_functions", "clz"),
+        **names("tir.builders.scalar_functions", "acosh atanh erf sigmoid"),
+        **names("tir.builders.scalar_functions", "fmod atan2"),
+        **names("tir.builders.scalar_functions", "clz"),
         **names(
-            "tir.scalar_functions",
+            "tir.builders.scalar_functions",
             "nextafter hypot copysign ldexp popcount q_multiply_shift undef ignore_loop_partition",
         ),
         **names("te.reduction", "comm_reducer sum min max"),
-        **names("tir.extern_calls", "type_annotation"),
-        **names("tir.system_calls", "call_packed_lowered call_cpacked_lowered call_cpacked call_tir trace"),
-        **names("tir.system_calls", "tvm_check_return tvm_stack_alloca tvm_stack_make_shape tvm_stack_make_array"),
-        **names("tir.system_calls", "tvm_tuple tvm_struct_get tvm_struct_set tvm_throw_last_error vscale"),
-        **names("tir.system_calls", "TVMBackendAllocWorkspace TVMBackendFreeWorkspace start_profile_intrinsic"),
-        **names("tir.system_calls", "end_profile_intrinsic vectorlow vectorhigh vectorcombine shift_left shift_right"),
-        **names("tir.system_calls", "q_multiply_shift_per_axis"),
+        **names("tir.builders.extern_calls", "type_annotation"),
+        **names("tir.builders.system_calls", "call_packed_lowered call_cpacked_lowered call_cpacked call_tir trace"),
+        **names(
+            "tir.builders.system_calls", "tvm_check_return tvm_stack_alloca tvm_stack_make_shape tvm_stack_make_array"
+        ),
+        **names("tir.builders.system_calls", "tvm_tuple tvm_struct_get tvm_struct_set tvm_throw_last_error vscale"),
+        **names(
+            "tir.builders.system_calls", "TVMBackendAllocWorkspace TVMBackendFreeWorkspace start_profile_intrinsic"
+        ),
+        **names(
+            "tir.builders.system_calls",
+            "end_profile_intrinsic vectorlow vectorhigh vectorcombine shift_left shift_right",
+        ),
+        **names("tir.builders.system_calls", "q_multiply_shift_per_axis"),
         **names(
             "driver.tvm_names.tir.scalar_words",
             "abs address_of all any assume bitwise_and bitwise_not bitwise_or bitwise_xor call_extern call_intrin",

@@ -17,8 +17,8 @@ __getattr__, __dir__, __all__ = attach(
         **names("passes.tir.flatten_accesses", "FlattenBuffer"),
         **names("passes.tir.allocation_places", "PlanAndUpdateBufferAllocationLocation"),
         **names("passes.tir.buffer_compaction", "CompactBufferAllocation"),
-        **names("passes.tir.loop_steps", "ConvertForLoopsToSerial RewriteUnsafeSelect InjectVirtualThread"),
-        **names("passes.tir.loop_steps", "VectorizeLoop"),
+        **names("passes.tir.lowering.loop_steps", "ConvertForLoopsToSerial RewriteUnsafeSelect InjectVirtualThread"),
+        **names("passes.tir.lowering.loop_steps", "VectorizeLoop"),
         **names("passes.tir.unroll_loop", "UnrollLoop"),
         **names(
             "passes.tir.hoist_expression", "HoistExpression HoistIfThenElse HoistedConditionals HoistedLetBindings"

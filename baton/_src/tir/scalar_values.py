@@ -1,7 +1,7 @@
 """How scalar values are computed with: what each operation does to two of them, and conversions between dtypes.
 
-The values are those of `evaluation/expressions`: Python ints in the range of their dtype, Python bools, NumPy floats, NumPy arrays
-for vectors.
+The values are those of `evaluation/expressions`: Python ints in the range of their dtype, Python bools, NumPy floats,
+NumPy arrays for vectors.
 """
 
 from __future__ import annotations

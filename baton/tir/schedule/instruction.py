@@ -8,8 +8,8 @@ from baton._src.support.lazy import attach, names
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **names("tir.schedule.trace", "Instruction"),
-        **names("tir.schedule.instruction_kinds", "InstructionKind"),
+        **names("tir.schedule.traces.trace", "Instruction"),
+        **names("tir.schedule.traces.instruction_kinds", "InstructionKind"),
     },
     before=wire,
 )

@@ -8,7 +8,7 @@ from baton._src.support.lazy import attach, names
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **names("tir.schedule.trace", "Trace"),
+        **names("tir.schedule.traces.trace", "Trace"),
     },
     before=wire,
 )

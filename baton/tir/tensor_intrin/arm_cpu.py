@@ -8,8 +8,8 @@ from baton._src.support.lazy import attach, names
 __getattr__, __dir__, __all__ = attach(
     __name__,
     {
-        **names("tir.schedule.dot_products", "ARM_DOT_4x4_i8_NEON_INTRIN ARM_DOT_4x4_i8_SDOT_INTRIN"),
-        **names("tir.schedule.dot_products", "ARM_DOT_4x4_u8_UDOT_INTRIN ARM_DOT_4x4_u8_HDOT_INTRIN"),
+        **names("tir.schedule.transformations.dot_products", "ARM_DOT_4x4_i8_NEON_INTRIN ARM_DOT_4x4_i8_SDOT_INTRIN"),
+        **names("tir.schedule.transformations.dot_products", "ARM_DOT_4x4_u8_UDOT_INTRIN ARM_DOT_4x4_u8_HDOT_INTRIN"),
     },
     before=wire,
 )

@@ -6,5 +6,7 @@ from baton._src.driver.wiring import wire
 from baton._src.support.lazy import attach, names
 
 __getattr__, __dir__, __all__ = attach(
-    __name__, names("tir.schedule.dot_products", "VNNI_DOT_16x4_INTRIN AVX512_DOT_16x4_INTRIN"), before=wire
+    __name__,
+    names("tir.schedule.transformations.dot_products", "VNNI_DOT_16x4_INTRIN AVX512_DOT_16x4_INTRIN"),
+    before=wire,
 )

@@ -21,7 +21,7 @@ from bench.kernels.cases import HALVES, Case, attention, blocked_convolution, la
 from tests.codegen.native_run import build
 from tests.codegen.subnormal_memory import computes_on_subnormals, x86
 from tests.grids import every_value
-from tests.lower.kernel_schedules import test_depthwise_lines, test_line_phases
+from tests.lower.kernel_schedules.convolution import test_depthwise_lines, test_line_phases
 
 pytestmark = x86
 ONE, MIDDLE = Target("llvm -num-cores=1"), Target("llvm -mcpu=x86-64-v3 -num-cores=1")

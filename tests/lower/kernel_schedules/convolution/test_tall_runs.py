@@ -10,7 +10,7 @@ from baton._src.lower.kernel_schedules.convolution.unpacked import choice as unp
 from baton._src.lower.kernel_schedules.convolution.unpacked.choice import choose_task
 from baton._src.ops.builders import RELAX as R
 from tests.codegen.native_run import HOST
-from tests.lower.kernel_schedules import test_conv_phases
+from tests.lower.kernel_schedules.convolution import test_conv_phases
 from tests.lower.kernel_schedules.convolution.test_conv_unpacked import Case, check, convolution_kernel
 from tests.lower.kernel_schedules.spills import WIDE, spills_of_sums
 

@@ -1,3 +1,4 @@
-"""How memory is addressed, read and written (`memory`): single elements, and vectors of neighbours, of every few elements
-(`strided`) or of repeated ones (`repeated`). `bounds` tests indices first; `single_lanes` is what LLVM gets wrong.
+"""How memory is addressed, read and written (`memory`): single elements, and vectors of neighbours, of every few
+elements (`strided`) or of repeated ones (`repeated`). `bounds` tests indices first; `single_lanes` is what LLVM gets
+wrong.
 """
