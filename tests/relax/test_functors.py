@@ -59,6 +59,19 @@ class ReluToTanh(PyExprMutator):
         return call
 
 
+@I.ir_module
+class Items:
+    @R.function
+    def main(t: R.Tuple(R.Tensor((2,), "float32"), R.Tensor((2,), "float32"))):
+        with R.dataflow():
+            a = t[0]
+            b = t[1]
+            c = R.add(R.multiply(b, b), a)
+            d = R.add(c, b)
+            R.output(d)
+        return d
+
+
 def test_a_visitor_sees_every_call_in_order() -> None:
     calls = Calls()
     calls.visit_expr(Module["main"])
@@ -82,3 +95,43 @@ def test_nothing_changed_is_the_same_object() -> None:
     keeper = relax.PyExprMutator(Module)
     assert keeper.visit_expr(Module["main"]) is Module["main"]
     assert_structural_equal(keeper.builder_.get(), Module)
+
+
+def test_a_variable_whose_value_says_the_same_stays() -> None:
+    """Scripts that override visit_dataflow_var_ return the variable they are given (passes of MLC do)."""
+
+    @mutator
+    class FirstUsesAgain(PyExprMutator):
+        def visit_var_binding_(self, binding: Any) -> None:
+            super().visit_var_binding_(binding)
+            if isinstance(binding.value, relax.TupleGetItem):
+                self.items[binding.var] = binding.value
+
+        def visit_dataflow_var_(self, var: Any) -> Any:
+            if var not in self.items:
+                return var
+            again = self.builder_.emit(self.items.pop(var))
+            self.set_var_remap(var.vid, again)
+            return again
+
+    rewriter = FirstUsesAgain(Items)
+    rewriter.items = {}
+    changed = Items.clone()
+    changed["main"] = rewriter.visit_expr(Items["main"])
+    assert relax.analysis.well_formed(changed)
+    assert sum(isinstance(b.value, relax.TupleGetItem) for b in changed["main"].body.blocks[0].bindings) == 4
+    machine = relax.VirtualMachine(relax.build(changed, "llvm"), baton.cpu())
+    values = [baton.nd.array(np.full(2, value, "float32")) for value in (1, 3)]
+    np.testing.assert_array_equal(machine["main"](values).numpy(), [13, 13])
+
+
+def test_definitions_are_visited_also_where_values_stay() -> None:
+    @mutator
+    class Renamed(PyExprMutator):
+        def visit_dataflow_var_def_(self, var: Any) -> Any:
+            return relax.DataflowVar(f"{var.name_hint}_again", var.struct_info)
+
+    changed = Renamed(Items).visit_expr(Items["main"])
+    names = [b.var.name_hint for b in changed.body.blocks[0].bindings]
+    assert names == ["a_again", "b_again", "lv_again", "c_again", "d"]
+    assert changed.body.blocks[0].bindings[2].value.args[1] is changed.body.blocks[0].bindings[1].var

@@ -16,7 +16,8 @@ branches and local functions. The compiler's own passes use `passes.relax.bindin
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 from baton._src.ir.expr import GlobalVar, Op
@@ -269,22 +270,22 @@ class ExprMutator:
             self.visit_var_binding_(binding)
 
     def visit_var_binding_(self, binding: Any) -> None:
-        value = self.visit_expr(binding.value)
-        if value is binding.value:
-            self.builder_.emit_normalized(binding)
-            return
-        value = self.builder_.normalize(value)
-        var = self.with_struct_info(self.visit_var_def(binding.var), value.struct_info_)
-        if var is not binding.var:
-            self._remap[binding.var] = var
-        self.builder_.emit_normalized(rx.VarBinding(var, value, binding.span))
+        value, var = self.visit_expr(binding.value), self.visit_var_def(binding.var)
+        if value is not binding.value:
+            value = self.builder_.normalize(value)
+            var = self.with_struct_info(var, value.struct_info_)
+        self._emit(binding, rx.VarBinding, var, value)
 
     def visit_match_cast_(self, binding: rx.MatchCast) -> None:
-        value = self.visit_expr(binding.value)
-        made = (
-            binding if value is binding.value else rx.MatchCast(binding.var, value, binding.struct_info, binding.span)
-        )
-        self.builder_.emit_normalized(made)
+        value, var = self.visit_expr(binding.value), binding.var and self.visit_var_def(binding.var)
+        self._emit(binding, partial(rx.MatchCast, struct_info=binding.struct_info), var, value)
+
+    def _emit(self, binding: Any, kind: Callable[..., rx.Binding], var: rx.Var | None, value: Any) -> None:
+        """The binding itself if nothing changed; later uses of a variable that was replaced are those of the new."""
+        if var is not binding.var:
+            self._remap[binding.var] = var
+        same = var is binding.var and value is binding.value
+        self.builder_.emit_normalized(binding if same else kind(var=var, value=value, span=binding.span))
 
     def visit_var_def(self, var: rx.Var) -> rx.Var:
         """A variable where it is defined."""
@@ -295,8 +296,8 @@ class ExprMutator:
     visit_var_def_ = visit_dataflow_var_def_ = _same
 
     def with_struct_info(self, var: rx.Var, struct_info: StructInfo | None) -> rx.Var:
-        """`var`, or a new variable of that name if its struct info differs."""
-        if struct_info is None or var.struct_info_ is struct_info:
+        """`var`, or a new variable of that name if its struct info says something else."""
+        if struct_info is None or var.struct_info_ == struct_info:
             return var
         kind = rx.DataflowVar if isinstance(var, rx.DataflowVar) else rx.Var
         return kind(var.name_hint, struct_info, var.span)

@@ -189,3 +189,12 @@ def test_numbers_of_threads(given: Any, said: str) -> None:
     x = relax.Var("x", relax.TensorStructInfo((2,), "float32"))
     with pytest.raises(DiagnosticError, match=f"at least 1, got {given!r}\n.*{said}"):
         compile_model(relax.Function([x], x), given)
+
+
+def test_a_tuple_is_no_array() -> None:
+    """Its dtype, which is no tensor's, was looked up in NumPy: an error about void."""
+    pair = relax.TupleStructInfo([relax.TensorStructInfo((2,), "float32")] * 2)
+    items = relax.Var("items", pair)
+    model = compile_model(relax.Function([items], relax.TupleGetItem(items, 0)))
+    with pytest.raises(DiagnosticError, match=r"input items is of no known dtype\n.*VirtualMachine takes tuples"):
+        model((images(1)[0], images(1)[0]))

@@ -169,8 +169,12 @@ class Model:
         if isinstance(value, NDArray):
             return value.data
         if isinstance(given, (int, float, bool, list, tuple)):
+            dtype = self.inputs[index].dtype
+            if dtype.is_void:
+                help = "give an array if it is a tensor; a relax.VirtualMachine takes tuples and shapes too"
+                raise fail("value-mismatch", f"input {self._names[index]} is of no known dtype", help=help)
             try:
-                return np.asarray(given, self.inputs[index].dtype.numpy)
+                return np.asarray(given, dtype.numpy)
             except (ValueError, TypeError, OverflowError) as error:
                 raise fail(
                     "value-mismatch", f"input {self._names[index]}: {given!r:.60} is not an array: {error}"
