@@ -9,6 +9,8 @@ import pytest
 from onnx import TensorProto, helper
 
 import baton
+from baton import relax
+from baton._src.ir.traverse import post_order
 from tests.frontends.onnx.against_onnxruntime import onnxruntime_outputs
 from tests.frontends.onnx.models import model_of, weight
 
@@ -228,3 +230,73 @@ def test_scans_that_do_not_fit(inputs: Any, attributes: dict[str, Any], told: st
     with pytest.raises(baton.DiagnosticError, match=told) as error:
         baton.compile(model)
     assert "Scan node 'the_node'" in str(error.value)
+
+
+def _carrying(nodes: list[Any], states: list[Any], carried: list[str], weights: list[Any] = [], **loop: Any) -> Any:  # noqa: B006
+    """A Loop of `m` iterations, as long as `go` holds, of states (name before, name after, shape): its last states."""
+    declare = helper.make_tensor_value_info
+    inputs = [declare("i", TensorProto.INT64, []), declare("on", TensorProto.BOOL, [])]
+    inputs += [declare(before, TensorProto.FLOAT, shape) for before, _, shape in states]
+    outputs = [helper.make_empty_tensor_value_info(n) for n in ("further", *(after for _, after, _ in states))]
+    body = helper.make_graph([*nodes, helper.make_node("Identity", ["on"], ["further"])], "body", inputs, outputs)
+    found = [f"y{k}" for k in range(len(states))]
+    node = helper.make_node("Loop", ["m", "go", *carried], found, body=body, name="the_loop")
+    declared = [("m", ([], TensorProto.INT64)), ("go", ([], TensorProto.BOOL)), ("x", [2, 3])]
+    return model_of([node], declared, tuple(found), weights)
+
+
+def test_what_a_body_returns_unchanged_is_no_state() -> None:
+    """Guards weights that TensorFlow's loops carry: as states they were neither packed nor known, and checked again in
+    each iteration. The second one is returned through copies."""
+    nodes = [
+        helper.make_node("MatMul", ["h", "w"], ["product"]),
+        helper.make_node("Add", ["product", "b"], ["next"]),
+        helper.make_node("Identity", ["b"], ["copy"]),
+        helper.make_node("Identity", ["copy"], ["same"]),
+    ]
+    states = [("w", "w", [3, 3]), ("h", "next", [2, 3]), ("b", "same", [3])]
+    draw = np.random.default_rng(0)
+    weights = [weight("v", draw.random((3, 3), np.float32)), weight("bias", draw.random(3, np.float32))]
+    model = _carrying(nodes, states, ["v", "x", "bias"], weights)
+    module = baton.relax.frontend.onnx.from_onnx(model)
+    main = module["main"]
+    (loop,) = [n for n in post_order(main.body) if isinstance(n, relax.Function)]
+    assert [p.struct_info.ndim for p in loop.params] == [0, 0, 2]
+    program = baton.compile(model, num_threads=1)
+    for trips in (0, 1, 4):
+        feed = {"m": np.array(trips), "go": np.array(True), "x": np.ones((2, 3), np.float32)}
+        for found, wanted in zip(program.run(feed), onnxruntime_outputs(model, feed), strict=True):
+            np.testing.assert_allclose(found, wanted, rtol=1e-6)
+
+
+def _defining(weights: list[Any]) -> Any:
+    """A sum of rank 0 gets the rank of what is added to it in the first iteration."""
+    nodes = [
+        helper.make_node("Add", ["before", "x"], ["after"]),
+        helper.make_node("Concat", ["after", "x"], ["next"], axis=0),
+        helper.make_node("Slice", ["next", "one", "three"], ["rows"]),
+    ]
+    weights = [weight("zero", np.float32(0)), weight("one", np.array([1])), weight("three", np.array([3])), *weights]
+    return _carrying(nodes, [("before", "rows", None), ("h", "after", [2, 3])], ["zero", "x"], weights)
+
+
+def test_a_rank_that_changes_in_the_first_iteration() -> None:
+    """As PaddlePaddle writes variables that its loop defines. Without iterations they have the rank from before."""
+    model = _defining([])
+    program = baton.compile(model, num_threads=1)
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    for trips, go_on in ((1, True), (2, True), (5, True), (0, True), (3, False)):
+        feed = {"m": np.array(trips), "go": np.array(go_on), "x": x}
+        for found, wanted in zip(program.run(feed), onnxruntime_outputs(model, feed), strict=True):
+            np.testing.assert_array_equal(found, wanted, strict=True)
+
+
+def test_a_first_iteration_that_is_known_to_run() -> None:
+    """Then ranks are known behind the loop, too."""
+    model = _defining([])
+    del model.graph.input[:2]
+    loop = model.graph.node[0]
+    loop.input[0], loop.input[1] = "many", ""
+    model.graph.initializer.append(weight("many", np.array(1 << 16)))
+    program = baton.compile(model, num_threads=1)
+    assert "call_operator" not in program.stage("bytecode")

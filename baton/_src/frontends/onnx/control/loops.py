@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from baton._src.frontends.graph_builder.graph import GraphBuilder
 from baton._src.frontends.graph_builder.value import Value
+from baton._src.frontends.onnx.control.iterations import Body, apart, repeated, settled, unchanged, with_each
 from baton._src.frontends.onnx.node import Converter, OnnxNode
 from baton._src.ir.tensor_info import Dim, TensorInfo
-from baton._src.values.dtype import BOOL, DataType
 
 UNROLL_NODES = 1 << 15
 """A loop is unrolled if trip count times body size stays below this."""
@@ -64,36 +63,41 @@ def _goes_on_alike(body: Any) -> bool:
 
 
 def _recursive(node: OnnxNode, body: Any, trips: Value | None, condition: Value | None) -> list[Value]:
-    """Import as a recursive function. A sequence among the carried values is one more collected output: what each
-    iteration appends to it.
-    """
+    """Import as a recursive function."""
     g = node.graph
+    true = g.constant(np.array(True))
+    limit = None if trips is None else g.reshape(trips, ())
+    start = true if condition is None else g.reshape(condition, ())
+    names = [v.name for v in body.input]
+
+    def run_body(i: Value, state: list[Value]) -> list[Value]:
+        return node.run_graph(body, dict(zip(names, [i, true, *state], strict=True)))
+
+    def loop(carried: list[Value], run_body: Body) -> list[Value]:
+        return _with_sequences(node, limit, start, carried, run_body)
+
     carried = [v for v in node.inputs[2:] if v is not None]
+    return apart(unchanged(body, body.input[2:], body.output[1:]), carried, run_body, loop)
+
+
+def _with_sequences(
+    node: OnnxNode, limit: Value | None, condition: Value, carried: list[Value], run_body: Body
+) -> list[Value]:
+    """A sequence among the carried values is one more collected output: what each iteration appends to it."""
     longer = [k for k, v in enumerate(carried) if v.is_sequence]
     plain = [v for v in carried if not v.is_sequence]
-    true = g.constant(np.array(True))
 
-    def run_body(i: Value, inner: list[Value]) -> list[Value]:
-        state = _with_each(inner, longer, [Value(TensorInfo(), items=(), grows=True)] * len(longer))
-        outputs = node.run_graph(body, dict(zip([v.name for v in body.input], [i, true, *state], strict=True)))
+    def run_plain(i: Value, inner: list[Value]) -> list[Value]:
+        outputs = run_body(i, with_each(inner, longer, [Value(TensorInfo(), items=(), grows=True)] * len(longer)))
         appended = [_appended_item(node, outputs[1 + k]) for k in longer]
         kept = [v for k, v in enumerate(outputs) if k - 1 not in longer]
         return [*kept, *appended]
 
-    limit = None if trips is None else g.reshape(trips, ())
-    shapes = _item_shapes(node, [v.info for v in plain], len(longer), run_body) if longer else []
-    found = repeated(node, limit, true if condition is None else g.reshape(condition, ()), plain, run_body)
+    shapes = _item_shapes(node, [v.info for v in plain], len(longer), run_plain) if longer else []
+    found = repeated(node, limit, condition, plain, run_plain)
     kept, collected = found[: len(found) - len(longer)], found[len(found) - len(longer) :]
     stacks = [_behind(node, carried[k], s, d) for k, s, d in zip(longer, collected, shapes, strict=True)]
-    return _with_each(kept, longer, stacks)
-
-
-def _with_each(values: list[Value], places: list[int], more: list[Value]) -> list[Value]:
-    """`values` with others put in at these places of the result."""
-    found = list(values)
-    for place, value in zip(places, more, strict=True):
-        found.insert(place, value)
-    return found
+    return with_each(kept, longer, stacks)
 
 
 def _appended_item(node: OnnxNode, sequence: Value) -> Value:
@@ -102,17 +106,15 @@ def _appended_item(node: OnnxNode, sequence: Value) -> Value:
     return sequence.items[0]
 
 
-def _item_shapes(
-    node: OnnxNode, infos: list[TensorInfo], count: int, run_body: Callable[[Value, list[Value]], list[Value]]
-) -> list[tuple[Dim, ...]]:
+def _item_shapes(node: OnnxNode, infos: list[TensorInfo], count: int, run_body: Body) -> list[tuple[Dim, ...]]:
     """The shapes of what is appended. Items are stacked, so sizes must not depend on the iteration: rehearsed for the
     next one, the body must give the same. Sizes that are found in the body have new names each time."""
     g = node.graph
-    settled, _ = _settled(node, infos, lambda state: run_body(g.constant(np.int64(0)), state)[1:])
+    inner, _ = settled(node, infos, lambda state: run_body(g.constant(np.int64(0)), state)[1:])
 
     def rehearsed(trip: int) -> list[TensorInfo]:
         number = g.constant(np.int64(trip))
-        return [v.info for v in g.rehearse(settled, lambda state: run_body(number, state))[-count:]]
+        return [v.info for v in g.rehearse(inner, lambda state: run_body(number, state))[-count:]]
 
     shapes: list[tuple[Dim, ...]] = []
     for first, second in zip(rehearsed(0), rehearsed(1), strict=True):

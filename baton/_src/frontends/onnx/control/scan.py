@@ -8,7 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from baton._src.frontends.graph_builder.value import Value
-from baton._src.frontends.onnx.control.loops import UNROLL_NODES, check_body, in_one, repeated
+from baton._src.frontends.onnx.control.iterations import Body, apart, repeated, unchanged
+from baton._src.frontends.onnx.control.loops import UNROLL_NODES, check_body, in_one
 from baton._src.frontends.onnx.node import Converter, OnnxNode
 from baton._src.ir.tensor_info import Dim, TensorInfo
 
@@ -48,7 +49,12 @@ def scan(node: OnnxNode) -> Sequence[Value]:
     if isinstance(steps, int) and steps * len(body.node) <= UNROLL_NODES:
         return _scanned_at_once(node, states, steps, run_body)
     true = g.constant(np.array(True))
-    outputs = repeated(node, g.dims(steps), true, states, lambda i, inner: [true, *run_body(i, inner)])
+
+    def loop(carried: list[Value], run_body: Body) -> list[Value]:
+        return repeated(node, g.dims(steps), true, carried, run_body)
+
+    kept = unchanged(body, body.input[: len(states)], body.output[: len(states)])
+    outputs = apart(kept, states, lambda i, inner: [true, *run_body(i, inner)], loop)
     return [*outputs[: len(states)], *_turned(node, outputs[len(states) :])]
 
 
