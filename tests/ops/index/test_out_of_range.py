@@ -112,6 +112,18 @@ def test_modes_of_take_that_leave_no_index_outside_but_for_an_empty_axis(mode: s
         main(*_given((X[:0], _at(0, 1))))
 
 
+@pytest.mark.parametrize("mode", ["clip", "wrap", "fast"])
+@pytest.mark.parametrize("is_symbolic", [False, True], ids=["numbers", "symbols"])
+def test_nothing_is_taken_if_the_result_is_empty(mode: str, is_symbolic: bool) -> None:
+    """Guards that all builds agree on indices that read nothing: compiled for numbers they were refused, and the
+    interpreter's NumPy does not end when it wraps them."""
+    for shape, indices in (((0, 0), _at(0, 1)), ((3, 0), _at(7)), ((0, 3), _at(dtype="int64"))):
+        arrays = np.zeros(shape, "float32"), indices
+        module = _module(lambda x, i: R.take(x, i, axis=0, mode=mode), arrays, is_symbolic)
+        for machine in (relax.VirtualMachine(relax.build(module, "llvm"), baton.cpu()), Interpreter(module)):
+            assert machine["main"](*_given(arrays)).numpy().shape == (len(indices), shape[1])
+
+
 @pytest.mark.parametrize("is_symbolic", [False, True], ids=["numbers", "symbols"])
 def test_an_empty_axis_has_no_nearest_element(is_symbolic: bool) -> None:
     """Indices that are clipped to an axis are in range only if it has elements: a resized image of no rows has none."""

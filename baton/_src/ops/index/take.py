@@ -25,6 +25,7 @@ from baton._src.ops.samples import Arr, Sample
 from baton._src.support.diagnostics import fail
 
 MODES = ("clip", "wrap", "fast")
+_NUMPY_MODES: dict[str, Literal["clip", "wrap"]] = {"clip": "clip", "wrap": "wrap", "fast": "clip"}
 
 
 @attrs
@@ -50,8 +51,8 @@ def infer(call: OpCall[TakeAttrs]) -> Info:
     x, at, a = call.tensor(0), indices_info(call), call.attrs
     if a.mode not in MODES:
         call.fail(f"mode must be one of {', '.join(MODES)}, got {a.mode!r}", code="op-attribute")
-    _check_elements(call, x, at)
     if a.axis is None:
+        _check_elements(call, x, at, at.shape)
         return TensorInfo(at.shape, x.dtype, at.ndim, x.vdevice)
     if x.ndim < 0 or at.ndim < 0:
         return TensorInfo(None, x.dtype, -1, x.vdevice)
@@ -61,13 +62,15 @@ def infer(call: OpCall[TakeAttrs]) -> Info:
     if x.shape is None or at.shape is None:
         return TensorInfo(None, x.dtype, x.ndim + at.ndim - 1 - batch, x.vdevice)
     _check_batch(call, x.shape, at.shape, batch)
-    return TensorInfo((*x.shape[:axis], *at.shape[batch:], *x.shape[axis + 1 :]), x.dtype, vdevice=x.vdevice)
+    shape = (*x.shape[:axis], *at.shape[batch:], *x.shape[axis + 1 :])
+    _check_elements(call, x, at, shape)
+    return TensorInfo(shape, x.dtype, vdevice=x.vdevice)
 
 
-def _check_elements(call: OpCall[TakeAttrs], x: TensorInfo, at: TensorInfo) -> None:
-    """Check that there are elements if there are indices: clipped or wrapped, each index refers to one."""
+def _check_elements(call: OpCall[TakeAttrs], x: TensorInfo, at: TensorInfo, result: tuple[Dim, ...] | None) -> None:
+    """Check that there are elements to read if the result has any: clipped or wrapped, each index refers to one."""
     axis = call.attrs.axis
-    if x.shape is None or at.shape is None or not all(isinstance(d, int) and d > 0 for d in at.shape):
+    if x.shape is None or at.shape is None or result is None or not all(isinstance(d, int) and d > 0 for d in result):
         return
     extents = x.shape if axis is None else x.shape[normal_axis(call, axis, x.ndim) :][:1]
     if 0 in extents:
@@ -115,16 +118,18 @@ def compute(inputs: Any, a: TakeAttrs, out: Any) -> Any:
 
 
 def reference(inputs: Any, a: TakeAttrs) -> Any:
-    """`numpy.take`, batch by batch."""
+    """`numpy.take`, batch by batch. Indices of a result without elements are not looked at."""
     x, at = np.asarray(inputs[0]), np.asarray(inputs[1]).astype(np.int64)
-    mode: Literal["wrap", "clip"] = "wrap" if a.mode == "wrap" else "clip"
-    extent = x.size if a.axis is None else x.shape[a.axis]
-    if a.mode == "fast" and at.size and not (at.min() >= 0 and at.max() < extent):
-        raise IndexError(f"take: indices from {at.min()} to {at.max()} for an axis of {extent} elements")
-    if a.axis is None or not a.batch_dims:
-        return np.asarray(np.take(x, at, axis=a.axis, mode=mode))
-    axis, batch = from_front(a.axis, x.ndim), a.batch_dims
+    if a.axis is None:
+        x, axis, batch = x.reshape(-1), 0, 0
+    else:
+        axis, batch = from_front(a.axis, x.ndim), a.batch_dims
     found = np.empty((*x.shape[:axis], *at.shape[batch:], *x.shape[axis + 1 :]), x.dtype)
+    if not found.size:
+        return found
+    extent, mode = x.shape[axis], _NUMPY_MODES[a.mode]
+    if a.mode == "fast" and not (at.min() >= 0 and at.max() < extent):
+        raise IndexError(f"take: indices from {at.min()} to {at.max()} for an axis of {extent} elements")
     for place in np.ndindex(*x.shape[:batch]):
         found[place] = np.take(x[place], at[place], axis=axis - batch, mode=mode)
     return found
