@@ -177,3 +177,24 @@ def test_tensors_in_attributes() -> None:
     found = load(script(function, show_meta=True))
     assert_structural_equal(found, function)
     assert isinstance(found.attrs["note"][0], NDArray)
+
+
+def test_variables_that_are_sizes() -> None:
+    """What is known of their sign was lost: in parameters, casts and local functions."""
+    text = """
+@R.function
+def main(x: R.Tensor(("n", "m"), "float32"), y: R.Object):
+    n, m = T.int64(is_size_var=True), T.int64()
+    k = T.int64(is_size_var=True)
+    z = R.match_cast(y, R.Tensor((k,), "float32"))
+    @R.function
+    def inner(a: R.Tensor(("q",), "float32")):
+        q = T.int64(is_size_var=True)
+        return R.reshape(a, R.shape([q, 1]))
+    return (inner(z), R.shape([n + m]))
+"""
+    found: Any = load(text)
+    kinds = [type(d).__name__ for d in found.params[0].struct_info.shape.values]
+    assert kinds == ["SizeVar", "Var"]
+    assert script(found).count("T.int64(is_size_var=True)") == 3
+    assert_structural_equal(load(script(found)), found)

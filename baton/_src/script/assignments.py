@@ -118,7 +118,7 @@ class Assignments:
         known = self.environment.get(target.id)
         if isinstance(known, TirVar) and known.dtype == fresh.dtype and self.environment.is_local(target.id):
             return
-        self.environment.define(target.id, TirVar(target.id, fresh.dtype, self.source.span(target)))
+        self.environment.define(target.id, type(fresh)(target.id, fresh.dtype, self.source.span(target)))
 
     def _define(self, target: ast.Name, expr: Any, info: StructInfo | None) -> Var:
         """Bind a name to a new variable holding `expr`."""

@@ -7,7 +7,7 @@ After a wrong statement is reported, reading continues; uses of the names it sho
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
@@ -24,6 +24,7 @@ from baton._src.script.read_source import ScriptSource
 from baton._src.script.statements import Statements
 from baton._src.support.diagnostics import Diagnostic, DiagnosticError, fail
 from baton._src.support.python_in_scripts import repeated_parameter
+from baton._src.tir.expr import SizeVar
 from baton._src.tir.expr import Var as TirVar
 from baton._src.values.dtype import INT64, DataType
 
@@ -33,11 +34,11 @@ Named = Callable[[str], Any]
 class SignatureScalars(Scalars):
     """Strings in annotations: `"n * 2"` is read as an expression whose names are shape variables of the signature.
 
-    A new name becomes a variable, int64 unless the body declares another dtype (`n = T.int32()`).
+    A new name becomes a variable, int64 unless the body declares another one (`n = T.int32()`).
     """
 
     def __init__(
-        self, source: ScriptSource, environment: Environment, declared: dict[str, DataType], vdevice: Named
+        self, source: ScriptSource, environment: Environment, declared: Mapping[str, TirVar], vdevice: Named
     ) -> None:
         self.source = source
         self.environment = environment
@@ -81,7 +82,8 @@ class SignatureScalars(Scalars):
             )
         if name in self.environment.roots:
             return None
-        var = self.own[name] = TirVar(name, self.declared.get(name, INT64))
+        like = self.declared.get(name)
+        var = self.own[name] = TirVar(name, INT64) if like is None else type(like)(name, like.dtype)
         return var
 
     def vdevice(self, said: Any) -> Any:
@@ -236,9 +238,9 @@ class FunctionReader:
                 scope.pop(name, None)
 
 
-def declared_scalars(node: ast.FunctionDef) -> dict[str, DataType]:
-    """The shape variables a body declares at its top level, `n = T.int32()` or several at once, with their dtypes."""
-    found: dict[str, DataType] = {}
+def declared_scalars(node: ast.FunctionDef) -> dict[str, TirVar]:
+    """The shape variables a body declares at its top level, `n = T.int32()` or several at once: variables like them."""
+    found: dict[str, TirVar] = {}
     for statement in node.body:
         match statement:
             case ast.Assign(targets=[ast.Name() as target], value=value):
@@ -248,20 +250,21 @@ def declared_scalars(node: ast.FunctionDef) -> dict[str, DataType]:
             case _:
                 pairs = []
         for name, content in pairs:
-            dtype = _declared_dtype(content)
-            if dtype is not None:
-                found.setdefault(name.id, dtype)
+            like = _declared(content)
+            if like is not None:
+                found.setdefault(name.id, like)
     return found
 
 
-def _declared_dtype(value: ast.expr) -> DataType | None:
-    """The dtype of a declaration `T.int64()`."""
+def _declared(value: ast.expr) -> TirVar | None:
+    """A variable like the one that `T.int64()` or `T.int64(is_size_var=True)` declares."""
     match value:
-        case ast.Call(func=ast.Attribute(attr=kind), args=[]):
+        case ast.Call(func=ast.Attribute(attr=kind), args=[], keywords=keywords):
             try:
                 dtype = DataType(kind)
             except DiagnosticError:
                 return None
-            return dtype if dtype.is_int else None
+            sizes = [k.value.value for k in keywords if isinstance(k.value, ast.Constant) and k.arg == "is_size_var"]
+            return (SizeVar if any(sizes) else TirVar)("v", dtype) if dtype.is_int else None
         case _:
             return None

@@ -10,7 +10,7 @@ from baton._src.ir.target import Target
 from baton._src.tir import expr as tir
 from baton._src.tir import operators
 from baton._src.tir.builders import scalar_functions
-from baton._src.tir.expr import FloatImm, IntImm, Var
+from baton._src.tir.expr import FloatImm, IntImm, SizeVar, Var
 from baton._src.tir.index_map import index_map
 from baton._src.values.dtype import DataType
 
@@ -21,9 +21,9 @@ def _of_dtype(name: str) -> Callable[..., PrimExpr]:
     """`T.int64()` a variable, `T.int64(3)` a literal, `T.int64(x)` a conversion."""
     dtype = DataType(name)
 
-    def word(value: Any = None) -> PrimExpr:
+    def word(value: Any = None, is_size_var: bool = False) -> PrimExpr:
         if value is None:
-            return Var("v", dtype)
+            return (SizeVar if is_size_var else Var)("v", dtype)
         if isinstance(value, PrimExpr):
             return operators.cast(dtype, value)
         return FloatImm(dtype, float(value)) if dtype.is_float else IntImm(dtype, int(value))

@@ -210,3 +210,25 @@ def main(x: R.Tensor(dtype="float32", ndim=1)) -> R.Object:
     return R.call_tir(Module.twice, (x,), R.Tensor((3,), "float32"))
 """
     fails_everywhere(kernel, f32(1, 2), code="value-mismatch")
+
+
+def test_kernels_take_integers_in_their_own_width() -> None:
+    """`tir_vars` are int64, parameters of kernels mostly int32: such calls were refused. What does not fit fails."""
+    text = """
+@T.prim_func
+def fill(a: T.handle, value: T.int32, small: T.uint8):
+    n = T.int32()
+    A = T.match_buffer(a, (n, 2), "int32")
+    for i in range(n):
+        with T.block("b"):
+            v = T.axis.spatial(n, i)
+            A[v, 0] = value
+            A[v, 1] = T.Cast("int32", small)
+
+@R.function
+def main(x: R.Tensor(("n", "m"), "float32")) -> R.Tensor(("n", 2), "int32"):
+    n, m = T.int64(), T.int64()
+    return R.call_tir(cls.fill, R.tuple(), out_sinfo=R.Tensor((n, 2), "int32"), tir_vars=R.shape([m * 1000, m]))
+"""
+    np.testing.assert_array_equal(everywhere(text, np.ones((2, 3), "float32")).data, [[3000, 3]] * 2)
+    fails_everywhere(text, np.ones((2, 300), "float32"), code="value-mismatch")

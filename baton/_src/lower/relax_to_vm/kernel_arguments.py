@@ -19,7 +19,7 @@ from baton._src.tir.expr import Cast, IntImm, Var, literal
 from baton._src.tir.kernel_abi import KernelABI, kernel_abi
 from baton._src.tir.operators import multiply
 from baton._src.tir.prim_func import PrimFunc
-from baton._src.values.dtype import INT64
+from baton._src.values.dtype import INT64, DataType
 
 
 @dataclass(frozen=True)
@@ -88,13 +88,20 @@ def fits(function: PrimFunc, tensors: Sequence[TensorStructInfo], integers: Sequ
                 return False
             pairs += zip(param.buffer.shape, left.pop(0).shape.values)
         elif not param.is_shape:
-            if not trailing:
+            if not trailing or not _is_within(param.var.dtype, trailing[0]):
                 return False
             solved[param.var] = trailing.pop(0)
     for own, given in pairs:
         if isinstance(own, Var):
             solved.setdefault(own, given)
     return not left and not trailing and all(_is_same(in_terms_of(own, solved), given) for own, given in pairs)
+
+
+def _is_within(dtype: DataType, given: PrimExpr) -> bool:
+    """Whether an integer is certainly one that a parameter of `dtype` holds: a native entry would cut it off."""
+    if isinstance(given, IntImm) and dtype.is_int:
+        return dtype.int_range[0] <= given.value <= dtype.int_range[1]
+    return given.dtype == dtype
 
 
 def _is_same(own: PrimExpr, given: PrimExpr) -> bool:

@@ -26,6 +26,7 @@ from baton._src.relax.struct_info import (
     TupleStructInfo,
 )
 from baton._src.support.diagnostics import fail
+from baton._src.tir.operators.operands import cast
 from baton._src.tir.prim_func import PrimFunc
 
 WF_26 = "RELAX-WF-26"
@@ -133,6 +134,7 @@ def validate_call_tir(call: Call, context: Any) -> None:
             span=call.span,
             help=f"they are: {', '.join(map(described, params))}",
         )
+    given = [_in_width_of(param, have) for param, have in zip(params, given)]
     mapping = map_parameters(zip(params, given))
     for position, (param, have) in enumerate(zip(params, given)):
         want = substitute_info(param, mapping, context.prover)
@@ -144,6 +146,14 @@ def validate_call_tir(call: Call, context: Any) -> None:
                 span=call.span,
                 help="arguments and out_sinfo have the dims and dtypes of the kernel's T.match_buffer",
             )
+
+
+def _in_width_of(param: StructInfo, given: StructInfo) -> StructInfo:
+    """What an integer is to the kernel: it takes one of any width, as any packed function does."""
+    both = isinstance(param, PrimStructInfo) and isinstance(given, PrimStructInfo)
+    if not both or param.dtype == given.dtype or not {param.dtype.kind, given.dtype.kind} <= {"int", "uint"}:
+        return given
+    return PrimStructInfo(param.dtype, None if given.value is None else cast(param.dtype, given.value))
 
 
 def _kernel_arguments(call: Call) -> list[StructInfo] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from baton._src.ir.expr import GlobalVar
 from baton._src.relax.text.names import Names
+from baton._src.tir.expr import SizeVar
 from baton._src.tir.expr import Var as TirVar
 
 
@@ -34,7 +35,7 @@ class Declarations:
         lines = self.definitions if self.head is None and self.defines else self.head
         if lines is not None and var not in self._declared:
             self._declared.add(var)
-            lines.append(f"{name} = T.{var.dtype}()")
+            lines.append(f"{name} = T.{var.dtype}({'is_size_var=True' if isinstance(var, SizeVar) else ''})")
         return name
 
     def global_name(self, var: GlobalVar) -> str:

@@ -20,7 +20,6 @@ from baton._src.tir.evaluation.statements import StmtCompiler
 from baton._src.tir.expr import Var
 from baton._src.tir.prim_func import PrimFunc
 from baton._src.tir.scalar_values import Env, Run
-from baton._src.values.dtype import DataType
 
 
 def run_prim_func(
@@ -77,7 +76,7 @@ class _ArgumentBinding:
     def bind(self, param: Var, buffer: Buffer | None, argument: Any) -> None:
         """Bind one argument."""
         if buffer is None:
-            self._set(param, argument if param.dtype.kind == "handle" else _scalar(argument, param.dtype))
+            self._set(param, argument if param.dtype.kind == "handle" else _scalar(argument, param))
             return
         array = argument if isinstance(argument, np.ndarray) else np.asarray(argument)
         is_memory = array.dtype == np.uint8 and array.ndim == 1 and buffer.dtype != "uint8"
@@ -144,7 +143,14 @@ class _ArgumentBinding:
             array[...] = flat.reshape(array.shape)
 
 
-def _scalar(argument: Any, dtype: DataType) -> Any:
+def _scalar(argument: Any, param: Var) -> Any:
+    """The number as the parameter holds it; an integer beyond its range is refused, as compiled kernels refuse it."""
+    dtype = param.dtype
     if dtype.is_bool:
         return bool(argument)
-    return int(argument) if dtype.is_int else dtype.numpy.type(argument)
+    if not dtype.is_int:
+        return dtype.numpy.type(argument)
+    low, high = dtype.int_range
+    if not low <= int(argument) <= high:
+        raise fail("value-mismatch", f"{param.name} takes a scalar of dtype {dtype}, {low} to {high}, got {argument}")
+    return int(argument)
