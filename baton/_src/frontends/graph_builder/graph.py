@@ -140,6 +140,12 @@ class GraphBuilder:
         found = self.language.loop([self.expr(v) for v in start], infos, write)
         return self._named(zip(found, infos, strict=True), sources)
 
+    def named(self, value: Value) -> Value:
+        """`value`, with names for its sizes if they are unknown."""
+        if value.shape is not None or value.rank < 0:
+            return value
+        return self._named([(self.expr(value), value.info)], value.sources)[0]
+
     def _named(self, results: Iterable[tuple[Any, TensorInfo]], sources: frozenset[str]) -> list[Value]:
         """Results of known rank, with names for their unknown sizes."""
         values = []

@@ -102,6 +102,20 @@ def test_a_scan_over_an_open_length(how: tuple[int, int, int, int]) -> None:
             np.testing.assert_allclose(found, wanted, rtol=1e-6)
 
 
+def test_a_state_of_unknown_size_is_collected() -> None:
+    """Guards each row beside the one before it: the first one's size is another's, so that its state has none, and what
+    was collected before it had 0."""
+    nodes = [helper.make_node("Identity", ["step"], ["next"]), helper.make_node("Identity", ["before"], ["seen"])]
+    inputs = [helper.make_tensor_value_info(n, TensorProto.FLOAT, None) for n in ("before", "step")]
+    body = helper.make_graph(nodes, "body", inputs, [helper.make_empty_tensor_value_info(n) for n in ("next", "seen")])
+    node = helper.make_node("Scan", ["start", "x"], ["last", "y"], body=body, num_scan_inputs=1)
+    model = model_of([node], [("start", ["k"]), ("x", ["t", "m"])], ("last", "y"))
+    feed = {"start": np.ones(3, "float32"), "x": np.arange(6, dtype="float32").reshape(2, 3)}
+    found = baton.compile(model, num_threads=1).run(feed)
+    for mine, wanted in zip(found, onnxruntime_outputs(model, feed), strict=True):
+        np.testing.assert_array_equal(mine, wanted)
+
+
 def test_what_a_scan_has_collected_is_scanned_back() -> None:
     """Viterbi's best path: which state was best before, from the first step to the last, and the path back. Sizes that
     a loop leaves open have names behind it: what it collects had a rank only, and the way back was refused."""

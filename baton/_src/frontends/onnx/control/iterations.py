@@ -131,6 +131,7 @@ def _appended(node: OnnxNode, so_far: Value, length: Value, part: Value) -> Valu
     0.
     """
     g = node.graph
+    part = g.named(part)
     lengths = None if part.info.is_static else g.numbers(length)
     if lengths is not None and part.shape is not None:
         so_far = g.reshape(so_far, (lengths.reshape(-1)[0], *part.shape))
