@@ -36,6 +36,10 @@ from tests.relax.machines import everywhere, fails_everywhere
          (t(1, 3, 5, 6, dtype="int32"), t(4, 4, 2, 3, dtype="int32")), {"padding": 1}),
         ("output_zero_point has dtype bool", "qnn.tanh",
          (t(2, dtype="int8"), t(), t(dtype="int32"), t(), t(dtype="bool")), {}),
+        ("must be a finite number, got inf", "vision.roi_pool", (t(1, 2, 5, 5), t(1, 5)),
+         {"pooled_size": 2, "spatial_scale": float("inf")}),
+        ("must be a finite number, got nan", "vision.roi_align", (t(1, 2, 5, 5), t(1, 5)),
+         {"pooled_size": 2, "spatial_scale": float("nan")}),
         ("where there is no maximum", "grad.max_pool2d_picked", (t(1, 2, 5, 5),) * 2, {"pool_size": 2, "padding": 9}),
     ],
 )  # fmt: skip

@@ -5,6 +5,7 @@ data, rois (m, 5): index of the image, x1, y1, x2, y2 in pixels of the input -> 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -34,6 +35,8 @@ def infer(call: OpCall[Any]) -> Info:
         call.fail(f"layout {a.layout!r} or mode {getattr(a, 'mode', '')!r} is not known", code="op-attribute")
     if len(a.pooled_size) != 2 or min(a.pooled_size) < 1:
         call.fail(f"pooled_size must be two positive numbers, got {a.pooled_size}", code="op-attribute")
+    if not math.isfinite(a.spatial_scale):
+        call.fail(f"spatial_scale must be a finite number, got {a.spatial_scale}", code="op-attribute")
     for t, rank, name in ((x, 4, "data"), (rois, 2, "rois")):
         if t.ndim not in (-1, rank):
             call.fail(f"{name} must have rank {rank}, got {show_shape(t.shape, t.ndim)}")
