@@ -56,6 +56,14 @@ def test_maps_are_the_same_functions(indices: list[PrimExpr], domains: dict[Var,
         assert {v: evaluate(e, given) for v, e in inverse.items()} == {v: moved[v] for v in inverse}
 
 
+def test_loops_of_one_iteration_are_numbers_in_quotients() -> None:
+    """Guards (x + 5) // 4 and (x + 5) % 4 of x < 1: what is divided has no pieces, which ended in a KeyError."""
+    one = {X: Range(literal(0), literal(1))}
+    found = detect_iter_map([(X + 5) // 4, (X + 5) % 4], one)
+    assert not found.errors
+    assert [node_text(normalize_iter_map_to_expr(i)) for i in found.indices] == ["1", "1"]
+
+
 def test_what_is_no_such_map_says_why() -> None:
     """Guards overlaps, gaps, other terms and conditions."""
     assert detect_iter_map([X, X], GRID).errors == ("pieces of the loop over x overlap or leave gaps",)

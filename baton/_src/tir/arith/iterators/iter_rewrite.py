@@ -78,8 +78,10 @@ class Rewriter:
                 return self._scaled(_as_sum(a), b) if self._is_number(b) else self._scaled(_as_sum(b), a)
             if not isinstance(item, tir.Mul) and self._is_number(b):
                 whole = self.fuse(_as_sum(a))
-                divide = self._quotient if isinstance(item, tir.FloorDiv) else self._remainder
-                return divide(whole, b) if whole.args else ops.build(_NAMES[type(item)], whole.base, b)
+                is_quotient = isinstance(item, tir.FloorDiv)
+                if not whole.args:
+                    return (ops.floordiv if is_quotient else ops.floormod)(whole.base, b)
+                return (self._quotient if is_quotient else self._remainder)(whole, b)
         raise NoIterMap(f"{item} is not a sum of loops and their pieces")
 
     # ------------------------------------------------------------------------------------------ arithmetic
@@ -256,9 +258,6 @@ class Rewriter:
         members = inner.args if piece.source in self.fused and isinstance(inner, IterSumExpr) else (piece,)
         source = IterSumExpr(members, self.plain(ops.subtract(literal(0, piece.dtype), start)), dtype=piece.dtype)
         self.bounded.append((IterMark(source, self.plain(ops.subtract(stop, start))), start))
-
-
-_NAMES = {tir.FloorDiv: "floordiv", tir.FloorMod: "floormod"}
 
 
 def _as_sum(part: PrimExpr) -> IterSumExpr:
