@@ -130,7 +130,10 @@ def _fuse(s: Schedule, block: Any, loops: list[Any], r: Draw) -> None:
 def _layout(s: Schedule, block: Any, loops: list[Any], r: Draw) -> None:
     """Of buffers that the kernel allocates; parameters change their shape with it."""
     found = s.get(block)
-    region = r.choice([*found.reads, *found.writes])
+    regions = [*found.reads, *found.writes]
+    if not regions:  # the blocks around the parts of a loop say so
+        return
+    region = r.choice(regions)
     maps = LAYOUTS.get(region.buffer.ndim)
     if maps and region.buffer not in s.func.buffer_map.values():
         s.transform_layout(block, region.buffer, r.choice(maps), assume_injective_transform=r.random() < 0.8)
