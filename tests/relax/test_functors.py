@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import baton
-from baton import relax
+from baton import relax, tir
 from baton.ir import assert_structural_equal
 from baton.relax.expr_functor import PyExprMutator, PyExprVisitor, mutator, visitor
 from baton.script import ir as I
@@ -135,3 +135,19 @@ def test_definitions_are_visited_also_where_values_stay() -> None:
     names = [b.var.name_hint for b in changed.body.blocks[0].bindings]
     assert names == ["a_again", "b_again", "lv_again", "c_again", "d"]
     assert changed.body.blocks[0].bindings[2].value.args[1] is changed.body.blocks[0].bindings[1].var
+
+
+def test_a_variable_of_another_size_is_another_variable() -> None:
+    """StructInfo of n rows equals, as TVM compares it, that of m rows."""
+    rows = tir.Var("rows", "int64")
+    x = relax.Var("x", relax.TensorStructInfo((rows, 4), "float32"))
+    main = Module["main"]
+
+    @mutator
+    class OfRows(PyExprMutator):
+        pass
+
+    rewriter = OfRows(Module)
+    rewriter.set_var_remap(main.params[0], x)
+    (block,) = (rewriter.visit_binding_block(b) for b in main.body.blocks[:1])
+    assert [b.var.struct_info.shape[0] for b in block.bindings] == [rows, rows]

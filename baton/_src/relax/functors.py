@@ -24,6 +24,7 @@ from baton._src.ir.expr import GlobalVar, Op
 from baton._src.ir.module import IRModule
 from baton._src.relax import nodes as rx
 from baton._src.relax.block_builder import BlockBuilder
+from baton._src.relax.check.same_info import same_info
 from baton._src.relax.struct_info import StructInfo
 from baton._src.support.diagnostics import fail
 from baton._src.tir.prim_func import PrimFunc
@@ -297,7 +298,7 @@ class ExprMutator:
 
     def with_struct_info(self, var: rx.Var, struct_info: StructInfo | None) -> rx.Var:
         """`var`, or a new variable of that name if its struct info says something else."""
-        if struct_info is None or var.struct_info_ == struct_info:
+        if struct_info is None or same_info(var.struct_info_, struct_info):
             return var
         kind = rx.DataflowVar if isinstance(var, rx.DataflowVar) else rx.Var
         return kind(var.name_hint, struct_info, var.span)

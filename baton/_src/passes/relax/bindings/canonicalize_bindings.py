@@ -28,8 +28,8 @@ from baton._src.ir.expr import PrimExpr
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import children, post_order, substitute
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
-from baton._src.passes.relax.same_info import same_info
 from baton._src.relax.check.base_check import BaseCheckResult, struct_info_base_check
+from baton._src.relax.check.same_info import same_info
 from baton._src.relax.check.shape_map import get_shape_var_mapping
 from baton._src.relax.check.variables import definable_tir_vars_in_struct_info, prim_vars
 from baton._src.relax.nodes import (

@@ -23,7 +23,7 @@ from baton._src.ir.expr import Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.structural import structural_equal
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
-from baton._src.passes.relax.same_info import same_info
+from baton._src.relax.check.same_info import same_info
 from baton._src.relax.nodes import (
     Binding,
     BindingBlock,

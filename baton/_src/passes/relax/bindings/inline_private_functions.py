@@ -21,9 +21,9 @@ from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import substitute, with_fresh_binders
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.passes.relax.bindings.dead_code_elimination import remove_unreachable
-from baton._src.passes.relax.same_info import same_info
 from baton._src.relax.check.compatibility import is_subtype
 from baton._src.relax.check.dims import Answer
+from baton._src.relax.check.same_info import same_info
 from baton._src.relax.check.shape_map import map_parameters
 from baton._src.relax.check.variables import defined_symbolic_vars, leaf_dims, leaf_infos, prim_vars
 from baton._src.relax.nodes import (

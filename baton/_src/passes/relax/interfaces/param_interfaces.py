@@ -13,8 +13,8 @@ from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import post_order
 from baton._src.passes.relax.binding_rewriter import BindingRewriter
 from baton._src.passes.relax.leaves_of_values import with_leaves
-from baton._src.passes.relax.same_info import same_info
 from baton._src.relax.block_builder import BlockBuilder
+from baton._src.relax.check.same_info import same_info
 from baton._src.relax.nodes import (
     Binding,
     BindingBlock,

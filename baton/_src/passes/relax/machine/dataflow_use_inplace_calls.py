@@ -23,10 +23,10 @@ from baton._src.ir.op_def import Fusion, OpDef
 from baton._src.ir.traverse import post_order, substitute
 from baton._src.passes.relax.binding_rewriter import BindingRewriter, rewrite_functions
 from baton._src.passes.relax.operators.kernel_of_call import make_kernel
-from baton._src.passes.relax.same_info import same_info
 from baton._src.passes.shared.kernel_stages import kernel_stages
 from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.check.assumed_sizes import is_known
+from baton._src.relax.check.same_info import same_info
 from baton._src.relax.info import to_info
 from baton._src.relax.known_functions import KnownFunctions
 from baton._src.relax.nodes import (

@@ -13,7 +13,7 @@ from typing import Any
 from baton._src.ir.module import IRModule
 from baton._src.ops.builders import RELAX
 from baton._src.passes.relax.rewrite_patterns import rewrite_calls
-from baton._src.passes.relax.same_info import same_info
+from baton._src.relax.check.same_info import same_info
 from baton._src.relax.nodes import Function, ShapeExpr
 from baton._src.relax.patterns.builders import DFPattern, is_op, wildcard
 from baton._src.relax.struct_info import TensorStructInfo
