@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from baton._src.runtime.dim_expr import compile_dim
+from baton._src.runtime.dim_expr import compile_dim, is_slot
 from baton._src.runtime.executable.constants import Data
 from baton._src.runtime.function_checks import check_function
 from baton._src.runtime.value_checks import Matcher, check_condition, numbers_as_declared
@@ -20,6 +20,7 @@ from baton._src.runtime.value_info import (
     TupleValue,
     ValueInfo,
 )
+from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.values.dtype import DataType
 from baton._src.values.shape import ShapeTuple
@@ -34,41 +35,72 @@ def check_signature(heap: list[Any], infos: TupleValue, facts: Data, *arguments:
     remembered = facts.remembered
     wanted = remembered.get("wanted", False)
     if wanted is False:
-        wanted = remembered["wanted"] = _known_tensors(infos)
-    if wanted is None or len(arguments) != len(infos.fields) or not _are(arguments, wanted):
+        wanted = remembered["wanted"] = _plain_tensors(infos)
+    if wanted is None or len(arguments) != len(infos.fields) or not _are(arguments, wanted, heap):
         function, names, slots, *holders = facts.content
         held = [arguments[i] for i in holders] if len(arguments) == len(infos.fields) else []
         check_values(arguments, infos.fields, names, Matcher(heap, slots, held), function)
     return ()
 
 
-Known = tuple[tuple[int, tuple[int, ...], Any], ...]
+@dataclass(frozen=True, slots=True)
+class _Plain:
+    """A parameter that is a tensor whose sizes are numbers or variables: by axis; `fixed` is the shape if all are
+    numbers, `rank` -1 if anything goes."""
+
+    position: int
+    dtype: Any
+    rank: int
+    fixed: tuple[int, ...] | None
+    numbers: tuple[tuple[int, int], ...]
+    slots: tuple[tuple[int, int], ...]
 
 
-def _known_tensors(infos: TupleValue) -> Known | None:
-    """Position, shape and NumPy dtype of the parameters that are tensors without variables, provided all others may be
-    anything: the fast path for functions called in loops.
+def _plain_tensors(infos: TupleValue) -> tuple[_Plain, ...] | None:
+    """The parameters that are such tensors, provided all others may be anything: the fast path for functions called in
+    loops.
     """
-    known = []
+    found = []
     for position, info in enumerate(infos.fields):
         match info:
             case ObjectValue():
                 continue
-            case TensorValue(dtype=dtype, dims=dims) if dtype and dims is not None:
-                if not all(isinstance(d, int) for d in dims):
+            case TensorValue(dtype=dtype, ndim=rank, dims=dims) if dtype and info.shape_argument < 0:
+                sizes = tuple(enumerate(dims or ()))
+                numbers = tuple((axis, d) for axis, d in sizes if isinstance(d, int))
+                slots = tuple((axis, d[1]) for axis, d in sizes if is_slot(d))
+                if len(numbers) + len(slots) != len(sizes):
                     return None
-                known.append((position, tuple(dims), DataType(dtype).numpy))
+                fixed = None if dims is None or slots else tuple(n for _, n in numbers)
+                found.append(_Plain(position, DataType(dtype).numpy, rank, fixed, numbers, slots))
             case _:
                 return None
-    return tuple(known)
+    return tuple(found)
 
 
-def _are(arguments: tuple[Any, ...], wanted: Known) -> bool:
-    """Whether the arguments are such tensors; False only means that the full check is needed."""
-    for position, shape, dtype in wanted:
-        argument = arguments[position]
-        if type(argument) is not NDArray or argument.data.shape != shape or argument.data.dtype is not dtype:
+def _are(arguments: tuple[Any, ...], wanted: tuple[_Plain, ...], heap: list[Any]) -> bool:
+    """Whether the arguments are such tensors, whose sizes are then on the heap; False only means that the full check
+    is needed.
+    """
+    bound: dict[int, int] = {}
+    for plain in wanted:
+        argument = arguments[plain.position]
+        if type(argument) is not NDArray or argument.data.dtype is not plain.dtype:
             return False
+        shape = argument.data.shape
+        if plain.fixed is not None:
+            if shape != plain.fixed:
+                return False
+            continue
+        if plain.rank not in (-1, len(shape)) or any(shape[axis] != n for axis, n in plain.numbers):
+            return False
+        for axis, slot in plain.slots:
+            if bound.setdefault(slot, shape[axis]) != shape[axis]:
+                return False
+    if any(heap[slot] not in (None, size) for slot, size in bound.items()):
+        return False
+    for slot, size in bound.items():
+        heap[slot] = size
     return True
 
 
