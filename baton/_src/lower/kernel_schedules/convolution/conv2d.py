@@ -7,7 +7,8 @@ Rows are output channels, columns output points. A panel of X' (32 points, every
 it is used, and stays in L2 while the tiles of `matmul` run down the output channels. Packing copies line by line: the
 points of a panel are a few runs of neighbours, so with stride 1 it uses vector loads, with other strides gathers. The
 border is not copied: where a tap sees only part of a run, packing writes zeros around that part. Bias, activation and
-residual are applied when a tile is written out.
+residual are applied when a tile is written out. Points that would leave most of a panel empty are dot products instead
+(`few_points`).
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from baton._src.ir.target import Target
 from baton._src.lower.kernel_schedules.convolution.conv_costs import Plan, by_panels, count
 from baton._src.lower.kernel_schedules.convolution.conv_groups import by_group, groups_of
 from baton._src.lower.kernel_schedules.convolution.conv_window import Window, bordered, read_windows, with_border_inside
+from baton._src.lower.kernel_schedules.convolution.few_points import cost, few_points, most_points, seen_points
 from baton._src.lower.kernel_schedules.convolution.packed_lines import pack_lines
 from baton._src.lower.kernel_schedules.products.matmul import packed_product
 from baton._src.lower.kernel_schedules.products.products import Product
@@ -28,9 +30,10 @@ from baton._src.lower.kernel_schedules.shared.affine import coefficient, depends
 from baton._src.lower.kernel_schedules.shared.anchors import Anchored, find_anchor
 from baton._src.lower.kernel_schedules.shared.factors import is_simple, load_of
 from baton._src.lower.kernel_schedules.shared.inline import inline_elementwise
-from baton._src.lower.kernel_schedules.shared.loops import product
+from baton._src.lower.kernel_schedules.shared.loops import i64, product
 from baton._src.lower.kernel_schedules.shared.stages import Axis, Declined, Kernel, Stage, read_kernel
 from baton._src.lower.kernel_schedules.surroundings import surrounded
+from baton._src.passes.tir.lowering.flatten_buffers import as_int64
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
@@ -57,14 +60,28 @@ def plan(func: PrimFunc, target: Target) -> Plan | Declined:
         return found
     smaller, matrix = found
 
-    def make() -> PrimFunc:
-        return smaller.rebuilt(surrounded(smaller, matrix.origin, packed_product(matrix, target), target))
+    few = most_points(matrix, target)
 
+    def make() -> PrimFunc:
+        return smaller.rebuilt(surrounded(smaller, matrix.origin, _emit(matrix, few, target), target))
+
+    if few and matrix.columns.size is not None:
+        return Plan(cost(matrix, few, target), make)
     shape = tile_shape(target, matrix.stage.buffer.dtype)
     terms, channels, points = (count((a,)) for a in (matrix.k, matrix.rows, matrix.columns))
     stage = matrix.origin.stage
     line = stage.spatial[-1].size or points
     return Plan(by_panels(count(matrix.batch), terms, channels, points, line, _is_stepping(stage), shape), make)
+
+
+def _emit(matrix: Product, few: int, target: Target) -> st.Stmt:
+    """Panels, dot products, or both of them where only a run tells whether there are `few` points."""
+    if few and matrix.columns.size is not None:
+        return few_points(matrix, few, target)
+    panels = packed_product(matrix, target)
+    if not few:
+        return panels
+    return st.IfThenElse(tir.LE(as_int64(matrix.columns.extent), i64(few)), few_points(matrix, few, target), panels)
 
 
 def _is_stepping(stage: Stage) -> bool:
@@ -178,10 +195,14 @@ def _as_product(
     def pack(panel: Buffer, start: PrimExpr, width: int) -> st.Stmt:
         return pack_lines(stage.reduce, points, data, panel, start, width, windows)
 
+    def turned(seen: Buffer) -> st.Stmt:
+        return seen_points(stage.reduce, points, data, seen)
+
     epilogue = merged.epilogue if merged is not None else None
     whole = origin or anchored
     whole = Anchored(whole.stage, whole.epilogue if merged is not None else None)
-    return Product(Anchored(seen, epilogue), batch, (), channel, columns, k, left, None, pack, whole)
+    found = Product(Anchored(seen, epilogue), batch, (), channel, columns, k, left, None, pack, whole=whole)
+    return found if windows else replace(found, turned=turned)
 
 
 def _merge_points(anchored: Anchored, points: tuple[Axis, ...]) -> Anchored | None:

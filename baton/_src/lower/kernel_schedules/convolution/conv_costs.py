@@ -27,6 +27,8 @@ LINE = 6.0
 """Cost of the ends of a line that is copied with its border."""
 PACKED, PACKED_BY_STEPS, PACKED_LINE = 1.5, 4.0, 2.0
 """The same into the first-level cache, for one channel."""
+SEEN = 1.5
+"""Copying an element that a point sees next to the point's others."""
 GENERAL, GENERAL_BY_STEPS, GENERAL_OF_MANY = 1.9, 3.3, 6.0
 """A term of a depthwise sum by the general rule: with stride 1, with others, and if there are many."""
 FEW_TERMS = 9
@@ -57,6 +59,11 @@ def by_panels(
     runs = (1 + (shape.width - 1) / line) / shape.vectors
     packing = PANEL_OF_STEPS if stepping else PANEL_OF_RUNS + RUN_OF_PANEL * runs
     return batches * terms * vectors * (EVERY_STEP * channels + packing)
+
+
+def by_dots(batches: int, terms: int, channels: int, points: int, each: float) -> float:
+    """`few_points`: a dot product, which takes `each`, for every result."""
+    return batches * points * (EVERY_STEP * channels * each + SEEN * terms)
 
 
 def by_line_phases(lines: int, terms: int, channels: int, points: int, lanes: int) -> float:

@@ -51,6 +51,8 @@ class DotTile:
     lanes: int
     in_turn: Axis | None = None
     """Whether the rows (or columns) are read one after the other."""
+    end: PrimExpr | None = None
+    """Columns from here on, if it is given, are computed but not stored."""
 
     @property
     def pairs(self) -> int:
@@ -202,5 +204,7 @@ def written(tile: DotTile, sums: Buffer, first: PrimExpr, start: PrimExpr) -> st
         column = start if tile.columns == 1 else ops.add(start, lane)
         value = tir.BufferLoad(sums, (ops.add(i64(line * length), lane),))
         store = matrix.anchored.store(value, {matrix.rows.var: row, matrix.columns.var: column})
+        if tile.end is not None:
+            store = st.IfThenElse(tir.LT(column, tile.end), store)
         parts.append(loop(lane, length, store, VECTORIZED))
     return sequence(*parts)

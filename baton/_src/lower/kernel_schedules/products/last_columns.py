@@ -74,7 +74,7 @@ def last_columns(matrix: Product, target: Target) -> LastColumns | None:
     along = stride == 1
     if rest == 0 or not (along or _turns(matrix, rest)):
         return None
-    each = ceil(depth / shape.lanes) + (ADDING_UP_HALVES if shape.halves else ADDING_UP)
+    each = cost_of_dots(depth, shape)
     beside = ALONE if rest == size else min(BESIDE * _vectors(size, shape), MOST_BESIDE)
     worth = 0 if shape.halves else depth * beside
     gain = depth * (_vectors(size, shape) - _vectors(size - rest, shape)) - rest * each
@@ -86,6 +86,11 @@ def last_columns(matrix: Product, target: Target) -> LastColumns | None:
     found = LastColumns(range(size - rest, size), least if rest == size else max(least, LEAST_ROWS))
     count = matrix.row_count
     return found if count is None or count >= found.least_rows else None
+
+
+def cost_of_dots(terms: int, shape: TileShape) -> float:
+    """Vector multiply-adds that a sum of so many terms takes as a dot product."""
+    return ceil(terms / shape.lanes) + (ADDING_UP_HALVES if shape.halves else ADDING_UP)
 
 
 def _turns(matrix: Product, columns: int) -> bool:

@@ -39,6 +39,7 @@ from baton._src.lower.kernel_schedules.shared.loops import (
 )
 from baton._src.lower.kernel_schedules.shared.stages import Axis
 from baton._src.passes.tir.lowering.flatten_buffers import as_int64
+from baton._src.support.dataclass import dataclass
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
 from baton._src.tir import stmt as st
@@ -104,8 +105,9 @@ def dot_tiles(matrix: Product, target: Target, columns: range | None = None) -> 
     most = most_rows(matrix, target) if matrix.rows.size is None else matrix.rows.size
     if columns is None and blocked_dots.suits(matrix, most, target):
         return blocked_dots.blocked_dots(matrix, most, target)
+    few = None if columns is None else FewColumns(len(columns), i64(columns.start))
     if columns is None or step(load_of(matrix.right), matrix.k) == 1:
-        return _tiles(matrix, matrix.right, target, columns)
+        return tiles_of_dots(matrix, matrix.right, target, few)
     extents = {a: a.extent for a in matrix.batch} | {matrix.columns: i64(len(columns)), matrix.k: matrix.k.extent}
     turned = local_buffer("turned", list(extents.values()), matrix.stage.buffer.dtype)
     lanes = tile_shape(target, turned.dtype).lanes
@@ -116,22 +118,34 @@ def dot_tiles(matrix: Product, target: Target, columns: range | None = None) -> 
     indices = {a: as_int64(a.var) for a in extents}
     indices[matrix.columns] = ops.subtract(indices[matrix.columns], i64(columns.start))
     right = tir.BufferLoad(turned, tuple(indices.values()))
-    return allocated(turned, sequence(turn, _tiles(matrix, right, target, columns)))
+    return allocated(turned, sequence(turn, tiles_of_dots(matrix, right, target, few)))
 
 
-def _tiles(matrix: Product, right: PrimExpr, target: Target, columns: range | None) -> st.Stmt:
-    """Loops over tiles, parallel along the longer side: the rows if there are few `columns`, else the columns."""
+@dataclass(frozen=True)
+class FewColumns:
+    """Neighbouring columns, as many as a tile has; those from `end` on, if it is given, are not stored."""
+
+    count: int
+    start: PrimExpr
+    end: PrimExpr | None = None
+
+
+def tiles_of_dots(matrix: Product, right: PrimExpr, target: Target, columns: FewColumns | None = None) -> st.Stmt:
+    """Loops over tiles, parallel along the longer side: the rows if there are few `columns`, else the columns; `right`
+    is the other factor, contiguous along k.
+    """
     shape = tile_shape(target, matrix.stage.buffer.dtype)
     lanes, most = shape.lanes, shape.registers // PAIRS_SHARE
     long = matrix.rows if columns is not None else matrix.columns
-    across = len(columns) if columns is not None else min(matrix.row_count or TALL, TALL)
+    across = columns.count if columns is not None else min(matrix.row_count or TALL, TALL)
     in_turn = long if across <= len(SHORTEST_STREAM) and _is_beyond(matrix, long, across, target) else None
     side = most // across if in_turn else min(SIDE, most // across) if across > 1 else STREAMS
 
     def of(count: int, begin: PrimExpr) -> st.Stmt:
         """`count` rows or columns of the long side, and all of the other side."""
         if columns is not None:
-            return dot_tile(DotTile(matrix, right, count, across, lanes, in_turn), begin, i64(columns.start))
+            tile = DotTile(matrix, right, count, across, lanes, in_turn, columns.end)
+            return dot_tile(tile, begin, columns.start)
         tallest = DotTile(matrix, right, across, count, lanes, in_turn)
         return down(matrix, across, lambda rows, first: dot_tile(replace(tallest, rows=rows), first, begin))
 
