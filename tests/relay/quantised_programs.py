@@ -58,10 +58,25 @@ def quantised_program(seed: int) -> Program:
 
 
 def rounded(value: Any, rounding: str) -> Any:
-    """float64 to whole numbers: halves up, or away from zero."""
+    """Floats to whole numbers, in their dtype: halves up, or away from zero."""
     if rounding == "TONEAREST":
         return np.trunc(value + np.copysign(0.5, value))
     return np.floor(value + 0.5)
+
+
+def fixed_product(values: Any, factor: Any, rounding: str) -> Any:
+    """Integers times factors of which 31 bits are kept, rounded without real numbers: -150 / 300 is less than -1/2,
+    because the factor's 31 bits are more than 1 / 300."""
+    fraction, exponent = np.frexp(factor)
+    numbers, shifts = np.floor(fraction * 2.0**31 + 0.5).astype("int64"), 31 - exponent
+
+    def one(value: int, number: int, shift: int) -> int:
+        product = value * number
+        half = 1 << (shift - 1)
+        return -((half - product) >> shift) if product < 0 and rounding == "TONEAREST" else (product + half) >> shift
+
+    exact = np.frompyfunc(lambda *v: one(*map(int, v)), 3, 1)
+    return np.asarray(exact(values, numbers, shifts)).astype("int64")
 
 
 def saturated(value: Any, dtype: str) -> Any:
@@ -203,11 +218,14 @@ class _Maker:
             out_dtype=dtype,
         )  # fmt: skip
         factor = along(scale, axis, rank).astype("float64") / np.float64(new_scale)
-        value = (q.values - along(zero, axis, rank)) * factor
-        if compute.startswith("float"):  # moved to the zero point before it is rounded, both in this dtype
-            value = rounded((value.astype(compute) + np.dtype(compute).type(new_zero)).astype("float64"), rounding)
-        else:
-            value = rounded(value, rounding) + new_zero
+        zeros = along(zero, axis, rank)
+        if compute == "int64":
+            value = fixed_product(q.values - zeros, factor, rounding) + new_zero
+        elif compute == "None":
+            value = rounded((q.values - zeros) * factor, rounding) + new_zero
+        else:  # moved to the zero point before it is rounded, all in this dtype
+            whole = q.values.astype(compute) - zeros.astype(compute)
+            value = rounded(whole * factor.astype(compute) + new_zero.astype(compute), rounding)
         return Quantised(expr, saturated(value, dtype), new_scale, new_zero, dtype)
 
     def bytes(self, q: Quantised) -> Quantised:
