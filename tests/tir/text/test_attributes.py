@@ -58,6 +58,7 @@ def test_pragmas_in_front_of_their_loop_read_back() -> None:
         (['T.attr(i, "note", 1)', "for i in range(8):", "    A[i] = T.float32(0)"], "tir-name"),
         (['T.attr(i, "pragma_x", 1)', "for j in range(8):", "    A[j] = T.float32(0)"], "tir-name"),
         (['T.attr(A.data, "note")', "A[0] = T.float32(0)"], "tir-syntax"),
+        (["T.func_attr({T: True})", "A[0] = T.float32(0)"], "tir-attribute"),
         (["T.attr(A.data, 1, 2)", "A[0] = T.float32(0)"], "tir-syntax"),
     ],
 )

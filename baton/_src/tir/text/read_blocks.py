@@ -44,7 +44,7 @@ def plain(content: Any) -> Any:
     if isinstance(content, IntImm) and (content.dtype.is_bool or content.dtype == INT32):
         return bool(content.value) if content.dtype.is_bool else content.value
     if isinstance(content, dict):
-        return {k: plain(v) for k, v in content.items()}
+        return {plain(k): plain(v) for k, v in content.items()}
     if isinstance(content, list):
         return [plain(v) for v in content]
     if not isinstance(content, (Node, Target, str, int, float, type(None))):
