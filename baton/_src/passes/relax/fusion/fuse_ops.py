@@ -16,6 +16,7 @@ tensor that is later changed in place stays before the change.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 from baton._src.analysis.bindings import used_vars
@@ -26,6 +27,7 @@ from baton._src.ir.op_def import Fusion
 from baton._src.passes.relax.binding_rewriter import rewrite_functions
 from baton._src.passes.relax.fusion.group_outliner import Group, GroupOutliner, group_name
 from baton._src.passes.shared.fusion_groups import FusionNode, fusion_groups
+from baton._src.passes.shared.interpolation import interpolates
 from baton._src.relax.known_functions import KnownFunctions
 from baton._src.relax.nodes import (
     Binding,
@@ -70,6 +72,7 @@ class _Fuser(GroupOutliner):
         self.max_depth = max_depth
         self.call_tir = special_op("call_tir")
         self.made = KnownFunctions()
+        self.interpolating = cache(interpolates)
 
     def groups(self, bindings: list[Binding]) -> Sequence[Group]:
         members: dict[int, list[Binding]] = {}
@@ -90,9 +93,12 @@ class _Fuser(GroupOutliner):
     def _nodes(self, bindings: list[Binding]) -> list[FusionNode]:
         """The data-flow graph of the block."""
         number_of = {b.var: number for number, b in enumerate(bindings)}
-        nodes = [FusionNode(self._pattern(b), escapes=not isinstance(b.var, DataflowVar)) for b in bindings]
-        for number, binding in enumerate(bindings):
-            pattern = nodes[number].pattern
+        patterns = [self._pattern(b) for b in bindings]
+        nodes = [
+            FusionNode(self._whole(b, pattern), escapes=not isinstance(b.var, DataflowVar))
+            for b, pattern in zip(bindings, patterns)
+        ]
+        for number, (binding, pattern) in enumerate(zip(bindings, patterns)):
             for used in used_vars(binding):
                 producer = number_of.get(used)
                 if producer is None or producer == number:
@@ -110,6 +116,11 @@ class _Fuser(GroupOutliner):
             return Fusion.INJECTIVE
         kernel = self._kernel(binding)
         return Fusion.OPAQUE if kernel is None else Fusion(int(kernel.attrs.get("op_pattern", Fusion.OPAQUE)))
+
+    def _whole(self, binding: Binding, pattern: Fusion) -> Fusion:
+        """The class of a node: what interpolates joins what it reads as others of its class do, but is not inlined."""
+        kernel = self._kernel(binding) if pattern is Fusion.INJECTIVE else None
+        return Fusion.OUT_EWISE_FUSABLE if kernel is not None and self.interpolating(kernel) else pattern
 
     def _kernel(self, binding: Binding) -> PrimFunc | None:
         """The PrimFunc that a binding calls, if it does nothing else."""
