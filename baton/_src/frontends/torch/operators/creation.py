@@ -69,17 +69,35 @@ def arange(node: AtenNode, *bounds: Scalar, **_: Any) -> Value:
             start, step = int(start), int(step)
         count = node.known(node.results[0].shape[0], "the number of elements")
         return node.graph.constant((start + np.arange(count) * np.asarray(step)).astype(dtype.numpy))
+    start, end, step = (_whole(number) for number in (start, end, step))
     g = node.graph
     if isinstance(step, int) and step > 0:
         return g.call("arange", start=start, stop=end, step=step, dtype=dtype)
     if isinstance(step, PrimExpr) and isinstance(start, (int, PrimExpr)) and isinstance(end, (int, PrimExpr)):
         return _wide_steps(node, start, end, step)
-    if not isinstance(step, int):
+    if not isinstance(step, (int, float)):
         node.fail(f"steps of {step} are not known when importing", code="torch-dynamic")
     if isinstance(start, (float, Real)) or isinstance(end, (float, Real)):
-        node.fail("counting down between floats known only at run time is not supported", code="torch-dynamic")
-    places = g.call("arange", start=0, stop=(start - end - step - 1) // -step, step=1, dtype=dtype)
-    return g.call("add", node.tensor(start, dtype), g.call("multiply", places, g.scalar(step, places)))
+        node.fail(f"steps of {step} between floats known only at run time are not supported", code="torch-dynamic")
+    return _exact_steps(node, start, end, Fraction(step).limit_denominator(_EXACT))
+
+
+_EXACT = 1 << 20
+"""Steps that are no fraction of a number up to this are rounded to one, to count how many there are."""
+
+
+def _whole(number: Scalar) -> Scalar:
+    """The integer that a float is, which has the same meaning among bounds and steps."""
+    return int(number) if isinstance(number, float) and number.is_integer() else number
+
+
+def _exact_steps(node: AtenNode, start: Dim, end: Dim, step: Fraction) -> Value:
+    """Steps down, or of a fraction, between bounds of which a run tells one at least."""
+    g, dtype, way = node.graph, node.dtype, 1 if step > 0 else -1
+    size = way * step.numerator
+    count = ((end - start) * (way * step.denominator) + size - 1) // size
+    places = g.call("arange", start=0, stop=count, step=1, dtype=dtype)
+    return g.call("add", node.tensor(start, dtype), g.call("multiply", places, g.scalar(float(step), places)))
 
 
 def _wide_steps(node: AtenNode, start: Dim, end: Dim, step: PrimExpr) -> Value:
