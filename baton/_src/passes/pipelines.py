@@ -36,6 +36,7 @@ from baton._src.passes.relax.machine.remove_purity_checking import RemovePurityC
 from baton._src.passes.relax.machine.rewrite_dataflow_reshape import RewriteDataflowReshape
 from baton._src.passes.relax.machine.static_plan_block_memory import StaticPlanBlockMemory
 from baton._src.passes.relax.machine.vm_shape_lower import VMShapeLower
+from baton._src.passes.relax.operators.append_in_place import AppendInPlace
 from baton._src.passes.relax.operators.check_sizes import CheckSizes
 from baton._src.passes.relax.operators.count_results import CountResults
 from baton._src.passes.relax.operators.decompose_ops import DecomposeOps
@@ -79,6 +80,7 @@ def simplify() -> Pipeline:
         BatchSliceProducts(),  # what unrolled loops compute of each slice of an input, at once
         MergeEqualBindings(),  # before kernels exist: operators compare cheaply
         FuseAttention(),  # two products and a softmax as one kernel; values are shared already, so uses count right
+        AppendInPlace(),  # concatenations of loops, while they are operators
         DeadCodeElimination(),  # what folding and merging left without users
     )
 

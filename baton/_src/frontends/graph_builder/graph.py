@@ -14,7 +14,7 @@ import numpy as np
 
 from baton._src.frontends.graph_builder.folding import folded
 from baton._src.frontends.graph_builder.inference import inferred
-from baton._src.frontends.graph_builder.language import Arm, Language
+from baton._src.frontends.graph_builder.language import Arm, Language, State
 from baton._src.frontends.graph_builder.operands import (
     Operand,
     Scalars,
@@ -132,8 +132,8 @@ class GraphBuilder:
     ) -> list[Value]:
         """`while state[0]: state = step(state)`; `infos` fit the state of every iteration."""
 
-        def write(exprs: list[Any]) -> list[Any]:
-            state = [Value(i, expr=e, sources=sources) for i, e in zip(infos, exprs, strict=True)]
+        def write(inner: State) -> list[Any]:
+            state = [Value(i, expr=e, sources=sources) for e, i in inner]
             return self._arm(lambda: step(state))()
 
         sources = sources_of(start)

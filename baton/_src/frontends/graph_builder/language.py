@@ -13,6 +13,8 @@ from baton._src.values.tensor import AnyArray
 
 Arm = Callable[[], list[tuple[Any, TensorInfo]]]
 """Writes one branch and returns its results."""
+State = list[tuple[Any, TensorInfo]]
+"""What a loop carries."""
 
 
 class Language(Protocol):
@@ -45,9 +47,10 @@ class Language(Protocol):
         ...
 
     def loop(
-        self, start: Sequence[Any], infos: Sequence[TensorInfo], step: Callable[[list[Any]], list[Any]]
+        self, start: Sequence[Any], infos: Sequence[TensorInfo], step: Callable[[State], list[Any]]
     ) -> Sequence[Any]:
-        """`while state[0]: state = step(state)`, the final state; `infos` fit the state of every iteration."""
+        """`while state[0]: state = step(state)`, the final state; `infos` fit the state of every iteration. In `step`
+        sizes that change (`AnyDim`) have names, if the language supports them."""
         ...
 
     def demand(self, condition: Any, told: str) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from typing import Any, Self
 
-from baton._src.frontends.graph_builder.language import Arm
+from baton._src.frontends.graph_builder.language import Arm, State
 from baton._src.frontends.graph_builder.operands import Scalars
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.ir.module import IRModule
@@ -110,19 +110,21 @@ class RelaxGraph:
         return [(f, _tensor_info(f)) for f in fields]
 
     def loop(
-        self, start: Sequence[Any], infos: Sequence[TensorInfo], step: Callable[[list[Any]], list[Any]]
+        self, start: Sequence[Any], infos: Sequence[TensorInfo], step: Callable[[State], list[Any]]
     ) -> Sequence[Any]:
+        known = [self._with_names(i) for i in infos]
+        params = [Var(f"state_{k}", from_info(i)) for k, i in enumerate(known)]
         annotations = [from_info(i) for i in infos]
-        params = [Var(f"state_{k}", a) for k, a in enumerate(annotations)]
         result = TupleStructInfo(annotations)
         function = Var("loop", FuncStructInfo(annotations, result))
-        body = self._function_body(params, lambda: self._iterate(function, params, step))
+        state = list(zip(params, known, strict=True))
+        body = self._function_body(params, lambda: self._iterate(function, params, lambda: step(state)))
         self.builder.emit_normalized(VarBinding(function, Function(params, body, result)))
         found = self.builder.emit(Call(function, start))
         return [self.builder.emit(TupleGetItem(found, k)) for k in range(len(params))]
 
-    def _iterate(self, function: Var, params: list[Var], step: Callable[[list[Any]], list[Any]]) -> Any:
-        again = self._body(lambda: self.builder.emit(Call(function, step(list(params)))))
+    def _iterate(self, function: Var, params: list[Var], step: Callable[[], list[Any]]) -> Any:
+        again = self._body(lambda: self.builder.emit(Call(function, step())))
         done = self._body(lambda: self.builder.emit(Tuple(params)))
         return self.builder.emit(If(params[0], again, done))
 
@@ -162,9 +164,14 @@ class RelaxGraph:
         dims = (AnyDim(),) * info.ndim if info.shape is None else info.shape
         if info.ndim < 0 or not any(isinstance(d, AnyDim) for d in dims):
             return expr, info
-        known = tuple(self._new_sizes(1)[0] if isinstance(d, AnyDim) else d for d in dims)
-        named = TensorInfo(known, info.dtype)
+        named = self._with_names(TensorInfo(dims, info.dtype))
         return self.builder.match_cast(expr, from_info(named)), named
+
+    def _with_names(self, info: TensorInfo) -> TensorInfo:
+        """The info with a new name for each size that is `AnyDim`."""
+        if info.shape is None or not any(isinstance(d, AnyDim) for d in info.shape):
+            return info
+        return TensorInfo(tuple(self._new_sizes(1)[0] if isinstance(d, AnyDim) else d for d in info.shape), info.dtype)
 
     def numbers(self, expr: Any, count: int) -> list[ShapeVar] | None:
         sizes = self._new_sizes(count)

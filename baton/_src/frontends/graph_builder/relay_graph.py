@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from baton._src.frontends.graph_builder.language import Arm
+from baton._src.frontends.graph_builder.language import Arm, State
 from baton._src.frontends.graph_builder.operands import Scalars
 from baton._src.frontends.graph_builder.relay_dims import OpenSizes
 from baton._src.frontends.graph_builder.relay_rewrites import REWRITES
@@ -100,13 +100,14 @@ class RelayGraph:
         return [(TupleGetItem(result, k), info) for k, info in enumerate(infos)]
 
     def loop(
-        self, start: Sequence[Any], infos: Sequence[TensorInfo], step: Callable[[list[Any]], list[Any]]
+        self, start: Sequence[Any], infos: Sequence[TensorInfo], step: Callable[[State], list[Any]]
     ) -> Sequence[Any]:
         """let loop = fn(state) { if (state.0) { loop(step(state)) } else { state } }; loop(start)"""
         params = [Var(f"state_{k}", TensorType(_dims(i), i.dtype)) for k, i in enumerate(infos)]
         function = Var("loop")
         since = len(self._demands)
-        body = If(params[0], Call(function, self.guarded(step(list(params)), since)), Tuple(params))
+        state = [self.named(p, i) if i.shape is not None else (p, i) for p, i in zip(params, infos, strict=True)]
+        body = If(params[0], Call(function, self.guarded(step(state), since)), Tuple(params))
         result = Let(function, Function(params, body), Call(function, start))
         return [TupleGetItem(result, k) for k in range(len(params))]
 

@@ -11,6 +11,7 @@ from baton._src.frontends.graph_builder.graph import GraphBuilder
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.node import OnnxNode
 from baton._src.ir.tensor_info import Dim, TensorInfo
+from baton._src.tir.expr import AnyDim
 from baton._src.values.dtype import BOOL, DataType
 
 Body = Callable[[Value, list[Value]], list[Value]]
@@ -93,7 +94,7 @@ def _looped(
     inner, scanned = settled(node, [v.info for v in carried], rehearsed)
     sizes = [_lasting(g, i, v.info) for i, v in zip(scanned, g.rehearse(inner, rehearsed)[count:], strict=True)]
     collected = collected or [_nothing(g, i.dtype, dims) for i, dims in zip(scanned, sizes, strict=True)]
-    growing = [TensorInfo(None, i.dtype, i.ndim + 1) for i in scanned]
+    growing = [_of_any_length(i.dtype, dims) for i, dims in zip(scanned, sizes, strict=True)]
     start = [_more(g, first, limit, g.reshape(condition, ())), first, *carried, *collected]
     found = g.loop(start, [TensorInfo((), BOOL), first.info, *inner, *growing], step)[2:]
     whole = [_of_sizes(g, v, (None, *dims)) for v, dims in zip(found[count:], sizes, strict=True)]
@@ -126,13 +127,19 @@ def _of_sizes(g: GraphBuilder, value: Value, sizes: Sizes) -> Value:
     return g.of_shape(value, tuple(a if b is None else b for a, b in zip(value.shape, sizes, strict=True)))
 
 
+def _of_any_length(dtype: DataType, sizes: Sizes) -> TensorInfo:
+    """What is known of the collected values in every iteration."""
+    known = tuple(d for d in sizes if d is not None)
+    return TensorInfo((AnyDim(), *known) if len(known) == len(sizes) else None, dtype, 1 + len(sizes))
+
+
 def _appended(node: OnnxNode, so_far: Value, length: Value, part: Value) -> Value:
     """The parts collected so far and one more. Unknown sizes are those of the newest: before it they may have been
     0.
     """
     g = node.graph
     part = g.named(part)
-    lengths = None if part.info.is_static else g.numbers(length)
+    lengths = g.numbers(length) if so_far.shape is None else None
     if lengths is not None and part.shape is not None:
         so_far = g.reshape(so_far, (lengths.reshape(-1)[0], *part.shape))
     return g.call("concat", (so_far, g.call("expand_dims", part, axis=(0,))), axis=0)

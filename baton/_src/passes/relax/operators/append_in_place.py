@@ -1,0 +1,186 @@
+"""AppendInPlace: recursive functions that concatenate in each round append to memory that has room.
+
+    def loop(go, x, so_far):                        def loop(go, x, so_far):
+        if not go: return x, so_far                     if not go: return x, complete(so_far)
+        longer = concat((so_far, f(x)), axis=0)   ->    longer = appended(so_far, f(x))
+        return loop(g(x), f(x), longer)                 return loop(g(x), f(x), longer)
+
+Concatenation copies all that was collected before in each round; `vm.builtin.appended` copies a part a few times
+only. What
+is longer shares memory with what it was made from, so the latter is `complete` wherever else it is used. The longer
+tensor itself must be used as that argument of the function only.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field
+from itertools import pairwise
+from typing import Any
+
+from baton._src.ir.expr import GlobalVar, Op
+from baton._src.ir.module import IRModule
+from baton._src.ir.traverse import post_order, rewrite
+from baton._src.passes.relax.binding_rewriter import BindingRewriter
+from baton._src.passes.relax.leaves_of_values import with_leaves
+from baton._src.relax.block_builder import BlockBuilder
+from baton._src.relax.nodes import (
+    Binding,
+    BindingBlock,
+    Call,
+    ExternFunc,
+    Function,
+    If,
+    SeqExpr,
+    Tuple,
+    Var,
+    VarBinding,
+)
+from baton._src.relax.special_ops import special_op
+from baton._src.relax.struct_info import TensorStructInfo
+from baton._src.support.dataclass import dataclass
+from baton._src.transform.context import PassContext
+from baton._src.transform.passes import Pass
+
+APPENDED, COMPLETE = "vm.builtin.appended", "vm.builtin.complete"
+
+
+@dataclass(frozen=True)
+class AppendInPlace(Pass):
+    """See the module."""
+
+    def run(self, module: IRModule, ctx: PassContext) -> IRModule:
+        plans = {v: _plan(v, f) for v, f in module.functions.items() if isinstance(f, Function)}
+        found = {v: _Appender(module, v, p).function(_with_results(module, p, v)) for v, p in plans.items() if p.longer}
+        return module.with_functions({**module.functions, **found}) if found else module
+
+
+@dataclass(eq=False, slots=True)
+class _Plan:
+    """`longer`: by the variable of a concatenation the parameter that it makes longer; `views`: variables that show
+    such a parameter, and only a concatenation reads."""
+
+    longer: dict[Var, Var] = field(default_factory=dict)
+    views: set[Var] = field(default_factory=set)
+
+
+def _plan(own: GlobalVar, function: Function) -> _Plan:
+    plan = _Plan()
+    if not any(_calls(n, own) for n in post_order(function.body)):
+        return plan
+    sequences = [n for n in post_order(function.body) if isinstance(n, SeqExpr)]
+    bindings = [b for seq in sequences for block in seq.blocks for b in block.bindings]
+    values = {b.var: b.value for b in bindings}
+    readers = _readers(bindings)
+    returned = {leaf for seq in sequences for leaf in post_order(seq.body)}
+    for var, value in values.items():
+        chain = [var, *_chain(_first_of_two(value), values)]
+        param = chain[-1]
+        if param not in function.params or returned & set(chain[:-1]) or param.struct_info.dtype.is_void:
+            continue
+        place = function.params.index(param)
+        only_views = all([b.var for b in readers[seen]] == [user] for user, seen in pairwise(chain[:-1]))
+        if only_views and all(_passes(b.value, own, place, var) for b in readers[var]):
+            plan.longer[var] = param
+            plan.views.update(chain[1:-1])
+    return plan
+
+
+def _calls(value: Any, own: GlobalVar) -> bool:
+    return isinstance(value, Call) and isinstance(value.op, GlobalVar) and value.op.name_hint == own.name_hint
+
+
+def _readers(bindings: Sequence[Binding]) -> dict[Var, list[Binding]]:
+    """By variable the bindings whose values mention it, once for each mention."""
+    found: dict[Var, list[Binding]] = defaultdict(list)
+    for binding in bindings:
+
+        def note(var: Var, reader: Binding = binding) -> Var:
+            found[var].append(reader)
+            return var
+
+        with_leaves(binding.value, note)
+    return found
+
+
+def _first_of_two(value: Any) -> Any:
+    """The first of two tensors, if `value` concatenates them along axis 0."""
+    if not isinstance(value, Call) or not isinstance(value.op, Op) or value.op.name != "relax.concat":
+        return None
+    parts = value.args[0]
+    return parts.fields[0] if isinstance(parts, Tuple) and len(parts.fields) == 2 and value.attrs.axis == 0 else None
+
+
+def _chain(seen: Any, values: Mapping[Var, Any]) -> Iterator[Var]:
+    """A variable, and what it is another shape of, and so on."""
+    while isinstance(seen, Var):
+        yield seen
+        value: Any = values.get(seen)
+        is_reshape = isinstance(value, Call) and isinstance(value.op, Op) and value.op.name == "relax.reshape"
+        seen = value.args[0] if is_reshape else value
+
+
+def _passes(value: Any, own: GlobalVar, place: int, var: Var) -> bool:
+    """Whether the only use of `var` in a value is as that argument of the function itself."""
+    return _calls(value, own) and [k for k, a in enumerate(value.args) if a is var] == [place]
+
+
+def _with_results(module: IRModule, plan: _Plan, var: GlobalVar) -> Function:
+    """The function, in which what is returned of grown parameters is bound to variables, as other readers of them."""
+    grown = set(plan.longer.values())
+
+    def bound(node: Any) -> Any:
+        if not isinstance(node, SeqExpr) or not grown & set(post_order(node.body)):
+            return None
+        result = Var("result", node.body.struct_info)
+        return SeqExpr([*node.blocks, BindingBlock([VarBinding(result, node.body)])], result)
+
+    function: Function = BlockBuilder(module).normalize(rewrite(module[var], bound))
+    return function
+
+
+class _Appender(BindingRewriter):
+    def __init__(self, module: IRModule, own: GlobalVar, plan: _Plan) -> None:
+        super().__init__(module)
+        self.own, self.plan = own, plan
+        self.params: list[Var] = []
+
+    def enter_function(self, function: Function) -> None:
+        self.params = list(function.params)
+
+    def visit_binding(self, binding: Binding) -> None:
+        if binding.var in self.plan.longer:
+            self._append(binding)
+        elif binding.var in self.plan.views or isinstance(binding.value, If):
+            self.keep(binding)
+        else:
+            self.keep(binding.with_fields(value=self._with_complete(binding.value)))
+
+    def _append(self, binding: Binding) -> None:
+        value: Any = binding.value
+        param = self.plan.longer[binding.var]
+        info = value.struct_info if param.struct_info.shape is not None else param.struct_info
+        found = self.emit(call_growing(APPENDED, [param, value.args[0].fields[1]], info), binding.var.name_hint)
+        self.replace(binding.var, found)
+
+    def _with_complete(self, value: Any) -> Any:
+        """The value, which reads parameters that no round will append to in place; a call of the function may."""
+        made: dict[Var, Var] = {}
+        grown = set(self.plan.longer.values())
+
+        def complete(var: Var) -> Var:
+            if var in grown and var not in made:
+                made[var] = self.emit(call_growing(COMPLETE, [var], var.struct_info), var.name_hint)
+            return made.get(var, var)
+
+        if not _calls(value, self.own):
+            return with_leaves(value, complete)
+        same = [a is p for a, p in zip(value.args, self.params, strict=True)]
+        args = [a if s else with_leaves(a, complete) for a, s in zip(value.args, same, strict=True)]
+        return value.with_fields(args=tuple(args))
+
+
+def call_growing(name: str, args: list[Any], info: TensorStructInfo) -> Call:
+    """A call of one of the builtins that make tensors with room."""
+    return Call(special_op("call_pure_packed"), [ExternFunc(name), *args], None, (info,))
