@@ -30,6 +30,7 @@ __getattr__, __dir__, __all__ = attach(
         **names("passes.relax.bindings.eliminate_common_subexpr", "EliminateCommonSubexpr MergeEqualBindings"),
         **names("passes.relax.operators.append_in_place", "AppendInPlace"),
         **names("passes.relax.operators.count_results", "CountResults"),
+        **names("passes.relax.operators.shape_tensors", "ShapeTensors"),
         **names("passes.relax.operators.fold_constant", "FoldConstant"),
         **names("passes.relax.products.fold_scale_into_weights", "FoldScaleIntoWeights"),
         **names("passes.relax.fusion.fuse_attention", "FuseAttention"),

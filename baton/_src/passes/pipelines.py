@@ -42,6 +42,7 @@ from baton._src.passes.relax.operators.count_results import CountResults
 from baton._src.passes.relax.operators.decompose_ops import DecomposeOps
 from baton._src.passes.relax.operators.fold_constant import FoldConstant
 from baton._src.passes.relax.operators.legalize_ops import LegalizeOps
+from baton._src.passes.relax.operators.shape_tensors import ShapeTensors
 from baton._src.passes.relax.products.batch_slice_products import BatchSliceProducts
 from baton._src.passes.relax.products.byte_products import ByteProducts
 from baton._src.passes.relax.products.fake_quantize import FakeQuantize
@@ -93,6 +94,7 @@ def _registered() -> Pipeline:
 def kernels() -> Pipeline:
     """From operators to fused kernels."""
     return (
+        ShapeTensors(),  # what is computed of sizes is native code, too
         # operators of known rank become PrimFuncs; the rest is left to run-time compilation
         LegalizeOps(fusion_classes=True, sizes_checked=True, registered="not"),
         AnnotateTIROpPattern(),  # users' own PrimFuncs join in fusion, too

@@ -51,6 +51,11 @@ def is_packed(value: Any) -> bool:
     )
 
 
+def refusal(reason: str) -> str:
+    """The message of a run that reaches what could not be compiled."""
+    return f"this part of the model cannot be run: {reason}"
+
+
 def mismatch(place: str, expected: str, found: str, kind: type[TypeError | ValueError] = TypeError) -> DiagnosticError:
     """The error of a value of the wrong category; with kind `ValueError`, as in TVM's machines, of one with the wrong
     rank, dtype or length. (Sizes that differ are neither.)

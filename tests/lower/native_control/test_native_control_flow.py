@@ -13,12 +13,13 @@ from baton._src.driver.relax.build import relax_build
 from baton._src.relax.interpreter import Interpreter
 from baton._src.runtime.executable.executable import Executable
 from baton._src.runtime.vm.virtual_machine import VirtualMachine
+from baton._src.support.diagnostics import DiagnosticError
 from baton._src.values.packed_func import FunctionTable
 from baton._src.values.tensor import NDArray, array
 from tests.at_length import at_length
 from tests.relax.build import load
 
-HEAD = "from baton.script import ir as I, relax as R\n@I.ir_module\nclass M:\n"
+HEAD = "from baton.script import ir as I, relax as R, tir as T\n@I.ir_module\nclass M:\n"
 
 
 def module(*functions: str) -> Any:
@@ -62,6 +63,48 @@ def main(i: R.Tensor((), "int32"), x: R.Tensor((4,), "float32")) -> R.Tensor((4,
         r = M.main(R.subtract(i, R.const(1, "int32")), R.add(x, R.const(1.0, "float32")))
     return r
 """
+
+
+CAST = """
+def main(c: R.Tensor((), "bool"), x: R.Tensor(("n", "m"), "float32")) -> R.Tensor(("n",), "float32"):
+    n = T.int64()
+    if c:
+        column = R.match_cast(x, R.Tensor((n, 1), "float32"))
+        r = R.squeeze(column, axis=[1])
+    else:
+        r = R.sum(x, axis=[1])
+    return r
+"""
+REFUSAL = """
+def main(c: R.Tensor((), "bool"), x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+    if c:
+        r = R.call_pure_packed("vm.builtin.refuse", R.str("no {way}"), sinfo_args=R.Tensor((4,), "float32"))
+    else:
+        r = R.add(x, x)
+    return R.multiply(r, r)
+"""
+
+
+def test_a_cast_in_an_arm() -> None:
+    """Guards that sizes are compared where the cast stands: only in the arm that is taken."""
+    executable = agree(module(CAST), np.array(True), X.reshape(4, 1))
+    assert is_native(executable)
+    main = VirtualMachine(executable)["main"]
+    found = main(array(np.array(False)), array(X.reshape(2, 2)))
+    np.testing.assert_array_equal(found.numpy(), X.reshape(2, 2).sum(1))
+    with pytest.raises(DiagnosticError, match=r"match_cast to column: dimension 1 is 2 = m, expected .*1"):
+        main(array(np.array(True)), array(X.reshape(2, 2)))
+
+
+def test_an_arm_that_refuses() -> None:
+    """Guards that an arm which could not be compiled leaves the function with its error, and the other one native."""
+    executable = agree(module(REFUSAL), np.array(False), X)
+    assert is_native(executable)
+    main = VirtualMachine(executable)["main"]
+    for _ in range(2):
+        with pytest.raises(DiagnosticError, match=r"this part of the model cannot be run: no \{way\}"):
+            main(array(np.array(True)), array(X))
+    np.testing.assert_array_equal(main(array(np.array(False)), array(X)).numpy(), 4 * X * X)
 
 
 @pytest.mark.parametrize("rounds", [0, 1, 2, 7])

@@ -156,6 +156,10 @@ class GraphBuilder:
             values.append(Value(info, expr=expr, sources=sources))
         return values
 
+    def knows_sizes(self, info: TensorInfo) -> bool:
+        """Whether all sizes of the tensor are numbers or computed from those that have names here."""
+        return info.shape is not None and self.language.in_scope(info.shape)
+
     def rehearse(self, infos: list[TensorInfo], run: Callable[[list[Value]], list[Value]]) -> list[Value]:
         """The results of `run` on values with these infos; only the infos of the results are meaningful."""
         outputs: list[Value] = []

@@ -75,6 +75,10 @@ class Language(Protocol):
         """The expansion of the neutral operator `name` by others, if the language lacks it."""
         ...
 
+    def in_scope(self, dims: Sequence[Dim]) -> bool:
+        """Whether all sizes are known where the program has got to."""
+        ...
+
     def rehearse(self, infos: Sequence[TensorInfo], run: Callable[[list[Any]], None]) -> None:
         """Call `run` with variables of these infos and discard what it emits."""
         ...

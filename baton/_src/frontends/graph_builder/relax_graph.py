@@ -10,10 +10,12 @@ from typing import Any, Self
 from baton._src.frontends.graph_builder.language import Arm, State
 from baton._src.frontends.graph_builder.operands import Scalars
 from baton._src.frontends.graph_builder.value import Value
+from baton._src.ir.expr import PrimExpr
 from baton._src.ir.module import IRModule
 from baton._src.ir.op_def import OpDef
 from baton._src.ir.tensor_info import Dim, ShapeInfo, TensorInfo
 from baton._src.relax.block_builder import BlockBuilder
+from baton._src.relax.check.variables import prim_vars
 from baton._src.relax.info import from_info, to_info
 from baton._src.relax.nodes import (
     Call,
@@ -134,6 +136,10 @@ class RelaxGraph:
             return self._body(write)
         finally:
             self.builder.end_scope()
+
+    def in_scope(self, dims: Sequence[Dim]) -> bool:
+        variables = {v for d in dims if isinstance(d, PrimExpr) for v in prim_vars(d)}
+        return variables <= self.builder.context.shape_scope and not any(isinstance(d, AnyDim) for d in dims)
 
     def rehearse(self, infos: Sequence[TensorInfo], run: Callable[[list[Any]], None]) -> None:
         params = [Var(f"state_{k}", from_info(i)) for k, i in enumerate(infos)]

@@ -111,6 +111,9 @@ class RelayGraph:
         result = Let(function, Function(params, body), Call(function, start))
         return [TupleGetItem(result, k) for k in range(len(params))]
 
+    def in_scope(self, dims: Sequence[Dim]) -> bool:
+        return not any(isinstance(d, AnyDim) for d in dims)
+
     def rehearse(self, infos: Sequence[TensorInfo], run: Callable[[list[Any]], None]) -> None:
         since = len(self._demands)
         run([Var(f"state_{k}", TensorType(_dims(i), i.dtype)) for k, i in enumerate(infos)])

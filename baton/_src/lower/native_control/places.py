@@ -13,7 +13,17 @@ from dataclasses import field
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.lower.memory_plan import ALIGNMENT, Lifetime, plan_memory
-from baton._src.lower.native_control.steps import Choose, Compute, Keep, Repeat, Return, Step, Steps
+from baton._src.lower.native_control.steps import (
+    Check,
+    Choose,
+    Compute,
+    Keep,
+    Refuse,
+    Repeat,
+    Return,
+    Step,
+    Steps,
+)
 from baton._src.lower.relax_to_vm.abstract_values import InRegister, Literal, Pending, Value, memory_of
 from baton._src.lower.relax_to_vm.kernel_arguments import byte_count
 from baton._src.lower.size_polynomial import rounded_up, to_polynomial
@@ -106,7 +116,7 @@ def _homes(steps: Steps, places: Places) -> dict[Value, InRegister]:
                 if made.get(source) is sequence and source not in taken:
                     homes[source] = merged
                     taken.add(source)
-            case Choose():
+            case Choose() | Check() | Refuse():
                 pass
     return homes
 
@@ -151,6 +161,8 @@ def uses(step: Step) -> list[Value]:
             return [value, merged]
         case Repeat(values=values) | Return(values=values):
             return list(values)
+        case Check() | Refuse():
+            return []
 
 
 def aligned(size: Size) -> Size:

@@ -15,7 +15,18 @@ from baton._src.ir.expr import GlobalVar, Op, PrimExpr
 from baton._src.ir.module import IRModule
 from baton._src.ir.op_def import DimProver
 from baton._src.ir.traverse import substitute
-from baton._src.lower.native_control.steps import Callee, Choose, Compute, Keep, Repeat, Return, Step, Steps
+from baton._src.lower.native_control.steps import (
+    Callee,
+    Check,
+    Choose,
+    Compute,
+    Keep,
+    Refuse,
+    Repeat,
+    Return,
+    Step,
+    Steps,
+)
 from baton._src.lower.relax_to_vm.abstract_values import (
     Fields,
     InRegister,
@@ -23,10 +34,11 @@ from baton._src.lower.relax_to_vm.abstract_values import (
     Literal,
     Pending,
     Value,
+    View,
     memory_of,
     resolve,
 )
-from baton._src.lower.relax_to_vm.cast_conditions import is_narrowed
+from baton._src.lower.relax_to_vm.cast_conditions import cast_conditions, is_narrowed
 from baton._src.lower.relax_to_vm.kernel_calls import as_kernel_call, as_view, is_known
 from baton._src.relax.check.base_check import BaseCheckResult, struct_info_base_check
 from baton._src.relax.check.variables import definable_tir_vars_in_struct_info, tir_vars_in_struct_info
@@ -35,19 +47,24 @@ from baton._src.relax.nodes import (
     Binding,
     Call,
     Constant,
+    ExternFunc,
     Function,
     If,
     MatchCast,
     SeqExpr,
     ShapeExpr,
+    StringImm,
     Tuple,
     TupleGetItem,
     Var,
     VarBinding,
 )
-from baton._src.relax.struct_info import TensorStructInfo, TupleStructInfo
+from baton._src.relax.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
+from baton._src.runtime.value_errors import refusal
 from baton._src.support.trampoline import Task, run
 from baton._src.tir.expr import Var as TirVar
+
+REFUSE = "vm.builtin.refuse"
 
 
 class NotNative(Exception):
@@ -121,7 +138,9 @@ class _Reader:
         self.leaves: list[Return] = []
 
     def sequence(self, seq: Any, is_tail: bool, into: list[Step]) -> Task[Value | None]:
-        """The steps of a sequence and its value; in tail position it ends with `Repeat` or `Return`, without one."""
+        """The steps of a sequence and its value; without one it leaves the function: by `Repeat` or `Return`, in tail
+        position, or by an error.
+        """
         bindings, body = _without_renaming(seq)
         for number, binding in enumerate(bindings):
             is_last = number == len(bindings) - 1 and isinstance(body, Var) and body is binding.var
@@ -140,10 +159,11 @@ class _Reader:
         if is_narrowed(binding, self.prover):
             raise NotNative
         match binding:
-            case MatchCast(struct_info=info):
-                if struct_info_base_check(info, value.struct_info_, self.prover) is not BaseCheckResult.PASS:
-                    raise NotNative
-                self.env[binding.var] = self.value(value)
+            case MatchCast():
+                self.env[binding.var] = self._cast(binding, into)
+            case VarBinding(value=Call(args=(ExternFunc(global_symbol=name), StringImm(value=why)))) if name == REFUSE:
+                into.append(Refuse(refusal(why)))
+                return True
             case VarBinding(var=var, value=If() as branch):
                 left: bool = yield self.branch(branch, var, is_tail, into)
                 return left
@@ -161,6 +181,19 @@ class _Reader:
             case _:
                 self.env[binding.var] = self.value(value)
         return False
+
+    def _cast(self, cast: MatchCast, into: list[Step]) -> Value:
+        """The value of a cast; sizes that the compiler cannot compare are compared where it stands."""
+        sizes, info = isinstance(cast.value, ShapeExpr), cast.struct_info
+        source = Literal(cast.value) if sizes else self.value(cast.value)
+        if struct_info_base_check(info, cast.value.struct_info_, self.prover) is BaseCheckResult.PASS:
+            return source
+        place = f"{self.function.attrs.get('global_symbol', 'function')}: {cast.place}"
+        conditions = cast_conditions(source, info, place) if self._is_over_params(info) else None
+        if conditions is None:
+            raise NotNative
+        into.append(Check(tuple(conditions)))
+        return View(source, info) if is_known(info) else source
 
     def _call(self, call: Call, var: Var, into: list[Step]) -> None:
         if is_op(call, "relax.make_closure"):
@@ -239,7 +272,7 @@ class _Reader:
         merged = [] if is_tail else self._merged(var)
         for body, steps in arms:
             value = yield self.sequence(body, is_tail, steps)
-            if not is_tail:
+            if value is not None:
                 steps += [Keep(v, m) for v, m in zip(self.tensors(value), merged, strict=True)]
         if not is_tail:
             self.env[var] = _nested(var.struct_info_, iter(merged))
@@ -267,7 +300,7 @@ class _Reader:
         same = all(self._covers(a, b) and self._covers(b, a) for other in others for a, b in zip(first, other))
         return first if same and all(map(self._is_over_params, first)) else None
 
-    def _is_over_params(self, info: TensorStructInfo) -> bool:
+    def _is_over_params(self, info: StructInfo) -> bool:
         bound = {v for p in self.params for v in definable_tir_vars_in_struct_info(p.info)}
         return bound.issuperset(tir_vars_in_struct_info(info))
 

@@ -1,4 +1,6 @@
-"""The steps of a function with control flow: run a kernel, branch, keep a value, iterate again, return."""
+"""The steps of a function with control flow: run a kernel, branch, keep a value, iterate again, return; compare sizes,
+end with an error.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +13,7 @@ from baton._src.lower.relax_to_vm.abstract_values import (
     Value,
     memory_of,
 )
+from baton._src.lower.relax_to_vm.cast_conditions import CastCondition
 from baton._src.relax.nodes import (
     Constant,
 )
@@ -57,7 +60,21 @@ class Return:
     values: tuple[Value, ...]
 
 
-Step = Compute | Choose | Keep | Repeat | Return
+@dataclass(eq=False, slots=True)
+class Check:
+    """End with an error unless the dims of a cast are as it says."""
+
+    conditions: tuple[CastCondition, ...]
+
+
+@dataclass(eq=False, slots=True)
+class Refuse:
+    """End with this error."""
+
+    reason: str
+
+
+Step = Compute | Choose | Keep | Repeat | Return | Check | Refuse
 
 
 @dataclass(frozen=True, slots=True)

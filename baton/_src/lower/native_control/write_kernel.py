@@ -16,17 +16,30 @@ from collections.abc import Sequence
 
 from baton._src.ir.expr import PrimExpr
 from baton._src.lower.native_control.places import Place, Places, Size, as_expr
-from baton._src.lower.native_control.steps import Choose, Compute, Keep, Repeat, Return, Step, Steps
+from baton._src.lower.native_control.steps import (
+    Check,
+    Choose,
+    Compute,
+    Keep,
+    Refuse,
+    Repeat,
+    Return,
+    Step,
+    Steps,
+)
 from baton._src.lower.relax_to_vm.abstract_values import KernelCall, Value, memory_of
+from baton._src.lower.relax_to_vm.cast_conditions import CastCondition
 from baton._src.lower.relax_to_vm.kernel_arguments import byte_count, c_arguments
 from baton._src.lower.relax_to_vm.kernel_calls import call_statements
+from baton._src.passes.tir.lowering.check_indices import INDEX_WITHIN
+from baton._src.passes.tir.lowering.flatten_buffers import as_int64
 from baton._src.relax.struct_info import TensorStructInfo
 from baton._src.runtime.native.interrupts import FIRST_LOOK, POLL_SYMBOL, POLL_WORDS
 from baton._src.support.diagnostics import InternalError
 from baton._src.support.trampoline import Task, run
 from baton._src.tir.buffer import Buffer, decl_buffer
 from baton._src.tir.builders.extern_calls import call_extern, ptr_add
-from baton._src.tir.expr import EQ, NE, BufferLoad, Var, literal
+from baton._src.tir.expr import EQ, NE, BufferLoad, Call, StringImm, Var, literal
 from baton._src.tir.kernel_abi import KernelABI
 from baton._src.tir.operators import add, multiply, subtract
 from baton._src.tir.prim_func import PrimFunc
@@ -103,6 +116,10 @@ class _Writer:
                     found += self._move(value, self.places.of[merged], merged.info)
                 case Repeat(values=values):
                     found += self._repeat(values)
+                case Check(conditions=conditions):
+                    found += [_demand(c) for c in conditions]
+                case Refuse(reason=reason):
+                    found.append(_demand_zero(literal(1, INT64), reason.replace("{", "{{").replace("}", "}}")))
                 case Return(values=values):
                     for index, value in enumerate(values):
                         found += self._move(value, Place("result", index), self.steps.results[index])
@@ -177,6 +194,18 @@ def _buffer(name: str, info: TensorStructInfo) -> Buffer:
 
 def _copy(target: PrimExpr, source: PrimExpr, info: TensorStructInfo) -> Stmt:
     return Evaluate(call_extern("handle", "memcpy", target, source, _bytes(info)))
+
+
+def _demand(condition: CastCondition) -> Stmt:
+    """End with an error unless a dim is what it has to be."""
+    have, want = (as_int64(e) for e in (condition.found, condition.expected))
+    return _demand_zero(subtract(have, want), f"{condition.place} is {{0}} = {have}, expected {want}", have)
+
+
+def _demand_zero(value: PrimExpr, told: str, shown: PrimExpr | None = None) -> Stmt:
+    """End with an error unless `value` is 0; `{0}` in what is told is the number to be shown."""
+    operands = (value, literal(1, INT64), StringImm(told), value if shown is None else shown)
+    return Evaluate(Call(INT64, INDEX_WITHIN, operands))
 
 
 def _bytes(info: TensorStructInfo) -> PrimExpr:

@@ -59,7 +59,11 @@ def call_statements(call: KernelCall, operands: Sequence[PrimExpr]) -> list[Stmt
 
 
 def _site(call: KernelCall) -> str:
-    """The beginning of a fault's message: `gather_nd(float32 (4, n), int64 (2, 2)) at model.py:12`."""
+    """The beginning of a fault's message: `gather_nd(float32 (4, n), int64 (2, 2)) at model.py:12`; of a function that
+    calls kernels only its name, for its operands are those of the whole program.
+    """
+    if call.function.attrs.get("calls_kernels"):
+        return call.name
     operands = ", ".join(f"{i.dtype} {_shown(i.shape.values)}" for i in call.arg_infos)
     return f"{call.name}({operands})" + (f" at {call.span}" if call.span else "")
 

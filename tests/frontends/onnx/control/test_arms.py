@@ -100,6 +100,16 @@ def test_an_arm_of_sizes_that_never_come(taken: bool) -> None:
         program.run({"x": X, "c": np.array(not taken)})
 
 
+def test_sizes_of_the_arm_that_runs_are_known() -> None:
+    """Guards that a result has the sizes of the only arm that gives one, so that the model is one native function."""
+    model = chosen(FITTING, WRONG, [helper.make_node("Abs", ["q"], ["y"])])
+    with pytest.warns(UserWarning, match="fails"):
+        program = baton.compile(model, num_threads=1)
+    assert program.outputs[0].shape == ("a", "b", "c")
+    with pytest.raises(baton.DiagnosticError, match=r"kernel-fault(.|\n)*this part of the model cannot be run"):
+        program.run({"x": X, "c": np.array(False)})
+
+
 def test_what_follows_of_ranks_that_never_come() -> None:
     """`x.squeeze(1)` and a convolution of rank 2 behind it: where the axis is not 1 no arm can go on."""
     filters = weight("filters", np.ones((2, 4, 3), "f4"))

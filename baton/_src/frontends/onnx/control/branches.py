@@ -120,7 +120,7 @@ def _with_one_arm(condition: Value, then: _Arm, otherwise: _Arm, error: Diagnost
     other = otherwise if arm is then else then
     warnings.warn(f"{node.title}: a run that takes its {arm.name} fails: {error.diagnostics[0].message}", stacklevel=2)
     # Sizes that the other arm computes have no names here.
-    results = [i if i.is_static else TensorInfo(None, i.dtype, i.ndim) for i in infos[other.name] or ()]
+    results = [i if g.knows_sizes(i) else TensorInfo(None, i.dtype, i.ndim) for i in infos[other.name] or ()]
 
     def refuse() -> list[Value]:
         arm.counts = other.counts

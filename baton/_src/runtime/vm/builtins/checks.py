@@ -10,7 +10,7 @@ from baton._src.runtime.executable.constants import Data
 from baton._src.runtime.function_checks import check_function
 from baton._src.runtime.value_checks import Matcher, check_condition, numbers_as_declared
 from baton._src.runtime.value_checks import check_signature as check_values
-from baton._src.runtime.value_errors import describe, mismatch
+from baton._src.runtime.value_errors import describe, mismatch, refusal
 from baton._src.runtime.value_info import (
     FunctionValue,
     ObjectValue,
@@ -163,7 +163,7 @@ def check_func_info(value: Any, context: str = "") -> tuple[()]:
 
 def refuse(reason: str) -> tuple[()]:
     """Takes the place of code that could not be compiled: reaching it is an error that says why (`value-mismatch`)."""
-    raise fail("value-mismatch", f"this part of the model cannot be run: {reason}")
+    raise fail("value-mismatch", refusal(reason))
 
 
 TABLE: Mapping[str, Callable[..., Any]] = {
