@@ -76,8 +76,8 @@ with torch.inference_mode():
   write through them.
 - Complex tensors are supported inside a program, as pairs of real ones: `torch.fft`, `stft`, `view_as_complex`,
   arithmetic, functions, products, convolutions, linear algebra, gradients. Inputs and results of exported programs are
-  real (`torch.view_as_real`), those of `torch.compile` may be complex. Transforms are products with matrices, at most
-  8192 long.
+  real (`torch.view_as_real`), those of `torch.compile` may be complex. Transforms of any length
+  are products with small matrices; the length must be known.
 - Control flow that depends on tensors is imported: `torch.cond`, `while_loop` (any number of iterations), and `scan`
   and `map` of up to 1024 steps, which are unrolled. In TorchScript, conditions and the ends of loops may depend on
   elements; what such a loop carries keeps its shape.
