@@ -15,7 +15,7 @@ import numpy as np
 import onnxruntime
 from onnx import helper, numpy_helper
 
-OPSET = 18
+OPSETS = [helper.make_opsetid("", 18), helper.make_opsetid("com.microsoft", 1)]
 LARGEST = 1e4
 MOST_ELEMENTS = 4000
 SIZES = ({"n": 2, "m": 3, "h": 6, "w": 5}, {"n": 4, "m": 5, "h": 4, "w": 8}, {"n": 1, "m": 6, "h": 5, "w": 4})
@@ -110,6 +110,7 @@ class Plan:
     exact: bool = True
     captured: tuple[Drawn, ...] = ()
     """What its subgraphs use of the graph around it."""
+    domain: str = ""
 
 
 Draw = Callable[[Scope], Plan]
@@ -132,19 +133,28 @@ def grow(scope: Scope, draws: Sequence[Draw], length: int) -> None:
     wanted, tries = len(scope.nodes) + length, 0
     while len(scope.nodes) < wanted and tries < 20 * length:
         tries += 1
-        before = dict(scope.weights), dict(scope.inputs)
+        before = list(scope.values), list(scope.nodes), dict(scope.weights), dict(scope.inputs)
         try:
             accepted = _append(scope, scope.choice(draws)(scope))
         except (Unsuited, IndexError, ValueError):
             accepted = False
         if not accepted:
-            scope.weights, scope.inputs = before
+            scope.values, scope.nodes, scope.weights, scope.inputs = before
+
+
+def appended(scope: Scope, plan: Plan) -> Drawn:
+    """The first result of a node that others are drawn for. Raises Unsuited if the oracle refuses it."""
+    before = len(scope.values)
+    if not _append(scope, plan):
+        raise Unsuited
+    return scope.values[before]
 
 
 def _append(scope: Scope, plan: Plan) -> bool:
     names = [scope.name("v") for _ in range(plan.results)]
     operands = [o.name if o is not None else "" for o in plan.operands]
-    node = helper.make_node(plan.op, operands, names, name=f"/{plan.op}_{scope.count[0]}", **plan.attributes)
+    name = f"/{plan.op}_{scope.count[0]}"
+    node = helper.make_node(plan.op, operands, names, name=name, domain=plan.domain, **plan.attributes)
     used = {o.name: o for o in (*plan.operands, *plan.captured) if o is not None}
     runs = [computed(node, {n: o.arrays[k] for n, o in used.items()}) for k in range(len(SIZES))]
     if any(r is None for r in runs):
@@ -171,7 +181,7 @@ def computed(node: Any, feed: dict[str, Any]) -> list[Any] | None:
     ]
     outputs = [helper.make_empty_tensor_value_info(n) for n in node.output]
     graph = helper.make_graph([node], "one", declared, outputs)
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=8)
+    model = helper.make_model(graph, opset_imports=OPSETS, ir_version=8)
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
     options.intra_op_num_threads = 1
@@ -195,7 +205,7 @@ def model_of_scope(scope: Scope) -> tuple[Any, list[dict[str, Any]], list[Drawn]
         scope.nodes, "random", declared, [helper.make_empty_tensor_value_info(v.name) for v in outputs],
         [numpy_helper.from_array(a, n) for n, a in scope.weights.items()],
     )  # fmt: skip
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=8)
+    model = helper.make_model(graph, opset_imports=OPSETS, ir_version=8)
     return model, [{n: v.arrays[k] for n, (v, _) in scope.inputs.items()} for k in range(len(SIZES))], outputs
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,9 @@ import baton
 from baton._src.frontends.onnx.node import DynamicValueError
 from baton.frontend.onnx import backend
 from tests.at_length import SEED, at_length
-from tests.frontends.onnx.random_graphs import grown, model_of_scope
+from tests.frontends.onnx.random_graphs import Draw, grown, model_of_scope
 from tests.frontends.onnx.random_nodes import DRAWS
+from tests.frontends.onnx.random_quantised_nodes import QUANTISED
 
 LENGTH = 12
 """How many nodes a graph has, about."""
@@ -26,8 +28,8 @@ def _program(model: Any) -> Any:
         return backend.prepare(model, num_threads=1)
 
 
-def check(seed: int) -> None:
-    model, feeds, outputs = model_of_scope(grown(np.random.default_rng(seed), DRAWS, LENGTH))
+def check(seed: int, draws: Sequence[Draw] = DRAWS) -> None:
+    model, feeds, outputs = model_of_scope(grown(np.random.default_rng(seed), draws, LENGTH))
     program = _program(model)
     for k, feed in enumerate(feeds):
         for wanted, found in zip(outputs, map(np.asarray, program.run(feed)), strict=True):
@@ -41,12 +43,19 @@ def test_as_onnxruntime(seed: int) -> None:
     check(seed)
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_quantised_as_onnxruntime(seed: int) -> None:
+    """Guards integer kernels in the place of real products, and where each of them rounds."""
+    check(seed, QUANTISED)
+
+
 @pytest.mark.fuzz
+@pytest.mark.parametrize("draws", [DRAWS, QUANTISED], ids=["all", "quantised"])
 @pytest.mark.parametrize("number", range(at_length(600)))
-def test_many_as_onnxruntime(number: int) -> None:
+def test_many_as_onnxruntime(number: int, draws: Sequence[Draw]) -> None:
     """What is refused is not wrong: ranks that the data decide, and open sizes of which one is 1 in a run."""
     try:
-        check(SEED + number)
+        check(SEED + number, draws)
     except DynamicValueError as refused:
         pytest.skip(str(refused))
     except baton.DiagnosticError as refused:
