@@ -152,6 +152,36 @@ def test_pad_einsum_at_constants() -> None:
     assert [block.name for block in s.get_child_blocks("root")] == ["A_pad", "B_pad", "C", "C_pad"]
 
 
+PART = """
+@T.prim_func
+def main(A: T.Buffer((7, 8), "float32"), B: T.Buffer((8, 6), "float32"), C: T.Buffer((7, 6), "float32")):
+    for i, j in T.grid(7, 6):
+        with T.block("first"):
+            vi, vj = T.axis.remap("SS", [i, j])
+            C[vi, vj] = T.float32(3)
+    for i, j, k in T.grid(2, 6, 5):
+        with T.block("C"):
+            vi, vj, vk = T.axis.remap("SSR", [i, j, k])
+            with T.init():
+                C[vi, vj] = T.float32(0)
+            C[vi, vj] = C[vi, vj] + A[vi, vk] * B[vk, vj]
+"""
+
+
+@pytest.mark.parametrize("padding", [[1, 1, 4], [4, 1, 1], [8, 4, 16]])
+def test_pad_einsum_of_a_part(padding: list[int]) -> None:
+    """Guards buffers that are larger than the axes: what is behind these was added up, and overwritten."""
+    same(parse_text(PART), lambda s: s.pad_einsum("C", padding), (7, 8), (8, 6), (7, 6))
+
+
+def test_pad_einsum_of_a_matrix_with_itself() -> None:
+    """Guards reads of one buffer at two places: a copy padded for one of them is too small for the other."""
+    a, r = placeholder((7, 5), "float32", "A"), reduce_axis((0, 5), "r")
+    func = create_prim_func([a, compute((7, 7), lambda i, j: reduction.sum(a[i, r] * a[j, r], r), "C")])
+    with pytest.raises(DiagnosticError, match="uses A at several places"):
+        Schedule(func).pad_einsum("C", [1, 4, 1])
+
+
 def test_transform_block_layout() -> None:
     """Guards axes fused and exchanged; kinds of axes do not mix."""
 

@@ -6,10 +6,11 @@ pad_einsum:              axes of a product rounded up; operands are copied with 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr, Range
+from baton._src.ir.structural import structural_equal
 from baton._src.ir.traverse import post_order, substitute
 from baton._src.tir import expr as tir
 from baton._src.tir import operators as ops
@@ -133,26 +134,29 @@ def pad_einsum(root: st.Stmt, name: str, padding: Sequence[int]) -> st.Stmt:
     for axis, loop, size in zip(block.iter_vars, loops, padding):
         extent = simplify(ops.multiply(ops.ceildiv(loop.extent, size), size))
         axes.append(IterVar(Range(tir.IntImm(axis.var.dtype, 0), extent), axis.var, axis.iter_type))
-    sizes = {axis.var: axis.dom.extent for axis in axes if axis.dom is not None}
+    padded: dict[Any, PrimExpr] = {axis.var: axis.extent for axis in axes}
+    plain: dict[Any, PrimExpr] = {axis.var: loop.extent for axis, loop in zip(axes, loops)}
     made = block.with_fields(iter_vars=tuple(axes))
-    copies: list[tuple[Buffer, Buffer, bool]] = []
+    copies: list[tuple[Buffer, Buffer, list[PrimExpr], bool]] = []
     for region, is_read in [(r, True) for r in block.reads] + [(w, False) for w in block.writes]:
         buffer = region.buffer
-        if any(buffer is b for b, _, _ in copies):
+        if any(buffer is b for b, *_ in copies):
             continue
         accesses = [n for n in post_order(block) if isinstance(n, (tir.BufferLoad, st.BufferStore))]
-        indices = next(n.indices for n in accesses if n.buffer is buffer)
-        shape = [sizes[i] if isinstance(i, tir.Var) else dim for i, dim in zip(indices, buffer.shape)]
-        if all(_same(a, b) for a, b in zip(shape, buffer.shape)):
+        places = [n.indices for n in accesses if n.buffer is buffer]
+        if all(_same(padded[i], plain[i]) for place in places for i in place if i in padded):
             continue
+        if not all(structural_equal(place, places[0]) for place in places):
+            raise refuse(f"block {name} uses {buffer.name} at several places, which one padded copy cannot serve")
+        shape, used = ([sizes.get(i, dim) for i, dim in zip(places[0], buffer.shape)] for sizes in (padded, plain))
         copy = decl_buffer(shape, buffer.dtype, f"{buffer.name}_pad")
-        copies.append((buffer, copy, is_read and not any(w.buffer is buffer for w in block.writes)))
-    for buffer, copy, _ in copies:
+        copies.append((buffer, copy, used, is_read and not any(w.buffer is buffer for w in block.writes)))
+    for buffer, copy, *_ in copies:
         made = substitute(made, {buffer: copy})
     new = nest_over(axes, refreshed(made))
     current: st.Stmt = loops[0]
-    for buffer, copy, is_read in copies:
-        nest = _copied(copy, buffer, pads=True) if is_read else _copied(buffer, copy, pads=False)
+    for buffer, copy, used, is_read in copies:
+        nest = _padded(copy, buffer, used) if is_read else _cut_out(buffer, copy, used)
         root = insert_nest(root, current, new, nest, copy, before=is_read)
         current = new
     return root if copies else replace(root, {loops[0]: new})
@@ -164,9 +168,10 @@ def _check_einsum(block: st.Block) -> None:
     if not isinstance(store, st.BufferStore) or block.init is None or not isinstance(store.value, tir.Add):
         raise _no_einsum(block)
     a, b = store.value.a, store.value.b
+    own = {axis.var for axis in block.iter_vars}
     factors: list[Any] = [b if _is_load_of(a, store.buffer) else a]
     is_sum = _is_load_of(a, store.buffer) or _is_load_of(b, store.buffer)
-    at_axes = (isinstance(i, tir.Var) or ops.is_const(dim, 1) for i, dim in zip(store.indices, store.buffer.shape))
+    at_axes = (i in own or ops.is_const(dim, 1) for i, dim in zip(store.indices, store.buffer.shape))
     if not is_sum or not all(at_axes):
         raise _no_einsum(block)
     while factors:
@@ -178,7 +183,7 @@ def _check_einsum(block: st.Block) -> None:
         elif (
             not isinstance(factor, tir.BufferLoad)
             or factor.buffer is store.buffer
-            or not all(isinstance(i, tir.Var | tir.IntImm) for i in factor.indices)
+            or not all(i in own or isinstance(i, tir.IntImm) for i in factor.indices)
         ):
             raise _no_einsum(block)
 
@@ -204,19 +209,31 @@ def _same(one: PrimExpr, other: PrimExpr) -> bool:
     return _is_zero(simplify(ops.subtract(one, ops.cast(one.dtype, other))))
 
 
-def _copied(target: Buffer, source: Buffer, pads: bool) -> st.Stmt:
-    """`target` filled from `source`: padded with zeros beyond its end, or only its beginning."""
-    axes = [IterVar(Range(tir.IntImm(d.dtype, 0), d), tir.Var(f"v{n}", d.dtype)) for n, d in enumerate(target.shape)]
+def _padded(target: Buffer, source: Buffer, used: Sequence[PrimExpr]) -> st.Stmt:
+    """`target` filled with what the block uses of `source`, and with zeros behind it."""
+    inside: PrimExpr = _TRUE
+    axes = _axes(target.shape)
+    for axis, dim, own in zip(axes, used, target.shape):
+        if not _same(dim, own):
+            inside = ops.logical_and(inside, ops.build("less", axis.var, ops.cast(axis.var.dtype, dim)))
+    return _stored(target, source, axes, target.name, lambda v: if_then_else(inside, v, ops.const(0, source.dtype)))
+
+
+def _cut_out(target: Buffer, source: Buffer, used: Sequence[PrimExpr]) -> st.Stmt:
+    """The elements of `target` that the block computes, from a larger `source`."""
+    axes = _axes([ops.cast(dim.dtype, size) for dim, size in zip(target.shape, used)])
+    return _stored(target, source, axes, source.name, lambda v: v)
+
+
+def _axes(extents: Sequence[PrimExpr]) -> list[IterVar]:
+    return [IterVar(Range(tir.IntImm(d.dtype, 0), d), tir.Var(f"v{n}", d.dtype)) for n, d in enumerate(extents)]
+
+
+def _stored(
+    target: Buffer, source: Buffer, axes: Sequence[IterVar], name: str, value: Callable[[PrimExpr], PrimExpr]
+) -> st.Stmt:
     at = tuple(axis.var for axis in axes)
-    value: Any = tir.BufferLoad(source, at)
-    if pads:
-        inside: PrimExpr = _TRUE
-        for var, dim, own in zip(at, source.shape, target.shape):
-            if not _same(dim, own):
-                inside = ops.logical_and(inside, ops.build("less", var, ops.cast(var.dtype, dim)))
-        value = if_then_else(inside, value, ops.const(0, source.dtype))
-    name = target.name if pads else source.name
-    block = st.Block(axes, (), (), name, st.BufferStore(target, value, at))
+    block = st.Block(axes, (), (), name, st.BufferStore(target, value(tir.BufferLoad(source, at)), at))
     return nest_over(axes, refreshed(block))
 
 
