@@ -12,7 +12,6 @@ parameter itself; programs in which the difference is observable (something writ
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from baton._src.analysis.call_graph import call_graph
@@ -21,6 +20,7 @@ from baton._src.ir.expr import GlobalVar, Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.op_def import DimProver
 from baton._src.ir.traverse import post_order
+from baton._src.lower.native_control.collecting import chunk_caller, in_chunks, nested_tuple
 from baton._src.lower.native_control.places import as_expr, find_places
 from baton._src.lower.native_control.read_steps import is_op, leaf_infos, read_steps
 from baton._src.lower.native_control.steps import Callee
@@ -83,14 +83,22 @@ class _Maker:
         steps = read_steps(self.module, var, function, self.prover, self.callees)
         if steps is None:
             return
+        chunked = in_chunks(steps) if steps.collects else None
+        if chunked is not None:
+            steps = chunked.steps
+        elif steps.collects:
+            return
         places = find_places(steps)
         kernel = GlobalVar(self._unused(f"{var.name_hint}_steps"))
         made = write_kernel(steps, places)
         workspace = TensorStructInfo(ShapeExpr([as_expr(places.total)]), "uint8")
         outputs = (*steps.results, workspace)
         callee = Callee(kernel, made, tuple(p.info for p in steps.params), tuple(places.constants), outputs)
-        self.callees[var.name_hint] = callee
         self.functions[kernel] = made
+        if chunked is not None:
+            self.functions[var] = chunk_caller(function, var, callee, chunked)
+            return
+        self.callees[var.name_hint] = callee
         if _needs_control(function):
             self.functions[var] = _wrapper(function, callee)
 
@@ -136,7 +144,7 @@ def _wrapper(function: Function, callee: Callee) -> Function:
     bindings.append(VarBinding(whole, call_tir(callee.kernel, packed, info)))
     leaves = [Var(f"result{i}", o) for i, o in enumerate(callee.outputs[:-1])]
     bindings += [VarBinding(leaf, TupleGetItem(whole, i)) for i, leaf in enumerate(leaves)]
-    result = _nested(function.body.struct_info_, iter(leaves))
+    result = nested_tuple(function.body.struct_info_, iter(leaves))
     builder = BlockBuilder(IRModule({callee.kernel: callee.function}))
     found: Function = builder.normalize(function.with_fields(body=SeqExpr([BindingBlock(bindings)], result)))
     return found
@@ -156,9 +164,3 @@ def _taken_apart(param: Var, bindings: list[VarBinding]) -> list[Var]:
         bindings += [VarBinding(field, TupleGetItem(item, i)) for i, field in enumerate(fields)]
         work += reversed(fields)
     return found
-
-
-def _nested(info: Any, leaves: Iterator[Var]) -> Any:
-    if isinstance(info, TupleStructInfo):
-        return Tuple([_nested(f, leaves) for f in info.fields])
-    return next(leaves)

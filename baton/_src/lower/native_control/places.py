@@ -14,6 +14,7 @@ from dataclasses import field
 from baton._src.ir.expr import PrimExpr
 from baton._src.lower.memory_plan import ALIGNMENT, Lifetime, plan_memory
 from baton._src.lower.native_control.steps import (
+    Append,
     Check,
     Choose,
     Compute,
@@ -116,7 +117,7 @@ def _homes(steps: Steps, places: Places) -> dict[Value, InRegister]:
                 if made.get(source) is sequence and source not in taken:
                     homes[source] = merged
                     taken.add(source)
-            case Choose() | Check() | Refuse():
+            case Choose() | Append() | Check() | Refuse():
                 pass
     return homes
 
@@ -159,6 +160,8 @@ def uses(step: Step) -> list[Value]:
             return [condition]
         case Keep(value=value, merged=merged):
             return [value, merged]
+        case Append(row=row):
+            return [row]
         case Repeat(values=values) | Return(values=values):
             return list(values)
         case Check() | Refuse():

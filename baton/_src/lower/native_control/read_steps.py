@@ -32,6 +32,7 @@ from baton._src.lower.relax_to_vm.abstract_values import (
     InRegister,
     KernelCall,
     Literal,
+    Longer,
     Pending,
     Value,
     View,
@@ -40,6 +41,7 @@ from baton._src.lower.relax_to_vm.abstract_values import (
 )
 from baton._src.lower.relax_to_vm.cast_conditions import cast_conditions, is_narrowed
 from baton._src.lower.relax_to_vm.kernel_calls import as_kernel_call, as_view, is_known
+from baton._src.passes.relax.operators.append_in_place import APPENDED, COMPLETE
 from baton._src.relax.check.base_check import BaseCheckResult, struct_info_base_check
 from baton._src.relax.check.variables import definable_tir_vars_in_struct_info, tir_vars_in_struct_info
 from baton._src.relax.check.variables import leaf_infos as infos_inside
@@ -131,7 +133,7 @@ class _Reader:
         infos = [info for p in function.params for info in leaf_infos(p.struct_info_) or ()]
         self.params = [InRegister(i, info) for i, info in enumerate(infos)]
         given = iter(self.params)
-        self.env: dict[Var, Value] = {p: _nested(p.struct_info_, given) for p in function.params}
+        self.env: dict[Var, Value] = {p: nested(p.struct_info_, given) for p in function.params}
         self.closures: dict[Any, Call] = {}
         self.steps: list[Step] = []
         self.rounds: list[Repeat] = []
@@ -199,6 +201,9 @@ class _Reader:
         if is_op(call, "relax.make_closure"):
             self.closures[var] = call
             return
+        if is_op(call, "relax.call_pure_packed"):
+            self.env[var] = self._collected(call)
+            return
         view = as_view(call, var, self.value)
         if view is not None:
             self.env[var] = view
@@ -215,8 +220,18 @@ class _Reader:
         if kernel is None or any(place >= 0 for place in kernel.inplace):
             raise NotNative
         kernel.results = tuple(Pending(kernel, i) for i in range(len(kernel.outputs)))
-        self.env[var] = _nested(var.struct_info_, iter(kernel.results))
+        self.env[var] = nested(var.struct_info_, iter(kernel.results))
         into.append(Compute(kernel))
+
+    def _collected(self, call: Call) -> Value:
+        """What `AppendInPlace` has left: a parameter with one more row, or the parameter itself."""
+        name, *args = call.args
+        values = [self.value(a) for a in args]
+        if name.global_symbol == COMPLETE and values[0] in self.params:
+            return values[0]
+        if name.global_symbol != APPENDED or values[0] not in self.params or not is_known(args[1].struct_info_):
+            raise NotNative
+        return Longer(values[0], values[1])
 
     def _called(self, call: Call) -> tuple[GlobalVar, Sequence[Any]]:
         """The function that a closure created here calls, and all its arguments: the given ones, then the captured
@@ -275,7 +290,7 @@ class _Reader:
             if value is not None:
                 steps += [Keep(v, m) for v, m in zip(self.tensors(value), merged, strict=True)]
         if not is_tail:
-            self.env[var] = _nested(var.struct_info_, iter(merged))
+            self.env[var] = nested(var.struct_info_, iter(merged))
         return is_tail
 
     def _merged(self, var: Var) -> list[InRegister]:
@@ -286,7 +301,13 @@ class _Reader:
 
     def _fits(self, again: Repeat) -> bool:
         """Whether a tail call's arguments have exactly the dims of the parameters, so that they can replace them."""
-        return all(self._covers(p.info, info_of(v)) for p, v in zip(self.params, again.values))
+        return all(self._fit(p, v) for p, v in zip(self.params, again.values))
+
+    def _fit(self, param: InRegister, value: Value) -> bool:
+        if not isinstance(value, Longer):
+            return self._covers(param.info, info_of(value))
+        one = TensorStructInfo(ShapeExpr([1, *param.info.shape.values[1:]]), param.info.dtype)
+        return value.param is param and self._covers(one, info_of(value.row))
 
     def _covers(self, base: Any, derived: Any) -> bool:
         return struct_info_base_check(base, derived, self.prover) is BaseCheckResult.PASS
@@ -360,8 +381,8 @@ def _nesting(info: Any) -> Any:
     return tuple(map(_nesting, info.fields)) if isinstance(info, TupleStructInfo) else None
 
 
-def _nested(info: Any, leaves: Iterator[Value]) -> Value:
+def nested(info: Any, leaves: Iterator[Value]) -> Value:
     """Leaves in the shape of a struct info; more leaves than it has are left."""
     if isinstance(info, TupleStructInfo):
-        return Fields(tuple(_nested(f, leaves) for f in info.fields))
+        return Fields(tuple(nested(f, leaves) for f in info.fields))
     return next(leaves)

@@ -6,10 +6,11 @@ from __future__ import annotations
 
 from dataclasses import field
 
-from baton._src.ir.expr import GlobalVar
+from baton._src.ir.expr import GlobalVar, PrimExpr
 from baton._src.lower.relax_to_vm.abstract_values import (
     InRegister,
     KernelCall,
+    Longer,
     Value,
     memory_of,
 )
@@ -54,6 +55,14 @@ class Repeat:
 
 
 @dataclass(eq=False, slots=True)
+class Append:
+    """Store a row as this iteration's of the collected ones with a number."""
+
+    number: int
+    row: Value
+
+
+@dataclass(eq=False, slots=True)
 class Return:
     """Return these tensors, the leaves of the result."""
 
@@ -74,18 +83,35 @@ class Refuse:
     reason: str
 
 
-Step = Compute | Choose | Keep | Repeat | Return | Check | Refuse
+Step = Compute | Choose | Keep | Append | Repeat | Return | Check | Refuse
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """How a function runs some of its iterations: its results are the parameters with the numbers `states`, so many
+    tensors of rows, of which each iteration appends one (`rows`), the number of iterations, and whether there was no
+    room for more (`capacity`)."""
+
+    states: tuple[int, ...]
+    rows: int
+    capacity: PrimExpr
 
 
 @dataclass(frozen=True, slots=True)
 class Steps:
     """A function as steps. `params` are the leaves of its parameters, `results` the struct infos of the leaves of what
-    it returns."""
+    it returns; `chunk`: it may return before it is done."""
 
     params: tuple[InRegister, ...]
     steps: list[Step]
     results: tuple[TensorStructInfo, ...]
     repeats: tuple[Repeat, ...]
+    chunk: Chunk | None = None
+
+    @property
+    def collects(self) -> bool:
+        """Whether an iteration makes a parameter longer."""
+        return any(isinstance(v, Longer) for r in self.repeats for v in r.values)
 
     def is_kept(self, index: int) -> bool:
         """Whether parameter `index` is the same in every iteration."""

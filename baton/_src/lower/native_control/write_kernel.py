@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from baton._src.ir.expr import PrimExpr
 from baton._src.lower.native_control.places import Place, Places, Size, as_expr
 from baton._src.lower.native_control.steps import (
+    Append,
     Check,
     Choose,
     Compute,
@@ -33,13 +34,14 @@ from baton._src.lower.relax_to_vm.kernel_arguments import byte_count, c_argument
 from baton._src.lower.relax_to_vm.kernel_calls import call_statements
 from baton._src.passes.tir.lowering.check_indices import INDEX_WITHIN
 from baton._src.passes.tir.lowering.flatten_buffers import as_int64
+from baton._src.relax.nodes import ShapeExpr
 from baton._src.relax.struct_info import TensorStructInfo
 from baton._src.runtime.native.interrupts import FIRST_LOOK, POLL_SYMBOL, POLL_WORDS
 from baton._src.support.diagnostics import InternalError
 from baton._src.support.trampoline import Task, run
 from baton._src.tir.buffer import Buffer, decl_buffer
 from baton._src.tir.builders.extern_calls import call_extern, ptr_add
-from baton._src.tir.expr import EQ, NE, BufferLoad, Call, StringImm, Var, literal
+from baton._src.tir.expr import EQ, LT, NE, And, BufferLoad, Call, StringImm, Var, literal
 from baton._src.tir.kernel_abi import KernelABI
 from baton._src.tir.operators import add, multiply, subtract
 from baton._src.tir.prim_func import PrimFunc
@@ -78,13 +80,41 @@ class _Writer:
                 for i in self._changing()
             ]
             again = NE(self._word(AGAIN), literal(0, INT64))
-            loop = While(again, SeqStmt((*self._set(AGAIN, 0), body, *self._poll())))
+            condition, before, after = self._of_chunk(again)
+            loop = While(condition, SeqStmt((*self._set(AGAIN, 0), body, *self._poll())))
             first = [(HALF, 0), (AGAIN, 1), (POLL, FIRST_LOOK), (POLL + 1, FIRST_LOOK), (POLL + 2, 0)]
-            body = SeqStmt((*[s for word, value in first for s in self._set(word, value)], *start, loop))
+            begin = [s for word, value in first for s in self._set(word, value)]
+            body = SeqStmt((*begin, *start, *before, loop, *after))
         buffers = [b for group in self.buffers.values() for b in group] + [self.workspace]
         handles = [Var(f"p{i}", HANDLE) for i in range(len(buffers))]
         attrs = {"tir.is_scheduled": True, "calls_kernels": True}
         return PrimFunc(handles, body, None, dict(zip(handles, buffers)), attrs)
+
+    def _of_chunk(self, again: PrimExpr) -> tuple[PrimExpr, list[Stmt], list[Stmt]]:
+        """Whether to iterate, and what to do before all iterations and after them: where rows are collected, the number
+        of iterations is counted, and if the room for their rows is full the state is returned."""
+        chunk = self.steps.chunk
+        if chunk is None:
+            return again, [], []
+        count, full = self.buffers["result"][-2:]
+        before: list[Stmt] = [BufferStore(count, literal(0, INT64), ()), BufferStore(full, literal(False, BOOL), ())]
+        moves = [
+            _copy(self._address(Place("result", k)), self.address(self.steps.params[i]), self.steps.params[i].info)
+            for k, i in enumerate(chunk.states)
+        ]
+        stopped = SeqStmt((*moves, BufferStore(full, literal(True, BOOL), ())))
+        has_room = LT(BufferLoad(count, ()), chunk.capacity)
+        return And(again, has_room), before, [IfThenElse(again, stopped)]
+
+    def _append(self, number: int, row: Value) -> Stmt:
+        """Store this iteration's row behind those before it."""
+        chunk = self.steps.chunk
+        assert chunk is not None
+        info = self.steps.results[len(chunk.states) + number]
+        rows, count = self.buffers["result"][len(chunk.states) + number], self.buffers["result"][-2]
+        one = TensorStructInfo(ShapeExpr(info.shape.values[1:]), info.dtype)
+        start = ptr_add(rows.data, multiply(BufferLoad(count, ()), _bytes(one)))
+        return _copy(start, self.address(row), one)
 
     def _poll(self) -> list[Stmt]:
         """Poll for signals at intervals: Ctrl-C ends a loop.
@@ -114,6 +144,8 @@ class _Writer:
                     found.append(self._choose(condition, then_case, else_case))
                 case Keep(value=value, merged=merged):
                     found += self._move(value, self.places.of[merged], merged.info)
+                case Append(number=number, row=row):
+                    found.append(self._append(number, row))
                 case Repeat(values=values):
                     found += self._repeat(values)
                 case Check(conditions=conditions):
@@ -141,6 +173,9 @@ class _Writer:
         found: list[Stmt] = []
         for index in self._changing():
             found += self._move(values[index], Place("next", index), self.steps.params[index].info)
+        if self.steps.chunk is not None:
+            count = self.buffers["result"][-2]
+            found.append(BufferStore(count, add(BufferLoad(count, ()), literal(1, INT64)), ()))
         flip = BufferStore(self.words, subtract(literal(1, INT64), self._word(HALF)), (literal(HALF, INT64),))
         return [*found, flip, *self._set(AGAIN, 1)]
 

@@ -61,7 +61,15 @@ class View:
     info: TensorStructInfo
 
 
-Value = InRegister | Fields | Literal | Pending | View
+@dataclass(eq=False, slots=True)
+class Longer:
+    """A parameter with one more row behind it, in loops that collect (`native_control.collecting`)."""
+
+    param: Value
+    row: Value
+
+
+Value = InRegister | Fields | Literal | Pending | View | Longer
 
 
 @dataclass(eq=False, slots=True)

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from baton._src.lower.relax_to_vm.abstract_values import Fields, InRegister, Literal, Pending, Value, View, resolve
+from baton._src.lower.relax_to_vm.abstract_values import (
+    Fields,
+    InRegister,
+    Literal,
+    Longer,
+    Pending,
+    Value,
+    View,
+    resolve,
+)
 from baton._src.lower.relax_to_vm.function_scope import FunctionScope
 from baton._src.lower.relax_to_vm.program import Program
 from baton._src.relax.nodes import (
@@ -87,6 +96,8 @@ class FunctionValues:
                 return self.scope.call_into("vm.builtin.copy", [self.program.builder.r(view)])
             case Pending():
                 raise InternalError(f"lowering {self.name}: {found.node.name} is used before it is emitted")
+            case Longer():
+                raise InternalError(f"lowering {self.name}: only native loops make a tensor longer by a row")
             case Fields(fields=fields):
                 return self.scope.call_into("vm.builtin.make_tuple", [self.operand(f) for f in fields])
             case Literal(expr=Constant() as constant):

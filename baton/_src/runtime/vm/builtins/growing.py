@@ -59,7 +59,7 @@ def complete(tensor: NDArray) -> NDArray:
 
 def _room(array: AnyArray) -> Room | None:
     """The memory that a tensor's array is a view of, if it has room."""
-    base = array.base
+    base: Any = array.base
     while base is not None and not isinstance(base, Room):
         base = base.base if isinstance(base, np.ndarray) else None
     return base

@@ -1,0 +1,96 @@
+"""Loops that collect rows: one kernel runs many iterations, whatever their number and the size of the rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from baton._src.driver.relax.build import relax_build
+from baton._src.lower.native_control.collecting import LONGEST, MEMORY
+from baton._src.lower.native_control.native_control_flow import native_control_flow
+from baton._src.passes.pipelines import default
+from baton._src.relax.interpreter import Interpreter
+from baton._src.runtime.vm.virtual_machine import VirtualMachine
+from baton._src.tir.arith.analyzer import Analyzer
+from baton._src.transform.passes import Sequential
+from baton._src.values.tensor import array
+from tests.relax.build import load
+
+LOOP = """
+from baton.script import ir as I, relax as R, tir as T
+@I.ir_module
+class M:
+    @R.function
+    def main(
+        i: R.Tensor((), "int32"), x: R.Tensor(({size},), "float32"), rows: R.Tensor(("count", {size}), "float32"),
+        squares: R.Tensor(("others", 2), "int32"),
+    ) -> R.Tuple(R.Tensor(dtype="int32", ndim=2), R.Tensor(dtype="float32", ndim=2), R.Tensor(dtype="float32", ndim=1)):
+        if R.less(i, R.const(1, "int32")):
+            r = ({returned})
+        else:
+            y = R.add(x, R.const(1.0, "float32"))
+            longer = R.concat((rows, R.expand_dims(y, [0])), axis=0)
+            pair = R.broadcast_to(R.multiply(i, i), R.shape([1, 2]))
+            {more}
+            r = M.main(R.subtract(i, R.const(1, "int32")), y, longer, R.concat((squares, pair), axis=0))
+        return r
+"""
+
+
+def program(size: str = "3", returned: str = "squares, rows, x", more: str = "pass") -> Any:
+    return load(LOOP.format(size=size, returned=returned, more=more))
+
+
+def compared(module: Any, rounds: int, width: int = 3) -> None:
+    """Check what the program computes against the interpreter."""
+    given = [
+        np.int32(rounds),
+        np.arange(width, dtype="float32"),
+        np.ones((2, width), "float32"),
+        np.ones((1, 2), "int32"),
+    ]
+    found = VirtualMachine(relax_build(module))["main"](*map(array, given))
+    wanted = Interpreter(module, {})["main"](*map(array, given))
+    for mine, other in zip(found, wanted, strict=True):
+        np.testing.assert_array_equal(mine.numpy(), other.numpy(), strict=True)
+        assert mine.data.flags.c_contiguous
+
+
+def in_chunks(module: Any) -> bool:
+    lowered = native_control_flow(Sequential(default())(module), Analyzer())
+    return any(v.name_hint == "main_steps" for v in lowered.functions)
+
+
+@pytest.mark.parametrize("rounds", [0, 1, LONGEST - 1, LONGEST, LONGEST + 1, 700])
+@pytest.mark.parametrize("size", ["3", "'n'"])
+def test_lengths_around_those_of_a_call(rounds: int, size: str) -> None:
+    """Guards what a call of the kernel hands to the next one, and rows of sizes that only a run tells."""
+    module = program(size)
+    assert in_chunks(module)
+    compared(module, rounds)
+
+
+@pytest.mark.parametrize("width", [MEMORY // 16, MEMORY])
+@pytest.mark.parametrize("known", [True, False])
+def test_rows_that_fill_the_memory(width: int, known: bool) -> None:
+    """Guards calls of four iterations, and of one."""
+    compared(program(str(width) if known else "'n'"), 6, width)
+
+
+@pytest.mark.parametrize("width", [0, 1])
+def test_rows_without_elements(width: int) -> None:
+    compared(program("'n'"), 5, width)
+
+
+@pytest.mark.parametrize("changed", [
+    {"returned": "squares, rows, R.add(x, x)"},
+    {"more": "y = R.add(y, R.sum(rows))"},
+    {"more": "y = R.add(y, R.astype(R.shape_to_tensor(R.shape([count])), 'float32'))"},
+], ids=["computed result", "read", "size"])  # fmt: skip
+def test_what_is_left_to_the_machine(changed: dict[str, str]) -> None:
+    """Results that are computed at the end, and rows or their number that an iteration reads."""
+    module = program(**changed)
+    assert not in_chunks(module)
+    compared(module, 5)
