@@ -8,13 +8,13 @@ those of the returned values.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from baton._src.ir.expr import GlobalVar, Op, PrimExpr
+from baton._src.ir.expr import GlobalVar, Op
 from baton._src.ir.module import IRModule
 from baton._src.ir.op_def import DimProver
-from baton._src.ir.traverse import substitute
+from baton._src.lower.native_control.function_calls import call_of_kernel, called_by_closure, keeps_word
 from baton._src.lower.native_control.steps import (
     Callee,
     Check,
@@ -44,7 +44,6 @@ from baton._src.lower.relax_to_vm.kernel_calls import as_kernel_call, as_view, i
 from baton._src.passes.relax.operators.append_in_place import APPENDED, COMPLETE
 from baton._src.relax.check.base_check import BaseCheckResult, struct_info_base_check
 from baton._src.relax.check.variables import definable_tir_vars_in_struct_info, tir_vars_in_struct_info
-from baton._src.relax.check.variables import leaf_infos as infos_inside
 from baton._src.relax.nodes import (
     Binding,
     Call,
@@ -64,7 +63,6 @@ from baton._src.relax.nodes import (
 from baton._src.relax.struct_info import StructInfo, TensorStructInfo, TupleStructInfo
 from baton._src.runtime.value_errors import refusal
 from baton._src.support.trampoline import Task, run
-from baton._src.tir.expr import Var as TirVar
 
 REFUSE = "vm.builtin.refuse"
 
@@ -208,13 +206,8 @@ class _Reader:
         if view is not None:
             self.env[var] = view
             return
-        if isinstance(call.op, GlobalVar):
-            kernel = self._function_call(call.op, call.args)
-        elif is_op(call, "relax.invoke_pure_closure"):
-            function, args = self._called(call)
-            kernel = self._function_call(function, args)
-            if kernel is None or not self._keeps_word(call, function, kernel):
-                raise NotNative
+        if isinstance(call.op, GlobalVar) or is_op(call, "relax.invoke_pure_closure"):
+            kernel = self._function_call(call)
         else:
             kernel = as_kernel_call(call, self.module, self.value)
         if kernel is None or any(place >= 0 for place in kernel.inplace):
@@ -222,6 +215,18 @@ class _Reader:
         kernel.results = tuple(Pending(kernel, i) for i in range(len(kernel.outputs)))
         self.env[var] = nested(var.struct_info_, iter(kernel.results))
         into.append(Compute(kernel))
+
+    def _function_call(self, call: Call) -> KernelCall | None:
+        called = (call.op, call.args) if isinstance(call.op, GlobalVar) else called_by_closure(call, self.closures)
+        if called is None:
+            return None
+        function, args = called
+        arguments = [v for a in args for v in self.tensors(self.value(a))]
+        infos = [info_of(v) for v in arguments]
+        kernel = call_of_kernel(self.callees.get(function.name_hint), arguments, infos, self._covers)
+        if kernel is None or isinstance(call.op, GlobalVar):
+            return kernel
+        return kernel if keeps_word(call, self.module[function], kernel, self._covers) else None
 
     def _collected(self, call: Call) -> Value:
         """What `AppendInPlace` has left: a parameter with one more row, or the parameter itself."""
@@ -232,43 +237,6 @@ class _Reader:
         if name.global_symbol != APPENDED or values[0] not in self.params or not is_known(args[1].struct_info_):
             raise NotNative
         return Longer(values[0], values[1])
-
-    def _called(self, call: Call) -> tuple[GlobalVar, Sequence[Any]]:
-        """The function that a closure created here calls, and all its arguments: the given ones, then the captured
-        ones.
-        """
-        closure, given = call.args
-        made = self.closures.get(closure)
-        if made is None or not isinstance(made.args[0], GlobalVar) or not isinstance(given, Tuple):
-            raise NotNative
-        return made.args[0], (*given.fields, *made.args[1].fields)
-
-    def _keeps_word(self, call: Call, function: GlobalVar, kernel: KernelCall) -> bool:
-        """Whether the closure's result certainly has the type that the call declares, on which its readers rely."""
-        said, made = call.struct_info_, self.module[function].struct_info_.ret
-        return _nesting(said) == _nesting(made) and all(map(self._covers, infos_inside(said), kernel.outputs))
-
-    def _function_call(self, function: GlobalVar, args: Sequence[Any]) -> KernelCall | None:
-        """A call of a function that is a kernel by now, its dims in terms of the arguments'."""
-        callee = self.callees.get(function.name_hint)
-        arguments = [v for a in args for v in self.tensors(self.value(a))]
-        infos = [info_of(v) for v in arguments]
-        if callee is None or len(infos) != len(callee.params):
-            return None
-        dims: dict[TirVar, PrimExpr] = {}
-        for param, info in zip(callee.params, infos):
-            for own, given in zip(param.shape.values, info.shape.values):
-                if isinstance(own, TirVar):
-                    dims.setdefault(own, given)
-        if not all(self._covers(_over(param, dims), info) for param, info in zip(callee.params, infos)):
-            return None
-        outputs = tuple(_over(o, dims) for o in callee.outputs)
-        values = [*arguments, *(Literal(c) for c in callee.constants)]
-        given = (*infos, *(c.struct_info_ for c in callee.constants))
-        fresh = (-1,) * len(outputs)
-        return KernelCall(
-            callee.kernel, callee.function, callee.kernel.name_hint, tuple(values), given, (), outputs, fresh
-        )
 
     def branch(self, branch: If, var: Var, is_tail: bool, into: list[Step]) -> Task[bool]:
         """In tail position both branches leave the function; elsewhere both store their value in the same place."""
@@ -358,11 +326,6 @@ class _Reader:
         return found
 
 
-def _over(info: TensorStructInfo, dims: Mapping[TirVar, PrimExpr]) -> TensorStructInfo:
-    """The struct info with its shape variables replaced."""
-    return TensorStructInfo(ShapeExpr([substitute(d, dims) for d in info.shape.values]), info.dtype)
-
-
 def _without_renaming(seq: Any) -> tuple[list[Binding], Any]:
     """The bindings and the result of a sequence, without copies at its end."""
     if not isinstance(seq, SeqExpr):
@@ -374,11 +337,6 @@ def _without_renaming(seq: Any) -> tuple[list[Binding], Any]:
             break
         body = bindings.pop().value
     return bindings, body
-
-
-def _nesting(info: Any) -> Any:
-    """The nesting of tuples; everything else is None."""
-    return tuple(map(_nesting, info.fields)) if isinstance(info, TupleStructInfo) else None
 
 
 def nested(info: Any, leaves: Iterator[Value]) -> Value:

@@ -1,0 +1,63 @@
+"""Calls of functions that are kernels by now, also through closures that are called where they are created."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from baton._src.ir.expr import GlobalVar, PrimExpr
+from baton._src.ir.traverse import substitute
+from baton._src.lower.native_control.steps import Callee
+from baton._src.lower.relax_to_vm.abstract_values import KernelCall, Literal, Value
+from baton._src.relax.check.variables import leaf_infos
+from baton._src.relax.nodes import Call, Function, ShapeExpr, Tuple
+from baton._src.relax.struct_info import TensorStructInfo, TupleStructInfo
+from baton._src.tir.expr import Var
+
+Covers = Callable[[Any, Any], bool]
+"""Whether the first StructInfo certainly holds of what has the second."""
+
+
+def called_by_closure(call: Call, closures: Mapping[Any, Call]) -> tuple[GlobalVar, Sequence[Any]] | None:
+    """The function that a closure created here calls, and all its arguments: the given ones, then the captured ones."""
+    closure, given = call.args
+    made = closures.get(closure)
+    if made is None or not isinstance(made.args[0], GlobalVar) or not isinstance(given, Tuple):
+        return None
+    return made.args[0], (*given.fields, *made.args[1].fields)
+
+
+def keeps_word(call: Call, function: Function, kernel: KernelCall, covers: Covers) -> bool:
+    """Whether the closure's result certainly has the type that the call declares, on which its readers rely."""
+    said, made = call.struct_info_, function.struct_info_.ret
+    return _nesting(said) == _nesting(made) and all(map(covers, leaf_infos(said), kernel.outputs))
+
+
+def call_of_kernel(
+    callee: Callee | None, arguments: Sequence[Value], infos: Sequence[TensorStructInfo], covers: Covers
+) -> KernelCall | None:
+    """A call of a function that is a kernel by now, its dims in terms of the arguments'."""
+    if callee is None or len(infos) != len(callee.params):
+        return None
+    dims: dict[Var, PrimExpr] = {}
+    for param, info in zip(callee.params, infos):
+        for own, given in zip(param.shape.values, info.shape.values):
+            if isinstance(own, Var):
+                dims.setdefault(own, given)
+    if not all(covers(_over(param, dims), info) for param, info in zip(callee.params, infos)):
+        return None
+    outputs = tuple(_over(o, dims) for o in callee.outputs)
+    values = (*arguments, *(Literal(c) for c in callee.constants))
+    known = (*infos, *(c.struct_info_ for c in callee.constants))
+    fresh = (-1,) * len(outputs)
+    return KernelCall(callee.kernel, callee.function, callee.kernel.name_hint, values, known, (), outputs, fresh)
+
+
+def _over(info: TensorStructInfo, dims: Mapping[Var, PrimExpr]) -> TensorStructInfo:
+    """The struct info with its shape variables replaced."""
+    return TensorStructInfo(ShapeExpr([substitute(d, dims) for d in info.shape.values]), info.dtype)
+
+
+def _nesting(info: Any) -> Any:
+    """The nesting of tuples; everything else is None."""
+    return tuple(map(_nesting, info.fields)) if isinstance(info, TupleStructInfo) else None
