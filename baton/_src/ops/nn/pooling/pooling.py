@@ -140,10 +140,29 @@ def _windows(x: k.Tensor, a: Any, fill: Any) -> tuple[k.Tensor, list[int]]:
     return padded(x, data, SPATIAL[a.spatial], begins, ends, fill, axes="ax"), begins
 
 
-def _fold(source: k.Tensor, a: Any, out: Any, fold: Any, kept: Any, name: str) -> k.Tensor:
+LONG = 16
+"""The length of windows from which on they may be expected to be longer than data of unknown extent."""
+
+
+def _reach(x: k.Tensor, a: Any, axis: int) -> Any:
+    """How many taps of a window can see data along one axis: of a window of 1280 over 7 elements, as models write
+    "all of them", no more than 7. (Those behind see the border, which changes no sum and no maximum.)
+    """
+    size, step = a.pool_size[axis], a.dilation[axis]
+    data, _ = pool_orders(a)
+    extent = k.index(x.shape[data.position(SPATIAL[a.spatial][axis])])
+    if isinstance(extent, k.tir.IntImm):
+        return min(size, max(1, -(-(extent.value + a.padding[axis]) // step)))
+    if size < LONG:
+        return size
+    seen = (extent + (a.padding[axis] + step - 1)) // step
+    return k.minimum(k.index(size), k.maximum(seen, k.index(1)))
+
+
+def _fold(x: k.Tensor, source: k.Tensor, a: Any, out: Any, fold: Any, kept: Any, name: str) -> k.Tensor:
     data, result = pool_orders(a)
     letters = SPATIAL[a.spatial]
-    taps = [k.reduce_axis(size, f"rv{i}") for i, size in enumerate(a.pool_size)]
+    taps = [k.reduce_axis(_reach(x, a, i), f"rv{i}") for i in range(a.spatial)]
 
     def body(*indices: Any) -> Any:
         at = result.split(indices)
@@ -167,14 +186,14 @@ def compute_max(inputs: Any, a: Any, out: Any) -> Any:
     """A border of the lowest value, then one reduction."""
     (x,) = inputs
     source, _ = _windows(x, a, k.lowest(x.dtype))
-    return _fold(source, a, out, k.reduce_max, x.dtype, "pool_max")
+    return _fold(x, source, a, out, k.reduce_max, x.dtype, "pool_max")
 
 
 def compute_mean(inputs: Any, a: Any, out: Any) -> Any:
     """A border of zeros, a sum, then the division by the number of elements that count."""
     (x,) = inputs
     source, begins = _windows(x, a, 0)
-    total = _fold(source, a, out, k.reduce_sum, summing_dtype(x.dtype), "pool_sum")
+    total = _fold(x, source, a, out, k.reduce_sum, summing_dtype(x.dtype), "pool_sum")
     _, result = pool_orders(a)
 
     def body(*indices: Any) -> Any:
@@ -259,6 +278,9 @@ def _samples(record: Any, spatial: int, is_max: bool) -> tuple[Sample, ...]:
         Sample((Arr((1, 3, *s, 7)),), record(pool_size=2, strides=2, ceil_mode=True)),
         Sample((Arr((1, *s, 7, 3)),), record(pool_size=2, layout=last)),
         Sample((Arr((1, 2, *s, 7)),), record(pool_size=2, dilation=2, padding=1, count_include_pad=True)),
+        Sample(
+            (Arr(("n", 3, *s, "w")),), record(pool_size=20, strides=20, padding=2, ceil_mode=True)
+        ),  # longer than the data
     ]
     if spatial == 2:
         calls += [
