@@ -17,6 +17,7 @@ __getattr__, __dir__, __all__ = attach(
         **names("ir.expr", "GlobalVar"),
         **names("relax.literals", "const"),
         **names("driver.tvm_names.relax.expressions", "extern get_shape_of te_tensor"),
+        **renamed("driver.tvm_names.relax.expressions", _update_struct_info="update_struct_info"),
         **names("relax.struct_info", "StructInfo"),
         **names("ir.types", "Type"),
         **names("support.spans", "Span"),

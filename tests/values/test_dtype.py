@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from baton._src.support.diagnostics import DiagnosticError
-from baton._src.values.dtype import DataType
+from baton._src.values.dtype import INT32, VOID, DataType
 
 
 @pytest.mark.parametrize("name", ["float17", "complex64", "int8x"])
@@ -14,3 +14,14 @@ def test_unknown_names_are_value_errors(name: str) -> None:
     with pytest.raises(ValueError, match=f"unknown data type '{name}'") as caught:
         DataType(name)
     assert isinstance(caught.value, DiagnosticError)
+
+
+def test_no_dtype_is_the_empty_text_of_scripts() -> None:
+    """`attrs.out_dtype or data.dtype`, `attrs.out_dtype == ""`: TVM's scripts see "" where none is given."""
+    assert VOID == ""
+    assert VOID == "void"
+    assert not VOID
+    assert (VOID or INT32) == "int32"
+    assert VOID != "int32"
+    assert INT32 != VOID
+    assert hash(VOID) == hash("void")

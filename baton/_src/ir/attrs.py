@@ -14,6 +14,7 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar
 
+from baton._src.ir.array import Array
 from baton._src.support.dataclass import dataclass
 
 T = TypeVar("T")
@@ -58,7 +59,7 @@ def _kept(content: Any) -> Any:
     kind = type(content)
     if kind is int:
         return AttrInt(content)
-    return tuple([_kept(item) for item in content]) if kind is tuple else content
+    return Array([_kept(item) for item in content]) if kind is tuple else content
 
 
 class AttrFieldInfo(NamedTuple):

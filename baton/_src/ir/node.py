@@ -17,6 +17,7 @@ from collections.abc import Callable
 from enum import Enum
 from typing import Any, ClassVar, Literal, NamedTuple, Self, TypeVar, dataclass_transform
 
+from baton._src.ir.array import Array
 from baton._src.ir.print_style import styled, syntax_of
 from baton._src.support.dataclass import Later, dataclass, init_of
 
@@ -140,7 +141,7 @@ class Node:
         copy = self.copy()
         put = object.__setattr__
         for name, content in changes.items():
-            put(copy, name, content)
+            put(copy, name, Array(content) if type(content) is tuple else content)
         return copy
 
     def copy(self) -> Self:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from enum import IntEnum
 from typing import Any, ClassVar
 
+from baton._src.ir.array import Array
 from baton._src.ir.expr import GraphExpr
 from baton._src.ir.node import Node, binder, init_field, node, note, part
 from baton._src.support.diagnostics import DiagnosticError, fail
@@ -86,8 +87,8 @@ class TensorType(Type):
             kinds = set(map(type, shape))
             if not kinds.isdisjoint((str, float)):
                 raise not_a_dim(next(d for d in shape if isinstance(d, (str, float))))
-            if type(shape) is list or int in kinds:
-                init_field(self, "shape", tuple(TensorType.dim(d) if isinstance(d, int) else d for d in shape))
+            if type(shape) is not Array or int in kinds:
+                init_field(self, "shape", Array(TensorType.dim(d) if isinstance(d, int) else d for d in shape))
 
     @property
     def concrete_shape(self) -> tuple[int, ...]:
@@ -102,7 +103,7 @@ class TupleType(Type):
     fields: tuple[Type, ...]
 
     def __init__(self, fields: Any = (), span: Span | None = None) -> None:
-        init_field(self, "fields", tuple(fields))
+        init_field(self, "fields", Array(fields))
         init_field(self, "span", span)
 
 
@@ -168,9 +169,9 @@ class FuncType(Type):
         span: Span | None = None,
     ) -> None:
         init_field(self, "span", span)
-        init_field(self, "arg_types", tuple(arg_types))
+        init_field(self, "arg_types", Array(arg_types))
         init_field(self, "ret_type", ret_type)
-        init_field(self, "type_params", tuple(type_params or ()))
+        init_field(self, "type_params", Array(type_params or ()))
         init_field(self, "type_constraints", tuple(type_constraints or ()))
 
 

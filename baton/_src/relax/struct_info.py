@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from baton._src.ir.array import Array
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.node import init_field, match_part, node, part
 from baton._src.relax.any_struct_info import StructInfo as StructInfo  # importers find it next to its kinds
@@ -52,7 +53,7 @@ class ShapeStructInfo(StructInfo):
     ndim: int = part(kw_only=True, default=-1)
 
     def __init__(self, values: Any = None, ndim: int = -1, span: Span | None = None) -> None:
-        dims = None if values is None else tuple(as_dim(v) for v in values)
+        dims = None if values is None else Array(as_dim(v) for v in values)
         if dims is not None and ndim not in (-1, len(dims)):
             raise fail("api", f"ShapeStructInfo: ndim {ndim} contradicts {len(dims)} values")
         _check_ndim("ShapeStructInfo", ndim)
@@ -194,7 +195,7 @@ def _check_ndim(what: str, ndim: int) -> None:
 def _infos(what: str, infos: Any) -> tuple[StructInfo, ...]:
     if not isinstance(infos, Iterable):
         raise fail("api", f"{what} is a StructInfo in a sequence of them, got {infos!r}")
-    found = tuple(infos)
+    found = Array(infos)
     for info in found:
         if not isinstance(info, StructInfo):
             raise fail("api", f"{what} is a StructInfo, got a {type(info).__name__}")

@@ -14,6 +14,7 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from baton._src.ir.array import Array
 from baton._src.ir.expr import PrimExpr, Range
 from baton._src.ir.traverse import post_order
 from baton._src.support.diagnostics import fail
@@ -42,7 +43,7 @@ def dims(shape: Any) -> tuple[PrimExpr, ...]:
     items = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
     given = {d.dtype for d in items if isinstance(d, PrimExpr)}
     dtype = INT64 if INT64 in given else INT32
-    return tuple(operators.cast(dtype, d) if isinstance(d, PrimExpr) else literal(_size(d), dtype) for d in items)
+    return Array(operators.cast(dtype, d) if isinstance(d, PrimExpr) else literal(_size(d), dtype) for d in items)
 
 
 def _size(dim: Any) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import field
 from typing import Any, ClassVar
 
+from baton._src.ir.array import Array
 from baton._src.ir.expr import Operators, PrimExpr
 from baton._src.ir.traverse import post_order
 from baton._src.support.dataclass import dataclass
@@ -65,7 +66,7 @@ class ComputeOp(Same):
 
     def output(self, index: int) -> Tensor:
         """One of the tensors it gives."""
-        return Tensor(tuple(axis.extent for axis in self.axis), self.body[index].dtype, self, index)
+        return Tensor(Array(axis.extent for axis in self.axis), self.body[index].dtype, self, index)
 
     def __repr__(self) -> str:
         """As TVM prints it."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, ClassVar
 
+from baton._src.ir.array import Array
 from baton._src.ir.expr import PrimExpr, Range
 from baton._src.ir.node import Node, binder, init_field, match_part, node, note, part
 from baton._src.support.diagnostics import fail
@@ -52,8 +53,8 @@ class Buffer(Node):
         fields: dict[str, Any] = {
             "data": data,
             "dtype": DataType(dtype),
-            "shape": tuple(size(literal(d), name) for d in shape),
-            "strides": tuple(literal(s) for s in strides or ()),
+            "shape": Array(size(literal(d), name) for d in shape),
+            "strides": Array(literal(s) for s in strides or ()),
             "elem_offset": elem_offset,
             "name": name,
             "data_alignment": data_alignment,

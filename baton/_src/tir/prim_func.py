@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from baton._src.ir.array import Array
 from baton._src.ir.expr import BaseExpr
 from baton._src.ir.node import binder, init_field, node, note, part
 from baton._src.ir.structural import structural_equal
@@ -50,7 +51,7 @@ class PrimFunc(BaseExpr):
         span: Span | None = None,
     ) -> None:
         mapping = dict(buffer_map or {})
-        found = tuple(Var(p.name, HANDLE) if isinstance(p, Buffer) else p for p in params)
+        found = Array(Var(p.name, HANDLE) if isinstance(p, Buffer) else p for p in params)
         mapping |= {var: p for var, p in zip(found, params) if isinstance(p, Buffer)}
         for key in mapping:
             if not any(key is p for p in found):

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from baton._src.ir.array import Array
 from baton._src.ir.expr import PrimExpr, Range
 from baton._src.ir.node import Node, binder, init_field, node, note, part
 from baton._src.support.diagnostics import fail
@@ -45,7 +46,7 @@ class SeqStmt(Stmt):
     seq: tuple[Stmt, ...]
 
     def __post_init__(self) -> None:
-        parts: tuple[Any, ...] = tuple(self.seq)
+        parts = Array[Any](self.seq)
         wrong = next((part for part in parts if not isinstance(part, Stmt)), None)
         if wrong is not None:
             help_text = "an expression that is to be evaluated is tir.Evaluate(x)"
@@ -83,7 +84,7 @@ class BufferStore(Stmt):
         expect_all_lanes(predicate, span)
         init_field(self, "buffer", buffer)
         init_field(self, "value", literal(value, buffer.dtype))
-        init_field(self, "indices", tuple(literal(i) for i in indices))
+        init_field(self, "indices", Array(literal(i) for i in indices))
         init_field(self, "span", span)
 
     @property
@@ -312,12 +313,12 @@ class Block(Stmt):
         span: Span | None = None,
     ) -> None:
         fields: dict[str, Any] = {
-            "iter_vars": tuple(iter_vars),
-            "reads": tuple(reads),
-            "writes": tuple(writes),
+            "iter_vars": Array(iter_vars),
+            "reads": Array(reads),
+            "writes": Array(writes),
             "name_hint": name_hint,
-            "alloc_buffers": tuple(alloc_buffers or ()),
-            "match_buffers": tuple(match_buffers or ()),
+            "alloc_buffers": Array(alloc_buffers or ()),
+            "match_buffers": Array(match_buffers or ()),
             "annotations": annotations or {},
             "init": init,
             "body": body,

@@ -218,8 +218,24 @@ def _is_legal(kind: str, bits: int) -> bool:
     return 1 <= bits <= 64
 
 
+class _Void(DataType):
+    """The absent element type. TVM's scripts see it as `""`: `attrs.out_dtype or data.dtype`, `== ""`."""
+
+    __slots__ = ()
+    __hash__ = DataType.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, str) and str(other) in ("void", "")
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __bool__(self) -> bool:
+        return False
+
+
 def _make(name: str, kind: str, bits: int, lanes: int) -> DataType:
-    value = str.__new__(DataType, name)
+    value = str.__new__(_Void if kind == "void" else DataType, name)
     value.kind, value.bits, value.lanes = kind, bits, lanes
     return value
 

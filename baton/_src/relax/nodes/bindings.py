@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from baton._src.ir.array import Array
 from baton._src.ir.node import Node, binder, init_field, node, note, part
 from baton._src.relax.any_struct_info import StructInfo
 from baton._src.relax.nodes.expressions import Expr, Var, check_part, init_fields
@@ -59,7 +60,7 @@ class MatchCast(Binding):
 
 
 def _checked_bindings(bindings: Any, span: Span | None) -> tuple[Binding, ...]:
-    found = tuple(bindings)
+    found = Array(bindings)
     for item in found:
         if not isinstance(item, Binding):
             raise fail("relax-api", f"a block consists of bindings, got a {type(item).__name__}", span=span)
@@ -95,7 +96,7 @@ class SeqExpr(Expr):
     body: Any
 
     def __init__(self, blocks: Any, body: Any, span: Span | None = None) -> None:
-        found = tuple(blocks)
+        found = Array(blocks)
         for block in found:
             if not isinstance(block, BindingBlock):
                 raise fail(

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from baton._src.ir.array import Array
 from baton._src.ir.expr import GraphExpr, Operators, PrimExpr
 from baton._src.ir.node import Node, init_field, node
 from baton._src.relax.any_struct_info import StructInfo
@@ -167,7 +168,7 @@ class Tuple(Expr):
     fields: tuple[Any, ...]
 
     def __init__(self, fields: Any, span: Span | None = None) -> None:
-        init_fields(self, span, fields=tuple(fields))
+        init_fields(self, span, fields=Array(fields))
 
     def __getitem__(self, index: int) -> Any:
         return self.fields[index]
@@ -198,7 +199,7 @@ class ShapeExpr(Expr):
     values: tuple[PrimExpr, ...]
 
     def __init__(self, values: Any, span: Span | None = None) -> None:
-        init_fields(self, span, values=tuple(as_dim(v) for v in values))
+        init_fields(self, span, values=Array(as_dim(v) for v in values))
 
     def __getitem__(self, index: int) -> PrimExpr:
         return self.values[index]
@@ -258,7 +259,7 @@ class Call(Expr):
     sinfo_args: tuple[Any, ...] = ()
 
     def __init__(self, op: Any, args: Any, attrs: Any = None, sinfo_args: Any = (), span: Span | None = None) -> None:
-        found = tuple(args)
+        found = Array(args)
         for position, arg in enumerate(found):
             if not isinstance(arg, GraphExpr) and not _is_prim_func(arg):
                 raise fail(
@@ -267,7 +268,7 @@ class Call(Expr):
                     span=span,
                     help="wrap a scalar in PrimValue, dims in ShapeExpr, an array in relax.const",
                 )
-        init_fields(self, span, op=op, args=found, attrs=attrs, sinfo_args=tuple(sinfo_args or ()))
+        init_fields(self, span, op=op, args=found, attrs=attrs, sinfo_args=Array(sinfo_args or ()))
 
 
 def _is_prim_func(candidate: object) -> bool:

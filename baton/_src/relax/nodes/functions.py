@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
+from baton._src.ir.array import Array
 from baton._src.ir.node import binder, node, part
 from baton._src.relax.any_struct_info import StructInfo
 from baton._src.relax.nodes.expressions import Expr, Var, check_part, init_fields
@@ -37,7 +38,7 @@ class Function(Expr):
         attrs: Any = None,
         span: Span | None = None,
     ) -> None:
-        found = tuple(params)
+        found = Array(params)
         for param in found:
             if not isinstance(param, Var):
                 message = f"a parameter is a Var, got {type(param).__name__}"

@@ -150,8 +150,9 @@ def validate_call_tir(call: Call, context: Any) -> None:
 
 def _in_width_of(param: StructInfo, given: StructInfo) -> StructInfo:
     """What an integer is to the kernel: it takes one of any width, as any packed function does."""
-    both = isinstance(param, PrimStructInfo) and isinstance(given, PrimStructInfo)
-    if not both or param.dtype == given.dtype or not {param.dtype.kind, given.dtype.kind} <= {"int", "uint"}:
+    if not isinstance(param, PrimStructInfo) or not isinstance(given, PrimStructInfo) or param.dtype == given.dtype:
+        return given
+    if not {param.dtype.kind, given.dtype.kind} <= {"int", "uint"}:
         return given
     return PrimStructInfo(param.dtype, None if given.value is None else cast(param.dtype, given.value))
 

@@ -30,7 +30,7 @@ def map_type(type_: Any, leaf: Callable[[Any], Any]) -> Any:
         case IncompleteType() | TypeVar():
             return leaf(type_)
         case TensorType():
-            if type(type_.shape) is tuple and not any(isinstance(d, Type) for d in type_.shape):
+            if isinstance(type_.shape, tuple) and not any(isinstance(d, Type) for d in type_.shape):
                 if not isinstance(type_.dtype, Type):
                     return type_
             shape: Any = type_.shape

@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from typing import Any, ClassVar, Self, SupportsIndex
 
+from baton._src.ir.array import Array
 from baton._src.ir.expr import GraphExpr, Op, Operators
 from baton._src.ir.node import Node, binder, init_field, node, note, part
 from baton._src.ir.types import Type
@@ -89,7 +90,7 @@ def as_expr(part: Any) -> Any:
 def nodes_of(parts: Any, what: str) -> tuple[Any, ...]:
     """`parts` as a tuple of nodes; `what` names them in errors. A single expression (a frequent slip) is an error."""
     try:
-        return tuple([p if isinstance(p, Node) else as_expr(p) for p in parts])
+        return Array([p if isinstance(p, Node) else as_expr(p) for p in parts])
     except TypeError:
         raise fail("api", f"{what} are given as a list, not as a {type(parts).__name__}", help="write [x]") from None
 

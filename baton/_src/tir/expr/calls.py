@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from baton._src.ir.array import Array
 from baton._src.ir.expr import GlobalVar, Op, PrimExpr
 from baton._src.ir.node import Node, binder, init_field, node, note, part
 from baton._src.support.diagnostics import DiagnosticError, fail
@@ -39,7 +40,7 @@ class Call(PrimExpr):
     def __init__(self, dtype: object, op: Op | GlobalVar | str, args: Any, span: Span | None = None) -> None:
         init_field(self, "dtype", DataType(dtype))
         init_field(self, "op", _callee(op, span) if isinstance(op, str) else op)
-        init_field(self, "args", tuple(literal(a) if isinstance(a, (int, float, str)) else a for a in args))
+        init_field(self, "args", Array(literal(a) if isinstance(a, (int, float, str)) else a for a in args))
         init_field(self, "span", span)
 
 
@@ -60,7 +61,7 @@ class BufferLoad(PrimExpr):
 
     def __init__(self, buffer: Any, indices: Any, predicate: None = None, span: Span | None = None) -> None:
         rules.expect_all_lanes(predicate, span)
-        found = tuple(literal(i) for i in indices)
+        found = Array(literal(i) for i in indices)
         lanes = found[-1].dtype.lanes if found else 1
         init_field(self, "buffer", buffer)
         init_field(self, "indices", found)

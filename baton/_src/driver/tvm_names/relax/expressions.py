@@ -6,6 +6,7 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
+from baton._src.ir.node import set_note
 from baton._src.ir.traverse import substitute
 from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.call_te import call_te_arguments
@@ -22,6 +23,11 @@ from baton._src.tir.prim_func import PrimFunc
 def extern(name: str, struct_info: StructInfo | None = None, span: Span | None = None) -> ExternFunc:
     """A packed function by name."""
     return ExternFunc(name, struct_info, span)
+
+
+def update_struct_info(expr: Any, struct_info: StructInfo | None) -> None:
+    """Note what is known of an expression, such as of a GlobalVar whose function a pass has changed."""
+    set_note(expr, "struct_info_", struct_info)
 
 
 def get_shape_of(expr: Any) -> Any:
