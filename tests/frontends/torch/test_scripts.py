@@ -189,3 +189,49 @@ def test_factors_of_open_sizes() -> None:
     traced = torch.jit.trace(Half().eval(), floats(1, 2, 8, 8))
     with pytest.raises(DiagnosticError, match="to a symbolic shape needs Relax"):
         from_pytorch(traced, [("x", ((1, 2, relay.Any(), relay.Any()), "float32"))])
+
+
+class Sentences(nn.Module):
+    """An encoder of sentences, the ends of some of which are hidden: PyTorch keeps them as nested tensors."""
+
+    def __init__(self, norm_first: bool) -> None:
+        super().__init__()
+        layer = nn.TransformerEncoderLayer(8, 2, 16, batch_first=True, norm_first=norm_first, activation="gelu")
+        self.encoder = nn.TransformerEncoder(layer, 2, nn.LayerNorm(8), enable_nested_tensor=not norm_first)
+
+    def forward(self, x: torch.Tensor, hidden: torch.Tensor) -> torch.Tensor:
+        return self.encoder(x, src_key_padding_mask=hidden)
+
+
+@pytest.mark.parametrize("norm_first", [False, True])
+def test_sentences_of_unequal_lengths(norm_first: bool) -> None:
+    torch.manual_seed(0)
+    module, x = Sentences(norm_first).eval(), floats(3, 5, 8)
+    masks = [torch.arange(5) >= torch.tensor(ends)[:, None] for ends in ((5, 3, 1), (2, 4, 5))]
+    with torch.no_grad():
+        script = torch.jit.trace(module, (x, masks[0]), check_trace=False)
+        imported, params = from_pytorch(script, [("x", (3, 5, 8)), ("hidden", ((3, 5), "bool"))])
+        model = baton.compile(imported, params=params)
+        for mask in masks:
+            found = model.run({"x": as_array(x), "hidden": mask.numpy()})
+            assert_same(found, [module(x, mask)], "sentences")
+
+
+class Nesting(nn.Module):
+    """Nested tensors beside PyTorch's transformers: twice as much, or padded to the longest one."""
+
+    def __init__(self, doubled: bool) -> None:
+        super().__init__()
+        self.doubled = doubled
+
+    def forward(self, x: torch.Tensor, present: torch.Tensor) -> torch.Tensor:
+        nested = torch._nested_tensor_from_mask(x, present)
+        return (nested * 2).to_padded_tensor(0.0, x.shape) if self.doubled else nested.to_padded_tensor(0.0)
+
+
+@pytest.mark.parametrize(("doubled", "message"), [(False, "the longest one"), (True, "aten::mul of a nested tensor")])
+def test_what_is_not_known_of_nested_tensors_is_refused(doubled: bool, message: str) -> None:
+    given = floats(2, 3, 4), torch.tensor([[True, True, False], [True, False, False]])
+    script = torch.jit.trace(Nesting(doubled).eval(), given, check_trace=False)
+    with pytest.raises(DiagnosticError, match=message):
+        from_pytorch(script, [("x", (2, 3, 4)), ("present", ((2, 3), "bool"))])

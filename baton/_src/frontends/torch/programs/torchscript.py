@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from baton._src.frontends.torch.library import torch_library
-from baton._src.frontends.torch.programs import script_quantized
+from baton._src.frontends.torch.programs import script_nested, script_quantized
 from baton._src.frontends.torch.programs.program import SOURCE, of_pytorch
 from baton._src.frontends.torch.programs.script_functions import DTYPES, ON_ELEMENTS, ON_NUMBERS, ON_TENSORS
 from baton._src.frontends.torch.programs.script_loops import Loop
@@ -218,6 +218,8 @@ def _call(node: Any, given: list[Any]) -> Any:
     kind, torch = node.kind(), torch_library()
     if kind in script_quantized.OWN or (kind not in _HOLDING and script_quantized.has_quantised(given)):
         return script_quantized.call(kind, given, lambda plain: _call(node, list(plain)), line_of(node))
+    if kind in script_nested.ASKED or (kind not in _HOLDING and script_nested.has_nested(given)):
+        return script_nested.call(kind, given, line_of(node))
     tensors = any(isinstance(g, torch.Tensor) for g in given)
     if kind in ON_TENSORS or (kind in ON_NUMBERS and not tensors):
         return (ON_TENSORS[kind] if kind in ON_TENSORS else ON_NUMBERS[kind])(*given)
