@@ -21,6 +21,7 @@ __getattr__, __dir__, __all__ = attach(
         **names("passes.relax.products.byte_products", "ByteProducts"),
         **names("passes.relax.machine.call_tir_rewrite", "CallTIRRewrite"),
         **names("passes.relax.operators.check_sizes", "CheckSizes"),
+        **names("passes.relax.bindings.call_closures", "CallClosures"),
         **names("passes.relax.bindings.canonicalize_bindings", "CanonicalizeBindings"),
         **names("passes.relax.bindings.dataflow_blocks", "ConvertToDataflow ToNonDataflow"),
         **names("passes.relax.bindings.dead_code_elimination", "DeadCodeElimination"),

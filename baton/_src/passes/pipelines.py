@@ -13,6 +13,7 @@ from typing import Any
 
 from baton._src.ir.filled_columns import FILLED, LEGALIZE
 from baton._src.passes.relax.bindings.attach_global_symbol import AttachGlobalSymbol
+from baton._src.passes.relax.bindings.call_closures import CallClosures
 from baton._src.passes.relax.bindings.canonicalize_bindings import CanonicalizeBindings
 from baton._src.passes.relax.bindings.dataflow_blocks import ConvertToDataflow, ToNonDataflow
 from baton._src.passes.relax.bindings.dead_code_elimination import DeadCodeElimination
@@ -61,6 +62,7 @@ def simplify() -> Pipeline:
     return (
         Normalize(),  # whatever the front end gave: normal form, every StructInfo known
         LambdaLift(),  # first-order functions from here on: nothing below looks into inner functions
+        CallClosures(),  # ... and what is called there is named
         InlinePrivateFunctions(),  # helpers become part of what is optimised; recursive ones stay
         CountResults(),  # sizes that depend on data get names, of which the checks of sizes know then
         CanonicalizeBindings(),  # copies and tuple detours hide operands from the passes below
