@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from baton import tir
+from baton import te, tir
 from baton._src.support.diagnostics import DiagnosticError
 from baton._src.tir.analysis.check import check_prim_func
 from baton._src.tir.evaluation.interpreter import run_prim_func
@@ -167,3 +167,17 @@ def test_loops_of_unknown_extent() -> None:
     s = same(open_rows, lambda s: s.blockize(s.get_loops("C")[1]), (4, 5), (4, 5))
     assert [str(axis.dom.extent) for axis in s.get("C_o").iter_vars] == ["4", "T.int64(1)"]
     assert [str(axis.dom.extent) for axis in s.get("C").iter_vars] == ["n"]
+
+
+@pytest.mark.parametrize("keeps_one", [True, False])
+@pytest.mark.parametrize("n", [4, 6])
+def test_axes_that_do_not_begin_at_0(n: int, keeps_one: bool) -> None:
+    """Guards the axes of parts of loops, which began at 0 in the block: it stored other rows."""
+    a = te.placeholder((n, 5), name="A")
+    func = te.create_prim_func([a, te.compute((n, 5), lambda i, j: a[i, j] * 2.0, name="C")])
+
+    def change(s: tir.Schedule) -> None:
+        s.loop_partition(s.get_loops("C")[0], [3, None])
+        s.blockize(s.get_loops("C_i1")[0], preserve_unit_iters=keeps_one)
+
+    same(func, change, (n, 5), (n, 5))

@@ -133,16 +133,27 @@ def _divided_axis(
 ) -> _Axis:
     outside, within, size = _divided(binding, axis, ranges, name)
     assert axis.dom is not None
-    zero, one = (tir.IntImm(axis.var.dtype, number) for number in (0, 1))
-    count = one if size is axis.extent else simplify(ops.ceildiv(axis.dom.extent, size))
+    zero = tir.IntImm(axis.var.dtype, 0)
+    if size is axis.extent:
+        outer_dom, inner_dom = Range(zero, tir.IntImm(axis.var.dtype, 1)), axis.dom
+    else:
+        outer_dom, inner_dom = _in_steps(axis.dom, size), Range(zero, size)
     own = tir.Var(f"{axis.var.name}_o", axis.var.dtype) if shared is None else shared
-    outer = IterVar(Range(zero, count), own, axis.iter_type)
-    is_one = isinstance(count, tir.IntImm) and count.value == 1
+    outer = IterVar(outer_dom, own, axis.iter_type)
+    is_one = ops.is_const(outer_dom.extent, 1)
     if ops.is_const(size, 1):
-        return _Axis(axis, outer, outside, None, within, zero if is_one and not preserve_unit_iters else outer.var)
-    inner = IterVar(Range(zero, size), tir.Var(f"{axis.var.name}_i", axis.var.dtype), axis.iter_type)
-    value = inner.var if is_one else ops.add(ops.multiply(outer.var, size), inner.var)
-    return _Axis(axis, outer, outside, inner, within, value)
+        value = outer_dom.min if is_one and not preserve_unit_iters else outer.var
+        return _Axis(axis, outer, outside, None, within, value)
+    inner = IterVar(inner_dom, tir.Var(f"{axis.var.name}_i", axis.var.dtype), axis.iter_type)
+    value = ops.add(ops.multiply(outer_dom.min if is_one else outer.var, size), inner.var)
+    return _Axis(axis, outer, outside, inner, within, simplify(value) if is_one else value)
+
+
+def _in_steps(dom: Range, size: PrimExpr) -> Range:
+    """The steps of `size` that a range reaches into."""
+    first = simplify(ops.floordiv(dom.min, size))
+    last = ops.ceildiv(ops.add(dom.min, dom.extent), size)
+    return Range(first, simplify(ops.subtract(last, first)))
 
 
 def _divided(
