@@ -4,7 +4,7 @@
     y = R.invoke_pure_closure(f, (x,), sinfo_args=...)      ->      y = cls.step(x, w)
 
 Such are the loops of importers, which use what is outside of them. The function can be inlined or become native code
-like any other, and no closure is made in each run (64 us). Closures that are results of functions or branches are left alone.
+like any other, and no closure is made in each run (64 us). Closures that functions or branches return are left alone.
 """
 
 from __future__ import annotations
