@@ -34,6 +34,7 @@ PROGRAMS = {
         ["total = R.sum(rows, [0], True)", "longer = R.concat((rows, R.add(x, total)), axis=0)"],
         "longer",
     ),
+    "a pair": ("r = rows", ["pair = (rows, x)", "longer = R.concat(pair, axis=0)"], "longer"),
     "two at a time": (
         "r = rows", ["both = R.concat((x, x), axis=0)", "longer = R.concat((rows, both), axis=0)"], "longer",
     ),

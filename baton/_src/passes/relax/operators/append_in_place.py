@@ -75,7 +75,7 @@ def _plan(own: GlobalVar, function: Function) -> _Plan:
     readers = _readers(bindings)
     returned = {leaf for seq in sequences for leaf in post_order(seq.body)}
     for var, value in values.items():
-        chain = [var, *_chain(_first_of_two(value), values)]
+        chain = [var, *_chain(value, values)]
         param = chain[-1]
         if param not in function.params or returned & set(chain[:-1]) or param.struct_info.dtype.is_void:
             continue
@@ -104,21 +104,24 @@ def _readers(bindings: Sequence[Binding]) -> dict[Var, list[Binding]]:
     return found
 
 
-def _first_of_two(value: Any) -> Any:
-    """The first of two tensors, if `value` concatenates them along axis 0."""
-    if not isinstance(value, Call) or not isinstance(value.op, Op) or value.op.name != "relax.concat":
-        return None
+def _chain(value: Any, values: Mapping[Var, Any]) -> Iterator[Var]:
+    """If `value` concatenates two tensors along axis 0: the variable of the pair, if it has one, the first tensor, and
+    what this is another shape of, and so on."""
+    if not _is_op(value, "relax.concat") or value.attrs.axis != 0:
+        return
     parts = value.args[0]
-    return parts.fields[0] if isinstance(parts, Tuple) and len(parts.fields) == 2 and value.attrs.axis == 0 else None
-
-
-def _chain(seen: Any, values: Mapping[Var, Any]) -> Iterator[Var]:
-    """A variable, and what it is another shape of, and so on."""
+    if isinstance(parts, Var):
+        yield parts
+        parts = values.get(parts)
+    seen = parts.fields[0] if isinstance(parts, Tuple) and len(parts.fields) == 2 else None
     while isinstance(seen, Var):
         yield seen
-        value: Any = values.get(seen)
-        is_reshape = isinstance(value, Call) and isinstance(value.op, Op) and value.op.name == "relax.reshape"
-        seen = value.args[0] if is_reshape else value
+        source = values.get(seen)
+        seen = source.args[0] if _is_op(source, "relax.reshape") else source
+
+
+def _is_op(value: Any, name: str) -> bool:
+    return isinstance(value, Call) and isinstance(value.op, Op) and value.op.name == name
 
 
 def _passes(value: Any, own: GlobalVar, place: int, var: Var) -> bool:
@@ -159,9 +162,12 @@ class _Appender(BindingRewriter):
 
     def _append(self, binding: Binding) -> None:
         value: Any = binding.value
-        param = self.plan.longer[binding.var]
+        param, rows = self.plan.longer[binding.var], self.resolved(value.args[0]).fields[1]
+        if not self.is_visible(rows):
+            self.keep(binding)
+            return
         info = value.struct_info if param.struct_info.shape is not None else param.struct_info
-        found = self.emit(call_growing(APPENDED, [param, value.args[0].fields[1]], info), binding.var.name_hint)
+        found = self.emit(call_growing(APPENDED, [param, rows], info), binding.var.name_hint)
         self.replace(binding.var, found)
 
     def _with_complete(self, value: Any) -> Any:
