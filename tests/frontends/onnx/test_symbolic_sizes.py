@@ -188,3 +188,21 @@ def test_a_run_tells_only_the_sizes_that_are_not_known() -> None:
     weights = (ints("one", 1), weight("half", np.array(0.5, np.float32)), weight("line", np.ones((1, 5), np.float32)))
     feed = {"rows": np.array([2, 3, 1], np.int64)}
     assert_as_onnxruntime(nodes, *weights, inputs=[("rows", ([3], TensorProto.INT64))], feed=feed, shapes=[(2, 3)])
+
+
+def test_the_last_of_as_many_as_a_size_allows() -> None:
+    """Sizes of inputs are not negative, so (n - 1) / 2 + 1 elements have a last one, by which all are divided: it was
+    taken to be as many as all of them.
+    """
+    nodes = [
+        make_node("Shape", ["x"], ["n"], end=1),
+        make_node("Sub", ["n", "one"], ["before"]),
+        make_node("Div", ["before", "two"], ["halves"]),
+        make_node("Add", ["halves", "one"], ["count"]),
+        make_node("Expand", ["half", "count"], ["many"]),
+        make_node("CumSum", ["many", "axis"], ["sums"]),
+        make_node("Slice", ["sums", "last", "end"], ["total"]),
+        make_node("Div", ["sums", "total"], ["y"]),
+    ]
+    weights = [ints("one", 1), ints("two", 2), ints("last", -1), ints("end", FAR), weight("axis", np.array(0))]
+    assert_as_onnxruntime(nodes, *weights, weight("half", np.full(1, 0.5, np.float32)), shapes=((1, 3), (5, 3), (8, 3)))

@@ -54,6 +54,7 @@ class GraphBuilder:
 
     def input(self, name: str, info: TensorInfo, shown: str | None = None) -> Value:
         """A parameter of the program; `shown` is its name in the program, if that is not `name`."""
+        self.prover.mark_nonnegative(*(d for d in info.shape or () if isinstance(d, Var)))
         return Value(info, expr=self.language.input(shown or name, info), sources=frozenset({name}))
 
     def constant(self, array: Any, dtype: object = None) -> Value:
