@@ -89,3 +89,17 @@ def test_building_by_the_older_name() -> None:
 
     machine = relax.VirtualMachine(relax.vm.build(Doubling, target="llvm"), tvm.cpu())
     assert machine["main"](tvm.nd.array(np.ones(2, "float32"))).numpy().tolist() == [2.0, 2.0]
+
+
+def test_a_visit_of_relax_sees_expressions_only() -> None:
+    """Scripts ask each for its struct_info: bindings, blocks and dims, which have none, came along."""
+    x = relax.Var("x", relax.TensorStructInfo((2, 3), "float32"))
+    builder = relax.BlockBuilder()
+    with builder.function("main", [x]):
+        with builder.dataflow():
+            out = builder.emit_output(relax.op.exp(x))
+        builder.emit_func_output(out)
+    seen: list[object] = []
+    relax.analysis.post_order_visit(builder.get()["main"], seen.append)
+    assert all(isinstance(n, relax.Expr | tvm.ir.Op) for n in seen), seen
+    assert sum(isinstance(n, relax.Call) for n in seen) == 1

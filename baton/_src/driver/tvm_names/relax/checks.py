@@ -8,7 +8,7 @@ from typing import Any
 
 from baton._src.analysis import bindings, call_graph, compile_time
 from baton._src.analysis import variables as symbols
-from baton._src.ir.expr import GlobalVar, PrimExpr
+from baton._src.ir.expr import GlobalVar, GraphExpr, PrimExpr
 from baton._src.ir.module import IRModule
 from baton._src.ir.traverse import post_order
 from baton._src.ir.types import Type
@@ -48,9 +48,10 @@ def well_formed(obj: IRModule | Function, check_struct_info: bool = True) -> boo
 
 
 def post_order_visit(expr: Any, fvisit: Callable[[Any], None]) -> None:
-    """Call `fvisit` on every node, children first."""
+    """Call `fvisit` on every expression of Relax once, parts before wholes; bindings, blocks and dims are none."""
     for node in post_order(expr):
-        fvisit(node)
+        if isinstance(node, GraphExpr):
+            fvisit(node)
 
 
 def get_static_type(sinfo: StructInfo) -> Type:
