@@ -49,6 +49,8 @@ class GraphBuilder:
         """The model inputs whose values determine each size known only at run time."""
         self.counted: list[Value] = []
         """Values whose elements were named in the innermost open branch; the names are not valid outside."""
+        self.named_sizes = 0
+        """How many results had sizes that only a run tells, and which got names for them."""
         self.hint = ""
         """The node being converted, for names of bindings and messages."""
 
@@ -115,6 +117,7 @@ class GraphBuilder:
         names = self.language.numbers(self.expr(self.cast(self.reshape(value, (count,)), INT64)), count)
         if names is None:
             return None
+        self.named_sizes += 1
         self.origins.update(dict.fromkeys(names, value.sources))
         value.counted = np.empty(count, dtype=object)
         value.counted[:] = names
@@ -152,6 +155,7 @@ class GraphBuilder:
         values = []
         for result, plain in results:
             expr, info = self.language.named(result, plain)
+            self.named_sizes += info is not plain
             if sources and info is not plain:
                 self.origins.update((d, sources) for d in info.shape or () if isinstance(d, Var))
             values.append(Value(info, expr=expr, sources=sources))

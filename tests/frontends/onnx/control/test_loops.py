@@ -10,6 +10,7 @@ from onnx import TensorProto, helper
 
 import baton
 from baton import relax
+from baton._src.frontends.onnx.control import loops
 from baton._src.ir.traverse import post_order
 from tests.frontends.onnx.against_onnxruntime import onnxruntime_outputs
 from tests.frontends.onnx.models import model_of, weight
@@ -314,3 +315,36 @@ def test_a_first_iteration_that_is_known_to_run() -> None:
     model.graph.initializer.append(weight("many", np.array(1 << 16)))
     program = baton.compile(model, num_threads=1)
     assert "call_operator" not in program.stage("bytecode")
+
+
+def _counted(count: int, nodes: list[Any], weights: list[Any]) -> tuple[Any, int]:
+    """A Loop of `count` iterations, and how many functions are in its program."""
+    model = _carrying(nodes, [("h", "next", [2, 3])], ["x"], [weight("many", np.array(count)), *weights])
+    model.graph.node[0].input[0], model.graph.node[0].input[1] = "many", ""
+    del model.graph.input[:2]
+    body = relax.frontend.onnx.from_onnx(model)["main"].body
+    return model, len([n for n in post_order(body) if isinstance(n, relax.Function)])
+
+
+def test_long_loops_whose_sizes_stay_are_functions() -> None:
+    """Guards their compile time: 1000 iterations of four nodes took 14 s, those of a function 0.3."""
+    halves = [helper.make_node("Mul", ["h", "half"], ["less"]), helper.make_node("Add", ["less", "x"], ["next"])]
+    model, functions = _counted(3000, halves, [weight("half", np.float32(0.5))])
+    assert functions == 1
+    feed = {"x": np.ones((2, 3), np.float32)}
+    np.testing.assert_array_equal(baton.compile(model).run(feed)[0], onnxruntime_outputs(model, feed)[0])
+
+
+def test_long_loops_whose_sizes_differ_are_unrolled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each iteration has sizes of its own, which as a function only a run would tell."""
+    monkeypatch.setattr(loops, "FEW_NODES", 0)
+    nodes = [
+        helper.make_node("Unsqueeze", ["i", "zero"], ["end"]),
+        helper.make_node("Slice", ["x", "zero", "end", "one"], ["columns"]),
+        helper.make_node("ReduceSum", ["columns"], ["total"], keepdims=0),
+        helper.make_node("Add", ["h", "total"], ["next"]),
+    ]
+    model, functions = _counted(4, nodes, [weight("zero", np.array([0])), weight("one", np.array([1]))])
+    assert functions == 0
+    feed = {"x": np.ones((2, 3), np.float32)}
+    np.testing.assert_array_equal(baton.compile(model).run(feed)[0], onnxruntime_outputs(model, feed)[0])

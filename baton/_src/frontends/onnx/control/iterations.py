@@ -11,8 +11,9 @@ from baton._src.frontends.graph_builder.graph import GraphBuilder
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.node import OnnxNode
 from baton._src.ir.tensor_info import Dim, TensorInfo
+from baton._src.support.diagnostics import DiagnosticError
 from baton._src.tir.expr import AnyDim
-from baton._src.values.dtype import BOOL, DataType
+from baton._src.values.dtype import BOOL, INT64, DataType
 
 Body = Callable[[Value, list[Value]], list[Value]]
 """One iteration: from its number and the carried values to (go on?, carried values, values to be collected)."""
@@ -165,6 +166,20 @@ def _join(a: TensorInfo, b: TensorInfo) -> TensorInfo:
     if a.shape is not None and a.shape == b.shape:
         return a
     return TensorInfo(None, a.dtype, a.ndim if a.ndim == b.ndim else -1)
+
+
+def is_steady(node: OnnxNode, carried: Sequence[Value], run_body: Body) -> bool:
+    """Whether all iterations have the same sizes, which are known: as a function, such a loop is one kernel."""
+    g = node.graph
+    if any(v.is_sequence for v in carried):
+        return False
+    infos, named = [v.info for v in carried], g.named_sizes
+    try:
+        after = g.rehearse([TensorInfo((), INT64), *infos], lambda state: run_body(state[0], state[1:])[1:])
+    except DiagnosticError:
+        return False
+    same = all(v.shape == i.shape for v, i in zip(after, infos, strict=False))
+    return same and g.named_sizes == named and all(v.shape is not None for v in after)
 
 
 def unchanged(body: Any, inputs: Sequence[Any], outputs: Sequence[Any]) -> list[int]:

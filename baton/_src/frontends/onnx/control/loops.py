@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 
 from baton._src.frontends.graph_builder.value import Value
-from baton._src.frontends.onnx.control.iterations import Body, apart, repeated, settled, unchanged, with_each
+from baton._src.frontends.onnx.control.iterations import Body, apart, is_steady, repeated, settled, unchanged, with_each
 from baton._src.frontends.onnx.node import Converter, OnnxNode
 from baton._src.ir.tensor_info import Dim, TensorInfo
 
 UNROLL_NODES = 1 << 15
-"""A loop is unrolled if trip count times body size stays below this."""
+"""A loop may be unrolled if trip count times body size stays below this."""
+FEW_NODES = 1 << 12
+"""A loop of more nodes than this, which take minutes to compile, is unrolled only if its iterations differ in sizes."""
 
 STACKED = 32
 """Most tensors that one call stacks."""
@@ -22,17 +24,27 @@ STACKED = 32
 def loop(node: OnnxNode) -> Sequence[Value]:
     """for (i = 0; i < M && cond; ++i) (cond, carried, scanned) = body(i, cond, carried)"""
     body = node.attr("body")
-    carried = len([v for v in node.inputs[2:] if v is not None])
-    check_body(node, body, 2 + carried, 1 + carried)
+    carried = [v for v in node.inputs[2:] if v is not None]
+    check_body(node, body, 2 + len(carried), 1 + len(carried))
     trips, condition = node.optional(0), node.optional(1)
     count = None if trips is None or trips.array is None else int(trips.array.reshape(-1)[0])
     always = condition is None or (condition.array is not None and bool(condition.array.reshape(-1)[0]))
     # What no iteration collects has the shape of what one would have: found where the loop is a function.
-    empty = count == 0 and len(body.output) > 1 + carried
-    small = count is not None and count * len(body.node) <= UNROLL_NODES
-    if count is not None and always and small and not empty and _goes_on_alike(body):
-        return _unrolled(node, body, count)
+    empty = count == 0 and len(body.output) > 1 + len(carried)
+    if count is not None and always and not empty and _goes_on_alike(body):
+        if is_unrolled(node, count * len(body.node), carried, _iteration(node, body)):
+            return _unrolled(node, body, count)
     return _recursive(node, body, trips, condition)
+
+
+def _iteration(node: OnnxNode, body: Any) -> Body:
+    true, names = node.graph.constant(np.array(True)), [v.name for v in body.input]
+    return lambda i, state: node.run_graph(body, dict(zip(names, [i, true, *state], strict=True)))
+
+
+def is_unrolled(node: OnnxNode, nodes: int, carried: Sequence[Value], run_body: Body) -> bool:
+    """Whether a loop of so many nodes in all its iterations is unrolled."""
+    return nodes <= FEW_NODES or (nodes <= UNROLL_NODES and not is_steady(node, carried, run_body))
 
 
 def check_body(node: OnnxNode, body: Any, inputs: int, outputs: int) -> None:
@@ -68,16 +80,12 @@ def _recursive(node: OnnxNode, body: Any, trips: Value | None, condition: Value 
     true = g.constant(np.array(True))
     limit = None if trips is None else g.reshape(trips, ())
     start = true if condition is None else g.reshape(condition, ())
-    names = [v.name for v in body.input]
-
-    def run_body(i: Value, state: list[Value]) -> list[Value]:
-        return node.run_graph(body, dict(zip(names, [i, true, *state], strict=True)))
 
     def loop(carried: list[Value], run_body: Body) -> list[Value]:
         return _with_sequences(node, limit, start, carried, run_body)
 
     carried = [v for v in node.inputs[2:] if v is not None]
-    return apart(unchanged(body, body.input[2:], body.output[1:]), carried, run_body, loop)
+    return apart(unchanged(body, body.input[2:], body.output[1:]), carried, _iteration(node, body), loop)
 
 
 def _with_sequences(

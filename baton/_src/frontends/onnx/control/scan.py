@@ -9,7 +9,7 @@ import numpy as np
 
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.onnx.control.iterations import Body, apart, repeated, unchanged
-from baton._src.frontends.onnx.control.loops import UNROLL_NODES, check_body, in_one
+from baton._src.frontends.onnx.control.loops import check_body, in_one, is_unrolled
 from baton._src.frontends.onnx.node import Converter, OnnxNode
 from baton._src.ir.tensor_info import Dim, TensorInfo
 
@@ -46,9 +46,11 @@ def scan(node: OnnxNode) -> Sequence[Value]:
 
     if steps == 0:
         return [*states, *_of_no_steps(node, states, sequences, axes)]
-    if isinstance(steps, int) and steps * len(body.node) <= UNROLL_NODES:
-        return _scanned_at_once(node, states, steps, run_body)
     true = g.constant(np.array(True))
+    if isinstance(steps, int):
+        nodes = steps * len(body.node)
+        if is_unrolled(node, nodes, states, lambda i, inner: [true, *run_body(i, inner)]):
+            return _scanned_at_once(node, states, steps, run_body)
 
     def loop(carried: list[Value], run_body: Body) -> list[Value]:
         return repeated(node, g.dims(steps), true, carried, run_body)

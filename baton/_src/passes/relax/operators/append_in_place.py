@@ -116,7 +116,7 @@ def _chain(value: Any, values: Mapping[Var, Any]) -> Iterator[Var]:
     seen = parts.fields[0] if isinstance(parts, Tuple) and len(parts.fields) == 2 else None
     while isinstance(seen, Var):
         yield seen
-        source = values.get(seen)
+        source: Any = values.get(seen)
         seen = source.args[0] if _is_op(source, "relax.reshape") else source
 
 
