@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from baton._src.lower.kernel_schedules.convolution.transposed import conv_phases
 from baton._src.lower.kernel_schedules.convolution.unpacked import choice as unpacked_choice
+from baton._src.lower.kernel_schedules.convolution.unpacked import conv_unpacked
 from baton._src.lower.kernel_schedules.convolution.unpacked.choice import choose_task
 from baton._src.ops.builders import RELAX as R
 from tests.codegen.native_run import HOST
@@ -35,8 +37,8 @@ def heights(monkeypatch: Any) -> list[int]:
 
     monkeypatch.setattr(unpacked_choice, "WORTH", 100.0)
     monkeypatch.setattr(unpacked_choice, "FEWER", 100.0)
-    for rule in ("conv_unpacked", "conv_phases"):
-        monkeypatch.setattr(f"{unpacked_choice.__package__}.{rule}.choose_task", noted)
+    for rule in (conv_unpacked, conv_phases):
+        monkeypatch.setattr(rule, "choose_task", noted)
     return found
 
 
