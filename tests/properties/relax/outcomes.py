@@ -82,7 +82,7 @@ def both_builds(run: Run, checked: bool = False) -> dict[str, Outcome]:
 
 def built(run: Run, exec_mode: str, pipeline: str | None = "default_build", checked: bool = False) -> Outcome:
     """Compiled, and run by the virtual machine."""
-    options = CompileOptions(workers=1, checked=True, level=1) if checked else CompileOptions(workers=1)
+    options = CompileOptions(workers=1, checked=True) if checked else CompileOptions(workers=1)
     executable = relax_build(run.module, exec_mode=exec_mode, pipeline=pipeline, options=options)
     return observe(run, lambda functions: VirtualMachine(executable, functions=functions)["main"])
 

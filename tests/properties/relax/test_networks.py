@@ -50,7 +50,7 @@ def machines(network: Network, draw: random.Random) -> dict[str, VirtualMachine]
     target, checked = Target(draw.choice(TARGETS)), draw.random() < 0.4
     with PassContext(opt_level=3, disabled_pass=disabled_passes(draw)):
         module = optimize(network.module, target, "default", lambda name, module: None)
-    options = CompileOptions(workers=1, checked=checked, level=1 if checked else 3)
+    options = CompileOptions(workers=1, checked=checked)
 
     def machine(mode: str) -> VirtualMachine:
         return VirtualMachine(relax_build(module, target, exec_mode=mode, pipeline=None, options=options))

@@ -50,7 +50,8 @@ class CompileOptions:
     """How to compile. `workers` 0 means as many as there are cores.
 
     `checked` tests every access against its buffer, and fills outputs and work buffers with NaN (-1 for integers), so
-    that reads of unwritten memory become visible.
+    that reads of unwritten memory become visible. Such code is for finding faults, and LLVM takes several times as long
+    for it: only a few passes optimise it, as at `level` 1.
 
     The environment's BATON_CHECKED=1 makes checked builds the default, so that any program or test runs in that mode.
     """
@@ -103,7 +104,7 @@ def compile_kernels(
     processes.
     """
     chosen = options or CompileOptions()
-    machine = Machine.of(target, chosen.level)
+    machine = Machine.of(target, 1 if chosen.checked else chosen.level)
     jobs = _Jobs(functions, target, machine, chosen.checked, scheduler, as_they_stand)
     cache = ObjectCache(chosen.cache)
     parts: dict[str, bytes] = {}

@@ -156,11 +156,8 @@ class StmtWriter:
         symbol = self.f.module.import_function("baton_workspace", "ptr", ["i64"])
         block = self.f.value(f"call ptr {symbol}(i64 {padded})")
         empty = self.f.value(f"icmp eq ptr {block}, null")
-        bad, good = self.f.new_label("nomemory"), self.f.new_label("allocated")
-        self.f.branch_if(empty, bad, good)
-        self.f.place(bad)
-        leave_with_fault(self, f"{self.context.name}: out of memory allocating {{0}} bytes of workspace", [size])
-        self.f.place(good)
+        with self.f.aside(empty, "nomemory", "allocated"):
+            leave_with_fault(self, f"{self.context.name}: out of memory allocating {{0}} bytes of workspace", [size])
         return block
 
     def _free(self, block: str) -> None:
@@ -257,12 +254,9 @@ class StmtWriter:
 
     def _assert(self, stmt: st.AssertStmt) -> None:
         condition = self.e.fresh(stmt.condition)
-        bad, good = self.f.new_label("failed"), self.f.new_label("held")
-        self.f.branch_if(condition, good, bad)
-        self.f.place(bad)
         said = stmt.message.value if isinstance(stmt.message, tir.StringImm) else "an assertion failed"
-        leave_with_fault(self, f"{self.context.name}: {said}".replace("{", "{{").replace("}", "}}"), [])
-        self.f.place(good)
+        with self.f.aside(self.f.value(f"xor i1 {condition}, true"), "failed", "held"):
+            leave_with_fault(self, f"{self.context.name}: {said}".replace("{", "{{").replace("}", "}}"), [])
 
     # -------------------------------------------------------------------------------------------- calls
 

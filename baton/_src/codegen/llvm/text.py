@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
 
 _PURE = frozenset(
     (
@@ -76,8 +77,8 @@ class FunctionText:
         self._allocas: list[str] = []
         self._count = 0
         self._known: dict[str, str] = {}
-        """Pure instructions of this block and their results: removing duplicates would otherwise be most of LLVM's
-        work.
+        """Pure instructions of this block, and of those it is only reached through, with their results: removing
+        duplicates would otherwise be most of LLVM's work.
         """
 
     def value(self, instruction: str) -> str:
@@ -114,6 +115,24 @@ class FunctionText:
     def branch_if(self, condition: str, then: str, otherwise: str, weights: str = "") -> None:
         """Leave the block for one of two."""
         self.line(f"br i1 {condition}, label %{then}, label %{otherwise}{weights}")
+
+    @contextmanager
+    def aside(self, condition: str, hint: str, behind: str) -> Iterator[None]:
+        """Write a block that is entered if `condition` holds, and that leaves the function. The one called `behind`
+        follows, where all that was known before is known still.
+        """
+        inside, good, known = self.new_label(hint), self.new_label(behind), self._known
+        self.branch_if(condition, inside, good)
+        self.place(inside)
+        yield
+        self.place(good)
+        self._known = known
+
+    def is_news(self, fact: str) -> bool:
+        """Whether nobody has said `fact` yet on the way to here; from now on it is known."""
+        is_news = fact not in self._known
+        self._known[fact] = "true"
+        return is_news
 
     def phi(self, kind: str, incoming: Iterable[tuple[str, str]]) -> str:
         """A phi of (value, block label) pairs."""
