@@ -9,6 +9,7 @@ last, one of them would keep a single process busy for minutes. `make test` turn
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -34,5 +35,6 @@ def longest_first(items: Sequence[pytest.Item]) -> list[pytest.Item]:
     return sorted(items, key=lambda item: _place(item.path))
 
 
+@cache
 def _place(path: Path) -> int:
     return next((n for n, top in enumerate(LONG) if path.is_relative_to(TESTS / top)), len(LONG))

@@ -1,6 +1,6 @@
 """What must hold for every random program: all machines agree on it, and on what passes make of it.
 
-`make test` runs 400 programs, 100 in each of four files (so that processes share them); `make fuzz` 3,000 longer
+`make test` runs 240 programs, 60 in each of four files (so that processes share them); `make fuzz` 3,000 longer
 ones. A failure is shrunk by hypothesis and its program printed as TVMScript.
 """
 
@@ -65,7 +65,7 @@ EVERY = PASSES | RULES | {
 sizes, seeds = st.integers(1, 4), st.integers(0, 5)
 sequences = st.lists(st.sampled_from(sorted(PASSES)), min_size=1, max_size=5)
 sequences_of_every = st.lists(st.sampled_from(sorted(EVERY)), min_size=1, max_size=7)
-SHARE = 100
+SHARE = 60
 """Programs of one test file."""
 
 

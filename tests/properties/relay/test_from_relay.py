@@ -38,7 +38,7 @@ def check(module: IRModule) -> None:
 
 @pytest.mark.rule("RELAY-BUILD-4")
 @given(whole_modules())
-@settings(max_examples=60, suppress_health_check=list(HealthCheck))
+@settings(max_examples=36, suppress_health_check=list(HealthCheck))
 def test_programs_move_to_relax(module: IRModule) -> None:
     check(module)
 

@@ -1,4 +1,4 @@
-"""Random Relay programs, larger ones: one value everywhere. 800 in all files here, thousands in `make fuzz`."""
+"""Random Relay programs, larger ones: one value everywhere. 236 in all files here, thousands in `make fuzz`."""
 
 from __future__ import annotations
 
@@ -6,4 +6,4 @@ import pytest
 
 from tests.properties.relay.agreement import agreement
 
-test_programs = pytest.mark.rule("RELAY-EXEC-1")(agreement(60, depth=6, budget=100))
+test_programs = pytest.mark.rule("RELAY-EXEC-1")(agreement(36, depth=6, budget=100))

@@ -23,6 +23,7 @@ from baton._src.te.prim_func import PrimFunc
 from baton._src.tir.evaluation.expressions import evaluate as number
 from baton._src.tir.expr import Var as TirVar
 from tests.codegen.native_run import HOST, build, call
+from tests.grids import every_value
 from tests.lower.kernel_schedules.only_kernel import only_kernel
 from tests.lower.kernel_schedules.test_no_spills import SPILL, WIDE
 from tests.passes.relax.evaluate import evaluate
@@ -262,8 +263,15 @@ def test_sums_stay_in_registers(width: int) -> None:
     assert not spilled, spilled[:3]
 
 
-@pytest.mark.parametrize("height", [1, 2, 4, 7])
-@pytest.mark.parametrize("geometry", [{"padding": 1}, {"padding": 1, "strides": 2}, {"padding": 2, "dilation": 2}, {}])
+NARROW = {
+    "whole": {"padding": 1},
+    "strides": {"padding": 1, "strides": 2},
+    "dilation": {"padding": 2, "dilation": 2},
+    "inner": {},
+}
+
+
+@pytest.mark.parametrize(("height", "geometry"), every_value([1, 2, 4, 7], NARROW))
 def test_pairs_of_rows(height: int, geometry: dict[str, Any]) -> None:
     """Narrow maps have two rows a tile: the taps that only one row sees, and a single last row."""
     check((1, 1, height + 2, 7, 8), (2, 1, 3, 3, 8, 8), **_eights(), **geometry)
