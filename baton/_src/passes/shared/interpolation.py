@@ -12,6 +12,7 @@ concatenation without a copy (`lower/relax_to_vm/shared_memory`): three maps enl
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Container
 
 from baton._src.ir.traverse import post_order
 from baton._src.passes.shared.kernel_stages import Stage, kernel_stages
@@ -29,6 +30,6 @@ def interpolates(function: PrimFunc) -> bool:
     return any(_mixes(stage, written) for stage in stages)
 
 
-def _mixes(stage: Stage, written: set[object]) -> bool:
+def _mixes(stage: Stage, written: Container[object]) -> bool:
     loads = Counter(n.buffer for n in post_order(stage.value) if isinstance(n, BufferLoad))
     return any(count >= _TAPS or buffer in written for buffer, count in loads.items())
