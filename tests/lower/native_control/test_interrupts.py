@@ -38,6 +38,21 @@ def main(i: R.Tensor((), "int32"), x: R.Tensor((4,), "float32")) -> R.Tensor((4,
         r = M.main(i, R.add(y, x))
     return r
 """
+COLLECTING = """
+def collect(
+    i: R.Tensor((), "int32"), x: R.Tensor((4,), "float32"), rows: R.Tensor(("n", 4), "float32")
+) -> R.Tensor((4,), "float32"):
+    if R.less(i, R.const(1, "int32")):
+        r = x
+    else:
+        y = M.inner(i, x)
+        r = M.collect(i, y, R.concat((rows, R.expand_dims(y, [0])), axis=0))
+    return r
+"""
+COLLECTS = """
+def main(i: R.Tensor((), "int32"), x: R.Tensor((4,), "float32")) -> R.Tensor((4,), "float32"):
+    return M.collect(i, x, R.zeros((0, 4), "float32"))
+"""
 
 CHILD = """
 import os, signal, sys, threading
@@ -45,14 +60,15 @@ import numpy as np
 from baton._src.driver.relax.build import relax_build
 from baton._src.runtime.vm.virtual_machine import VirtualMachine
 from baton._src.values.tensor import array
-from tests.lower.native_control.test_interrupts import ENDLESS, INSIDE
+from tests.lower.native_control.test_interrupts import COLLECTING, COLLECTS, ENDLESS, INSIDE
 from tests.lower.native_control.test_native_control_flow import COUNT, module
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job is started with signals ignored
 limit = threading.Timer(300, os._exit, (1,))
 limit.daemon = True
 limit.start()
-functions = (INSIDE, ENDLESS.replace("main", "inner")) if sys.argv[1] == "nested" else (ENDLESS,)
+inner = ENDLESS.replace("main", "inner")
+functions = {"nested": (INSIDE, inner), "collecting": (COLLECTS, COLLECTING, inner)}.get(sys.argv[1], (ENDLESS,))
 heard = []
 
 
@@ -79,9 +95,9 @@ print(counted(array(np.int32(1000)), x).numpy()[0], flush=True)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="sending Ctrl-C to one process alone is POSIX's")
-@pytest.mark.parametrize("which", ["alone", "nested", "listening"])
+@pytest.mark.parametrize("which", ["alone", "nested", "collecting", "listening"])
 def test_endless_loops_can_be_interrupted(which: str) -> None:
-    """Guards the main thread, twice in a row, and a loop inside a loop; a finite one computes as ever afterwards.
+    """Guards the main thread, twice, and a loop inside a loop, which may collect; a finite one works afterwards.
 
     `listening`: a handler that returns runs meanwhile and the loop goes on; when it raises, the loop ends.
     """
