@@ -135,3 +135,19 @@ def write(s: Scope) -> Step:
         (put, "index_put"), (scatter, f"scatter_reduce {axis} {how}"), (masked, "x[x > 0.5] = -1"),
         (selected, f"select_scatter {axis}"),
     ]), is_exact=how != "mean")  # fmt: skip
+
+
+def counted(s: Scope) -> Step:
+    """Results whose size the values decide."""
+    s.pick("fi", ranks=(1, 2), exact=True)
+    return Step(*s.draw.choice([
+        (lambda x: x[x > 0], "x[x > 0]"),
+        (lambda x: torch.nonzero(x > 0), "nonzero"),
+        (lambda x: x.masked_select(x < 1), "masked_select"),
+        (torch.unique, "unique"),
+        (lambda x: x[x.reshape(x.shape[0], -1)[:, 0] > 0], "rows by a mask"),
+        (lambda x: torch.bincount(x.long().flatten().abs()), "bincount"),
+        (lambda x: torch.repeat_interleave(x, x.long().reshape(x.shape[0], -1)[:, 0].abs(), dim=0), "by counts"),
+        (lambda x: torch.where(x > 0)[0], "places of where"),
+        (lambda x: torch.argwhere(x == x.max()), "argwhere"),
+    ]))  # fmt: skip
