@@ -24,6 +24,7 @@ from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import BatonError, InternalError, fail
 from baton._src.transform.collector import rarely_collecting
 from baton._src.transform.context import PassContext, PassInfo
+from baton._src.transform.options import check_options
 from baton._src.transform.reproducer import write_reproducer
 
 
@@ -87,6 +88,8 @@ class Pass:
         return result
 
     def _run_guarded(self, module: IRModule, ctx: PassContext) -> IRModule:
+        if self.guarded:
+            check_options(self)
         try:
             result = self.run(module, ctx)
             if not isinstance(result, IRModule):
