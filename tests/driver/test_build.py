@@ -55,3 +55,11 @@ class Module:
     with pytest.raises(DiagnosticError, match="nothing can call it"):
         baton.relax.build(module, "llvm")
     assert baton.relax.analysis.well_formed(module["helper"])
+
+
+def test_params_that_map_nothing() -> None:
+    """A list was an AttributeError."""
+    x = baton.relax.Var("x", baton.relax.TensorStructInfo((2,), "float32"))
+    module = baton.IRModule({"main": baton.relax.Function([x], x).with_attr("global_symbol", "main")})
+    with pytest.raises(DiagnosticError, match="params maps names to arrays, got a list"):
+        baton.relax.build(module, "llvm", params=[1.0])

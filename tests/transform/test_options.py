@@ -51,3 +51,8 @@ def test_wrong_kinds_are_named(step: Any, said: str) -> None:
 )
 def test_what_fits_runs(step: Any) -> None:
     assert step(Module)["main"] is not None
+
+
+def test_what_a_constructor_reads_is_checked_there() -> None:
+    with pytest.raises(TypeError, match=r"ConvertLayout: desired_layouts is declared Mapping\[str, Sequence\[str\]\]"):
+        relay.transform.ConvertLayout(["nn.conv2d"])

@@ -28,6 +28,8 @@ def bind_params(module: IRModule, name: str, params: Mapping[Any, Any]) -> IRMod
     function = module.functions[var]
     if not isinstance(function, Function):
         raise fail("params-unknown", f"{name} is not a Relax function")
+    if not isinstance(params, Mapping):
+        raise fail("params-mismatch", f"params maps names to arrays, got a {type(params).__name__}")
     by_name = {p.name_hint: p for p in function.params}
     replaced: dict[Var, Constant] = {}
     for key, content in params.items():

@@ -38,6 +38,7 @@ from baton._src.relay.nodes import Call
 from baton._src.support.dataclass import dataclass
 from baton._src.support.diagnostics import fail
 from baton._src.transform.context import PassContext
+from baton._src.transform.options import check_options
 from baton._src.transform.passes import Pass
 
 MAX_BLOCK = 16
@@ -97,6 +98,7 @@ class ConvertLayout(RelayFunctionPass):
     desired_layouts: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        check_options(self)
         for name, layouts in self.desired_layouts.items():
             if name not in CATALOGUE:
                 raise unknown_op(name, CATALOGUE.relay_names())
