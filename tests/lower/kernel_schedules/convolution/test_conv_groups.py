@@ -29,16 +29,21 @@ CASES = [
 ]
 
 
+@pytest.mark.parametrize("sizes", ["known", "open"])
 @pytest.mark.parametrize(("case", "target"), every_value(CASES, {"one": HOST, "threads": THREADS}))
-def test_groups(case: tuple[Any, tuple[int, ...], tuple[int, ...], dict[str, Any]], target: Target) -> None:
-    """Borders, strides, dilation, lines shorter and longer than a panel, with bias and ReLU."""
+def test_groups(case: tuple[Any, tuple[int, ...], tuple[int, ...], dict[str, Any]], target: Target, sizes: str) -> None:
+    """Borders, strides, dilation, lines shorter and longer than a panel, with bias and ReLU; the same with a batch and
+    a map of unknown sizes, whose border is copied.
+    """
     op, data, kernel, attrs = case
     bias = tensor("b", kernel[0], *(1,) * (len(data) - 2))
 
     def convolved(bb: Any, x: Any, w: Any, b: Any) -> Any:
         return R.nn.relu(bb.emit(R.add(bb.emit(op(x, w, **attrs)), b)))
 
-    module = program([tensor("x", *data), tensor("w", *kernel), bias], convolved)
+    outside = tuple(TirVar(f"n{k}", "int64") if k != 1 else n for k, n in enumerate(data))
+    shape = data if sizes == "known" else outside
+    module = program([tensor("x", *shape), tensor("w", *kernel), bias], convolved)
     func = only_kernel(module)
     scheduled = conv2d.apply(func, target)
     assert isinstance(scheduled, PrimFunc), scheduled

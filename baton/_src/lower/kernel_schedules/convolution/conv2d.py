@@ -18,6 +18,7 @@ from dataclasses import replace
 from baton._src.ir.expr import PrimExpr
 from baton._src.ir.structural import structural_equal
 from baton._src.ir.target import Target
+from baton._src.lower.kernel_schedules.convolution.conv_border import border_apart
 from baton._src.lower.kernel_schedules.convolution.conv_costs import Plan, by_panels, count
 from baton._src.lower.kernel_schedules.convolution.conv_groups import by_group, groups_of
 from baton._src.lower.kernel_schedules.convolution.conv_window import Window, bordered, read_windows, with_border_inside
@@ -98,6 +99,9 @@ def find_convolution(kernel: Kernel) -> tuple[Kernel, Product] | Declined:
         if found is None:
             return Declined("no stage is a convolution with channels first")
         plain, windows = _bare(by_group(found))
+        apart = None if windows else border_apart(plain.stage, phases=False)
+        if apart is not None:  # of an input of unknown extents
+            kernel, plain = kernel.with_stage(apart[0].stage, found.stage), replace(plain, stage=apart[1])
         matrix = _as_product(plain, windows, origin=found)
     else:
         kernel, found, windows = _without_border(kernel, found)

@@ -4,6 +4,8 @@ Y[p] = sum over r of if_then_else(0 <= p * s + r - b < extent, X[p * s + r - b],
 ->
 P[f, q] = if_then_else(0 <= q * s + f - b < extent, X[q * s + f - b], 0)
 Y[p] = sum over r of P[r mod s, p + r / s] * W[r]
+
+Or padded only, which inputs of unknown extents can be, too.
 """
 
 from __future__ import annotations
@@ -35,9 +37,9 @@ class Border:
     phase: int | None
 
 
-def border_apart(stage: Stage) -> tuple[Border, Stage] | None:
+def border_apart(stage: Stage, phases: bool = True) -> tuple[Border, Stage] | None:
     """The input with border and phases, and the sum that reads it; None where it is right as it lies, or steps are
-    long.
+    long. Without `phases` it just has its border, and may be of unknown extents.
     """
     if stage.combiner is not tir.Add or not isinstance(stage.value, tir.Mul):
         return None
@@ -46,18 +48,20 @@ def border_apart(stage: Stage) -> tuple[Border, Stage] | None:
         if found is None or not isinstance(weight, tir.BufferLoad):
             continue
         first = next((n for n in range(len(stage.spatial), 0, -1) if depends(weight, stage.spatial[n - 1].var)), 0)
-        seen = read_windows(stage, data, stage.spatial[first:])
+        seen = read_windows(stage, data, stage.spatial[first:], symbolic=not phases)
         if seen is None or not seen[1] or not (found[0] or any(w.stride > 1 for w in seen[1])):
             continue
         if any(w.stride > MOST_STRIDE for w in seen[1]):
             return None
-        border, load = _border(*seen)
+        border, load = _border(*seen, phases)
         return border, replace(stage, value=tir.Mul(load, weight))
     return None
 
 
-def _border(load: tir.BufferLoad, windows: list[Window]) -> tuple[Border, tir.BufferLoad]:
-    """The border, and the load of it for `load`: phases come in front of all that is not batch or channel."""
+def _border(load: tir.BufferLoad, windows: list[Window], split: bool) -> tuple[Border, tir.BufferLoad]:
+    """The border, and the load of it for `load`: phases, if it is `split`, come in front of all that is not batch or
+    channel.
+    """
     shape, indices = list(load.buffer.shape), list(load.indices)
     axes = [Axis(tir.Var(f"b{n}", index.dtype), dim) for n, (index, dim) in enumerate(zip(indices, shape))]
     source: list[PrimExpr] = [a.var for a in axes]
@@ -65,9 +69,10 @@ def _border(load: tir.BufferLoad, windows: list[Window]) -> tuple[Border, tir.Bu
     phases: list[tuple[Axis, PrimExpr]] = []
     places = [next(n for n, i in enumerate(load.indices) if depends(i, w.axis.var)) for w in windows]
     for place, window in zip(places, windows):
-        kind, stride = indices[place].dtype, window.stride
-        size, reach = window.axis.size or 1, (window.taps - 1) * window.dilation
-        axes[place] = Axis(axes[place].var, tir.IntImm(kind, size + reach // stride))
+        kind, stride, step = indices[place].dtype, window.stride if split else 1, 1 if split else window.stride
+        reach = (window.taps - 1) * window.dilation
+        size = ops.multiply(ops.cast(kind, window.axis.extent), tir.IntImm(kind, step))
+        axes[place] = Axis(axes[place].var, ops.add(size, tir.IntImm(kind, reach // stride)))
         tap: PrimExpr = tir.IntImm(kind, 0)
         if window.tap is not None:
             tap = ops.multiply(window.tap.var, tir.IntImm(kind, window.dilation))
@@ -76,12 +81,14 @@ def _border(load: tir.BufferLoad, windows: list[Window]) -> tuple[Border, tir.Bu
             phase = Axis(tir.Var(f"f{place}", kind), tir.IntImm(kind, min(stride, reach + 1)))
             phases.append((phase, ops.floormod(tap, tir.IntImm(kind, stride))))
             at = ops.add(ops.multiply(at, tir.IntImm(kind, stride)), phase.var)
-        indices[place] = ops.add(window.axis.var, ops.floordiv(tap, tir.IntImm(kind, stride)))
+        first = ops.multiply(window.axis.var, tir.IntImm(kind, step))
+        indices[place] = ops.add(first, ops.floordiv(tap, tir.IntImm(kind, stride)))
         source[place] = ops.subtract(at, tir.IntImm(kind, window.begin))
-        inside = ops.logical_and(inside, ops.logical_and(source[place] >= 0, source[place] < window.size))
+        before_end = source[place] < ops.cast(kind, window.extent)
+        inside = ops.logical_and(inside, ops.logical_and(source[place] >= 0, before_end))
     lead = min(places)
     axes[lead:lead], indices[lead:lead] = [a for a, _ in phases], [index for _, index in phases]
     buffer = decl_buffer([a.extent for a in axes], load.buffer.dtype, "bordered")
     value = if_then_else(inside, tir.BufferLoad(load.buffer, tuple(source)), ops.const(0, load.dtype))
-    last = lead + len(phases) - 1 if windows[-1].stride > 1 else None
+    last = lead + len(phases) - 1 if split and windows[-1].stride > 1 else None
     return Border(Stage(buffer, tuple(axes), value), windows[-1], last), tir.BufferLoad(buffer, tuple(indices))

@@ -111,6 +111,12 @@ class Kernel:
     stages: tuple[Stage | Opaque, ...]
     local: tuple[Buffer, ...]
 
+    def with_stage(self, stage: Stage, reader: Stage) -> Kernel:
+        """The kernel with a further stage in front of the one that reads it."""
+        place = self.stages.index(reader)
+        stages = (*self.stages[:place], stage, *self.stages[place:])
+        return replace(self, stages=stages, local=(*self.local, stage.buffer))
+
     def rebuilt(self, body: st.Stmt, local: tuple[Buffer, ...] | None = None) -> PrimFunc:
         """Return the PrimFunc with another body, under a root block that allocates `local` (default: the buffers the
         body uses).
