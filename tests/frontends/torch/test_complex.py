@@ -313,6 +313,30 @@ def test_gradients_of_complex_weights() -> None:
     torch.testing.assert_close(found[1], found[0])
 
 
+def growing(w: Any) -> Any:
+    """Of a factor that is a number, as in state spaces: the conjugate of 1j is asked for."""
+    return ((w[..., 0].neg() + 1j * w[..., 1])[..., None] * torch.arange(5)).exp().real.sum(0)
+
+
+def filtered(w: Any) -> Any:
+    """A part of a spectrum of zeros is written, as in Fourier operators: its gradient begins as memory with strides."""
+    spectrum = torch.zeros(4, 9, dtype=torch.complex64)
+    spectrum[:, :3] = torch.view_as_complex(w)
+    spectrum[:, -3:] = torch.view_as_complex(w * 2)
+    return torch.fft.irfft(spectrum).square()
+
+
+@pytest.mark.parametrize("function", [growing, filtered])
+def test_gradients_of_parts(function: Callable[[Any], Any]) -> None:
+    found = []
+    torch._dynamo.reset()
+    for used in (function, torch.compile(function, backend="baton")):
+        w = floats(4, 3, 2).requires_grad_()
+        value = used(w)
+        found.append((value, *torch.autograd.grad(value.sum(), w)))
+    torch.testing.assert_close(found[1], found[0], rtol=1e-4, atol=1e-5)
+
+
 @pytest.mark.parametrize("length", [1, 2, 7, 8, 10, 12])
 def test_spectra_of_reals_are_real_at_the_ends(length: int) -> None:
     """Without noise in the imaginary part, whose sign would decide between angles of pi and of minus pi."""

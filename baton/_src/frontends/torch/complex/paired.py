@@ -42,7 +42,9 @@ def polar(node: AtenNode, size: Value, angle: Value) -> Pair:
     return Pair(*(g.call("multiply", size, g.call(op, angle)) for op in ("cos", "sin")))
 
 
-def conjugate(node: AtenNode, x: Pair | Value) -> Pair | Value:
+def conjugate(node: AtenNode, x: Pair | Value | complex) -> Pair | Value:
+    if isinstance(x, complex):  # a factor, in the gradient of a product
+        x = pair_of(node, x)
     return Pair(x.real, node.graph.call("negative", x.imag)) if isinstance(x, Pair) else x
 
 
@@ -203,6 +205,7 @@ _WRITTEN = (
 _CONSTANT = (
     "zeros.default", "ones.default", "zeros_like.default", "ones_like.default", "new_zeros.default", "new_ones.default",
     "eye.default", "eye.m", "empty_like.default", "new_empty.default", "empty.memory_format",
+    "new_empty_strided.default",
 )  # fmt: skip
 _NUMBERS = ("full.default", "full_like.default", "new_full.default", "scalar_tensor.default", "fill.Scalar")
 
