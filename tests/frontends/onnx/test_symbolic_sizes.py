@@ -206,3 +206,15 @@ def test_the_last_of_as_many_as_a_size_allows() -> None:
     ]
     weights = [ints("one", 1), ints("two", 2), ints("last", -1), ints("end", FAR), weight("axis", np.array(0))]
     assert_as_onnxruntime(nodes, *weights, weight("half", np.full(1, 0.5, np.float32)), shapes=((1, 3), (5, 3), (8, 3)))
+
+
+def test_a_power_of_a_size() -> None:
+    """As exporters write it of the patches of a square image."""
+    nodes = [
+        make_node("Shape", ["x"], ["n"], start=0, end=1),
+        make_node("Div", ["n", "two"], ["side"]),
+        make_node("Pow", ["side", "two"], ["patches"]),
+        make_node("Expand", ["half", "patches"], ["y"]),
+    ]
+    half = weight("half", np.full(1, 0.5, np.float32))
+    assert_as_onnxruntime(nodes, ints("two", 2), half, shapes=((2, 3), (9, 1), (0, 1)))

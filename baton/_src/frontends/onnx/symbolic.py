@@ -29,6 +29,10 @@ _CONVERTED = {1: FLOAT32, 6: INT32, 7: INT64, 11: FLOAT64}
 """Element types that hold sizes, by ONNX's numbers."""
 
 
+MOST_FACTORS = 8
+"""Of a power that is written out as a product."""
+
+
 def _gather(x: Contents, a: Attributes) -> Any:
     return None if _symbolic(x[1]) else np.take(x[0], x[1].astype(np.int64), axis=a.get("axis", 0))
 
@@ -159,6 +163,16 @@ def _product(x: Contents, a: Attributes) -> Any:
     return result
 
 
+def _power(p: Any, q: Any) -> Any:
+    """As exporters write the patches of a square image: (n // 14) ** 2."""
+    if not isinstance(q, int) or not 0 <= q <= MOST_FACTORS:
+        raise Undecided
+    result: Any = 1
+    for _ in range(q):
+        result = p * result
+    return result
+
+
 def _identity(x: Contents, a: Attributes) -> Any:
     found: AnyArray = x[0]
     return found
@@ -178,6 +192,7 @@ FOLDERS: dict[str, Folder] = {
     "Min": _elementwise(_minimum),
     "Mod": _remainder,
     "Mul": _elementwise(lambda p, q: p * q),
+    "Pow": _elementwise(_power),
     "ReduceProd": _product,
     "Reshape": _reshape,
     "Round": _identity,
