@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from baton._src.codegen.llvm.module import module_texts
+from baton._src.codegen.llvm.cache import CacheOptions
+from baton._src.codegen.llvm.module import CompileOptions, compile_module, module_texts
 from baton._src.te.computation import compute, placeholder
 from baton._src.te.prim_func import create_prim_func
 from baton._src.tir import operators as ops
@@ -78,3 +79,15 @@ def test_nothing_is_tested_that_is_known() -> None:
     n = Var("n", "int64")
     twice = loops(reading(lambda a, i: (a[i] + a[i + 1]) * a[i + 1], n, n + 1), [st.ForKind.SERIAL])
     assert places_tested(twice) == 3  # two of A, one of C
+
+
+def test_checked_code_is_optimised_as_little_as_at_level_1() -> None:
+    """Guards compile time: LLVM takes ten times as long for all of its work on code with so many ways out."""
+    func = reading(lambda a, i: a[i] + 1.0, 100, 100)
+    codes = {
+        (checked, level): compile_module({"f": func}, HOST, CompileOptions(checked, level, cache=CacheOptions(None)))
+        for checked in (False, True)
+        for level in (1, 3)
+    }
+    assert codes[True, 1] == codes[True, 3]
+    assert codes[False, 1] != codes[False, 3]
