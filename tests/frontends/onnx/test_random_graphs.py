@@ -15,6 +15,7 @@ from tests.at_length import SEED, at_length
 from tests.frontends.onnx.random_graphs import Draw, grown, model_of_scope
 from tests.frontends.onnx.random_nodes import DRAWS
 from tests.frontends.onnx.random_quantised_nodes import QUANTISED
+from tests.frontends.onnx.random_rare_nodes import RARE
 
 LENGTH = 12
 """How many nodes a graph has, about."""
@@ -49,8 +50,14 @@ def test_quantised_as_onnxruntime(seed: int) -> None:
     check(seed, QUANTISED)
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_rare_as_onnxruntime(seed: int) -> None:
+    """Guards recurrences among other operators, of open batches and lengths."""
+    check(seed, RARE)
+
+
 @pytest.mark.fuzz
-@pytest.mark.parametrize("draws", [DRAWS, QUANTISED], ids=["all", "quantised"])
+@pytest.mark.parametrize("draws", [DRAWS, QUANTISED, RARE], ids=["usual", "quantised", "rare"])
 @pytest.mark.parametrize("number", range(at_length(600)))
 def test_many_as_onnxruntime(number: int, draws: Sequence[Draw]) -> None:
     """What is refused is not wrong: ranks that the data decide, and open sizes of which one is 1 in a run."""
