@@ -163,9 +163,10 @@ class Sampled(nn.Module):
         ),
         lambda: Sampled("bilinear", "zeros"),
         lambda: Sampled("bilinear", "reflection"),
+        lambda: Sampled("bicubic", "reflection"),
         lambda: Sampled("nearest", "border"),
     ],
-    ids=["pooled", "sampled", "mirrored", "nearest"],
+    ids=["pooled", "sampled", "mirrored", "cubic", "nearest"],
 )  # fmt: skip
 def test_gradients_of_images_of_any_size(make: Callable[[], nn.Module]) -> None:
     """One compilation for all sizes, even and odd."""
