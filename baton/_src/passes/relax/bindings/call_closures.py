@@ -42,6 +42,6 @@ class _Caller(BindingRewriter):
         function, captured = made.args[0], self.resolved(made.args[1])
         args = [*given.fields, *captured.fields] if isinstance(given, Tuple) and isinstance(captured, Tuple) else None
         known = self.context.functions.get(function) if isinstance(function, GlobalVar) else None
-        if args is None or not isinstance(known, Function) or not known.is_pure:
+        if args is None or not isinstance(known, Function) or not known.is_pure or len(args) != len(known.params):
             return value
         return self.normalized(Call(function, args, span=value.span)) if all(map(self.is_visible, args)) else value

@@ -126,7 +126,8 @@ class _Inliner(BindingRewriter):
             for inner in block.bindings:
                 local = self._as_local(inner)
                 self.keep(self._sharpened(local) if sharper else local)
-        self._bind_result(binding, self._use(body.body), substitute(fresh.ret_struct_info, symbols))
+        promised = substitute(fresh.ret_struct_info, {**dict(zip(fresh.params, passed)), **symbols})
+        self._bind_result(binding, self._use(body.body), promised)
 
     def _fits_here(self, body: SeqExpr) -> bool:
         return not self.in_dataflow or all(isinstance(b, DataflowBlock) for b in body.blocks)
@@ -139,8 +140,9 @@ class _Inliner(BindingRewriter):
         The casts bind the shape variables `unbound`. None if a dim would be compared before it is bound.
         """
         casts: dict[Var, MatchCast] = {}
+        held = dict(zip(function.params, call.args))  # parameters that hold shapes of others
         for param, argument in zip(function.params, call.args):
-            wanted = substitute(param.struct_info, symbols)
+            wanted = substitute(param.struct_info, {**held, **symbols})
             if is_subtype(argument.struct_info, wanted, self.prover) is Answer.YES:
                 continue
             for dim in (d for leaf in leaf_infos(wanted, into_functions=False) for d in leaf_dims(leaf)):
