@@ -46,6 +46,7 @@ from baton._src.passes.relax.operators.legalize_ops import LegalizeOps
 from baton._src.passes.relax.operators.shape_tensors import ShapeTensors
 from baton._src.passes.relax.products.batch_slice_products import BatchSliceProducts
 from baton._src.passes.relax.products.byte_products import ByteProducts
+from baton._src.passes.relax.products.einsum_products import EinsumProducts
 from baton._src.passes.relax.products.fake_quantize import FakeQuantize
 from baton._src.passes.relax.products.fold_scale_into_weights import FoldScaleIntoWeights
 from baton._src.passes.relax.products.half_convolutions import HalfConvolutions
@@ -70,6 +71,7 @@ def simplify() -> Pipeline:
         *_registered(),  # what scripts compute in an operator's place, before it becomes another one
         DecomposeOps(),  # batch_norm as scale and shift, so that both can be folded
         CanonicalizeBindings(),  # ... whose tuple of results is taken apart right away
+        EinsumProducts(),  # whose weights are reshaped by folding, and packed
         ChannelsFirst(),  # one layout for what follows; the weights' transposes are folded next
         ByteProducts(),  # sees zero points and scales of weights, which folding takes away
         FakeQuantize(),  # the pairs that products of bytes have left
