@@ -317,6 +317,29 @@ def test_a_first_iteration_that_is_known_to_run() -> None:
     assert "call_operator" not in program.stage("bytecode")
 
 
+def test_sizes_that_are_the_same_in_another_form() -> None:
+    """Frames that overlap: the end of one is carried to the next, min(n, 3) + 2 - 2 long. It was of unknown size."""
+    body = [
+        helper.make_node("Concat", ["end", "part"], ["frame"], axis=0),
+        helper.make_node("Slice", ["frame", "two", "far"], ["next"]),
+    ]
+    states = [helper.make_tensor_value_info(n, TensorProto.FLOAT, None) for n in ("end", "part", "next", "frame")]
+    graph = helper.make_graph(body, "body", states[:2], states[2:])
+    nodes = [
+        helper.make_node("Slice", ["x", "zero", "three"], ["first"]),
+        helper.make_node("Scan", ["first", "parts"], ["last", "frames"], body=graph, num_scan_inputs=1),
+        helper.make_node("Identity", ["frames"], ["y"]),
+    ]
+    numbers = {"zero": 0, "two": 2, "three": 3, "far": 2**63 - 1}
+    weights = [weight(name, np.array([value])) for name, value in numbers.items()]
+    model = model_of(nodes, [("x", ["n"]), ("parts", ["k", 2])], weights=weights)
+    program = baton.compile(model, num_threads=1)
+    assert "call_operator" not in program.stage("bytecode")
+    for n, k in ((7, 4), (2, 3), (3, 1)):
+        feed = {"x": np.arange(n, dtype=np.float32), "parts": np.arange(2 * k, dtype=np.float32).reshape(k, 2)}
+        np.testing.assert_array_equal(program.run(feed)[0], onnxruntime_outputs(model, feed)[0], strict=True)
+
+
 def _counted(count: int, nodes: list[Any], weights: list[Any]) -> tuple[Any, int]:
     """A Loop of `count` iterations, and how many functions are in its program."""
     model = _carrying(nodes, [("h", "next", [2, 3])], ["x"], [weight("many", np.array(count)), *weights])

@@ -152,7 +152,7 @@ def settled(
     """Infos of the carried values that fit every iteration (dims that change are unknown), and of the scan outputs."""
     for _ in range(2 + sum(max(i.ndim, 0) for i in infos)):
         outputs = [v.info for v in node.graph.rehearse(infos, run)]
-        joined = [_join(a, b) for a, b in zip(infos, outputs, strict=False)]
+        joined = [_join(node.graph, a, b) for a, b in zip(infos, outputs, strict=False)]
         if joined == infos:
             break
         infos = joined
@@ -162,10 +162,17 @@ def settled(
     return infos, scanned
 
 
-def _join(a: TensorInfo, b: TensorInfo) -> TensorInfo:
-    if a.shape is not None and a.shape == b.shape:
+def _join(g: GraphBuilder, a: TensorInfo, b: TensorInfo) -> TensorInfo:
+    if _same_sizes(g, a, b):
         return a
     return TensorInfo(None, a.dtype, a.ndim if a.ndim == b.ndim else -1)
+
+
+def _same_sizes(g: GraphBuilder, a: TensorInfo, b: TensorInfo) -> bool:
+    """Whether sizes are known and certainly the same, however they are written: (n + 160) - 160 is n."""
+    if a.shape is None or b.shape is None or len(a.shape) != len(b.shape):
+        return False
+    return a.shape == b.shape or all(g.prover.equal(x, y) is True for x, y in zip(a.shape, b.shape, strict=True))
 
 
 def is_steady(node: OnnxNode, carried: Sequence[Value], run_body: Body) -> bool:
@@ -178,7 +185,7 @@ def is_steady(node: OnnxNode, carried: Sequence[Value], run_body: Body) -> bool:
         after = g.rehearse([TensorInfo((), INT64), *infos], lambda state: run_body(state[0], state[1:])[1:])
     except DiagnosticError:
         return False
-    same = all(v.shape == i.shape for v, i in zip(after, infos, strict=False))
+    same = all(_same_sizes(g, v.info, i) for v, i in zip(after, infos, strict=False))
     return same and g.named_sizes == named and all(v.shape is not None for v in after)
 
 
