@@ -5,10 +5,9 @@
         longer = concat((so_far, f(x)), axis=0)   ->    longer = appended(so_far, f(x))
         return loop(g(x), f(x), longer)                 return loop(g(x), f(x), longer)
 
-Concatenation copies all that was collected before in each round; `vm.builtin.appended` copies a part a few times
-only. What
-is longer shares memory with what it was made from, so the latter is `complete` wherever else it is used. The longer
-tensor itself must be used as that argument of the function only.
+Concatenation copies all that was collected before in each round; `vm.builtin.appended` copies a part a few times only.
+What is longer shares memory with what it was made from, so the latter is `complete` wherever else it is used. The
+longer tensor itself must be used as that argument of the function only.
 """
 
 from __future__ import annotations
