@@ -1,5 +1,6 @@
-"""Fourier transforms, as products with matrices made while importing, and the mel scale. Lengths of
-transforms must be known."""
+"""Fourier transforms, as products with matrices made while importing (or by the program, where a length is open), and
+the mel scale.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ from baton._src.frontends.onnx.files.reader import dtype_of
 from baton._src.frontends.onnx.node import Converter, OnnxNode
 from baton._src.ir.tensor_info import Dim
 from baton._src.tir.operators import max as tir_max
-from baton._src.values.dtype import INT64
+from baton._src.values.dtype import FLOAT64, INT64
 from baton._src.values.tensor import AnyArray
 
 MAX_LENGTH = 1 << 13
@@ -20,21 +21,29 @@ MAX_LENGTH = 1 << 13
 def dft(node: OnnxNode) -> Value:
     """[..., length, ..., 1 or 2] to [..., length or length/2+1, ..., 2] (one real part when inverse and one-sided)."""
     g, x, rank = node.graph, node[0], node.rank()
-    length = node.constant(1, "dft_length")
+    lengths = node.optional(1)
     given = node.constant(2, "axis") if node.opset >= 20 else None
     axis = int(given.reshape(-1)[0]) if given is not None else int(node.attr("axis", -2 if node.opset >= 20 else 1))
     axis = node.place(axis, rank)
-    size = None if x.shape is None else x.shape[axis]
-    if not isinstance(size, int):
-        node.fail("the length must be known", code="onnx-dynamic")
+    if x.shape is None:
+        node.fail("the axes must be known", code="onnx-dynamic")
+    size, one_sided, inverse = x.shape[axis], bool(node.attr("onesided", 0)), bool(node.attr("inverse", 0))
     order = [a for a in range(rank - 1) if a != axis] + [axis, rank - 1]
     back = [order.index(a) for a in range(rank)]
-    wanted = size if length is None else int(length.reshape(-1)[0])
-    one_sided, inverse = bool(node.attr("onesided", 0)), bool(node.attr("inverse", 0))
-    if one_sided and inverse and length is None:
+    known = None if lengths is None else g.numbers(lengths)
+    if lengths is not None and known is None:
+        node.fail("dft_length must be a constant, or a size", code="onnx-dynamic")
+    wanted: Dim = size if known is None else known.reshape(-1)[0]
+    if one_sided and inverse and known is None:
         wanted = 2 * (size - 1)
-    found = _transform(node, g.transpose(x, order), wanted, inverse, one_sided)
-    return g.transpose(found, back)
+    x = g.transpose(x, order)
+    if isinstance(size, int) and isinstance(wanted, int):
+        return g.transpose(_transform(node, x, wanted, inverse, one_sided), back)
+    if not g.prover.equal(size, wanted):
+        node.fail(
+            f"a transform of {size} elements with {wanted} frequencies must have known lengths", code="onnx-dynamic"
+        )
+    return g.transpose(_of_open_length(node, x, size, inverse, one_sided), back)
 
 
 def _transform(node: OnnxNode, x: Value, length: int, inverse: bool, one_sided: bool) -> Value:
@@ -57,13 +66,37 @@ def _transform(node: OnnxNode, x: Value, length: int, inverse: bool, one_sided: 
         columns = length // 2 + 1 if one_sided else length
         real, imaginary = (np.zeros((size, columns)) for _ in range(2))
         real[:rows], imaginary[:rows] = matrix.real[:rows, :columns], matrix.imag[:rows, :columns]
-    a = _part(node, x, 0)
-    out = [_times(node, a, real), _times(node, a, imaginary)]
-    if parts == 2:
-        b = _part(node, x, 1)
-        out[0] = g.call("subtract", out[0], _times(node, b, imaginary))
-        out[1] = g.call("add", out[1], _times(node, b, real))
+    out = _product(node, x, g.constant(real, x.dtype), g.constant(imaginary, x.dtype))
     return g.call("stack", tuple(out[:1] if inverse and one_sided else out), axis=len(shape) - 1)
+
+
+def _product(node: OnnxNode, x: Value, real: Value, imaginary: Value) -> list[Value]:
+    """The real and the imaginary part of the product of [..., size, 1 or 2] and a matrix."""
+    g, a = node.graph, _part(node, x, 0)
+    out = [g.call("matmul", a, real), g.call("matmul", a, imaginary)]
+    if x.shape is not None and x.shape[-1] == 2:
+        b = _part(node, x, 1)
+        out[0] = g.call("subtract", out[0], g.call("matmul", b, imaginary))
+        out[1] = g.call("add", out[1], g.call("matmul", b, real))
+    return out
+
+
+def _of_open_length(node: OnnxNode, x: Value, length: Dim, inverse: bool, one_sided: bool) -> Value:
+    """The transform of [..., length, 1 or 2] by a matrix that the program makes."""
+    g, rank = node.graph, x.rank
+    if x.shape is None or x.shape[-1] not in (1, 2) or (inverse and one_sided):
+        node.fail("real numbers from half a spectrum must be of known length", code="onnx-dynamic")
+    columns = length // 2 + 1 if one_sided else length
+    at = [g.call("arange", start=0, stop=count, step=1, dtype=INT64) for count in (length, columns)]
+    turns = g.call("multiply", g.reshape(at[0], (length, 1)), g.reshape(at[1], (1, columns)))
+    part = g.cast(g.call("floor_mod", turns, g.dims(length)), FLOAT64)
+    count = g.cast(g.dims(length), FLOAT64)
+    angle = g.call("divide", g.call("multiply", part, g.constant((1 if inverse else -1) * 2 * np.pi)), count)
+    matrix = [g.call("cos", angle), g.call("sin", angle)]
+    if inverse:
+        matrix = [g.call("divide", m, count) for m in matrix]
+    real, imaginary = (g.cast(m, x.dtype) for m in matrix)
+    return g.call("stack", tuple(_product(node, x, real, imaginary)), axis=rank - 1)
 
 
 def _from_half(matrix: AnyArray, length: int, size: int) -> tuple[AnyArray, AnyArray]:
@@ -86,10 +119,6 @@ def _matrix(length: int, inverse: bool) -> AnyArray:
 
 def _part(node: OnnxNode, x: Value, index: int) -> Value:
     return node.graph.call("take", x, node.graph.constant(index, "int64"), axis=x.rank - 1)
-
-
-def _times(node: OnnxNode, x: Value, matrix: AnyArray) -> Value:
-    return node.graph.call("matmul", x, node.graph.constant(matrix, x.dtype))
 
 
 def stft(node: OnnxNode) -> Value:
