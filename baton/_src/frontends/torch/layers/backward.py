@@ -8,7 +8,6 @@ from typing import Any
 
 from baton._src.frontends.graph_builder.value import Value
 from baton._src.frontends.torch.layers.nn import LAYOUTS, spatial_rank, spread_over
-from baton._src.frontends.torch.layers.weight_gradient import towards_weight
 from baton._src.frontends.torch.node import AtenNode, Converter
 from baton._src.frontends.torch.operators.shape import cut, unsqueeze
 from baton._src.ir.tensor_info import Dim
@@ -75,8 +74,6 @@ class _Walk:
             flat = _Walk(2, (1, *self.stride), (0, *self.padding), (1, *self.dilation), self.groups)
             found = flat.towards_weight(node, unsqueeze(node, grad, 2), unsqueeze(node, x, 2), [1, *kernel])
             return g.call("squeeze", found, axis=(2,))
-        if self.rank == 2 and self.groups == 1:
-            return towards_weight(node, grad, x, kernel, self.stride, self.padding, self.dilation)
         if self.rank == 2:
             return g.call(
                 "nn.conv2d_backward_weight", grad, x, kernel_size=tuple(kernel), strides=self.stride,

@@ -21,6 +21,7 @@ from baton._src.ops.dims import DimMath
 from baton._src.ops.linalg.products import product_dtype, result_dtype, rounded
 from baton._src.ops.nn.convolution.convolution import Conv2DAttrs
 from baton._src.ops.nn.convolution.geometry import orders
+from baton._src.ops.nn.convolution.weight_gradient_products import decompose
 from baton._src.ops.precision import accumulator
 from baton._src.ops.samples import Arr, Sample
 from baton._src.ops.windows import np_padded, padded, window_extent
@@ -127,6 +128,7 @@ CONV2D_BACKWARD_WEIGHT = OpDef(
     infer=infer,
     compute=compute,
     reference=reference,
+    decompose=decompose,
     gradient=NotApplicable("of second order"),
     fusion=Fusion.OUT_EWISE_FUSABLE,
     in_relax=False,
