@@ -73,7 +73,7 @@ def _from_unusual(value: Any) -> Any:
         if isinstance(value, (package.Array, package.List)):
             return tuple([from_host(v) for v in value])
         if isinstance(value, package.Tensor):
-            return NDArray(contiguous(np.from_dlpack(value)))
+            return NDArray(contiguous(array_over(value)))
     if hasattr(value, "__dlpack__") and not isinstance(value, NDArray):
         return NDArray(contiguous(_by_dlpack(value)))
     return value
@@ -102,15 +102,15 @@ def to_ffi(value: Any) -> Any:
 
 
 def _tensor(value: NDArray) -> Any:
-    """The array itself; DLPack takes no read-only ones (constants), so those are copied."""
+    """A tensor over the same memory; DLPack takes no read-only ones (constants), so those are copied."""
     array = value.data if value.data.flags.writeable else value.data.copy()
-    if is_extended(array.dtype):
-        raise fail(
-            "tensor-dlpack",
-            f"a tensor of {value.dtype} cannot be passed to a foreign packed function",
-            help="cast it to float32 first",
-        )
-    return array
+    if not is_extended(array.dtype):
+        return array
+    try:
+        return ffi.tvm_ffi().from_dlpack(NDArray(array))
+    except BufferError as error:
+        message = f"a tensor of {value.dtype} cannot be passed to a foreign packed function"
+        raise fail("tensor-dlpack", message, help="cast it to float32 first") from error
 
 
 def to_numpy(value: Any) -> AnyArray:

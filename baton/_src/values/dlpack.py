@@ -1,5 +1,5 @@
-"""Arrays over the memory of other libraries' tensors, by DLPack: also those of element types that NumPy's own reader
-does not know (bfloat16, 8-bit floats).
+"""Arrays as DLPack's tensors and back, sharing memory: also those of element types that NumPy's own reader and
+writer do not know (bfloat16, 8-bit floats).
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ import math
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from baton._src.values.dtype import DataType
-from baton._src.values.tensor import AnyArray
 
 _CPU = 1
 _EXTENDED = {
@@ -19,6 +19,7 @@ _EXTENDED = {
     (13, 8): "float8_e5m2fnuz", (14, 8): "float8_e8m0fnu",
 }  # fmt: skip
 """Element types by DLPack's number of their kind, and their bits."""
+_CODES = {DataType(name).numpy: code for (code, _), name in _EXTENDED.items()}
 
 
 class _Tensor(ctypes.Structure):
@@ -31,7 +32,7 @@ class _Tensor(ctypes.Structure):
     )  # fmt: skip
 
 
-def array_over(tensor: Any) -> AnyArray:
+def array_over(tensor: Any) -> npt.NDArray[Any]:
     """An array over the memory of `tensor`, which has `__dlpack__`, without a copy.
 
     Raises what NumPy raises if it is no tensor of the CPU, or of elements that nobody knows.
@@ -45,7 +46,21 @@ def array_over(tensor: Any) -> AnyArray:
         return found
 
 
-def _extended(tensor: Any) -> AnyArray | None:
+def capsule_of(array: npt.NDArray[Any], **options: Any) -> Any:
+    """The memory of an array as a DLPack capsule, without a copy; `options` are those of `__dlpack__`.
+
+    Raises what NumPy raises if DLPack has no such elements, or the array cannot be written to.
+    """
+    code = _CODES.get(array.dtype)
+    if code is None:
+        return array.__dlpack__(**options)
+    options.pop("max_version", None)  # what `_Tensor` describes is what consumers of any version read
+    capsule = array.view(f"u{array.dtype.itemsize}").__dlpack__(**options)
+    _Tensor.from_address(_address(capsule)).code = code
+    return capsule
+
+
+def _extended(tensor: Any) -> npt.NDArray[Any] | None:
     """One of an element type of ml_dtypes; None if it has another one."""
     if int(tensor.__dlpack_device__()[0]) != _CPU:
         return None

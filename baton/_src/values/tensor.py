@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from baton._src.support.diagnostics import DiagnosticError, fail
 from baton._src.values.device import CPU, Device
+from baton._src.values.dlpack import capsule_of
 from baton._src.values.dtype import DataType
 
 AnyArray = npt.NDArray[Any]
@@ -81,14 +82,14 @@ class NDArray:
 
     def to_dlpack(self) -> Any:
         """The memory as a DLPack capsule, without a copy."""
-        return self.data.__dlpack__()
+        return capsule_of(self.data)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> AnyArray:
         array = self.data if dtype is None else self.data.astype(dtype, copy=False)
         return array.copy() if copy else array
 
     def __dlpack__(self, **options: Any) -> Any:
-        return self.data.__dlpack__(**options)
+        return capsule_of(self.data, **options)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return (self.device.device_type, self.device.device_id)

@@ -29,7 +29,7 @@ def from_dlpack(dltensor: Any) -> NDArray:
     """A tensor over the memory of `dltensor` (a capsule, or anything with `__dlpack__`), without a copy."""
     if hasattr(dltensor, "__dlpack__"):
         return NDArray(array_over(dltensor))
-    return NDArray(_writable(np.from_dlpack(_Capsule(dltensor))))
+    return NDArray(_writable(array_over(_Capsule(dltensor))))
 
 
 def _writable(memory: AnyArray) -> AnyArray:
