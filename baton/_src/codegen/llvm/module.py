@@ -50,14 +50,16 @@ class CompileOptions:
     """How to compile. `workers` 0 means as many as there are cores.
 
     `checked` tests every access against its buffer, and fills outputs and work buffers with NaN (-1 for integers), so
-    that reads of unwritten memory become visible. Such code is for finding faults, and LLVM would take several times as
-    long for it: it is optimised as little as at `level` 1, which compiles fast and runs slower.
+    that reads of unwritten memory become visible.
+
+    `level` is how much LLVM optimises: 3, or 1, which compiles fast and runs slower. None means 3, and 1 for checked
+    code: that is for finding faults, and LLVM would take several times as long for it.
 
     The environment's BATON_CHECKED=1 makes checked builds the default, so that any program or test runs in that mode.
     """
 
     checked: bool = field(default_factory=checked_by_environment)
-    level: int = 3
+    level: int | None = None
     workers: int = 0
     cache: CacheOptions = field(default_factory=CacheOptions.from_environment)
 
@@ -104,7 +106,7 @@ def compile_kernels(
     processes.
     """
     chosen = options or CompileOptions()
-    machine = Machine.of(target, 1 if chosen.checked else chosen.level)
+    machine = Machine.of(target, chosen.level or (1 if chosen.checked else 3))
     jobs = _Jobs(functions, target, machine, chosen.checked, scheduler, as_they_stand)
     cache = ObjectCache(chosen.cache)
     parts: dict[str, bytes] = {}
