@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from baton._src.ir.structural import structural_equal
 from baton._src.support.diagnostics import DiagnosticError
 from tests.relax.build import load
 
@@ -48,3 +49,25 @@ def test_unbound_shape_variables_are_shown_where_they_are_used() -> None:
         load(text)
     places = {(d.code, d.span.line) for d in error.value.diagnostics if d.span is not None}
     assert ("RELAX-WF-5", text.splitlines().index("    y = R.shape([q])") + 1) in places
+
+
+@pytest.mark.rule("RELAX-SCRIPT-12")
+def test_a_recursive_local_function_has_one_set_of_shape_variables() -> None:
+    """The variable by which it calls itself was typed by a second reading of the signature: its printed program, where
+    one declaration serves both, was not structurally equal to it.
+    """
+    text = """
+@R.function
+def main(x: R.Tensor(("n",), "float32")) -> R.Tensor(ndim=1, dtype="float32"):
+    @R.function
+    def again(y: R.Tensor(("m",), "float32")) -> R.Tensor(ndim=1, dtype="float32"):
+        r = again(y)
+        return r
+    out = again(x)
+    return out
+"""
+    main = load(text)
+    binding = main.body.blocks[0].bindings[0]
+    known, param = binding.var.struct_info.params[0], binding.value.params[0].struct_info
+    assert known.shape.values[0] is param.shape.values[0]
+    assert structural_equal(load(repr(main)), main)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from baton._src.ir.expr import PrimExpr
+from baton._src.ir.node import set_note
 from baton._src.relax.block_builder import BlockBuilder
 from baton._src.relax.check.signatures import signature_info
 from baton._src.relax.frames import Frame
@@ -153,11 +154,19 @@ class FunctionReader:
 
     # ----------------------------------------------------------------------------------------------- functions
 
-    def function(self, node: ast.FunctionDef, options: Options, *, local: bool) -> Function:
-        """Read one function; errors in its body are collected, those in its signature are raised."""
+    def function(
+        self, node: ast.FunctionDef, options: Options, *, local: bool, recursive: Var | None = None
+    ) -> Function:
+        """Read one function; errors in its body are collected, those in its signature are raised.
+
+        `recursive` is the variable by which a local function calls itself: it is given the signature before the body
+        is read, with the same shape variables as the parameters, so that a printed program reads back to an equal one.
+        """
         with self.environment.scope() as names:
             scalars = self._scalars(node)
             params, ret = self._annotated(node, scalars, names)
+            if recursive is not None:
+                set_note(recursive, "struct_info_", signature_info(params, ret, options.pure))
             names.update(scalars.own)
             names.update((param.name_hint, param) for param in params)
             return self._body(node, params, ret, options, scalars, local)

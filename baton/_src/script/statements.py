@@ -15,7 +15,7 @@ from baton._src.relax.nodes import (
     Var,
     VarBinding,
 )
-from baton._src.relax.struct_info import FuncStructInfo, TupleStructInfo
+from baton._src.relax.struct_info import TupleStructInfo
 from baton._src.script import markers
 from baton._src.script.assignments import Assignments, Functions
 from baton._src.script.attribute_values import attribute_value
@@ -288,20 +288,17 @@ class Statements(Assignments):
         span = self.source.span(node)
         # Inside a dataflow block a function is bound like any value; its name can be used in its own body.
         var = self._variable(node.name, None, span)
-        if mentions(node, node.name):
-            var_info: FuncStructInfo = self.reader.signature(node, options)
-            if node.returns is not None:
-                var = type(var)(node.name, var_info, span)
-            else:
-                raise self._error(
-                    "RELAX-WF-8", f"local function {node.name} is recursive and has no return annotation", node,
-                    help="annotate its result: def f(...) -> R.Tensor(...)",
-                )  # fmt: skip
+        recursive = mentions(node, node.name)
+        if recursive and node.returns is None:
+            raise self._error(
+                "RELAX-WF-8", f"local function {node.name} is recursive and has no return annotation", node,
+                help="annotate its result: def f(...) -> R.Tensor(...)",
+            )  # fmt: skip
         outer_outputs, self.outputs = self.outputs, None
         known_problems = len(self.reader.problems)
         with self.environment.scope() as names:
             names[node.name] = var
-            function = self.reader.function(node, options, local=True)
+            function = self.reader.function(node, options, local=True, recursive=var if recursive else None)
         self.outputs = outer_outputs
         if len(self.reader.problems) > known_problems:
             raise Poisoned(node.name)  # what its body amounts to is not known
